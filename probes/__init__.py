@@ -6,7 +6,7 @@ In Python:
 
     bgt = bgt_core.load()
     result = probes.run(bgt, "length", lang="en", config=probes.ProbeConfig(seeds=3))  # one task, one language
-    table = probes.table({"mine": bgt}, ["surface"], ["en", "fr"])  # many, as `bgt-probe`
+    table = probes.table({"mine": bgt}, ["surface"], ["en", "fr"])  # several, as `bgt-probe`
 """
 
 from __future__ import annotations

@@ -99,7 +99,7 @@ def probe(
     precision: options.PrecisionOption = "auto",
 ) -> None:
     """Probe which properties of a sentence its latents hold: test accuracy with intervals, beside baselines."""
-    if list_tasks:  # without what measuring needs, which takes seconds to import
+    if list_tasks:  # before the slow imports for measuring
         from bgt_core.tables import show
         from probes.tasks import TASKS
 
@@ -145,7 +145,7 @@ def main() -> None:
 
 
 def untrained_references(spec: str, encoder: SentenceEncoder, device: str) -> Mapping[str, Sequence[SentenceEncoder]]:
-    """The untrained models to beat; UsageError for another encoder than ours."""
+    """Make the untrained models for comparison; UsageError unless the encoder is a BGT checkpoint."""
     from bgt_core.embedder import Embedder
     from bgt_core.encoders.baseline import reference_encoders
 
@@ -166,7 +166,7 @@ def measure(grid: Grid, context: typer.Context, out: Sequence[Path], as_json: bo
         stopped = True
         say(f"bgt-probe: stopped after {len(table.cells)} results")
     if not table.cells:
-        if table.failures and not stopped:  # the first error again, below all that was printed since
+        if table.failures and not stopped:  # repeat the first error below the other output
             error = table.failures[0][1]
             raise type(error)(f"{error.args[0]} So nothing could be measured.", parameter=error.parameter)
         return STOPPED
@@ -228,7 +228,7 @@ def about(cells: Sequence[Cell]) -> str:
     if cells[0].trail["probe"] == "senteval":
         whole = all(
             cell.trail.get("card", {}).get("tokenisation") == VERBATIM and not cell.result.left_out for cell in cells
-        )  # in the file's order, its text unchanged and repeats included
+        )  # the order and the text of the file, with repeats
         items = "its items, as in the file" if whole else "not its items, which are a whole labelled file"
         return f"test accuracy in percent by SentEval's protocol, one seed, with Wilson intervals; {items}"
     cleaned = any(cell.trail.get("card", {}).get("built") == BUILT[LABELLED] for cell in cells)
@@ -240,7 +240,7 @@ def about(cells: Sequence[Cell]) -> str:
 
 
 def show_tables(cells: Sequence[Cell]) -> None:
-    """Print scores, differences, and if there are several models, these side by side."""
+    """Print the scores and the differences and, if there are several models, their scores side by side."""
     from bgt_core.tables import LEGEND, show
     from probes.results.tables import gap_table, short_table, wide_table
 

@@ -1,4 +1,4 @@
-"""Cells and tables of them: each task in each language, of each encoder, by each kind of probe."""
+"""Measure cells and tables: each task in each language, for each encoder, with each kind of probe."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from probes.task import ProbeTask
 from probes.tasks import GROUPS, find
 
 ALL = "all"
-LANGS = ("en", "fr", "es", "de", "tr", "ja", "ar")  # languages that "all" stands for, with an encoder of any language
+LANGS = ("en", "fr", "es", "de", "tr", "ja", "ar")  # the meaning of "all" for encoders that take any language
 
 
 def measure_cell(
@@ -37,15 +37,15 @@ def measure_cell(
     config: ProbeConfig = DEFAULT,
     report: Report = silent,
 ) -> Cell:
-    """Measure like `probes.run`, and return a cell: with predictions, and a trail of weights, data, code and day.
+    """Measure like `probes.run`, and return a cell, with predictions and a record of weights, data, code and date.
 
         cell = probes.measure_cell(bgt_core.load(), "length", lang="en", name="shipped")
 
     Args:
-        sentences: as in `probes.run`, or a `Dataset` (`label_sentences`, `load_items`), which knows its source.
+        sentences: as in `probes.run`, or a `Dataset` (from `label_sentences` or `load_items`), which names its source.
         name: the encoder's name in tables.
 
-    The other parameters are those of `probes.run`, as are the errors.
+    The other parameters and the errors are those of `probes.run`.
     """
     task = find(task) if isinstance(task, str) else task
     latents = probeable(latents or encoder.latents, lang)
@@ -93,17 +93,17 @@ def table(
         frame = pandas.DataFrame(table.records())
 
     Args:
-        encoders: by their names in the table.
-        tasks: one or several names of tasks or of groups (paper, surface, syntax, semantic, all), or tasks of your
-            own. A task of a group is skipped if it has no definition or no source; a task named itself then fails.
-        langs: one or several languages of the sentences; "all" stands for those that all encoders have.
+        encoders: the encoders, by their names in the table.
+        tasks: one or several names of tasks or of groups (paper, surface, syntax, semantic, style, all), or your own
+            tasks. If a task lacks a definition or a source, it fails if you named it, and is skipped in a group.
+        langs: one or several languages of the sentences; "all" stands for the languages that all encoders have.
         latents: latents to probe; by default all.
         data: a folder with labelled files, treebanks or text, or one file; None: the built-in sentences.
-        config: of the probes; one or several.
+        config: one or several configurations of the probes.
         report: as in `probes.run`.
 
     Returns:
-        The cells. Failed cells are in `failures`; a single cell raises its error.
+        The cells. Failed cells are in `failures`; if there is only one cell, its error is raised.
 
     Raises:
         UsageError: Nothing can be measured with these arguments.
@@ -131,7 +131,7 @@ class Grid:
     references: Mapping[str, Sequence[SentenceEncoder]] = field(default_factory=dict)
 
     def check(self) -> None:
-        """Raise UsageError or NotFound for arguments that no cell can be measured with, the encoders aside."""
+        """Raise UsageError or NotFound for arguments with which no cell can be measured, whatever the encoders."""
         for task in self.named():
             for lang in langs_of(task, [lang for lang in self.langs if lang != ALL]):
                 task.check(lang)
@@ -141,9 +141,9 @@ class Grid:
             raise NotFound(f"{self.data}: no such file or folder.", parameter="data")
 
     def measure(self, table: ProbeTable, report: Report = silent, word: Callable[[BgtError], object] = str) -> None:
-        """Measure each cell and add it to the table, or its error to the failures; a single cell raises its error.
+        """Measure each cell and add it to the table, or its error to the failures. A single cell raises its error.
 
-        `report` also gets the errors, in the words of `word`, and the tasks of a group that are skipped.
+        `report` also gets the errors, as text made by `word`, and the tasks of groups that are skipped.
         """
         self.check()
         for encoder in self.encoders.values():
@@ -202,7 +202,7 @@ class Grid:
             raise type(reason)(f"{reason.args[0]} So {text}", parameter=reason.parameter)
 
     def _rows(self, skipped: Callable[[BgtError], None]) -> Iterator[tuple[ProbeTask, str, bool]]:
-        """(task, language, whether the task was named); tasks of groups only if they have a definition and a source."""
+        """Yield (task, language, was the task named?); tasks of groups only if they have a definition and a source."""
         named = self.named()
         members = [find(name) for group in self.tasks if isinstance(group, str) for name in GROUPS.get(group, ())]
         known = [encoder.langs for encoder in self.encoders.values() if encoder.langs]
@@ -220,13 +220,13 @@ class Grid:
                 yield task, lang, task in named
 
     def named(self) -> list[ProbeTask]:
-        """Return the tasks given one by one, which must be measured in every language."""
+        """Return the tasks that the user named, which must be measured in every language."""
         tasks = [task if isinstance(task, ProbeTask) else find(task) for task in self.tasks if task not in GROUPS]
         return list(dict.fromkeys(tasks))
 
 
 def langs_of(task: ProbeTask, langs: Sequence[str]) -> list[str]:
-    """The languages to measure a task in; a task that compares languages is measured in all of them, joined."""
+    """Return the languages to measure a task in; a task that compares languages is measured in all of them, joined."""
     if "texts" in task.builds and langs and all(len(split_langs(lang)) == 1 for lang in langs):
         return ["-".join(langs)]
     return list(langs)

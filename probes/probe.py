@@ -24,7 +24,7 @@ from probes.result import MAJORITY, TRANSLATION, ProbeResult
 from probes.task import Items, ProbeTask
 from probes.tasks import find
 
-Report = Callable[[str], None]  # gets each step, in words; an exception that it raises ends the work
+Report = Callable[[str], None]  # called with a text for each step; an exception that it raises ends the work
 DEFAULT = ProbeConfig()
 
 
@@ -55,17 +55,17 @@ def run(
         encoder: `bgt_core.load()`, `encoders.open_encoder(...)`, or any object with `langs`, `latents` and `embed`.
         task: one of `probes.TASKS`, or a `ProbeTask` of your own.
         sentences: for the task to label, or labelled `Items`; by default built-in ones.
-        lang: language of the sentences, as in "fr"; two joined, as in "en-fr", for tasks that tell languages apart.
+        lang: language of the sentences, as in "fr"; for tasks that distinguish languages, two joined, as in "en-fr".
         latents: latents to probe; by default all, without language latents if `lang` is joined.
-        references: encoders to beat, name -> one or several seeds, probed in their first latent: untrained
-            ones, the mean of the model's own subword vectors.
+        references: encoders for comparison, name -> one or several seeds, such as untrained models or the mean of
+            the model's token vectors; their first latent is probed.
         config: probes, seeds, items, intervals, the control task; or SentEval's protocol, in which items keep their
             order and their repeats. For SentEval's own items use `load_items` with `senteval` on a labelled file.
-        report: gets each step, in words.
+        report: called with a text for each step.
 
-    An accuracy has two intervals. Wilson's covers new sentences with the same probes; the bootstrap's also covers new
-    probes and, of a reference with several, new encoders. Raises UsageError for an unknown task, language or latent,
-    and DataError for too few items.
+    An accuracy has two intervals. Wilson's is for new sentences and the same probes. The bootstrap's is also for new
+    probes and, if a reference has several encoders, for new encoders. Raises UsageError for an unknown task, language
+    or latent, and DataError for too few items.
     """
     task, lang = find(task) if isinstance(task, str) else task, lang_codes(lang)
     latents = probeable(encoder.latents, lang) if latents is None else latents
@@ -99,13 +99,13 @@ def run(
 
 
 def probeable(latents: Sequence[str], lang: str) -> list[str]:
-    """The latents that can be probed in `lang`: language latents are not comparable across languages."""
+    """Return the latents that can be probed in `lang`; language latents are not comparable across languages."""
     joined = len(split_langs(lang)) > 1
     return [name for name in latents if not joined or name != LANGUAGE] or list(latents)
 
 
 def check(encoder: SentenceEncoder, lang: str, latents: Sequence[str]) -> None:
-    """Raise UsageError for a language or latent that an encoder doesn't have; an encoder without languages takes
+    """Raise UsageError for a language or latent that an encoder lacks; an encoder without a list of languages accepts
     any."""
     langs = split_langs(lang)
     for each in langs:
@@ -130,8 +130,8 @@ def predictors(
 ) -> Iterator[tuple[str, ProbeFactory, Sequence[Vectors]]]:
     """Yield each predictor's name, a factory of its probes, and its inputs, one (N, D) per encoder seed.
 
-    The latents, the translations' semantic one if it can be read, the baselines (the majority always included), and the
-    references.
+    The predictors are the latents, the translations' semantic latent if the encoder has their language, the baselines
+    (always with the majority), and the references.
     """
     make, items = probe_factory(config.probe), study.items
     for latent in latents:

@@ -10,14 +10,14 @@ import numpy as np
 
 from probes.task import Items
 
-SCHEMA = "bgt-probe/6"  # the form of the files of `bgt-probe`, of its JSON, and of the classes below
+SCHEMA = "bgt-probe/6"  # version of the files and the JSON of `bgt-probe`, and of the classes below
 LEVEL = 0.95  # of every interval
 MAJORITY = "majority"  # the baseline that every score is compared with
-TRANSLATION = "semantic, translation"  # the semantic latent of each sentence's translation: what both languages say
+TRANSLATION = "semantic, translation"  # the semantic latent of each sentence's translation
 
 
 def is_baseline(predictor: str, latents: Sequence[str]) -> bool:
-    """Whether a row is of a baseline or reference, and not of the model."""
+    """Test whether a row is about a baseline or reference, not about the model."""
     return predictor not in latents and predictor != TRANSLATION
 
 
@@ -28,21 +28,21 @@ class ProbeScore:
     task: str
     lang: str
     latent: str  # semantic, language, or the name of a baseline
-    n_train: int  # items a probe is trained on, mean over seeds
-    n_test: int  # different items tested, over all seeds
+    n_train: int  # number of training items of a probe, mean over seeds
+    n_test: int  # number of different test items of all seeds
     classes: int
     accuracy: float
-    ci_low: float  # Wilson: new sentences, the same probes
+    ci_low: float  # Wilson's interval, for new sentences and the same probes
     ci_high: float
     sd: float  # of accuracy over probe seeds; 0 for one seed
     note: str = ""
     probe: str = "linear"
-    encoders: int = 1  # of a reference, such as three untrained ones
-    encoder_sd: float = 0.0  # of accuracy over those, means over their probes
-    boot_low: float | None = None  # new sentences, new probes, and new encoders if there are several
+    encoders: int = 1  # number of encoders; more for a reference, such as three untrained models
+    encoder_sd: float = 0.0  # of accuracy over these encoders, each a mean over its probes
+    boot_low: float | None = None  # bootstrap, for new sentences, new probes, and new encoders if there are several
     boot_high: float | None = None
     information: float | None = None  # V-information, bits per item
-    selectivity: float | None = None  # points: accuracy minus that on the control task, on the same items
+    selectivity: float | None = None  # points: accuracy minus accuracy on the control task, for the same items
     selectivity_low: float | None = None
     selectivity_high: float | None = None
     control: float | None = None  # accuracy on the control task
@@ -57,15 +57,15 @@ class Difference:
     first: str
     second: str
     points: float
-    ci_low: float  # paired; new sentences, new probes, and new encoders if there are several
+    ci_low: float  # paired, for new sentences, new probes, and new encoders if there are several
     ci_high: float
-    p: float  # two-sided, of the same standard error as the interval
+    p: float  # two-sided, from the same standard error as the interval
     adjusted_p: float | None = None  # Holm's, among the differences of a table: see `significance.correct`
 
 
 @dataclass(frozen=True, eq=False)
 class Predictions:
-    """The prediction for each item: E encoder seeds, S probe seeds, N items; NaN or -1 where a seed did not test it."""
+    """The prediction for each item: E encoder seeds, S probe seeds, N items; NaN or -1 for items not tested."""
 
     labels: np.ndarray  # (E, S, N) int32, indices into `ProbeResult.labels`
     bits: np.ndarray  # (E, S, N) float32, -log2 of the probability of the true label
@@ -74,7 +74,7 @@ class Predictions:
 
 @dataclass(frozen=True)
 class ProbeResult:
-    """One task in one language."""
+    """The result of one task in one language."""
 
     task: str
     lang: str
@@ -82,16 +82,16 @@ class ProbeResult:
     seed: int
     rows: list[ProbeScore]
     difference: Difference | None  # of the first two latents
-    left_out: int  # items left out because their label is rare or `max_items` was reached
-    resamples: int = 2_000  # of the test items
+    left_out: int  # number of items left out because of a rare label or `max_items`
+    resamples: int = 2_000  # number of resamples of the test items
     over_baseline: list[Difference] = field(default_factory=list)  # each latent minus the best baseline
     over_majority: list[Difference] = field(default_factory=list)  # each latent minus the majority
     warnings: list[str] = field(default_factory=list)
     labels: list[str] = field(default_factory=list)  # every label, sorted
-    items: Items | None = field(default=None, compare=False)  # those used, in the order of the predictions
+    items: Items | None = field(default=None, compare=False)  # the items used, in the order of the predictions
     predictions: dict[str, Predictions] = field(default_factory=dict, compare=False)  # by latent or baseline
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON; items and predictions belong in a table of their own."""
+        """Return plain values for JSON, without items and predictions."""
         plain = asdict(replace(self, items=None, predictions={}))
         return {name: value for name, value in plain.items() if name not in ("items", "predictions")}

@@ -1,4 +1,4 @@
-"""The data types of probing, a task and its items; and words and marks, for every task that counts or compares them."""
+"""The data types of probing (task and items), and functions that split sentences into words and marks for all tasks."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ _TOKEN = re.compile(f"{_WORD.pattern}|{MARK}")
 
 @dataclass(frozen=True)
 class Items:
-    """N labelled sentences; those of a group are versions of one sentence and share a split."""
+    """N labelled sentences; the sentences of a group are versions of one sentence, and are in the same split."""
 
     sentences: list[str] = field(default_factory=list)
     labels: list[str] = field(default_factory=list)
     groups: list[int] = field(default_factory=list)
-    splits: list[str] | None = None  # of `SPLITS`, if they are fixed
-    translations: list[str] | None = None  # one of each sentence, if all have one
+    splits: list[str] | None = None  # one of `SPLITS` for each sentence, if they are fixed
+    translations: list[str] | None = None  # a translation of each sentence, if all have one
     other: str = ""  # the language of the translations
 
     def add(self, sentence: str, label: str, group: int) -> None:
@@ -41,7 +41,7 @@ class Items:
         self.groups.append(group)
 
     def take(self, rows: Sequence[int]) -> Items:
-        """The items at `rows`, in that order."""
+        """Return the items at `rows`, in that order."""
         return Items(
             [self.sentences[row] for row in rows],
             [self.labels[row] for row in rows],
@@ -52,8 +52,8 @@ class Items:
         )
 
     def translated(self, translations: Sequence[str], other: str) -> Items:
-        """The same with the translation of each group, by its number, and one group for all of one translation; as they
-        are if a translation is missing."""
+        """Add the translation of each group (an index into `translations`), and join groups with the same translation.
+        If a translation is missing, return the items unchanged."""
         texts = [translations[group] for group in self.groups]
         if not all(texts):
             return self
@@ -68,21 +68,21 @@ Build = Callable[[Any, str, Random], Items]  # (content of a source, language, g
 class ProbeTask:
     """A property of sentences, and the functions that label each kind of source.
 
-    Kinds: "text", different sentences; "texts", {language: `Text`}; "conllu", parsed sentences; "trees", bracketed
-    ones. Groups made from "text" are indices of its sentences, so that its reader can tell which belong together.
+    The kinds are "text" (different sentences), "texts" ({language: `Text`}), "conllu" (parsed sentences) and "trees"
+    (bracketed trees). Groups of items from "text" are indices into its sentences, from which the caller makes groups.
     """
 
     name: str
-    about: str  # one line: the question that it asks
-    builds: Mapping[str, Build]  # kind -> labels; the first kind that a folder has is used
+    about: str  # the question that it asks, in one line
+    builds: Mapping[str, Build]  # kind -> its labelling function; the first kind that a folder has is used
     langs: tuple[str, ...] = ()  # empty: any language
-    file: str = ""  # SentEval's name for its file of labels, without ".txt"
-    classes: int = 0  # labels of the published set, if their number may shrink with the data
-    reordered: bool = False  # labelled versions of a sentence differ only in the order of words
-    group: str = ""  # surface, syntax or semantic, as in SentEval, or style: a group can be probed by its name
+    file: str = ""  # name of SentEval's labelled file, without ".txt"
+    classes: int = 0  # number of labels of the published set, if smaller data may have fewer
+    reordered: bool = False  # whether versions of a sentence differ only in the order of words
+    group: str = ""  # surface, syntax or semantic, as in SentEval, or style; users can choose tasks by group
 
     def check(self, lang: str) -> None:
-        """Raise UsageError for a language that the task has no definition for, and for several if it needs one."""
+        """Raise UsageError if the task is not defined for the language, or for a wrong number of languages."""
         langs = split_langs(lang)
         if len(langs) != len(set(langs)) or (len(langs) > 1) != ("texts" in self.builds):
             many = "two or more languages, as in en-fr" if "texts" in self.builds else "one language"
@@ -91,9 +91,9 @@ class ProbeTask:
             raise UsageError(f"Task '{self.name}' has no definition for '{lang}'; available: {', '.join(self.langs)}.")
 
     def items(self, sentences: Sequence[str], lang: str, seed: int = 0) -> Items:
-        """Labelled versions of the different `sentences` that the task can use; the others are skipped.
+        """Label the different `sentences` that the task can use; the others are skipped.
 
-        Raises UsageError for a language without a definition, or a task that needs more than sentences.
+        Raises UsageError if the task is not defined for the language, or needs more than sentences.
         """
         if "text" not in self.builds:
             raise UsageError(f"Task '{self.name}' can't be labelled from sentences alone: it needs {needs(self)}.")
@@ -102,7 +102,7 @@ class ProbeTask:
 
 
 def needs(task: ProbeTask, lang: str = "LANG") -> str:
-    """The sources of a task, in words."""
+    """Describe the sources that a task needs."""
     first = split_langs(lang)[0]
     kinds = {
         "trees": f"bracketed trees ({first}/*.mrg)",
@@ -115,21 +115,21 @@ def needs(task: ProbeTask, lang: str = "LANG") -> str:
 
 
 def split_words(sentence: str) -> list[str]:
-    """The words of a sentence, in order."""
+    """Return the words of a sentence, in order."""
     return _WORD.findall(sentence)
 
 
 def split_tokens(sentence: str) -> list[str]:
-    """The words and marks of a sentence, in order; every other character but a space is a mark."""
+    """Return the words and marks of a sentence, in order; every other character except spaces is a mark."""
     return _TOKEN.findall(sentence)
 
 
 def count_words(sentence: str) -> int:
-    """The number of words of a sentence."""
+    """Count the words of a sentence."""
     return len(split_words(sentence))
 
 
 @cache
 def is_punctuation(char: str) -> bool:
-    """Whether a character is a punctuation mark: one of ASCII's 32, $ + < = > ^ ` | ~ among them, or of Unicode's."""
+    """Test for a punctuation mark: one of ASCII's 32 (with $ + < = > ^ ` | ~), or of Unicode's punctuation."""
     return char in string.punctuation or unicodedata.category(char).startswith("P")

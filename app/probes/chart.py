@@ -1,6 +1,6 @@
-"""Results of probes: the accuracy of each latent beside the best baseline, or the difference of the two latents.
+"""Draw results of probes: each latent's accuracy beside the best baseline, or the difference of the two latents.
 
-The rows have their names above their marks, so that a phone is wide enough.
+The names of rows are above their marks, so that the figure fits on a phone.
 """
 
 from __future__ import annotations
@@ -43,25 +43,25 @@ GRID = "rgba(128, 128, 128, 0.25)"
 
 @dataclass
 class Lines:
-    """Rows from the top down, at y of 0 and below; a row of height 1 takes `UNIT` pixels."""
+    """The rows of a figure, from y = 0 downwards; a row of height 1 has `UNIT` pixels."""
 
     figure: go.Figure
     theme: str
     total: float = 0.0
     grid: list[float] = field(default_factory=list)
-    # all given to the figure at once: it copies everything whenever something is added
+    # added to the figure all at once, because it copies everything at each addition
     texts: list[dict[str, Any]] = field(default_factory=list)
     bands: list[dict[str, Any]] = field(default_factory=list)
 
     def heading(self, text: str, ticks: tuple[int, ...]) -> None:
-        """A row that names those below it, and repeats the values of the x axis."""
+        """Add a heading for the rows below it, with the values of the x axis."""
         y = self._take(0.9)
         self._write(f"<b>{plain(text)}</b>", y, PIXELS["title"])
         font = {"size": 11, "color": SOFT[self.theme]}
         self.texts += [{"x": tick, "y": y, "text": str(tick), "showarrow": False, "font": font} for tick in ticks]
 
     def row(self, name: str, mark: str = "", live: bool = False) -> float:
-        """The y of the marks below a name; `mark`, on its own line, tells several results apart."""
+        """Add a row, and return the y of its marks; `mark`, on its own line, distinguishes results of the same name."""
         height = 1.5 if mark else 1
         middle = self._take(height)
         if live:
@@ -84,7 +84,7 @@ class Lines:
         return figure
 
     def _take(self, height: float) -> float:
-        """The middle of the next row."""
+        """Make room for a row, and return its middle."""
         self.total += height
         return -self.total + height / 2
 
@@ -96,10 +96,10 @@ class Lines:
 
 
 def probe_dots(scores: pd.DataFrame, theme: str = "light") -> go.Figure:
-    """Each latent's accuracy with its interval, and a tick for the best baseline, whose hover text lists all of them.
+    """Draw each latent's accuracy with its interval, and a tick for the best baseline; its hover text lists all.
 
-    Columns `gather.SCORES`. One line per result, those run here first, then by the group of the task and by the
-    lead of the semantic latent.
+    `scores` has the columns `gather.SCORES`. There is one line per result: first results that were run here, then by
+    group of the task and by the lead of the semantic latent.
     """
     values = scores[scores["latent"].isin(list(LATENTS))].pivot_table("accuracy", LINE, "latent", sort=False)
     second = values[[name for name in (LANGUAGE, SYNTACTIC) if name in values]].bfill(axis=1)
@@ -147,8 +147,8 @@ def probe_dots(scores: pd.DataFrame, theme: str = "light") -> go.Figure:
 
 
 def gap_dots(gaps: pd.DataFrame, theme: str = "light") -> go.Figure:
-    """Semantic minus second latent in points, with intervals, on the same lines, in the colour and symbol of the
-    language; and the paper's difference, open and grey. Rows of `reading.with_paper`."""
+    """Draw the difference between semantic and second latent in points, with intervals, in the colour and symbol of the
+    language, and the paper's difference, open and grey. `gaps` comes from `results.with_paper`."""
     figure = go.Figure()
     figure.add_vline(0, line={"color": REST, "width": 1.5})
     lines, y = placed(figure, gaps.assign(lead=gaps["points"]), (), theme)
@@ -187,8 +187,8 @@ def gap_dots(gaps: pd.DataFrame, theme: str = "light") -> go.Figure:
 def placed(
     figure: go.Figure, results: pd.DataFrame, ticks: tuple[int, ...], theme: str
 ) -> tuple[Lines, dict[tuple[str, ...], float]]:
-    """Write the names of results (columns `LINE`, live and lead) in their order, with values of the x axis; also return
-    the y of each."""
+    """Write the names of `results` (columns `LINE`, live and lead) in order, with `ticks` in the headings; also return
+    the y of each result."""
     lines, y = Lines(figure, theme), {}
     several = results["model"].nunique() > 1
     for group, part in in_order(results).groupby("group", sort=False):
@@ -199,8 +199,8 @@ def placed(
 
 
 def in_order(results: pd.DataFrame) -> pd.DataFrame:
-    """The results with a column `group`: those run here, in their order, then by the group of the task, its mean lead
-    and their own."""
+    """Sort results, and add a column `group`: first those run here, in their order, then by group of the task, mean
+    lead of the task, and own lead."""
     names = [RUN_HERE, *task_names.GROUPS, task_names.OTHERS]
     groups = [RUN_HERE if row.live else task_names.group(row.task) for row in results.itertuples()]
     means = results.groupby("task")["lead"].transform("mean")
@@ -215,10 +215,10 @@ def key(row: Any) -> tuple[str, ...]:
 
 
 def label(row: Any, several: bool) -> str:
-    """The name of a line of a figure; with the model if there are several."""
+    """Return the name of a line of a figure, with the model if there are several."""
     return plain(" · ".join([task_names.title(row.task), language_names(row.lang), *([row.model] if several else [])]))
 
 
 def edge(symbol: str, colour: str) -> dict[str, object]:
-    """A filled mark with a thin edge."""
+    """Return the style of a filled mark with a thin edge."""
     return {"size": 11, "symbol": symbol, "color": colour, "line": {"width": 0.6, "color": EDGE}}

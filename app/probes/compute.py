@@ -17,10 +17,10 @@ from probes.tasks import TASKS
 
 
 def by_information(table: pa.Table, predictor: str) -> pd.DataFrame:
-    """One row per tested sentence, sorted by pointwise V-information in bits, the highest first.
+    """Return one row per tested sentence, sorted by pointwise V-information in bits, the highest first.
 
-    Below zero the predictor does worse than the label frequencies alone (Ethayarajh et al. 2022). The predicted label
-    is that of the first probe that tested the sentence.
+    Below zero, the predictor is worse than the label frequencies (Ethayarajh et al. 2022). The predicted label is that
+    of the first probe that tested the sentence.
     """
     own = table.filter(compute.equal(table["predictor"], predictor))
     rows = own.select(["item", "sentence", "label", "predicted", "pvi"]).to_pandas()
@@ -38,7 +38,7 @@ def run(
     seeds: int,
     report: Callable[[str], None],
 ) -> probes.Cell:
-    """Train and test a probe as `bgt-probe` does, on its default data if no text is given.
+    """Train and test a probe as `bgt-probe` does; without `text`, on the default data.
 
     `source` names the text. `report` is called with each step; an exception that it raises ends the work.
     """

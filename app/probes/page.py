@@ -1,4 +1,4 @@
-"""What each latent holds: train a small probe, upload results, look at all of them."""
+"""The page on probes: train a small probe, upload results, and look at all results."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from probes.data.load import EXAMPLES
 from probes.results.store import read_cells
 from probes.tasks import TASKS
 
-FIRST = "length"  # the task shown first: defined for all languages and sentences
+FIRST = "length"  # the task shown first; it is defined for all languages and sentences
 
 
 def page(loaded: state.Loaded) -> None:
@@ -34,7 +34,7 @@ def page(loaded: state.Loaded) -> None:
 
 
 def run_small(loaded: state.Loaded) -> None:
-    """The form that trains a probe, and its result."""
+    """Show the form that trains a probe, and the result."""
     with st.container(border=True):
         st.markdown("**Run a small probe**")
         with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -82,7 +82,7 @@ def run_small(loaded: state.Loaded) -> None:
 
 
 def texts_of(lang: str) -> dict[str, startup.ParallelText | None]:
-    """The texts with sentences of a language, the user's own included; None stands for the built-in examples."""
+    """Return the texts with sentences of a language, also the user's; None stands for the built-in examples."""
     examples = {startup.EXAMPLES: None} if lang in LANGS else {}
     others = {**startup.read().texts, **corpora.of_session().uploaded}
     return examples | {name: text for name, text in others.items() if lang in text.langs and not text.credit}

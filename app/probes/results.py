@@ -1,4 +1,4 @@
-"""The lower part of the page: results as accuracies or as differences, and predictions sentence by sentence."""
+"""The lower part of the page: results as accuracies or differences, and predictions for each sentence."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ TITLES = {
     "mark": "Mark",
 }
 HIGHLIGHT = "background-color: rgba(230, 159, 0, 0.16)"  # for results that were run here, as in the figure
-MAX_LISTED = 200  # sentences shown from either end; the export has them all
+MAX_LISTED = 200  # sentences shown from either end; the export has all
 ITEM_TITLES = {"pvi": "Bits", "sentence": "Sentence", "label": "Label", "predicted": "Predicted"}
-ACCURACY, DIFFERENCE = "Accuracy", "Difference"  # the same results, drawn in two ways
-SHARED_FORM = ("length", "punct-num", "punct-first")  # form that translations mostly share
-EXPECTED = dict.fromkeys((*SHARED_FORM, "gender"), -1)  # the second latent should lead, as on all that a language adds
-MUCH = 10  # times the second latent's information: a semantic latent with more holds the form of a sentence too
+ACCURACY, DIFFERENCE = "Accuracy", "Difference"  # two views of the same results
+SHARED_FORM = ("length", "punct-num", "punct-first")  # properties of form that translations mostly share
+EXPECTED = dict.fromkeys((*SHARED_FORM, "gender"), -1)  # the second latent should lead, as on all style
+MUCH = 10  # a semantic latent with this many times the second latent's information also holds the form
 
 
 def page(results: gather.ResultTables, loaded: state.Loaded) -> None:
@@ -113,21 +113,21 @@ def page(results: gather.ResultTables, loaded: state.Loaded) -> None:
 
 
 def narrowed(table: pd.DataFrame, column: str, title: str, name: Callable[[str], str]) -> pd.DataFrame:
-    """Filter the rows."""
+    """Show a filter of a column, and return the rows that pass."""
     values = sorted(table[column].unique(), key=name)
     wanted = st.multiselect(title, values, format_func=name, key=f"only_{column}", placeholder="All", **BOUND)
     return table[table[column].isin(wanted)] if wanted else table
 
 
 def matching(gaps: pd.DataFrame, table: pd.DataFrame) -> pd.DataFrame:
-    """The rows of the models, languages and tasks in `table`, in its order."""
+    """Select the rows of the models, languages and tasks in `table`, in its order."""
     return table[gather.CELL].drop_duplicates().merge(gaps, on=gather.CELL)
 
 
 def with_paper(gaps: pd.DataFrame) -> pd.DataFrame:
-    """Semantic minus second latent, with `paper_gap`, the paper's difference in points; NaN if it has none.
+    """Select the differences of semantic and second latent, and add `paper_gap`, the paper's in points, or NaN.
 
-    The paper has numbers of language latents only, of models of English and one other language.
+    The paper only has numbers for language latents, of models of English and one other language.
     """
     own = gaps[(gaps["first"] == SEMANTIC) & gaps["second"].isin((LANGUAGE, SYNTACTIC))]
     cells = [
@@ -154,8 +154,8 @@ def verdict(gaps: pd.DataFrame) -> tuple[str, list[str]]:
 
 
 def reason(loaded: state.Loaded, contrary: Sequence[str]) -> str:
-    """Why this model contradicts the claim in the form that translations share; "" if it doesn't, or if its semantic
-    latent holds too little for the reason to be true."""
+    """Explain why this model contradicts the claim for the form that translations share; "" if it does not contradict
+    it, or if its semantic latent holds too little for the explanation."""
     own, both = reading.nats(loaded.log, loaded.langs)
     if set(SHARED_FORM).isdisjoint(contrary) or not both > MUCH * own:
         return ""
@@ -167,7 +167,7 @@ def reason(loaded: state.Loaded, contrary: Sequence[str]) -> str:
 
 
 def listed(wide: pd.DataFrame) -> None:
-    """A row per result, its numbers beside the task, which a phone shows too."""
+    """Show a row per result, with its numbers beside the task, so that a phone shows both."""
     latents = {name: f"{name.capitalize()}, %" for name in reading.LATENTS if name in wide}
     number, text = st.column_config.NumberColumn, st.column_config.TextColumn
     heads = (*latents.values(), TITLES["best"])
@@ -188,7 +188,7 @@ def listed(wide: pd.DataFrame) -> None:
 
 
 def highlighted(row: pd.Series) -> list[str]:
-    """The style of a row."""
+    """Return the style of a row."""
     return [HIGHLIGHT if row["Mark"].startswith("run here") else ""] * len(row)
 
 

@@ -1,7 +1,7 @@
 """The baselines of a probe: predictors that never see the model.
 
-n-grams are counted over all items at once. That leaks nothing: a probe gives no weight to an n-gram that its training
-items don't have.
+n-grams are counted over all items at once. This leaks nothing, because a probe gives no weight to n-grams that do not
+occur in its training items.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from bgt_core.vectors.linear_probe import LinearProbe
 from probes.result import MAJORITY
 from probes.task import count_words
 
-MANY_LABELS = 50  # from here on naive Bayes: a weight per n-gram and label would take hours to fit
+MANY_LABELS = 50  # naive Bayes from this number of labels: logistic regression would take hours to fit
 FEATURES = 20_000  # n-grams kept, the most frequent
 
 Inputs = Callable[[Sequence[str]], np.ndarray | csr_matrix]  # N sentences -> (N, features)
 
 
 class MajorityProbe(DummyClassifier):
-    """Predicts the proportions of the labels in train, and so the majority."""
+    """Predicts the label frequencies of the training items, and so the majority label."""
 
     def __init__(self) -> None:
         super().__init__(strategy="prior")
@@ -41,14 +41,14 @@ class MajorityProbe(DummyClassifier):
 
 
 class BagProbe(ClassifierMixin, BaseEstimator):
-    """Logistic regression on sparse counts, with ever weaker penalties until dev gets worse."""
+    """Logistic regression on sparse counts; the penalty is weakened until the dev loss no longer falls."""
 
     def __init__(self, strengths: Sequence[float] = (0.01, 0.1, 1.0)):
         self.strengths = strengths
 
     @threadpool_limits.wrap(limits=1)
     def fit(self, X: csr_matrix, y: np.ndarray, dev: tuple[csr_matrix, np.ndarray]) -> BagProbe:
-        """(N, features) counts, (N,) labels, and others to choose the strength on."""
+        """Fit to counts (N, features) and labels (N,); the dev items choose the strength."""
         self.classes_, least_loss = np.unique(y), np.inf
         known = np.isin(dev[1], self.classes_)
         for strength in self.strengths:
@@ -68,11 +68,11 @@ class BagProbe(ClassifierMixin, BaseEstimator):
         return self
 
     def predict_log_proba(self, X: csr_matrix) -> np.ndarray:
-        """(N, K), natural logarithms."""
+        """Return natural log-probabilities, (N, K)."""
         return np.log(self.probe_.predict_proba(X).clip(min=np.finfo(np.float32).tiny))
 
     def predict(self, X: csr_matrix) -> np.ndarray:
-        """(N,) labels."""
+        """Predict labels, (N,)."""
         return self.probe_.predict(X)
 
 
@@ -82,12 +82,12 @@ def lengths(sentences: Sequence[str]) -> np.ndarray:
 
 
 def word_grams(sentences: Sequence[str]) -> csr_matrix:
-    """Counts of words, marks and bigrams that occur at least twice."""
+    """Count words, marks and bigrams that occur at least twice."""
     return _counts(sentences, token_pattern=r"\w+|[^\w\s]", ngram_range=(1, 2))
 
 
 def character_grams(sentences: Sequence[str]) -> csr_matrix:
-    """Counts of runs of 3 to 5 characters, spaces and marks included, that occur at least twice."""
+    """Count sequences of 3 to 5 characters, with spaces and marks, that occur at least twice."""
     return _counts(sentences, analyzer="char", ngram_range=(3, 5))
 
 
@@ -96,7 +96,7 @@ def _counts(sentences: Sequence[str], **options: object) -> csr_matrix:
 
 
 def nothing(sentences: Sequence[str]) -> np.ndarray:
-    """(N, 1) zeros."""
+    """Return zeros, (N, 1)."""
     return np.zeros((len(sentences), 1), dtype=np.float32)
 
 

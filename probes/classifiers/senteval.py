@@ -1,48 +1,48 @@
-"""SentEval's probing classifier, by its own protocol, for all penalties at once.
+"""SentEval's probing classifier with SentEval's protocol, trained with all penalties at once.
 
-SentEval (Conneau & Kiela, 2018; `SplitClassifier`) trains one classifier after another, each from the same seed: all
-start from the same weights and see the same minibatches. Here they are one stack. A minibatch is gathered once, one
-product serves every penalty, the gradient is written out by hand instead of recorded, and a classifier leaves the
-stack when its own early stopping ends it. The protocol:
+SentEval (Conneau & Kiela, 2018; `SplitClassifier`) trains one classifier per penalty, one after another. All have the
+same seed, so they start from the same weights and see the same minibatches. Here they are trained together as a stack:
+one matrix product serves all penalties, the gradient is computed without autograd, and a classifier is removed from the
+stack when its own early stopping ends its training. The protocol:
 
-- Vectors go in as they are, in float32: no centring, no scaling.
+- Vectors are used unchanged, in float32, without centring or scaling.
 - `hidden=0`, its default, is softmax regression; otherwise linear, sigmoid, linear. Classes are the sorted labels of
   train.
-- Weights and biases start as `torch.nn.Linear` draws them from the seed; each pass over train has its own order,
-  NumPy's legacy permutation from the same seed.
-- Mean cross-entropy of minibatches of 64, the last of a pass smaller. Adam at its defaults; the penalty times the
-  parameter is added to the gradient, for biases too.
-- Dev is scored after every 4 passes. If it is better than ever before, these weights are kept. Otherwise it counts as a
-  failure; later successes don't make up for failures, and the sixth ends the training.
-- Training continues while no more than 200 passes are done: 4 at a time, at most 204.
-- Penalties 1e-5, 1e-4, 1e-3, 1e-2; the best dev accuracy wins, in percent rounded to two decimals, the first of equals.
-- SentEval then trains the winner again from the same seed. That would give the same weights, and is left out.
+- Weights and biases start as `torch.nn.Linear` draws them from the seed; each pass over train has its own order, from
+  NumPy's legacy permutation with the same seed.
+- The loss is the mean cross-entropy of minibatches of 64; the last of a pass is smaller. Adam has its default settings;
+  the penalty times the parameter is added to the gradient, also for biases.
+- Dev is scored after every 4 passes. Weights with a new best score are kept. Otherwise the score counts as a failure;
+  the sixth failure ends the training, even if there were successes in between.
+- Training also ends after more than 200 passes. As there are 4 passes between scores, the maximum is 204.
+- The penalties are 1e-5, 1e-4, 1e-3 and 1e-2. The best dev accuracy wins, in percent rounded to two decimals; of
+  equals, the first.
+- SentEval then trains the winner again from the same seed. This would give the same weights, so it is left out.
 
-Faults of the original, not copied:
+Faults of the original that are not copied:
 
-- It runs on CUDA only, and not on current libraries: `inspect.getargspec`, `volatile`, a version compared as text.
-- `size_average = False`, set once the loss is built, was meant to sum over a minibatch; torch has ignored it since
-  0.4.1, and so the mean above is what SentEval has computed since.
-- Every classifier seeds the global generators of NumPy and torch. Here they are not touched.
-- Labels given as a list fail, as does `predict_proba`; a label absent from train is a bare KeyError.
-- Its classifier calls `super(self.__class__)`, and so can't be subclassed.
+- It runs only on CUDA, and not with current libraries: `inspect.getargspec`, `volatile`, a version compared as text.
+- `size_average = False`, set after the loss is made, was meant to sum over a minibatch. torch has ignored it since
+  0.4.1, so SentEval has computed the mean since then.
+- Every classifier seeds the global generators of NumPy and torch. Here they are not changed.
+- Labels given as a list fail, as does `predict_proba`; a label absent from train raises a bare KeyError.
+- Its classifier calls `super(self.__class__)`, so it can't be subclassed.
 
-Not supported: its dropout before the sigmoid, which is off by default, its other optimisers, and its scikit-learn mode,
-whose solver differs with the library's version. The published table chose 50, 100 or 200 hidden units and a dropout on
-dev; SentEval does not.
+Not supported are its dropout before the sigmoid (off by default), its other optimisers, and its scikit-learn mode,
+whose solver depends on the library's version. For the published table, the number of hidden units (50, 100 or 200) and
+the dropout were chosen on dev; SentEval does not do this.
 
-Two things are outside `split_classify`: `probes.measures.summary` removes the hidden layer for word
-content and orders the items; `probes.data.load.load_items` with `senteval` keeps a labelled file's order, repeats,
-labels and tokens, joined by single spaces. With both, `bgt-probe --senteval` predicts every item of such a file as
-SentEval's `PROBINGEval`; `python -m bench probing --senteval CLONE` compares the classifiers. The differences:
+Two parts of the protocol are elsewhere: `probes.measures.summary` removes the hidden layer for word content and orders
+the items, and `probes.data.load.load_items` with `senteval` keeps a labelled file's order, repeats, labels and tokens,
+joined by single spaces. With both, `bgt-probe --senteval` predicts every item of such a file as SentEval's
+`PROBINGEval`; `python -m bench probing --senteval CLONE` compares the classifiers. The differences:
 
-- An item whose label is not in train is left out; SentEval ends with a KeyError.
-- `max_items`, and labels made from text or parses, are not SentEval's; the output says so.
+- An item whose label is not in train is left out; SentEval fails with a KeyError.
+- SentEval has no `max_items`, and no labels made from text or parses; the output mentions these.
 
-Without --senteval there are more differences, by choice, and the output says so too: tokens are joined to ordinary
-text, and freed of a CSV writer's quotes; a sentence counts once, and not at all if it has two labels; versions of a
-sentence share a split; 10,000 items at most, in an order drawn by the seed. And the probes are others
-(`probes.classifiers`).
+Without --senteval there are more intended differences, which the output mentions too. Tokens are joined to ordinary
+text, without the quotes of a CSV writer. A sentence is used once, or not at all if it has two labels; versions of a
+sentence are in one split. There are at most 10,000 items, in random order. The probes differ too.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ from bgt_core.backend import fused_adam_
 from bgt_core.errors import DataError
 
 Split = tuple[np.ndarray, Sequence[object]]  # (N, D) vectors and their N labels
-Parameters = list[Tensor]  # of S networks: weight (S, out, in), bias (S, out, 1), and so on from the first layer
+Parameters = list[Tensor]  # weight (S, out, in) and bias (S, out, 1) of each layer of S networks
 
 LANES = 16  # rows of vectors are padded to whole registers; power-of-two rows would conflict in the cache
 
@@ -74,7 +74,7 @@ class SentEval:
     penalties: tuple[float, ...] = (1e-5, 1e-4, 1e-3, 1e-2)  # L2
     batch_size: int = 64
     epoch_size: int = 4  # passes over train between two scores on dev
-    tenacity: int = 5  # failures until training ends, less one
+    tenacity: int = 5  # number of failures that are tolerated; the next one ends training
     max_epoch: int = 200  # no pass begins after this many
     seed: int = 1111
 
@@ -83,7 +83,7 @@ class SentEval:
 class SplitResult:
     """Accuracies are percent with two decimals, as in SentEval."""
 
-    penalty: float  # the winner
+    penalty: float  # the penalty with the best dev accuracy
     dev_accuracy: float
     test_accuracy: float
     dev_accuracies: tuple[float, ...]  # of each penalty
@@ -102,13 +102,13 @@ class Candidate:
     epochs: int = 0
 
 
-@threadpool_limits.wrap(limits=1)  # small products gain nothing from threads, and sums keep their order
+@threadpool_limits.wrap(limits=1)  # threads don't speed up small products, and change sums
 @torch.inference_mode()
 def split_classify(train: Split, dev: Split, test: Split, protocol: SentEval | None = None) -> SplitResult:
-    """Train on `train`, stop and choose the penalty on `dev`, report on `test`; deterministic.
+    """Train on `train`, stop and choose the penalty on `dev`, and test on `test`; deterministic.
 
-    Vectors are only read; float32 ones are not copied as a whole. Raises DataError for vectors that are not finite, not
-    one per label or not of the width of train, for fewer than two classes, and for a label that is not in train.
+    Vectors are not changed; float32 arrays are not copied as a whole. Raises DataError for vectors that are not finite,
+    for a wrong number or width of vectors, for fewer than two classes, and for a label that is not in train.
     """
     protocol = protocol or SentEval()
     classes, width = np.unique(np.asarray(train[1])), np.shape(train[0])[-1]
@@ -155,7 +155,7 @@ def split_classify(train: Split, dev: Split, test: Split, protocol: SentEval | N
 class Stack:
     """S networks of the same shape and initial weights, each with its own penalty, and Adam's state.
 
-    A bias is the weight of an extra unit that is always 1, so that a layer is one matrix, and so is its gradient.
+    A bias is the weight of an extra unit that is always 1, so that a layer and its gradient are one matrix each.
     """
 
     def __init__(self, sizes: Sequence[int], penalties: Sequence[float], seed: int, learning_rate: float = 1e-3):
@@ -175,9 +175,9 @@ class Stack:
         self._set_state(values, means, squares, torch.tensor(penalties)[:, None, None])
 
     def _set_state(self, values: list[Tensor], means: list[Tensor], squares: list[Tensor], penalties: Tensor) -> None:
-        """The weights of each layer, (S, out, in), and Adam's two moments of them; penalties (S, 1, 1)."""
+        """Set the weights of each layer, (S, out, in), Adam's two moments, and the penalties, (S, 1, 1)."""
         self.values, self.means, self.squares, self.penalties = values, means, squares, penalties
-        # reused: new memory costs up to a quarter more time
+        # reused in every step, because allocation would take up to a quarter more time
         self.gradients = [torch.empty_like(layer) for layer in values]
         self.parameters = []
         for weights, (inputs, outputs) in zip(values, pairwise(self.sizes), strict=True):
@@ -189,7 +189,7 @@ class Stack:
         self._set_state(values, means, squares, self.penalties[networks])
 
     def train(self, vectors: Tensor, labels: np.ndarray, order: np.ndarray, batch_size: int) -> None:
-        """One pass: (N, D) vectors and (N,) numbers of classes, in a given order."""
+        """Train for one pass over vectors (N, D) and class indices (N,), in the given order."""
         whole = len(order) - len(order) % batch_size
         for batches in (order[:whole].reshape(-1, batch_size), order[whole:].reshape(1, -1)):  # the last is smaller
             if batches.size:
@@ -202,19 +202,19 @@ class Stack:
                     self._update(batch, right)
 
     def _targets(self, labels: np.ndarray) -> np.ndarray:
-        """Numbers of classes (M, B) of minibatches -> where they are in the logits (S, C, B), made flat: (M, S * B)."""
+        """Return the positions of class indices (M, B) in the flat logits (S, C, B) of M minibatches, (M, S * B)."""
         batches, items = labels.shape
         networks = np.arange(len(self.penalties))[:, None]
         return ((networks * self.sizes[-1] + labels[:, None]) * items + np.arange(items)).reshape(batches, -1)
 
     def _update(self, batch: Tensor, targets: Tensor) -> None:
-        """One minibatch (B, in), and where its classes are in the logits, (S * B,)."""
+        """Train on a minibatch (B, in); `targets` are the positions of its classes in the flat logits, (S * B,)."""
         first, *others = self.values
         signals = [torch.mm(first.flatten(0, 1), batch.T).unflatten(0, first.shape[:2])]  # one for all networks
         for weights in others:
             signals[-1].sigmoid_()[:, -1] = 1
             signals.append(torch.bmm(weights, signals[-1]))
-        gradient = signals.pop().softmax(1)  # (S, C, B): that of cross-entropy is softmax minus one-hot
+        gradient = signals.pop().softmax(1)  # (S, C, B): cross-entropy's is softmax minus one-hot
         gradient.view(-1).index_add_(0, targets, torch.full(targets.shape, -1.0))
         for weights, change in zip(self.values, self.gradients, strict=True):
             torch.mul(weights, self.penalties, out=change)
@@ -229,7 +229,7 @@ class Stack:
 
 
 def forward(parameters: Parameters, vectors: Tensor) -> Tensor:
-    """Vectors (N, D) -> logits (S, C, N)."""
+    """Return the logits (S, C, N) of vectors (N, D)."""
     weight, bias = parameters[:2]
     signal = torch.mm(weight.flatten(0, 1), vectors.T).unflatten(0, weight.shape[:2]).add_(bias)  # one product for all
     for weight, bias in zip(parameters[2::2], parameters[3::2], strict=True):
@@ -238,7 +238,7 @@ def forward(parameters: Parameters, vectors: Tensor) -> Tensor:
 
 
 def _predict(parameters: Parameters, vectors: Tensor) -> Tensor:
-    """(N, D) vectors -> numbers of classes, (S, N)."""
+    """Predict class indices (S, N) of vectors (N, D)."""
     return forward(parameters, vectors).argmax(1)
 
 
@@ -247,7 +247,7 @@ def _percent(count: int, items: int) -> float:
 
 
 def _checked(name: str, split: Split, classes: np.ndarray, width: int) -> tuple[np.ndarray, np.ndarray]:
-    """(N, D) float32 vectors and (N,) numbers of classes of a split."""
+    """Check a split, and return its vectors (N, D) float32 and class indices (N,)."""
     vectors, labels = np.asarray(split[0], np.float32), np.asarray(split[1])
     if not vectors.size or vectors.shape != (len(labels), width):
         expected = f"one of width {width} for each of {len(labels)} labels"

@@ -10,13 +10,13 @@ from random import Random
 from bgt_core.data.clean import join_copies
 from probes.task import SPLITS, Items
 
-MIN_ITEMS = 140  # fewer give intervals of more than 16 points
-RARE = 20  # items; a rarer label can't be learnt, and is left out
+MIN_ITEMS = 140  # minimum number of items; with fewer, intervals are wider than 16 points
+RARE = 20  # minimum number of items of a label; rarer labels can't be learnt, and are left out
 SIZES = {"train": 100_000, "dev": 10_000, "test": 10_000}  # items (paper, sec. 5.2; SentEval)
 
 
 def balance(items: Items, rng: Random) -> Items:
-    """Draw as many items of every label as the rarest has, and keep their order."""
+    """Draw equally many items of every label, as many as the rarest label has, and keep their order."""
     rows: dict[str, list[int]] = {}
     for row in rng.sample(range(len(items.labels)), len(items.labels)):
         rows.setdefault(items.labels[row], []).append(row)
@@ -38,7 +38,7 @@ def distinct(items: Items) -> Items:
 
 
 def contradicting(items: Items) -> dict[str, list[str]]:
-    """The sentences that have several labels, with those."""
+    """Return the sentences that have several labels, with these labels."""
     labels: dict[str, dict[str, None]] = {}
     for sentence, label in zip(items.sentences, items.labels, strict=True):
         labels.setdefault(sentence, {})[label] = None
@@ -52,7 +52,7 @@ def some(labels: Collection[str]) -> str:
 
 
 def in_one_split(items: Items) -> Items:
-    """Keep each group in one split: one in several stays in test, or else in dev."""
+    """Keep each group in one split: a group in several splits stays in test if it is there, else in dev."""
     if items.splits is None:
         return items
     highest: dict[int, int] = {}  # rank of each group's split
@@ -63,12 +63,12 @@ def in_one_split(items: Items) -> Items:
 
 
 def with_copies(items: Items) -> Items:
-    """Join the groups that share a copy of a sentence, in other case, spaces or Unicode form."""
+    """Join groups with copies of the same sentence; case, spaces and Unicode form may differ."""
     return replace(items, groups=join_copies(items.sentences, items.groups))
 
 
 def common(items: Items) -> Items:
-    """The items of learnable labels: those that occur in train, or without splits, those with at least 20 items."""
+    """Keep items with learnable labels: labels that occur in train or, without splits, have at least 20 items."""
     if items.splits:
         learnable = {label for label, split in zip(items.labels, items.splits, strict=True) if split == "train"}
     else:
@@ -77,7 +77,7 @@ def common(items: Items) -> Items:
 
 
 def draw_splits(items: Items, rng: Random, sizes: Mapping[str, int] = SIZES) -> Items:
-    """Draw whole groups for test, dev and train, with as many items as `sizes`; the rest is left out.
+    """Draw whole groups for test, dev and train, with the numbers of items in `sizes`; other items are left out.
 
     With fewer items, the splits keep their proportions.
     """

@@ -23,8 +23,8 @@ from probes.task import SPLITS, Items, ProbeTask
 
 EXAMPLES, GRAMMAR = "example sentences", "built-in grammar"
 GRAMMAR_LANGS = ("en", "fr")
-DRAWN = 6_000  # sentences of the grammar
-MIN_SENTENCES = 500  # labelled sentences: five probe seeds test half of them, which gives intervals of about 6 points
+DRAWN = 6_000  # number of sentences drawn from the grammar
+MIN_SENTENCES = 500  # labelled sentences; five probe seeds test half of them, with intervals of about 6 points
 BUILT = {
     LABELLED: "labels of the file",
     "conllu": "labels from parses (CoNLL-U)",
@@ -42,15 +42,15 @@ TOKENISATION = {
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """Labelled items, and their description in a result's trail."""
+    """Labelled items, and their description for a result's trail."""
 
     items: Items
     about: Mapping[str, Any]  # data, items_sha256, and card for items from a file
-    note: str = ""  # a remark on the choice of the data for readers of the score
+    note: str = ""  # a remark for readers on the choice of the data
 
 
 def dataset_of(items: Items, source: str, note: str = "", **about: Any) -> Dataset:
-    """Items from `source`, with their hash."""
+    """Make a data set of items from `source`, with their hash."""
     parts = [items.sentences, items.labels, items.groups, items.splits]
     text = json.dumps([*parts, items.translations] if items.translations else parts)
     sha256 = hashlib.sha256(text.encode()).hexdigest()
@@ -69,9 +69,9 @@ def label_sentences(
 ) -> Dataset:
     """Label sentences by the task.
 
-    None stands for the built-in ones: the example sentences, or if fewer than `MIN_SENTENCES` of those get a label, the
-    grammar's, if it has the language. Raises UsageError as `ProbeTask.items`, and NotFound for a language that neither
-    has, and if both are too few.
+    None stands for the built-in sentences: the example sentences or, if fewer than `MIN_SENTENCES` of these get a label
+    and the grammar has the language, the grammar's. Raises UsageError as `ProbeTask.items`, and NotFound if the
+    built-in sentences lack the language or are too few.
     """
     if sentences is not None:
         return dataset_of(task.items(sentences, lang, seed), source)
@@ -89,8 +89,8 @@ def label_sentences(
 
 
 def _labelled_examples(task: ProbeTask, lang: str, seed: int) -> Items:
-    """The example sentences that the task can label, or for a property of style those chosen for it, with their English
-    translations; English ones of style with French translations, others without."""
+    """Label the example sentences, or for tasks of style the sentences that show style, with their English
+    translations. English sentences of style have French translations; other English sentences have none."""
     other = "fr" if lang == "en" else "en"
     if task.group == "style":
         chosen = [each for each in style_sentences() if (each.lang, each.other) == (lang, other)]
@@ -105,13 +105,13 @@ def _labelled_examples(task: ProbeTask, lang: str, seed: int) -> Items:
 def load_items(
     task: ProbeTask, lang: str, data: Path | None = None, *, seed: int = 0, senteval: bool = False
 ) -> Dataset:
-    """Load the items of a task from the file or folder `data`, or built-in ones.
+    """Load the items of a task from the file or folder `data`, or the built-in items.
 
-    Splits are the source's own, if it has any. A labelled file is cleaned: tokens are joined to text, a sentence counts
-    once, and not at all if it has two labels, and its versions share a split. With `senteval` it is used unchanged, in
-    its order, and items without splits get them in SentEval's sizes. The seed only affects draws. Raises NotFound for
-    an absent source, DataError for a damaged or too small one, UsageError for a task that can't be labelled from this
-    source, or a language that it does not have.
+    The source's own splits are used, if it has any. A labelled file is cleaned: tokens are joined to text, a sentence
+    is used once, or not at all if it has two labels, and its versions are in one split. With `senteval` it is used
+    unchanged, in its order, and items without splits are split with SentEval's sizes. The seed only affects random
+    draws. Raises NotFound if the source is absent, DataError if it is damaged or too small, UsageError if the task
+    can't be labelled from this source, or is not defined for the language.
     """
     if data is None:
         return label_sentences(task, None, lang, seed=seed)
@@ -146,7 +146,7 @@ def load_items(
 
 
 def _card(source: TaskSource, data: Path, items: Items, verbatim: bool, **more: object) -> dict[str, Any]:
-    """The card of a data set, plain values."""
+    """Return the card of a data set as plain values."""
     provenances = list(dict.fromkeys(provenance_of(file, source.kind) for file in source.files))
     sizes = Counter(items.splits or ["all"] * len(items.labels))
     names = {file: file.name if file == data else file.relative_to(data).as_posix() for file in source.files}
@@ -155,7 +155,7 @@ def _card(source: TaskSource, data: Path, items: Items, verbatim: bool, **more: 
         "sources": [provenance.about for provenance in provenances],
         "licences": list(dict.fromkeys(provenance.licence for provenance in provenances)),
         "built": BUILT[source.kind],  # how labels were made; the rules are in the task's file
-        "sizes": {name: sizes[name] for name in (*SPLITS, "all") if sizes[name]},  # items of each split, or of "all"
+        "sizes": {name: sizes[name] for name in (*SPLITS, "all") if sizes[name]},  # items per split, or "all"
         "labels": dict(sorted(Counter(items.labels).items(), key=lambda pair: (-pair[1], pair[0]))),
         "tokenisation": VERBATIM if verbatim else TOKENISATION.get(source.kind, "as written"),
         "artefacts": list(dict.fromkeys(line for provenance in provenances for line in provenance.artefacts)),
@@ -164,7 +164,7 @@ def _card(source: TaskSource, data: Path, items: Items, verbatim: bool, **more: 
 
 
 def _build(task: ProbeTask, kind: str, files: tuple[Path, ...], lang: str, rng: Random) -> Items:
-    """Label the content of files; sentences that are translations of each other form a group."""
+    """Label the content of files; sentences that are translations of each other are one group."""
     build = task.builds[kind]
     if kind == "conllu":
         return build(read_conllu(files), lang, rng)
@@ -191,7 +191,7 @@ def _learnable(items: Items, notes: list[str]) -> Items:
 
 
 def _without_contradictions(items: Items, notes: list[str]) -> Items:
-    """The items without sentences that have several labels, which are noted."""
+    """Leave out sentences that have several labels, and note this."""
     unclear = contradicting(items)
     kept = items.take([row for row, sentence in enumerate(items.sentences) if sentence not in unclear])
     for sentence, labels in list(unclear.items())[:1]:

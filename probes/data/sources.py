@@ -1,4 +1,4 @@
-"""Find and read the files of a task: labelled sentences, trees, parses or text; and what is known of their origin."""
+"""Find and read the files of a task: labelled sentences, trees, parses or text, with their provenance."""
 
 from __future__ import annotations
 
@@ -28,25 +28,25 @@ class TaskSource(NamedTuple):
 
     kind: str  # "labelled", or one of the kinds of `ProbeTask.builds`
     files: tuple[Path, ...]
-    passed_over: tuple[str, ...] = ()  # files named like text of the language, with other content
+    passed_over: tuple[str, ...] = ()  # one message per file skipped because it does not have two columns
 
 
 class Text(NamedTuple):
-    """N distinct normalised sentences; those of a group are translations, directly or in a chain."""
+    """N distinct normalised sentences; a group has the translations of a sentence, direct or through others."""
 
     sentences: list[str]
     groups: list[int]
 
 
 def find_source(data: Path, task: ProbeTask, lang: str) -> TaskSource:
-    """Find the best source for a task in a language, in a folder and all below it; or use `data`, a file.
+    """Find the best source for a task in a language in the folder `data` and its subfolders, or use `data`, a file.
 
-    Labelled sentences come first: SentEval's subj_number.txt before other .tsv files, in a folder named by the
-    language; other folders hold English. Then trees (fr/*.mrg, fr.mrg), CoNLL-U (fr_*.conllu, fr/*.conllu, fr.conllu)
-    and text (fr.txt, and en-fr.*.tsv, whose name gives its columns), if the task can be labelled from them. All may end
-    in .gz, .xz or .zst. Similarity sets may be named like translations, such as STS's en-ar.tsv, so a TSV without
-    exactly two columns is skipped. Raises NotFound without a source, UsageError for a language that the task does not
-    have, and for an unsuitable file.
+    Labelled sentences come first: SentEval's subj_number.txt before subj_number.tsv, in a folder with the language's
+    name; other folders are English. Then trees (fr/*.mrg, fr.mrg), CoNLL-U (fr_*.conllu, fr/*.conllu, fr.conllu) and
+    text (fr.txt, or en-fr.*.tsv, whose name gives its columns), if the task can be labelled from them. All names may
+    end in .gz, .xz or .zst. Similarity sets may be named like translations, such as STS's en-ar.tsv, so a TSV without
+    exactly two columns is skipped. Raises NotFound if there is no source, UsageError if the task is not defined for the
+    language or can't be labelled from the file.
     """
     task.check(lang)
     langs = split_langs(lang)
@@ -73,7 +73,7 @@ def find_source(data: Path, task: ProbeTask, lang: str) -> TaskSource:
             if count != 2
         ]
         candidates = [file for file in candidates if columns.get(file, 2) == 2]
-        if kind == "texts":  # translations only, if they suffice: they have the same topics in every language
+        if kind == "texts":  # only translations if possible: their topics are the same in every language
             pairs = [file for file in candidates if pair_of(file)]
             candidates = next((files for files in (pairs, candidates) if _cover(files, langs)), [])
         if candidates:
@@ -86,7 +86,7 @@ def find_source(data: Path, task: ProbeTask, lang: str) -> TaskSource:
 
 
 def _kind_of_file(file: Path, task: ProbeTask) -> str:
-    """The kind of a file given by name, by its suffix or its first line."""
+    """Determine the kind of a single file by its suffix or its first line."""
     name = uncompressed(file.name)
     if name.endswith((".conllu", *TREES)):
         return "conllu" if name.endswith(".conllu") else "trees"
@@ -101,18 +101,18 @@ def _first_cells(file: Path) -> list[bytes]:
 
 
 def _stem(file: Path) -> str:
-    """The name up to its first dot."""
+    """Return the name up to its first dot."""
     return file.name.partition(".")[0]
 
 
 def _folder_is(file: Path, lang: str) -> bool:
-    """Whether the folder of a labelled file is of this language; a folder without a language's name holds English."""
+    """Test whether a labelled file is in a folder of this language; folders without a language's name are English."""
     folder = file.absolute().parent.name
     return folder == lang or (lang == "en" and not _LANG.fullmatch(folder))
 
 
 def _is_source(file: Path, kind: str, langs: Sequence[str]) -> bool:
-    """Whether a file, by its name, is this kind of source for the language, or for several of `langs`."""
+    """Test whether a file's name is that of this kind of source for `langs`."""
     name, folder = uncompressed(file.name), file.absolute().parent.name
     if kind in ("conllu", "trees"):
         start = re.split("[_.]", name)[0]
@@ -123,12 +123,12 @@ def _is_source(file: Path, kind: str, langs: Sequence[str]) -> bool:
 
 
 def _cover(files: Sequence[Path], langs: Sequence[str]) -> bool:
-    """Whether the files hold text of every language."""
+    """Test whether the files contain text of every language."""
     return {lang for file in files for lang in (pair_of(file) or (_stem(file),))} >= set(langs)
 
 
 def pair_of(file: Path) -> tuple[str, str] | None:
-    """The languages of a TSV of translations, from its name: en-fr.corpus.tsv.xz -> (en, fr)."""
+    """Return the languages of a TSV of translations, from its name: en-fr.corpus.tsv.xz -> (en, fr); else None."""
     name, *rest = file.name.split(".")
     langs = split_langs(name)
     primary = [lang.partition("-")[0] for lang in langs]
@@ -138,10 +138,10 @@ def pair_of(file: Path) -> tuple[str, str] | None:
 def read_labelled(file: Path, lang: str, reordered: bool = False, verbatim: bool = False) -> Items:
     """Read every row of a file in SentEval's format, split TAB label TAB anything TAB tokens (their data/probing).
 
-    Rows come in order, with labels unchanged and tokens joined to text. Rows with the same words in the same order form
-    a group; with `reordered`, rows with the same words in any order. Quotes that a CSV writer added are removed. With
-    `verbatim` quotes stay, and tokens are joined by single spaces, as for SentEval's users. The file may end in .gz,
-    .xz or .zst. Raises DataError with file and line.
+    Rows keep their order and labels; tokens are joined to text. Rows with the same words in the same order are one
+    group; with `reordered`, rows with the same words in any order. Quotes that a CSV writer added are removed. With
+    `verbatim`, quotes stay, and tokens are joined by single spaces, as in SentEval. The file may end in .gz, .xz or
+    .zst. Raises DataError, with file and line, for a bad line.
     """
     items = Items()
     splits: list[str] = []
@@ -171,11 +171,11 @@ def read_labelled(file: Path, lang: str, reordered: bool = False, verbatim: bool
 def read_sentences(file: Path) -> list[str]:
     """Read the normalised, distinct sentences of a text file with one sentence per line.
 
-    The file may end in .gz, .xz or .zst. Raises NotFound or DataError, with the line, for a file that is absent,
-    damaged or not UTF-8, and for a TSV.
+    The file may end in .gz, .xz or .zst. Raises NotFound if it is absent, DataError, with the line, if it is damaged,
+    not UTF-8, or a TSV.
     """
     sentences = []
-    with_tab = "\t" in next(text_lines(file), (1, ""))[1]  # the error below says more of these
+    with_tab = "\t" in next(text_lines(file), (1, ""))[1]  # the error below has more detail
     for number, line in text_lines(file, sentences=not with_tab):
         if "\t" in line:
             raise DataError(
@@ -188,10 +188,10 @@ def read_sentences(file: Path) -> list[str]:
 def read_texts(files: Sequence[Path], langs: Sequence[str]) -> dict[str, Text]:
     """Read the sentences of each language in all files.
 
-    A file named like en-fr.corpus.tsv holds translations, in the order of its name; others hold text of one language,
-    one sentence per line. Parallel corpora repeat sentences with other translations, and near-copies in one language
-    share a translation: sentences connected by a chain of translations form a group. Raises DataError with file and
-    line, UsageError for a file whose language is unclear.
+    A file named like en-fr.corpus.tsv has translations, with columns in the order of its name; other files have text of
+    one language, one sentence per line. Parallel corpora repeat sentences with other translations, and near-copies
+    share a translation, so all sentences that are connected by translations are one group. Raises DataError, with file
+    and line, for a bad line, UsageError for a file whose language is unclear.
     """
     parents: dict[tuple[str, str], tuple[str, str]] = {}  # (language, sentence) -> another of its group (union-find)
 
@@ -223,7 +223,7 @@ def read_texts(files: Sequence[Path], langs: Sequence[str]) -> dict[str, Text]:
 
 
 class Provenance(NamedTuple):
-    """The source of sentences, its licence as the source states it, and its pitfalls."""
+    """The source of sentences, the licence that the source states, and known artefacts."""
 
     about: str
     licence: str
@@ -231,7 +231,7 @@ class Provenance(NamedTuple):
 
 
 _ROWS = Path(__file__).with_name("corpora.tsv").read_text("utf-8").splitlines()[1:]
-# by a part of the names of their files; and "senteval", "treebank" and "unknown"
+# by a part of the corpus's file names, or "senteval", "treebank" or "unknown"
 CORPORA = {
     name: Provenance(about, licence, tuple(filter(None, artefacts.split(" | "))))
     for name, about, licence, artefacts in (row.split("\t") for row in _ROWS)
@@ -239,7 +239,7 @@ CORPORA = {
 
 
 def provenance_of(file: Path, kind: str) -> Provenance:
-    """The provenance of a file used as this kind of source, by a part of its name, or by the two folders around it."""
+    """Find the provenance of a file by a part of its name, the names of its two folders, or its kind of source."""
     for name in (*file.name.split("."), *(folder.name for folder in file.absolute().parents[:2])):
         if name in CORPORA:
             return CORPORA[name]

@@ -1,16 +1,16 @@
-"""Train and test one kind of probe, each encoder seed with each probe seed: accuracy, bits and selectivity.
+"""Train and test one kind of probe, for each encoder seed and each probe seed: accuracy, bits and selectivity.
 
-V-information (Xu et al., 2020): I_V(R -> Y) = H_V(Y) - H_V(Y | R), how much shorter the code of test labels becomes,
-with the best probe of the family, if the vectors are known. Without vectors the best probe is the share of each label
-in training. The pointwise form (Ethayarajh et al., 2022) is that of one item. On held-out items the estimate may be
-below 0: the probe then predicts worse than the shares.
+V-information (Xu et al., 2020): I_V(R -> Y) = H_V(Y) - H_V(Y | R). It is the number of bits by which the vectors
+shorten the code of the test labels, with the best probe of the family. Without vectors, the best probe predicts each
+label with its frequency in training. Pointwise V-information (Ethayarajh et al., 2022) is the same quantity for one
+item. On held-out items the estimate can be negative: the probe then predicts worse than the label frequencies.
 
-A control task (Hewitt & Liang, 2019) keeps a probe's inputs and has labels that can only be memorised. Theirs
-labels each word type at random. Random labels of sentences would give chance accuracy in test for any probe, as no
-sentence occurs twice; so the label here belongs to a recurring key, the rarest of a sentence's frequent tokens. A probe
-that can read the key and memorise does well; accuracy above that is selectivity. (First tokens are too few and uneven
-as keys: a fifth of French sentences may share the label of "le". The interval of selectivity was 17 points over five
-draws then, and is 4 now: subject number, 2,000 test items.)
+A control task (Hewitt & Liang, 2019) has the same inputs, but labels that can only be memorised. Hewitt and Liang give
+each word type a random label. With a random label per sentence, every probe would have chance accuracy, because no test
+sentence occurs in training. So here the label belongs to a recurring key: the rarest of a sentence's frequent tokens.
+Selectivity is the accuracy on the task minus that on the control task. (First tokens are poor keys: a fifth of French
+sentences may share the label of "le". With them, the interval of selectivity was 17 points wide; now it is 4: subject
+number, 2,000 test items.)
 """
 
 from __future__ import annotations
@@ -39,24 +39,24 @@ from probes.task import split_tokens
 ProbeFactory = Callable[[int], ClassifierMixin]  # seed -> new probe
 Vectors: TypeAlias = np.ndarray | csr_matrix  # (N, D)
 
-FREQUENT = 2_000  # most frequent kinds of tokens, among which the rarest is the key of a control task
-MIN_RECURRING = 30  # minimum items of dev, and of test, for a control task
+FREQUENT = 2_000  # number of frequent tokens that can be keys of a control task
+MIN_RECURRING = 30  # minimum number of dev items, and of test items, for a control task
 
 
 @dataclass(frozen=True, eq=False)
 class Measured:
     """The predictions of one predictor for N items, with E encoder and S probe seeds: arrays are (E, S, N)."""
 
-    predicted: np.ndarray  # int32, -1 where a seed does not test
-    bits: np.ndarray  # float32, -log2 of the probability of the true label; NaN where a seed does not test
-    saved: np.ndarray  # float32, pointwise V-information: bits saved compared with the shares of the labels
-    right: np.ndarray  # booleans, False where a seed does not test
+    predicted: np.ndarray  # int32, -1 for items outside a seed's test split
+    bits: np.ndarray  # float32, -log2 of the probability of the true label; NaN for items outside a seed's test split
+    saved: np.ndarray  # float32, pointwise V-information: bits saved compared with the label frequencies
+    right: np.ndarray  # bool, False for items outside a seed's test split
     dev: float  # accuracy on dev, mean over seeds
-    unconverged: int  # of E * S probes
+    unconverged: int  # number of the E * S probes that did not converge
 
 
 class MLPProbe(Probe):
-    """Linear, sigmoid, linear; Adam on minibatches, and each strength stops once dev stops improving."""
+    """An MLP with one sigmoid layer, trained by Adam; each strength stops when its dev loss stops improving."""
 
     def __init__(
         self,
@@ -83,7 +83,7 @@ class MLPProbe(Probe):
         penalties = [1 / (strength * len(labels)) for strength in strengths]
         stack = Stack([vectors.shape[1], self.hidden, len(self.classes_)], penalties, seed, self.learning_rate)
         order = np.random.default_rng(seed)
-        best: dict[int, tuple[float, int, Layers]] = {}  # strength -> its least loss, the epoch, the layers then
+        best: dict[int, tuple[float, int, Layers]] = {}  # strength -> its least loss, with epoch and layers
         running = list(range(len(strengths)))  # running[i] is the strength of network i of the stack
         for epoch in range(self.max_epochs):
             stack.train(vectors, labels, order.permutation(len(labels)), self.batch_size)
@@ -103,13 +103,13 @@ class MLPProbe(Probe):
 
 
 def _layers(parameters: Sequence[Tensor]) -> Layers:
-    """Weight (out, in), bias (out, 1), ... -> copies as `Layers`."""
+    """Copy weights (out, in) and biases (out, 1), in turn, to `Layers`."""
     arrays = [part.double().numpy() for part in parameters]
     return [(weight.T, bias[:, 0]) for weight, bias in zip(arrays[::2], arrays[1::2], strict=True)]
 
 
 def probe_factory(probe: str) -> ProbeFactory:
-    """A factory for the probe "linear" or, with 50 hidden units, "mlp50"; UsageError for another name."""
+    """Return a factory of "linear" probes or, with 50 hidden units, of "mlp50"; UsageError for another name."""
     hidden = hidden_units(probe)
     if hidden:
         return lambda seed: MLPProbe(hidden, random_state=seed)
@@ -117,7 +117,7 @@ def probe_factory(probe: str) -> ProbeFactory:
 
 
 def embed_items(encoder: SentenceEncoder, study: Study, latent: str) -> np.ndarray:
-    """Embed a study's sentences, (N, D); if labels are languages, each sentence in its label's."""
+    """Embed a study's sentences, (N, D); if the labels are languages, each sentence in the language of its label."""
     sentences = study.items.sentences
     if len(split_langs(study.lang)) == 1:
         return encoder.embed(sentences, lang=study.lang, latent=latent)
@@ -129,7 +129,7 @@ def embed_items(encoder: SentenceEncoder, study: Study, latent: str) -> np.ndarr
 
 
 def measure(make: ProbeFactory, inputs: Sequence[Vectors], labels: np.ndarray, cuts: Sequence[Cut]) -> Measured:
-    """Fit and test on each of the inputs, one (N, D) per encoder seed, with (N,) labels from 0 on."""
+    """Fit and test probes on each of the inputs, one (N, D) per encoder seed; labels (N,) are numbers from 0."""
     shape, classes = (len(inputs), len(cuts), len(labels)), int(labels.max()) + 1
     predicted, coded = np.full(shape, -1, np.int32), np.full(shape, np.nan, np.float32)
     saved, dev_accuracy, unconverged = coded.copy(), [], 0
@@ -159,10 +159,10 @@ def fit(
 def bits(
     log_probabilities: np.ndarray, known: np.ndarray, labels: np.ndarray, classes: int, trained: int
 ) -> np.ndarray:
-    """-log2 q(y) of each item, (N,): natural logs (N, K'), the labels of those columns, true labels (N,).
+    """Return -log2 q(y) of each item, (N,). `log_probabilities` (N, K') are natural, for the labels `known` (K',).
 
-    Where training lacked some of the `classes`, q is mixed with one more item of each, (n q + 1) / (n + K), so that
-    every label has a code.
+    If training lacked some of the K `classes`, q is smoothed as if each class had one more item, (n q + 1) / (n + K),
+    so that every label has a code.
     """
     columns = np.searchsorted(known, labels).clip(max=len(known) - 1)
     seen = known[columns] == labels
@@ -173,14 +173,14 @@ def bits(
 
 
 def share_bits(trained: np.ndarray, labels: np.ndarray, classes: int) -> np.ndarray:
-    """-log2 of each label's share among the labels trained on: H_V(Y), item by item, (N,)."""
+    """Return -log2 of each label's frequency among the training labels: H_V(Y) per item, (N,)."""
     known, counts = np.unique(trained, return_counts=True)
     logs = np.log(counts / len(trained))
     return bits(np.broadcast_to(logs, (len(labels), len(known))), known, labels, classes, len(trained))
 
 
 def keys(sentences: Sequence[str]) -> list[str]:
-    """The key of each sentence: the rarest of its tokens that are among the 2,000 most frequent ones."""
+    """Return the key of each sentence: the rarest of its tokens that are among the 2,000 most frequent tokens."""
     tokens = [split_tokens(sentence.lower()) for sentence in sentences]
     common = dict(Counter(token for words in tokens for token in set(words)).most_common(FREQUENT))
     return [
@@ -192,10 +192,10 @@ def keys(sentences: Sequence[str]) -> list[str]:
 def control_labels(
     names: Sequence[str], labels: np.ndarray, train: np.ndarray, seed: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """A label for each of N keys, and whether the key is in train: two arrays (N,).
+    """Draw a label for each of N keys, and return it with whether the key is in train: two arrays (N,).
 
-    The label is drawn once per key from (N,) `labels`, which gives the same shares. An item whose key is not in train
-    can't be memorised, and is not tested.
+    Each different key gets a random one of `labels` (N,), so that label frequencies are alike. An item whose key is not
+    in train can't be memorised, and is not tested.
     """
     kinds, kind = np.unique(names, return_inverse=True)
     drawn = np.random.default_rng(seed).choice(labels, len(kinds))
@@ -203,7 +203,7 @@ def control_labels(
 
 
 def selectivity(study: Study, inputs: Sequence[Vectors], task: Measured, config: ProbeConfig) -> dict[str, Any]:
-    """Fit the same probes on labels of recurring keys, drawn again for each probe seed; `task` are the task's results.
+    """Fit the same probes to the control task, with new labels for each probe seed; `task` has the task's results.
 
     Returns:
         The fields of `ProbeScore`: `control`, the accuracy on the control task, and `selectivity`, the accuracy on the

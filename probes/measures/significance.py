@@ -1,15 +1,15 @@
-"""Intervals of scores and tests of differences: one standard error gives both the interval and p.
+"""Intervals of scores and tests of differences; the interval and the p-value have the same standard error.
 
-The part of a mean's error due to its test items comes from a bootstrap over whole groups of them (versions of one
-sentence are not independent); all predictors are scored on the same resamples, so differences are paired. The part
-due to its seeds is the spread of their scores, by Student's t, as seeds are few. The noise of items that seeds do not
-share is already in that spread (with folds, where no item is tested twice, all of it) and is not counted again: items
-only add the noise that all seeds share. A few seeds may agree by chance, so their spread counts as at least the noise
-of the items that they do not share. The error is therefore never below that of the test items.
+The error of a mean has two parts. The part from the test items is estimated by a bootstrap over whole groups of items,
+because versions of one sentence are not independent. All predictors are scored on the same resamples, so differences
+are paired. The part from the seeds is the variance of their scores, with Student's t, because seeds are few. This
+variance already contains the noise of items that the seeds do not share (with folds, of all items), so only the noise
+of shared items is added. A few seeds may agree by chance, so their variance counts as at least the noise of the items
+that they do not share. So the error is never less than that from the test items.
 
-The degrees of freedom of the sum are those of the seeds, divided by their share of it. For this share, too, seeds that
-agree by chance count: with half the noise of their items. The interval covers the truth in 95% of cases or more, and in
-93% or more of those in which the seeds agree; with five folds it is a tenth wider than Student's.
+The degrees of freedom are those of the seeds, divided by the seeds' share of the variance. For this share, the variance
+of the seeds counts as at least half the noise of their items. The interval covers the truth in at least 95% of all
+cases, and in at least 93% of the cases in which seeds agree; with five folds it is a tenth wider than Student's.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from probes.result import Difference
 
 RESAMPLES = 2_000
 MIN_RESAMPLES = 100  # fewer give no reliable standard error
-MAX_WEIGHTS = 2**22  # held in memory at once
+MAX_WEIGHTS = 2**22  # maximum number of weights in memory at once
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,8 +38,8 @@ class Runs:
     draws: np.ndarray  # (B, E, S), in resamples of the test items
 
     def __sub__(self, other: Runs) -> Runs:
-        """The paired difference. A single encoder is compared with each of several; if both are several and as many,
-        they are paired in order; else the mean of the others is compared with each."""
+        """Return the paired difference. A single encoder is compared with each of several. Equally many encoders are
+        paired in order; otherwise the mean of the others is compared with each."""
         if 1 != len(self.points) != len(other.points) != 1:
             other = Runs(other.points.mean(0, keepdims=True), other.draws.mean(1, keepdims=True))
         return Runs(self.points - other.points, self.draws - other.draws)
@@ -49,9 +49,9 @@ class Runs:
         return float(self.points.mean())
 
     def error(self) -> tuple[float, float]:
-        """The standard error of the mean over new seeds and test items, and its degrees of freedom.
+        """Return the standard error of the mean over new seeds and test items, and its degrees of freedom.
 
-        With several encoder seeds, those vary, and probe seeds are averaged; with one, the probe seeds vary.
+        If there are several encoder seeds, they are the seeds, and probe seeds are averaged; else the probe seeds are.
         """
         noise = self.draws - self.points  # (B, E, S)
         axis = 2 if len(self.points) > 1 else 1
@@ -59,19 +59,19 @@ class Runs:
         seeds, items = len(scores), noise.mean(1).var(ddof=1)
         if seeds == 1:
             return math.sqrt(items), math.inf
-        between, own = scores.var(ddof=1) / seeds, noise.var(1, ddof=1).mean() / seeds  # own: of items not shared
+        between, own = scores.var(ddof=1) / seeds, noise.var(1, ddof=1).mean() / seeds  # own: noise of items not shared
         variance = max(0.0, items - own) + max(between, own)
         spread = max(between, own / 2)
         return math.sqrt(variance), (seeds - 1) * variance / spread if spread else math.inf
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
-        """The interval of the mean."""
+        """Return the confidence interval of the mean."""
         error, freedom = self.error()
         half = float(t.ppf((1 + level) / 2, freedom)) * error
         return self.mean - half, self.mean + half
 
     def p(self) -> float:
-        """Two-sided p that the mean is 0: below 1 - level if the interval of that level excludes 0."""
+        """Return the two-sided p-value for a mean of 0, below 1 - level if the interval of that level excludes 0."""
         error, freedom = self.error()
         return float(2 * t.sf(abs(self.mean) / error, freedom)) if error else float(self.mean == 0)
 
@@ -79,11 +79,11 @@ class Runs:
 def bootstrap(
     scores: Sequence[np.ndarray], tested: np.ndarray, groups: Sequence[int], resamples: int = RESAMPLES, seed: int = 0
 ) -> list[Runs]:
-    """Means over test items and their resamples, for several predictors in the same resamples.
+    """Compute the means of several predictors over the test items, and over the same resamples of them.
 
-    `scores` holds one (E, S, N) array per predictor, of any numbers; `tested` (S, N) tells which items each probe seed
-    was tested on; in a resample without any of those it keeps its mean. Weights of groups times sums over groups is one
-    product, so that 2,000 resamples of 10,000 items take a second.
+    `scores` has one (E, S, N) array per predictor; `tested` (S, N) marks the items on which each probe seed was tested.
+    In a resample without any of its items, a seed keeps its mean. All resamples are one matrix product of group weights
+    and group sums, so that 2,000 resamples of 10,000 items take a second.
     """
     used = tested.any(0)
     names, group = np.unique(np.asarray(groups)[used], return_inverse=True)
@@ -91,7 +91,7 @@ def bootstrap(
     rows = np.concatenate([np.where(tested, score, 0.0).reshape(-1, tested.shape[1]) for score in scores])  # (R, N)
     sums, sizes = _by_group(rows, group), _by_group(tested.astype(float), group)  # (R, G), (S, G)
     rng = np.random.default_rng(seed)
-    totals, counts = [sums.sum(1)[None]], [sizes.sum(1)[None]]  # the items as they are, then resamples
+    totals, counts = [sums.sum(1)[None]], [sizes.sum(1)[None]]  # the items themselves, then resamples
     for part in np.array_split(np.arange(resamples), 1 + resamples * len(names) // MAX_WEIGHTS):
         weights = resample(rng, len(names), len(part))
         totals.append(weights @ sums.T)
@@ -107,13 +107,13 @@ def bootstrap(
 
 
 def _by_group(rows: np.ndarray, group: np.ndarray) -> np.ndarray:
-    """Sums over the items of each group, (R, N) -> (R, G)."""
+    """Sum over the items of each group, (R, N) -> (R, G)."""
     order = np.argsort(group, kind="stable")
     return np.add.reduceat(rows[:, order], np.flatnonzero(np.diff(group[order], prepend=-1)), axis=1)
 
 
 def difference(task: str, lang: str, names: tuple[str, str], paired: Runs) -> Difference:
-    """The difference of two predictors, `paired` on the same items, in points; the interval ends at 100."""
+    """Return the difference of two predictors, `paired` on the same items, in points; the interval is cut at +-100."""
     low, high = (100 * min(1.0, max(-1.0, end)) for end in paired.interval())
     return Difference(task, lang, *names, 100 * paired.mean, low, high, paired.p())
 

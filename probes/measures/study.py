@@ -16,15 +16,15 @@ from probes.measures.significance import MIN_RESAMPLES, RESAMPLES
 from probes.task import SPLITS, Items, ProbeTask
 
 MAX_ITEMS = 10_000
-FOLDS = 10  # one is tested, one chooses the strength, the others train
+FOLDS = 10  # one fold is for testing, one for choosing the strength, the others for training
 
 Cut = tuple[np.ndarray, np.ndarray, np.ndarray]  # rows of train, dev and test
 
 
 @dataclass(frozen=True)
 class ProbeConfig:
-    """The options of a probe, and its measures besides accuracy, intervals and V-information; the defaults take
-    seconds.
+    """The options of a probe, and of the measures besides accuracy, intervals and V-information. With the defaults, a
+    probe takes seconds.
 
     Raises UsageError for a value out of range:
 
@@ -37,11 +37,11 @@ class ProbeConfig:
 
     probe: str = "linear"  # or mlp50: 50 hidden units
     seeds: int = 5  # probes trained, 1 to 10
-    seed: int = 0  # of sentences, splits and resamples
-    max_items: int | None = None  # None: 10,000; all by SentEval's protocol
+    seed: int = 0  # random seed of sentences, splits and resamples
+    max_items: int | None = None  # None: 10,000, or all with SentEval's protocol
     baselines: bool = True
     control: bool = True  # selectivity, by a control task
-    resamples: int = RESAMPLES  # of the test items
+    resamples: int = RESAMPLES  # number of resamples of the test items
     senteval: bool = False  # SentEval's protocol (`probes.classifiers.senteval`): one seed, accuracy only
 
     def __post_init__(self) -> None:
@@ -55,7 +55,7 @@ class ProbeConfig:
 
 
 def hidden_units(probe: str) -> int:
-    """0 for "linear", 50 for "mlp50"; UsageError for another name."""
+    """Return 0 for "linear", 50 for "mlp50"; UsageError for another name."""
     if probe == "linear":
         return 0
     if probe.startswith("mlp") and probe[3:].isdecimal() and int(probe[3:]):
@@ -73,7 +73,7 @@ class Study:
     names: list[str]  # every label, sorted
     labels: np.ndarray  # (N,) indices into `names`
     cuts: list[Cut]
-    left_out: int  # items that are not among the N
+    left_out: int  # number of items that were left out of the N
 
     @property
     def tested(self) -> np.ndarray:
@@ -84,8 +84,8 @@ class Study:
 def prepare(task: ProbeTask, sentences: Sequence[str] | Items | None, *, lang: str, config: ProbeConfig) -> Study:
     """Label sentences (by default the built-in ones), or use items unchanged, and split them.
 
-    Items are in the order drawn, or by SentEval's protocol in their own, which determines the minibatches. Raises
-    UsageError for a language without a definition, DataError for too few items or an empty split.
+    The order of items is random or, with SentEval's protocol, unchanged, because it determines the minibatches. Raises
+    UsageError if the task is not defined for the language, DataError for too few items or an empty split.
     """
     task.check(lang)
     if not isinstance(sentences, Items):
@@ -115,8 +115,8 @@ def prepare(task: ProbeTask, sentences: Sequence[str] | Items | None, *, lang: s
 def select(items: Items, limit: int, seed: int, in_order: bool = False) -> tuple[Items, int]:
     """Draw at most `limit` items in whole groups, without labels that can't be learnt; also return the number left out.
 
-    They come in the order drawn, or with `in_order`, in their own, repeats included. Copies of a sentence are one
-    group; without `in_order` they stay in one split.
+    Items are in random order or, with `in_order`, in their own, with repeats. Copies of a sentence are one group;
+    without `in_order` they stay in one split.
     """
     joined = with_copies(items)
     learnable = common(joined if in_order else in_one_split(joined))
@@ -134,13 +134,13 @@ def select(items: Items, limit: int, seed: int, in_order: bool = False) -> tuple
 
 
 def cuts_of(items: Items, seeds: int, seed: int) -> list[Cut]:
-    """Train, dev and test rows of each of at most 10 probe seeds; a group is never divided.
+    """Return the train, dev and test rows of each of at most 10 probe seeds; groups are never divided.
 
-    Without fixed splits, groups are shuffled once and dealt into ten folds; probe seed k tests on the k-th and chooses
-    on the next. No item is tested twice, so the test items of several probe seeds can be counted together.
+    Without fixed splits, groups are shuffled once and divided into ten folds. The test fold of probe seed k is fold k,
+    and its dev fold is the next. No item is tested twice, so the test items of several seeds can be counted together.
 
-    Fixed splits are the same for every seed; but each of several seeds leaves another tenth of the groups out of train,
-    because a probe at its optimum would otherwise be the same each time.
+    Fixed splits are the same for every seed. But if there are several seeds, each leaves a different tenth of the
+    groups out of train, because otherwise a probe at its optimum would be the same each time.
     """
     if items.splits is None:
         order = list(dict.fromkeys(items.groups))

@@ -1,4 +1,4 @@
-"""Turn measurements into a result: scores with their intervals and notes, differences, and warnings for readers."""
+"""Turn measurements into a result: scores with intervals and notes, differences, and warnings."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from probes.result import MAJORITY, Difference, Predictions, ProbeResult, ProbeS
 from probes.task import SPLITS
 
 DOMINANT = 0.90  # share of one label above which accuracy is not informative
-MAX_DEVIATION = 3  # half-widths of an interval between dev and test; more is unlikely to be chance
+MAX_DEVIATION = 3  # number of half-widths of an interval by which dev and test may differ by chance
 MAX_TRUNCATED = 0.01  # share of sentences an encoder may truncate without a warning
 NO_HIDDEN_LAYER = "word-content"  # SentEval removes the hidden layer for this task, whatever `config.probe` is
 
 
 def score(study: Study, name: str, measured: Measured, runs: Runs, config: ProbeConfig) -> ProbeScore:
-    """Accuracy, its intervals and V-information of one predictor."""
+    """Return accuracy, its intervals and V-information of one predictor."""
     tested = int(study.tested.any(0).sum())
     low, high = wilson(runs.mean * tested, tested)
     boot_low, boot_high = runs.interval()
-    if low == 0 or high == 1:  # without an error, or without a success, all resamples are equal
+    if low == 0 or high == 1:  # if all or none are correct, all resamples are equal
         boot_low, boot_high = min(low, boot_low), max(high, boot_high)
     encoders, seeds = runs.points.shape
     return ProbeScore(
@@ -60,9 +60,9 @@ def senteval_score(
 ) -> tuple[ProbeScore, Predictions]:
     """Score one latent by SentEval's protocol (`probes.classifiers.senteval`), and return its predictions.
 
-    As in SentEval, each split is first sorted by its number of tokens, here those between spaces, and by label, ties in
-    the order of the items: this determines which sentences share a minibatch. SentEval reports accuracy as percent with
-    two decimals; this is the fraction, with Wilson's interval, which SentEval does not have.
+    As in SentEval, each split is first sorted by number of tokens (at spaces), then by label, then by the items' order;
+    this determines which sentences share a minibatch. SentEval reports percent with two decimals; this is a fraction,
+    with Wilson's interval, which SentEval does not have.
     """
     hidden = 0 if study.task == NO_HIDDEN_LAYER else hidden_units(config.probe)
     vectors = embed_items(encoder, study, latent)
@@ -89,8 +89,8 @@ def summarise(
     runs: Mapping[str, Runs],
     config: ProbeConfig,
 ) -> ProbeResult:
-    """Scores with their notes, and the differences of latents, baselines and the majority; all arguments are by
-    predictor."""
+    """Combine scores with their notes, and the differences of latents, baselines and the majority; the keys of all
+    mappings are predictors."""
 
     def gap(first: str, second: str) -> Difference:
         return difference(study.task, study.lang, (first, second), runs[first] - runs[second])
@@ -118,13 +118,13 @@ def result_of(
     warnings: list[str],
     config: ProbeConfig,
 ) -> ProbeResult:
-    """The part of the result that both protocols have."""
+    """Make the part of the result that both protocols share."""
     given = study.task, study.lang, len(study.cuts), config.seed, rows, None, study.left_out, config.resamples
     return ProbeResult(*given, warnings=warnings, labels=study.names, items=study.items, predictions=predictions)
 
 
 def predictions_of(measured: Measured) -> Predictions:
-    """The stored data of each item; an item that no seed tested has NaN as pointwise information."""
+    """Return the stored data of each item; pointwise V-information is NaN for items that no seed tested."""
     counts = (measured.predicted >= 0).sum((0, 1))
     pvi = np.where(counts, np.nansum(measured.saved, (0, 1)) / np.maximum(counts, 1), np.nan)
     return Predictions(measured.predicted, measured.bits, pvi.astype(np.float32))
@@ -141,7 +141,7 @@ def with_note(row: ProbeScore, majority: ProbeScore, best: ProbeScore | None) ->
 
 
 def item_warnings(study: Study) -> list[str]:
-    """Warnings about the labelled sentences, for any encoder."""
+    """Warn about the labelled sentences, for any encoder."""
     warnings, items = [], study.items
     labels = Counter(items.labels)
     label, count = labels.most_common(1)[0]
@@ -163,7 +163,7 @@ def item_warnings(study: Study) -> list[str]:
 
 
 def score_warnings(row: ProbeScore, measured: Measured, n_dev: int) -> list[str]:
-    """Warnings about one latent or baseline; `n_dev` is the number of dev items."""
+    """Warn about one latent or baseline; `n_dev` is the number of dev items."""
     warnings, probes = [], math.prod(measured.right.shape[:2])
     if measured.unconverged:
         warnings.append(f"{row.latent}: {measured.unconverged} of {probes} probes did not converge.")
@@ -185,7 +185,7 @@ def score_warnings(row: ProbeScore, measured: Measured, n_dev: int) -> list[str]
 def encoder_warnings(encoder: SentenceEncoder, study: Study) -> list[str]:
     """Warn if an encoder truncates too many sentences.
 
-    An encoder that truncates has a method `count_truncated(sentences, lang=...)`; others are assumed not to.
+    An encoder that truncates has a method `count_truncated(sentences, lang=...)`; others are assumed not to truncate.
     """
     count_truncated = getattr(encoder, "count_truncated", None)
     if count_truncated is None:

@@ -2,13 +2,13 @@
 
     results of `bgt-probe`, or the paper's table 3 -> gaps -> trends over distances -> verdicts
 
-A gap is semantic minus language, in points: of a probe's accuracy, or of the STS average; in the paper in models of
-English with one other language each. The paper reads three trends from Table 3, without computing them: if the other
-language is more distant, the gap is smaller in STS, smaller in word content and in number of subjects and objects, and
-more negative in length and punctuation. It does not measure distance either: it calls French and Spanish closely
-related to English, Arabic and Turkish more distantly, Japanese very distant. That order is "paper" in `DISTANCES`;
-"weeks" and "syntax" are independent measures. A trend is a rank correlation with distance, its p by permutation of the
-languages, its interval by resampling them.
+A gap is the score of the semantic latent minus that of the language latent, in points of a probe's accuracy or of the
+STS average. Each model of the paper has English and one other language. The paper sees three trends in Table 3, without
+computing them: with a more distant language, the gap is smaller in STS, smaller in word content and subject and object
+number, and more negative in length and punctuation. The paper does not measure distance either. It calls French and
+Spanish closely related to English, Arabic and Turkish more distantly related, and Japanese very distant. This order is
+"paper" in `DISTANCES`; "weeks" and "syntax" are independent measures. A trend is a rank correlation with distance; its
+p-value is by permutation of the languages, its interval by resampling them.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from bgt_core.tables import Estimate, Table, Value, p_text
 from probes.result import LEVEL, Difference
 from probes.results.store import Cell
 
-EXACT = 8  # up to this many languages all orders are enumerated: 40,320
-ORDERS = 20_000  # random orders beyond that
+EXACT = 8  # maximum number of languages for which all orders (40,320) are enumerated
+ORDERS = 20_000  # number of random orders of more languages
 RESAMPLES = 4_000  # of the languages, for the interval
 FEWEST = 3  # minimum number of languages for a trend
 
@@ -46,7 +46,7 @@ class LanguageGap(NamedTuple):
 
 
 class Trend(NamedTuple):
-    """The trend of L languages' gaps with distance."""
+    """The trend of the gaps of L languages with distance."""
 
     langs: tuple[str, ...]  # nearest first
     rho: Estimate  # Spearman's, see `spearman_interval`
@@ -58,7 +58,7 @@ class DistanceClaim(NamedTuple):
 
     text: str
     tasks: tuple[str, ...]
-    distance: str = ""  # the only distance that it is about, if any
+    distance: str = ""  # the distance that it is about; "": all distances
 
 
 CLAIMS = (
@@ -86,20 +86,20 @@ DISTANCES = {
 
 
 def paper_gaps() -> list[LanguageGap]:
-    """The gaps of the paper's table 3, on English sentences."""
+    """Return the gaps of the paper's table 3, on English sentences."""
     english = {cell: scores for cell, scores in PUBLISHED.items() if cell[2] == "en"}
     return [LanguageGap(other, task, own - second) for (other, task, _), (own, second) in english.items()]
 
 
 def other_language(lang: str, langs: Sequence[str]) -> str:
-    """The language that a result in `lang` of a model of `langs` is about: for English, the model's other language, if
-    it has one."""
+    """Return the language that a result in `lang` is about, for a model of `langs`: if `lang` is English and the model
+    has one other language, that language; else `lang`."""
     others = [other for other in langs if other != "en"]
     return others[0] if lang == "en" and len(others) == 1 else lang
 
 
 def latent_gap(difference: Difference | None) -> Difference | None:
-    """Semantic minus language, whichever was measured first; None for other predictors."""
+    """Return semantic minus language, in whichever order they were measured; None for other predictors."""
     names = (difference.first, difference.second) if difference else ()
     if difference and names == (LANGUAGE, SEMANTIC):
         low, high = -difference.ci_high, -difference.ci_low
@@ -109,10 +109,11 @@ def latent_gap(difference: Difference | None) -> Difference | None:
 
 
 def probe_gaps(cells: Sequence[Cell]) -> list[LanguageGap]:
-    """The gaps of results that compare the two latents: for a model of English and one other language, on English
-    sentences, as in the paper; for a multilingual model, in each language except English.
+    """Return the gaps of results that compare the two latents: for a model of English and one other language, on
+    English sentences, as in the paper; for a multilingual model, in each language except English.
 
-    An error is that of a normal interval; from Student's t it is too large, by 1.4 at most with five probe seeds.
+    The standard errors are computed as if the intervals were normal. As these are Student's, the errors are too large,
+    at most by a factor of 1.4 with five probe seeds.
     """
     gaps = []
     for cell in cells:
@@ -125,7 +126,7 @@ def probe_gaps(cells: Sequence[Cell]) -> list[LanguageGap]:
 
 
 def mean_gaps(gaps: Sequence[LanguageGap], tasks: Sequence[str]) -> dict[str, LanguageGap]:
-    """The mean gap of tasks, by language, of those that have all of them; the models of a language are averaged
+    """Return the mean gap of the tasks by language, for languages with all tasks; the models of a language are averaged
     first."""
 
     def mean(some: Sequence[LanguageGap]) -> LanguageGap:
@@ -143,8 +144,8 @@ def mean_gaps(gaps: Sequence[LanguageGap], tasks: Sequence[str]) -> dict[str, La
 def gap_trend(gaps: Mapping[str, LanguageGap], distance: Mapping[str, float]) -> Trend | None:
     """Correlate {language: gap} with distances {language: distance to English}, over the languages with a distance.
 
-    A few languages give little evidence: with 5 no p is below 1/60, and ties raise that. None for fewer than three, or
-    if all have the same gap or distance.
+    A few languages give little evidence: with 5, p is at least 1/60, and more if there are ties. Returns None for fewer
+    than three languages, or if all have the same gap or distance.
     """
     langs = tuple(sorted((lang for lang in gaps if lang in distance), key=lambda lang: (distance[lang], lang)))
     x = np.array([distance[lang] for lang in langs], dtype=float)
@@ -164,10 +165,10 @@ def gap_trend(gaps: Mapping[str, LanguageGap], distance: Mapping[str, float]) ->
 
 
 def spearman_interval(x: np.ndarray, y: np.ndarray, errors: np.ndarray) -> tuple[float, float]:
-    """The 95% interval of Spearman's rho of x and y, (L,) both: languages are resampled, and y varies by its standard
-    errors.
+    """Return the 95% interval of Spearman's rho of x and y, both (L,). Each draw resamples the languages and adds
+    normal noise to y, with its standard `errors`.
 
-    Draws need at least two distinct distances and gaps; like any interval it is rough for a handful of languages.
+    Draws without two different distances and gaps are left out. With few languages the interval is rough.
     """
     rng = np.random.default_rng([0, len(x)])
     rows = rng.integers(len(x), size=(RESAMPLES, len(x)))
@@ -181,7 +182,7 @@ def spearman_interval(x: np.ndarray, y: np.ndarray, errors: np.ndarray) -> tuple
 
 
 def language_table(gaps: Sequence[LanguageGap], distances: Mapping[str, Mapping[str, float]]) -> Table:
-    """A row for each language: its distances, and the gap of each task."""
+    """Make a table with a row for each language: its distances, and the gap of each task."""
     tasks = {task: mean_gaps(gaps, [task]) for task in dict.fromkeys(gap.task for gap in gaps)}
     rows: list[list[Value]] = [
         [
@@ -195,9 +196,9 @@ def language_table(gaps: Sequence[LanguageGap], distances: Mapping[str, Mapping[
 
 
 def judged_table(gaps: Sequence[LanguageGap], distances: Mapping[str, Mapping[str, float]]) -> Table:
-    """A row for each claim and each distance that it is about: the verdict from these gaps, and that from the paper's.
+    """Make a table with a row for each claim and each of its distances: the verdict from `gaps`, and from the paper's.
 
-    A claim holds if the gap falls with distance; Holm's correction covers the claims with a trend, of each side.
+    A claim holds if the gap falls with distance. Holm's correction is over all trends of `gaps`, or of the paper.
     """
     pairs = [(claim, name) for claim in CLAIMS for name in distances if claim.distance in ("", name)]
     rows: list[list[Value]] = [[claim.text, name] for claim, name in pairs]

@@ -1,9 +1,9 @@
-"""The one file of results.
+"""Store the results of a run in one file.
 
-A run is a Parquet file. A row is one prediction: model, fingerprint, task, lang, probe (of its cell), predictor (a
+A run is a Parquet file. Each row is one prediction: model, fingerprint, task, lang, probe (of its cell), predictor (a
 latent or baseline), encoder and seed (numbers from 0), item, sentence, label, group, predicted, bits (-log2 of the
 probability of the label), pvi (bits, mean over seeds). The results of the cells and their trails are JSON in the file's
-metadata. All later comparisons read this file, and need no model.
+metadata. All comparisons read this file, without any model.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ PREDICTIONS = pa.schema(
         "pvi": pa.float32(),
     }
 )
-CELL = ("model", "fingerprint", "task", "lang", "probe")  # columns of a file before these
+CELL = ("model", "fingerprint", "task", "lang", "probe")  # columns of a file that precede `PREDICTIONS`
 METADATA = b"bgt-probe"
 TRAIL = {"fingerprint": str, "langs": list, "latents": list, "probe": str, "data": str}  # entries that readers need
 # the types that the fields of a stored record may have, by their annotation
@@ -51,7 +51,7 @@ class Cell:
     comes from."""
 
     model: str  # the user's name for the encoder
-    result: ProbeResult  # without items and predictions, which are below
+    result: ProbeResult  # without items and predictions
     predictions: pa.Table
     trail: Mapping[str, Any]
 
@@ -60,11 +60,11 @@ class Cell:
 
     @property
     def setting(self) -> tuple[str, str, str]:
-        """Task, language and probe: cells of one setting are measured on the same items, and can be compared."""
+        """Task, language and probe. Cells with the same setting have the same items, and can be compared."""
         return self.result.task, self.result.lang, str(self.trail["probe"])
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON, without the predictions."""
+        """Return plain values for JSON, without the predictions."""
         return {"model": self.model, **self.result.as_dict(), "trail": dict(self.trail)}
 
 
@@ -92,7 +92,7 @@ def cell_of(model: str, result: ProbeResult, trail: Mapping[str, Any]) -> Cell:
 
 
 def write_cells(file: Path | io.BytesIO, cells: Sequence[Cell]) -> None:
-    """Write a run."""
+    """Write the cells of a run to a file."""
     parts = []
     for cell in cells:
         table = cell.predictions
@@ -105,11 +105,11 @@ def write_cells(file: Path | io.BytesIO, cells: Sequence[Cell]) -> None:
     table = pa.concat_tables(parts)
     with parquet.ParquetWriter(file, table.schema, compression="zstd") as writer:
         writer.write_table(table)
-        writer.add_key_value_metadata({METADATA: document})  # as a part of the schema it would be written twice
+        writer.add_key_value_metadata({METADATA: document})  # in the schema it would be written twice
 
 
 def read_cells(file: Path | str, content: bytes | None = None) -> list[Cell]:
-    """Read a run.
+    """Read the cells of a run.
 
     Args:
         file: Its path, or its name for messages if `content` is given.
@@ -142,7 +142,7 @@ def read_cells(file: Path | str, content: bytes | None = None) -> list[Cell]:
 
 
 def _result(plain: Mapping[str, Any]) -> ProbeResult:
-    """The inverse of `ProbeResult.as_dict`; KeyError or TypeError for other values."""
+    """Invert `ProbeResult.as_dict`; raise KeyError or TypeError for other values."""
     values = {part.name: plain[part.name] for part in fields(ProbeResult) if part.name in plain}
     for name, kind in {"rows": ProbeScore, "over_baseline": Difference, "over_majority": Difference}.items():
         values[name] = [_record(kind, entry) for entry in plain[name]]
@@ -153,7 +153,7 @@ def _result(plain: Mapping[str, Any]) -> ProbeResult:
 
 
 def _record(kind: type, plain: Mapping[str, Any]) -> Any:
-    """An instance of a dataclass of numbers and text; entries of earlier versions that it lacks are ignored."""
+    """Make a dataclass of numbers and text from `plain`, ignoring entries that are not its fields."""
     value = kind(**{each.name: plain[each.name] for each in fields(kind) if each.name in plain})
     for each in fields(kind):
         if not isinstance(getattr(value, each.name), KINDS[str(each.type)]):

@@ -1,4 +1,4 @@
-"""Cells compared and as tables: all numbers of every row, rows for display, one row per task, and the separation."""
+"""Compare cells, and make tables: all numbers of every row, rows for display, one row per task, and the separation."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from probes.results.store import Cell
 
 UNSEPARABLE = "not separable from majority"
 INTERVAL = f"{100 * LEVEL:g}% CI"
-TEXTS = ["sentence", "label"]  # columns that tell whether two predictions are of the same item
+TEXTS = ["sentence", "label"]  # columns that are equal if two predictions are of the same item
 TRAIL = ("data", "fingerprint", "items_sha256", "version", "measured")
 
 
 def gap(left: Cell, first: str, right: Cell, second: str) -> Difference:
-    """Accuracy of predictor `first` of a cell minus that of `second` of another, or of the same, in points, paired on
-    the same test items. Raises DataError if the items are not the same."""
+    """Return the accuracy of predictor `first` of cell `left` minus that of `second` of cell `right`, in points, paired
+    on the same test items. Raises DataError if the items differ."""
     (right_one, tested, items), (right_two, others, same) = (
         correctness(cell.predictions, name) for cell, name in ((left, first), (right, second))
     )
@@ -38,8 +38,8 @@ def gap(left: Cell, first: str, right: Cell, second: str) -> Difference:
 
 
 def correctness(predictions: pa.Table, predictor: str) -> tuple[np.ndarray, np.ndarray, pa.Table]:
-    """Which predictions of one predictor were right, (E, S, N) booleans, which items each seed tested, (S, N), and
-    the N items; `predictions` are those of a cell."""
+    """Return which predictions of a predictor were right, (E, S, N) bool, which items each seed tested, (S, N) bool,
+    and the N items; `predictions` are those of a cell."""
     table = predictions.filter(compute.equal(predictions["predictor"], predictor)).combine_chunks()
     encoder, seed, item = (table[name].to_numpy() for name in ("encoder", "seed", "item"))
     _, first, column = np.unique(item, return_index=True, return_inverse=True)
@@ -51,9 +51,9 @@ def correctness(predictions: pa.Table, predictor: str) -> tuple[np.ndarray, np.n
 
 
 def corrected(cells: Sequence[Cell]) -> list[Cell]:
-    """The cells of a table with Holm's p in every difference, and the resulting notes.
+    """Return the cells of a table with Holm's p in every difference, and the resulting notes.
 
-    The displayed differences are one family; the comparisons of each latent with the majority are another.
+    The displayed differences are one family of tests; the comparisons of latents with the majority are another.
     """
     shown = [gap for cell in cells for gap in (*filter(None, [cell.result.difference]), *cell.result.over_baseline)]
     adjusted = iter(correct(shown))
@@ -70,7 +70,7 @@ def corrected(cells: Sequence[Cell]) -> list[Cell]:
 
 
 def _with_note(row: ProbeScore, gap: Difference) -> ProbeScore:
-    """A latent's score, with a note if it does not beat the majority, by p corrected over the table."""
+    """Add a note to a latent's score if it is not significantly above the majority, by the corrected p."""
     notes = [part for part in row.note.split("; ") if part and not part.startswith(UNSEPARABLE)]
     p = gap.p if gap.adjusted_p is None else gap.adjusted_p
     if p >= 1 - LEVEL or gap.points <= 0:
@@ -80,7 +80,7 @@ def _with_note(row: ProbeScore, gap: Difference) -> ProbeScore:
 
 
 def long_table(cells: Sequence[Cell]) -> Table:
-    """One row per predictor, with all its numbers."""
+    """Make a table with one row per predictor, with all its numbers."""
     records = [
         {"model": cell.model, **asdict(row), "seeds": cell.result.seeds, "seed": cell.result.seed}
         | {name: cell.trail[name] for name in TRAIL}
@@ -91,7 +91,7 @@ def long_table(cells: Sequence[Cell]) -> Table:
 
 
 def short_table(cells: Sequence[Cell]) -> Table:
-    """The same rows for display: accuracies in percent, and columns only for what was measured."""
+    """Make the same rows for display: accuracies in percent, and only columns with values."""
     several = len({cell.model for cell in cells}) > 1
     probes = len({cell.trail["probe"] for cell in cells}) > 1
     rows = [(cell, row) for cell in cells for row in cell.result.rows]
@@ -116,7 +116,7 @@ def short_table(cells: Sequence[Cell]) -> Table:
 
 
 def gap_table(gaps: Sequence[Difference]) -> Table:
-    """One row per difference, in points."""
+    """Make a table with one row per difference, in points."""
     rows = [
         [
             gap.task,
@@ -133,10 +133,10 @@ def gap_table(gaps: Sequence[Difference]) -> Table:
 
 
 def wide_table(cells: Sequence[Cell]) -> Table:
-    """One row per task and language: each latent in percent with its interval, the best baseline, and the majority.
+    """Make one row per task and language: each latent in percent with its interval, the best baseline, the majority.
 
-    The best of a row is marked, and so are those that do not differ significantly from it, by p corrected over the
-    table.
+    The best latent of a row is marked, and so are latents that do not differ significantly from it, by Holm's p over
+    the table.
     """
     several = len({cell.model for cell in cells}) > 1
     probes = len({cell.trail["probe"] for cell in cells}) > 1
@@ -169,22 +169,22 @@ def wide_table(cells: Sequence[Cell]) -> Table:
 
 
 def accuracy(cell: Cell, latent: str) -> Estimate:
-    """In percent, with Wilson's interval."""
+    """Return a latent's accuracy in percent, with Wilson's interval."""
     row = cell.row(latent)
     return Estimate(100 * row.accuracy, 100 * row.ci_low, 100 * row.ci_high)
 
 
 def best_baseline(cell: Cell) -> ProbeScore | None:
-    """The strongest baseline or reference of a cell; None without any."""
+    """Return the baseline or reference with the highest accuracy of a cell; None if it has none."""
     others = [row for row in cell.result.rows if is_baseline(row.latent, cell.trail["latents"])]
     return max(others, key=lambda row: row.accuracy, default=None)
 
 
 def separation(cells: Sequence[Cell]) -> tuple[Table, str]:
-    """Which latent holds more of each property, beside the paper: a row for each cell with both latents, and the signs,
-    counted, in a sentence.
+    """Compare with the paper which latent predicts each property better: return a row for each cell with both latents,
+    and a sentence that counts the signs.
 
-    The paper's claim is a pattern of signs, so it is reported cell by cell, with intervals, and not as one number.
+    The paper's claim is a pattern of signs, so the report has a row with an interval for each cell, not one number.
     Raises UsageError if no cell has both latents.
     """
     both = [(cell, gap) for cell in cells if (gap := latent_gap(cell.result.difference))]

@@ -1,8 +1,8 @@
 """Bigram shift: have two neighbouring words changed places? (SentEval, bigram_shift)
 
-From text: in every second sentence two neighbouring words are exchanged, drawn among those with a space and nothing
-else between them; not the first word, and not two equal ones. Sentences without such a pair and, as in SentEval, those
-with double quotes are skipped. No sentence is used in both orders.
+From text: in every second sentence, a random pair of neighbouring words is exchanged. The words have only a space
+between them and are different, and neither is the first word. Sentences without such a pair are skipped and, as in
+SentEval, sentences with double quotes. No sentence is used in both orders.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from bgt_core.data.words import LETTERS
 from probes.task import Items, ProbeTask
 
 ORIGINAL, SHIFTED = "O", "I"
-_WORD = re.compile(LETTERS)  # with its apostrophes and hyphens: only whole words change places
+_WORD = re.compile(LETTERS)  # with apostrophes and hyphens, so that only whole words are exchanged
 _QUOTES = re.compile(r'["“”„«»]')
 
 
 def pairs(sentence: str) -> list[tuple[re.Match[str], re.Match[str]]]:
-    """Neighbouring words that may be exchanged."""
+    """List the pairs of neighbouring words that may be exchanged."""
     return [
         (left, right)
         for left, right in pairwise(list(_WORD.finditer(sentence))[1:])
@@ -30,7 +30,7 @@ def pairs(sentence: str) -> list[tuple[re.Match[str], re.Match[str]]]:
 
 
 def build(sentences: Sequence[str], lang: str, rng: Random) -> Items:
-    """Half of the usable sentences as they are, half with one pair exchanged."""
+    """Use half of the suitable sentences unchanged, and half with one pair of words exchanged."""
     items, known = Items(), set(sentences)
     shift = False
     for index in rng.sample(range(len(sentences)), len(sentences)):

@@ -1,10 +1,10 @@
 """Coordination inversion: have two coordinated clauses changed places? (SentEval, coordination_inversion)
 
-From CoNLL-U: sentences with one conjunction (CCONJ) that joins two top clauses: the root and its one conjunct, each
-with a subject of its own, the first wholly before the conjunction, the second wholly after it. Inverted, the clauses
-are exchanged around conjunction and comma, the final mark stays, and capitals follow the new order (names, German
-nouns and English I keep theirs). As in SentEval, no sentence is used in both orders, and in both classes the first
-clause is the longer one as often as the second.
+From CoNLL-U: sentences with one conjunction (CCONJ), which joins the clauses of the root and of its only conjunct. Each
+clause has its own subject; the first is wholly before the conjunction, the second wholly after it. An inverted sentence
+has the clauses exchanged; conjunction, comma and final mark stay, and capitals are adapted (except in names, German
+nouns and English I). As in SentEval, no sentence is used in both orders, and in both classes the first clause is the
+longer one as often as the second.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Clauses(NamedTuple):
 
 
 def clauses(sentence: Parsed) -> Clauses | None:
-    """Cut the sentence at its conjunction; None if that does not join two top clauses."""
+    """Cut the sentence at its conjunction; return None if that does not join two main clauses."""
     root = sentence.root
     conjuncts = [word for word in sentence.children[root.number] if word.is_a("conj")]
     links = [word for word in sentence.words if word.upos == "CCONJ"]
@@ -62,7 +62,7 @@ def clauses(sentence: Parsed) -> Clauses | None:
 
 
 def invert(sentence: Parsed, parts: Clauses, lang: str) -> str:
-    """The sentence with its clauses exchanged."""
+    """Return the sentence with its clauses exchanged."""
     first, link, second, end = (sentence.text(part) for part in parts)
     word = sentence.words[0]
     if word.upos != "PROPN" and word.form != "I" and not (lang == "de" and word.upos == "NOUN"):
@@ -74,7 +74,7 @@ def invert(sentence: Parsed, parts: Clauses, lang: str) -> str:
 
 
 def build(parsed: Sequence[Parsed], lang: str, rng: Random) -> Items:
-    """As many inverted sentences as not, and in both classes the longer clause first equally often."""
+    """Make equally many items of both labels; in both, the longer clause is first in half of them."""
     first_longer: list[tuple[str, str]] = []  # (sentence, inverted)
     equal: list[tuple[str, str]] = []
     second_longer: list[tuple[str, str]] = []

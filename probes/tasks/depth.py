@@ -1,9 +1,9 @@
 """Depth: how deep is the syntax tree? (paper, table 3; SentEval, tree_depth)
 
-From bracketed trees: constituents above the deepest word, as `bgt_core.data.trees` counts them. From CoNLL-U: words on
-the longest path down from the root, the root included, punctuation excluded. A label keeps at most an eighth of the
-paper's items, as in SentEval's balanced set of eight depths. Unlike there, depth is correlated with length: look at
-the score of the length baseline.
+From bracketed trees: the number of constituents above the deepest word (see `bgt_core.data.trees`). From CoNLL-U: the
+number of words on the longest path down from the root, with the root, without punctuation. Each label has at most an
+eighth of the paper's number of items, as in SentEval's balanced set of eight depths. Unlike in SentEval, depth is
+correlated with length: look at the score of the length baseline.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def from_conllu(parsed: Sequence[Parsed], lang: str, rng: Random) -> Items:
 
 
 def depth(sentence: Parsed) -> int:
-    """Words on the longest path from the root to a leaf, without punctuation."""
+    """Count the words on the longest path from the root to a leaf, without punctuation."""
     deepest, level = 0, [sentence.root]
     while level:
         deepest += 1

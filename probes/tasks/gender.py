@@ -1,8 +1,8 @@
 """Gender: is the article of the right gender? (paper, sec. 5.2)
 
-Every sentence is used twice, as written and with one article swapped to the other gender (bgt_core.data.articles), so
-the two labels are balanced and the versions differ in that article alone. No probe reaches 100 %: nouns of both genders
-stay right.
+Every sentence is used twice: as written, and with one article swapped to the other gender (bgt_core.data.articles). So
+the labels are balanced, and the versions differ only in that article. No probe can reach 100 %, because some nouns have
+both genders.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ LABELS = ("correct", "swapped")
 
 
 def build(sentences: Sequence[str], lang: str, rng: Random) -> Items:
-    """Both versions of each sentence, in one group; a sentence seen before in either version is skipped."""
+    """Add both versions of each sentence in one group; skip a sentence if either version was seen before."""
     items = Items()
     seen: set[str] = set()
     for group, sentence in enumerate(sentences):

@@ -1,8 +1,8 @@
 """Language identity: which language is the sentence in?
 
-From text of two or more languages, named together as in en-fr; the label is the language, in which the sentence is also
-to be embedded. As many items of one language as of another. Translations share a group and so a split: where the text
-is parallel, the topics of the languages are the same. A sentence that occurs in two languages ("Internet.") is skipped.
+From text of two or more languages, named together as in en-fr. The label is the language; the sentence is embedded in
+that language too. All languages have equally many items. Translations are in one group, and so in one split: in
+parallel text, the topics of the languages are the same. A sentence in two languages ("Internet.") is skipped.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def build(texts: Mapping[str, Text], lang: str, rng: Random) -> Items:
-    """The sentences of every language, those of the larger texts drawn at random."""
+    """Take equally many sentences of every language; of larger texts, a random sample."""
     used = Counter(sentence for text in texts.values() for sentence in text.sentences)
     items = Items()
     for label, text in texts.items():

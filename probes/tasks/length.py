@@ -1,7 +1,7 @@
 """Length: the bin of the number of words (paper, sec. 5.2).
 
-Words as in `probes.task`: in Japanese and Chinese a character is one. SentEval's own set has the bins 5-8, 9-12,
-13-16, 17-20, 21-25 and 26-28; from text, bins follow the lengths that occur.
+Words are those of `probes.task`; in Japanese and Chinese, each character is a word. SentEval's own set has the bins
+5-8, 9-12, 13-16, 17-20, 21-25 and 26-28; for other text, the bins depend on the lengths that occur.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ BINS = 6
 
 
 def bin_edges(lengths: Sequence[int]) -> list[int]:
-    """The largest length of each bin; bins are as equally frequent as whole lengths allow."""
+    """Return the largest length of each bin; the bins are as equally frequent as whole lengths allow."""
     counts = sorted(Counter(lengths).items())
     edges: list[int] = []
-    remaining, size = len(lengths), 0  # sentences not in a closed bin, and in the open one
+    remaining, size = len(lengths), 0  # numbers of sentences outside closed bins, and in the open bin
     for index, (length, count) in enumerate(counts):
         size += count
         next_count = counts[index + 1][1] if index + 1 < len(counts) else 0
@@ -33,7 +33,7 @@ def bin_edges(lengths: Sequence[int]) -> list[int]:
 
 
 def build(sentences: Sequence[str], lang: str, rng: Random) -> Items:
-    """Every sentence with a word; the label names the lengths of its bin, as in "7-9"."""
+    """Use every sentence with a word; the label names the lengths of its bin, as in "7-9"."""
     lengths = {index: count for index, sentence in enumerate(sentences) if (count := count_words(sentence))}
     if not lengths:
         return Items()

@@ -1,10 +1,10 @@
 """Subject and object number: is the main clause's subject, or object, singular or plural? (paper, table 3; SentEval)
 
-From CoNLL-U: the feature Number, Sing or Plur, of the one subject or object of the root. Common nouns alone (NOUN, as
-in SentEval); pronouns, names, dual and collective numbers, and coordinated nouns are skipped. As many items of one
-label as of the other. The form of the noun is the group: as in SentEval, no noun is in two splits, so that a probe
-can't know the number from having seen the noun. SentEval's bounds on a noun's frequency are left out: treebanks are
-too small for them.
+From CoNLL-U: the feature Number, Sing or Plur, of the only subject or object of the root. Only common nouns are used
+(NOUN, as in SentEval); pronouns, names, dual and collective numbers, and coordinated nouns are skipped. Both labels
+have equally many items. The form of the noun is the group: as in SentEval, no noun is in two splits, so that a probe
+can't learn the number of single nouns. SentEval's limits on a noun's frequency are not used, because treebanks are too
+small.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ LANGS = ("en", "fr", "es", "de", "tr", "ar")  # Japanese nouns have no number
 
 
 def build(relation: str, parsed: Sequence[Parsed], lang: str, rng: Random) -> Items:
-    """Sentences whose root has one common noun in this relation ("nsubj", "obj")."""
+    """Use sentences whose root has one common noun in this relation ("nsubj", "obj")."""
     items = Items()
     groups: dict[str, int] = {}  # form of the noun -> group
     for sentence in parsed:

@@ -1,8 +1,8 @@
 """Punctuation: how many marks, and which comes first? (paper, sec. 5.2 and footnotes 13, 14)
 
-The paper's marks are the 32 of ASCII, $ + < = > ^ ` | ~ among them; here Unicode's punctuation counts as well, for
-«, ¿, 。 and ؟, which changes nothing in English typed on a keyboard. Each character counts: "..." is three marks, "…"
-is one, the apostrophe of l'eau is one. Sentences without any are skipped.
+The paper's marks are ASCII's 32, with $ + < = > ^ ` | ~. Here, Unicode's punctuation also counts, such as «, ¿, 。 and
+؟; this makes no difference in plain English. Each character counts: "..." is three marks, "…" is one, the apostrophe
+of l'eau is one. Sentences without a mark are skipped.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ AT_MOST = 20_000  # sentences per label, all splits together (paper)
 
 
 def count_marks(sentences: Sequence[str], lang: str, rng: Random) -> Items:
-    """At most `AT_MOST` sentences per label, drawn at random."""
+    """Draw at most `AT_MOST` sentences per label at random."""
     items = Items()
     used: Counter[str] = Counter()
     for index in rng.sample(range(len(sentences)), len(sentences)):
@@ -32,7 +32,7 @@ def count_marks(sentences: Sequence[str], lang: str, rng: Random) -> Items:
 
 
 def first_mark(sentences: Sequence[str], lang: str, rng: Random) -> Items:
-    """Every sentence with a mark; the label is the mark itself."""
+    """Use every sentence with a mark; the label is the first mark."""
     items = Items()
     for index, sentence in enumerate(sentences):
         if first := next(filter(is_punctuation, sentence), None):

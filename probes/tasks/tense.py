@@ -1,10 +1,9 @@
 """Tense: is the main verb in the past or in the present? (SentEval, past_present)
 
-From CoNLL-U: the feature Tense of the root, where it is a finite verb without auxiliary, or of its finite copula. The
-imperfect and the pluperfect count as past. Sentences with auxiliaries are skipped: the auxiliary of a compound past
-is a present (il a mangé). Words without VerbForm count as finite where they have a tense, as in Turkish. As many
-items of one label as of the other; the form of the verb is the group, so that, as in SentEval, no verb form is in two
-splits.
+From CoNLL-U: the feature Tense of the root, if it is a finite verb without auxiliary, or of its finite copula. The
+imperfect and the pluperfect count as past. Sentences with auxiliaries are skipped, because the auxiliary of a compound
+past is in the present (il a mangé). Words with Tense but without VerbForm count as finite, as in Turkish. Both labels
+have equally many items. The form of the verb is the group, so that, as in SentEval, no verb form is in two splits.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ LABELS = {"Past": "Past", "Imp": "Past", "Pqp": "Past", "Pres": "Pres"}  # of th
 
 
 def build(parsed: Sequence[Parsed], lang: str, rng: Random) -> Items:
-    """Sentences whose main clause has one finite verb, in the past or present."""
+    """Use sentences whose main clause has one finite verb, in the past or present."""
     items = Items()
     groups: dict[str, int] = {}  # form of the verb -> group
     for sentence in parsed:
@@ -43,7 +42,7 @@ TENSE = ProbeTask(
     "tense",
     "is the main verb in the past or present?",
     {"conllu": build},
-    langs=("en", "fr", "es", "de", "tr"),  # Japanese and Arabic treebanks mark aspect, or nothing
+    langs=("en", "fr", "es", "de", "tr"),  # Japanese and Arabic treebanks mark no tense, at most aspect
     file="past_present",
     group="semantic",
 )

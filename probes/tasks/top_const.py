@@ -1,8 +1,8 @@
 """Top constituents: which constituents make up the sentence? (paper, table 3; SentEval, top_constituents)
 
-From bracketed trees: the labels of the top constituent's children, as in NP_VP_. ; the 19 commonest sequences are
-labels, all others are OTHER. As in SentEval, a sequence must end in a full stop and hold no other punctuation or
-quotes. A label keeps at most a twentieth of the paper's items.
+From bracketed trees: the sequence of the labels of the top constituent's children, as in NP_VP_. ; all but the 19 most
+common sequences have the label OTHER. As in SentEval, a sequence must end in a full stop, without other punctuation or
+quotes. A label has at most a twentieth of the paper's number of items.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ OTHER = "OTHER"
 
 
 def build(trees: Sequence[Tree], lang: str, rng: Random) -> Items:
-    """Sentences that end in a full stop, without punctuation between their top constituents."""
+    """Use sentences that end in a full stop, without punctuation between their top constituents."""
     kept = [
         tree
         for tree in trees

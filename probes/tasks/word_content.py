@@ -1,8 +1,8 @@
 """Word content: which of 1,000 words is in the sentence? (paper, table 3; SentEval, word_content)
 
-From text, as SentEval's set was made: with k labels, words in lower case are ranked by frequency, and from rank 2k+1 on
-the first k of 4 letters or more are taken; a sentence is used if it holds exactly one of them, once. k is 1,000, and
-with less text the largest of 1,000, 500, 250, ... whose words are frequent enough to be learnt.
+From text, as SentEval's set was made: lower-case words are ranked by frequency, and the labels are the first k words
+with 4 letters or more after rank 2k. A sentence is used if it contains exactly one of them, once. k is 1,000 or, with
+less text, the largest of 500, 250, ... for which all labels are frequent enough to be learnt.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ SHORTEST = 4  # letters
 
 
 def targets(counts: Mapping[str, int], most: int = MOST) -> set[str]:
-    """The words that are labels, by the number of sentences that contain each."""
+    """Choose the words that are labels; `counts` are the numbers of sentences that contain each word."""
     ranked = sorted(counts, key=lambda word: (-counts[word], word))
     while most > 1:
         chosen = [word for word in ranked[2 * most :] if len(word) >= SHORTEST and word.isalpha()][:most]
@@ -30,8 +30,8 @@ def targets(counts: Mapping[str, int], most: int = MOST) -> set[str]:
 
 
 def build(sentences: Sequence[str], lang: str, rng: Random) -> Items:
-    """Sentences that hold one of the words, once."""
-    if lang == "tr":  # its two letters i, one without a dot
+    """Use sentences that contain exactly one of the words, once."""
+    if lang == "tr":  # Turkish has two letters i, one without a dot
         sentences = [sentence.replace("İ", "i").replace("I", "ı") for sentence in sentences]
     split = [split_words(sentence.lower()) for sentence in sentences]
     labels = targets(Counter(word for words in split for word in set(words)))

@@ -10,5 +10,5 @@ import pytest
 
 @pytest.fixture
 def names() -> Callable[[], list[str]]:
-    """names(): of the files in the working folder."""
+    """names(): the names of the files in the working folder."""
     return lambda: sorted(path.name for path in Path().iterdir())

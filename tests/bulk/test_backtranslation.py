@@ -1,4 +1,4 @@
-"""Bitext to its back-translations: the table is the same, whatever cuts or packs the text."""
+"""Back-translation of bitext: shards and compression do not change the table."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ LANGS = ["en", "fr"]
 
 
 class Shouts:
-    """Translates to capitals, and at twice the cost to capitals and a mark; what is "rien" it does not translate."""
+    """A translator to capitals, and at twice the cost to capitals with a mark; it does not translate "rien"."""
 
     def __init__(self, fingerprint: str = "shouts"):
         self.fingerprint = fingerprint
-        self.read: list[list[str]] = []  # what each call was given
+        self.read: list[list[str]] = []  # the sentences of each call
 
     def translate(self, sentences: Sequence[str]) -> list[list[Translation]]:
         self.read.append(list(sentences))
@@ -40,7 +40,7 @@ class Shouts:
 
 @pytest.fixture
 def bitext(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Eleven rows, of which the fourth is bad and the sixth has no translation, in the working folder."""
+    """Eleven rows in the working folder; the fourth is bad, and the sixth has no translation."""
     monkeypatch.setattr(backtranslation, "CHUNK", CHUNK)
     monkeypatch.chdir(tmp_path)
     rows = [f"sentence {number}\tphrase  {number}" for number in range(1, 12)]
@@ -95,10 +95,10 @@ def test_a_complete_table_is_left_alone(bitext: Path) -> None:
     before, calls = out.stat().st_mtime_ns, len(translator.read)
     result = backtranslate(translator, bitext, out, langs=LANGS, into="en")
     assert (result.rows, out.stat().st_mtime_ns, len(translator.read)) == (18, before, calls)
-    out.write_bytes(TABLE[:-3])  # cut short: made anew
+    out.write_bytes(TABLE[:-3])  # a truncated table is made again
     backtranslate(translator, bitext, out, langs=LANGS, into="en")
     assert out.read_bytes() == TABLE and len(translator.read) == 2 * calls
-    translator.fingerprint = ""  # perhaps another one
+    translator.fingerprint = ""  # may be another translator
     backtranslate(translator, bitext, out, langs=LANGS, into="en")
     assert out.read_bytes() == TABLE and len(translator.read) == 3 * calls
 

@@ -1,4 +1,4 @@
-"""Files to vectors: the rows are those of `Embedder.embed`, whatever cuts or packs the text."""
+"""Files to vectors: the rows equal those of `Embedder.embed`, with any shards and compression."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def model(saved: Path) -> Embedder:
 
 @pytest.fixture(scope="module")
 def sentences(grammar: list[Pair]) -> list[str]:
-    """22 of them, two empty: five chunks and a half."""
+    """22 sentences, two of them empty: five and a half chunks."""
     return [pair.texts["en"] for pair in grammar[:10]] + ["", ""] + [pair.texts["en"] for pair in grammar[10:20]]
 
 
@@ -54,7 +54,7 @@ def text(sentences: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.fixture
 def expected(model: Embedder, sentences: list[str]) -> np.ndarray:
-    """The straight form: chunk after chunk, in memory."""
+    """Embed chunk after chunk in memory, for comparison."""
     parts = [model.embed(sentences[at : at + CHUNK], lang="en") for at in range(0, len(sentences), CHUNK)]
     return np.concatenate(parts)
 
@@ -106,7 +106,7 @@ def test_every_source_gives_the_same_bytes(
 
 
 class OtherEncoder(ComparesByCosine):
-    """An encoder of somebody else: every unit of a vector is `value`."""
+    """A user's own encoder: every unit of a vector is `value`."""
 
     langs, latents = (), ("semantic",)
 
@@ -120,7 +120,7 @@ class OtherEncoder(ComparesByCosine):
 def test_rows_of_another_encoder_are_not_taken_for_its_own(text: Path) -> None:
     for value, fingerprint, rows in ((1, "one", 1), (2, "two", 2), (3, "two", 2), (4, "", 4), (5, "", 5)):
         bulk.embed_file(OtherEncoder(value, fingerprint), text, Path("x.npy"), lang="en")
-        assert (np.load("x.npy") == rows).all()  # complete: nothing to do, where that is certain
+        assert (np.load("x.npy") == rows).all()  # a complete file is kept if it is certain that it fits
 
 
 def test_no_file_lies_beside_the_record_of_another(model: Embedder, text: Path, expected: np.ndarray) -> None:
@@ -130,7 +130,7 @@ def test_no_file_lies_beside_the_record_of_another(model: Embedder, text: Path, 
 
     def replace(old: Path, new: Path, real: Callable[[Path, Path], None] = os.replace) -> None:
         if Path(new).name == "x.npy.json":
-            raise KeyboardInterrupt  # the new file is in place, its record not yet
+            raise KeyboardInterrupt  # after the file is renamed, before its record is written
         real(old, new)
 
     with pytest.MonkeyPatch.context() as patched:
@@ -202,7 +202,7 @@ def test_what_is_complete_is_not_made_again(model: Embedder, text: Path, expecte
     done: list[int] = []
     assert bulk.embed_file(model, text, out, lang="en", report=lambda rows, _: done.append(rows)).rows == 22
     assert (done, out.stat().st_mtime_ns) == ([22], written)
-    out.write_bytes(b"something else")  # no longer what the record says
+    out.write_bytes(b"something else")  # no longer fits the record
     bulk.embed_file(model, text, out, lang="en")
     assert out.read_bytes() == saved_by_numpy(expected)
     bulk.embed_file(model, text, out, lang="en", latent="language")

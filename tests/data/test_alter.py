@@ -1,4 +1,4 @@
-"""`bgt data alter`: a plain negation changed, or two words exchanged."""
+"""`bgt data alter` changes a plain negation, or exchanges two words."""
 
 from __future__ import annotations
 

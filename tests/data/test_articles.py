@@ -1,4 +1,4 @@
-"""Articles swapped to the other gender, and those that are left alone."""
+"""Articles that are swapped to the other gender, and articles that are not."""
 
 from __future__ import annotations
 

@@ -30,12 +30,12 @@ LANGS = ("en", "fr")
 
 
 def whole(batching: Batching, corpus: Corpus, step: int) -> list[Batch]:
-    """The micro-batches of an update, as one worker computes them."""
+    """Return all micro-batches of an update, as for a single worker."""
     return list(batching.update(corpus, step).batches.values())
 
 
 class Words(Tokenizer):
-    """One token a word that is a number: that number."""
+    """A tokenizer for words that are numbers: the token of a word is its number."""
 
     def __init__(self):
         self.model, self.sha256, self.vocab_size = b"", "words", 2000
@@ -58,7 +58,7 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
 
 
 def numbers(batches: list[Batch]) -> list[int]:
-    """Which pairs are in the batches; both sides of each must belong together."""
+    """Return the numbers of the pairs in the batches; both sides of each pair must belong together."""
     for batch in batches:
         assert torch.equal(batch.sides["en"].ids[:, 0], batch.sides["fr"].ids[:, 0])
     return [number for batch in batches for number in batch.sides["en"].ids[:, 0].tolist()]
@@ -72,7 +72,7 @@ def same(left: list[Batch], right: list[Batch]) -> bool:
 
 
 def tokens_of(batch: Batch) -> int:
-    """On all sides, without padding."""
+    """Count the tokens on all sides, without padding."""
     return sum(len(side.flat_index) for side in batch.sides.values())
 
 
@@ -83,7 +83,7 @@ def test_a_permutation_visits_everything_once(size: int) -> None:
 
 
 def test_permutations_look_random() -> None:
-    """Over 2000 keys every number of 0..9 stands equally often everywhere; chi-square with 81 degrees of freedom."""
+    """Over 2000 permutations, each number of 0..9 is equally often in each place; chi-square, 81 degrees of freedom."""
     table = np.zeros((10, 10))
     neighbours = 0
     for epoch in range(2000):
@@ -91,7 +91,7 @@ def test_permutations_look_random() -> None:
         table[np.arange(10), permuted] += 1
         neighbours += int((np.abs(np.diff(permuted)) == 1).sum())
     assert ((table - 200) ** 2 / 200).sum() < 140  # one in 10,000 fair shuffles is above
-    assert abs(neighbours / 2000 - 1.8) < 0.15  # 9 places, 2/10 chance each
+    assert abs(neighbours / 2000 - 1.8) < 0.15  # 9 places with a probability of 2/10 each
 
 
 def test_large_corpora_are_permuted_without_a_table() -> None:
@@ -128,14 +128,14 @@ def test_micro_batches_keep_their_budget(corpus: Corpus) -> None:
         batches = whole(Batching(batch_tokens=2000, micro_tokens=200, seed=1), corpus, step)
         widths = [max(side.ids.shape[1] for side in batch.sides.values()) for batch in batches]
         assert all(len(batch) * width <= 200 for batch, width in zip(batches, widths, strict=True))
-        assert widths == sorted(widths, reverse=True)  # what needs most memory comes first
-    alone = whole(Batching(batch_tokens=1000, micro_tokens=8, seed=1), corpus, 0)  # a pair past the budget
+        assert widths == sorted(widths, reverse=True)  # the batch that needs most memory comes first
+    alone = whole(Batching(batch_tokens=1000, micro_tokens=8, seed=1), corpus, 0)  # no two pairs fit
     assert {len(batch) for batch in alone} == {1}
 
 
 @pytest.mark.parametrize(("parts", "micro_tokens"), [(2, 10**6), (3, 10**6), (1, 600)])
 def test_an_update_is_cut_into_equal_micro_batches(corpus: Corpus, parts: int, micro_tokens: int) -> None:
-    """By number, or to fit, which makes four."""
+    """The cut is by the number of micro-batches, or by the token limit, which gives four."""
     cut, together = Batching(1500, micro_tokens, 1, micro_batches=parts), Batching(1500, 10**6, 1)
     for step in range(3):
         batches = whole(cut, corpus, step)
@@ -247,7 +247,7 @@ COLUMNS = ("en", "fr", "de", "es")
 
 @pytest.fixture(scope="module")
 def mixture(tmp_path_factory: pytest.TempPathFactory) -> Mixture:
-    """English with French (two kinds, the files of one not side by side), German and Spanish."""
+    """English with French (two kinds; the files of one kind are not adjacent), with German, and with Spanish."""
     folder = tmp_path_factory.mktemp("sampling")
     files = [("news", "fr", 40), ("talks", "fr", 90), ("news", "fr", 31), ("", "de", 50), ("", "es", 7)]
     sources, number = [], 0
@@ -275,20 +275,20 @@ def test_files_of_a_kind_lie_together_and_are_counted(mixture: Mixture) -> None:
             edge += stratum.rows
             ((corpus, rows),) = part.parts(np.arange(stratum.first, edge))
             assert stratum.tokens == corpus.lengths(rows).max(axis=1).sum()
-    assert mixture.strata[0].rows > 60 and mixture.strata[1].rows > 80  # 71 and 90, less what is held out
+    assert mixture.strata[0].rows > 60 and mixture.strata[1].rows > 80  # 71 and 90, less the held-out rows
 
 
 @pytest.mark.parametrize(("temperature", "ratio"), [(1, 10_000), (2, 100), (4, 10)])
 def test_corpora_share_an_epoch_as_a_root_of_their_tokens(temperature: float, ratio: float) -> None:
-    """10^8 tokens and 10^4: of a mean of 20 and of 10 tokens a row."""
+    """Two corpora: 10^8 tokens with 20 per row, and 10^4 tokens with 10 per row."""
     strata = [Stratum(("en", "fr"), "", 0, 5 * 10**6, 10**8), Stratum(("en", "de"), "", 5 * 10**6, 10**3, 10**4)]
     large, small = rows_per_epoch(strata, temperature, {})
-    assert 20 * large + 10 * small == pytest.approx(10**8 + 10**4, abs=15)  # each is half a row off, at most
+    assert 20 * large + 10 * small == pytest.approx(10**8 + 10**4, abs=15)  # each number of rows is rounded
     assert 20 * large / (10 * small) == pytest.approx(ratio, rel=6e-4)
 
 
 def test_a_kind_of_weight_3_counts_as_if_its_file_were_given_thrice() -> None:
-    """At any temperature: kinds weigh within a corpus, and make it larger among corpora."""
+    """At any temperature, weights apply to kinds within a corpus, and to the corpus's size among corpora."""
     thrice = [
         Stratum(("en", "fr"), "news", 0, 100 * times, 2_000 * times)
         if times
@@ -300,12 +300,12 @@ def test_a_kind_of_weight_3_counts_as_if_its_file_were_given_thrice() -> None:
     for temperature in (1, 2, 5):
         weighed = rows_per_epoch(once, temperature, {"news": 3.0})
         given = rows_per_epoch([*thrice, other], temperature, {})
-        of_given = np.array(given) * 9_000 / 13_000  # an epoch has as many tokens as there are
+        of_given = np.array(given) * 9_000 / 13_000  # an epoch has as many tokens as the strata
         assert np.abs(np.array(weighed) - of_given).max() <= 1
 
 
 def test_each_epoch_holds_the_shares_and_every_row_comes_equally_often(mixture: Mixture) -> None:
-    """At any step: no row of a stratum was drawn twice more than another."""
+    """At any step, two rows of a stratum were drawn equally often, or one of them once more."""
     batching = Batching(batch_tokens=130, micro_tokens=60, seed=3, temperature=5, weights={"news": 2.5})
     updates = batching.updates(mixture)
     assert updates == -(-mixture.tokens // 130)
@@ -317,10 +317,10 @@ def test_each_epoch_holds_the_shares_and_every_row_comes_equally_often(mixture: 
         for stratum, of_epoch in zip(mixture.strata, expected, strict=True):
             of_stratum = counts[stratum.first : stratum.first + stratum.rows]
             assert of_stratum.max() - of_stratum.min() <= 1
-            assert of_stratum.sum() == of_epoch * (step + 1) // updates  # the share, in each update too
+            assert of_stratum.sum() == of_epoch * (step + 1) // updates  # each update has the right share too
     drawn = sum(rows * of.tokens / of.rows for rows, of in zip(expected, mixture.strata, strict=True))
     assert drawn == pytest.approx(mixture.tokens, rel=0.02)
-    assert counts[mixture.strata[-1].first] > 3 * counts[mixture.strata[1].first]  # Spanish is small, and comes often
+    assert counts[mixture.strata[-1].first] > 3 * counts[mixture.strata[1].first]  # Spanish is small, so repeated
 
 
 def test_two_strata_of_one_size_go_through_different_permutations() -> None:
@@ -366,7 +366,7 @@ SENTENCES = [np.array([*range(10, 10 + length), EOS]) for length in [12] * 2000]
 
 
 def moved(share: float, *draw: int) -> np.ndarray:
-    """Which sentences are no longer in order."""
+    """Return which sentences are no longer in order."""
     shuffled = shuffle_words(SENTENCES, share, *draw)
     for before, after in zip(SENTENCES, shuffled, strict=True):
         assert after[-1] == EOS
@@ -388,7 +388,7 @@ def test_sentences_are_scrambled_anew_in_each_update(corpus: Corpus) -> None:
     assert plain.updates(corpus) == 1  # an update is an epoch
 
     def places(batching: Batching, step: int) -> dict[int, int]:
-        """Where the number of each pair stands in its French."""
+        """Return the position of each pair's number in its French sentence."""
         ids = batching.update(corpus, step).batches[0].sides["fr"].ids
         return dict(zip(ids.amax(1).tolist(), ids.argmax(1).tolist(), strict=True))
 

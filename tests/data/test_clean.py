@@ -1,5 +1,5 @@
-"""Cleaning: what stays, what is counted and why, the same bytes again, a card that accounts for everything; of
-back-translated text scores as filters, and one translation of each reference.
+"""Cleaning: which pairs stay, counts of the others by reason, reproducible bytes, a complete card; for back-translated
+text, scores as filters, and one translation of each reference.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from bgt_core.errors import BgtError
 LANGS = ("en", "fr")
 ROWS = [
     "Hello  there.\tBonjour à vous.",
-    "hello there\tbonjour à vous !",  # a copy but for case and punctuation
-    "Hello there.\tSalut.",  # another translation: no copy
+    "hello there\tbonjour à vous !",  # a copy, except for case and punctuation
+    "Hello there.\tSalut.",  # another translation is not a copy
     "one two three four\tun",  # ratio 4
     "Paris\tParis!",
     "A man plays.\tUn homme joue.",  # in the evaluation set
@@ -171,7 +171,7 @@ def translations(tmp_path: Path) -> Path:
 
 
 def kept(translations: Path, out: Path, *ranges: str, columns: tuple[str, ...] = COLUMNS, **rules: Any) -> list[int]:
-    """Which of the rows are written; cells stay as they are, the number's too."""
+    """Return the numbers of the rows that are written; all cells must be unchanged, also the numbers."""
     clean([translations], columns, out, CleaningRules(keep=tuple(map(ScoreRange.parse, ranges)), **rules))
     return [TRANSLATIONS.index(line) for line in out.read_text("utf-8").splitlines()]
 

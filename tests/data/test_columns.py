@@ -1,4 +1,4 @@
-"""Names of columns and sources; a file with more columns than are read, where "_" stands for those left out."""
+"""Names of columns and sources, and files with skipped columns, named "_"."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def wide(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("bad", ["one cat\ttwo cats", "one cat\t0.5\ttwo cats", "\t0.5\ttwo cats\t1"])
 def test_a_row_needs_every_column_of_the_file(bad: str, wide: Path) -> None:
-    """One with as many columns as are read, too."""
+    """A row is also bad if it has only as many columns as are read."""
     wide.write_text(WIDE + bad + "\n", encoding="utf-8")
     skipped = Skipped()
     assert list(read_pairs(wide, ["a", "_", "b", "_"], skipped)) == PAIRS
@@ -59,7 +59,7 @@ def test_it_is_a_name_of_a_files_columns_and_of_no_other() -> None:
 
 
 def test_a_store_is_that_of_the_columns_alone(grammar: list[Pair], tokenizer: Tokenizer, tmp_path: Path) -> None:
-    """Labels among them; the same file read otherwise is another store."""
+    """Skipped columns do not change the store, with labels too; other columns of the same file give another store."""
     rows = [(pair.texts["en"], "x", str(number % 3), pair.texts["fr"]) for number, pair in enumerate(grammar)]
     (tmp_path / "wide.tsv").write_text("".join("\t".join(row) + "\n" for row in rows), encoding="utf-8")
     (tmp_path / "narrow.tsv").write_text(
@@ -187,7 +187,7 @@ def test_one_language_has_one_spelling(given: str, code: str) -> None:
 
 
 def test_the_table_is_iso_639() -> None:
-    """184 codes of two letters, with hbs; each of three letters leads back."""
+    """The table has 184 two-letter codes, with hbs, and each three-letter code leads back to its two-letter code."""
     assert len(THREE_LETTERS) == 184 and len(set(THREE_LETTERS.values())) == 184
     assert all(lang_code(three) == two and len(two) == 2 < len(three) for two, three in THREE_LETTERS.items())
 

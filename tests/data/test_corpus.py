@@ -1,4 +1,4 @@
-"""Corpora that mix, labels and target vectors: from files to batches."""
+"""Mixtures of corpora, labels and target vectors, from files to batches."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_no_english_sentence_is_held_out_of_one_corpus_and_trained_on_in_another
     assert isinstance(valid, Mixture)
     train, held_out = (set().union(*(texts(corpus, "en") for corpus in part.corpora)) for part in (mixture, valid))
     assert held_out and not train & held_out
-    assert 15 <= len(valid) <= 15 + 20  # sentences in both corpora count once in the limit's order, twice in rows
+    assert 15 <= len(valid) <= 15 + 20  # a sentence in both corpora has two rows
 
 
 def test_every_row_comes_once_an_epoch_in_batches_of_one_corpus(mixture: Mixture) -> None:
@@ -110,7 +110,7 @@ def test_two_columns_of_one_language_keep_their_names(tokenizer: Tokenizer, tmp_
 
 
 def test_labels_and_targets_stay_with_their_rows(tokenizer: Tokenizer, tmp_path: Path) -> None:
-    """Rows that are skipped or too long take theirs along."""
+    """The labels and targets of rows that are skipped or too long are left out too."""
     rows: list[tuple[object, ...]] = [(f"sentence number {n}", f"phrase number {n}", n) for n in range(40)]
     rows[3] = ("sentence number 3", "phrase number 3", "none")
     rows[5] = ("sentence number 5", "", 5)

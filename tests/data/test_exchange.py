@@ -1,4 +1,4 @@
-"""Sentences in another style, by rule: the form that a speaker would use, or none."""
+"""Rules that change a sentence's style give the form that a speaker would use, or no form."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ PARAPHRASES = [("Was sprichst du da?", "Was sprechen Sie da?"), ("Hast du Zeit?"
         ("ja", "とても高いです。", ["とても高い。"]),
         ("ja", "これは本です。", ["これは本だ。"]),
         ("ja", "嫌いです。", ["嫌いだ。"]),
-        ("ja", "これは本だ。", []),  # the rule knows one way only
+        ("ja", "これは本だ。", []),  # the rule only changes polite to plain
     ],
 )
 def test_a_sentence_in_another_style(lang: str, text: str, expected: list[str]) -> None:

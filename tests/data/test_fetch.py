@@ -1,4 +1,4 @@
-"""Sources end to end, from a server of small archives to files that our readers read; what fails on the way."""
+"""Downloads end to end, from a server of small archives to files for our readers, and their errors."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def books(site: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Downloade
 
 @pytest.fixture
 def get(site: Any, tmp_path: Path) -> Callable[..., list[str]]:
-    """get(layout, files, *langs): the files that a source of these addresses becomes."""
+    """get(layout, files, *langs): the files that are made from a source with this layout."""
 
     def call(layout: str, files: dict[str, bytes], *langs: str, name: str = "x") -> list[str]:
         site.files |= files
@@ -126,7 +126,7 @@ def test_a_changed_archive_is_refused_once_trusted(
         books(tmp_path)
     assert manifest(tmp_path) == kept and not list(tmp_path.rglob("*.zip"))
     digest = hashlib.sha256(site.files[PATH]).hexdigest()
-    monkeypatch.setitem(sources.PUBLISHED, site.url(PATH), digest)  # which decides
+    monkeypatch.setitem(sources.PUBLISHED, site.url(PATH), digest)  # the published SHA-256 must match
     books(tmp_path)
     (source,) = manifest(tmp_path)["sources"].values()
     assert next(iter(source["archives"].values()))["trusted"] == "published"
@@ -155,7 +155,7 @@ def test_a_disk_that_fills_keeps_the_archive(
     assert not (tmp_path / ".download").exists()
 
 
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # pooch leaves it to the collector
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # pooch leaves a connection open
 @pytest.mark.parametrize(
     ("trouble", "message"),
     [
@@ -171,7 +171,7 @@ def test_a_server_that_fails_is_named(trouble: str, message: str, site: Any, boo
     assert "\n" not in str(error.value) and not files_in(tmp_path)
     assert books(tmp_path).new
     del error
-    gc.collect()  # the connection that pooch leaves open
+    gc.collect()  # closes the connection that pooch leaves open
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Keys of sentences, and the set of hashes against Python's own."""
+"""Keys of sentences, and the set of hashes compared with Python's set."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_seen_takes_eight_bytes_a_hash() -> None:
     held, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert held < 9 * count
-    assert peak < 26 * count  # the last merge holds the old runs, the new one and what sorts it
+    assert peak < 26 * count  # the last merge needs the old runs, the new run and memory to sort it
 
 
 def test_hashes_follow_text_and_seed() -> None:

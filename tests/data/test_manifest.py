@@ -1,4 +1,4 @@
-"""Records of files: what a card says, and the errors for a damaged manifest or card."""
+"""Records of files: the content of a card, and the errors for a damaged manifest or card."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LANGS = ("en", "fr")
 
 @pytest.fixture
 def made(tmp_path: Path) -> Path:
-    """A folder of one prepared table, with its card."""
+    """A folder with one prepared table and its card."""
     (tmp_path / "in.tsv").write_text("one cat\tun chat\ntwo dogs\tdeux chiens\n", "utf-8")
     clean([tmp_path / "in.tsv"], LANGS, tmp_path / "data" / "out.tsv", licence="CC0")
     return tmp_path / "data" / "out.tsv"

@@ -1,4 +1,4 @@
-"""Readers of parallel text: what comes out of each kind of file, and what is said of bad lines."""
+"""Readers of parallel text: the pairs from each kind of file, and the errors for bad lines."""
 
 import gzip
 import io

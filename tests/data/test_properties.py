@@ -1,4 +1,4 @@
-"""The rules that tell what a language adds, on sentences labelled by reading (README.md here says whose they are)."""
+"""The rules for properties of style, on sentences labelled by a reader; README.md in this folder names the source."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_a_rule_is_right_where_it_speaks_and_speaks_often(name: str, lang: str, 
     [
         ("de", "Haben Sie Zeit?", "Sie"),
         ("de", "Sie haben Zeit.", ""),  # she, they, or formal
-        ("de", "haben sie zeit?", "Sie"),  # as a model writes that knows no capitals
+        ("de", "haben sie zeit?", "Sie"),  # text of a model without capitals
         ("de", "sie hat zeit.", ""),
         ("fr", "C'est le rendez-vous de Tom.", ""),
         ("fr", "Allez chez lui.", "vous"),

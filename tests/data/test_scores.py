@@ -1,4 +1,4 @@
-"""Scores of translations: worked by hand, and sacrebleu's own."""
+"""Scores of translations, compared with scores computed by hand and by sacrebleu."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ def test_words_are_counted_up_to_a_hundred() -> None:
     [
         ("a b c d", "a b c d", (1, 1, 1)),
         ("a b c d", "b c d a", (1, 2 / 3, 1 / 2)),
-        ("a b c d e", "a b x d", (3 / 4, 1 / 3, 0)),  # of the translation, which is shorter
-        ("the the cat", "the dog ran off", (2 / 3, 0, 0)),  # membership; clipped counts would say 1 / 3
-        ("a a b", "a c d", (2 / 3, 0, 0)),  # equally long: of the reference
+        ("a b c d e", "a b x d", (3 / 4, 1 / 3, 0)),  # n-grams of the translation, which is shorter
+        ("the the cat", "the dog ran off", (2 / 3, 0, 0)),  # clipped counts would give 1 / 3
+        ("a a b", "a c d", (2 / 3, 0, 0)),  # equally long: n-grams of the reference
         ("a c d", "a a b", (1 / 3, 0, 0)),
         ("a", "a b", (1, 0, 0)),  # no bigram on one side
         ("The cat", "the cat", (1 / 2, 0, 0)),
@@ -115,13 +115,13 @@ TEXT = ["a b", "a b"]
 
 
 def test_a_small_model_by_hand() -> None:
-    """Witten & Bell: p = (c + d q) / (n + d) where n words of d kinds follow the context, c of them this one, and q is
-    what the shorter context says; single words: c / n, here of 10."""
+    """Witten & Bell: p = (c + d q) / (n + d), if n words of d kinds follow the context, c of them this word, and q is
+    the probability with a shorter context; for single words it is c / n, with n = 10 here."""
     a = (2 + 2 * 2 / 10) / (4 + 2)  # after <s>, which <s> and a follow twice each
     a = (2 + a) / (2 + 1)  # after <s> <s>
     b = (2 + 2 / 10) / (2 + 1)  # after a
     b = (2 + b) / (2 + 1)  # after <s> a
-    end = b  # </s> after a b, as often
+    end = b  # </s> after a b is as frequent
     assert Perplexity(TEXT)(["a b"]) == pytest.approx((a * b * end) ** (-1 / 3))
 
 
@@ -136,7 +136,7 @@ def test_it_is_nltks() -> None:
     ours = Perplexity(text)
     others = ["the cat sees the dog", "a cat sleeps", "what is unknown", "the"]
     theirs = [model.perplexity(list(ngrams(["<s>", "<s>", *other.split(), "</s>"], 3))) for other in others]
-    for _ in range(2):  # what is remembered is the same
+    for _ in range(2):  # cached results are the same
         assert ours(others) == pytest.approx(theirs)
     assert ours([]).shape == (0,)
 

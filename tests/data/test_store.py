@@ -1,4 +1,4 @@
-"""The token store: what is kept, who is held out, and that it is whole or not there."""
+"""The token store: which rows are kept and held out; a store is complete or absent."""
 
 import gzip
 import json
@@ -27,7 +27,7 @@ def tsv(pairs: Iterable[tuple[str, ...]]) -> bytes:
 
 
 class Words(Tokenizer):
-    """One token a word, so that a test can count tokens; ids are made from the word itself."""
+    """A tokenizer with one token per word, so that a test can count tokens; ids are computed from the word."""
 
     def __init__(self, vocab_size: int = 1000):
         self.model, self.sha256, self.vocab_size = b"", f"words-{vocab_size}", vocab_size
@@ -44,7 +44,7 @@ def words(*counts: int) -> tuple[str, ...]:
 
 @pytest.fixture
 def source(tmp_path: Path) -> Path:
-    """400 pairs of 5 to 12 words; each English sentence has four translations, in any mix of case."""
+    """400 pairs of 5 to 12 words; each English sentence occurs with four translations, in different letter case."""
     rng = np.random.default_rng(0)
     pairs = []
     for number in range(100):
@@ -196,11 +196,11 @@ def test_a_damaged_store_is_refused(source: Path) -> None:
 
 
 def test_memory_does_not_grow_with_the_corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ten times the pairs, same peak: a list of them would need ten times as much."""
+    """Ten times the pairs need no more memory; a list of all pairs would need ten times as much."""
     for module, size in ((store, "BLOCK"), (textfile, "BLOCK"), (parallel, "CHUNK")):
         monkeypatch.setattr(module, size, 4096)
     peaks = []
-    for size in (500, 500, 5000):  # the first call also pays for what is made once
+    for size in (500, 500, 5000):  # the first call also makes objects that later calls reuse
         source = tmp_path / f"{size}.tsv"
         source.write_bytes(
             tsv((f"sentence number {n} of many", f"phrase {n} sur beaucoup d'autres") for n in range(size))

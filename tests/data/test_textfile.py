@@ -1,4 +1,4 @@
-"""Text files, whatever wrote them: read as written, or refused by name."""
+"""Text files of any origin are read as written, or raise an error that names the problem."""
 
 from __future__ import annotations
 

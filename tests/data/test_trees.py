@@ -1,4 +1,4 @@
-"""Tokens joined to the text that they were made from."""
+"""Tokens are joined to the text from which they were made."""
 
 import pytest
 

@@ -37,7 +37,7 @@ def encoder() -> type[Encoder]:
 
 @pytest.fixture
 def fake(monkeypatch: pytest.MonkeyPatch) -> Encoder:
-    """The encoder that any --model opens, but for "other", a second one, and "german", of other languages."""
+    """The encoder that every --model opens, except "other" (a second encoder) and "german" (other languages)."""
     model = Encoder()
     models = {"other": Encoder(fingerprint="other"), "german": Encoder(("en", "de"), "german")}
 

@@ -1,4 +1,4 @@
-"""The straight form of `probes.classifiers.senteval`: one classifier after another, as SentEval trains them.
+"""A sequential version of `probes.classifiers.senteval`: one classifier after another, as in SentEval.
 
 Written from the protocol, with torch's own modules, loss, gradient and optimiser.
 """
@@ -15,7 +15,7 @@ from probes.classifiers.senteval import SentEval, Split, SplitResult
 
 
 def split_classify(train: Split, dev: Split, test: Split, protocol: SentEval) -> SplitResult:
-    """What `probes.classifiers.senteval.split_classify` says of the same arguments."""
+    """Return the expected result of `probes.classifiers.senteval.split_classify` for the same arguments."""
     classes = np.unique(train[1])
     train, dev, test = ((vectors, np.searchsorted(classes, labels)) for vectors, labels in (train, dev, test))
     fitted = [fit(train, dev, len(classes), penalty, protocol) for penalty in protocol.penalties]
@@ -33,7 +33,7 @@ def split_classify(train: Split, dev: Split, test: Split, protocol: SentEval) ->
 
 
 def fit(train: Split, dev: Split, classes: int, penalty: float, protocol: SentEval) -> tuple[nn.Module, int]:
-    """The network that is best on dev, and the passes it took to stop."""
+    """Return the network that is best on dev, and the number of passes until training stopped."""
     order = np.random.RandomState(protocol.seed)
     vectors, labels = torch.FloatTensor(train[0]), torch.LongTensor(train[1])
     with torch.random.fork_rng(devices=[]):
@@ -62,10 +62,10 @@ def fit(train: Split, dev: Split, classes: int, penalty: float, protocol: SentEv
 
 @torch.no_grad()
 def predict(model: nn.Module, vectors: np.ndarray) -> np.ndarray:
-    """(N, D) -> classes (N,)."""
+    """Predict classes (N,) of vectors (N, D)."""
     return model(torch.FloatTensor(vectors)).argmax(1).numpy()
 
 
 def score(model: nn.Module, vectors: np.ndarray, labels: np.ndarray) -> float:
-    """Accuracy, a fraction."""
+    """Return the accuracy as a fraction."""
     return float((predict(model, vectors) == labels).mean())

@@ -1,4 +1,4 @@
-"""`bgt-probe` in this process, on a fake model: what it prints, writes, keeps and refuses."""
+"""`bgt-probe` in this process, with a fake model: its output, its files and its errors."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_the_table_is_on_stdout_and_progress_on_stderr(probe: Callable, fake: An
     assert result.code == 0, result.err
     head, *rows = (line.split("\t") for line in result.out.split("\n\n")[0].splitlines())
     assert head[:9] == ["task", "lang", "latent", "train", "test", "classes", "accuracy", "95% CI", "sd"]
-    assert head[9:] == ["over best baseline", "note"]  # of 40 test items too few recur in train for a control task
+    assert head[9:] == ["over best baseline", "note"]  # too few test items for a control task
     grams = ["word 1-2-grams", "character 3-5-grams"]
     assert [row[2] for row in rows] == ["semantic", "language", "semantic, translation", "majority", "length", *grams]
     assert all(row[4] == "80" for row in rows) and rows[0][-1].startswith("not separable from majority")
@@ -89,7 +89,7 @@ def test_sentevals_protocol_says_so(probe: Callable, fake: Any) -> None:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Text of two languages; one of them too short to probe."""
+    """Text of two languages; one text is too short to probe."""
     for lang, count in (("fr", 600), ("en", 30)):
         lines = "".join(f"{lang} {number}{'.' * (number % 2 + 1)}\n" for number in range(count))
         (tmp_path / f"{lang}.txt").write_text(lines, encoding="utf-8")
@@ -142,7 +142,7 @@ def test_groups_take_what_has_a_meaning_and_a_source(probe: Callable, fake: Any,
 
 
 def test_languages_are_told_apart_each_read_in_its_own(probe: Callable, fake: Any, tmp_path: Path) -> None:
-    """The encoder marks the language that it is told: the probe must find it."""
+    """The fake encoder marks the language that it is given, so the probe must find it."""
     for lang in ("en", "fr"):
         lines = "".join(f"{lang}{'x' * (number % 7)} {number}\n" for number in range(300))
         (tmp_path / f"{lang}.txt").write_text(lines, encoding="utf-8")
@@ -248,7 +248,7 @@ def test_a_terminal_that_knows_ascii_alone_is_no_error(tmp_path: Path) -> None:
 
 
 def test_the_options_are_these() -> None:
-    """Written anew by GOLDEN.write_text(...) when an option is meant to change."""
+    """If an intended change of an option fails this test, write the file again with GOLDEN.write_text(...)."""
     options = [option for option in typer.main.get_command(app).params if option.name != "help"]
     lines = [f"{'/'.join((*option.opts, *option.secondary_opts))}\t{option.help or ''}" for option in options]
     assert "\n".join(lines) + "\n" == GOLDEN.read_text("utf-8")

@@ -48,7 +48,7 @@ def test_a_cell_knows_where_it_comes_from(encoder: Callable) -> None:
 def test_three_languages_and_encoders_of_some_of_them(encoder: Callable) -> None:
     encoders = {"three": encoder(("en", "fr", "de")), "two": encoder(("fr", "en"))}
     table = probes.table(encoders, "punct-num", config=QUICK)
-    assert [cell.setting[1] for cell in table.cells] == ["en", "en", "fr", "fr"]  # those that both have
+    assert [cell.setting[1] for cell in table.cells] == ["en", "en", "fr", "fr"]  # those of both encoders
     with pytest.raises(UsageError, match="lang de: the model has fr, en"):
         probes.table(encoders, "punct-num", "de", config=QUICK)
 
@@ -60,7 +60,7 @@ def test_a_table_of_no_cell_is_an_error(encoder: Callable, tasks: str) -> None:
 
 
 def test_a_language_with_a_script_is_one_language(encoder: Callable, tmp_path: Path) -> None:
-    """In every place where languages are joined by hyphens, and two such languages beside each other."""
+    """Codes with hyphens work wherever languages are joined by hyphens, also two such codes side by side."""
     for lang in ("zh-Hant", "pt-BR"):
         lines = "".join(f"{lang} {number}{'.' * (number % 2 + 1)}\n" for number in range(300))
         (tmp_path / f"{lang}.txt").write_text(lines, "utf-8")

@@ -1,4 +1,4 @@
-"""Probes on embedders whose right scores are known."""
+"""Probes on embedders with known scores."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -20,7 +20,7 @@ SENTENCES = [f"Le mot {number} est " + "très " * (number % 6) + "long." for num
 
 
 class Fake:
-    """The semantic latent holds the number of words; the language latent says nothing."""
+    """The semantic latent holds the number of words; the language latent holds nothing."""
 
     langs = ("en", "fr")
     latents = ("semantic", "language")
@@ -130,7 +130,7 @@ def test_options_that_mean_nothing_name_the_parameter(options: dict[str, Any], m
 
 
 class Other(Fake):
-    """Another training: right of every second item, whatever it is."""
+    """An encoder from another training, whose vectors are 0 for every second item."""
 
     def embed(self, sentences: Sequence[str], *, lang: str, latent: str = "semantic") -> np.ndarray:
         vectors = super().embed(sentences, lang=lang, latent=latent)
@@ -149,9 +149,9 @@ def test_reference_encoders_are_rows_to_beat() -> None:
     )
     row = by_name(outcome)["untrained"]
     assert (row.encoders, row.probe) == (3, "linear")
-    low = (3 * row.accuracy - 1.0) / 2  # of the two others; one is always right
+    low = (3 * row.accuracy - 1.0) / 2  # the accuracy of the other two; one encoder is always right
     assert row.encoder_sd == pytest.approx(np.std([low, low, 1.0], ddof=1))
-    assert row.boot_low < row.ci_low and row.ci_high < row.boot_high  # three encoders say little of the next
+    assert row.boot_low < row.ci_low and row.ci_high < row.boot_high  # three encoders tell little about a new one
     assert outcome.predictions["untrained"].labels.shape == (3, 2, 360)
     assert row.accuracy > by_name(outcome)["language"].accuracy
     (gap,) = outcome.over_baseline
@@ -196,7 +196,7 @@ def test_paper_mode_is_sentevals_protocol_once() -> None:
 
 
 def test_many_labels() -> None:
-    """From 50 labels on n-grams are read by naive Bayes; the word that is the label is read without a fault."""
+    """With 50 labels or more, n-grams are classified by naive Bayes, which finds the word that is the label."""
     sentences = [f"mot{number % 60} dit {number}" for number in range(2_400)]
     labelled = Items(sentences, [f"{number % 60:02}" for number in range(2_400)], list(range(2_400)))
     config = ProbeConfig(seeds=1, control=False)

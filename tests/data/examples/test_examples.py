@@ -1,4 +1,4 @@
-"""The example sentences: their form, their attribution, and that a wheel takes both."""
+"""The example sentences: their form, their attribution, and that a wheel contains both."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_translations_are_those_that_all_the_languages_have() -> None:
 
 
 def test_git_does_not_ignore_them_so_the_wheel_has_them() -> None:
-    """The wheel takes all of `bgt_core` that git tracks; `/data/` in .gitignore is that of the root alone."""
+    """The wheel contains all files of `bgt_core` that git tracks; `/data/` in .gitignore is only the root's folder."""
     ignored = (Path(__file__).resolve().parents[3] / ".gitignore").read_text("utf-8").split()
     assert "/data/" in ignored and not {"data/", "*.tsv", "*.md"} & set(ignored)
 

@@ -1,5 +1,5 @@
-"""SentEval's protocol: against the straight form, torch's own optimiser, and counts that follow from the rules; and
-`--senteval` on a labelled file: its order, text and repeats, and the minibatches that SentEval makes of them."""
+"""SentEval's protocol, compared with a sequential version, torch's optimiser, and counts that follow from the rules;
+`--senteval` on a labelled file: its order, text and repeats, and SentEval's minibatches."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Task = tuple[Split, Split, Split]
 
 
 def task(items: int, width: int, classes: int, noise: float, seed: int = 0) -> Task:
-    """Normal vectors, labels from noisy linear functions of them; dev and test have 60 items."""
+    """Normal vectors, with labels from noisy linear functions of them; dev and test have 60 items."""
     rng = np.random.default_rng(seed)
     vectors = rng.standard_normal((items + 120, width), dtype=np.float32)
     scores = vectors @ rng.standard_normal((width, classes))
@@ -42,7 +42,7 @@ def task(items: int, width: int, classes: int, noise: float, seed: int = 0) -> T
 
 @pytest.fixture(scope="module")
 def easy() -> Task:
-    """The label is the sign of one number, far from 0: right on dev at once, and ever after."""
+    """The label is the sign of a number far from 0, so that dev accuracy is perfect from the first score on."""
     rng = np.random.default_rng(0)
     labels = rng.integers(0, 2, 400)
     vectors = np.stack([20.0 * labels - 10.0, rng.standard_normal(400)], axis=1).astype(np.float32)
@@ -64,16 +64,16 @@ def numbers(result: SplitResult) -> dict[str, object]:
 def test_all_penalties_at_once_are_one_after_another(data: Task, protocol: SentEval) -> None:
     fast, straight = split_classify(*data, protocol), sequential_senteval.split_classify(*data, protocol)
     assert numbers(fast) == numbers(straight)
-    # else neither the choice of a penalty nor training on with fewer of them was seen
+    # otherwise the test covers neither the choice of a penalty nor training with fewer penalties
     assert len(set(fast.dev_accuracies)) > 1 and len(set(fast.epochs)) > 1
 
 
 @pytest.mark.parametrize("hidden", [0, 5])
 @pytest.mark.parametrize("fused", [True, False])
 def test_passes_are_those_of_torch(hidden: int, fused: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Autograd and torch.optim.Adam, one network after another; the second of three leaves half-way.
+    """Compare with autograd and torch.optim.Adam, one network after another; the second of three is removed half-way.
 
-    So too without torch's private operator.
+    The test is with and without torch's private operator.
     """
     if fused and not backend.HAS_FUSED_ADAM:
         pytest.skip("this torch has no fused Adam")
@@ -104,7 +104,7 @@ def test_passes_are_those_of_torch(hidden: int, fused: bool, monkeypatch: pytest
 @pytest.mark.parametrize(
     ("setting", "epochs"),
     [
-        ({}, 28),  # better than ever once, then six failures: 7 scores on dev, 4 passes each
+        ({}, 28),  # one best score, then six failures: 7 scores on dev, each after 4 passes
         ({"tenacity": 0}, 8),
         ({"epoch_size": 1}, 7),
         ({"max_epoch": 0}, 4),
@@ -159,7 +159,7 @@ WORDS = "the cats ca n't sleep , ` she said '' not now &quot; - LRB a 'd dog".sp
 
 
 class Noise:
-    """Vectors that say nothing, the same for the same sentence: what a probe learns of them hangs on the order."""
+    """Random vectors, equal for equal sentences, so that the result of a probe depends on the order of items."""
 
     langs, latents, fingerprint = ("en",), ("semantic", "language"), ""
 
@@ -170,7 +170,7 @@ class Noise:
 
 @pytest.fixture(scope="module")
 def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """400 rows, splits mixed, with sentences that come again: in a split, in another, with another label."""
+    """400 rows in mixed splits; sentences are repeated in their split, in another, and with another label."""
     rng = np.random.default_rng(0)
     rows = []
     for number in range(380):
@@ -185,7 +185,7 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def read(file: Path) -> list[tuple[str, str, list[str]]]:
-    """(split, label, tokens) of each line, as SentEval's README has its files."""
+    """Return (split, label, tokens) of each line, as SentEval's README describes its files."""
     rows = [line.rstrip().split("\t") for line in file.read_text(encoding="utf-8").splitlines()]
     return [(dict(zip(("tr", "va", "te"), SPLITS, strict=True))[row[0]], row[1], row[-1].split()) for row in rows]
 
@@ -217,7 +217,7 @@ def test_minibatches_are_those_of_the_sequential_form(file: Path) -> None:
     assert round(100 * result.rows[0].accuracy, 2) == expected.test_accuracy
     assert result.rows[0].probe.endswith(f"L2 {expected.penalty:g}")
     backwards = sequential_senteval.split_classify((train[0][::-1].copy(), train[1][::-1]), dev, test, SentEval())
-    assert backwards.predicted.tolist() != expected.predicted.tolist()  # else no order was seen
+    assert backwards.predicted.tolist() != expected.predicted.tolist()  # otherwise the order would make no difference
 
 
 @pytest.mark.parametrize(

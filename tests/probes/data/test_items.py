@@ -1,4 +1,4 @@
-"""Items made distinct, balanced, and divided: what splits must never do."""
+"""Items are made distinct, balanced and split; splits must never share a group."""
 
 from collections import Counter
 from random import Random
@@ -30,7 +30,7 @@ def test_distinct_items_share_no_sentence_and_no_group_across_splits(rows: list[
     assert all(len(splits) == 1 for splits in split_of.values())
     kept = set(zip(after.sentences, after.labels, after.groups, after.splits, strict=True))
     assert kept <= set(rows)
-    for row in rows:  # nothing leaves test unless its sentence has two labels or is kept already
+    for row in rows:  # an item only leaves test if its sentence has two labels or is kept already
         if row[3] == "test" and row[0] not in after.sentences:
             assert (
                 len({label for text, label in zip(before.sentences, before.labels, strict=True) if text == row[0]}) == 2

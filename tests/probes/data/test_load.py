@@ -1,4 +1,4 @@
-"""Items of a task: built in, or from files with the card that describes them."""
+"""Items of a task: built-in items, and items from files, with the card that describes them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_labelled_items_keep_their_splits_and_the_card_says_what_they_are(tmp_pa
     file.write_text(LABELLED, "utf-8")
     dataset = load_items(TASKS["subj-num"], "en", tmp_path)
     items, card = dataset.items, dataset.about["card"]
-    # the cats are in test too; then NNS is not in train
+    # the cats are also in test, so not in train; so NNS is not in train either
     assert items.sentences == ["A dog barks.", "He's home.", "He swims."]
     assert items.splits == ["dev", "test", "train"]
     assert card["sizes"] == {"train": 1, "dev": 1, "test": 1} and card["labels"] == {"NN": 3}

@@ -1,4 +1,4 @@
-"""Readers of labels, parses and trees; what a folder has; items and their card."""
+"""Readers of labels, parses and trees; the search for sources in folders; items and their card."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Measuring with probes whose answers are known beforehand; V-information where it is known; control tasks."""
+"""Measures of probes with known answers, V-information with known values, and control tasks."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from tests.close import assert_close
 
 
 class Told:
-    """A vector is the probability of label 1; labels 0 and 1 were seen, and nothing is learnt."""
+    """A probe that learns nothing: a vector is the probability of label 1, of the labels 0 and 1."""
 
     def __init__(self, seed: int, classes: Sequence[int] = (0, 1)):
         self.seed, self.classes_ = seed, np.array(classes)
@@ -63,7 +63,7 @@ def test_every_number_of_a_probe_by_hand() -> None:
     assert_close(measured.bits[0, 0, 6:], [2.0, 1.0], 1e-4)
     assert measured.bits[1, 1, 4:6] == pytest.approx([2.0, -math.log2(0.875)])
     assert np.isnan(measured.bits).sum() == 32 - 8
-    # three quarters of train are 0: a label costs log2(4 / 3) or 2 bits without a probe
+    # three quarters of train have label 0, so without a probe a label costs log2(4 / 3) or 2 bits
     assert_close(measured.saved[0, 0, 6:], [2 - 2, math.log2(4 / 3) - 1], 1e-4)
     assert np.isnan(measured.saved).sum() == 32 - 8
     assert measured.dev == np.mean([0.5, 0.5, 0.5, 0.5])
@@ -74,7 +74,7 @@ def test_every_number_of_a_probe_by_hand() -> None:
 
 
 def channel(items: int, flip: float, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """A balanced bit, and one number that is the bit, flipped with that probability."""
+    """Balanced binary labels; each vector is one number, the label, flipped with probability `flip`."""
     rng = np.random.default_rng(seed)
     labels = np.arange(items) % 2
     return (labels ^ (rng.random(items) < flip)).astype(np.float32)[:, None], labels
@@ -90,7 +90,7 @@ def test_v_information_of_a_binary_channel_is_its_capacity(flip: float) -> None:
     assert np.nanmean(measured.saved) == pytest.approx(1 - entropy([flip, 1 - flip], base=2), abs=0.03)
     told = measured.saved[0, 0, 12_000:]
     flipped = vectors[12_000:, 0] != labels[12_000:]
-    if flip == 0.1:  # a flipped item misleads by log2(0.1 / 0.5), another tells log2(0.9 / 0.5)
+    if flip == 0.1:  # a flipped item gives log2(0.1 / 0.5) bits, any other log2(0.9 / 0.5)
         assert told[flipped].mean() == pytest.approx(math.log2(0.2), abs=0.15)
         assert told[~flipped].mean() == pytest.approx(math.log2(1.8), abs=0.03)
 
@@ -106,7 +106,7 @@ def test_bits_are_logarithms_to_2_and_absent_labels_have_a_code() -> None:
 
 
 def recurring(dev: int = 40, test: int = 60, seeds: int = 1, words: int = 8) -> tuple[Study, np.ndarray]:
-    """Labels turn about; a word comes again every so many items; seeds test on the same rows. And vectors of them."""
+    """Make a study and its vectors: labels alternate in blocks of `words` items, words recur after as many."""
     rows = np.arange(200 + dev + test)
     labels = rows // words % 2
     cut = tuple(np.split(rows, [200, 200 + dev]))
@@ -134,7 +134,7 @@ def test_a_key_has_one_label_and_labels_their_shares() -> None:
 
 @pytest.mark.parametrize("probe", ["linear", "mlp2"])
 def test_selectivity_is_of_the_items_whose_key_recurs(probe: str) -> None:
-    """Against the same, step by step; some test items have a key of their own."""
+    """Compare with a step-by-step computation; some test items have keys that do not recur."""
     made, vectors = recurring(seeds=2)
     sentences = [text if row % 7 else f"own{row}" for row, text in enumerate(made.items.sentences)]
     made = replace(made, items=replace(made.items, sentences=sentences))
@@ -159,6 +159,6 @@ def test_selectivity_is_of_the_items_whose_key_recurs(probe: str) -> None:
 @pytest.mark.parametrize(("kinds", "made_one"), [((30, 30, 8), True), ((29, 30, 8), False), ((30, 29, 8), False),
                                                  ((30, 30, 1), False)])  # fmt: skip
 def test_thirty_recurring_items_and_two_labels_make_a_control_task(kinds: tuple[int, int, int], made_one: bool) -> None:
-    made, vectors = recurring(*kinds[:2], words=kinds[2])  # of one key there is one label
+    made, vectors = recurring(*kinds[:2], words=kinds[2])  # one key has one label
     task = measure(probe_factory("linear"), [vectors], made.labels, made.cuts)
     assert bool(selectivity(made, [vectors], task, ProbeConfig(resamples=100))) is made_one

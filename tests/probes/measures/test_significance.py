@@ -1,4 +1,4 @@
-"""Intervals and tests against scipy, closed forms, and simulation."""
+"""Intervals and tests, compared with scipy, closed forms and simulations."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ def test_a_probe_with_few_items_keeps_its_mean_where_none_is_drawn() -> None:
     right = tested & (np.arange(100) % 2 == 1)
     (runs,) = bootstrap([right[None]], tested, range(100))
     assert np.isfinite(runs.draws).all()
-    equal = i0e(2.0)  # how often two Poisson counts of mean 1 are equal: both 0, or as many right as wrong
+    equal = i0e(2.0)  # probability that two Poisson counts of mean 1 are equal
     assert (runs.draws[:, 0, 0] == 0.5).mean() == pytest.approx(equal, abs=0.035)
     assert runs.points == pytest.approx(np.array([[0.5, 0.5]]))
 
 
 def test_noise_of_items_is_counted_once_whether_seeds_share_them_or_not() -> None:
-    """Squared, on average: five folds of 100 know as much as 500 items, five tests on the same 100 as much as 100."""
+    """The mean variance of five folds of 100 items is that of 500 items; of five tests on the same 100, that of 100."""
     rng = np.random.default_rng(0)
     folds, same = np.arange(500) % 5 == np.arange(5)[:, None], np.ones((5, 100), bool)
     variances = []
@@ -49,16 +49,16 @@ def test_noise_of_items_is_counted_once_whether_seeds_share_them_or_not() -> Non
         runs = [bootstrap([right & tested], tested, range(len(tested[0])), 50)[0]
                 for right, tested in ((apart, folds), (alike, same))]  # fmt: skip
         variances.append([one.error()[0] ** 2 for one in runs])
-    larger = np.maximum(1, np.random.default_rng(0).chisquare(4, 10_000) / 4).mean()  # of two estimates
+    larger = np.maximum(1, np.random.default_rng(0).chisquare(4, 10_000) / 4).mean()  # of two estimates of the variance
     assert np.mean(variances, axis=0) == pytest.approx([larger * 0.21 / 500, 0.21 / 100], rel=0.15)
 
 
 def test_seeds_that_agree_by_luck_have_the_error_of_their_items() -> None:
     tested = np.arange(500) % 5 == np.arange(5)[:, None]
-    right = tested & (np.arange(500) // 5 % 10 < 7)  # each fold is right on exactly 70 of its 100
+    right = tested & (np.arange(500) // 5 % 10 < 7)  # each fold has exactly 70 correct of its 100
     (runs,) = bootstrap([right[None]], tested, range(500))
     assert runs.error() == pytest.approx((np.sqrt(0.7 * 0.3 / 500), 8), rel=0.05)
-    equal = np.broadcast_to(np.arange(100) < 70, (1, 5, 100))  # the same answers to one test
+    equal = np.broadcast_to(np.arange(100) < 70, (1, 5, 100))  # the same answers on the same items
     (runs,) = bootstrap([equal], np.ones((5, 100), bool), range(100))
     assert runs.error() == (pytest.approx(np.sqrt(0.7 * 0.3 / 100), rel=0.05), np.inf)
 
@@ -117,7 +117,7 @@ def test_holm_over_a_table() -> None:
 
 
 def test_an_interval_of_a_difference_ends_at_100_points() -> None:
-    """Two seeds that disagree: Student's interval with one degree of freedom is wider than what is possible."""
+    """For two seeds that disagree, Student's interval with one degree of freedom exceeds the possible range."""
     points = np.array([[0.9, -0.1]])
     paired = Runs(points, np.broadcast_to(points, (9, 1, 2)))
     gap = difference("t", "fr", ("a", "b"), paired)
@@ -137,8 +137,8 @@ SETTINGS = {
 
 @pytest.mark.parametrize("setting", SETTINGS)
 def test_intervals_hold_the_truth_nineteen_times_in_twenty(setting: str) -> None:
-    """400 runs of scores whose chance of each item is known, items in pairs: a true 95% is outside 92 to 98 once in
-    150. The interval of a difference leaves out 0 where p is small."""
+    """400 runs with known probabilities of success per item, items in pairs: a true coverage of 95% is measured outside
+    92 to 98 once in 150 times. The interval of a difference excludes 0 if p is small."""
     encoders, probes, encoder_sd, probe_sd, fixed = SETTINGS[setting]
     tested = np.ones((probes, 200), bool) if fixed else np.arange(200) // 2 % probes == np.arange(probes)[:, None]
     rng, held = np.random.default_rng(0), []

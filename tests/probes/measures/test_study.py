@@ -1,4 +1,4 @@
-"""Which items are taken, and who is trained and tested on which of them, by hand."""
+"""The selection of items, and their splits, for examples made by hand."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ COPIES = (str.upper, lambda text: f" {text.replace(' ', '  ')}\u200b", lambda te
 
 @pytest.mark.parametrize("fixed", [False, True])
 def test_copies_of_a_sentence_are_on_one_side(fixed: bool) -> None:
-    """Each sentence in four forms, which get labels and splits at random."""
+    """Each sentence in four forms, with random labels and splits."""
     rng = Random(0)
     texts = [form(f"L'été n° {number} là") for number in range(150) for form in (str, *COPIES)]
     splits = rng.choices(SPLITS, [8, 1, 1], k=len(texts)) if fixed else None
@@ -81,7 +81,7 @@ def test_whole_groups_are_drawn_as_long_as_they_fit(limit: int) -> None:
 
 
 def fixed(train: int = 40, dev: int = 6, test: int = 8) -> Items:
-    """Two rows in each group, splits turn about where they can."""
+    """Two rows in each group; the splits of groups alternate if possible."""
     names = [name for name, count in zip(SPLITS, (train, dev, test), strict=True) for _ in range(count)]
     return items(["a", "b"] * (len(names) // 2), [row // 2 for row in range(len(names))], names)
 
@@ -100,7 +100,7 @@ def test_with_fixed_splits_each_seed_leaves_out_a_tenth_of_the_groups_of_train()
 
 
 def build(sentences: list[str], lang: str, random: Random) -> Items:
-    """Labels that tell the language and the seed."""
+    """Labels that contain the language and the seed."""
     labels = [f"{lang}{random.randrange(2)}" for _ in sentences]
     return Items(list(sentences), labels, list(range(len(sentences))))
 

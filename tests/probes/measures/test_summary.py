@@ -1,4 +1,4 @@
-"""Notes and warnings, by hand."""
+"""Notes and warnings for results made by hand."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ def gaps_of(points: dict[str, float], error: float = 0.0) -> dict[str, LanguageG
 
 
 def test_the_published_table_is_whole() -> None:
-    """Its shape, single cells, and the signs that the paper's text claims."""
+    """The table has the right shape, some known cells, and the signs that the paper's text claims."""
     assert len(PUBLISHED) == 5 * (len(PAPER) - 1) + 2 + 5  # gender in two languages, STS
     assert PUBLISHED["fr", "length", "en"] == (73.0, 80.2) and PUBLISHED["fr", "gender", "fr"] == (52.6, 56.5)
     gaps = {(gap.task, gap.other): gap.points for gap in paper_gaps()}
@@ -71,7 +71,7 @@ def test_many_languages_are_sampled_alike() -> None:
 
 
 def test_each_draw_of_the_interval_is_scipys_rho(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Languages drawn with replacement, and gaps moved by their errors; draws of one value are left out."""
+    """Languages are drawn with replacement, and gaps get noise; draws with a single value are left out."""
     monkeypatch.setattr(languages, "RESAMPLES", 20)
     x, y, errors = np.array([1.0, 2.0, 2.0, 5.0]), np.array([3.0, 1.0, 4.0, 0.0]), np.array([0.0, 1.0, 3.0, 0.5])
     rng = np.random.default_rng([0, 4])
@@ -107,7 +107,7 @@ def test_a_claim_is_of_the_mean_over_its_tasks_and_of_one_models_languages() -> 
 
 @pytest.mark.parametrize(("slope", "expected"), [(-1, HOLDS), (1, FAILS), (0, NOT_SEPARABLE)])
 def test_verdicts(slope: int, expected: str) -> None:
-    """Thirty-odd languages whose gap falls, rises, or goes up and down with distance."""
+    """More than thirty languages whose gap falls, rises, or goes up and down with distance."""
     steps = dict(zip(sorted(WEEKS, key=WEEKS.__getitem__), range(len(WEEKS)), strict=True))
     points = {lang: slope * step + (step % 2) for lang, step in steps.items()}
     rows = judged_table(list(gaps_of(points).values()), {"weeks": WEEKS}).records()

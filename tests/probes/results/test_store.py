@@ -1,4 +1,4 @@
-"""Runs as files: the same after a round trip, whole or refused; encoders and what they are made of."""
+"""Runs as files: they are the same after a round trip, and incomplete files raise errors; fingerprints of encoders."""
 
 from __future__ import annotations
 

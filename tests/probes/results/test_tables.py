@@ -1,4 +1,4 @@
-"""Cells compared, and as tables: planted signs come out."""
+"""Comparisons of cells and tables: they show the signs that the tests put in."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ N = 10_000
 
 
 def cell(task: str, lang: str, semantic: float, language: float, majority: float = 0.5, name: str = "m") -> Cell:
-    """A cell whose latents are right independently, with these shares; labels alternate."""
+    """A cell whose latents have these accuracies, independently; labels alternate."""
     rng, truth = np.random.default_rng(len(task)), np.arange(N) % 2
     rows, predictions = [], {}
     for latent, share in (("semantic", semantic), ("language", language), ("majority", majority)):
@@ -47,9 +47,9 @@ def cell(task: str, lang: str, semantic: float, language: float, majority: float
 CELLS = [
     cell("subj-num", "en", 0.8, 0.7),  # as the paper
     cell("length", "en", 0.8, 0.7),  # the paper has language above
-    cell("punct-num", "en", 0.70, 0.705),  # can't be told
+    cell("punct-num", "en", 0.70, 0.705),  # not significant
     cell("tense", "en", 0.6, 0.9),  # not in the paper
-    cell("subj-num", "fr", 0.6, 0.9),  # the paper has English alone
+    cell("subj-num", "fr", 0.6, 0.9),  # the paper only has English
     cell("gender", "fr", 0.52, 0.60),  # of French
 ]
 
@@ -92,7 +92,7 @@ def test_holm_is_over_the_whole_table_and_notes_say_what_majority_does_as_well()
 
 @pytest.mark.parametrize("turned", [False, True])
 def test_signs_stand_beside_the_papers(turned: bool) -> None:
-    """Whichever latent was measured first."""
+    """The order in which the latents were measured makes no difference."""
     gaps = [gap(each, "language", each, "semantic") for each in CELLS]
     other = [replace(each, result=replace(each.result, difference=one)) for each, one in zip(CELLS, gaps, strict=True)]
     table, counted = separation(other if turned else CELLS)

@@ -1,4 +1,4 @@
-"""Labels from CoNLL-U and from bracketed trees, on sentences written here."""
+"""Labels from CoNLL-U and from bracketed trees, for sentences in this file."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from probes.tasks.depth import depth
 
 
 def parse(tmp_path: Path, *sentences: str) -> list[Parsed]:
-    """A word a line: form, part of speech, head, relation, features; "+" before a form that follows without space."""
+    """Make CoNLL-U from a word per line: form, part of speech, head, relation, features; "+form": no space before."""
     blocks = []
     for sentence in sentences:
         rows = [line.split() for line in sentence.strip().splitlines()]
@@ -124,7 +124,7 @@ def test_depth_counts_words_from_the_root_down_without_punctuation(tmp_path: Pat
 
 
 def nested(word: str, depth: int) -> Tree:
-    """A word under this many constituents."""
+    """Return the tree of a word under this many constituents."""
     return Tree("X", (nested(word, depth - 1),)) if depth else Tree("N", word=word)
 
 
@@ -172,7 +172,7 @@ def test_two_clauses_change_places(tmp_path: Path, sentence: str, lang: str, exp
 
 def test_each_sentence_is_used_in_one_order_and_the_longer_clause_tells_nothing(tmp_path: Path) -> None:
     longer = "again ADV 6 advmod _\n"
-    sentences = [joined(verb=f"cried{number}", more=longer * (number % 2)) for number in range(8)]  # 4 long, 4 equal
+    sentences = [joined(verb=f"cried{number}", more=longer * (number % 2)) for number in range(8)]  # 4 longer, 4 equal
     first_longer = [
         f"He PRON 2 nsubj _\nwept{number} VERB 0 root _\nvery ADV 4 advmod _\nlong ADV 2 advmod _\nand CCONJ 7 cc _\n"
         "we PRON 7 nsubj _\nsang VERB 2 conj _\n+. PUNCT 2 punct _"
@@ -221,4 +221,4 @@ def test_rare_sequences_are_joined(tmp_path: Path) -> None:
     items = top("\n".join(rows[:-2]) + "\n(S (Z (X once)) (. .))", tmp_path)
     counts = Counter(items.labels)
     assert len(counts) == 20
-    assert counts["OTHER"] == 3  # the twentieth sequence and the one that is there once
+    assert counts["OTHER"] == 3  # the twentieth sequence, and the sequence that occurs once

@@ -1,4 +1,4 @@
-"""Labels made from raw text, and who is trained and tested on what."""
+"""Labels made from raw text, and the splits of the items."""
 
 from collections import Counter
 
@@ -49,7 +49,7 @@ def test_length_labels_name_their_lengths_and_a_sentence_without_a_word_is_skipp
 def test_words() -> None:
     assert count_words("L'eau, c'est bon !") == len(split_words("L'eau, c'est bon !")) == 5
     assert count_words("猫が好き。") == 4
-    assert split_words("شكرًا لك") == ["شكرًا", "لك"]  # a vowel sign is within its word
+    assert split_words("شكرًا لك") == ["شكرًا", "لك"]  # a vowel sign is part of its word
     assert split_tokens("L'eau, 猫が。") == ["L", "'", "eau", ",", "猫", "が", "。"]
 
 
@@ -113,7 +113,7 @@ def test_word_content_takes_the_words_after_the_most_frequent_ones() -> None:
     counts = {word: 200 - rank for rank, word in enumerate(ranked)}
     assert targets(counts, most=4) == set(ranked[8:12])
     assert targets(counts, most=16) == set(ranked[8:12])  # 12 words are too few for 16 labels, and for 8
-    assert targets(counts | {"of": 193}, most=4) == set(ranked[7:11])  # ranked, and too short for a label
+    assert targets(counts | {"of": 193}, most=4) == set(ranked[7:11])  # "of" has a rank, but is too short for a label
     assert targets(dict.fromkeys(ranked, 19)) == set()  # too rare to be learnt
 
 
@@ -171,5 +171,5 @@ def test_what_a_language_adds_has_as_many_built_in_sentences_of_each_value(
     items, counts = dataset.items, Counter(dataset.items.labels)
     assert dataset.about["data"] == EXAMPLES and set(counts) == labels and len(set(counts.values())) == 1
     assert items.other == ("fr" if lang == "en" else "en") and len(items.translations or ()) == len(items.sentences)
-    of_translation = dict(zip(items.translations or (), items.groups, strict=True))  # one split for a translation
+    of_translation = dict(zip(items.translations or (), items.groups, strict=True))  # one split per translation
     assert [of_translation[text] for text in items.translations or ()] == items.groups

@@ -228,7 +228,7 @@ def about(cells: Sequence[Cell]) -> str:
     if cells[0].trail["probe"] == "senteval":
         whole = all(
             cell.trail.get("card", {}).get("tokenisation") == VERBATIM and not cell.result.left_out for cell in cells
-        )  # the order and the text of the file, with repeats
+        )  # if the file's order, text and repeats are unchanged
         items = "its items, as in the file" if whole else "not its items, which are a whole labelled file"
         return f"test accuracy in percent by SentEval's protocol, one seed, with Wilson intervals; {items}"
     cleaned = any(cell.trail.get("card", {}).get("built") == BUILT[LABELLED] for cell in cells)

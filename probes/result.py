@@ -11,7 +11,7 @@ import numpy as np
 from probes.task import Items
 
 SCHEMA = "bgt-probe/6"  # version of the files and the JSON of `bgt-probe`, and of the classes below
-LEVEL = 0.95  # of every interval
+LEVEL = 0.95  # confidence level of every interval
 MAJORITY = "majority"  # the baseline that every score is compared with
 TRANSLATION = "semantic, translation"  # the semantic latent of each sentence's translation
 
@@ -60,7 +60,7 @@ class Difference:
     ci_low: float  # paired, for new sentences, new probes, and new encoders if there are several
     ci_high: float
     p: float  # two-sided, from the same standard error as the interval
-    adjusted_p: float | None = None  # Holm's, among the differences of a table: see `significance.correct`
+    adjusted_p: float | None = None  # Holm's p over the differences of a table, see `significance.correct`
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +81,7 @@ class ProbeResult:
     seeds: int
     seed: int
     rows: list[ProbeScore]
-    difference: Difference | None  # of the first two latents
+    difference: Difference | None  # between the first two latents
     left_out: int  # number of items left out because of a rare label or `max_items`
     resamples: int = 2_000  # number of resamples of the test items
     over_baseline: list[Difference] = field(default_factory=list)  # each latent minus the best baseline

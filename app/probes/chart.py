@@ -91,7 +91,7 @@ class Lines:
     def _write(self, text: str, y: float, size: int) -> None:
         place = {"x": 0, "xref": "paper", "xanchor": "left", "y": y, "align": "left", "showarrow": False}
         font = {"size": size, "color": INK[self.theme]}
-        # without a border, so that no name covers the one above it
+        # without a border, so that a name does not cover the name above it
         self.texts.append({**place, "text": text, "font": font, "bgcolor": PAGE[self.theme], "borderpad": 0})
 
 

@@ -47,7 +47,7 @@ class Written(NamedTuple):
 
     path: Path
     rows: int
-    width: int  # units of a row
+    width: int  # size of a vector
 
 
 def embed_file(
@@ -107,7 +107,7 @@ def _write(out: Path, rows: int, width: int, vectors: Iterable[np.ndarray], inpu
             file.write(header(out.suffix, rows, width))
             for some in vectors:
                 file.write(np.ascontiguousarray(some, "<f4").data)
-        record_path(out).unlink(missing_ok=True)  # a file must never be beside another file's record
+        record_path(out).unlink(missing_ok=True)  # so that a file is never beside another file's record
     write_json(record_path(out), {"rows": rows, **inputs}, indent=1)
     return Written(out, rows, width)
 

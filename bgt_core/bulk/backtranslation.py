@@ -43,7 +43,7 @@ class BackTranslated(NamedTuple):
     rows: int  # rows of the table, one per translation
     sentences: int  # sentences with a translation
     untranslated: int  # sound rows of the bitext without a translation
-    skipped: Skipped  # its bad rows
+    skipped: Skipped  # bad rows of the bitext
 
 
 def backtranslate(

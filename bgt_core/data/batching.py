@@ -139,11 +139,11 @@ class Batching:
 
     # approximate tokens per update, counted on the longest side of each row, EOS included (paper: 25,000)
     batch_tokens: int
-    micro_tokens: int  # padded tokens of the longest side that fit the device's memory; does not change updates
+    micro_tokens: int  # padded tokens of the longest side that fit in memory; updates do not depend on it
     seed: int
     scramble: float = 0.0  # share of the training sentences whose tokens are permuted
-    micro_batches: int = 1  # minimum number of micro-batches per update, of equal size: workers share them
-    temperature: float = 1.0  # of sampling: above 1, small corpora get more than their share of each update
+    micro_batches: int = 1  # minimum number of micro-batches per update, of equal size, for the workers to share
+    temperature: float = 1.0  # of sampling; above 1, updates have more of small corpora than their share
     weights: Mapping[str, float] = field(default_factory=dict)  # weight of each kind of text in sampling
 
     def __post_init__(self) -> None:

@@ -38,7 +38,7 @@ class CleaningRules:
 
     min_length: int = 1
     max_length: int = 100
-    max_ratio: float = 9.0  # of the lengths of the longer and the shorter side; as in Moses' script
+    max_ratio: float = 9.0  # longer side's length divided by the shorter's; as in Moses' script
     unit: str = "words"
     max_pairs: int | None = None  # size of a random sample, which does not depend on the order of the sources
     seed: int = 1
@@ -74,14 +74,14 @@ class Candidates:
         return Candidates(pairs, keys, self.lengths[stays], [self.cells[row] for row in rows], self.costs[stays])
 
 
-Filter = Callable[[Candidates], np.ndarray]  # -> (N,) bool: the pairs that stay
+Filter = Callable[[Candidates], np.ndarray]  # candidates -> the pairs that stay, (N,) bool
 
 
 class Cleaned(NamedTuple):
     """The result of `clean`: the numbers of pairs kept and dropped, and the lines skipped, with reasons."""
 
     kept: int
-    dropped: dict[str, int]  # filter -> pairs, each counted once, for the first filter that drops it
+    dropped: dict[str, int]  # filter -> number of pairs; a pair is counted for the first filter that drops it
     skipped: Skipped
 
 
@@ -137,7 +137,7 @@ def clean(
         for candidates in read(skipped, report):
             kept = apply(filters, candidates, dropped)
             table: list[tuple[str, ...]] = kept.pairs
-            if label >= 0:  # the column of numbers is put back
+            if label >= 0:  # put the column of numbers back in its place
                 table = [(*pair[:label], cell, *pair[label:]) for pair, cell in zip(table, kept.cells, strict=True)]
             add([[cell.encode() for cell in row] for row in table])
             rows += len(table)
@@ -226,7 +226,7 @@ def _filters(rules: CleaningRules, held_out: Seen) -> dict[str, Filter]:
             (some.lengths.min(axis=1) >= rules.min_length) & (some.lengths.max(axis=1) <= rules.max_length)
         ),
         "ratio": lambda some: some.lengths.max(axis=1) <= rules.max_ratio * some.lengths.min(axis=1),
-        # a copied sentence teaches no translation
+        # a pair of equal sentences is not a translation
         "same on both sides": lambda some: np.array([len(set(sides)) == len(sides) for sides in some.keys], bool),
         "evaluated on": not_held_out,
     }

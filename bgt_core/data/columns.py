@@ -10,9 +10,9 @@ from pathlib import Path
 
 from bgt_core.errors import UsageError, did_you_mean
 
-LABEL = "label"  # a column with this in place of a language holds numbers
+LABEL = "label"  # marks a column of numbers, in place of its language
 ALTERED = "altered"  # name prefix of columns with altered sentences, whose meaning differs from their row's
-SKIPPED = "_"  # a column with this in place of a name is skipped
+SKIPPED = "_"  # marks a column to skip, in place of its name
 KIND = r"[A-Za-z0-9_-]+"
 UNSPACED = frozenset({"ja", "km", "lo", "my", "th", "zh"})  # languages that put no spaces between words
 _JOINED = re.compile(r"[a-z]{2,3}(?:-(?:[A-Z][a-z]{3}|[A-Z]{2}|\d\w{2,3})(?!\w))+|[^-]+")
@@ -25,7 +25,7 @@ class Source:
     path: Path
     columns: tuple[str, ...]  # names, in the order of the file; `SKIPPED` for a column that is not read
     targets: Path | None = None  # .npy, float32 (rows, D): a teacher's vectors of the rows
-    kind: str = ""  # kind of text, as "news", which sampling may weight
+    kind: str = ""  # kind of text, such as "news"; sampling can weight kinds
 
     def __str__(self) -> str:
         return f"{self.kind}{'/' * bool(self.kind)}{'-'.join(self.columns)}={self.path}"
@@ -81,7 +81,7 @@ def parse_column(column: str, parameter: str = "columns") -> tuple[str, str]:
     """Return the name and the language of "en" or "b:en"; UsageError for an entry without a language."""
     name, colon, lang = (part.strip() for part in column.partition(":"))
     lang = lang if colon else name
-    if not LANG.fullmatch(lang):  # other codes stay as they are: a stored model may have them
+    if not LANG.fullmatch(lang):  # valid codes stay unchanged, because a stored model may have them
         lang, name = lang_code(lang), name if colon else lang_code(name)
     if name == SKIPPED or not re.fullmatch(KIND, name) or not (lang == LABEL or LANG.fullmatch(lang)):
         raise UsageError(

@@ -14,7 +14,7 @@ from bgt_core.files import read_json, sha256_file
 
 Json = dict[str, Any]
 
-FORMAT = 3  # version of the store's files; increased when they change, so that an old store is never misread
+FORMAT = 3  # version of the store's files; a store of another version is an error
 STORE, MIXTURE = "store.json", "mixture.json"
 SPLITS = ("train", "valid")
 IDS = 2**20  # token ids counted at a time
@@ -170,7 +170,7 @@ class Mixture:
 def _mapped(file: Path, dtype: np.dtype | type) -> np.ndarray:
     if not file.stat().st_size:  # an empty file can't be mapped
         return np.zeros(0, dtype)
-    return np.asarray(np.memmap(file, dtype, "r"))  # a plain array: slices of a memmap cost more
+    return np.asarray(np.memmap(file, dtype, "r"))  # a plain array, because slicing a memmap is slower
 
 
 def _sizes(store: Json) -> dict[str, int]:

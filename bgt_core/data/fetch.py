@@ -34,7 +34,7 @@ SMALL, MOST = 2**26, 100  # an archive may unpack to SMALL bytes, or MOST times 
 UNPROMISED = 2**30  # maximum bytes of a file whose size the server does not give
 CHUNK = 4096  # rows written together
 STS_COLUMNS = ("gold", "sentence", "sentence")
-NOT_TEXT = (b"version https://git-lfs", b"<!doctype", b"<html")  # starts of replies that are not the requested text
+NOT_TEXT = (b"version https://git-lfs", b"<!doctype", b"<html")  # how replies begin that are not the requested text
 
 Report = Callable[[int, int | None], None]  # bytes so far, all bytes (None if unknown)
 
@@ -92,7 +92,7 @@ def download(choice: Choice, out: Path, *, report: Report = lambda done, total: 
                 archives[address] = {**manifest.facts(archive), "trusted": why}
                 unpacked += unpack(archive, work / f"{number}.d")
             made = LAYOUTS[choice.source.layout](unpacked, choice, out, left_out)
-        except DataError:  # the archive itself is bad; after other errors, such as a full disk, it stays
+        except DataError:  # the archive is bad; after other errors, such as a full disk, it is kept
             shutil.rmtree(work, ignore_errors=True)
             raise
         _write_down(choice, archives, made, left_out, out)
@@ -194,7 +194,7 @@ def unpack(archive: Path, folder: Path) -> list[Path]:
                         _check_size(archive, size := size + member.size)
                         if not (member.isfile() or member.isdir()):
                             raise DataError(f"{archive}: {member.name!r} is a link or a device; nothing was unpacked.")
-                    tar.extraction_filter = getattr(tarfile, "data_filter", None)  # Python 3.11.3 and older have none
+                    tar.extraction_filter = getattr(tarfile, "data_filter", None)  # absent before Python 3.11.4
                     tar.extractall(folder)
             elif archive.suffix == ".gz":
                 with gzip.open(archive) as packed, (folder / archive.stem).open("wb") as file:

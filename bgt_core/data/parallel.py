@@ -121,7 +121,7 @@ def chunks(source: Path | str, langs: Sequence[str]) -> Iterator[list[Row]]:
         for part, some in enumerate(line_lists(files[0])):
             if part == 0:
                 _check_plain(source, [line.split(b"\t") for line in some[:SAMPLE]], langs)
-            count = max(1, len(some) * CHUNK // sum(map(len, some), len(some)))  # of lines
+            count = max(1, len(some) * CHUNK // sum(map(len, some), len(some)))  # of lines per chunk
             for start in range(0, len(some), count):
                 yield [line.split(b"\t") for line in some[start : start + count]]
         yield []
@@ -275,7 +275,7 @@ def _parquet(file: Path, langs: Sequence[str]) -> Iterator[Row]:
             if not (pa.types.is_string(types[lang]) or pa.types.is_large_string(types[lang])):
                 raise DataError(f"column {lang!r} of {file} holds {types[lang]}, expected text")
         for rows in table.iter_batches(ROWS, columns=list(names)):
-            # as bytes, so that bad UTF-8 is a bad line here too
+            # as bytes, so that text that is not UTF-8 becomes a bad row, as in other files
             texts = {lang: rows.column(lang).fill_null("").cast(pa.large_binary()).to_pylist() for lang in names}
             yield from zip(*(texts.get(lang, [b""] * len(rows)) for lang in langs), strict=True)
 
@@ -304,7 +304,7 @@ def check_table(out: Path) -> None:
 
 def _compressed(raw: IO[bytes], kind: str) -> IO[bytes] | io.BufferedIOBase:
     if kind == ".gz":
-        # no name and no time, so that the same pairs give the same bytes
+        # without name and time, so that the same pairs give the same bytes
         return gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0)
     if kind == ".xz":
         return lzma.open(raw, "wb")

@@ -25,7 +25,7 @@ from bgt_core.errors import DataError, UsageError, did_you_mean, needs
 if TYPE_CHECKING:
     from sacrebleu.metrics import BLEU
 
-LONGEST = 100  # words: longer translations count as this long (released code)
+LONGEST = 100  # words; longer translations count as this long, as in the released code
 
 # N pairs of texts, costs of the translations (N,), used only by "cost" -> scores (N,) float64
 Score = Callable[[Sequence[Sequence[str]], np.ndarray], np.ndarray]
@@ -51,7 +51,7 @@ class ScoreRange:
     most: float = math.inf
 
     def __post_init__(self) -> None:
-        if not self.least <= self.most:  # NaN too
+        if not self.least <= self.most:  # also true for NaN
             raise UsageError(f"{self}: expected MIN <= MAX.", parameter="keep")
 
     def __str__(self) -> str:

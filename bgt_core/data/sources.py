@@ -33,7 +33,7 @@ class DataSource(NamedTuple):
     licence: str
     addresses: tuple[str, ...]
     layout: str = "files"  # the conversion of its files: one of `fetch.LAYOUTS`
-    pairs: str = ""  # languages: "any" pair, "any pair with en", one pair, or "" if there is no choice
+    pairs: str = ""  # "any" pair of languages, "any pair with en", a single pair, or "" without pairs
     release: str = ""  # the default; "needed" if users must choose one, "" if the source has no releases
 
 

@@ -151,13 +151,13 @@ def _reuse(out: Path, settings: Sequence[Json], strict: bool) -> Corpus | Mixtur
 class Tokenised(NamedTuple):
     """One tokenised chunk; a row is kept if the number of tokens of every side is within the limits."""
 
-    kept: np.ndarray  # int64: the indices of the rows that stay
+    kept: np.ndarray  # int64, the indices of the rows that stay
     bad: list[Bad]
     short: int  # number of dropped rows that are too short
     long: int
     lengths: np.ndarray  # int64 (texts, kept rows): tokens, EOS included
     ids: list[np.ndarray]  # for each column of text: the tokens of the kept rows, one sentence after another
-    hashes: np.ndarray  # uint64: of the first column's case-folded text
+    hashes: np.ndarray  # uint64, hashes of the first column's case-folded text
     labels: np.ndarray  # float32; empty without a column of labels
 
 

@@ -29,7 +29,7 @@ def normalise(text: str) -> str:
 
     Case, accents and punctuation stay; the tokenizer may lower-case. Applying it twice changes nothing.
     """
-    if not text.isprintable():  # most sentences are printable, and skip the loop over characters
+    if not text.isprintable():  # most sentences are printable, so the slow loop is rare
         text = "".join(
             " " if char.isspace() else char
             for char in text
@@ -122,7 +122,7 @@ class Tokenizer:
                 num_threads=1,  # the number of threads would change the order of sums
                 minloglevel=2,
             )
-        except RuntimeError as error:  # its message is about SentencePiece's internal checks
+        except RuntimeError as error:  # translate messages about internal checks
             reason = f"SentencePiece could not train {vocab_size} tokens: {error}"
             if largest := re.search(r"set it to a value <= (\d+)", str(error)):
                 reason = f"vocab_size {vocab_size} is too large for this text: the largest possible is {largest[1]}"

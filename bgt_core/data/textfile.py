@@ -194,7 +194,7 @@ def _blocks(file: Path, name: Path) -> Iterator[bytes]:
         opened: Callable[..., BinaryIO] = {".gz": gzip.open, ".xz": lzma.open}.get(file.suffix, open)  # type: ignore[assignment]
         with opened(file, "rb") as raw:
             if file.suffix == ".zst":
-                yield from _unzst(raw)  # to the end of the file
+                yield from _unzst(raw)  # reads to the end, so that the loop below ends at once
             while block := raw.read(BLOCK):
                 yield block
     except (EOFError, gzip.BadGzipFile, zlib.error, lzma.LZMAError, zstandard.ZstdError) as error:

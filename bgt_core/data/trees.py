@@ -82,7 +82,7 @@ def _glued(token: str, before: str, after: str, lang: str) -> tuple[bool, bool]:
 
 # Bracketed constituency trees, as the Penn Treebank writes them: (S (NP (DT The) (NN cat)) (VP (VBZ sleeps))).
 
-DEEPEST = 200  # nested brackets: real sentences have fewer, and a tree is walked by recursion
+DEEPEST = 200  # maximum nesting of brackets, far above that of real sentences, because trees are walked by recursion
 _PART = re.compile(r"[()]|[^\s()]+")
 ROOTS = frozenset({"", "ROOT", "TOP", "S1"})  # labels of brackets around the whole sentence
 _EMPTY = "-NONE-"  # label of a trace

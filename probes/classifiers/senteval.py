@@ -75,7 +75,7 @@ class SentEval:
     batch_size: int = 64
     epoch_size: int = 4  # passes over train between two scores on dev
     tenacity: int = 5  # number of failures that are tolerated; the next one ends training
-    max_epoch: int = 200  # no pass begins after this many
+    max_epoch: int = 200  # no pass begins after more than this many
     seed: int = 1111
 
 
@@ -86,8 +86,8 @@ class SplitResult:
     penalty: float  # the penalty with the best dev accuracy
     dev_accuracy: float
     test_accuracy: float
-    dev_accuracies: tuple[float, ...]  # of each penalty
-    epochs: tuple[int, ...]  # passes over train of each penalty until it stopped
+    dev_accuracies: tuple[float, ...]  # best dev accuracy of each penalty
+    epochs: tuple[int, ...]  # number of passes over train until each penalty stopped
     predicted: np.ndarray  # (N,) labels, of the test items
 
 
@@ -210,7 +210,7 @@ class Stack:
     def _update(self, batch: Tensor, targets: Tensor) -> None:
         """Train on a minibatch (B, in); `targets` are the positions of its classes in the flat logits, (S * B,)."""
         first, *others = self.values
-        signals = [torch.mm(first.flatten(0, 1), batch.T).unflatten(0, first.shape[:2])]  # one for all networks
+        signals = [torch.mm(first.flatten(0, 1), batch.T).unflatten(0, first.shape[:2])]  # one product for all networks
         for weights in others:
             signals[-1].sigmoid_()[:, -1] = 1
             signals.append(torch.bmm(weights, signals[-1]))

@@ -12,7 +12,7 @@ from probes.task import SPLITS, Items
 
 MIN_ITEMS = 140  # minimum number of items; with fewer, intervals are wider than 16 points
 RARE = 20  # minimum number of items of a label; rarer labels can't be learnt, and are left out
-SIZES = {"train": 100_000, "dev": 10_000, "test": 10_000}  # items (paper, sec. 5.2; SentEval)
+SIZES = {"train": 100_000, "dev": 10_000, "test": 10_000}  # numbers of items (paper, sec. 5.2; SentEval)
 
 
 def balance(items: Items, rng: Random) -> Items:

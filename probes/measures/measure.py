@@ -72,8 +72,8 @@ class MLPProbe(Probe):
         self.strengths = strengths
         self.learning_rate = learning_rate
         self.batch_size = batch_size
-        self.patience = patience  # epochs without a better dev loss until training ends
-        self.max_epochs = max_epochs  # a strength that has not stopped by then has not converged
+        self.patience = patience  # training ends after this many epochs without a better dev loss
+        self.max_epochs = max_epochs  # if a strength still trains after these, it has not converged
         self.random_state = random_state
 
     def _train(

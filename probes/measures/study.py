@@ -36,11 +36,11 @@ class ProbeConfig:
     """
 
     probe: str = "linear"  # or mlp50: 50 hidden units
-    seeds: int = 5  # probes trained, 1 to 10
+    seeds: int = 5  # number of probes, 1 to 10
     seed: int = 0  # random seed of sentences, splits and resamples
     max_items: int | None = None  # None: 10,000, or all with SentEval's protocol
     baselines: bool = True
-    control: bool = True  # selectivity, by a control task
+    control: bool = True  # whether to measure selectivity, with a control task
     resamples: int = RESAMPLES  # number of resamples of the test items
     senteval: bool = False  # SentEval's protocol (`probes.classifiers.senteval`): one seed, accuracy only
 
@@ -73,7 +73,7 @@ class Study:
     names: list[str]  # every label, sorted
     labels: np.ndarray  # (N,) indices into `names`
     cuts: list[Cut]
-    left_out: int  # number of items that were left out of the N
+    left_out: int  # number of other items, which were left out
 
     @property
     def tested(self) -> np.ndarray:

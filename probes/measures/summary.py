@@ -20,7 +20,7 @@ from probes.measures.study import ProbeConfig, Study, hidden_units
 from probes.result import MAJORITY, Difference, Predictions, ProbeResult, ProbeScore, is_baseline
 from probes.task import SPLITS
 
-DOMINANT = 0.90  # share of one label above which accuracy is not informative
+DOMINANT = 0.90  # if one label has a larger share, accuracy is not informative
 MAX_DEVIATION = 3  # number of half-widths of an interval by which dev and test may differ by chance
 MAX_TRUNCATED = 0.01  # share of sentences an encoder may truncate without a warning
 NO_HIDDEN_LAYER = "word-content"  # SentEval removes the hidden layer for this task, whatever `config.probe` is

@@ -32,7 +32,7 @@ from probes.results.store import Cell
 
 EXACT = 8  # maximum number of languages for which all orders (40,320) are enumerated
 ORDERS = 20_000  # number of random orders of more languages
-RESAMPLES = 4_000  # of the languages, for the interval
+RESAMPLES = 4_000  # number of resamples of the languages, for the interval
 FEWEST = 3  # minimum number of languages for a trend
 
 

@@ -40,7 +40,7 @@ def build(sentences: Sequence[str], lang: str, rng: Random) -> Items:
             continue
         left, right = rng.choice(movable)
         shifted = f"{sentence[: left.start()]}{right[0]} {left[0]}{sentence[right.end() :]}"
-        if shifted in known:  # the exchanged sentence occurs too
+        if shifted in known:  # the text already has the exchanged sentence
             continue
         items.add(shifted if shift else sentence, SHIFTED if shift else ORIGINAL, index)
         known.add(shifted)

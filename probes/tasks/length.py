@@ -24,7 +24,7 @@ def bin_edges(lengths: Sequence[int]) -> list[int]:
         size += count
         next_count = counts[index + 1][1] if index + 1 < len(counts) else 0
         target = remaining / (BINS - len(edges))
-        # close the bin here if the next length would overshoot by more than the bin now falls short
+        # close the bin if, with the next length, it would be farther from its target than now
         if len(edges) < BINS - 1 and size + next_count - target > target - size:
             edges.append(length)
             remaining, size = remaining - size, 0

@@ -13,7 +13,7 @@ from random import Random
 
 from probes.task import Items, ProbeTask, is_punctuation
 
-MOST = 10  # labels are 1 to 10, and 11+
+MOST = 10  # the labels are 1 to 10, and 11+
 AT_MOST = 20_000  # sentences per label, all splits together (paper)
 
 

@@ -114,7 +114,7 @@ def clean(
     names, all_names = list(langs), [column.partition(":")[0] for column in columns]  # without and with skipped columns
     label = next((index for index, lang in enumerate(langs.values()) if lang == LABEL), -1)
     if not sources or len(langs) - (label >= 0) < 2:
-        raise UsageError(f"{len(sources)} sources of {', '.join(columns)}: expected one, and two columns of text.")
+        raise UsageError(f"{len(sources)} sources of {', '.join(columns)}: expected a source, and two columns of text.")
     files = [file for source in sources for file in source_files(source, all_names)]
     if out.absolute() in {file.absolute() for file in files}:
         raise UsageError(f"{out} is one of the sources; write to another file.", parameter="out")

@@ -153,7 +153,7 @@ class _Bar:
 
     def update(self, count: int) -> None:
         if self.done > self.most:  # pooch rounds the last block up
-            raise DataError(f"{self.address}: sends more than {self.most:,} bytes, as announced; stopped.")
+            raise DataError(f"{self.address}: sends more than the expected {self.most:,} bytes; stopped.")
         self.done += count
         self.report(min(self.done, self.total or self.done), self.total or None)
 

@@ -86,7 +86,7 @@ def test_cleaned_pairs_have_the_columns_that_are_read(wide: Path, tmp_path: Path
     done = clean([wide], ["a:en", "_", "b:fr", "_"], tmp_path / "out.tsv")
     assert done.kept == 2
     assert (tmp_path / "out.tsv").read_text("utf-8") == "one cat\ttwo cats\na dog\ta big dog\n"
-    with pytest.raises(UsageError, match="expected one, and two columns of text"):
+    with pytest.raises(UsageError, match="expected a source, and two columns of text"):
         clean([wide], ["a:en", "_", "_", "_"], tmp_path / "out.tsv")
 
 

@@ -213,7 +213,7 @@ def matching(lang: str, known: Iterable[str]) -> str | None:
 
 
 def known_lang(lang: str, known: Collection[str], who: str, parameter: str = "lang") -> str:
-    """Return the language as spelled in `known`, or `lang` if `known` is empty. UsageError, about `who`, if unknown."""
+    """Return the language as spelled in `known`, or `lang` if `known` is empty. Raises UsageError if unknown."""
     shown = lang if str(lang) and not re.search(r"\s", str(lang)) else f"'{lang}'"
     if not known:
         if not isinstance(lang, str) or not LANG.fullmatch(lang_code(lang)):

@@ -131,7 +131,7 @@ def predictions_of(measured: Measured) -> Predictions:
 
 
 def with_note(row: ProbeScore, majority: ProbeScore, best: ProbeScore | None) -> ProbeScore:
-    """Add a note that compares the score with the majority, and a latent's with the `best` baseline."""
+    """Add a note that compares the score with the majority's, and a latent's score with the `best` baseline's."""
     notes = [row.note] if row.note else []
     if row.latent != MAJORITY and row.ci_low <= majority.accuracy:
         notes.append("not separable from majority")

@@ -115,8 +115,8 @@ def read_cells(file: Path | str, content: bytes | None = None) -> list[Cell]:
         file: Its path, or its name for messages if `content` is given.
 
     Raises:
-        NotFound: It is absent.
-        DataError: It is another file, or damaged, or of another version.
+        NotFound: The file is absent.
+        DataError: The file is of another kind or version, or damaged.
     """
     with reading_parquet(file, "a run of bgt-probe (make one with: bgt-probe --out FILE.parquet)"):
         source = io.BytesIO(Path(file).read_bytes() if content is None else content)

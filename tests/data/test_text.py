@@ -73,7 +73,7 @@ def test_special_ids_leave_no_trace_and_no_text_makes_them(tokenizer: Tokenizer)
 
 
 def test_rare_characters_are_known_where_more_of_the_text_is_covered() -> None:
-    """One kanji in 6,000 characters: SentencePiece's default, 0.9995, leaves three out."""
+    """A kanji that occurs once in 6,000 characters is unknown with SentencePiece's default coverage, 0.9995."""
     text = ["水を見る人がいる"] * 750 + ["鬱"]
     default = Tokenizer.train(text, 12, lowercase=True)
     assert UNK in default.encode(["鬱"])[0]

@@ -126,8 +126,8 @@ class Embedder:
         batch_size: int | None = None,
         show_progress: bool = False,
     ) -> Iterator[tuple[list[int], Posterior]]:
-        """Yield batches of the sentences with these token ids: n row numbers, and at least n posteriors, of which
-        those after the first n belong to padding rows."""
+        """Yield batches of the sentences with these token ids: the numbers of n rows, and their posteriors. Posteriors
+        after the first n belong to padding rows."""
         lengths = [len(sentence) for sentence in ids]
         budget, spare = (CPU_TOKENS, sum(lengths) // SPARE) if self.device.type == "cpu" else (BATCH_TOKENS, 0)
         most = batch_size or budget

@@ -1,4 +1,4 @@
-"""Wrap an encoder that is not ours; its vectors are checked here, once."""
+"""Wrap an encoder that is not ours, and check its vectors."""
 
 from __future__ import annotations
 

@@ -183,7 +183,7 @@ def mine(
     taken best first, and each row is used once.
 
     Args:
-        left, right: A list of sentences, of which copies and blank ones are ignored; `Sentences` read from a file;
+        left, right: A list of sentences (copies and blank ones are ignored); `Sentences` read from a file;
             vectors (N, D) in any form that `vectors.convert` takes; or `Rows` of a file of vectors.
         encoder, langs: Needed for sentences. They are embedded in memory; for millions, give files of `bgt embed`.
         k: Number of neighbours that a margin is relative to.
@@ -334,7 +334,7 @@ def read_vectors(path: Path, sentences: Sentences) -> Rows:
 
 
 def read_gold(path: Path, left: Sentences, right: Sentences) -> tuple[np.ndarray, np.ndarray]:
-    """Read known translations: lines with two line numbers from 1, of the left and the right text, separated by a tab.
+    """Read known translations. Each line has a line number of the left text, a tab, and one of the right text, from 1.
     Returns the rows of both texts, (G,) and (G,).
 
     Raises DataError for an invalid line, with its number.

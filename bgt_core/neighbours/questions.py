@@ -198,7 +198,7 @@ class Hit(NamedTuple):
 
     row: int  # in the store, from 0
     question: str
-    probability: float | None  # that it means the same as the query; None if the store has no probabilities
+    probability: float | None  # probability of the same meaning as the query; None if the store has none
     w2: float | None  # Wasserstein distance of the two posteriors; None for an encoder without them
     cosine: float | None  # for an encoder compared by cosine
 

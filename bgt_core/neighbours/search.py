@@ -20,8 +20,8 @@ from bgt_core.errors import DataError, NotFound
 from bgt_core.vectors.compare import binary_scaled
 
 BLOCK = 16_384  # rows of a side in memory at once
-POINTS = 16  # rows per list for k-means; 64 do not improve it
-ITERATIONS = 5  # of k-means; 10 do not improve it
+POINTS = 16  # rows per list for k-means; 64 are not better
+ITERATIONS = 5  # iterations of k-means; 10 are not better
 ASSIGNMENTS = 2  # lists per row; with a second list, the same recall needs only a quarter of the probes
 SAMPLE = 500  # rows of each side whose exact neighbours determine how many lists to probe
 

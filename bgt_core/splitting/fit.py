@@ -27,7 +27,7 @@ METHODS: dict[str, Callable[..., Split]] = {
     "subspace": linear.subspace,
 }
 FACTORED = ("bgt", "neural")  # methods that choose a number of factors, and do not need a second language
-TRAINED_ON = {"neural": 200_000}  # method -> maximum number of rows that it trains on, beside the sums
+TRAINED_ON = {"neural": 200_000}  # method -> maximum number of rows that it trains on, in addition to the sums
 LEAST = 50  # minimum number of rows of any method
 CONSTANT = 1e-12  # a variance below this share of the squared mean is rounding error
 

@@ -285,7 +285,7 @@ class LinearProbe(Probe):
         random_state: Seed = 0,
     ):
         self.strengths = strengths
-        self.tolerance = tolerance  # expected decrease in nats per item below which it has converged
+        self.tolerance = tolerance  # it has converged if the expected decrease, in nats per item, is smaller
         self.max_evaluations = max_evaluations  # of the loss; None: MAX_EVALUATIONS. Warns if not converged by then
         self.random_state = random_state
 

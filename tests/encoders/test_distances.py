@@ -65,7 +65,7 @@ def test_vectors_of_posteriors_are_compared_by_their_distance(distance: str, mod
     assert vectors.shape == (5, 24) and vectors.dtype == np.float32
     posteriors = model.posteriors(TEXTS, lang="en")
     table = encoder.similarity(vectors, vectors[:3])
-    assert encoder.similarity(vectors[:1], vectors[:1])[0, 0] == pytest.approx(table[0, 0])  # the same for one pair
+    assert encoder.similarity(vectors[:1], vectors[:1])[0, 0] == pytest.approx(table[0, 0])  # one pair gives the same
     for i in range(5):
         for j in range(3):
             sides = (Gaussian(posteriors.mean[k], posteriors.log_variance[k]) for k in (i, j))

@@ -2,6 +2,6 @@
 
     task.load(files) -> items -> task.statistic(items, encoders) -> `compare`: the bootstrap -> Result
 
-A new evaluation is one file in `tasks`; the other folders here hold parts of long tasks. Tasks use an embedder, and
+A new evaluation is one file in `tasks`; the other files here have the parts that tasks share. Tasks use encoders, and
 never a model class.
 """

@@ -1,7 +1,7 @@
 """Compare machine translations with human references (Wieting, Mallinson & Gimpel 2017, sec. 5.6.1).
 
-Entropies and repetitions of both sides (their table 9), the accuracy of a classifier (table 8), and the correlations of
-its score (table 10).
+It measures entropies and repetitions of both sides (their table 9), the accuracy of a classifier (table 8), and the
+correlations of its score (table 10).
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ Sentences = Sequence[Sequence[str]]  # words of each
 
 
 def ngram_entropy(sentences: Sentences, n: int) -> float:
-    """Entropy of the n-grams of all sentences together, bits; NaN without any. It grows with the amount of text."""
+    """Compute the entropy of all sentences' n-grams in bits; NaN without n-grams. It grows with the amount of text."""
     counts = Counter(gram for words in sentences for gram in ngrams(words, n))
     return float(entropy(list(counts.values()), base=2)) if counts else math.nan
 
 
 def repeated(words: Sequence[str], n: int) -> tuple[int, int]:
-    """(n-grams that occur earlier in the sentence, all n-grams); single words count from 3 characters on."""
+    """Count (n-grams that occur earlier in the sentence, all n-grams). Single words need at least 3 characters."""
     grams = [gram for gram in ngrams(words, n) if n > 1 or len(gram[0]) >= LONG_WORD]
     return len(grams) - len(set(grams)), len(grams)
 
@@ -56,7 +56,7 @@ def document_frequency(documents: Iterable[Sequence[str]]) -> Callable[[Sequence
 
 @dataclass(frozen=True)
 class Statistic:
-    """One measure of both sides, None for a side without it, and the difference of the first minus the second.
+    """One measure of both sides, None for a side without it, and the first side's value minus the second's.
 
     Intervals are 95% bootstrap intervals over pairs; entropies, which depend on the amount of text, have none.
     `correlation` is Spearman's rho with the classifier's score over the translations, `correlation_of_all` over both
@@ -80,11 +80,11 @@ def compare(
     documents: Iterable[str] | None = None,
     models: Mapping[str, SentenceScore] | None = None,
 ) -> dict[str, Statistic]:
-    """Measure N references and a translation of each, by name; all measures meet the same resamples of pairs.
+    """Compare N references with a translation of each; return measures by name, all from the same resamples of pairs.
 
-    Words end at spaces. `costs` (N,) of the translations; word frequencies are counted in
-    `documents` (the paper: Wikipedia), by default the sentences of both sides. `models` may hold "perplexity", reported
-    as its logarithm, bits per word, and "classifier", the probability of being a reference.
+    Words end at spaces. `costs` (N,) are those of the translations. Word frequencies are counted in `documents` (the
+    paper: Wikipedia), by default the sentences of both sides. `models` may have "perplexity", reported as its logarithm
+    in bits per word, and "classifier", the probability of being a reference.
 
     Raises DataError without pairs.
     """
@@ -129,7 +129,7 @@ def compare(
 def _ratios(
     rows: Mapping[str, tuple[np.ndarray, np.ndarray]], probabilities: Sequence[np.ndarray] | None
 ) -> Iterator[Statistic]:
-    """Measures of both sides: the ratio of their sums, and the correlations over single sentences."""
+    """Yield the measures that are ratios of sums over a side, with correlations over single sentences."""
 
     def differences(weights: Sequence[np.ndarray]) -> dict[str, np.ndarray]:
         means = {
@@ -152,7 +152,7 @@ def _ratios(
 
 
 def _spearman(left: np.ndarray, right: np.ndarray) -> Estimate | None:
-    """Spearman's rho x 100 of (N,) and (N,) with its interval; None if undefined: constants, or fewer than 4 values."""
+    """Return Spearman's rho x 100 of (N,) and (N,) with its interval; None for constants or fewer than 4 values."""
     if len(left) < 4 or np.ptp(left) == 0 or np.ptp(right) == 0:
         return None
     rho = float(spearmanr(left, right).statistic)

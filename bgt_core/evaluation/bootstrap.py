@@ -1,8 +1,8 @@
-"""Intervals of scores and differences, mostly from items drawn again with replacement (the bootstrap).
+"""Intervals of scores and differences, mostly from resampled items (the bootstrap).
 
 A resample is a row of weights: the number of times each item was drawn. Statistics take weights (B, N) and rows of
-numbers (S, N), one per system, so all systems meet the same resamples: differences are paired. Ones (1, N) give the
-statistic of the items themselves.
+numbers (S, N), one per system. So all systems have the same resamples, and differences are paired. With weights of one,
+(1, N), a statistic is that of the items themselves.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def bootstrap(
     resamples: int,
     seed: int,
 ) -> tuple[dict[Key, np.ndarray], dict[Key, np.ndarray]]:
-    """Compute a statistic of the items as they are, (...) by name, and in each of R resamples, (R, ...) by name.
+    """Compute a statistic of the items themselves, (...) by name, and of each of R resamples, (R, ...) by name.
 
     `statistic` takes weights, (B, N) for each sample, and returns arrays (B, ...) by name. Each sample, a group of
     items, has its own draws.
@@ -64,12 +64,12 @@ def bootstrap(
 
 
 def share(weights: np.ndarray, part: np.ndarray, whole: np.ndarray) -> np.ndarray:
-    """The ratio of two weighted sums, x 100: (B, N), and both counts (S, N) of N items -> (B, S)."""
+    """Return the ratio of two weighted sums, x 100: weights (B, N), both counts (S, N) -> (B, S)."""
     return 100 * (weights @ part.T) / (weights @ whole.T)
 
 
 def pearson(weights: np.ndarray, systems: np.ndarray, gold: np.ndarray) -> np.ndarray:
-    """Pearson's r of each system and gold in each resample: (B, N), (S, N), (N,) -> (B, S); 0 if one is constant."""
+    """Return Pearson's r of each system and gold in each resample: (B, N), (S, N), (N,) -> (B, S); 0 for constants."""
     x, y = scaled(systems).T, scaled(gold)[:, None]  # (N, S), (N, 1)
     count = weights.sum(1, keepdims=True)  # (B, 1)
     mean_x, mean_y = weights @ x / count, weights @ y / count
@@ -80,7 +80,7 @@ def pearson(weights: np.ndarray, systems: np.ndarray, gold: np.ndarray) -> np.nd
 
 
 def spearman(weights: np.ndarray, systems: np.ndarray, gold: np.ndarray) -> np.ndarray:
-    """Spearman's rho in each resample: Pearson's r of the ranks among the drawn items."""
+    """Return Spearman's rho in each resample: Pearson's r of the ranks among the drawn items."""
     middle = (weights.sum(1, keepdims=True) + 1) / 2  # the mean rank, also with ties
     y = ranks(weights, gold) - middle  # (B, N)
     weighted_y = weights * y
@@ -94,7 +94,7 @@ def spearman(weights: np.ndarray, systems: np.ndarray, gold: np.ndarray) -> np.n
 
 
 def ranks(weights: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """The rank of each item among the drawn ones, from 1, equal values sharing their mean: (B, N), (N,) -> (B, N)."""
+    """Rank each item among the drawn ones, from 1; equal values share their mean rank: (B, N), (N,) -> (B, N)."""
     order = np.argsort(values)
     ordered = values[order]
     starts = np.flatnonzero(np.append(True, ordered[1:] > ordered[:-1]))  # (G,): the start of each run of equal values
@@ -108,28 +108,29 @@ def ranks(weights: np.ndarray, values: np.ndarray) -> np.ndarray:
 def scaled(values: np.ndarray) -> np.ndarray:
     """Shift each row (..., N) to median 0 and scale it to order 1, so that sums of squares lose no digits.
 
-    The mean would not do: if one value is far from all others, these are close to each other and far from it.
+    The mean would not work: with one outlier, all other values are far from the mean and close to each other.
     """
     spread = np.ptp(values, axis=-1, keepdims=True)
     return (values - np.median(values, axis=-1, keepdims=True)) / np.where(spread > 0, spread, 1)
 
 
 def ratio(covariance: np.ndarray, first: np.ndarray, second: np.ndarray, varied: np.ndarray) -> np.ndarray:
-    """Covariance over both deviations; 0 where not `varied`."""
+    """Divide a covariance by both standard deviations; 0 where not `varied`."""
     return np.where(varied, covariance / np.sqrt(np.where(varied, first * second, 1)), 0)
 
 
 def interval(draws: np.ndarray, level: float) -> tuple[np.ndarray, np.ndarray]:
-    """The percentile interval of a statistic from its resamples (B, ...): the two ends, (...)."""
+    """Return the ends of a statistic's percentile interval, (...) each, given its resamples (B, ...)."""
     low, high = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2], axis=0)
     return low, high
 
 
 def two_sided_p(difference: np.ndarray, draws: np.ndarray) -> np.ndarray:
-    """p that a difference (...) is 0, from the standard error of its resamples (B, ...), taken as normal.
+    """Return the two-sided p-value of each difference (...), for the null hypothesis that it is 0.
 
-    A p-value by counting resamples could not be below 1 / B. Holm multiplies it by the number of comparisons, so no row
-    of a long table could be significant. If all resamples are equal, p is 1.
+    The difference is assumed normal, with the standard error of its resamples (B, ...). A p-value from counting
+    resamples could not be below 1 / B; Holm multiplies it by the number of comparisons, so no row of a long table could
+    be significant. If all resamples are equal, p is 1.
     """
     error = draws.std(0, ddof=1)
     sure = error > VARIANCE_EPS
@@ -137,7 +138,7 @@ def two_sided_p(difference: np.ndarray, draws: np.ndarray) -> np.ndarray:
 
 
 def holm(p: np.ndarray) -> np.ndarray:
-    """Holm's (1979) adjusted p-values (M,): below alpha, the probability of any false rejection is at most alpha."""
+    """Adjust p-values (M,) by Holm (1979): rejecting those below alpha makes any error with probability <= alpha."""
     order = np.argsort(p)
     steps = np.maximum.accumulate((len(p) - np.arange(len(p))) * p[order])
     adjusted = np.empty(len(p))
@@ -146,7 +147,7 @@ def holm(p: np.ndarray) -> np.ndarray:
 
 
 def wilson(right: float, n: int, level: float = 0.95) -> tuple[float, float]:
-    """The score interval (Wilson 1927) of the fraction right / n; `right` may be a mean over seeds."""
+    """Return the score interval (Wilson 1927) of the fraction right / n; `right` may be a mean over seeds."""
     z = NormalDist().inv_cdf((1 + level) / 2)
     p, scale = right / n, 1 + z * z / n
     middle = (p + z * z / (2 * n)) / scale
@@ -155,11 +156,11 @@ def wilson(right: float, n: int, level: float = 0.95) -> tuple[float, float]:
     return (0.0 if right == 0 else low), (1.0 if right == n else high)  # exact at the ends, despite rounding
 
 
-# Tests of weighted sums of scores. The variance of a sum has two parts: that of resampling the pairs (paired: all
-# systems meet the same resamples), and that of training again (the spread of seeds about their means, pooled over the
-# systems with several seeds; a system with one is assumed to vary like the others). By Welch and Satterthwaite the sum
-# over its error follows a t distribution, with degrees of freedom from the seeds; the first part counts as known. If no
-# system has several seeds, the second part is unknown and left out.
+# Tests of weighted sums of scores. The variance of a sum has two parts: that of resampling the pairs (all systems have
+# the same resamples), and that of training again (the spread of seeds about their means, pooled over the systems with
+# several seeds; a system with one is assumed to vary like the others). By Welch and Satterthwaite, the sum divided by
+# its error follows a t distribution, whose degrees of freedom come from the seeds; the first part counts as known. If
+# no system has several seeds, the second part is unknown and left out.
 
 HOLDS, FAILS, NOT_SEPARABLE, NOT_RUN = "holds", "does not hold", "not separable", "not run"
 ERROR_EPS = 1e-9  # a smaller standard error, in points of 100, is rounding
@@ -173,7 +174,7 @@ class BootstrappedScore(NamedTuple):
 
 
 class ContrastEstimate(NamedTuple):
-    """A weighted sum of scores, with its interval and the two-sided p that it is 0."""
+    """A weighted sum of scores, with its interval and the two-sided p-value of the hypothesis that it is 0."""
 
     value: float
     low: float
@@ -202,7 +203,7 @@ def contrast(parts: Sequence[tuple[float, BootstrappedScore]], level: float) -> 
 
 
 def verdict(value: float, p_holm: float, level: float) -> str:
-    """The verdict on the claim that the sum is above 0."""
+    """Return the verdict on the claim that the sum is above 0."""
     if p_holm >= 1 - level:
         return NOT_SEPARABLE
     return HOLDS if value > 0 else FAILS

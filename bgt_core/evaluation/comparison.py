@@ -1,4 +1,4 @@
-"""Compare systems: scores with intervals, tests of their differences, marks of the best.
+"""Compare systems: scores with intervals, tests of differences, and marks for the best systems.
 
 Statistic -> `compare` -> Result -> rows to store, JSON, tables
 """
@@ -90,7 +90,7 @@ class Result:
         ]
 
     def rows(self) -> Table:
-        """Make the rows to store: one for each score of each system, with the columns `tables.ROWS`."""
+        """Make the table to store: a row for each score of each system, with the columns `tables.ROWS`."""
         models = sorted(self.models, key=len, reverse=True)  # "a b" before "a", which is how its systems begin too
         owners = {
             system: next((name for name in models if f"{system} ".startswith(f"{name} ")), "")
@@ -112,7 +112,7 @@ class Result:
         return Table(list(ROWS), rows)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return everything, as JSON can hold it: schema bgt-evaluate/2."""
+        """Return everything in a form that JSON can store: schema bgt-evaluate/2."""
         names = ("task", "settings", "source", "about", "warnings", "level", "resamples", "seed")
         differences = [
             {**gap.key._asdict(), "first": gap.first, "second": gap.second, **entry(gap.difference)}
@@ -189,11 +189,11 @@ def check_ending(path: Path) -> None:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Statistic:
-    """A statistic of S systems; every score is named by a NamedTuple, whose last field is the number of items.
+    """A statistic of S systems. The key of a score is a NamedTuple, whose last field is the number of items.
 
     `scores` takes weights, (B, N) for each of `samples`, and returns scores, (B, S); NaN for a system without a score.
-    `hits` are further scores, x 100, the shares of N items that are right, (S, N) from 0 to 1:
-    their intervals are Wilson's, and their differences are tested by an exact sign test.
+    `hits` are other scores, shares of right items in percent: (S, N), from 0 to 1 for each item. Their intervals are
+    Wilson's, and their differences are tested by an exact sign test.
     """
 
     systems: Sequence[str]
@@ -209,11 +209,12 @@ class Statistic:
 
 
 def compare(statistic: Statistic, *, resamples: int = 2_000, level: float = 0.95, seed: int = 0) -> Result:
-    """Resample the items, the same for every system, and test which systems differ.
+    """Resample the items, with the same resamples for every system, and test which systems differ.
 
-    All systems that are compared have paired differences, with p-values corrected by Holm's method. In each score the
-    best system is marked "best" if it differs from all others; otherwise it and those that it does not differ from are
-    "tied". Raises UsageError for fewer than 100 resamples, or a level of intervals that is not from 0.5 to below 1.
+    Differences are paired, between all compared systems, and their p-values are corrected by Holm's method. In each
+    score the best system is marked "best" if it differs from all others significantly; otherwise it and those that it
+    does not differ from are "tied". Raises UsageError for fewer than 100 resamples, or a level of intervals that is not
+    from 0.5 to below 1.
     """
     check_bootstrap(resamples, level)
     sizes = list(dict.fromkeys(rows.shape[1] for rows in statistic.hits.values()))  # hits of one size share resamples
@@ -262,7 +263,7 @@ def check_bootstrap(resamples: int, level: float = 0.95) -> None:
 def differences(
     statistic: Statistic, values: Mapping[Key, np.ndarray], draws: Mapping[Key, np.ndarray], level: float
 ) -> list[Difference]:
-    """All differences between two systems in each score, (S,), from its paired resamples, (B, S)."""
+    """Test all differences between two systems in each score, (S,), with its paired resamples, (B, S)."""
     names = list(statistic.systems)
     gaps = []
     for first, second in combinations(map(names.index, compared_of(statistic)), 2):
@@ -290,8 +291,8 @@ def compared_of(statistic: Statistic) -> Sequence[str]:
 
 
 def sign_test(first: np.ndarray, second: np.ndarray) -> float:
-    """p that two systems are equally often ahead of each other, (N,) and (N,): exact, from the items in which they
-    differ. One may be right in all and the other in none: such resamples have no standard error to test with."""
+    """Return the exact p-value for the hypothesis that two systems, (N,) each, are ahead of each other equally often.
+    Unlike resamples, it needs no standard error: one system may be right about all items, the other about none."""
     gain = first - second
     differing = int((gain != 0).sum())
     return float(binomtest(int((gain > 0).sum()), differing).pvalue) if differing else 1.0

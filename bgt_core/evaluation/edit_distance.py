@@ -17,7 +17,7 @@ OrderedTree = tuple[
 
 
 def distances(left: Sequence[OrderedTree], right: Sequence[OrderedTree]) -> np.ndarray:
-    """Edits between each of M trees and each of N: (M, N) int32."""
+    """Return the number of edits between each of M trees and each of N trees, (M, N) int32."""
     codes: dict[str, int] = {}
     sides = [[_arrays(tree, codes) for tree in trees] for trees in (left, right)]
     return np.array([[_distance(*one, *two) for two in sides[1]] for one in sides[0]], dtype=np.int32)

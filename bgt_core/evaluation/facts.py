@@ -1,7 +1,7 @@
-"""Facts of a sentence by simple rules: negation, numbers, names, length, classes of words; and checks of an output.
+"""Find facts of a sentence by simple rules (negation, numbers, names, length, classes of words), and check an output.
 
-The patterns and words of each language are in facts.toml, and docs/reliability.md gives the accuracy of each rule. A
-language in which it is too low is left out: the rule returns None there. The rules know nothing of the model.
+The patterns and words of each language are in facts.toml, and docs/reliability.md gives the accuracy of each rule. If
+it is too low in a language, the rule returns None for this language. The rules do not use the model.
 """
 
 from __future__ import annotations
@@ -106,10 +106,10 @@ def figure(digits: str, rules: Mapping[str, Any], scale: int = 1) -> str | None:
 
 
 def names(text: str, lang: str) -> list[str] | None:
-    """List the words within a sentence that have a capital, sorted: names, mostly, and in English days and "English".
+    """List the capitalised words of a sentence, sorted. Most are names; in English, also days and words like "English".
 
-    The first word is skipped, because it has a capital anyway. None for a language that capitalises other words, or
-    none.
+    The first word is skipped, because it is always capitalised. Returns None for a language that also capitalises other
+    words, or has no capital letters.
 
     >>> names("Yesterday Tom met Mary in New York.", "en")
     ['Mary', 'New', 'Tom', 'York']
@@ -197,16 +197,16 @@ class Check(NamedTuple):
 def checks(source: str, source_lang: str, output: str, lang: str) -> list[Check]:
     """Compare negation, numbers, names, content words, the order of words, and the length.
 
-    All but the first two need two sentences of one language, content words English, French or German. A content word
-    is lost or added if no other one stands for it: a word for a word may be a synonym, and passes. Order tells "the
-    girl gave the boy" from "the boy gave the girl"; a passive changes it as well, though not the meaning. Case is
-    ignored.
+    All but negation and numbers need two sentences of one language; content words need English, French or German. A
+    content word is lost or added if it has no counterpart: a word that replaces another may be a synonym, and passes.
+    Order distinguishes "the girl gave the boy" from "the boy gave the girl"; a passive also changes the order, though
+    not the meaning. Case is ignored.
 
     >>> [check.verdict for check in checks("Tom is not 30.", "en", "tom is 40 and late.", "en")]
     ['negation lost', '30 lost', 'late added']
 
-    There is a check for each property that the source has and the rules of its language can tell; of content words,
-    order and length only if they failed.
+    Returns one check for each property that the source has and that the rules of its language can find. Checks of
+    content words, order and length are returned only if they failed.
     """
     checked: list[Check] = []
     before, after = has_negation(source, source_lang), has_negation(output, lang)
@@ -230,12 +230,12 @@ def checks(source: str, source_lang: str, output: str, lang: str) -> list[Check]
 
 
 def differences(checked: Sequence[Check]) -> str:
-    """What an output changed, as in "negation lost, much shorter"; "" if it passed all checks."""
+    """Describe the changes of an output, as in "negation lost, much shorter"; "" if it passed all checks."""
     return ", ".join(check.verdict for check in checked if not check.passed)
 
 
 def _other_content(source: str, output: str, lang: str) -> Iterator[str]:
-    """Verdicts on content words of one text that no word of the other stands for; nothing of a word for a word."""
+    """Yield verdicts on content words of one text without a counterpart in the other; a replaced word has one."""
     if primary(lang) not in _LIGHT:
         return
     before, after = _content(source, lang), _content(output, lang)
@@ -270,7 +270,7 @@ def _akin(word: str, other: str) -> bool:
 
 
 def _length(text: str, lang: str) -> int:
-    """Count words, or characters in a language without spaces, but no marks and none of `ASIDES`."""
+    """Count words, or characters in a language without spaces, without marks and `ASIDES`."""
     text = ASIDES.sub(" ", text.translate(APOSTROPHES))
     units = text if primary(lang) in UNSPACED else re.split(r"[\s-]", text)
     return sum(any(map(str.isalnum, unit)) for unit in units)

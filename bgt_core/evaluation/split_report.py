@@ -1,4 +1,4 @@
-"""One page of proof for a split: an encoder's vectors as they are, and both parts by each method, side by side."""
+"""A page that shows what a split does: an encoder's vectors and both parts of them by each method, side by side."""
 
 from __future__ import annotations
 
@@ -60,9 +60,9 @@ def probed(
 ) -> Statistic:
     """Fit linear probes of the language, the closing mark and the length of a sentence, in five folds.
 
-    Line n of each column of sentences has one meaning, and is in one fold. The length is the third of its language that
-    a sentence is in, by its characters. The last system, `GUESS`, guesses what is most frequent. A property that is the
-    same everywhere is left out. Raises DataError for fewer than 5 lines.
+    Sentences of line n of all columns have the same meaning, and are in the same fold. The length is one of three equal
+    groups of the sentences of a language, by number of characters. The last system, `GUESS`, always predicts the most
+    frequent value. A property with a single value is left out. Raises DataError for fewer than 5 lines.
     """
     from bgt_core.vectors.linear_probe import held_out_hits  # imports torch
 
@@ -98,7 +98,7 @@ def probed(
 
 
 class Remembered(ExternalEncoder):
-    """An encoder that embeds a sentence once, however often it is asked for."""
+    """An encoder that embeds each sentence only once, and remembers its vector."""
 
     def __init__(self, inner: SentenceEncoder):
         super().__init__(AS_THEY_ARE, self.recall, inner.langs)
@@ -128,10 +128,10 @@ def report(
     """Measure an encoder's vectors and their parts by several methods.
 
     Args:
-        encoder: What was split.
+        encoder: The encoder that was split.
         name: The encoder's name, for the page.
-        splits: By method, of one encoder.
-        columns: Sentences that no split was fitted on, line n of each of one meaning; the first 1,000 lines are used.
+        splits: Its splits, by method.
+        columns: Sentences that no split was fitted on; those of line n mean the same. The first 1,000 lines are used.
         langs: The language of each column.
         sts: A folder of STS files, for English similarity of 2012 to 2015.
         drawn: Number of triples of the built-in grammar.
@@ -140,7 +140,7 @@ def report(
         progress: Called with the number of measurements done, and of all.
 
     Returns:
-        What `probed` tells; retrieval of each two columns, and in the pool of both languages; triples; and similarity.
+        The results of `probed`; retrieval between each two columns, and in the pool of both; triples; and similarity.
     """
     columns = [list(column[:LINES]) for column in columns]
     vectors = parts(Remembered(encoder), splits)
@@ -171,7 +171,7 @@ def report(
 
 
 def parts(inner: Remembered, splits: Mapping[str, Split]) -> dict[str, SentenceEncoder]:
-    """The vectors as they are, and both parts by each method, as encoders."""
+    """Return the whole vectors, and both parts by each method, as encoders."""
 
     def part_of(split: Split, latent: str) -> ExternalEncoder:
         def embed(texts: list[str], lang: str, _: str) -> np.ndarray:
@@ -186,7 +186,7 @@ def parts(inner: Remembered, splits: Mapping[str, Split]) -> dict[str, SentenceE
 
 
 def by_system(result: Result) -> Table:
-    """A row for each system, a guess first, and a column for each score."""
+    """Make a table with a row for each system, `GUESS` first, and a column for each score."""
     heads = [" ".join(str(field) for field in key[:-1] if field != "held-out lines") for key in result.scores]
     rows = [[system, *(cells[row] for cells in result.scores.values())] for row, system in enumerate(result.systems)]
     return Table(["vectors", *heads], sorted(rows, key=lambda row: row[0] != GUESS))

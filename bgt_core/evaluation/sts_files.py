@@ -111,7 +111,7 @@ def english_first(langs: Sequence[str]) -> str:
 
 
 def sts_files(root: Path, lang: str = "en") -> Iterator[StsFile]:
-    """Yield the files of data sets down to `DEPTH`, without hidden ones; the years are in `lang`."""
+    """Yield the files of data sets down to `DEPTH`, without hidden ones; sets of years are in the language `lang`."""
     files = dict(walk(root))
     for name, path in files.items():
         *folders, file = name.split("/")
@@ -147,8 +147,8 @@ def sts_files(root: Path, lang: str = "en") -> Iterator[StsFile]:
 
 
 def walk(root: Path) -> Iterator[tuple[str, Path]]:
-    """Yield the name below the folder, that folder's own name first, without the suffix of compression, and the path of
-    every file, in the order of their names."""
+    """Yield the name and path of every file, in the order of names. A name is the path from the folder's own name on,
+    without a suffix of compression."""
     top = root.resolve()
     for folder, below, names in os.walk(top, followlinks=True):
         relative = Path(folder).relative_to(top.parent)
@@ -159,7 +159,7 @@ def walk(root: Path) -> Iterator[tuple[str, Path]]:
 
 
 def year_of(folders: Sequence[str]) -> str | None:
-    """The SemEval year of the innermost folder that has one; None for training data, or without such a folder."""
+    """Return the SemEval year of the innermost folder that has one; None for training data, or without a year."""
     for name in reversed(folders):
         if re.search("train|trial", name, re.IGNORECASE):
             return None
@@ -171,7 +171,7 @@ def year_of(folders: Sequence[str]) -> str | None:
 
 
 def read_set(file: StsFile, without: Sequence[str] = ()) -> StsSet:
-    """Read a set, without pairs that have no score, and English on the left of two languages.
+    """Read a set, without pairs that lack a score. Of two languages, English becomes the left one.
 
     A line separator inside a sentence, such as U+2028, does not end a line.
     """
@@ -220,7 +220,7 @@ def gold_score(path: Path, line: int, text: str) -> float:
     return value
 
 
-# Known facts of the published STS sets: their numbers of pairs, and deviations of the files at hand.
+# The numbers of pairs in the published STS sets, and warnings if the files differ from them.
 
 PAIRS = {  # with a gold score
     "2012": {"MSRpar": 750, "MSRvid": 750, "OnWN": 750, "SMTeuroparl": 459, "SMTnews": 399},

@@ -1,4 +1,4 @@
-"""The systems of an evaluation, an encoder and one of its latents with a name; and where two encoders disagree."""
+"""The systems of an evaluation: each is one latent of an encoder, with a name. And where two encoders disagree."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from bgt_core.vectors.compare import rounded
 from bgt_core.vectors.convert import matrix, numbers
 
 PAIRS = 8_192  # pairs embedded at once: more than any published set has; bounds memory for larger ones
-MOST_WORDS = 300  # and marks of a text: leaving out each takes as many texts of nearly that length
-AT_ONCE = 32  # texts without a word: bounds memory, whatever the length of the words
+MOST_WORDS = 300  # words and marks of a text: to leave out each, as many texts of nearly that length are embedded
+AT_ONCE = 32  # shortened texts embedded at once, to bound memory
 
 
 @dataclass(frozen=True, eq=False)
 class System:
-    """An encoder with the latent to compare by; errors start with the name."""
+    """An encoder with the latent whose vectors are compared. Error messages start with the name."""
 
     name: str
     encoder: SentenceEncoder
     latent: str = SEMANTIC
 
     def embed(self, sentences: Sequence[str], lang: str) -> np.ndarray:
-        """Embed each distinct sentence once: the vector of each of N sentences, (N, D), in float32 or finer.
+        """Embed N sentences, each distinct one only once: (N, D), in float32 or finer.
 
         Raises UsageError as `sentence_list`, DataError unless there is a row of finite numbers per distinct sentence.
         """
@@ -47,7 +47,7 @@ class System:
         return vectors.astype(np.result_type(vectors, np.float32), copy=False)[[rows[each] for each in sentences]]
 
     def similarities(self, left: Sequence[str], right: Sequence[str], left_lang: str, right_lang: str) -> np.ndarray:
-        """Compare each sentence with the one of the same row, (N,) float64, by `rounded`: equal ones tie.
+        """Compare left and right sentences row by row, (N,) float64, `rounded` so that equal similarities tie.
 
         A string is one sentence. Raises UsageError for different numbers of sentences, DataError for a similarity that
         is not finite.
@@ -90,10 +90,10 @@ def systems(
 ) -> list[System]:
     """Name each latent of each encoder, or only `latent`, before anything is embedded.
 
-    A system is called by its encoder, with the latent if there are several. `across` languages, language latents are
-    left out, because they are not comparable there. Raises UsageError for a latent or language that an encoder lacks
-    (one without a list takes any language), for two systems of one name, and for a name in `reserved`, the evaluation's
-    own.
+    A system has the name of its encoder, with the latent if there are several. If `across` is set, sentences of
+    different languages are compared, so language latents are left out. Raises UsageError for a latent or language that
+    an encoder lacks (one without a list takes any language), for two systems with the same name, and for a name in
+    `reserved`, which the evaluation uses itself.
     """
     named: dict[str, System] = {}
     for name, encoder in encoders.items():
@@ -162,7 +162,7 @@ def word_effects(
     """Leave each word and mark out of two sentences in turn, and compare them by each encoder.
 
     Returns:
-        The words of both sentences in their order; none of a sentence that is one word alone.
+        The effects of the words of both sentences, in their order; none for a sentence of a single word.
 
     Raises:
         UsageError: A sentence of more than `MOST_WORDS` words and marks.

@@ -130,9 +130,9 @@ def one_path(paths: Sequence[Path], what: str) -> Path:
 def tsv_rows(path: Path, names: Sequence[str], at: Sequence[int] | None = None) -> Iterator[tuple[int, list[str]]]:
     """Yield the number and the fields of each line of a TSV without header and quotes, plain, .gz, .xz or .zst.
 
-    `names` are the columns, for messages. `at` are the positions of the fields to yield, None for all, as many as
-    `names`. Raises NotFound for an absent file, DataError for a damaged one, and by file and line for another number of
-    columns.
+    `names` are the columns, for messages. `at` are the positions of the fields to yield; with None these are all, and
+    there must be as many as `names`. Raises NotFound for an absent file, and DataError for a damaged one, or for a line
+    with another number of columns, by file and line.
     """
     width = len(names) if at is None else max(at) + 1
     for number, line in text_lines(path):
@@ -152,6 +152,6 @@ def read_lengths(text: str) -> tuple[int, int]:
 
 
 def evenly(items: Sequence[Item], limit: int) -> list[Item]:
-    """At most `limit` of the items, evenly spaced."""
+    """Select at most `limit` of the items, evenly spaced."""
     count = min(limit, len(items))
     return [items[row * len(items) // count] for row in range(count)]

@@ -1,7 +1,7 @@
-"""Plans of generation from latents, and measures of generated sentences: of the corpus, and of each sentence.
+"""Plans of what to generate from latents, and measures of the generated corpus and of each sentence.
 
-chrF and BLEU are sacrebleu's, of the whole corpus. The bootstrap resamples the counts that sacrebleu makes of each
-sentence, so that a resample only takes a sum.
+chrF and BLEU are sacrebleu's, of the whole corpus. The bootstrap resamples the counts that sacrebleu makes for each
+sentence, so that a resample only needs a sum.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def writers(models: Mapping[str, Any], langs: Sequence[str], beam: int) -> dict[
 
 @dataclass(frozen=True, eq=False)
 class Writing:
-    """N sentences generated in `lang`: the meaning of row n of `source_lang` in the style of row `styles[n]` of `lang`.
+    """N sentences to generate in `lang`: meaning of row n of `source_lang`, style of row `styles[n]` of `lang`.
 
     The reference is row n of `lang`.
     """
@@ -76,13 +76,12 @@ class Writing:
 
     @property
     def meaning_of(self) -> str:
-        """Its meaning in tables: "its own" if the sentence is reconstructed."""
+        """The name of the meaning in tables: "its own" if the sentence is reconstructed."""
         return OWN if self.style_of == OWN else self.source_lang
 
 
 def writings(langs: Sequence[str], rows: int, style_of: str, styles: Mapping[str, np.ndarray]) -> list[Writing]:
-    """Plan reconstructions, translations, and recombinations with these rows of each language as styles (none without
-    any)."""
+    """Plan reconstructions and translations, and recombinations in the styles of `styles`, rows of each language."""
     own = np.arange(rows)
     plan = [Writing(lang, lang, OWN, own) for lang in langs]
     plan += [Writing(source, lang, REFERENCE, own) for lang, source in permutations(langs, 2)]
@@ -151,7 +150,7 @@ def bleu(lang: str, lowercase: bool) -> Metric:
 
 
 def corpus_score(metric: Metric, outputs: Sequence[str], references: Sequence[str]) -> OfWeights:
-    """The corpus's score as a function of the number of times each sentence is drawn.
+    """Return the corpus's score as a function of the number of times each sentence is drawn.
 
     sacrebleu's own bootstrap returns a mean and a half-width, from its own draws. The two methods used here exist in
     each of its metrics, and its paired tests call them.
@@ -167,8 +166,8 @@ def of_systems(
     hits: Mapping[Key, Mapping[str, np.ndarray]],
     **about: Any,
 ) -> Statistic:
-    """Make the statistic of N rows from scores of the corpus by key and system, and from hits: which of M sentences are
-    right, (M,) by key and system; a key ends with M. A system may lack some; `about` are fields of the statistic."""
+    """Make the statistic of N rows from scores of the corpus, and from hits, (M,), which tell which of M sentences are
+    right; both by key and system. A key ends with M. A system may lack some; `about` are fields of the statistic."""
 
     def stacked(of: Mapping[str, np.ndarray], size: int) -> np.ndarray:
         return np.stack([of.get(name, np.full(size, np.nan)) for name in systems])
@@ -195,7 +194,7 @@ def right_sentences(
     styles: Sequence[str],
     langs: tuple[str, str],
 ) -> dict[str, np.ndarray]:
-    """For each measure, which of its sentences are right, (M,) of 0 and 1; measures without sentences are left out.
+    """Return for each measure which of its sentences are right, (M,) of 0 and 1; omit measures without sentences.
 
     A mark counts as taken over only if the reference has another mark than the style. Negations, numbers and names
     count if source and reference agree on them: a sentence is skipped if its reference expresses it otherwise ("no

@@ -1,10 +1,10 @@
-"""Recipes: one system each, listed with their settings in recipes.toml; and settings by dotted names.
+"""Recipes, one for each system, listed with their settings in recipes.toml; and settings by dotted names.
 
-A recipe's settings are its ablations: `bgt train bgt --set model.readout=mean` trains the variant of the released
-code, and `bgt-mean` is a name for it. A checkpoint stores the recipe's name and all its settings, from which it
-is rebuilt. Its model alone needs neither objectives nor the settings of a training (`model_of`).
+Ablations are settings: `bgt train bgt --set model.readout=mean` trains the variant of the released code, which is also
+listed as `bgt-mean`. A checkpoint stores the recipe's name and all its settings, from which the recipe is rebuilt. To
+rebuild only the model, `model_of` needs neither objectives nor training settings.
 
-A setting is named `train.learning_rate`, or `learning_rate` while only one setting ends in that.
+A setting is named `train.learning_rate`, or `learning_rate` if no other setting's name ends in this.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class WideAsTokens:
 
 
 def listed(name: str) -> dict[str, Any]:
-    """A recipe as it is listed, with what it takes from the one that it is like; lists are tuples."""
+    """Return the settings of a listed recipe, with those of the recipe that it is like; lists become tuples."""
 
     def joined(below: Any, above: Any) -> Any:
         if not isinstance(above, dict):
@@ -74,7 +74,7 @@ def listed(name: str) -> dict[str, Any]:
 
 
 def make(name: str) -> Recipe:
-    """The recipe of that name, as it is listed."""
+    """Build the recipe of that name with its listed settings."""
     from bgt_core.recipes.recipe import PARTS, DataConfig, Recipe, Sum, TrainConfig
 
     settings = listed(name)
@@ -94,15 +94,15 @@ RECIPES: dict[str, Callable[[], Recipe]] = {name: partial(make, name) for name i
 
 
 def model_of(name: str, base: str = "", settings: Mapping[str, Any] | None = None) -> ModelConfig:
-    """The configuration of a recipe's model.
+    """Return the configuration of a recipe's model.
 
     Args:
         name: The recipe.
-        base: For a second stage, the recipe of the model underneath; by default the one listed.
-        settings: Those that differ from the recipe's, by their dotted names without "model.".
+        base: For a second stage, the recipe of the first stage's model; by default the one listed.
+        settings: Settings that differ from the recipe's, by their dotted names without "model.".
 
     Raises:
-        UsageError: An unknown recipe or setting, or a value of another type.
+        UsageError: An unknown recipe or setting, or a value of the wrong type.
     """
     known_recipe(name)
     if name in TABLE:
@@ -116,7 +116,7 @@ def model_of(name: str, base: str = "", settings: Mapping[str, Any] | None = Non
 
 
 def stored_model(name: str, arguments: Mapping[str, Any]) -> tuple[ModelConfig, dict[str, str]]:
-    """The configuration of a checkpoint's model, and the language of each of its columns of text.
+    """Return the configuration of a checkpoint's model, and the language of each of its columns of text.
 
     Raises UsageError as `model_of`, and for invalid columns.
     """
@@ -129,7 +129,7 @@ def stored_model(name: str, arguments: Mapping[str, Any]) -> tuple[ModelConfig, 
 
 
 def langs_of(columns: Sequence[str]) -> dict[str, str]:
-    """The language of each column of text: ("a:en", "fr", "gold:label") -> {"a": "en", "fr": "fr"}."""
+    """Return the language of each column of text: ("a:en", "fr", "gold:label") -> {"a": "en", "fr": "fr"}."""
     return {column: lang for column, lang in parse_columns(columns).items() if lang != LABEL}
 
 
@@ -142,8 +142,8 @@ def known_recipe(name: str) -> None:
 def build(name: str, overrides: Mapping[str, Any]) -> Recipe:
     """Build the recipe of that name with these settings, each named in full ("train.learning_rate") or by its end.
 
-    "base" is the recipe of the model under a second stage. Raises UsageError for an unknown name or a value of another
-    type.
+    For a second stage, "base" is the recipe of the first stage's model. Raises UsageError for an unknown name or a
+    value of the wrong type.
     """
     known_recipe(name)
     recipe = RECIPES[name]()
@@ -161,7 +161,7 @@ def build(name: str, overrides: Mapping[str, Any]) -> Recipe:
 
 
 def flatten(config: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Each setting's dotted name and value; settings are the fields of dataclasses and the keys of mappings."""
+    """Yield each setting's dotted name and value; settings are the fields of dataclasses and the keys of mappings."""
     for name, value in members(config).items():
         if is_dataclass(value) or isinstance(value, Mapping):
             yield from flatten(value, f"{prefix}{name}.")
@@ -170,14 +170,14 @@ def flatten(config: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def members(config: Any) -> dict[str, Any]:
-    """The named values of a dataclass, but for a recipe's name, or of a mapping."""
+    """Return the items of a mapping, or the fields of a dataclass except `name`."""
     if isinstance(config, Mapping):
         return dict(config)
     return {field.name: getattr(config, field.name) for field in fields(config) if field.name != "name"}
 
 
 def override(config: Any, overrides: Mapping[str, Any]) -> Any:
-    """The same configuration with other values at these dotted names, each checked against the value it replaces."""
+    """Return the configuration with new values at these dotted names, each checked against the one that it replaces."""
     current = members(config)
     here: dict[str, Any] = {}
     below: dict[str, dict[str, Any]] = {}
@@ -213,7 +213,7 @@ def checked(name: str, value: Any, default: Any) -> Any:
 
 
 def full_name(config: Any, name: str) -> str:
-    """The dotted name of a setting that is given in full or by its end; UsageError if it is unknown or ambiguous."""
+    """Return the dotted name of a setting given in full or by its end; UsageError if it is unknown or ambiguous."""
     known = [key for key, _ in flatten(config)]
     if name in known:
         return name

@@ -61,7 +61,7 @@ def table_maker(vocab_size: int, width: int, tie_embeddings: bool) -> Table:
 
 
 def output(new_table: Table, vocab_size: int, width: int, latent: int, tie: bool, logit: bool) -> OutputLayer:
-    """A decoder's last layer: with `tie` tied to the table, with `logit` fused with the latent."""
+    """Make a decoder's output layer: with `tie` tied to the table, with `logit` fused with the latent."""
     if tie:
         return TiedOutput(new_table(), latent) if logit else PlainOutput(new_table())
     return UntiedOutput(vocab_size, width, latent) if logit else PlainOutput.untied(vocab_size, width)
@@ -72,7 +72,7 @@ class PaperConfig(WideAsTokens):
     """The sizes of the paper's nets: encoders of 5 layers, decoders of 1."""
 
     fuse: tuple[str, ...] = ("attention", "logit")  # where the latent enters decoders; "word" too, with LSTMs "hidden"
-    prior: bool = False  # without one, posteriors are points without KL
+    prior: bool = False  # if false, posteriors are points without a KL
     tie_embeddings: bool = False  # one token table for all nets, tied to the outputs
     d_model: int = 1024
     encoder_layers: int = 5
@@ -114,13 +114,13 @@ class PaperConfig(WideAsTokens):
         return body, decoder
 
     def head(self) -> nn.Module:
-        """A new head for an encoder's body."""
+        """Make a head for an encoder's body."""
         width = self.d_model
         return GaussianHead(width, width, self.log_variance) if self.prior else PointHead(width, width)
 
 
 def teacher_head(latent: int, units: int) -> nn.Module | None:
-    """A linear map of the semantic mean to a teacher's vectors of that width; None for 0.
+    """Make a linear map of the semantic mean to a teacher's vectors of `units` units; None for 0 units.
 
     It must be made last, so that all other parts get the same initial values as without it.
     """
@@ -136,7 +136,7 @@ class BGTConfig(PaperConfig):
     """
 
     prior: bool = True
-    language_latents: bool = True  # without them, all sides are reconstructed from the semantic latent alone
+    language_latents: bool = True  # if false, all sides are reconstructed from the semantic latent alone
     word_dropout: float = 0.0  # share of past tokens hidden from the decoders
     average: bool = False
     teacher_dim: int = 0  # units of the vectors that --teacher gives; 0: none
@@ -163,7 +163,7 @@ class BGTConfig(PaperConfig):
 
 @dataclass(frozen=True, kw_only=True)
 class BGTSmallConfig:
-    """A semantic mean that averages token vectors, narrow language latents, one token table for all, tied."""
+    """A semantic mean that averages token vectors; narrow language latents; one table for all other nets, tied."""
 
     d_model: int = 256
     semantic_dim: int = 576
@@ -225,7 +225,7 @@ class Seq2SeqConfig(PaperConfig):
         check_choice(TASKS, task=self.task)
 
     def build(self, tokenizer: Tokenizer, columns: Mapping[str, str]) -> Seq2Seq:
-        """An untrained model; UsageError for a translation of fewer than two columns."""
+        """Build an untrained model; UsageError for a translation of fewer than two columns."""
         role: Role = "reconstruct" if self.task == "reconstruct" else "translate"
         if role == "translate" and len(columns) < 2:
             raise UsageError(f"{', '.join(columns)}: a translation needs two columns", parameter="columns")
@@ -240,7 +240,7 @@ class Seq2SeqConfig(PaperConfig):
 
 @dataclass(frozen=True, kw_only=True)
 class PairClassifierConfig:
-    """The model underneath, and the number of classes."""
+    """The model of the first stage, and the number of classes."""
 
     base: ModelConfig
     classes: int = 3
@@ -322,7 +322,7 @@ class Seq2Seq(LatentModel):
         return Outputs(semantic, {SEMANTIC: {SEMANTIC: semantic[pays]}}, predictions)
 
     def source(self, batch: Batch, column: str) -> str | None:
-        """The column that `column` is generated from; None if it is not generated."""
+        """Return the column that `column` is generated from; None if it is not generated."""
         if self.role == "reconstruct":
             return column
         if (source := batch.source(column)) in self.sources:

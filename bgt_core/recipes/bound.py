@@ -228,8 +228,8 @@ class RecombiningBGT(BGT):
         )
 
     def agreement(self, semantic: Mapping[str, Posterior], targets: Tensor | None) -> dict[str, Tensor]:
-        """Cosine of each column's average with the teacher's vectors (B, D): (B,); empty for a batch without
-        targets."""
+        """Return the cosine of each column's average and the teacher's vectors (B, D), as (B,); empty for a batch
+        without targets."""
         if targets is None:
             return {}
         average = slice(self.composed[0].start)
@@ -238,8 +238,8 @@ class RecombiningBGT(BGT):
         }
 
     def borrowed(self, style: Tensor, number: Tensor) -> Tensor:
-        """Language latents (B, L), `borrowed_share` of those that can from another sentence of the same style; a
-        sentence that is alone in its style keeps its own."""
+        """Exchange about `borrowed_share` of the language latents (B, L) for those of other sentences of the same
+        style. A sentence that is alone in its style keeps its own."""
         takes = torch.rand(len(style), device=style.device) < self.borrowed_share
         if style.is_meta or not takes.any():  # on the meta device only shapes are needed
             return style
@@ -253,7 +253,7 @@ class RecombiningBGT(BGT):
 def styled(
     sides: Mapping[str, Tokens], language: Mapping[str, Posterior], numbers: Mapping[str, Tensor]
 ) -> dict[str, Styled]:
-    """The language latents of each language, from all columns that have numbers of styles."""
+    """Collect the language latents of each language, from all columns whose styles are numbered."""
     columns: dict[str, list[str]] = {}
     for column in numbers:
         columns.setdefault(sides[column].lang, []).append(column)

@@ -14,13 +14,13 @@ the BGT paper compares with (Wieting et al. 2019).
 | avg | as sp | 65.5: mean of 22 STS sets, Pearson x 100, from 24,000 translated pairs |
 | gran | the mean of its token vectors, each gated by an LSTM's state | 66.9 |
 
-Of sp and bilstm, negatives are mined in `mega_batch` updates of about 128 pairs, from 1 and one more every
-`mega_batch_warmup`; with `mega_batch=0` they are the hardest of the micro-batch. The released code's dropout of 0.3 and
-its clipping have no effect there, so dropout is 0 here.
+sp and bilstm mine negatives in mega-batches of up to `mega_batch` updates of about 128 pairs. These begin with one
+update, and grow by one every `mega_batch_warmup` updates. With `mega_batch=0` negatives are the hardest of the
+micro-batch. The released code's dropout of 0.3 and its clipping have no effect there, so dropout is 0 here.
 
-Of avg and gran, the margin is 0.4 to the hardest sentence of both sides of the batch; Adam's rate 0.001; 20 epochs of
-`avg` and 3 of `gran`. The two regularisers of the paper's loss are `train.composition_l2` and `train.table_l2`, 0 here
-as there, each with the factor 1/2 of the released code.
+avg and gran have a margin of 0.4 to the hardest sentence of both sides of the batch, Adam with a rate of 0.001, and 20
+and 3 epochs. The two regularisers of the paper's loss are `train.composition_l2` and `train.table_l2`, 0 here as there,
+each with the factor 1/2 of the released code.
 
 Differences: SentencePiece tokens replace words, and their vectors start from N(0, 1) as in `sp`; the paper starts from
 paragram-sl999; `--init-from` takes those of another run, for example on PPDB. An update is counted in tokens: about 100
@@ -127,7 +127,7 @@ class TranslatorConfig(WideAsTokens):
     tie_embeddings: bool = True
 
     def build(self, tokenizer: Tokenizer, columns: Mapping[str, str]) -> Translator:
-        """An untrained model; UsageError for fewer than two columns."""
+        """Build an untrained model; UsageError for fewer than two columns."""
         if len(columns) < 2:
             raise UsageError(f"{', '.join(columns)}: a translation needs two columns", parameter="columns")
         (source, lang), *written = columns.items()
@@ -160,8 +160,8 @@ class ReferenceClassifier(LatentModel):
     5.6.1).
 
     Each row of two columns gives two examples: the first column's sentence is a reference, class 1, the second's a
-    translation, class 0. A linear map of the sentence's vector, and softmax. Both are trained; in the released code the
-    linear map keeps its random values.
+    translation, class 0. The classifier is a softmax of a linear map of the sentence's vector. Encoder and map are
+    trained; in the released code the map keeps its random values.
     """
 
     def __init__(self, langs: Sequence[str], encoder: nn.Module, width: int):
@@ -180,16 +180,16 @@ class ReferenceClassifier(LatentModel):
 
     @torch.no_grad()
     def reference_probability(self, vectors: Tensor) -> Tensor:
-        """The probability of being a reference, from the sentences' vectors (N, L): (N,) float64."""
+        """Return the probability of being a reference, given the sentences' vectors (N, L): (N,) float64."""
         return self.classifier(vectors).double().softmax(-1)[:, 1]
 
 
 class Translator(LatentModel):
     """Translate one column into the others, with a decoder for each of their languages that attends to all states.
 
-    There is no single vector between the two sentences. A sentence is embedded as the mean of its encoder states, which
-    are not trained for that; it shows how much of the meaning a translator encodes (España-Bonet et al. 2017 compare
-    sentences by their sum).
+    No single vector connects the two sentences. A sentence is embedded as the mean of its encoder states, which are not
+    trained for this; it shows how much of the meaning a translator encodes (España-Bonet et al. 2017 compare sentences
+    by the sum of states).
     """
 
     def __init__(self, encoder: nn.Module, decoders: Mapping[str, AttentionDecoder], source: str, lang: str):
@@ -222,5 +222,5 @@ class Translator(LatentModel):
         return EncoderStates(body.states(side, PackedLayout.of(side)), side)
 
     def decoder(self, lang: str) -> Decoder:
-        """The decoder of that language, which reads `states`."""
+        """Return the decoder of that language, which reads `states`."""
         return cast(Decoder, self.decoders[lang])

@@ -1,4 +1,4 @@
-"""The variational siamese network of Deudon (2018): questions repeated and reformulated, then told apart.
+"""The variational siamese network of Deudon (2018): repeat and reformulate questions first, then compare them.
 
     bgt train var-siamese-reformulate --data quora.tsv --out runs/vae             # columns gold:label, a:en, b:en
     bgt train var-siamese --init-from runs/vae --data quora.tsv --out runs/siamese
@@ -89,7 +89,7 @@ class ParaphraseVAEConfig:
 
 @dataclass(frozen=True, kw_only=True)
 class VarSiameseConfig:
-    """The model underneath, and a perceptron with one hidden layer over features of two of its posteriors."""
+    """The model of the first stage, and a perceptron with one hidden layer over features of two of its posteriors."""
 
     base: ModelConfig
     features: tuple[str, ...] = ("w2", "hadamard")
@@ -163,19 +163,19 @@ class ParaphraseVAE(WritingModel):
         return predictions
 
     def join(self, latents: Mapping[str, Tensor]) -> Tensor:
-        """The input of a decoder: the semantic latent, (B, L)."""
+        """Return the input of a decoder: the semantic latent, (B, L)."""
         return latents[SEMANTIC]
 
 
 def paraphrases(labels: Tensor | None) -> Tensor | None:
-    """The rows with label 1, of labels (B,): int64; None if all rows count, without labels or on the meta device."""
+    """Return the rows with label 1, int64, given labels (B,); None means all rows: without labels, or on meta."""
     if labels is None or labels.is_meta:  # on the meta device only shapes are needed
         return None
     return (labels == DUPLICATE).nonzero().squeeze(1)
 
 
 class VarSiamese(LatentModel):
-    """Tell whether the first two columns of a batch mean the same (class 1) from their semantic posteriors.
+    """Classify whether the first two columns of a batch mean the same (class 1), from their semantic posteriors.
 
     A perceptron with one hidden layer gets the terms of `measures` (`posterior.distances.FEATURES`) between the two,
     which are symmetric. The encoders are those of `base` and keep its parameter names, so that its checkpoint fits; the
@@ -197,18 +197,18 @@ class VarSiamese(LatentModel):
         return Outputs(semantic, {}, [LabelPrediction(self.logits(left, right), batch.labels)])
 
     def logits(self, left: Gaussian, right: Gaussian) -> Tensor:
-        """Semantic posteriors of B pairs of sentences, (B, L) each -> scores of "different" and "same", (B, 2)."""
+        """Score "different" and "same", (B, 2), given the semantic posteriors of B pairs, (B, L) each."""
         read = features(self.measures, left, right)  # (B, K L)
         return self.classifier(self.dropout(self.perceptron(self.dropout(read))))
 
     @torch.no_grad()
     def duplicate_probability(self, left: Gaussian, right: Gaussian) -> Tensor:
-        """The probability that sentences mean the same, from their semantic posteriors, (B, L) each: (B,) float64."""
+        """Return the probability of the same meaning, given semantic posteriors, (B, L) each: (B,) float64."""
         return self.logits(left, right).double().softmax(-1)[:, DUPLICATE]
 
 
 def gaussian(posterior: Posterior) -> Gaussian:
-    """The posterior in single precision or better; UsageError if it is not Gaussian."""
+    """Return the posterior in single precision or better; UsageError if it is not Gaussian."""
     if not isinstance(posterior, Gaussian):
         raise UsageError(
             "var-siamese compares Gaussian posteriors, and the model underneath has others; give another base"

@@ -161,7 +161,7 @@ class VGVAE(WritingModel):
         return () if any(isinstance(decoder, BagOfWords) for decoder in self.decoders.values()) else self.langs
 
     def decoder(self, lang: str) -> Decoder:
-        """The decoder of that language, p(sentence | z, y); UsageError for a bag of words, which can't generate."""
+        """Return the decoder of that language, p(sentence | z, y); UsageError for a bag of words."""
         if not self.writes:
             raise UsageError(
                 "This model's decoder is a bag of words, without word order, so "
@@ -170,5 +170,5 @@ class VGVAE(WritingModel):
         return super().decoder(lang)
 
     def join(self, latents: Mapping[str, Tensor]) -> Tensor:
-        """The input of a decoder: [syntactic ; semantic], (B, L_syntactic + L)."""
+        """Concatenate latents as the input of a decoder: [syntactic ; semantic], (B, L_syntactic + L)."""
         return torch.cat([latents[latent] for latent in (SYNTACTIC, SEMANTIC) if latent in latents], dim=-1)

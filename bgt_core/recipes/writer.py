@@ -1,4 +1,4 @@
-"""A writer: text from the vectors of any encoder."""
+"""A writer: a model that generates text from the vectors of any other encoder."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class WriterConfig:
         return self.vector_dim
 
     def build(self, tokenizer: Tokenizer, columns: Mapping[str, str]) -> VectorWriter:
-        """An untrained model for the columns' languages; UsageError for drafts of a column that is missing."""
+        """Build an untrained model for the columns' languages; UsageError for drafts of a column that is missing."""
         drafts = [column for column in columns if column.startswith(DRAFT)]
         if strays := [column for column in drafts if columns[column] != columns.get(column.removeprefix(DRAFT))]:
             needed = f"{strays[0].removeprefix(DRAFT)}:{columns[strays[0]]}"
@@ -121,11 +121,11 @@ class Drafted:
 
 
 class DraftReader(nn.Module):
-    """Read drafts: a Transformer over their tokens, to each of which a linear map of what the draft lacks is added.
+    """Read drafts with a Transformer. To each state it adds a linear map of the wanted vector less the draft's vector.
 
     Args:
         body: The Transformer.
-        units: Units of the difference of the vector asked for and the draft's.
+        units: Units of this difference.
     """
 
     def __init__(self, body: Transformer, units: int):
@@ -133,7 +133,7 @@ class DraftReader(nn.Module):
         self.body, self.lacking = body, xavier_linear(units, body.width, bias=False)
 
     def forward(self, latent: Tensor, drafts: Tokens, lacking: Tensor) -> Drafted:
-        """Latents (B, L), drafts (B, T), differences (B, D) -> the input of a decoder."""
+        """Make the input of a decoder from latents (B, L), drafts (B, T) and differences (B, D)."""
         layout = PackedLayout.of(drafts)
         return Drafted(latent, self.body.states(drafts, layout) + layout.repeat(self.lacking(lacking)), drafts)
 
@@ -155,7 +155,7 @@ class CorrectingDecoder(TransformerDecoder):
         return self.begin(latent, latent, attended, real)
 
     def given(self, context: Tensor | Drafted) -> tuple[Tensor, list[Tensor | None], Tensor | None]:
-        """Latents (B, L), each layer's keys and values (2, B, heads, S, H/heads), and a mask of the real ones."""
+        """Return latents (B, L), each layer's keys and values (2, B, heads, S, H/heads), and the mask of real ones."""
         if isinstance(context, Tensor):
             return context, self.slots(context), None
         layout = PackedLayout.of(context.drafts)
@@ -166,7 +166,7 @@ class CorrectingDecoder(TransformerDecoder):
         return context.latent, [torch.cat(pair, dim=3) for pair in zip(slots, drafts, strict=True)], real
 
 
-DRAFT = "draft_"  # prefix of a column with drafts of the column that the rest of its name names
+DRAFT = "draft_"  # prefix of a column's name: "draft_en" has drafts of the column "en"
 LENGTH = 16.0  # of a standardised vector, whatever its width: steps of the optimiser then move decoders alike
 
 
@@ -177,7 +177,7 @@ class StoredVector(nn.Module):
         units: Units of a vector, D.
         log_variance: Log of the noise's variance, as a share of the vectors' own.
         encoder: The encoder that computes the vectors, as `--model` names one.
-        fingerprint: Of its vectors in training; "" if unknown.
+        fingerprint: The fingerprint of its vectors in training; "" if unknown.
     """
 
     mean: Tensor
@@ -192,7 +192,7 @@ class StoredVector(nn.Module):
 
     @torch.no_grad()
     def fit(self, vectors: Tensor) -> None:
-        """Take mean and scale from vectors of training text, (N, D)."""
+        """Compute mean and scale from vectors of training text, (N, D)."""
         power = 2.0 ** min(
             int(torch.frexp(vectors.abs().max()).exponent), 127
         )  # squares then neither overflow nor vanish
@@ -207,12 +207,12 @@ class StoredVector(nn.Module):
         return (vectors - self.mean) / self.scale
 
     def posterior(self, vectors: Tensor) -> Gaussian:
-        """A Gaussian around each standardised vector, (B, D)."""
+        """Return a Gaussian around each standardised vector, (B, D)."""
         mean = self.standardise(vectors)
         return Gaussian(mean, torch.full_like(mean, self.log_variance))
 
     def forward(self, side: Tokens, layout: PackedLayout | None = None) -> Gaussian:
-        """UsageError: the other encoder reads text, not tokens."""
+        """Raise UsageError: the other encoder reads text, not tokens."""
         raise UsageError(
             f"This model writes from vectors of {self.encoder}, which reads text itself: open the model by "
             "`bgt_core.open_encoder`, or give vectors."
@@ -220,12 +220,12 @@ class StoredVector(nn.Module):
 
 
 class VectorWriter(WritingModel):
-    """Decoders that write a sentence from another encoder's vector of it and from a language latent.
+    """Decoders that generate a sentence from another encoder's vector of it and from a language latent.
 
-    Only the language encoders and the decoders learn. A batch brings the vectors of its columns as targets, one after
+    Only the language encoders and the decoders learn. A batch has the vectors of its columns as targets, one after
     another, (B, C * D); without targets each row has the mean vector. In training, each latent is hidden in
-    `hidden_share` of the rows, independently: the decoder then gets the mean of its prior. So it can also write from
-    one latent alone, and tell how many nats each holds.
+    `hidden_share` of the rows, independently: the decoder then gets the mean of its prior. So the model can also
+    generate from one latent alone, which shows how many nats each latent contributes.
 
     Args:
         semantic: The stored vectors.
@@ -253,7 +253,7 @@ class VectorWriter(WritingModel):
 
     @property
     def stored(self) -> StoredVector:
-        """What stands for the semantic encoder."""
+        """The stored vectors, in place of a semantic encoder."""
         return self.encoders[SEMANTIC]  # type: ignore[return-value]
 
     def forward(self, batch: Batch, readout: Readout | None = None) -> Outputs:
@@ -275,11 +275,11 @@ class VectorWriter(WritingModel):
         return Outputs(semantic, {LANGUAGE: language}, predictions)
 
     def lacking(self, vectors: Tensor, of_drafts: Tensor) -> Tensor:
-        """What drafts lack, from the vectors asked for and the drafts' own: (B, D) each -> (B, D)."""
+        """Return the scaled difference of the wanted vectors and the drafts' vectors: (B, D) each -> (B, D)."""
         return (vectors - of_drafts) / self.stored.scale
 
     def drafted(self, latents: Mapping[str, Tensor], drafts: Tokens, of_drafts: Tensor) -> Drafted:
-        """The input of a decoder that corrects drafts.
+        """Make the input of a decoder that corrects drafts.
 
         Args:
             latents: As `join` takes them.
@@ -305,7 +305,7 @@ class VectorWriter(WritingModel):
         return latent * (torch.rand(len(latent), 1, device=latent.device) >= self.hidden_share)
 
     def join(self, latents: Mapping[str, Tensor]) -> Tensor:
-        """The input of a decoder, from language latents and vectors as the encoder gives them: (B, L_lang + D)."""
+        """Make the input of a decoder from language latents and unscaled vectors of the encoder: (B, L_lang + D)."""
         return torch.cat([latents[LANGUAGE], self.stored.standardise(latents[SEMANTIC])], dim=-1)
 
     def prior_mean(self, latent: str, like: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""Named columns and rows of values: text, numbers, estimates, or None."""
+"""Tables with named columns, whose values are text, numbers, estimates or None; shown, and saved in several formats."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from bgt_core.files import atomic_file
 
 
 class Estimate(NamedTuple):
-    """A number, its interval, and its mark in the row: "best", "tied" with the best, or ""."""
+    """A number with its interval and its mark: "best" in the row, "tied" with the best, or ""."""
 
     value: float
     low: float
@@ -39,12 +39,12 @@ ROWS = {
     "low": "double",  # the ends of its interval; null for a number without one
     "high": "double",
     "n": "int64",  # items
-    "baseline": "bool",  # true for a system that is no model's
+    "baseline": "bool",  # true for a system without a model
     "seed": "int64",
     "source": "string",  # the data
 }
 
-PARTS = (" ci_low", " ci_high", " mark")  # of an estimate, after its value
+PARTS = (" ci_low", " ci_high", " mark")  # endings of the columns of an estimate, after the column of its value
 MARKS = {"best": " *", "tied": " =", "": ""}
 LEGEND = "* marks the best of a row; = marks the best and those that do not differ significantly from it"
 LEAST_P = 1e-4
@@ -66,8 +66,8 @@ class Table:
             raise UsageError(f"Two columns of a table are named '{twice[0]}'; rename one.")
 
     def records(self) -> list[dict[str, Plain]]:
-        """One dict per row, all of the same keys; a column NAME of estimates is NAME, NAME ci_low, NAME ci_high and
-        NAME mark."""
+        """Return one dict per row, all with the same keys. A column NAME of estimates becomes NAME, NAME ci_low, NAME
+        ci_high and NAME mark."""
         estimated = {n for row in self.rows for n, value in enumerate(row) if isinstance(value, tuple)}
         keys = [[name, *(name + part for part in PARTS if n in estimated)] for n, name in enumerate(self.columns)]
         return [
@@ -80,7 +80,7 @@ class Table:
         ]
 
     def lines(self) -> list[list[str]]:
-        """The rows as text for display."""
+        """Return the rows as text for display."""
         return [[plain(value, self.digits) for value in row] for row in self.rows]
 
 
@@ -97,7 +97,7 @@ def plain(value: Value, digits: int) -> str:
 
 
 def p_text(p: float) -> str:
-    """Format a p-value; below 0.0001 a normal tail is not more precise than that."""
+    """Format a p-value; below 0.0001 the normal approximation is too imprecise to give digits."""
     return f"{p:.2g}" if p >= LEAST_P else f"<{LEAST_P:.4f}"
 
 
@@ -157,14 +157,14 @@ def save(table: Table, path: Path, note: str = "") -> None:
 
 
 def csv_text(table: Table, note: str = "") -> str:
-    """CSV with a header; `note` is left out."""
+    """Format a table as CSV with a header, without `note`."""
     rows, text = table.records(), io.StringIO(newline="")
     csv.writer(text, lineterminator="\n").writerows([[*rows[0]], *(row.values() for row in rows)])
     return text.getvalue()
 
 
 def latex_text(table: Table, note: str = "") -> str:
-    """A booktabs tabular, `note` as a comment above it."""
+    """Format a table as a booktabs tabular, with `note` as a comment above it."""
     kinds = ["r" if not isinstance(value, str) else "l" for value in table.rows[0]]
     lines = [" & ".join(tex(value, table.digits) for value in row) for row in (table.columns, *table.rows)]
     head, *body = (f"{line} \\\\" for line in lines)
@@ -184,7 +184,7 @@ def tex(value: Value, digits: int) -> str:
 
 
 def markdown(table: Table, text: int | None = None) -> list[str]:
-    """The lines of a Markdown table. The first `text` columns are text; without it, those that begin with text."""
+    """Return the lines of a Markdown table. The first `text` columns are text; by default, those starting with it."""
     right = [not isinstance(value, str) for value in table.rows[0]]
     if text is not None:
         right = [number >= text for number in range(len(table.columns))]
@@ -194,7 +194,7 @@ def markdown(table: Table, text: int | None = None) -> list[str]:
 
 
 def markdown_text(table: Table, note: str = "") -> str:
-    """`markdown`, and `note` below it."""
+    """Format a table as `markdown`, with `note` below it."""
     return "\n".join([*markdown(table), "", *([note, ""] if note else [])])
 
 

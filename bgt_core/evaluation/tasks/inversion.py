@@ -1,4 +1,4 @@
-"""How much of a sentence comes back from its vector."""
+"""Measure how much of a sentence can be generated from its vector."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ class Inversion(Task[Texts]):
         )
 
     def searched(self, bgt: Embedder, latents: Mapping[str, np.ndarray]) -> dict[str, list[str]]:
-        """The texts of N sentences by each search."""
+        """Generate N sentences by each search."""
         from bgt_core.generation.generate import candidates
         from bgt_core.generation.options import Beam
         from bgt_core.generation.search import decode

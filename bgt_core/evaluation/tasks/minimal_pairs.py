@@ -1,4 +1,4 @@
-"""Minimal pairs of the grammar, generated from their latents and scored: are roles kept?"""
+"""Generate minimal pairs of the grammar from their latents, and measure whether roles are kept."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ TASK = MinimalPairs
 
 
 def measured(writer: Writer, langs: Sequence[str], pairs: Sequence[RolePair]) -> list[tuple[Writing, str, np.ndarray]]:
-    """Each writing and measure, with the mean of both twins of each pair, (N,)."""
+    """Measure each writing; return it with each measure, and its mean over both twins of each pair, (N,)."""
     texts = {lang: [text for pair in pairs for text in pair.texts[lang]] for lang in langs}
     persons = {
         lang: [names for pair in pairs for names in (pair.persons[lang], pair.persons[lang][::-1])] for lang in langs
@@ -108,7 +108,7 @@ def measured(writer: Writer, langs: Sequence[str], pairs: Sequence[RolePair]) ->
 
 
 def places(text: str, persons: tuple[str, str]) -> str | None:
-    """Check the order of the two in a sentence, "right" or "wrong"; None unless each occurs once.
+    """Check the order of two persons in a sentence, "right" or "wrong"; None unless each occurs once.
 
     >>> places("the baker thanks the king.", ("king", "baker"))
     'wrong'

@@ -171,7 +171,7 @@ TASK = Pairs
 
 
 def copied(pairs: LabelledPairs, others: LabelledPairs) -> int:
-    """The number of pairs that are also among the others, in either order, in another case or other spaces too."""
+    """Count the pairs that are also among the others, in either order, and ignoring case and spaces."""
     keys = [
         [frozenset(map(copy_key, both)) for both in zip(each.left, each.right, strict=True)] for each in (pairs, others)
     ]
@@ -181,9 +181,9 @@ def copied(pairs: LabelledPairs, others: LabelledPairs) -> int:
 def measured(
     weights: np.ndarray, scores: np.ndarray, thresholds: Sequence[float | None], labels: np.ndarray
 ) -> dict[str, np.ndarray]:
-    """Measures x 100 in B resamples, (B, N), of S systems, (S, N): (B, S).
+    """Compute measures x 100 in B resamples, (B, N), of S systems, (S, N): (B, S) each.
 
-    A system without a threshold has neither accuracy nor F1; they are left out if none has one.
+    Accuracy and F1 are NaN for a system without a threshold, and are left out if no system has a threshold.
     """
     measures: dict[str, np.ndarray] = {}
     if any(limit is not None for limit in thresholds):
@@ -198,10 +198,10 @@ def measured(
 
 
 def best_threshold(scores: np.ndarray, labels: np.ndarray) -> float:
-    """The threshold with the highest accuracy on N pairs, the lowest if several tie: (N,), (N,) bool.
+    """Return the threshold with the highest accuracy on N pairs, the lowest if several tie: (N,), (N,) bool.
 
-    It lies halfway between two scores, at the lowest score if all pairs are best predicted positive, and just above the
-    highest if none is.
+    It is halfway between two scores, at the lowest score to predict all pairs positive, or just above the highest to
+    predict all negative.
     """
     values, group = np.unique(scores, return_inverse=True)  # (G,) rising
     # correct minus wrong, if pairs with that score are predicted positive
@@ -223,8 +223,8 @@ def f1(weights: np.ndarray, judged: np.ndarray, labels: np.ndarray) -> np.ndarra
 
 
 def auc(weights: np.ndarray, scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """The area under the ROC curve: the probability that a pair labelled 1 outscores one labelled 0, ties counting
-    half, among the drawn pairs: (B, N), (N,), (N,) bool -> (B,); 1/2 if all have the same label."""
+    """Return the area under the ROC curve: the probability that a pair labelled 1 outscores one labelled 0 among the
+    drawn pairs; ties count half. (B, N), (N,), (N,) bool -> (B,); 1/2 if all have the same label."""
     positive, total = weights @ labels.astype(float), weights.sum(1)
     negative = total - positive
     wins = (weights * ranks(weights, scores)) @ labels.astype(float) - positive * (positive + 1) / 2
@@ -236,12 +236,12 @@ def auc(weights: np.ndarray, scores: np.ndarray, labels: np.ndarray) -> np.ndarr
 
 
 def fitted(vectorizer: CountVectorizer, left: Sequence[str], right: Sequence[str]) -> CountVectorizer:
-    """Fit it on these sentences, each distinct one counted once."""
+    """Fit the vectorizer on these sentences, each distinct one counted once."""
     return vectorizer.fit(list(dict.fromkeys([*left, *right])))
 
 
 def word_cosines(vectorizer: CountVectorizer, left: Sequence[str], right: Sequence[str]) -> np.ndarray:
-    """The cosine of the counts of words of N and N sentences, (N,); 0 without known words."""
+    """Return the cosine of the word vectors of each pair of N and N sentences, (N,); 0 without known words."""
     vectors = [normalize(vectorizer.transform(side)) for side in (left, right)]
     return np.asarray(vectors[0].multiply(vectors[1]).sum(1), dtype=float).ravel()
 

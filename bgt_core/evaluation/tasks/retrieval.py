@@ -2,8 +2,8 @@
 
     pairs -> `EmbeddedSentences` of each language -> neighbours -> hits, (N,) -> their share
 
-A hit is the sentence of the same line, as in LASER's error: a copy of it on another line is a miss. Of k sentences that
-are equally similar, but for rounding, each is found one time in k.
+A hit is the sentence of the same line, as in LASER's error: a copy of it on another line is a miss. If k sentences are
+equally similar, up to rounding, each counts 1 / k.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ def language_pair(text: str) -> tuple[str, str]:
 
 
 class EmbeddedSentences(NamedTuple):
-    """The N sentences of one language; the U distinct ones are embedded once, so that copies don't crowd out others."""
+    """The N sentences of one language; the U distinct ones are embedded once, so that copies don't replace others."""
 
     vectors: np.ndarray  # (U, D)
     first: np.ndarray  # (U,) the first line of each
@@ -138,7 +138,7 @@ def hits_of(
 def in_pool(
     queries: EmbeddedSentences, answers: EmbeddedSentences, similarity: Similarity = cosine_similarity
 ) -> np.ndarray:
-    """Search among all different sentences of both languages but the line's own, with hits as in `hits_of`, (N,)."""
+    """Search all distinct sentences of both languages except the query itself, with hits as in `hits_of`, (N,)."""
     shares = np.empty(len(queries.of_line))
     for start in range(0, len(shares), BLOCK):
         lines = slice(start, start + BLOCK)
@@ -151,5 +151,5 @@ def in_pool(
 
 
 def precision_at_1(queries: np.ndarray, answers: np.ndarray, similarity: Similarity = cosine_similarity) -> float:
-    """Share of rows of queries (N, D) whose most similar row of answers (N, D) has the same index; ties share a hit."""
+    """Return the share of queries (N, D) whose most similar answer (N, D) has the same index; ties share a hit."""
     return float(found(queries, answers, similarity=similarity).mean())

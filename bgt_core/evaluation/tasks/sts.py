@@ -104,7 +104,7 @@ TASK = Sts
 
 
 def aggregates(name: str) -> list[str]:
-    """The aggregations of that name, which may be "all"."""
+    """List the aggregation of this name, or every aggregation for "all"."""
     check_choice([*AGGREGATES, "all"], aggregate=name)
     return list(AGGREGATES) if name == "all" else [name]
 
@@ -129,7 +129,7 @@ def similarities_of(system: System, data: StsSet) -> np.ndarray:
 
 
 def pair_table(sets: Sequence[StsSet], systems: Sequence[str], similarities: Sequence[np.ndarray]) -> Table:
-    """A row for each pair of each set, and a column of similarities for each system."""
+    """Make a table with a row for each pair of each set, and a column of similarities for each system."""
     rows: list[list[Value]] = []
     for data, of_systems in zip(sets, similarities, strict=True):
         columns = zip(data.gold.tolist(), data.left, data.right, *of_systems.tolist(), strict=True)
@@ -143,7 +143,7 @@ def scores(
     weights: Sequence[np.ndarray],
     aggregates: Collection[str] = ("mean",),
 ) -> dict[ScoreKey, np.ndarray]:
-    """Scores x 100 of each data set, then of its year, and last over all years: (B, S) for each key.
+    """Compute scores x 100 of each data set, then of its year, and last over all years: (B, S) for each key.
 
     For each set, `systems` are S systems' similarities (S, N) and `weights` are B resamples of its pairs (B, N), or
     ones for the set itself. Years are those of SemEval: other benchmarks share pairs with them, and are not averaged.
@@ -229,7 +229,7 @@ def hard_splits(sets: Sequence[StsSet]) -> list[StsSet]:
 
 
 def pooled(sets: Sequence[StsSet]) -> StsSet:
-    """All pairs of all sets in one, named "all"; of equal pairs with equal gold the first.
+    """Pool the pairs of all sets in one, named "all"; of equal pairs with the same gold score, keep the first.
 
     The five years have 13,294 pairs with a gold score, and the paper's pool 13,023: 271 fewer. Without 2013 SMT and
     2016, 269 of 11,358 pairs repeat an earlier pair and its score, but 411 an earlier pair whatever its score. So the
@@ -243,7 +243,7 @@ def pooled(sets: Sequence[StsSet]) -> StsSet:
 
 
 def words(sentence: str) -> list[str]:
-    """Lower-cased words and punctuation marks, similar to the Moses-tokenised text that the paper's models read.
+    """Split into lower-cased words and marks, similar to the Moses-tokenised text that the paper's models read.
 
     The paper doesn't define its words. Of the most different fifth, Table 6 has 937 pairs with gold 3-5 and 1,380 with
     0-2, a ratio of 0.68. In 2012-2015 it is 0.68 with punctuation marks as words, and 0.54 without them.
@@ -252,9 +252,9 @@ def words(sentence: str) -> list[str]:
 
 
 def swer(left: Sequence[str], right: Sequence[str]) -> np.ndarray:
-    """Symmetric word error rates of N pairs, (WER(a, b) + WER(b, a)) / 2 (paper, footnote 7): (N,).
+    """Compute symmetric word error rates of N pairs, (WER(a, b) + WER(b, a)) / 2 (paper, footnote 7): (N,).
 
-    The edit distance is the same both ways, and each way divides it by the words of one side; of no words, by 1.
+    The edit distance is the same in both directions; each divides it by the number of words of one side, at least 1.
     """
     rates = np.empty(len(left))
     for row, sentences in enumerate(zip(left, right, strict=True)):
@@ -264,8 +264,7 @@ def swer(left: Sequence[str], right: Sequence[str]) -> np.ndarray:
 
 
 def edits(a: Sequence[str], b: Sequence[str]) -> int:
-    """The minimum number of insertions, deletions and substitutions of words that turn one into the other
-    (Levenshtein)."""
+    """Return the Levenshtein distance: the minimum number of insertions, deletions and substitutions of words."""
     ids: dict[str, int] = {}
     rows, columns = (np.array([ids.setdefault(word, len(ids)) for word in side]) for side in (a, b))
     steps = np.arange(len(columns) + 1)
@@ -277,16 +276,16 @@ def edits(a: Sequence[str], b: Sequence[str]) -> int:
 
 
 def extreme(rates: np.ndarray, end: str, share: float) -> np.ndarray:
-    """The rates (N,) in the bottom or top `share`: (N,) bool.
+    """Tell which rates (N,) are in the bottom or top `share`: (N,) bool.
 
-    Ties with the last one are included, so at least that share, independent of the order of the pairs.
+    Ties with the last one are included. So they may be more than that share, and do not depend on the order of pairs.
     """
     signed = rates if end == "bottom" else -rates
     return signed <= np.quantile(signed, share, method="inverted_cdf")
 
 
 def negated(sentences: Iterable[str]) -> np.ndarray:
-    """The sentences that contain the word "not" or "'t" (paper, footnote 9): (N,) bool.
+    """Tell which sentences contain the word "not" or "'t" (paper, footnote 9): (N,) bool.
 
     "nothing" and "cannot" don't count: with them the split has 757 pairs before SMT and 2016, and the paper's has 705.
     """
@@ -294,7 +293,7 @@ def negated(sentences: Iterable[str]) -> np.ndarray:
 
 
 def chosen(pool: StsSet, name: str, inside: np.ndarray) -> StsSet:
-    """The pairs of a split, (N,), in their order; DataError if their correlation is undefined."""
+    """Select the pairs of a split, given as (N,) bool; DataError if their correlation is undefined."""
     rows = np.flatnonzero(inside).tolist()
     if len(set(pool.gold[rows])) < 2:
         raise DataError(

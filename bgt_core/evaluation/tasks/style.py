@@ -42,7 +42,7 @@ Compare = Callable[[Sequence[str], Sequence[str]], np.ndarray]  # N and N senten
 
 
 class Quadruple(NamedTuple):
-    """Two sentences of one content that differ in style, and two of another content that differ in the same style."""
+    """Two sentences with one content and two styles, and two sentences with another content and the same two styles."""
 
     lang: str
     style: str  # what they differ in
@@ -142,7 +142,7 @@ TASK = Style
 
 
 def judged(compare: Compare | None, items: Sequence[Quadruple]) -> np.ndarray:
-    """Whether STEL and STEL-or-Content are right about each of N quadruples: 1, 0, or 0.5 for a tie, (2, N).
+    """Judge each of N quadruples by STEL and STEL-or-Content: 1 if right, 0 if wrong, 0.5 for a tie, (2, N).
 
     STEL compares (1 - sim(A1, S1))² + (1 - sim(A2, S2))² with (1 - sim(A1, S2))² + (1 - sim(A2, S1))², here by their
     square roots, which differ by no more than the similarities do; STEL-or-Content compares sim(A1, S1) with
@@ -158,7 +158,7 @@ def judged(compare: Compare | None, items: Sequence[Quadruple]) -> np.ndarray:
 
 
 def tfidf(settings: Mapping[str, Any], left: Sequence[str], right: Sequence[str]) -> np.ndarray:
-    """The cosine of tf-idf of each two sentences, fitted on all of them, each distinct one counted once: (N,)."""
+    """Return the cosine of the tf-idf of each pair, fitted on all sentences, each distinct one counted once: (N,)."""
     return word_cosines(fitted(TfidfVectorizer(**settings), left, right), left, right)
 
 

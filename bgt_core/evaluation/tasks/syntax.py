@@ -1,4 +1,4 @@
-"""Syntactic evaluation of any encoder: does a sentence's nearest neighbour have the same structure? (Chen et al. 2019)
+"""Measure whether a sentence's nearest neighbour by an encoder has the same syntactic structure (Chen et al. 2019).
 
     files -> `read_treebank` -> `pair_up`: queries and candidates by length -> neighbours -> three measures of parses
 
@@ -43,7 +43,7 @@ LONGEST = 200
 
 
 class ParsedSentence(NamedTuple):
-    """A sentence as it is compared."""
+    """A sentence, with all that its parse contributes to the measures."""
 
     text: str
     tags: Sequence[str]  # parts of speech, one of each word
@@ -74,7 +74,7 @@ def read_treebank(files: Sequence[Path], lang: str = "en") -> list[ParsedSentenc
 
 
 def of_constituents(tree: Tree, lang: str) -> ParsedSentence:
-    """Put one ROOT above the top constituent, whether or not the file has it, as an outermost bracket counts.
+    """Convert a tree, with one ROOT above the top constituent whether or not the file has it, because it counts.
 
     The nodes of the ordered tree are constituents and parts of speech, not words; parts of speech are not brackets.
     """
@@ -98,8 +98,8 @@ def of_constituents(tree: Tree, lang: str) -> ParsedSentence:
 
 
 def of_dependencies(parsed: Parsed) -> ParsedSentence:
-    """Relations without subtypes ("nsubj" for "nsubj:pass"); they also label the nodes of the tree of ordered
-    dependents."""
+    """Convert a dependency parse. Relations lose subtypes ("nsubj" for "nsubj:pass"), and label the nodes of the tree
+    of ordered dependents."""
     relations = {word.number: word.relation.partition(":")[0] for word in parsed.words}
     labels: list[str] = []
     first: list[int] = []
@@ -248,7 +248,7 @@ TASK = Syntax
 
 
 def neighbours(system: System, pairing: Pairing, lang: str) -> list[np.ndarray]:
-    """The index of each query's nearest candidate of its length, the first if several tie: (N,) for each group."""
+    """Find each query's nearest candidate of its length, the first if several tie: indices (N,) for each group."""
     vectors = system.embed([each.text for group in pairing.groups for side in group for each in side], lang)
     rows = []
     for group in pairing.groups:
@@ -286,7 +286,7 @@ def counts(queries: Sequence[ParsedSentence], candidates: Sequence[ParsedSentenc
 
 
 def shared(queries: Sequence[ParsedSentence], candidates: Sequence[ParsedSentence]) -> np.ndarray:
-    """Size of the structure that each query has in common with each candidate, as multisets: (N, M)."""
+    """Count the brackets or arcs that each query shares with each candidate, as multisets: (N, M)."""
     numbers: dict[tuple[object, int], int] = {}  # of the first, the second, ... occurrence of an item in a sentence
     sides = [
         [
@@ -310,10 +310,10 @@ def shared(queries: Sequence[ParsedSentence], candidates: Sequence[ParsedSentenc
 
 
 def best_choice(parts: Sequence[Counts], *, lowest: bool) -> list[np.ndarray]:
-    """The candidate of each query, (N,) for each group, that maximises the ratio over all queries together; exact.
+    """Choose the candidates, (N,) for each group, that together maximise the ratio over all queries exactly.
 
-    The best candidate of each query alone would not do, because the score is a ratio of sums. Dinkelbach (1967): while
-    the score improves, choose the candidates that exceed the last ratio most.
+    The best candidate of each single query is not enough, because the score is a ratio of sums. Dinkelbach (1967):
+    while the score improves, choose the candidates that exceed the last ratio most.
     """
     sign = -1 if lowest else 1
     choices = [(sign * part / whole).argmax(1) for part, whole in parts]
@@ -327,18 +327,18 @@ def best_choice(parts: Sequence[Counts], *, lowest: bool) -> list[np.ndarray]:
 
 
 def total(parts: Sequence[Counts], choices: Sequence[np.ndarray]) -> float:
-    """The ratio for these choices."""
+    """Return the ratio for these choices."""
     part, whole = chosen(parts, choices)
     return float(part.sum() / whole.sum())
 
 
 def chosen(parts: Sequence[Counts], choices: Sequence[np.ndarray]) -> Counts:
-    """The counts of each query with its choice, over all groups: (N,) float64."""
+    """Return the counts of each query with its choice, over all groups: (N,) float64."""
     rows = zip(parts, choices, strict=True)
     return joined([(part[np.arange(len(own)), own], whole[np.arange(len(own)), own]) for (part, whole), own in rows])
 
 
 def joined(parts: Iterable[Counts]) -> Counts:
-    """The counts of all groups together: (N,) float64."""
+    """Concatenate the counts of all groups: (N,) float64."""
     part, whole = (np.concatenate(column).astype(np.float64) for column in zip(*parts, strict=True))
     return part, whole

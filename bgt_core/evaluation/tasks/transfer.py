@@ -25,7 +25,7 @@ from bgt_core.evaluation.tasks.fidelity import Fidelity
 from bgt_core.evaluation.writing import CHRF_SCORE, Columns, Latents, OfWeights, chrf, corpus_score, writers
 
 TAKEN, SOURCES = "taken over %", "sources"
-FEWEST = 20  # sources; below it, an interval says next to nothing
+FEWEST = 20  # minimum number of sources; with fewer, an interval is too wide to be useful
 
 
 class TransferKey(NamedTuple):
@@ -117,7 +117,7 @@ TASK = Transfer
 
 
 def changes(columns: Columns, limit: int, seed: int) -> tuple[list[Change], list[str]]:
-    """The changes of style that the sentences of each language allow, and names of those with too few sources."""
+    """List the changes of style that the sentences of each language allow, and the names of those with few sources."""
     rng = np.random.default_rng(seed)
     wanted, left_out = [], []
     for lang, texts in columns.items():

@@ -1,4 +1,4 @@
-"""Is a sentence nearer to its paraphrase than to a sentence with almost the same words and another meaning?
+"""Measure whether a sentence is nearer to its paraphrase than to one with almost the same words and another meaning.
 
 file, or the grammar's held-out part -> `Triples` -> similarity of each pair -> shares by kind, intervals, differences
 """
@@ -115,7 +115,7 @@ TASK = TriplesTask
 
 
 def paraphrase_nearer(system: System, items: Triples, lang: str) -> np.ndarray:
-    """For each triple 1 if the paraphrase is nearer, 0 if the altered sentence is, 0.5 for a tie: (N,).
+    """Judge each triple: 1 if the paraphrase is nearer, 0 if the altered sentence is, 0.5 for a tie, (N,).
 
     Similarities that differ only by rounding are a tie.
     """

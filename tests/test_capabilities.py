@@ -1,4 +1,4 @@
-"""Capabilities are found in any version of Python."""
+"""Capabilities are recognised in every version of Python."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ CAPABILITIES = [
 
 @pytest.mark.parametrize("name", RECIPES)
 def test_a_member_of_a_capability_is_in_the_class(name: str, tokenizer: Tokenizer) -> None:
-    """From Python 3.12 on, `isinstance` with a protocol looks into the class, and finds no part of a torch module."""
-    with torch.device("meta"):  # of any size
+    """From Python 3.12 on, `isinstance` with a protocol only looks into the class, not into parts of a torch module."""
+    with torch.device("meta"):  # for models of any size
         model = RECIPES[name]().build(tokenizer)
     for kind in CAPABILITIES:
         if isinstance(model, kind):

@@ -1,4 +1,4 @@
-"""Checkpoints: whole or refused, by name, and never a pickle."""
+"""Checkpoints are complete or refused, are found by name, and never contain a pickle."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def copy(saved: Path, tmp_path: Path) -> Path:
 
 
 def rehash(folder: Path) -> None:
-    """Make the configuration agree with the files, as somebody who means harm would."""
+    """Make the configuration agree with the files, as an attacker would."""
     change(folder, lambda config: config["files"].update({name: sha256(folder / name) for name in config["files"]}))
 
 
@@ -136,7 +136,7 @@ DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
 @pytest.mark.parametrize("damage", DAMAGE)
 def test_damage_is_named_with_its_file(copy: Path, damage: str) -> None:
     harm, message = DAMAGE[damage]
-    checkpoint.load(copy)  # whole before
+    checkpoint.load(copy)  # undamaged before
     harm(copy)
     with pytest.raises(BgtError, match=message) as error:
         bgt_core.load(copy)
@@ -201,7 +201,7 @@ def test_a_save_that_dies_leaves_nothing_that_loads(
     assert not (tmp_path / "step-0000001").exists()
     with pytest.raises(BgtError, match="no checkpoint here"):
         checkpoint.load(tmp_path)
-    checkpoint.save(tmp_path / "step-0000001", recipe, model, tokenizer, step=1)  # over what was left
+    checkpoint.save(tmp_path / "step-0000001", recipe, model, tokenizer, step=1)  # replaces the leftovers
     assert checkpoint.load(tmp_path).config["step"] == 1
     assert [path.name for path in tmp_path.iterdir()] == ["step-0000001"]
 
@@ -285,7 +285,7 @@ def test_models_that_ship_are_opened_by_name_unless_a_folder_is_called_so(
 
 
 class Counting(nn.Module):
-    """A linear map with state that is no parameter, part of it not worth keeping."""
+    """A linear map with buffers, one of them not persistent."""
 
     mean: torch.Tensor
     batches: torch.Tensor
@@ -296,7 +296,7 @@ class Counting(nn.Module):
         self.register_buffer("mean", torch.zeros(3))
         self.register_buffer("batches", torch.zeros((), dtype=torch.int64))
         self.register_buffer("scratch", torch.zeros(5), persistent=False)
-        self.same = self.linear  # named twice, kept once
+        self.same = self.linear  # two names, stored once
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16])
@@ -305,7 +305,7 @@ def test_buffers_that_persist_are_kept(
 ) -> None:
     model = Counting()
     model.mean += torch.tensor([0.5, -2.0, 3.0])
-    model.batches += 123_457  # more than float16 can count
+    model.batches += 123_457  # too large for float16
     checkpoint.save(tmp_path / "model", tiny(), model, tokenizer, step=1, dtype=dtype)  # type: ignore[arg-type]
     stored = load_file(tmp_path / "model" / "model.safetensors")
     assert set(stored) == {"linear.weight", "linear.bias", "mean", "batches"}

@@ -1,4 +1,4 @@
-"""Rounding passes and nothing else does."""
+"""`assert_close` accepts rounding, and nothing else."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ SINGLE = torch.tensor([1e-9, 100.0])
 
 
 def test_what_rounding_changes_is_close() -> None:
-    assert_close(SINGLE, [1e-4, 100.0005])  # as the largest is rounded
+    assert_close(SINGLE, [1e-4, 100.0005])  # the rounding of the largest number
     assert_close([1.0, np.inf], [1 + 1e-13, np.inf])
     assert_close(1e-9, 0, FLOAT32, scale=1)
     assert_close(torch.ones(2, requires_grad=True).bfloat16(), 1.01)

@@ -1,5 +1,5 @@
 """`diagnose` on a linear Gaussian model, whose likelihood and posterior are known in closed form; mutual information
-against its extremes, quadrature and torch.distributions."""
+compared with its extremes, quadrature and torch.distributions."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from tests.close import assert_close
 
 CPU = torch.device("cpu")
 NOISE = 0.5
-LOADINGS = torch.tensor([[1.0, 2.0], [2.0, -1.0], [0.5, 0.0]], dtype=torch.float64)  # (3, 2), columns at right angles
+LOADINGS = torch.tensor([[1.0, 2.0], [2.0, -1.0], [0.5, 0.0]], dtype=torch.float64)  # (3, 2), orthogonal columns
 TRUE_VARIANCE = 1 / (1 + LOADINGS.square().sum(0) / NOISE**2)  # of z given x, (2,)
 
 
 def measured(batch: Batch) -> Tensor:
-    """Three numbers a sentence, (B, 3): what the model is of."""
+    """Return three numbers per sentence, (B, 3), which the model generates."""
     return batch.sides["en"].ids[:, :3].double() / 10
 
 
@@ -39,7 +39,7 @@ ROLES: tuple[Role, ...] = ("reconstruct", "translate")
 
 
 class Layer:
-    """-log N(x; W z, NOISE^2)."""
+    """A prediction with the loss -log N(x; W z, NOISE^2)."""
 
     def nll(self, features: Tensor, latent: Tensor, target: Tokens, smoothing: float) -> tuple[Tensor, Tensor]:
         nats = -Normal(latent @ LOADINGS.T, NOISE).log_prob(features).sum(1)
@@ -47,7 +47,7 @@ class Layer:
 
 
 class Linear:
-    """x = W z + noise, z in two latents; q is exact but for a shift of its mean and a factor of its variance."""
+    """x = W z + noise, with two latents in z; q is exact except for a shifted mean and a scaled variance."""
 
     def __init__(self, shift: float = 0.0, factor: float = 1.0):
         self.shift, self.factor = shift, factor
@@ -65,14 +65,14 @@ class Linear:
 
 
 class Points(Linear):
-    """The same without a prior."""
+    """The same model without a prior."""
 
     def posteriors(self, batch: Batch) -> dict[str, Posterior]:
         return {name: Point(posterior.mean) for name, posterior in super().posteriors(batch).items()}
 
 
 class Fewer(Linear):
-    """One latent is none: a posterior of no units, which is a point."""
+    """One latent is absent: its posterior has no units, and is a point."""
 
     def posteriors(self, batch: Batch) -> dict[str, Posterior]:
         both = super().posteriors(batch)
@@ -88,7 +88,7 @@ def batches() -> list[Batch]:
 
 
 def truth() -> float:
-    """-log p(x), the mean over sentences: x is Gaussian with covariance W W' + NOISE^2."""
+    """Return -log p(x), averaged over sentences: x is Gaussian with covariance W W' + NOISE^2."""
     covariance = LOADINGS @ LOADINGS.T + NOISE**2 * torch.eye(3, dtype=torch.float64)
     marginal = MultivariateNormal(torch.zeros(3, dtype=torch.float64), covariance)
     return -torch.cat([marginal.log_prob(measured(batch)) for batch in batches()]).mean().item()
@@ -163,7 +163,7 @@ def test_equal_posteriors_tell_nothing_and_distant_ones_log_n() -> None:
 
 
 def test_it_is_the_integral_over_the_mixture() -> None:
-    """Five posteriors of one unit, each of 800 sentences: the mixture is theirs whatever the number."""
+    """Five posteriors of one unit, for 800 sentences each: the mixture does not depend on the number."""
     means, deviations = [-1.5, -0.5, 0.0, 0.7, 2.0], [0.3, 1.0, 0.5, 0.2, 0.8]
 
     def mixture(z: float) -> float:
@@ -178,7 +178,7 @@ def test_it_is_the_integral_over_the_mixture() -> None:
     error = nats.std().item() / len(nats) ** 0.5
     assert error < 0.02
     assert nats.mean().item() == pytest.approx(entropy - within, abs=4 * error)
-    # Hoffman & Johnson: the mean KL is the information and the KL of the aggregated posterior
+    # Hoffman & Johnson: the mean KL is the information plus the KL of the aggregated posterior
     assert posterior.kl().mean().item() == pytest.approx(entropy - within + to_prior, rel=1e-5)
 
 

@@ -1,4 +1,4 @@
-"""`make docs`: one site, with a page for each public module, without a warning and without a network."""
+"""`make docs` builds one site, with a page for each public module, without warnings and without a network."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     command = [sys.executable, "-m", "mkdocs", "build", "--quiet", "--site-dir", str(out)]
     environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=1200)
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")  # a warning would be an error
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")  # a warning is an error
     return out
 
 
 class Addresses(HTMLParser):
-    """What a page loads or links to, and its ids."""
+    """The addresses that a page loads or links to, and its ids."""
 
     def __init__(self, page: Path):
         super().__init__()
@@ -129,7 +129,7 @@ def docstrings(tree: ast.Module) -> Iterator[str]:
 
 
 def test_columns_in_docstrings_are_indented() -> None:
-    """Markdown runs lines together, and spaces; four spaces in front keep both."""
+    """Markdown joins lines and spaces, except after four spaces of indentation."""
     lost = [
         f"{path.relative_to(ROOT)}: {line}"
         for path in MODULES

@@ -1,4 +1,4 @@
-"""Each example runs as a script, at a size for tests, and prints what it promises; those on Dask have other tests."""
+"""Each example runs as a script, with small sizes, and prints the expected line; Dask examples have other tests."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Run the examples of README.md and of the guide: the `sh` and `python` blocks of a page, in order, in a folder.
+"""Run the examples of README.md and of the guide: the `sh` and `python` blocks of a page, in order, in one folder.
 
-A block after a line `<!-- not run: REASON -->` is left out. A `text` block holds what the block before it prints, with
+A block after a line `<!-- not run: REASON -->` is skipped. A `text` block is the output of the block before it, with
 `...` for any text. After a change of a model, `BGT_RENEW=1 python -m pytest tests/test_guide.py` writes new outputs.
 """
 
@@ -47,12 +47,12 @@ def blocks(page: str) -> list[Block]:
 
 
 def is_command(line: str) -> bool:
-    """Whether a line is one command of ours, without a pipe."""
+    """Return whether a line is a single command of ours, without a pipe."""
     return line.split(" ")[0] in COMMANDS and SHELL.isdisjoint(shlex.split(line, comments=True))
 
 
 def run_command(line: str) -> str:
-    """Run `bgt ...` or `bgt-probe ...` in this process, which is much faster than starting another one."""
+    """Run `bgt ...` or `bgt-probe ...` in this process, which is much faster than starting another."""
     words = shlex.split(line, comments=True)
     words, file = (words[:-2], words[-1]) if ">" in words else (words, None)
     sys.argv = [match for word in words for match in sorted(glob.glob(word)) or [word]]
@@ -86,7 +86,7 @@ def run_python(text: str, names: dict[str, object]) -> str:
 
 
 def stand_in(folder: Path) -> None:
-    """A model of sentence-transformers for pages that need one: drawn vectors of words and parts of words."""
+    """Save a sentence-transformers model for pages that need one: random vectors of words and parts of words."""
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer.modules import StaticEmbedding
     from tokenizers import Tokenizer, models, pre_tokenizers, trainers

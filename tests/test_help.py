@@ -1,4 +1,4 @@
-"""What `--help` shows is what was written: rich takes [words] in square brackets for markup and drops them."""
+"""`--help` shows the text as it was written: rich interprets [words] in square brackets as markup, and drops them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from probes.cli import app as probe
 
 
 def texts(command: Any, name: str) -> Iterator[tuple[str, str]]:
-    """(where, text) of a command, its parameters and its subcommands."""
+    """Yield (place, text) of a command, its parameters and its subcommands."""
     yield name, command.help or ""
     for parameter in command.params:
         yield f"{name} {parameter.name}", getattr(parameter, "help", None) or ""

@@ -9,7 +9,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("analysis", "app", "bench", "bgt_core", "probes")
 
-# Whole programs, and what no module of ours holds: documents, the tree, a file that several modules read.
+# Tests of whole programs, and tests that belong to no single module: documents, the tree, a file for several modules.
 WHOLE = ("browser", "end_to_end", "golden", "reliability")
 ELSEWHERE = """
 analysis/test_notebooks.py app/test_hostile_files.py encoders/test_misuse.py probes/tasks/test_parsed_tasks.py
@@ -17,10 +17,10 @@ test_close.py test_docs.py test_examples.py test_guide.py test_help.py test_hous
 test_walks.py
 """.split()
 
-# Folders of small modules that one file tests together.
+# Folders of small modules that are tested together in one file.
 TOGETHER = {"probes/tasks": "tests/probes/tasks/test_text_tasks.py"}
 
-# Modules that are tested by the tests of those that use them. A module with a file of its own leaves this list.
+# Modules tested by the tests of their users. When a module gets its own test file, remove it here.
 WITHOUT_A_FILE = """
 app/core/component.py app/core/writing.py bgt_core/__init__.py
 bgt_core/contracts.py bgt_core/data/sources.py bgt_core/errors.py
@@ -38,15 +38,15 @@ def files(*folders: str) -> list[Path]:
 
 
 def defines(module: Path) -> bool:
-    """Whether it has a function or a class: packages are often names alone."""
+    """Return whether a module has a function or a class: packages often only have names."""
     tree = ast.parse((ROOT / module).read_text("utf-8"))
     return any(isinstance(node, (ast.FunctionDef, ast.ClassDef)) for node in tree.body)
 
 
 def homes(module: Path) -> list[Path]:
-    """Where its tests may be: in a file of its name, or with those of its folder.
+    """Return where a module's tests may be: in a file of its name, or with those of its folder.
 
-    A page of the app is a folder, and its layout draws what the other modules compute.
+    A page of the app is a folder, and its `page.py` draws the results of the other modules.
     """
     folder = Path("tests", *module.parts[module.parts[0] == "bgt_core" : -1])
     own = [] if module.stem.startswith("__") else [folder / f"test_{module.stem}.py"]

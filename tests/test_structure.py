@@ -1,4 +1,4 @@
-"""How the code is cut: sizes, parameters, names, layers. Everything but options is read from the source."""
+"""The structure of the code: sizes, parameters, names, layers. All but the options is read from the source."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ SIZES = {
     "options": 293,
 }
 
-# Bounds below a thousandth that stay the same for numbers of any size, by themselves or by a library's default.
+# Absolute bounds below a thousandth, given explicitly or as a library's default.
 LITTLE = r"(?:[\d.]+e-(?:[4-9]|\d\d)|0\.000\d+)"
 ABSOLUTE = re.compile(
     rf"\batol=(?!0[,)])|\babs=-?{LITTLE}|<=? -?{LITTLE}(?! \*)|{LITTLE} >=? "
     r"|^(?!.* not |.*\batol=0[,)]).*\b(?:allclose|isclose|torch\.testing\.assert_close)\("
 )
 
-# Names that name nothing, or a wish; in tests they may stand.
+# Vague names; allowed in tests.
 VAGUE = {"asked", "said", "told", "wish", "wishes"}
 
-# One word, one thing: these were the names of several classes each.
+# Each word names one class: several classes once had these names.
 ONE_CLASS = "Cell Contrast Corpus Encoder Mean Place Plan Point Report Row Rules Sample Side Source Table".split()
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -49,7 +49,7 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 @cache
 def sources() -> dict[Path, tuple[str, ast.Module]]:
-    """Every Python file that is, or would be, committed: its path from the root, its text and its tree."""
+    """Return every Python file that is, or would be, committed: its path from the root, its text and its tree."""
     command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "*.py"]
     names = subprocess.run(command, cwd=ROOT, capture_output=True, check=True, text=True).stdout.split("\0")
     texts = {Path(name): (ROOT / name).read_text("utf-8") for name in names if name and (ROOT / name).is_file()}
@@ -62,7 +62,7 @@ def production() -> dict[Path, tuple[str, ast.Module]]:
 
 
 def nodes(kind: type | tuple[type, ...], of: Callable[[], dict[Path, tuple[str, ast.Module]]]) -> Iterator[tuple]:
-    """(path, node) for every node of that kind."""
+    """Yield (path, node) for every node of this kind."""
     for path, (_, tree) in of().items():
         for node in ast.walk(tree):
             if isinstance(node, kind):
@@ -70,7 +70,7 @@ def nodes(kind: type | tuple[type, ...], of: Callable[[], dict[Path, tuple[str, 
 
 
 def parameters(function: Function) -> list[ast.arg]:
-    """All parameters but `self` and `cls`."""
+    """Return all parameters except `self` and `cls`."""
     every = function.args
     stars = [star for star in (every.vararg, every.kwarg) if star]
     named = [*every.posonlyargs, *every.args, *every.kwonlyargs, *stars]
@@ -78,13 +78,13 @@ def parameters(function: Function) -> list[ast.arg]:
 
 
 def is_command(function: Function) -> bool:
-    """Whether its parameters are options of a command: their annotations are typer's, or one of ours, `...Option`."""
+    """Return whether a function's parameters are options of a command: annotated with typer's types, or `...Option`."""
     notes = [ast.unparse(parameter.annotation) for parameter in parameters(function) if parameter.annotation]
     return any(re.search(r"typer\.(Option|Argument)|\w(Option|Argument)\b", note) for note in notes)
 
 
 def length(function: Function) -> int:
-    """Lines from `def` to the last; of a command those after its list of options."""
+    """Count the lines from `def` to the last one; for a command, those after its list of options."""
     start = function.body[0].lineno if is_command(function) else function.lineno
     return (function.end_lineno or start) - start + 1
 
@@ -120,7 +120,7 @@ def test_files_are_short() -> None:
 
 
 def test_there_is_no_more_than_before() -> None:
-    """What `python -m tests.sizes` prints may fall, and these bounds with it."""
+    """The numbers of `python -m tests.sizes` may fall; then lower these bounds, too."""
     now = sizes()
     grown = {name: now[name] for name, most in SIZES.items() if now[name] > most}
     assert not grown, f"more than {SIZES}: remove as much as you add"
@@ -142,7 +142,7 @@ def test_every_module_has_a_layer() -> None:
 
 
 def test_what_a_page_computes_and_charts_is_drawn_by_its_layout() -> None:
-    """Of Streamlit, `compute.py` and `chart.py` in the app use its caches alone."""
+    """From Streamlit, `compute.py` and `chart.py` in the app may only use caches."""
     drawn = [
         f"{path}:{node.lineno}: st.{node.attr}"
         for path, node in nodes(ast.Attribute, production)
@@ -153,7 +153,7 @@ def test_what_a_page_computes_and_charts_is_drawn_by_its_layout() -> None:
 
 
 def test_tensors_are_not_compared() -> None:
-    """The `__eq__` that a dataclass gets compares fields by truth, which raises for tensors and arrays."""
+    """The `__eq__` of a dataclass compares fields by truth, which raises an error for tensors and arrays."""
     wrong = []
     for path, node in nodes(ast.ClassDef, sources):
         fields = [ast.unparse(item.annotation) for item in node.body if isinstance(item, ast.AnnAssign)]
@@ -177,7 +177,7 @@ def test_a_variable_says_what_it_holds() -> None:
 
 
 def identifiers(tree: ast.Module) -> Iterator[tuple[str, int]]:
-    """Every name that a module gives or uses, and its line."""
+    """Yield every name that a module defines or uses, with its line."""
     for node in ast.walk(tree):
         line = getattr(node, "lineno", 0)
         match node:
@@ -208,7 +208,7 @@ def test_a_word_names_one_class(name: str) -> None:
 
 
 def test_rounding_is_measured_by_the_size_of_the_numbers() -> None:
-    """Another processor rounds otherwise: `tests/close.py` compares relative to the numbers, and so does `rel=`."""
+    """Processors round differently: `tests/close.py` and `rel=` compare relative to the size of the numbers."""
     lines = [
         f"{path}:{number}: {line.strip()}"
         for path, (text, _) in sources().items()

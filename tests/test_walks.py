@@ -1,6 +1,6 @@
-"""How many of our files one call passes: a reader who follows a sentence or a setting opens that many.
+"""Count our files that one call runs through: a reader who follows a sentence or a setting must open as many.
 
-A profiler counts the files whose functions run. What runs once, when a module is imported, is not counted.
+A profiler counts the files whose functions run. Code that only runs when a module is imported is not counted.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ import bgt_core
 from bgt_core.training import loop
 from tests.conftest import Done
 
-EMBED, EMBEDDER, STEP, SETTING = 25, 12, 15, 7  # files, now; wanted are 25, 12, 15, 5
+EMBED, EMBEDDER, STEP, SETTING = 25, 12, 15, 7  # current numbers of files; the goals are 25, 12, 15, 5
 
 ROOT = Path(__file__).resolve().parent.parent
 OURS = tuple(str(ROOT / name) + "/" for name in ("app", "bgt_core", "probes"))
 SIZES = "model.d_model=16 vocab_size=400 train.epochs=1 train.batch_tokens=2000 valid_pairs=20".split()
-RATE = 0.001234  # of learning, a number that nothing else has
+RATE = 0.001234  # a learning rate that no other number equals
 
 
 class Walk:
-    """The files of ours whose functions run inside the block, in threads too."""
+    """Our files whose functions run inside the block, including threads."""
 
     def __init__(self, counts: Callable[[FrameType], bool] = lambda frame: True):
         self.counts, self.importing, self.files = counts, threading.local(), set[str]()
@@ -83,7 +83,7 @@ def test_a_training_step(trains: Callable[[], Done], monkeypatch: pytest.MonkeyP
 
 
 def test_a_setting_reaches_the_optimiser(trains: Callable[[], Done]) -> None:
-    """Files of functions that hold the rate: by itself, as text, in a mapping, or in the settings of a training."""
+    """Count the files whose functions hold the rate: as a number, as text, in a mapping, or in training settings."""
 
     def holds(value: Any) -> bool:
         match value:
@@ -102,7 +102,7 @@ def test_a_setting_reaches_the_optimiser(trains: Callable[[], Done]) -> None:
 
 @pytest.fixture
 def trains(bgt: Callable[..., Done], tsv: Path, tmp_path: Path) -> Callable[[], Done]:
-    """Train a small model for one epoch by a command."""
+    """Train a small model for one epoch with a command."""
     settings = [*SIZES, f"train.learning_rate={RATE}"]
     options = [part for setting in settings for part in ("--set", setting)]
     return lambda: bgt("train", "bgt-small", "--data", tsv, "--out", tmp_path / "run", "--device", "cpu", *options)

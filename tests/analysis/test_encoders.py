@@ -1,4 +1,4 @@
-"""The table of encoders, on a small case that is computed here anew, by loops."""
+"""The table of encoders on a small case, compared with a computation by loops."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TEST, FITTED = 100, 400
 
 
 def letters(sentences: list[str], lang: str, latent: str) -> np.ndarray:
-    """Letters of each sentence, and a unit for the language."""
+    """Count the letters of each sentence, and add one unit for the language."""
     counts = [[text.lower().count(letter) for letter in LETTERS] for text in sentences]
     return np.hstack([np.array(counts, float), np.full((len(counts), 1), 4.0 * (lang == "fr"))])
 
@@ -38,7 +38,7 @@ def test_the_rows_are_those_of_a_computation_by_loops(tmp_path: Path, monkeypatc
     pairs = example_sentences(["en", "fr"])
     for folder in ("parallel", "retrieval", "stsb"):
         (tmp_path / folder).mkdir()
-    test, rest = pairs[:TEST], pairs[: TEST + FITTED]  # the test pairs, too, which must not be fitted on
+    test, rest = pairs[:TEST], pairs[: TEST + FITTED]  # includes the test pairs, which must not be fitted on
     (tmp_path / "retrieval" / "en-fr.tatoeba1000.tsv").write_text("".join(f"{a}\t{b}\n" for a, b in test), "utf-8")
     with lzma.open(tmp_path / "parallel" / "en-fr.tatoeba.tsv.xz", "wt", encoding="utf-8") as file:
         file.write("".join(f"{a}\t{b}\n" for a, b in rest))

@@ -1,4 +1,4 @@
-"""Notebooks run on what is stored, and what they show in the repository is what they show now."""
+"""Notebooks run on stored results, and their stored outputs are those of a new run."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ ANALYSIS = Path(__file__).resolve().parents[2] / "analysis"
 
 
 def shown(cells: list[dict[str, Any]]) -> list[str | None]:
-    """What each cell shows when it runs here: a table as Markdown, "" for a picture, None for nothing.
+    """Return the output of each cell in a new run: a table as Markdown, "" for a figure, None for no output.
 
-    Pictures may differ with the version of what draws them.
+    Figures are not compared, because they may differ between versions of matplotlib.
     """
     names: dict[str, Any] = {}
     outputs: list[str | None] = []

@@ -1,4 +1,4 @@
-"""Shared by runs from text to vectors: sentences of a third language, and files."""
+"""Shared by end-to-end runs from text to vectors: sentences of a third language, and files."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ LETTERS = str.maketrans("aeiouwth", "äöüaefzc")
 
 
 def german(text: str) -> str:
-    """English, word for word in a language of its own: other letters, another ending, the same punctuation."""
+    """Translate English by word into an artificial language: other letters, another ending, the same punctuation."""
     return re.sub(r"[a-z]+", lambda word: f"{word[0].translate(LETTERS)}n", text.lower())
 
 
 @pytest.fixture(scope="session")
 def texts() -> dict[str, list[str]]:
-    """Short sentences, 1,500, each in English, French and what stands for German."""
+    """1,500 short sentences, each in English, French and an artificial language called "de"."""
     short = [pair for pair in pairs(8_000, seed=1) if len(pair.texts["en"].split()) <= WORDS][:1_500]
     assert len(short) == 1_500
     bilingual = {lang: [pair.texts[lang] for pair in short] for lang in ("en", "fr")}
@@ -31,7 +31,7 @@ def texts() -> dict[str, list[str]]:
 
 @pytest.fixture(scope="session")
 def write_rows() -> Callable[[Path, Iterable[Sequence[object]]], Path]:
-    """write_rows(path, rows): a TSV; returns its path."""
+    """write_rows(path, rows): write a TSV, and return its path."""
 
     def write(path: Path, rows: Iterable[Sequence[object]]) -> Path:
         path.write_text("".join("\t".join(map(str, row)) + "\n" for row in rows), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""On a CUDA device: the numbers of the CPU, within what single precision allows."""
+"""Results on a CUDA device agree with those of the CPU, within single precision."""
 
 from __future__ import annotations
 

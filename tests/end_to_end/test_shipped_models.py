@@ -1,4 +1,4 @@
-"""The models that ship: vectors that do not depend on rounding, nor on the program that computes them."""
+"""The shipped models: their vectors depend neither on rounding nor on the program that computes them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ODD = [
 
 
 def in_double_precision(model: str, sentences: Sequence[str], lang: str, latent: str) -> np.ndarray:
-    """What the encoder computes in float64, (N, D), rounded once, to float32."""
+    """Return the encoder's vectors (N, D), computed in float64 and then rounded to float32."""
     bgt = bgt_core.load(model, "cpu", "fp32")
     bgt.model.double()
     return bgt.embed(sentences, lang=lang, latent=latent)
@@ -41,7 +41,7 @@ def least_cosine(left: np.ndarray, right: np.ndarray) -> float:
 
 
 def words(lang: str, count: int) -> list[str]:
-    """Different words of the example sentences."""
+    """Return different words of the example sentences."""
     text = (word.strip(".,?!\"'») ") for (sentence,) in example_sentences([lang]) for word in sentence.split())
     return list(islice(dict.fromkeys(word for word in text if word), count))
 
@@ -49,7 +49,7 @@ def words(lang: str, count: int) -> list[str]:
 @pytest.mark.parametrize("lang", ["en", "fr"])
 @pytest.mark.parametrize("model", MODELS)
 def test_one_word_has_the_vector_of_double_precision(model: str, lang: str) -> None:
-    """Alone, with a mark, and repeated; in a batch and by itself."""
+    """A word alone, with a mark, and repeated; in a batch and by itself."""
     sentences = [text for word in words(lang, 250) for text in (word, word + "!", f"{word} {word}", f"{word} " * 9)]
     exact = in_double_precision(model, sentences, lang, SEMANTIC)
     bgt = bgt_core.load(model, "cpu", "fp32")
@@ -64,7 +64,7 @@ def test_each_exported_latent_gives_the_model_s_vectors(model: str, latent: str,
     sentences = [*ODD, *words("fr", 50), *(text for (text,) in example_sentences(["fr"])[:150])]
     difference = onnx.export(checkpoint.load(model), tmp_path / "out", latent=latent, lang="fr")
     exported = open_encoder(f"onnx:{tmp_path / 'out'}").embed(sentences, lang="fr", latent=latent)
-    assert difference < 10 * FLOAT32  # slots are sharp: the roles' rounding is tenfold
+    assert difference < 10 * FLOAT32  # attention to the slots is sharp, so the rounding of roles is ten times as large
     assert least_cosine(exported, in_double_precision(model, sentences, "fr", latent)) >= 0.99999
 
 
@@ -79,6 +79,6 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
 
 
 def test_memory_for_a_long_text_does_not_grow_with_the_square_of_its_length() -> None:
-    """Attention to all words at once took 0.8 GB at 4,000 words, and four times as much at twice the length."""
+    """Attention to all words at once needed 0.8 GB for 4,000 words, and four times as much for twice the length."""
     done = subprocess.run([sys.executable, "-c", LONG], capture_output=True, text=True, check=True)
     assert int(done.stdout) < 0.6e6  # kilobytes

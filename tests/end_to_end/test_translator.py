@@ -1,4 +1,4 @@
-"""A translator learns what needs attention: each word has its translation, and they come in reverse order."""
+"""A translator learns a task that needs attention: each word has a translation, and their order is reversed."""
 
 from __future__ import annotations
 
@@ -43,4 +43,4 @@ def test_it_learns_to_translate_what_it_has_not_seen(tmp_path: Path) -> None:
     assert all(best.cost < second.cost for best, second in translations)
     sure = [best.cost for (best, _), reference in zip(translations, references, strict=True) if best.text == reference]
     wrong = [best.cost for (best, _), reference in zip(translations, references, strict=True) if best.text != reference]
-    assert max(sure) < 1 and (not wrong or sum(sure) / len(sure) < sum(wrong) / len(wrong))  # a cost tells them apart
+    assert max(sure) < 1 and (not wrong or sum(sure) / len(sure) < sum(wrong) / len(wrong))  # wrong ones cost more

@@ -1,4 +1,4 @@
-"""What reads files and texts from elsewhere, each with an input that is right."""
+"""Readers of files and texts from elsewhere, each with a valid input."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ from probes.results.store import read_cells
 
 
 class Reader(NamedTuple):
-    """A right input, the name of its file, and what reads that."""
+    """A valid input, its file name, and the function that reads it."""
 
     right: bytes
     file: str
@@ -133,14 +133,14 @@ def with_record(path: Path) -> object:
 
 
 def with_weights(whole: Path, about: Path) -> object:
-    """Load a split from this description and the weights of a whole one."""
+    """Load a split with this description, and with the weights of a complete split."""
     shutil.copy(whole / split.WEIGHTS, about.parent)
     return split.load(about.parent)
 
 
 @cache
 def readers(prepared: Path) -> dict[str, Reader]:
-    """By name; `prepared` holds a cell of results, a tokenizer, a split and the description of a token store."""
+    """Return readers by name; `prepared` has probe results, a tokenizer, a split and a token store's description."""
     return {
         "pairs": Reader(PAIRS, "x.tsv", rows),
         "packed pairs": Reader(gzip.compress(PAIRS, mtime=0), "x.tsv.gz", rows),

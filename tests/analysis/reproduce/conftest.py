@@ -1,4 +1,4 @@
-"""A folder of small true data, and comparisons of small systems."""
+"""A folder of small but real data, and comparisons of small systems."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from bgt_core.grammar import Pair, pairs
 
 
 def sts_lines(sentences: list[str], count: int, rng: random.Random) -> list[tuple[float, str, str]]:
-    """Gold grows with the words that are shared; some pairs are one sentence with a word changed."""
+    """Make pairs of sentences with random scores; in half of them, one word is changed."""
     rows = []
     for _ in range(count):
         left, right = rng.sample(sentences, 2)
@@ -30,7 +30,7 @@ def sts_lines(sentences: list[str], count: int, rng: random.Random) -> list[tupl
 
 @pytest.fixture(scope="session")
 def data(tsv: Path, grammar: list[Pair], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Translations, two years of STS, STS Benchmark, a track across languages, and translations to be found."""
+    """A folder with translations, two years of STS, STS Benchmark, a cross-lingual track, and retrieval pairs."""
     folder, rng = tmp_path_factory.mktemp("data"), random.Random(1)
     others: list[Pair] = pairs(120, seed=9)
     english = [pair.texts["en"] for pair in others]
@@ -53,12 +53,12 @@ def data(tsv: Path, grammar: list[Pair], tmp_path_factory: pytest.TempPathFactor
 
 @pytest.fixture
 def reproduce(in_process: Callable[..., Any]) -> Callable[..., Any]:
-    """reproduce("toy", "--out", out): the command in this process; its exit code, stdout and stderr."""
+    """reproduce("toy", "--out", out): run the command in this process; return its exit code, stdout and stderr."""
     return partial(in_process, main)
 
 
 class WholeRun(NamedTuple):
-    """A comparison that was trained, measured and reported."""
+    """The outputs of a complete run of a comparison: training, measurement and report."""
 
     err: str
     records: results.Records
@@ -68,8 +68,8 @@ class WholeRun(NamedTuple):
 
 @pytest.fixture
 def whole_run(reproduce: Callable[..., Any]) -> Callable[..., WholeRun]:
-    """whole_run(name, data, out, code): all of a comparison; that it ends in `code`, and draws the same page from what
-    is stored."""
+    """whole_run(name, data, out, code): run all of a comparison. Check that it ends with `code`, and that the stored
+    results give the same page."""
 
     def run(name: str, data: Path, out: Path, code: int = 0) -> WholeRun:
         command = [name, "--scale=toy", f"--data={data}", f"--out={out}", "--resamples=100", "--seeds=1"]
@@ -88,7 +88,7 @@ def whole_run(reproduce: Callable[..., Any]) -> Callable[..., WholeRun]:
 
 @pytest.fixture
 def add(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], comparisons.Comparison]:
-    """add(tables): put the comparisons of a file, by its text, beside the others; the last one."""
+    """add(tables): add the comparisons in the text of a file; return the last one."""
 
     def put(tables: str) -> comparisons.Comparison:
         path = tmp_path / "tables.toml"
@@ -102,6 +102,6 @@ def add(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], comp
 
 @pytest.fixture(autouse=True)
 def toy(add: Callable[[str], comparisons.Comparison], monkeypatch: pytest.MonkeyPatch) -> comparisons.Comparison:
-    """The comparison "toy" at the scale "toy"."""
+    """The comparison "toy", with a scale "toy"."""
     monkeypatch.setitem(trainings.SAVE_EVERY, "toy", 3)
     return add(Path(__file__).with_name("toy.toml").read_text("utf-8"))

@@ -1,4 +1,4 @@
-"""Scores and their draws, against scikit-learn and the spread of a mean."""
+"""Compare scores with those of scikit-learn, and their draws with the standard error of a mean."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_scores_of_pairs_are_worth_what_scikit_learn_says() -> None:
     for lead, (first, second) in LEADS.items():
         assert measured[lead] == pytest.approx(measured[first] - measured[second])
     again = pair_scores(labels, {"probability": scores["probability"]}, 2_000)
-    assert again["accuracy"].tolist() == measured["accuracy"].tolist()  # the same pairs, whatever else is scored
+    assert again["accuracy"].tolist() == measured["accuracy"].tolist()  # the same pairs, for any other scores
 
 
 def test_a_gap_is_for_the_latent_that_should_be_better() -> None:

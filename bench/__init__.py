@@ -1,1 +1,1 @@
-"""Speed, the tool compared with, and the error: one page per kind of work."""
+"""Speed compared with other tools, with the numerical error: one page per kind of work."""

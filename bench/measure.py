@@ -1,14 +1,14 @@
-"""How every figure is measured: all forms in turn on the same work, medians of per-round ratios.
+"""How every number is measured: all forms in turn on the same work, and the median of the ratios of each round.
 
-On one thread the clock is the processor time of this process, which other programs on the machine hardly touch; on
-more, and on a GPU, it is the time on the wall, and the machine must be idle.
+On one thread, the clock is the processor time of this process, which hardly depends on other programs. On several
+threads and on a GPU it is wall-clock time, so the machine must be idle.
 """
 
 from __future__ import annotations
 
 import os
 
-os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")  # huge pages, as `bgt train` has them; for both sides alike
+os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")  # huge pages, as in `bgt train`, for both sides
 import platform
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -24,23 +24,23 @@ import torch
 from bgt_core.backend import Int8Weight, linear, linear_int8
 
 CPU = torch.device("cpu")
-SIDE, SIDE_ON_GPU = 1_024, 8_192  # of the square matrices whose product is the limit of a machine
+SIDE, SIDE_ON_GPU = 1_024, 8_192  # size of the square matrices whose product defines the machine's limit
 DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "int8": torch.int8}
 PACKAGES = ("torch", "numpy", "sentencepiece", "transformers", "sentence-transformers", "faiss-cpu", "scikit-learn")
 
 
 @dataclass(frozen=True)
 class Measurement:
-    """One line of the page."""
+    """One row of a page."""
 
     work: str  # the measured work
     against: str  # the peer
-    ratios: list[float]  # peer's time over ours, or what `target` limits, one per round
-    target: str  # ">= 5", "<= 0.6": the limit for the median of `ratios`; ">= 75 % of the floor": that for `reached`
-    ours: str  # the median of our absolute figure, with its unit
+    ratios: list[float]  # the peer's time divided by ours, or the values that `target` limits, one per round
+    target: str  # ">= 5", "<= 0.6": limit for the median of `ratios`; ">= 75 % of the floor": limit for `reached`
+    ours: str  # median of our absolute value, with its unit
     peer: str
     error: str  # measured deviation from the exact result
-    floor: str = "none stated"  # the least work: operations, and what the measured rate of products allows
+    floor: str = "none stated"  # the minimum of operations, and the rate at which matrix products could do them
     reached: float | None = None  # share of that floor; None without a floor
 
     @property
@@ -51,12 +51,12 @@ class Measurement:
 
     @property
     def spread(self) -> str:
-        """The median ratio and the range."""
+        """The median ratio, and the range."""
         return f"**{median(self.ratios):.2f}** ({min(self.ratios):.2f}-{max(self.ratios):.2f})"
 
     @property
     def share(self) -> str:
-        """The share of the floor that is reached; "" without one."""
+        """The reached share of the floor; "" without a floor."""
         return "" if self.reached is None else f"{100 * self.reached:.0f}%"
 
 
@@ -65,15 +65,15 @@ class Rated:
     """The unit that a page counts, and the floor of its work."""
 
     unit: str  # plural, as in "sentences"
-    amount: float  # units that each round does
-    operations: float = 0.0  # multiplications and additions of a round; 0: no floor
-    rate: float = 1.0  # operations a second, of `product_rate`
+    amount: float  # number of units in each round
+    operations: float = 0.0  # multiplications and additions per round; 0: no floor
+    rate: float = 1.0  # operations per second, from `product_rate`
 
 
 def compare(
     work: str, against: str, ours: Sequence[float], peer: Sequence[float], rated: Rated, target: str, error: str
 ) -> Measurement:
-    """The row of two forms whose rounds took these seconds."""
+    """Return the row that compares two forms, from the seconds of their rounds."""
     spent, each = median(ours), rated.operations / rated.amount
     rates = [f"{rated.amount / seconds:,.0f} {rated.unit}/s" for seconds in (spent, median(peer))]
     return Measurement(
@@ -92,9 +92,9 @@ def compare(
 def turns(
     forms: Mapping[str, Callable[[int], object]], rounds: int, clock: Callable[[], float]
 ) -> dict[str, list[float]]:
-    """Seconds of each form on round 0, 1, ..., after one untimed call of each.
+    """Measure the seconds of each form on round 0, 1, ..., after one untimed call of each.
 
-    Each gets the number of the round and does that round's work; who begins alternates.
+    Each form is called with the number of the round; the order of the forms alternates.
     """
     for form in forms.values():
         form(0)
@@ -108,7 +108,7 @@ def turns(
 
 
 def clock_of(threads: int, device: torch.device = CPU) -> Callable[[], float]:
-    """The clock for that many threads, in seconds; on a GPU when the device has done all that it was given."""
+    """Return the clock for this number of threads, in seconds; on a GPU, it waits until the device has finished."""
 
     def synchronised() -> float:
         torch.cuda.synchronize(device)
@@ -120,9 +120,9 @@ def clock_of(threads: int, device: torch.device = CPU) -> Callable[[], float]:
 
 
 def product_rate(dtype: torch.dtype, threads: int, device: torch.device = CPU) -> float:
-    """Operations per second of the machine's fastest product of large square matrices, the best of 6."""
+    """Return the operations per second of the fastest product of large square matrices, the best of 6 measurements."""
     clock, side = clock_of(threads, device), SIDE if device.type == "cpu" else SIDE_ON_GPU
-    if dtype == torch.int8:  # 8 bits in, single precision out
+    if dtype == torch.int8:  # 8-bit inputs, single-precision output
         weight = torch.randint(-127, 128, (side, side), dtype=torch.int8)
         left = torch.randint(0, 255, (side, side), dtype=torch.uint8)
         packed = Int8Weight.pack(weight, torch.ones(side))
@@ -146,7 +146,7 @@ def product_rate(dtype: torch.dtype, threads: int, device: torch.device = CPU) -
 
 @dataclass
 class Page:
-    """What a page measured, and where and when, as it is kept."""
+    """The results of a page, with the place and time, in the form in which they are stored."""
 
     command: str
     date: str
@@ -156,7 +156,7 @@ class Page:
 
     @classmethod
     def begin(cls, words: Sequence[str]) -> Page:
-        """An empty page of this machine, today."""
+        """Return an empty page for this machine and today."""
         command = " ".join(["python -m bench", *map(shown, words)])
         return cls(command, f"{datetime.now(UTC):%Y-%m-%d}", 0.0, machine(), [])
 
@@ -166,13 +166,13 @@ class Page:
 
 
 def shown(word: str) -> str:
-    """A part of the command without the paths of who ran it."""
+    """Return a part of the command without the user's paths."""
     path = Path(word)
     return "FOLDER" if path.is_dir() else path.name if path.is_file() else word
 
 
 def machine() -> str:
-    """The machine and the versions that decide the figures."""
+    """Describe the machine, and the versions of packages that affect the results."""
     path = Path("/proc/cpuinfo")
     lines = path.read_text().splitlines() if path.exists() else []
     models = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]

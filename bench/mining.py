@@ -1,10 +1,10 @@
-"""Bitext mining: approximate search against exact.
+"""Bitext mining: approximate search compared with exact search.
 
-Vectors are drawn. A sentence is half its own and half four topics in uneven shares; each language adds noise, a
-twentieth to three fifths of the squared length, so that translations have cosines of about 0.7. A fifth of the right
-side translates nothing. By the lists that it has to ask, approximate search finds them about as hard as real text.
-Only search is timed, as it is nearly all the work. Exact search takes as long for each row that asks, so that a 20th
-of them is timed and counted 20 times.
+Vectors are random. Half of a sentence's vector is its own, half is a mixture of four topics. Each language adds noise,
+from a twentieth to three fifths of the squared length, so that translations have cosines of about 0.7. A fifth of the
+right side has no translation. Approximate search must probe about as many lists for these vectors as for real text.
+Only the search is timed, because it is nearly all the work. Exact search takes the same time for each query, so only a
+20th of the queries is timed, and the time is multiplied by 20.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from bench.measure import Measurement, Rated, clock_of, compare, product_rate, t
 from bgt_core.neighbours.search import ITERATIONS, POINTS, Rows, SearchPlan, approximate, exact, search
 
 SENTENCES, WIDTH = 50_000, 256
-TOPICS = 4  # topics of a sentence
-ALL_TOPICS = 20  # times the root of the sentences, as the words of a growing text; their frequencies fall as 1 / rank
+TOPICS = 4  # number of topics per sentence
+ALL_TOPICS = 20  # times the square root of the number of sentences, as in a growing text; frequencies fall as 1 / rank
 OWN = 0.5  # share of a meaning's squared length that does not come from its topics
 NOISE = (0.05, 0.6)  # minimum and maximum share of noise in a vector's squared length
 UNTRANSLATED = 5  # every 5th sentence of the right side is not a translation
-PART = 20  # each 20th row asks in exact search
+PART = 20  # every 20th row is a query of exact search
 K = 4
 
 
 def rows(options: argparse.Namespace) -> Iterator[Measurement]:
-    """Approximate against exact search, both ways."""
+    """Compare approximate with exact search, in both directions."""
     faiss.omp_set_num_threads(options.threads)
     count = 4_000 if options.toy else SENTENCES
     left, right = (Rows(side, np.arange(count)) for side in draw(count))
@@ -65,7 +65,7 @@ def rows(options: argparse.Namespace) -> Iterator[Measurement]:
 
 
 def draw(count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Two views of the same meanings, row for row, but for each 5th, (count, WIDTH) each."""
+    """Draw two views of the same meanings, (count, WIDTH) each; every 5th row of the right side has another meaning."""
     rng = np.random.default_rng(0)
     topics = directions(rng, int(ALL_TOPICS * math.sqrt(count)))
     meant, others = meanings(rng, topics, count), meanings(rng, topics, -(-count // UNTRANSLATED))
@@ -76,23 +76,23 @@ def draw(count: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def meanings(rng: np.random.Generator, topics: np.ndarray, count: int) -> np.ndarray:
-    """(count, WIDTH): each something of its own, and some topics."""
+    """Draw meanings, (count, WIDTH): each has an own part, and some topics."""
     drawn = math.sqrt(OWN) * directions(rng, count)
     for share in rng.dirichlet(np.ones(TOPICS), count).astype(np.float32).T:
-        ranks = (len(topics) ** rng.random(count)).astype(np.int64)  # from 1; the logarithm is even
+        ranks = (len(topics) ** rng.random(count)).astype(np.int64)  # from 1, with a uniform logarithm
         drawn += np.sqrt((1 - OWN) * share)[:, None] * topics[ranks - 1]
     return drawn
 
 
 def directions(rng: np.random.Generator, count: int) -> np.ndarray:
-    """Vectors of length 1, (count, WIDTH)."""
+    """Draw vectors of length 1, (count, WIDTH)."""
     drawn = rng.standard_normal((count, WIDTH), dtype=np.float32)
     faiss.normalize_L2(drawn)
     return drawn
 
 
 def operations(plan: SearchPlan, left: Rows, right: Rows) -> float:
-    """Multiplications and additions of an approximate search both ways: comparisons, lists, k-means."""
+    """Count the multiply-adds of an approximate search in both directions: comparisons, lists, k-means."""
     compared = sum(len(asking) * len(held) for asking, held in plan.forward + plan.backward)
     to_lists = plan.nlist * (len(left) + len(right) + POINTS * plan.nlist * ITERATIONS)
     return 2.0 * WIDTH * (compared + to_lists)

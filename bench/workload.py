@@ -1,4 +1,4 @@
-"""What training is measured on: pairs of tokens, and how each side cuts them into batches. And invented sentences."""
+"""The data of the measurements: pairs of tokens, how each side cuts them into batches, and invented sentences."""
 
 from __future__ import annotations
 
@@ -11,29 +11,29 @@ from bgt_core.contracts import EOS, Batch, Tokens
 from bgt_core.data.text import Tokenizer
 
 UPDATE = 25_000  # tokens on the longer side, as in the recipe
-MULTIPLE = 8  # the released code batches a multiple of this many sentences
+MULTIPLE = 8  # the released code uses batches of a multiple of this number of sentences
 Pair = Mapping[str, Sequence[int]]
 
 
 class SizedTokenizer(Tokenizer):
-    """All that a recipe asks of a tokenizer to build its model."""
+    """The part of a tokenizer that a recipe needs to build its model."""
 
     def __init__(self, vocab: int) -> None:
         self.vocab_size = vocab
 
     def probabilities(self) -> np.ndarray:
-        """(V,) float32; those of the special tokens count for nothing."""
+        """Return (V,) float32; the values of special tokens do not matter."""
         return np.concatenate([np.ones(4), zipf(self.vocab_size - 4)]).astype(np.float32)
 
 
 def zipf(count: int) -> np.ndarray:
-    """Probabilities that fall as 1 / rank, (count,)."""
+    """Return probabilities that fall as 1 / rank, (count,)."""
     shares = 1 / np.arange(1, count + 1)
     return shares / shares.sum()
 
 
 def sentences(count: int) -> list[str]:
-    """Words of one to three invented syllables, after Zipf's law; lengths are lognormal."""
+    """Make sentences of words with one to three invented syllables, by Zipf's law; lengths are lognormal."""
     draw = np.random.default_rng(0)
     onsets = "b c d f g h j k l m n p r s t v w z br cr st tr pl gr ch sh".split()
     syllables = [
@@ -46,9 +46,9 @@ def sentences(count: int) -> list[str]:
 
 
 def pairs_of(vocab: int, update: int = UPDATE, seed: int = 0) -> list[Pair]:
-    """The pairs of one update of that many tokens, in random order.
+    """Make the pairs of one update with this number of tokens, in random order.
 
-    Lengths are lognormal with a median of 14 tokens, the other side a tenth longer; tokens follow Zipf's law.
+    Lengths are lognormal with a median of 14 tokens, and the other side is a tenth longer; tokens follow Zipf's law.
     """
     draw, shares, pairs, tokens = np.random.default_rng(seed), zipf(vocab - 4), [], 0
     while tokens < update:
@@ -61,24 +61,24 @@ def pairs_of(vocab: int, update: int = UPDATE, seed: int = 0) -> list[Pair]:
 
 
 def longer(pair: Pair) -> int:
-    """Tokens of its longer side."""
+    """Return the number of tokens on the longer side."""
     return max(map(len, pair.values()))
 
 
 def tokens_of(pairs: Sequence[Pair]) -> int:
-    """Real tokens of both sides."""
+    """Return the number of real tokens on both sides."""
     return sum(len(ids) for pair in pairs for ids in pair.values())
 
 
 def batch_of(rows: Sequence[Pair], turn: int) -> Batch:
-    """The side that explains the rows alternates over batches."""
+    """Make a batch; the anchor alternates between batches."""
     langs = list(rows[0])
     return Batch({lang: Tokens.pad([row[lang] for row in rows], lang) for lang in langs}, langs[turn % len(langs)])
 
 
 def released_batches(pairs: Sequence[Pair], tokens: int) -> list[list[Pair]]:
-    """As the released code cuts them: sorted by one side's length, then by the other's; as many pairs as stay within
-    `tokens` on the longer side with padding, in multiples of 8."""
+    """Cut batches as the released code does: sort by one side's length, then by the other's; take as many pairs as stay
+    within `tokens` on the longer side with padding, in multiples of 8."""
     batches: list[list[Pair]] = []
     rows: list[Pair] = []
     for pair in sorted(pairs, key=lambda pair: [len(ids) for ids in pair.values()]):

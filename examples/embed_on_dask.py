@@ -2,10 +2,10 @@
 
     python examples/embed_on_dask.py text.txt.zst vectors.npy --shards 64 --scheduler tcp://head:8786
 
-All workers must see the folders of text and output. Without --scheduler, two workers are started on this machine.
-If a worker is lost, another one embeds its shard. If the job is stopped, the same command makes the shards that
-are missing.
-Needs `pip install "bgt[bulk]"` here and on the workers.
+All workers need access to the folders of the text and the output. Without --scheduler, two workers are started on this
+machine. If a worker is lost, another one embeds its shard. If the job is stopped, the same command embeds the missing
+shards.
+This needs `pip install "bgt[bulk]"` here and on the workers.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from dask.distributed import Client, WorkerPlugin, as_completed, get_worker
 import bgt_core
 from bgt_core import bulk
 
-# Dask's own value, MALLOC_TRIM_THRESHOLD_=65536, makes the allocator return memory all the time, for a third of the
-# time of an embedding. A running cluster needs the same setting in its own configuration.
+# Dask sets MALLOC_TRIM_THRESHOLD_=65536, so that the allocator returns memory all the time, which takes a third of the
+# time of embedding. In a running cluster, set this in its own configuration.
 dask.config.set({"distributed.nanny.pre-spawn-environ": {"OMP_NUM_THREADS": 1, "MKL_NUM_THREADS": 1}})
 
 
 class Model(WorkerPlugin):
-    """Load the model once in each worker, also in workers that join later."""
+    """Load the model once in each worker, including workers that join later."""
 
     name = "model"
 
@@ -57,7 +57,7 @@ def main() -> None:
     parser.add_argument("--latent", default="semantic")
     parser.add_argument("--precision", default="auto", help="choose one if the workers' processors differ")
     options = parser.parse_args()
-    source, out = options.source.absolute(), options.out.absolute()  # workers have other working folders
+    source, out = options.source.absolute(), options.out.absolute()  # workers have other working directories
     local = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
     with Client(options.scheduler) if options.scheduler else Client(**local) as client:
         client.register_plugin(Model(options.model and options.model.absolute(), options.precision))

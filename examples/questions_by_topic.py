@@ -1,9 +1,9 @@
-"""Search stored questions within the topics of the query, as the paper of the variational siamese network does.
+"""Search stored questions within the topics of the query, as in the paper on the variational siamese network.
 
     python examples/questions_by_topic.py QUESTIONS.txt "How do I learn a language quickly?"
 
-Topics are those of latent Dirichlet allocation (Blei et al. 2003) on counts of words. A question belongs to its largest
-topic, and the query searches the questions of its three largest ones. Any encoder works; this one ships.
+Topics are found by latent Dirichlet allocation (Blei et al. 2003) on word counts. A question belongs to its largest
+topic; the query searches the questions of its three largest topics. Any encoder works; this is the default one.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Measure an encoder of your own: similarity and a probe, beside the model that ships.
+"""Measure your own encoder, next to the default model: similarity, and a probe.
 
     python examples/your_encoder_on_the_bench.py
 
-An encoder is any function from sentences to vectors. The command line takes it too, from the folder of this file:
+An encoder is any function from sentences to vectors. Commands also accept it, in the folder of this file:
 
     bgt evaluate sts sts --model python:your_encoder_on_the_bench:trigrams
     bgt-probe --lang en --model python:your_encoder_on_the_bench:trigrams --latent semantic
@@ -25,7 +25,7 @@ from bgt_core.evaluation.tasks.sts import Sts
 
 WIDTH = 512
 
-SIMILAR = [  # gold similarity from 0 to 5, and the two sentences: toy data of our own
+SIMILAR = [  # gold similarity from 0 to 5, and two sentences: our own toy data
     (5, "The ferry leaves at noon.", "The ferry departs at twelve."),
     (5, "He repaired the old clock.", "He fixed the old clock."),
     (4, "Two children are feeding the ducks.", "Some kids feed ducks by the pond."),
@@ -38,7 +38,7 @@ SIMILAR = [  # gold similarity from 0 to 5, and the two sentences: toy data of o
 
 
 def trigrams(sentences: Sequence[str]) -> np.ndarray:
-    """Your encoder. This one counts groups of three letters: N sentences -> (N, 512)."""
+    """Embed sentences: this is your encoder. This one counts groups of three letters: N sentences -> (N, 512)."""
     vectors = np.zeros((len(sentences), WIDTH), dtype=np.float32)
     for row, sentence in enumerate(sentences):
         text = f"  {sentence.lower()}  "

@@ -1,9 +1,9 @@
-"""An evaluation of your own: is a sentence nearer to itself with another closing mark than to another sentence?
+"""Your own evaluation: is a sentence nearer to itself with another closing mark than to another sentence?
 
     python examples/your_evaluation.py
 
-To add it to `bgt evaluate`, put this file in a package of yours with the entry point below, or into
-bgt_core/evaluation/tasks with the line `TASK = Marks`.
+To add it to `bgt evaluate`, put this file in your package with the entry point below, or into bgt_core/evaluation/tasks
+with the line `TASK = Marks`.
 
     [project.entry-points."bgt.evaluations"]
     marks = "your_evaluation:Marks"

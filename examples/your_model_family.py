@@ -1,10 +1,10 @@
-"""A model family of your own: a network, a model that uses it, a recipe that trains it, and its score.
+"""Your own model family: a network, a model that uses it, a recipe that trains it, and its score.
 
     python examples/your_model_family.py
 
 The network takes the maximum of each unit over the tokens of a sentence. To keep a family, move the network to
-bgt_core/nets, the model and its sizes to a file in bgt_core/recipes, and list the recipe in recipes.toml there: then
-`bgt train` knows it.
+bgt_core/nets, the model and its sizes to a file in bgt_core/recipes, and list the recipe in recipes.toml there; `bgt
+train` then knows it.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class MaxPooling(nn.Module):
         self.table = nn.Embedding(vocab_size, width)
 
     def forward(self, side: Tokens) -> Tensor:
-        """Tokens (B, T) -> (B, H)."""
+        """Pool tokens: (B, T) -> (B, H)."""
         vectors = self.table(side.ids)  # (B, T, H)
         return vectors.masked_fill(~side.mask[:, :, None], -torch.inf).amax(1)
 
@@ -57,7 +57,7 @@ class MaxPooled(LatentModel):
 
 @dataclass(frozen=True, kw_only=True)
 class MaxPooledConfig:
-    """The sizes of the family: settings that begin with `model.`; each checkpoint stores them."""
+    """The sizes of the family: settings with the prefix `model.`; each checkpoint stores them."""
 
     semantic_dim: int = 128
 
@@ -91,7 +91,7 @@ def main() -> None:
     options = parser.parse_args()
     corpus = pairs(options.pairs + 200)
     seen, unseen = corpus[:-200], corpus[-200:]
-    recipes.RECIPES["max-pooling"] = max_pooling  # a checkpoint is rebuilt by the name of its recipe
+    recipes.RECIPES["max-pooling"] = max_pooling  # checkpoints are rebuilt from the name of their recipe
 
     with tempfile.TemporaryDirectory() as folder:
         text = Path(folder) / "pairs.tsv"

@@ -1,9 +1,9 @@
-"""An objective of your own: the squared distance of translations, beside the margin of a recipe that ships.
+"""Your own objective: the squared distance of translations, added to the margin loss of a shipped recipe.
 
     python examples/your_objective.py
 
 To keep an objective, move `Distance` to a file in bgt_core/objectives, list it in `PARTS` of recipes/recipe.py, and
-name it in a recipe of recipes.toml: then `bgt train` knows it, and `--set objective.distance.weight=0.5` changes it.
+name it in a recipe of recipes.toml. Then `bgt train` knows it, and `--set objective.distance.weight=0.5` changes it.
 """
 
 from __future__ import annotations
@@ -28,25 +28,25 @@ SMALL = {"d_model": 64, "vocab_size": 400, "valid_pairs": 20, "mega_batch": 0, "
 
 @dataclass(frozen=True)
 class Distance(Part):
-    """Bring the semantic latents of translations together: the squared distance of their means. Unitless."""
+    """Bring the semantic latents of translations together, by the squared distance of their means (unitless)."""
 
     weight: float = 1.0
 
     def __call__(self, out: Outputs, step: int) -> Loss:
-        """The sum over the rows of a batch, and its term for the log."""
+        """Return the sum over the rows of a batch, and its term for the log."""
         means = [posterior.mean.float() for posterior in out.semantic.values()]  # (B, L) for each language
         cost = total(out, [(left - right).square().sum() for left, right in combinations(means, 2)])
         return Loss(cost, {"distance": cost.detach()})
 
 
 def sp_with_distance() -> recipes.Recipe:
-    """The recipe `sp` with one more objective."""
+    """Return the recipe `sp` with one more objective."""
     recipe = recipes.RECIPES["sp"]()
     return replace(recipe, name="sp-distance", objective=Sum({**recipe.objective, "distance": Distance()}))
 
 
 def apart(model: bgt_core.Embedder, unseen: Sequence[Pair]) -> float:
-    """The mean squared distance of held-out translations."""
+    """Return the mean squared distance of held-out translations."""
     english, french = (model.embed([pair.texts[lang] for pair in unseen], lang=lang) for lang in ("en", "fr"))
     return float(np.square(english - french).sum(axis=1).mean())
 
@@ -56,7 +56,7 @@ def main() -> None:
     parser.add_argument("--pairs", type=int, default=5_000, help="translations to train on, from the built-in grammar")
     parser.add_argument("--epochs", type=float, default=3.0)
     options = parser.parse_args()
-    recipes.RECIPES["sp-distance"] = sp_with_distance  # a checkpoint is rebuilt by the name of its recipe
+    recipes.RECIPES["sp-distance"] = sp_with_distance  # checkpoints are rebuilt from the name of their recipe
 
     corpus = pairs(options.pairs + 200)
     seen, unseen = corpus[:-200], corpus[-200:]

@@ -1,13 +1,13 @@
-"""A probing task of your own: which latent tells that a sentence denies something?
+"""Your own probing task: from which latent can a probe predict whether a sentence is negated?
 
     python examples/your_probing_task.py --lang fr
 
-The sentences are the examples of the package, or yours: --text FILE, one sentence per line. The command line takes
-the task too, from the folder of this file:
+The sentences are the package's examples, or yours: --text FILE, one sentence per line. Commands also accept the task,
+in the folder of this file:
 
     bgt-probe --lang en --task python:your_probing_task:DENIAL
 
-To keep a task, move everything above `main` to a file in probes/tasks: then `bgt-probe --task denial` finds it.
+To keep a task, move everything above `main` to a file in probes/tasks; then `bgt-probe --task denial` finds it.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ WORDS = {"en": r"\b(not|never)\b|n't\b", "fr": r"\bne\b|\bn'"}
 
 
 def build(sentences: Sequence[str], lang: str, rng: Random) -> Items:
-    """Label equally many sentences that deny and that affirm, drawn at random.
+    """Sample equally many sentences that deny and that affirm, and label them.
 
-    A group is a sentence and its versions, which share a split. Here each sentence is a group of its own.
+    A group is a sentence with its versions, which are in the same split. Here, each sentence is its own group.
     """
     denies = [re.search(WORDS[lang], sentence.lower()) is not None for sentence in sentences]
     rows: dict[bool, list[int]] = {True: [], False: []}

@@ -1,4 +1,4 @@
-"""The fast form of training against the straight one: concatenated latents, padded positions, full logits."""
+"""Compare the fast form of training with the straight form: concatenated latents, padded positions, full logits."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def model(recipe: Recipe) -> BGT:
     bgt = recipe.build(SizedTokenizer(V))
     assert isinstance(bgt, BGT)
     for parameter in bgt.parameters():
-        if not parameter.any():  # a correction of nothing would leave the Transformer without a gradient
+        if not parameter.any():  # a correction of zero would leave the Transformer without a gradient
             torch.nn.init.normal_(parameter, std=0.1)
     return bgt.double()
 

@@ -127,7 +127,7 @@ SHOWN = "document.querySelector('.js-plotly-plot')?.data?.filter(t => t.mode ===
 def test_many_points_are_painted_and_selected_in_time(
     visit: Visit, settle: Settle, lasso: Callable, within: Callable, address: str
 ) -> None:
-    page = visit(f"{address}/latents?data=Built-in+grammar&pairs=25000&maps=Semantic", quiet_404=True)
+    page = visit(f"{address}/latents?data=Built-in+grammar&pairs=25,000&maps=Semantic", quiet_404=True)
     page.wait_for_function(f"{SHOWN}?.flatMap(t => t.customdata).length === 50_000", timeout=180_000)
     assert set(page.evaluate(f"{SHOWN}.map(t => t.type)")) == {"scattergl"}
     settle(page)
@@ -159,7 +159,7 @@ def test_without_webgl_a_map_is_still_drawn(chromium: Browser, chromium_path: st
     expect(page.get_by_role("figure")).to_have_count(1, timeout=60_000)
     page.wait_for_selector(".js-plotly-plot .points path", state="attached")
     drawn = page.locator(".js-plotly-plot .points path").count()
-    page.goto(f"{address}/latents?data=Built-in+grammar&pairs=5000&maps=Semantic&colour=Length+in+words")
+    page.goto(f"{address}/latents?data=Built-in+grammar&pairs=5,000&maps=Semantic&colour=Length+in+words")
     expect(page.get_by_text("This browser has no WebGL: each map shows 5,000 of its points.")).to_be_visible(
         timeout=60_000
     )

@@ -50,7 +50,7 @@ def test_every_page_fits_every_window_in_both_themes_and_has_no_serious_violatio
         wrong[title] = violations(page)
         assert all(ground > 0.9 for ground in page.evaluate(GROUNDS)), title
         heights[title] = page.evaluate(HEIGHT)
-        if page.get_by_role("button", name="Export").count() and title in ("Two latents", "Probes"):
+        if page.get_by_role("button", name="Export").count() and title in ("Two latents", "What each latent holds"):
             page.get_by_role("button", name="Export").first.click()
             page.get_by_test_id("stPopoverBody").wait_for()
             wrong[f"{title}, exports"] = violations(page, "stPopoverBody")
@@ -71,11 +71,6 @@ def test_every_page_fits_every_window_in_both_themes_and_has_no_serious_violatio
                 page.wait_for_function(FITS, timeout=10_000)  # charts adapt to the new width after a moment
             except Late:
                 pytest.fail(f"{title} scrolls sideways at {width}")
-    page = visit(f"{address}/probes", quiet_404=True)  # with a model that has a learning curve
-    page.set_viewport_size({"width": 1280, "height": 3000})
-    expect(page.get_by_role("figure").nth(1)).to_be_attached(timeout=60_000)
-    settle(page)
-    wrong["Learning curve"] = violations(page)
     assert len(wrong) > 2 * links.count()  # every page in both themes, and some views
     assert {title: violation for title, violation in wrong.items() if violation} == {}
     assert min(heights.values()) > 100

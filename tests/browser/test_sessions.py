@@ -19,7 +19,6 @@ def begin_a_probe(page: Page, settle: Callable[[Page], None]) -> None:
     for setting, value in (("Sentences at most", "2,000"), ("Seeds", "5")):
         page.get_by_role("combobox", name=setting).click()
         page.get_by_role("option", name=value, exact=True).click()
-    page.get_by_test_id("stCheckbox").get_by_text("Learning curve").click()
     settle(page)
     page.get_by_role("button", name="Run", exact=True).click()
     expect(page.get_by_test_id("stMain").get_by_role("button", name="Stop")).to_be_attached(timeout=30_000)

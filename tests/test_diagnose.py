@@ -39,7 +39,7 @@ ROLES: tuple[Role, ...] = ("reconstruct", "translate")
 
 
 class Layer:
-    """A prediction with the loss -log N(x; W z, NOISE^2)."""
+    """A prediction with the loss Return -log N(x; W z, NOISE^2)."""
 
     def nll(self, features: Tensor, latent: Tensor, target: Tokens, smoothing: float) -> tuple[Tensor, Tensor]:
         nats = -Normal(latent @ LOADINGS.T, NOISE).log_prob(features).sum(1)

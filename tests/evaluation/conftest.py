@@ -19,7 +19,7 @@ WORDS["."] = [".", "?"]
 
 
 def bracketed(label: str, rng: Random, room: int = 5) -> str:
-    """A tree that gets no deeper once there is no more room."""
+    """A random tree, of limited depth."""
     if label not in RULES:
         return f"({label} {rng.choice(WORDS[label])})"
     rule = rng.choice(RULES[label]) if room > 0 else RULES[label][0]

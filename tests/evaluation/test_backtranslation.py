@@ -1,4 +1,4 @@
-"""References against translations: every measure worked by hand, correlations as scipy's."""
+"""References against translations: every measure by hand, and correlations against scipy."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NICE = "the staff were very nice and the room was very nice and the staff were v
 
 
 class Scripted:
-    """A score that is looked up."""
+    """A score from a table."""
 
     fingerprint = "by hand"
 

@@ -129,7 +129,7 @@ def test_holm_by_hand() -> None:
 
 
 def score(*values: float, spread: float = 0.0, seed: int = 0) -> BootstrappedScore:
-    """Trainings of these scores, each moved alike by drawing the pairs again."""
+    """Scores of several trainings, which resampling the pairs changes by the same amount."""
     draws = np.random.default_rng(seed).normal(0, 1, 4_000)
     draws = spread * (draws - draws.mean()) / draws.std(ddof=1)
     return BootstrappedScore(np.array(values), np.array(values)[:, None] + draws)
@@ -155,14 +155,14 @@ def test_without_variance_of_pairs_it_is_students_test_over_seeds() -> None:
 
 
 def test_a_system_of_one_seed_is_taken_to_vary_as_the_other() -> None:
-    """A new observation against three: the prediction interval of the text books."""
+    """A new observation against three earlier ones has the prediction interval of textbooks."""
     first, second = score(61.0, 62.0, 63.0), score(58.0)
     estimate = contrast([(1, first), (-1, second)], 0.95)
     assert estimate.p == pytest.approx(2 * stats.t.sf(4 / np.sqrt(1 + 1 / 3), 2))
 
 
 def test_its_level_is_right_where_pairs_and_trainings_vary() -> None:
-    """Two equal systems, by Monte Carlo: p < 0.1 in a tenth of the comparisons."""
+    """For two equal systems, p is below 0.1 in a tenth of the simulated comparisons."""
     rng, low = np.random.default_rng(0), 0
     for _ in range(800):
         shift = rng.normal(0, 0.7)  # of the pairs that were drawn, the same for all trainings

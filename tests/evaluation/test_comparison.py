@@ -22,7 +22,7 @@ class Key(NamedTuple):
 
 
 def systems(*noises: float, pairs: int = 200, seed: int = 0) -> Statistic:
-    """Systems that see gold through noise of these deviations, "s0" and on; they share half of its variance."""
+    """Systems "s0", "s1", ...: gold scores plus noise of these deviations, half of whose variance they share."""
     rng = np.random.default_rng(seed)
     gold, shared = rng.integers(0, 26, pairs) / 5, rng.normal(size=pairs)
     errors = np.stack([(shared + rng.normal(size=pairs)) * noise / np.sqrt(2) for noise in noises])
@@ -108,7 +108,7 @@ HITS = np.array([[1.0] * 6 + [0, 0.5] + [1] * 4, [0.0] * 3 + [0.5] * 3 + [1, 1] 
 
 
 def test_shares_have_wilsons_intervals_and_sign_tests() -> None:
-    """Of the eight items in which they differ the first is ahead in six, by a half or by a whole."""
+    """The systems differ in eight items; the first is ahead in six of them, by a half or by one."""
     other = Key("other", 4)
     result = compare(Statistic(systems=["a", "b"], hits={Key("all", 12): HITS, other: HITS[:, 8:]}), resamples=200)
     for key, rows in ((Key("all", 12), HITS), (other, HITS[:, 8:])):
@@ -150,7 +150,7 @@ def test_the_best_of_a_bootstrap_is_marked_if_it_is_alone(noises: tuple[float, .
 
 
 def of_values(names: Sequence[str], values: dict[str, np.ndarray], **how: Any) -> Statistic:
-    """Scores that don't depend on what is drawn."""
+    """Scores that don't depend on the resample."""
     made = {Key(name, 9): np.asarray(value) for name, value in values.items()}
     return Statistic(
         systems=names,

@@ -1,4 +1,4 @@
-"""Negations, numbers, names and classes of words in sentences written for the purpose; checks labelled by hand."""
+"""Negations, numbers, names and classes of words in sentences made for these tests; checks labelled by hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page that proves a split: it has every method, and what it says is what the tasks measure."""
+"""The report of a split: it has every method, and its numbers are those that the tasks measure."""
 
 from __future__ import annotations
 

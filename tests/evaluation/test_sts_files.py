@@ -1,4 +1,4 @@
-"""STS files in the layouts people have: the same sets come out of each; bad lines are named."""
+"""STS files in all usual layouts give the same sets; errors name bad lines."""
 
 from __future__ import annotations
 

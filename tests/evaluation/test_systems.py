@@ -18,7 +18,7 @@ from tests.close import assert_close
 
 
 class Letters(ComparesByCosine):
-    """A sentence is how often each letter is in it; notes what it embeds."""
+    """An encoder that counts letters, and records the sentences that it embeds."""
 
     fingerprint = ""
 
@@ -32,7 +32,7 @@ class Letters(ComparesByCosine):
 
 
 class Given(Letters):
-    """Gives these vectors, whatever the sentences."""
+    """An encoder that returns these vectors for any sentences."""
 
     def __init__(self, *vectors: np.ndarray):
         super().__init__()
@@ -126,7 +126,7 @@ def test_pairs_are_compared_by_the_encoder_s_own_similarity() -> None:
 
 
 class Scored(Letters):
-    """Gives these similarities, one for each pair."""
+    """An encoder that returns these similarities, one for each pair."""
 
     def __init__(self, *similarities: float):
         super().__init__()

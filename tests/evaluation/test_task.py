@@ -22,7 +22,7 @@ OUTSIDE = Path(__file__).resolve().parents[2] / "examples" / "your_evaluation.py
 
 @pytest.fixture
 def outside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A package that adds an evaluation, as `pip install` leaves it: one file, and an entry point."""
+    """Install a package that adds an evaluation, as `pip install` does: one file and an entry point."""
     (tmp_path / "own_evaluation.py").write_text(OUTSIDE.read_text("utf-8"), "utf-8")
     about = tmp_path / "own_evaluation-1.dist-info"
     about.mkdir()

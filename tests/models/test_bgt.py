@@ -1,4 +1,4 @@
-"""Who reads whom in the model: stub networks write down what they were given."""
+"""Which latents each decoder gets: stub networks record their inputs."""
 
 from __future__ import annotations
 

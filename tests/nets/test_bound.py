@@ -222,7 +222,7 @@ PARTS = [8, 4]
 
 
 class Speaks(nn.Module):
-    """Random vectors that lie elsewhere, and scatter otherwise, in each language."""
+    """Random vectors with another mean and another covariance in each language."""
 
     width = WIDTH
 
@@ -254,7 +254,7 @@ def trained() -> WithoutLanguage:
 
 
 def told(vectors: dict[str, Tensor]) -> float:
-    """Share of held-out vectors whose language a linear probe names."""
+    """The share of held-out vectors whose language a linear probe predicts."""
 
     def half(start: int) -> tuple[np.ndarray, np.ndarray]:
         parts = [v[start::2].numpy() for v in vectors.values()]
@@ -320,7 +320,7 @@ def test_an_untrained_model_and_one_of_one_language_change_nothing() -> None:
 
 
 def read(body: WithoutLanguage, **sides: Tensor) -> None:
-    """One micro-batch: the vectors of each language."""
+    """Run one micro-batch with the vectors of each language."""
     for lang, vectors in sides.items():
         body.body = Same(vectors)
         body(sentences(lang, len(vectors)))

@@ -46,7 +46,7 @@ def made(
 
 
 def joint(x: Tensor, z: Tensor, on_x: nn.Linear, on_z: nn.Linear) -> Tensor:
-    """One matrix times [x ; z]."""
+    """Multiply one matrix by [x ; z]."""
     return torch.cat([on_x.weight, on_z.weight], dim=1) @ torch.cat([x, z]) + on_x.bias
 
 
@@ -61,7 +61,7 @@ def scores(layer: nn.Module, h: Tensor, z: Tensor) -> Tensor:
 
 
 def naive_lstm(decoder: LSTMDecoder, tokens: list[int], z: Tensor, fuse: tuple[str, ...]) -> list[Tensor]:
-    """The published gates, step by step."""
+    """An LSTM with the published gates, step by step."""
     cells = [torch.zeros(H, dtype=z.dtype) for _ in range(decoder.lstm.num_layers)]
     hidden = [torch.zeros_like(cell) for cell in cells]
     if "hidden" in fuse:
@@ -86,7 +86,7 @@ def naive_lstm(decoder: LSTMDecoder, tokens: list[int], z: Tensor, fuse: tuple[s
 
 
 def naive_transformer(decoder: TransformerDecoder, tokens: list[int], z: Tensor, fuse: tuple[str, ...]) -> list[Tensor]:
-    """Each position reads those up to it, a head at a time."""
+    """Causal self-attention, one head at a time."""
     places = sinusoids(0, len(tokens), decoder.words.table.weight)
     xs = [decoder.words.table.weight[token] * H**0.5 + place for token, place in zip(tokens, places, strict=True)]
     if "word" in fuse:
@@ -153,7 +153,7 @@ def test_one_step_at_a_time_gives_the_scores_of_teacher_forcing(
     assert past.position == 4
 
     def scored(sentence: int, tokens: list[int]) -> Tensor:
-        """Of the token after these, by teacher forcing."""
+        """Score the token after these, by teacher forcing."""
         return decoder("reconstruct", "en", z[sentence : sentence + 1], Tokens.pad([[*tokens, EOS]], "en")).logits()[-1]
 
     for sentence in range(2):
@@ -198,7 +198,7 @@ Draw = Callable[..., Tokens]
 
 
 def attending(vocab_size: int, seed: int = 0, layers: int = 2, spread: float = 1.0) -> AttentionDecoder:
-    """In float64; every parameter away from where it starts, and scores `spread` times as far apart."""
+    """Convert to float64, move every parameter from its initial value, and scale differences of scores by `spread`."""
     torch.manual_seed(seed)
     decoder = AttentionDecoder(
         make_embedding(vocab_size, WIDTH), PlainOutput.untied(vocab_size, WIDTH), layers, INNER, HEADS, dropout=0.1
@@ -218,7 +218,7 @@ def sources(lengths: list[int], seed: int = 5) -> EncoderStates:
 
 
 def only(source: EncoderStates, row: int) -> EncoderStates:
-    """One of the sentences, alone."""
+    """Return one of the sentences."""
     lengths = source.side.mask.sum(1).tolist()
     side = Tokens.pad([source.side.ids[row, : lengths[row]].tolist()], "fr")
     return EncoderStates(source.states.split(lengths)[row], side)

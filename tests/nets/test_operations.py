@@ -1,4 +1,4 @@
-"""Every recipe computed by plain PyTorch has the losses and gradients of our operations; packing against masks."""
+"""Every recipe has the same losses and gradients with plain PyTorch as with our operations; packing against masks."""
 
 from __future__ import annotations
 

@@ -83,7 +83,7 @@ def test_loss_nats_and_gradients_are_those_of_full_scores(
 
 
 def test_a_language_scores_its_own_pieces_alone(random_tokens: Callable[..., Tokens]) -> None:
-    """As full scores with all others at -inf, gradients too; a token that is not its own counts as unknown."""
+    """Loss and gradients equal those of full scores with other tokens at -inf, which count as unknown."""
     tied = layers()["tied"]
     assert isinstance(tied, TiedOutput)
     own, layer, target = torch.arange(V) % 3 > 0, LanguageOutput(tied, "en"), random_tokens([4, 9], V)
@@ -168,7 +168,7 @@ def test_a_perceptron_has_as_many_layers_as_it_says() -> None:
 
 
 def places(predictor: PositionPredictor, latent: torch.Tensor, words: list[int]) -> float:
-    """The cost of one sentence's words, written out."""
+    """The cost of one sentence's words, in a loop."""
     total = 0.0
     for place, word in enumerate(words[: predictor.scores.out_features]):
         read = torch.cat([predictor.table.weight[word], latent])

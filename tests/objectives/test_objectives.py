@@ -1,4 +1,4 @@
-"""Sums of named parts; losses are computed where the latents are; an objective from outside, with data of its own."""
+"""Sums of named parts; the device of losses; an objective of another package, which reads more data."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ def test_three_pairs_by_hand() -> None:
 
 
 def test_negatives_that_came_with_the_batch_by_hand() -> None:
-    """They count and the batch's own others do not, though these are harder."""
+    """The negatives that come with a batch are used, although other sentences of the batch are harder."""
     out = Outputs({"en": angles(0, 10), "fr": angles(30, 40)}, {}, [], {"en": angles(90, 15), "fr": angles(60, 130)})
     hinges = [
         0.4 - cos(30) + cos(60),  # en 0 against fr 60

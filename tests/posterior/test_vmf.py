@@ -25,7 +25,7 @@ def direction(rows: int, size: int, seed: int = 0) -> torch.Tensor:
 
 
 def posterior(concentration: float, size: int, rows: int = 1) -> VonMisesFisher:
-    """So many sentences with one posterior."""
+    """Repeat one posterior for a number of sentences."""
     mean = direction(1, size).expand(rows, -1)
     return VonMisesFisher(mean, torch.full((rows,), concentration, dtype=torch.float64))
 

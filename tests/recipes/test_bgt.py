@@ -1,4 +1,4 @@
-"""Who is read for which prediction: stub networks write down what they were given."""
+"""Which sentence each prediction is made from: stub networks record their inputs."""
 
 from __future__ import annotations
 

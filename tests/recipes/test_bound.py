@@ -1,4 +1,4 @@
-"""Which sentence gives each latent in training: stub networks write down what they were given."""
+"""Which sentence provides each latent in training: stub networks record their inputs."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def model(own: float = 0.5, borrowed: float = 0.0, exchanged: float = 0.0, decod
 
 
 def batch() -> Batch:
-    """Three sentences in four end in a full stop, the others ask."""
+    """Three of four sentences end in a full stop, the others in a question mark."""
     ids = [[7, ASK if row % 4 == 0 else STOP, EOS] for row in range(ROWS)]
     return Batch({lang: Tokens.pad(ids, lang) for lang in ("en", "fr")}, "en")
 

@@ -1,4 +1,4 @@
-"""Numbers that no run can use, and devices that are not there."""
+"""Settings that no run can use, and missing devices."""
 
 from __future__ import annotations
 

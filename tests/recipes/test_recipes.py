@@ -1,4 +1,4 @@
-"""What every recipe promises; a new one joins by its name in RECIPES and in TINY of conftest.py."""
+"""Tests that every recipe must pass; to add a recipe, name it in RECIPES and in TINY of conftest.py."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The variational siamese network: what each stage learns from which rows, and what the second makes of the first."""
+"""The variational siamese network: the rows that each stage learns from, and the second stage on top of the first."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The vMF-Gaussian VAE as a recipe: its settings, what it decodes from what, and what it refuses."""
+"""The vMF-Gaussian VAE as a recipe: its settings, the latents of each prediction, and its errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One table in every format: the same numbers, whole files, nothing that TeX or a terminal would misread."""
+"""One table in every format: the same numbers, complete files, and escaped characters of TeX and terminals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The loop: what an update is, what it costs, what is reported and saved, where it stops; aggressive training."""
+"""The training loop: updates, losses, reports, checkpoints, and where it stops; aggressive training."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def run(model: nn.Module, objective: object, corpus: Corpus, config: TrainConfig
 
 def test_an_update_is_the_mean_over_its_pairs_however_it_is_cut(mirrored: Corpus, exact: Callable[..., tuple]) -> None:
     class Descent(torch.optim.SGD):
-        """Keeps the gradients of the first update."""
+        """An optimiser that keeps the gradients of the first update."""
 
         seen: list[torch.Tensor]
 
@@ -195,7 +195,7 @@ TABLE = "encoders.semantic.body.table.weight"
 
 
 def part(batch: Batch, rows: slice) -> Batch:
-    """Some rows of a batch."""
+    """Select some rows of a batch."""
     sides = {name: type(side).of(side.ids[rows], side.mask[rows], side.lang) for name, side in batch.sides.items()}
     return Batch(sides, batch.anchor)
 

@@ -1,4 +1,4 @@
-"""Hard negatives from given vectors, and the batches that carry them."""
+"""Hard negatives from given vectors, and batches with them."""
 
 from __future__ import annotations
 

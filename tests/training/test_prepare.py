@@ -1,4 +1,4 @@
-"""Columns and settings that fit the data; of a writer, vectors are computed once, each row's with its row."""
+"""Columns and settings must fit the data; a writer's vectors are computed once, and stay with their rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A run that is killed anywhere goes on to the weights it would have had."""
+"""A run that is killed at any point ends with the same weights after it is resumed."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def rows(out: Path) -> list[dict]:
 
 @pytest.fixture
 def whole(small_run: Path) -> Path:
-    """The run that nothing interrupts."""
+    """A run without interruptions."""
     return small_run / "run"
 
 

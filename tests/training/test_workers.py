@@ -1,4 +1,4 @@
-"""Several processes against one: the same curve, the same weights, either resumes the other."""
+"""Several processes have the same losses and weights as one, and each can resume the other's run."""
 
 from __future__ import annotations
 

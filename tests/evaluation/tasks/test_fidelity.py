@@ -1,4 +1,4 @@
-"""What is written and from what, with writers whose outputs are known."""
+"""Which latents each sentence is generated from, and its measures, with writers whose outputs are known."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def measured(
 
 
 def row(result: Result, source: str, lang: str, style: str, by: str = "model") -> dict[str, float]:
-    """The scores of one writing, by measure."""
+    """The scores of one `Writing`, by measure."""
     meaning = OWN if style == OWN else source
     place = result.systems.index(by)
     return {

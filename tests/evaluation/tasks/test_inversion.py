@@ -1,4 +1,4 @@
-"""Inversion against texts that are written and scored here in another way."""
+"""Inversion against texts that this file generates and scores in another way."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ROWS = 3
 
 @pytest.fixture(scope="module")
 def writer(save_writer: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """It reads drafts."""
+    """A writer that reads drafts."""
     folder = save_writer(tmp_path_factory.mktemp("model") / "writer", columns=["en", "draft_en:en"])
     return bgt_core.open_encoder(folder, device="cpu", precision="fp32")
 

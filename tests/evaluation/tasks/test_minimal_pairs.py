@@ -1,4 +1,4 @@
-"""Roles of minimal pairs, by a writer whose sentences and likelihoods are known."""
+"""Roles in minimal pairs, with a writer whose sentences and likelihoods are known."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Knows:
         return ["nobody" if place == 0 else ROWS[row][lang == "fr"].upper() for place, row in enumerate(rows)]
 
     def log_likelihood(self, latents: Mapping[str, np.ndarray], sentences: Sequence[str], *, lang: str) -> np.ndarray:
-        """Right but for pair 1, where twins are equally likely, and row 4, where the twin is likelier."""
+        """Always right, except for pair 1, whose twins are equally likely, and row 4, where the twin is likelier."""
         assert list(sentences) == [ROWS[ROW[text]][lang == "fr"] for text in sentences]
         given = latents[SEMANTIC][:, 0]
         own = np.array([ROW[text] for text in sentences]) == given

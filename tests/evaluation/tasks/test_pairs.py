@@ -1,4 +1,4 @@
-"""Systems on labelled pairs, beside words alone: files, measures against scikit-learn and thresholds."""
+"""Systems and baselines of words on labelled pairs: files, thresholds, and measures against scikit-learn."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def test_what_is_wrong_with_a_file_is_said_by_line(text: str, message: str, tmp_
 
 @pytest.fixture(params=["all different", "many ties"])
 def drawn(request: pytest.FixtureRequest) -> tuple[np.ndarray, np.ndarray]:
-    """Scores that know something of 200 labels."""
+    """Scores that correlate with 200 labels."""
     rng = np.random.default_rng(0)
     labels = rng.random(200) < 0.4
     scores = rng.normal(labels * 0.8, 1)
@@ -119,7 +119,7 @@ def drawn(request: pytest.FixtureRequest) -> tuple[np.ndarray, np.ndarray]:
 
 
 def times(weights: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """A resample written out."""
+    """The items of a resample, each as often as it was drawn."""
     return np.repeat(values, weights.astype(int))
 
 

@@ -22,13 +22,13 @@ Sides = tuple[Sequence[str], Sequence[str]]
 
 
 class Lookup(ComparesByCosine):
-    """Any language; a sentence is its number, and a row of a table."""
+    """An encoder of any language: a sentence is a number, and its vector is that row of a table."""
 
     langs: Sequence[str] = ()
     latents, fingerprint = ("semantic",), ""
 
     def __init__(self, *tables: np.ndarray):
-        """The table of the left language, "en", and of the right one."""
+        """Return the table of "en", the left language, or of the right one."""
         self.tables = tables
 
     def embed(self, sentences: Sequence[str], *, lang: str, latent: str = "semantic") -> np.ndarray:
@@ -44,12 +44,12 @@ def sides_of(encoder: Lookup, *texts: Sequence[str]) -> list:
 
 
 def found(encoder: Lookup, *texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-    """Hits there and back, by the encoder's own similarity."""
+    """Hits in both directions, by the encoder's own similarity."""
     return hits_of(*sides_of(encoder, *texts), encoder.similarity)
 
 
 def retrieved(left: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Of tables whose row n is the vector of line n."""
+    """Hits in both directions, for two tables whose row n is the vector of line n."""
     return found(Lookup(left, right), *[numbers(*range(len(left)))] * 2)
 
 
@@ -85,7 +85,7 @@ def test_vectors_that_say_nothing_find_as_many_as_a_guess() -> None:
 
 
 def test_copies_are_embedded_once_and_a_hit_is_the_same_line() -> None:
-    """Lines 0 and 2 are one translation; lines 1 and 3 have one French sentence for two English ones."""
+    """Lines 0 and 2 are equal; lines 1 and 3 have two English sentences with the same French translation."""
     table = np.eye(5)
     texts = numbers(0, 1, 0, 2), numbers(0, 1, 0, 1)
     left, right = sides_of(Lookup(table), *texts)
@@ -138,7 +138,7 @@ def test_bad_input_is_one_line() -> None:
 
 
 def test_in_the_pool_a_sentence_competes_with_those_of_its_own_language() -> None:
-    """Against every similarity written out, with copies on both sides: a copy on an earlier line comes before."""
+    """Compare with a loop over all similarities, with copies on both sides: a copy on an earlier line comes first."""
     rng = np.random.default_rng(3)
     tables = rng.standard_normal((9, 4)), rng.standard_normal((9, 4))
     left, right = numbers(0, 1, 2, 3, 4, 5, 6, 2), numbers(0, 1, 2, 3, 4, 5, 5, 7)

@@ -37,7 +37,7 @@ from bgt_core.vectors.compare import ComparesByCosine
 
 
 class Angles(ComparesByCosine):
-    """A sentence is an angle in degrees; lengths differ."""
+    """An encoder of angles: a sentence is an angle in degrees; vectors have different lengths."""
 
     langs: tuple[str, ...] = ("en",)
     latents: tuple[str, ...] = ("semantic",)
@@ -130,7 +130,7 @@ def test_hard_sts_is_cut_from_the_years() -> None:
 
 
 def test_every_aggregation_is_what_scipy_makes_of_the_pairs() -> None:
-    """Three years, uneven sets, tied gold, and a benchmark that is no year."""
+    """Three years with sets of different sizes and tied gold scores, and a benchmark that is not a year."""
     rng = np.random.default_rng(0)
     pairs = []
     sizes = {"2012 A": 30, "2012 B": 90, "2013 SMT": 50, "2014 A": 7, "2014 B": 8, "2014 C": 200, "stsb dev": 60}
@@ -170,7 +170,7 @@ def labelled(rows: list[tuple[float, str, str]], year: str = "2012", name: str =
 
 
 def recursive(a: tuple[str, ...], b: tuple[str, ...]) -> int:
-    """Levenshtein distance straight from its definition."""
+    """The Levenshtein distance by its recursive definition."""
 
     @cache
     def cost(i: int, j: int) -> int:

@@ -1,4 +1,4 @@
-"""STEL and STEL-or-Content: by hand, by encoders that know style or content alone, on files good and bad."""
+"""STEL and STEL-or-Content, by hand and with encoders of only style or only content; valid and invalid files."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ ROWS = [  # anchors, alternatives, the correct alternative, style
 
 
 def write(path: Path, rows: Sequence[Sequence[str]] = ROWS, header: Sequence[str] = HEADER) -> Path:
-    """A file as STEL's: CSV with tabs."""
+    """Write a file like STEL's: CSV with tabs."""
     with path.open("w", encoding="utf-8", newline="") as out:
         table = csv.writer(out, delimiter="\t", lineterminator="\n")
         table.writerow(header)
@@ -44,12 +44,12 @@ def write(path: Path, rows: Sequence[Sequence[str]] = ROWS, header: Sequence[str
 
 
 def noise(texts: list[str], lang: str, latent: str) -> np.ndarray:
-    """A vector of each text that has nothing to do with it."""
+    """A random vector for each text."""
     return np.stack([np.random.default_rng(crc32(text.encode())).normal(size=4) for text in texts])
 
 
 def cells(result: Result, measure: str) -> dict[tuple[str, str], list[float | None]]:
-    """The scores of each language and style, by system."""
+    """Return the scores of each language and style, by system."""
     return {
         (key.lang, key.style): [cell.value if isinstance(cell, Estimate) else None for cell in row]
         for key, row in result.scores.items()
@@ -182,7 +182,7 @@ def test_the_built_in_quadruples_are_what_they_claim() -> None:
 
 
 def one_hot(numbers: Mapping[str, int]) -> ExternalEncoder:
-    """An encoder that knows one thing of each text."""
+    """An encoder of a single property of each text."""
 
     def encode(texts: list[str], lang: str, latent: str) -> np.ndarray:
         return np.eye(max(numbers.values()) + 1)[[numbers[text] for text in texts]]

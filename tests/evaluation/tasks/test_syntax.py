@@ -45,7 +45,7 @@ DOG = "(ROOT (S (NP (PRP He)) (VP (VBZ is) (NP (NN dog))) (. .)))"
 
 
 def nltk_brackets(text: str) -> Counter[tuple[str, int, int]]:
-    """Labels and spans by nltk's reader and tree positions, without parts of speech."""
+    """Labels and spans by nltk's reader, without parts of speech."""
     tree = nltk.Tree.fromstring(text)
     leaves = tree.treepositions("leaves")
     brackets: Counter[tuple[str, int, int]] = Counter()
@@ -58,7 +58,7 @@ def nltk_brackets(text: str) -> Counter[tuple[str, int, int]]:
 
 
 def textbook_distance(left: nltk.Tree, right: nltk.Tree) -> int:
-    """The recurrence on forests, remembered, without keyroots."""
+    """The recurrence over forests with a cache, without keyroots."""
 
     def plain(tree: nltk.Tree) -> tuple:
         return tree.label(), tuple(plain(child) for child in tree if isinstance(child, nltk.Tree))
@@ -81,7 +81,7 @@ def textbook_distance(left: nltk.Tree, right: nltk.Tree) -> int:
 
 
 def test_labelled_f1_is_that_of_a_second_implementation(trees: list[str], treebank: Write) -> None:
-    """Each of 60 trees beside those of its length; some with two equal brackets, as (NP (NP ...))."""
+    """Compare 60 trees with those of the same length; some have two equal brackets, as in (NP (NP ...))."""
     sentences = read_treebank([treebank("a.mrg", trees[:60])])
     brackets = [nltk_brackets(tree) for tree in trees[:60]]
     assert [Counter(each.structure) for each in sentences] == brackets
@@ -92,7 +92,7 @@ def test_labelled_f1_is_that_of_a_second_implementation(trees: list[str], treeba
 
 
 def test_edits_are_those_of_the_textbook(trees: list[str], treebank: Write) -> None:
-    """Words are no nodes; trees of different lengths too."""
+    """Words are not nodes; trees may have different lengths."""
     short = [tree for tree in trees if len(tree) < 160][:16]
     ordered = [(each.labels, each.first) for each in read_treebank([treebank("a.mrg", short)])]
     expected = [[textbook_distance(*map(nltk.Tree.fromstring, pair)) for pair in product([a], short)] for a in short]
@@ -130,7 +130,7 @@ def test_dependencies_by_hand(treebank: Write) -> None:
 
 @pytest.mark.parametrize("lowest", [False, True])
 def test_the_best_choice_is_the_best_of_all_choices(lowest: bool) -> None:
-    """Every choice tried; the best candidate of each query alone is often not the best of all together."""
+    """Try every choice. The best candidate of each single query is often not in the best choice for all."""
     rng = np.random.default_rng(0)
     alone_is_worse = 0
     for _ in range(50):
@@ -180,7 +180,7 @@ embedded: list[tuple[str, str]] = []
 
 
 def spelling(texts: list[str], lang: str, latent: str) -> np.ndarray:
-    """How often each letter comes."""
+    """An encoder that counts letters."""
     embedded.append((lang, latent))
     return np.array([[text.count(letter) for letter in "abcdef"] for text in texts], dtype=np.float32)
 
@@ -219,7 +219,7 @@ def test_without_numba_it_is_said_how_to_install_it(monkeypatch: pytest.MonkeyPa
 
 
 def noise(seed: int) -> ExternalEncoder:
-    """Vectors that have nothing to do with the sentences, in their order."""
+    """Random vectors, in the order of the sentences."""
 
     def embed(texts: list[str], lang: str, latent: str) -> np.ndarray:
         return np.random.default_rng(seed).normal(size=(len(texts), 5)).astype(np.float32)
@@ -228,7 +228,7 @@ def noise(seed: int) -> ExternalEncoder:
 
 
 def shape(texts: list[str], lang: str, latent: str) -> np.ndarray:
-    """How often each kind of word stands in each place, from words such as nn3."""
+    """Count each kind of word at each position; words are like nn3."""
     vectors = np.zeros((len(texts), 40, 6), dtype=np.float32)
     for row, text in enumerate(texts):
         for place, word in enumerate(text.lower().split()):

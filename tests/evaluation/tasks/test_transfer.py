@@ -29,7 +29,7 @@ COLUMNS = {"en": [f"You have {number} cats." for number in range(len(FRENCH))], 
 
 
 class Recorder(Stub):
-    """Also notes the source and the style sentence of each output."""
+    """A writer that records the source and the style sentence of each output."""
 
     def __init__(self, rewrite: Rewrite):
         super().__init__(rewrite)
@@ -84,7 +84,7 @@ def test_the_extremes_are_the_source_and_the_style_sentence() -> None:
 
 def test_scores_are_those_of_the_outputs() -> None:
     def swap(source: str, style: str, lang: str) -> str:
-        """Takes over "vous" if the number is even."""
+        """Take over "vous" if the number is even."""
         return source.replace("Tu as", "Vous avez") if int(source.split()[2]) % 2 == 0 else source
 
     result = measured(Stub(swap))

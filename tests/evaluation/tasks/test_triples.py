@@ -29,7 +29,7 @@ def encoder(vector: Callable[[str], Sequence[float]]) -> ExternalEncoder:
 
 
 def order(text: str) -> list[float]:
-    """Knows each paraphrase; all else are words at their positions."""
+    """An encoder that knows all paraphrases; other sentences are words at their positions."""
     words = BITTEN.get(text, text).split()
     return [float(words[place : place + 1] == [word]) for place in range(9) for word in WORDS]
 

@@ -1,11 +1,11 @@
-"""Measure pages, each in a process of its own, and write `bench/RESULTS.md` of what they measured.
+"""Measure pages, each in its own process, and write the results to `bench/RESULTS.md`.
 
-    python -m bench                                      # all, an hour on an idle machine
-    python -m bench training app                         # these; the rest stand as they were measured last
-    python -m bench training --json page.json            # one, in this process; RESULTS.md stays as it is
+    python -m bench                                      # all pages: an hour on an idle machine
+    python -m bench training app                         # these pages; the others keep their last results
+    python -m bench training --json page.json            # one page, in this process, without RESULTS.md
     python -m bench training --device cuda --json gpu.json   # on another machine; `--keep gpu.json` adds it here
 
-What a page measured stays in `bench/results`, with its machine and date.
+The results of each page are stored in `bench/results`, with the machine and the date.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ both sides.
 
 
 def parser() -> argparse.ArgumentParser:
-    """The options of the command; a page reads those that it needs."""
+    """Return the command's options; each page reads those that it needs."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("pages", nargs="*", metavar="PAGE", help=f"any of {', '.join(PAGES)}; by default all")
     parser.add_argument("--threads", type=int, default=1, help="threads of both sides; more than 1: timed on the wall")
@@ -55,7 +55,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def cells(row: Measurement) -> tuple[str, ...]:
-    """The row as the table shows it."""
+    """Return the cells of a row of the table."""
     target = row.target if row.met else f"{row.target}, **missed**"
     return row.work, row.against, row.spread, target, row.ours, row.peer, row.error, row.floor, row.share
 
@@ -78,12 +78,12 @@ def document(pages: dict[str, Page]) -> str:
 
 
 def read(path: Path) -> Page:
-    """The page that `--json` wrote."""
+    """Read a page written by `--json`."""
     return Page(**json.loads(path.read_text("utf-8")))
 
 
 def keep(page: Page) -> None:
-    """Put a page in the place of what it measured before, and write RESULTS.md."""
+    """Replace the stored results of a page, and write RESULTS.md."""
     KEPT.mkdir(exist_ok=True)
     write_json(KEPT / f"{page.name}.json", asdict(page))
     files = [KEPT / f"{name}.json" for name in ("training", "gpu", *PAGES[1:])]
@@ -91,8 +91,8 @@ def keep(page: Page) -> None:
 
 
 def measure(name: str, options: argparse.Namespace, words: list[str]) -> None:
-    """Measure one page in this process; print its rows as they come, and write them after each, so that a run that is
-    cut counts."""
+    """Measure one page in this process. Print each row, and write the page after each, so that a stopped run is not
+    lost."""
     torch.set_num_threads(options.threads)
     torch.manual_seed(0)
     begun, page = time.monotonic(), Page.begin([name, *words])
@@ -104,7 +104,7 @@ def measure(name: str, options: argparse.Namespace, words: list[str]) -> None:
 
 
 def main() -> None:
-    """The command. A page that fails does not stop those after it."""
+    """Run the command. If a page fails, the next pages are still measured."""
     arguments, words, failed = parser(), sys.argv[1:], []
     options = arguments.parse_args(words)
     if unknown := sorted({*options.pages} - {*PAGES}):
@@ -126,7 +126,7 @@ def main() -> None:
             command = [sys.executable, "-m", "bench", name, *words, "--json", str(written)]
             if subprocess.run(command).returncode:
                 failed.append(name)
-            elif written.exists():  # it may have nothing to measure on this machine
+            elif written.exists():  # the page may have nothing to measure on this machine
                 keep(read(written))
     if failed:
         sys.exit(f"These pages failed, and their rows are older: {', '.join(failed)}")

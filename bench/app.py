@@ -36,7 +36,7 @@ from bench.measure import Measurement, turns
 ROOT = Path(__file__).resolve().parent.parent
 CALL = "import sys; from {} import main; sys.argv = {!r}; main()"
 WRITE = ["bgt", "generate", "--source", "You are late.", "--style", "Can you help me?"]
-CODE = {  # what is started, and the seconds that it may take
+CODE = {  # the code to run, and the maximum of seconds
     "import bgt_core": ("import bgt_core", 0.1),
     "bgt --help": (CALL.format("bgt_core.cli", ["bgt", "--help"]), 0.5),
     "bgt info": (CALL.format("bgt_core.cli", ["bgt", "info"]), 0.5),
@@ -103,13 +103,13 @@ def rows(options: argparse.Namespace) -> Iterator[Measurement]:
 
 
 def limited(work: str, values: list[float], limit: float, unit: str, error: str = "the same work") -> Measurement:
-    """A figure against its limit."""
+    """Return a row that compares values with their limit."""
     ours, unit_of = f"{median(values):.2f} {unit}", work if work.endswith("seconds") else f"{work}, {unit}"
     return Measurement(unit_of, f"{limit:g} {unit}", values, f"<= {limit:g}", ours, "none", error)
 
 
 def run(code: str) -> str:
-    """The stderr of a fresh Python that runs `code`."""
+    """Run `code` in a new Python process, and return its stderr."""
     return subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, capture_output=True, text=True).stderr
 
 
@@ -129,7 +129,7 @@ def opening(browser: Browser, title: str) -> list[float]:
 
 
 def walk(browser: Browser, data: Path, many: int) -> list[float]:
-    """What a user does, in the order of LIMITS."""
+    """Do what a user does, and return the measured values in the order of LIMITS."""
     start = time.perf_counter()
     with tab_of(browser, "--data", f"en,fr={data.resolve()}") as (tab, address, process):
         spent = [until(start, lambda: shown(tab, address))]
@@ -160,7 +160,7 @@ def stored(browser: Browser, points: int) -> tuple[float, float]:
 
 @contextmanager
 def tab_of(browser: Browser, *arguments: str) -> Iterator[tuple[Page, str, psutil.Process]]:
-    """A tab, the address of the app, as soon as it answers, and its process."""
+    """Start the app; yield a tab, the app's address and its process as soon as it answers."""
     with socket.socket() as free:
         free.bind(("localhost", 0))
         port = free.getsockname()[1]
@@ -187,13 +187,13 @@ def until(start: float, wait: Callable[[], object]) -> float:
 
 
 def shown(tab: Page, address: str) -> None:
-    """The page has its heading."""
+    """Open an address, and wait for its heading."""
     tab.goto(address)
     tab.get_by_role("heading", level=1).wait_for(timeout=PATIENCE)
 
 
 def at_rest(tab: Page) -> None:
-    """The script has run."""
+    """Wait until the script has run."""
     tab.wait_for_selector(AT_REST, timeout=PATIENCE)
 
 
@@ -204,7 +204,7 @@ def drawn(tab: Page, least: int) -> None:
 
 
 def switches(tab: Page) -> list[float]:
-    """Seconds to the heading of each page of the app, the second time that it is opened."""
+    """Return the seconds until the heading of each page of the app is visible, on the second visit."""
     times: list[float] = []
     links = tab.get_by_test_id("stSidebarNavLink")
     for visit in range(2):

@@ -1,10 +1,10 @@
-"""Encoding against other tools, sentences a second: the same Transformer, and the same table of token vectors.
+"""Encoding in sentences per second, compared with other tools: the same Transformer, and the same table of vectors.
 
-Equal: the weights (copied into a BERT of sentence-transformers, which adds them up in the same way, or into a
-`StaticModel` of model2vec), the unigram tokens, the sentences, the vectors to the error stated. Theirs is
-`SentenceTransformer.encode` and `StaticModel.encode` with their defaults, in one process. The sentences are made of
-invented words and of about 12 tokens; each round has its own. Both sides tokenise within the time. The floor of a
-mean of token vectors is tokenising alone.
+Equal on both sides: the weights (copied into a BERT of sentence-transformers, which computes the same sums, or into a
+`StaticModel` of model2vec), the unigram tokens, the sentences, and the vectors up to the stated error. The peers are
+`SentenceTransformer.encode` and `StaticModel.encode` with defaults, in one process. Sentences have about 12 tokens of
+invented words, and differ between rounds. The time includes tokenising. The floor of a mean of token vectors is
+tokenising alone.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ from bgt_core.posterior import Point
 from bgt_core.vectors.compare import cosines
 
 HEADS, LONGEST = 8, 256
-SIZES = {"d=256, 3 layers": (256, 3, 4_000), "d=1024, 5 layers": (1024, 5, 400)}  # width, layers, sentences a round
+SIZES = {"d=256, 3 layers": (256, 3, 4_000), "d=1024, 5 layers": (1024, 5, 400)}  # width, layers, sentences per round
 TOY = {"d=16, 1 layer": (16, 1, 100)}
 STATIC = {256: 20_000, 384: 20_000}  # width of a table of token vectors -> sentences a round
 
 
 class Plain(nn.Module):
-    """The body's vector is the embedding."""
+    """A head that returns the body's vector as the posterior."""
 
     def forward(self, features: Tensor) -> Point:
         return Point(features)
@@ -93,7 +93,7 @@ def transformer_rows(
 
 
 def unigram(tokenizer: Tokenizer) -> tokenizers.Tokenizer:
-    """The same tokens by Hugging Face's library."""
+    """Return a tokenizer of Hugging Face's library with the same tokens."""
     processor = sentencepiece.SentencePieceProcessor(model_proto=tokenizer.model)
     scores = [(processor.id_to_piece(number), processor.get_score(number)) for number in range(len(processor))]
     cutter = tokenizers.Tokenizer(tokenizers.models.Unigram(scores, unk_id=UNK, byte_fallback=False))
@@ -102,7 +102,7 @@ def unigram(tokenizer: Tokenizer) -> tokenizers.Tokenizer:
 
 
 def peer_of(body: Transformer, tokenizer: Tokenizer, folder: str) -> SentenceTransformer:
-    """The same body and tokens, the way sentence-transformers holds them."""
+    """Return a sentence-transformers model with the same body and tokens."""
     cutter = unigram(tokenizer)
     unk, pad, eos = (cutter.id_to_token(number) for number in (UNK, PAD, EOS))
     cutter.post_processor = tokenizers.processors.TemplateProcessing(
@@ -142,13 +142,13 @@ def peer_of(body: Transformer, tokenizer: Tokenizer, folder: str) -> SentenceTra
     special = {"pad_token": pad, "unk_token": unk, "eos_token": eos}
     PreTrainedTokenizerFast(tokenizer_object=cutter, model_max_length=LONGEST, **special).save_pretrained(folder)
     peer = SentenceTransformer(modules=[Wrapped(folder), Pooling(body.width, "mean")], device="cpu")
-    peer[0].auto_model.embeddings.LayerNorm = nn.Identity()  # our input has none
+    peer[0].auto_model.embeddings.LayerNorm = nn.Identity()  # our input is not normalised
     return peer
 
 
 def static_row(width: int, texts: list[str], tokenizer: Tokenizer, options: argparse.Namespace) -> Measurement:
-    """A mean of token vectors against model2vec's."""
-    from model2vec import StaticModel  # of the extra `bench` alone
+    """Compare a mean of token vectors with model2vec's."""
+    from model2vec import StaticModel  # only in the extra `bench`
 
     count = len(texts) // options.rounds
     parts = [texts[start : start + count] for start in range(0, len(texts), count)]

@@ -62,7 +62,7 @@ TOY = [Size("3 sentences", TINY, 60, 3, None, ">= 0", recipe) for recipe in ("bg
 
 
 class Ids(SizedTokenizer):
-    """A sentence is its ids in writing: neither side splits text."""
+    """A tokenizer for sentences written as ids, so that neither side splits text."""
 
     def encode(self, sentences: Sequence[str]) -> list[list[int]]:
         return [[*map(int, sentence.split()), EOS] for sentence in sentences]
@@ -78,14 +78,14 @@ class Ids(SizedTokenizer):
 
 
 class Ends(nn.Module):
-    """An output layer under which sentences end where they should: those of a round in their order."""
+    """An output layer that ends each sentence at its length; `lengths` are in the order of a round's sentences."""
 
     def __init__(self, layer: nn.Module, lengths: Tensor) -> None:
         super().__init__()
         self.layer, self.lengths, self.begun, self.written = layer, lengths, 0, 0
 
     def scorer(self, latent: Tensor) -> Scorer:
-        """A search begins: the lengths of its sentences ride along, so that they leave with them."""
+        """Begin a search; lengths are part of the latent bias, so that they are dropped with their sentences."""
         inner = self.layer.scorer(latent)
         begun = self.begun % len(self.lengths)
         self.begun, self.written = begun + len(latent), 0
@@ -109,16 +109,16 @@ class EndsAt(LogitsProcessor):
 
 
 def end(scores: Tensor, due: Tensor) -> Tensor:
-    """Only EOS where it is due, and nowhere else: scores (B, ..., V), due (B,)."""
+    """Allow only EOS if it is due, otherwise forbid it: scores (B, ..., V), due (B,)."""
     scores[..., EOS] = -torch.inf
-    rows = due.nonzero().squeeze(1)  # few: a mask would pass over all scores
+    rows = due.nonzero().squeeze(1)  # few rows; a mask would process all scores
     scores[rows] = -torch.inf
     scores[rows, ..., EOS] = 0.0
     return scores
 
 
 def marian(sizes: Mapping[str, int]) -> MarianMTModel:
-    """The peer: the sizes of the recipe, on both sides."""
+    """Return the peer, with the recipe's sizes on both sides."""
     both = {"ffn_dim": sizes["model.ffn_dim"], "attention_heads": sizes["model.heads"]}
     config = MarianConfig(
         vocab_size=sizes["data.vocab_size"],
@@ -148,7 +148,7 @@ def rows_of(size: Size, options: argparse.Namespace, agreement: str) -> Iterator
     tokenizer = Ids(size.vocab)
     model, peer = recipe.build(tokenizer).eval(), marian(recipe.arguments)
     normal, draw = np.random.default_rng(0).normal(0, 0.5, size.sentences), np.random.default_rng(1)
-    read = np.clip(np.round(12 * np.exp(normal)), 4, 30).astype(int).tolist()  # tokens of the sources
+    read = np.clip(np.round(12 * np.exp(normal)), 4, 30).astype(int).tolist()  # number of tokens of each source
     ids = [draw.integers(4, size.vocab, n).tolist() for n in read]
     lengths = torch.tensor([size.tokens or len(sentence) for sentence in ids])
     sources, most = tokenizer.decode(ids), int(lengths.max()) + 1
@@ -164,7 +164,7 @@ def rows_of(size: Size, options: argparse.Namespace, agreement: str) -> Iterator
             with autocast(embedders[form].device, form):
                 texts = recombined(embedders[form], sources, sources, most)
             written = [len(text.split()) for text in texts]
-        assert written == lengths.tolist(), form  # equal work
+        assert written == lengths.tolist(), form  # equal work on both sides
 
     def theirs(begun: int) -> list[int]:
         side = Tokens.pad([[*sentence, EOS] for sentence in ids[begun : begun + BATCH]], "en")
@@ -197,14 +197,14 @@ def shipped_agreement(count: int) -> str:
 
 
 def operations_of(model: nn.Module, ids: Sequence[Sequence[int]], lengths: Sequence[int]) -> float:
-    """Multiplications and additions with weights: each source read twice, then one hypothesis, then BEAM a step; maps
-    of latents once a sentence, those of memory slots once a slot."""
+    """Count the multiply-adds with weights: each source is read twice, then one hypothesis, then BEAM per step. Maps of
+    latents count once per sentence, those of memory slots once per slot."""
     decoder, count = model.decoders["en"], len(ids)
     read, written = sum(len(sentence) + 1 for sentence in ids), sum(1 + BEAM * length for length in lengths)
     times = {"encoders.semantic": read, "encoders.en": read, "decoders.en": written}
     once = dict.fromkeys(("mean", "log_variance", "fuse_latent", "latent", "project"), count)
     once |= dict.fromkeys(("slot", "kv"), count * decoder.memory.slots) if decoder.memory else {}
-    tied = getattr(decoder.layer, "tied", None)  # its matrix is the table of tokens
+    tied = getattr(decoder.layer, "tied", None)  # its matrix is the table of token vectors
     total = 2.0 * tied.table.weight.numel() * written if tied else 0.0
     for name, module in model.named_modules():
         part, last = ".".join(name.split(".")[:2]), name.split(".")[-1]

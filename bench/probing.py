@@ -1,12 +1,12 @@
-"""Probing by SentEval's protocol: all penalties as one stack, against SentEval's own code, from a clone.
+"""Probing by SentEval's protocol: all penalties as one stack, compared with SentEval's own code, from a clone.
 
     git clone https://github.com/facebookresearch/SentEval
     python -m bench probing --senteval SentEval
 
-Penalties 1e-5 to 1e-2, minibatches of 64, a look at dev every 4 passes, early stopping. The first row is the whole
-protocol; the others are parts of it, as each pass costs the same. Ours takes one thread whatever `--threads` says.
-SentEval runs on CUDA only and asks for `inspect.getargspec`, which is gone from Python: `Clone` exchanges both, and
-nothing that it computes or that takes its time. Nothing of it is stored here.
+Penalties are 1e-5 to 1e-2, minibatches have 64 items, dev accuracy is checked every 4 passes, with early stopping. The
+first row is the whole protocol; the others are parts of it, because each pass costs the same. Ours uses one thread for
+any `--threads`. SentEval only runs on CUDA, and calls `inspect.getargspec`, which Python has removed: `Clone` replaces
+both, but nothing that affects the results or the time. No code of SentEval is stored here.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ ROWS = (  # width of the vectors, protocol, which part of it
 
 
 def rows(options: argparse.Namespace) -> Iterator[Measurement]:
-    """Softmax regression, and hidden layers."""
+    """Measure softmax regression, and hidden layers."""
     if not options.senteval:
         print("SentEval is needed, --senteval takes a clone of it: nothing measured.")
         return
@@ -52,12 +52,12 @@ def rows(options: argparse.Namespace) -> Iterator[Measurement]:
 
 
 def measured(options: argparse.Namespace, clone: Clone, width: int, protocol: SentEval, part: str) -> Measurement:
-    """Both forms on one task; `width` is that of its vectors."""
+    """Measure both forms on one task; `width` is the size of its vectors."""
     train, dev, test = task(width, ITEMS // 100 if options.toy else ITEMS)
     results: dict[str, Any] = {}
 
     def form(name: str, classify: Callable[..., Any]) -> Callable[[int], None]:
-        protocols = chain([replace(protocol, epoch_size=1, max_epoch=0)], repeat(protocol))  # a pass warms up
+        protocols = chain([replace(protocol, epoch_size=1, max_epoch=0)], repeat(protocol))  # the first pass warms up
 
         def run(_: int) -> None:
             results[name] = classify(train, dev, test, next(protocols))
@@ -84,7 +84,7 @@ def measured(options: argparse.Namespace, clone: Clone, width: int, protocol: Se
 
 
 def task(width: int, items: int) -> tuple[Split, Split, Split]:
-    """Normal vectors; the label is the largest of noisy linear functions of them."""
+    """Draw normal vectors; the label is the largest of noisy linear functions of them."""
     rng = np.random.default_rng(0)
     vectors = rng.standard_normal((items + 2 * TESTED, width), dtype=np.float32)
     scores = vectors @ rng.standard_normal((width, CLASSES), dtype=np.float32) / np.sqrt(width)
@@ -95,7 +95,7 @@ def task(width: int, items: int) -> tuple[Split, Split, Split]:
 
 
 class Clone:
-    """Import SentEval from a folder; NotFound if it is absent. It must be the only one in this process."""
+    """Import SentEval from a folder; raises NotFound if it is missing. Only one clone per process is possible."""
 
     def __init__(self, path: Path):
         if not (path / "senteval" / "probing.py").is_file():
@@ -118,7 +118,7 @@ class Clone:
         vars(self.validation)["MLP"] = kept
 
     def split_classify(self, train: Split, dev: Split, test: Split, protocol: SentEval) -> tuple[float, float]:
-        """Its `SplitClassifier`, with our names for its arguments, labels 0 to C - 1: (dev, test) accuracy, percent."""
+        """Run its `SplitClassifier` with our arguments, labels 0 to C - 1; return (dev, test) accuracy in percent."""
         splits = {"train": train, "valid": dev, "test": test}
         classifier = {"optim": "adam", "batch_size": 64, "tenacity": 5, "nhid": protocol.hidden}
         classifier |= {"epoch_size": protocol.epoch_size, "max_epoch": protocol.max_epoch}
@@ -128,5 +128,5 @@ class Clone:
         return self.validation.SplitClassifier(vectors, labels, {**config, "classifier": classifier}).run()
 
     def winner(self, test: np.ndarray) -> tuple[float, np.ndarray]:
-        """Penalty and predictions, of test vectors (N, D), of its last classifier, the winner trained again."""
+        """Return the penalty of the winner, its last classifier, and its predictions for test vectors (N, D)."""
         return self.last.l2reg, self.last.predict(test)[:, 0].astype(int)

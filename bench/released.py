@@ -1,14 +1,14 @@
-"""The code released with the paper, driven as its own `Trainer` drives it, on a CPU. Nothing of it is kept here:
+"""The code released with the paper, run as by its own `Trainer`, on a CPU. None of it is stored here:
 
     git clone https://github.com/jwieting/bilingual-generative-transformer
     python -m bench training --released bilingual-generative-transformer
 
-It is a fork of fairseq from 2019. A temporary copy gets what numpy 2 needs (`np.float` is `float`). Its compiled
-extension cuts batches, which `workload.released_batches` does by the same rule, and its `train.py` wants STS files;
+It is a fork of fairseq from 2019. A temporary copy is patched for numpy 2 (`np.float` is `float`). Its compiled
+extension cuts batches, which `workload.released_batches` does by the same rule, and its `train.py` needs STS files;
 neither is needed for a step.
 
-Its ids of special tokens are others than ours, its positions start at 2, and its batches are padded on the left where
-they are read. All else is the same function of the same weights: `difference` shows it.
+Its ids of special tokens differ from ours, its positions start at 2, and the sides that it encodes are padded on the
+left. Otherwise it is the same function of the same weights, as `difference` checks.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ from bgt_core.errors import DataError, NotFound
 from bgt_core.models.bgt import BGT
 
 FIRST_POSITION = 2
-SPECIAL = (BOS, PAD, EOS, UNK)  # ours, in its order
+SPECIAL = (BOS, PAD, EOS, UNK)  # our ids, in its order
 DIFFERENT = 1e-5  # tolerance of the loss: the peer must compute the same
 
 
 def load(clone: Path) -> None:
-    """Import its `fairseq` from a copy that runs on this numpy. Raises NotFound where `clone` is no clone of it."""
+    """Import `fairseq` from a copy of `clone`, patched for the installed numpy. NotFound if it is not a clone."""
     if not (clone / "fairseq" / "criterions" / "bgt_loss.py").is_file():
         raise NotFound(f"--released {clone}: no fairseq/criterions/bgt_loss.py there; give a clone of the code")
     with tempfile.TemporaryDirectory() as folder:
@@ -55,9 +55,9 @@ def load(clone: Path) -> None:
 
 
 class Released:
-    """Its model with the weights of a `bgt` model whose reconstruction reads the mean, its criterion and its trainer.
+    """Its model with the weights of a `bgt` model whose reconstruction uses the mean, its criterion and its trainer.
 
-    `load` comes first.
+    Call `load` first.
     """
 
     def __init__(self, model: BGT):
@@ -78,7 +78,7 @@ class Released:
             "--optimizer adam --adam-betas (0.9,0.98) --lr 0.0005 --lr-scheduler inverse_sqrt --warmup-updates 4000 "
             "--warmup-init-lr 1e-07 --min-lr 1e-09 --weight-decay 0.0001 --translation-loss 1.0 "
             f"{sides} --latent-size {width} --dropout {DROPOUT} --label-smoothing {SMOOTHING} --clip-norm {CLIP} "
-            "--x0 2"  # updates until the KL counts fully
+            "--x0 2"  # updates until the KL has its full weight
         )
         args = options.parse_args_and_arch(options.get_training_parser(), command.split())
         words = dictionaries.Dictionary()
@@ -88,7 +88,7 @@ class Released:
         self.model = task.build_model(args)
         with contextlib.redirect_stdout(io.StringIO()):
             self.trainer = trainers.Trainer(args, task, self.model, task.build_criterion(args))
-        self.order = torch.tensor([*SPECIAL, *range(len(SPECIAL), vocab)])  # the token of ours that has each of its ids
+        self.order = torch.tensor([*SPECIAL, *range(len(SPECIAL), vocab)])  # our token for each of its ids
         self.numbers = self.order.argsort()
         self.restart()
         with torch.no_grad():
@@ -97,11 +97,11 @@ class Released:
                 theirs.copy_(whole[self.order] if tokens else whole)
 
     def restart(self) -> None:
-        """The next batch counts half of its KL, and is explained by its English side."""
+        """Reset the counters: the next batch has half of the KL's weight, and its anchor is English."""
         self.model.num_updates, self.model.counter = 1, 0
 
     def weights(self) -> Iterator[tuple[nn.Parameter, list[nn.Parameter], bool]]:
-        """Each parameter that it uses, those of ours that stand side by side in it, and whether a row is a token."""
+        """Yield each parameter that it uses, our parameters concatenated in it, and whether its rows are tokens."""
         ours, theirs = self.ours, self.model
         for encoder, name in ((theirs.encoder_sem, "semantic"), (theirs.encoder_en, "en"), (theirs.encoder_fr, "fr")):
             body, head = ours.encoders[name].body, ours.encoders[name].head
@@ -110,7 +110,7 @@ class Released:
             yield encoder.hidden2logv.weight, [head.log_variance.weight], False
             for layer, own in zip(encoder.layers, body.layers, strict=True):
                 yield from layer_weights(layer, own)
-        for decoder, own_decoder in (  # a translator is named by what it reads there, by what it writes here
+        for decoder, own_decoder in (  # they name a translator by the language it reads, we by the language it writes
             (theirs.decoder_en, ours.decoders["en"]),
             (theirs.decoder_fr, ours.decoders["fr"]),
             (theirs.decoder_trans_en, ours.translators["fr"]),
@@ -126,15 +126,15 @@ class Released:
                 yield layer.encoder_attn_layer_norm.bias, [own.norm_fuse.bias], False
 
     def sample(self, rows: Sequence[Pair]) -> dict[str, Any]:
-        """A batch by its own collater."""
+        """Make a batch with its own collater."""
         data = import_module("fairseq.data.language_pair_dataset_bgt")
         sides = [{lang: self.numbers[torch.tensor(row[lang])] for lang in ("en", "fr")} for row in rows]
         items = [{"id": n, "source": side["en"], "target": side["fr"]} for n, side in enumerate(sides)]
         return data.collate(items, pad_idx=SPECIAL.index(PAD), eos_idx=SPECIAL.index(EOS))
 
     def form(self, pairs: Sequence[Pair], tokens: int) -> Form:
-        """An update in batches of that many tokens, `--max-tokens` of its own. It also divides the gradients by the
-        number of pairs when an update ends, which is not timed."""
+        """Return the update in batches of `tokens`, its `--max-tokens`. At the end of an update, it also divides the
+        gradients by the number of pairs, which is not timed."""
         batches, trainer = released_batches(pairs, tokens), self.trainer
         samples = [self.sample(rows) for rows in batches]
 
@@ -175,7 +175,7 @@ class Released:
 
 
 def layer_weights(theirs: nn.Module, ours: nn.Module) -> Iterator[tuple[nn.Parameter, list[nn.Parameter], bool]]:
-    """Attention, feed-forward and their norms."""
+    """Yield the parameters of attention, feed-forward and their norms."""
     yield theirs.self_attn.in_proj_weight, [ours.attention.qkv.weight], False
     yield theirs.self_attn.in_proj_bias, [ours.attention.qkv.bias], False
     for part, own in (

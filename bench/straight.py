@@ -1,8 +1,8 @@
-"""The straight form of training: what the original fairseq code computes, the way it computes it.
+"""The straight form of training: it computes the same as the original fairseq code, in the same way.
 
-The reference for speed here and for exactness in the tests. Every position is padded and pays for everything: the
-latent is concatenated to each token before each fusion and before the output layer, logits are made in full, the
-semantic encoder reads one language at a time, dropout is torch's, Adam updates one parameter at a time.
+It is the reference for speed here, and for exactness in the tests. Padded positions are computed like all others. The
+latent is concatenated to each token before each fusion and before the output layer. All logits are computed. The
+semantic encoder reads one language at a time, dropout is torch's, and Adam updates one parameter at a time.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ Loss = Callable[[Batch, float, float], Tensor]  # the loss of the straight form,
 class StraightBGT(nn.Module):
     """The loss of a `bgt` model in nats, summed over a batch, from the same parameters.
 
-    Only the matrices that fuse a latent are its own: here one matrix reads [x ; z]. `gradients` says what the model's
-    gradients should be. `auxiliary` is what else is minimised: objectives that read what the sentences mean.
+    Only the matrices that fuse a latent are its own: here one matrix reads [x ; z]. `gradients` returns the expected
+    gradients of the model. `auxiliary` are additional objectives on the semantic posteriors.
     """
 
     def __init__(self, model: BGT, dropout: float, auxiliary: Sequence[Sum] = ()):
@@ -52,12 +52,12 @@ class StraightBGT(nn.Module):
         )
 
     def parameters_used(self) -> list[nn.Parameter]:
-        """Its own fused matrices and all else of the model."""
+        """Return its own fused matrices, and all other parameters of the model."""
         parts = {id(part.weight) for pair in self.fused.values() for part in pair}
         return [*self.both.values(), *(p for p in self.model.parameters() if id(p) not in parts)]
 
     def gradients(self) -> dict[str, Tensor]:
-        """The model's gradients by parameter name, the fused ones cut in two again."""
+        """Return the model's gradients by parameter name; those of fused matrices are split into two again."""
         gradients = {name: p.grad for name, p in self.model.named_parameters() if p.grad is not None}
         names = {id(p): name for name, p in self.model.named_parameters()}
         for name, (hidden, latent) in self.fused.items():
@@ -121,7 +121,7 @@ class StraightBGT(nn.Module):
 
 
 def attend(attention: nn.Module, x: Tensor, hidden: Tensor) -> Tensor:
-    """Multi-head self-attention by two batched products and a softmax; `hidden` is True where nothing may look."""
+    """Compute multi-head self-attention by two batched products and a softmax; `hidden` positions are masked."""
     batch, length, width = x.shape
     q, k, v = (
         part.view(batch, length, attention.heads, -1).transpose(1, 2)
@@ -133,18 +133,18 @@ def attend(attention: nn.Module, x: Tensor, hidden: Tensor) -> Tensor:
 
 
 def feed(layer: nn.Sequential, x: Tensor) -> Tensor:
-    """The feed-forward part of a layer."""
+    """Compute the feed-forward part of a layer."""
     first, _, second = layer
     return linear(second, F.relu(linear(first, x)))
 
 
 def linear(layer: nn.Linear, x: Tensor) -> Tensor:
-    """The layer by torch's own product, whatever the model's is."""
+    """Apply the layer by torch's own product, independent of the model's."""
     return F.linear(x, layer.weight, layer.bias)
 
 
 def optimizer(parameters: list[nn.Parameter]) -> torch.optim.Optimizer:
-    """Adam, on a CPU one parameter after another, elsewhere torch's choice."""
+    """Return Adam: one parameter after another on a CPU, else torch's choice."""
     foreach = False if parameters[0].device.type == "cpu" else None
     return torch.optim.AdamW(parameters, lr=5e-4, betas=(0.9, 0.98), weight_decay=1e-4, foreach=foreach)
 
@@ -169,18 +169,18 @@ def relative_errors(
 
 @dataclass(frozen=True, eq=False)
 class Form:
-    """One way to compute an update: its micro-batches, and what one costs."""
+    """One way to compute an update: its micro-batches, and their costs."""
 
-    step: Callable[[int], object]  # forward and backward of that micro-batch, the shortest first
-    tokens: Sequence[int]  # real tokens of each
-    parameters: Sequence[nn.Parameter]  # those that get gradients
+    step: Callable[[int], object]  # forward and backward of a micro-batch, the shortest first
+    tokens: Sequence[int]  # number of real tokens in each
+    parameters: Sequence[nn.Parameter]  # the parameters with gradients
     optimizer: torch.optim.Optimizer
     clip: float
 
     def seconds(self, share: float, clock: Callable[[], float]) -> float:
-        """Of a token of the micro-batch at that share of the update."""
+        """Return the seconds per token of the micro-batch at this share of the update."""
         number = int(share * len(self.tokens))
-        self.fill_gradients(0.0)  # micro-batches add to existing gradients
+        self.fill_gradients(0.0)  # because micro-batches add to existing gradients
         begun = clock()
         self.step(number)
         spent = clock() - begun
@@ -188,7 +188,7 @@ class Form:
         return spent / self.tokens[number]
 
     def update_seconds(self, clock: Callable[[], float]) -> float:
-        """Of what ends an update, a token of it; the first time, which makes the moments, is not counted."""
+        """Return the seconds per token of the end of an update, without the first time, which allocates moments."""
         spent = []
         for group in self.optimizer.param_groups:
             group["lr"] = 0.0
@@ -203,6 +203,6 @@ class Form:
         return median(spent[1:]) / sum(self.tokens)
 
     def fill_gradients(self, value: float | None) -> None:
-        """Those of all forms together would fill the memory too: None drops them."""
+        """Set all gradients to a value. None drops them, because those of all forms together would fill the memory."""
         for parameter in self.parameters:
             parameter.grad = None if value is None else torch.full_like(parameter, value)

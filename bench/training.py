@@ -38,13 +38,13 @@ from bgt_core.training.loop import compile_layers, make_optimizer
 
 TARGETS = {"bf16": ">= 75 % of the floor", "fp32": ">= 85 % of the floor"}
 ON_GPU = ">= 40 % of the floor"
-FEW = 24  # pairs of the batch whose loss and gradients are compared
-A_SENTENCE = {"mean", "log_variance", "fuse_latent", "latent", "project", "correction"}  # Linears that read vectors
+FEW = 24  # pairs of the batch for comparing loss and gradients
+A_SENTENCE = {"mean", "log_variance", "fuse_latent", "latent", "project", "correction"}  # applied once per sentence
 
 
 @dataclass(frozen=True)
 class Size:
-    """A model, and the padded tokens of micro-batches, on the longer side; the released code's README says 500."""
+    """A model, and the padded tokens of micro-batches on the longer side; the released code's README uses 500."""
 
     name: str
     arguments: Mapping[str, int]
@@ -156,7 +156,7 @@ def step_rows(
 
 
 def fastest(make: Callable[[int], Form], sizes: Sequence[int], clock: Callable[[], float]) -> tuple[int, Form]:
-    """The fastest micro-batches that fit, by the one in the middle of the update, and their form."""
+    """Return the fastest size of micro-batches that fits, measured in the middle of the update, and its form."""
     measured = []
     for tokens in sizes:
         try:
@@ -171,7 +171,7 @@ def fastest(make: Callable[[int], Form], sizes: Sequence[int], clock: Callable[[
 
 
 def fast(model: BGT, recipe: Recipe, precision: str, batch: Batch, pairs: int) -> torch.Tensor:
-    """Forward and backward of the library; the loss."""
+    """Run the library forward and backward; return the loss."""
     with autocast(batch.sides[batch.anchor].ids.device, precision):
         loss = recipe.objective(model(batch), 1).total / pairs
     loss.backward()
@@ -196,7 +196,7 @@ def difference(model: BGT, recipe: Recipe, precision: str, reference: straight.S
 
 
 def operations_of(model: nn.Module, pairs: Sequence[Pair]) -> float:
-    """Multiplications and additions with weights, forward and backward, a real token; z's part once a sentence."""
+    """Count multiply-adds with weights, forward and backward, per real token; maps of latents once per sentence."""
     tokens = {lang: sum(len(pair[lang]) for pair in pairs) for lang in pairs[0]}
     total = 0.0
     for name, module in model.named_modules():

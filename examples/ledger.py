@@ -1,11 +1,11 @@
-"""The ledger: how many nats a text costs a decoder that is given no latent, one, or all of them.
+"""The ledger: how many nats a text costs a decoder with no latent, with one latent, or with all of them.
 
     python examples/ledger.py held-out.tsv --langs en,fr --model runs/writer --model bgt-en-fr
 
-The negative log-likelihood of text by the model's own decoder, teacher-forced. Latents that are given are the
-sentence's posterior means; the others are the means of their priors (of a writer's vectors, the mean over its training
-text). A writer has seen such rows in training. Other models have not, so they pay more than necessary for "nothing" and
-for one latent, and what a latent holds may be overstated. Rules find the classes of words; "end" is the end of the
+The cost is the negative log-likelihood by the model's own decoder, teacher-forced. A given latent is the sentence's
+posterior mean; another latent is the mean of its prior (for a writer's vectors, the mean over its training text).
+Writers have seen such rows in training. Other models have not, so they pay more than necessary without a latent or with
+one, and the information in a latent may be overestimated. Rules find the classes of words; "end" is the end of the
 sentence. Without a file, the built-in sentences are scored.
 """
 
@@ -35,10 +35,10 @@ from bgt_core.generation.options import Beam
 from bgt_core.tables import markdown_text
 
 NOTHING, OTHERS, MEANING, BOTH = "nothing", "language latent", "semantic latent", "both"
-HELD = "held by the semantic latent"  # NOTHING - MEANING
+HELD = "held by the semantic latent"  # the difference NOTHING - MEANING
 END = "end"
 CLASSES = (FUNCTION, NUMBER, NAME, PUNCTUATION, OTHER, END)
-FEWEST = 5  # words of a class that has a row
+FEWEST = 5  # minimum number of words in a class for a row
 
 Columns = Mapping[str, Sequence[str]]  # language -> N sentences
 
@@ -48,7 +48,7 @@ class LedgerKey(NamedTuple):
     words: str
     nats_per: str
     given: str
-    items: int  # sentences or words
+    items: int  # number of sentences or words
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ class Ledger(Task[Columns]):
 
 
 def nats_of(writer: Writer, texts: Sequence[str], lang: str) -> dict[str, np.ndarray]:
-    """Nats of the words of each class in each sentence, given each choice of latents, (N, C); also their difference."""
+    """Return the nats of each class of words in each sentence, (N, C), by choice of latents; and the difference."""
     latents = {latent: writer.embed(texts, lang=lang, latent=latent) for latent in writer.latents}
     hidden = {latent: writer.prior_mean(latent, vectors) for latent, vectors in latents.items()}
     others = [latent for latent in latents if latent != SEMANTIC]
@@ -111,13 +111,13 @@ def nats_of(writer: Writer, texts: Sequence[str], lang: str) -> dict[str, np.nda
 
 
 def token_classes(text: str, tokens: Sequence[str], lang: str) -> list[str]:
-    """The class of each token: that of its first character that is no space; and last `END`.
+    """Return the class of each token, which is that of its first character that is not a space; then `END`.
 
-    Tokens are aligned with the text by their letters and marks, in order; a character that the tokenizer replaced by
-    several, or by another, moves the alignment by as much, until the next space.
+    Tokens are aligned with the text character by character. If the tokenizer replaced a character by several, the
+    alignment is shifted until the next space.
     """
     text = normalise(text)
-    kinds = np.empty(len(text), dtype=object)  # of each character; none of spaces
+    kinds = np.empty(len(text), dtype=object)  # the class of each character; None for spaces
     for start, end, kind in classed_words(text, lang):
         kinds[start:end] = kind
     spaced = [list(kinds[match.start() : match.end()]) for match in re.finditer(r"\S+", text)] or [[OTHER]]

@@ -1,11 +1,11 @@
-"""Find translations on a Dask cluster, by approximate search: each task handles a part of the rows of one side.
+"""Find translations on a Dask cluster by approximate search: each task handles a part of the rows of one side.
 
     python examples/mine_on_dask.py en.txt fr.txt pairs.tsv --vectors en.npy fr.npy --parts 64 --scheduler tcp://a:8786
 
-All workers must see the folders of vectors and output. Without --scheduler, two workers are started on this machine.
-The pairs are those of `bgt mine --index approximate`, but for the rounding of cosines. Finished parts lie in
-pairs.tsv.parts until the pairs are written: if the job is stopped, the same command continues. Needs
-`pip install "bgt[bulk,mine]"`, here and on workers.
+All workers need access to the folders of the vectors and the output. Without --scheduler, two workers are started on
+this machine. The pairs are those of `bgt mine --index approximate`, up to the rounding of cosines. Finished parts are
+kept in pairs.tsv.parts until the pairs are written: if the job is stopped, the same command continues. This needs `pip
+install "bgt[bulk,mine]"` here and on the workers.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from bgt_core.neighbours.search import ASSIGNMENTS, Lists, Rows
 
 Arrays = dict[str, np.ndarray]
 
-# Dask's own value, MALLOC_TRIM_THRESHOLD_=65536, makes the allocator return memory all the time, for a third of the
-# time of an embedding. A running cluster needs the same setting in its own configuration.
+# Dask sets MALLOC_TRIM_THRESHOLD_=65536, so that the allocator returns memory all the time, which takes a third of the
+# time of embedding. In a running cluster, set this in its own configuration.
 dask.config.set({"distributed.nanny.pre-spawn-environ": {"OMP_NUM_THREADS": 1, "MKL_NUM_THREADS": 1}})
 
 
 def kept(path: Path, compute: Callable[[], Arrays]) -> Arrays:
-    """The arrays of a file, which are computed and written unless it exists."""
+    """Return the arrays in a file; compute and write them if it is missing."""
     if not path.exists():
         with atomic_file(path) as partial_file, partial_file.open("wb") as file:
             np.savez(file, **compute())  # type: ignore[arg-type]
@@ -48,15 +48,15 @@ def kept(path: Path, compute: Callable[[], Arrays]) -> Arrays:
 
 @dataclass(frozen=True)
 class Job:
-    """What a worker needs to know; all of it lies in files."""
+    """The information that a worker needs; all data is in files."""
 
-    folder: Path  # of parts
-    vectors: Sequence[Path]  # of both sides
+    folder: Path  # the folder of the parts
+    vectors: Sequence[Path]  # the files of both sides
     parts: int
     k: int
 
     def rows(self, side: int, number: int | None = None) -> Rows:
-        """The rows of a side, or of one of its parts."""
+        """Return the rows of a side, or of one of its parts."""
         chosen = np.load(self.folder / f"rows-{side}.npy", mmap_mode="r")
         if number is not None:
             first, last = (len(chosen) * place // self.parts for place in (number, number + 1))
@@ -68,13 +68,13 @@ class Job:
             return Lists(arrays["centroids"], int(arrays["nprobe"]), float(arrays["recall"]))
 
     def assign(self, task: tuple[int, int]) -> None:
-        """Write the lists that hold each row of a part, on a worker."""
+        """On a worker, write the lists that contain each row of a part."""
         side, number = task
         path = self.folder / f"held-{side}-{number}.npz"
         kept(path, lambda: {"held": self.lists().nearest(self.rows(side, number), ASSIGNMENTS)})
 
     def search(self, task: tuple[int, int]) -> None:
-        """Write the nearest rows of the other side for a part of one side, on a worker."""
+        """On a worker, write the nearest rows of the other side for a part of one side."""
         side, number = task
 
         def compute() -> Arrays:
@@ -89,7 +89,7 @@ class Job:
         kept(self.folder / f"nearest-{side}-{number}.npz", compute)
 
     def gathered(self, side: int) -> bitext.Neighbours:
-        """The nearest rows of all rows of a side."""
+        """Return the nearest rows of the other side for all rows of a side."""
         files = [np.load(self.folder / f"nearest-{side}-{number}.npz") for number in range(self.parts)]
         return np.concatenate([each["cosines"] for each in files]), np.concatenate([each["nearest"] for each in files])
 
@@ -121,7 +121,7 @@ def main() -> None:
     write_text(record, text)
     for number, side in enumerate(sides):
         with atomic_file(folder / f"rows-{number}.npy") as partial_file, partial_file.open("wb") as file:
-            np.save(file, side.chosen)  # a worker of a job that was stopped may still read the old file
+            np.save(file, side.chosen)  # atomically: a worker of a stopped job may still read the old file
 
     def learn() -> Arrays:
         lists = neighbours.learn_lists(sides[0], sides[1], options.recall)

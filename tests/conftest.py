@@ -1,4 +1,4 @@
-"""Shared by all tests: one thread, a small true corpus, and recipes small enough to build in milliseconds."""
+"""Shared by all tests: one thread, a small real corpus, and recipes small enough to build in milliseconds."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ from bgt_core.data.text import Tokenizer
 from bgt_core.grammar import Pair, pairs
 from bgt_core.recipes import RECIPES, Recipe
 
-# Sums in one order, whatever the machine, and test processes side by side keep out of each other's way.
+# Sums have the same order on every machine, and parallel test processes do not disturb each other.
 torch.set_num_threads(1)
 threadpool_limits(1)
-os.environ["OMP_NUM_THREADS"] = "1"  # in the processes that tests start
+os.environ["OMP_NUM_THREADS"] = "1"  # for processes started by tests
 
 LANGS = ("en", "fr")
 BGT_SMALL_SIZES = {
@@ -63,7 +63,7 @@ TINY: dict[str, dict[str, object]] = {
 }
 SIAMESE = {"d_model": 16, "valid_pairs": 20, "batch_tokens": 600, "mega_batch": 3, "mega_batch_warmup": 1}
 TINY |= {"sp": SIAMESE, "bilstm": SIAMESE}
-PARAPHRASTIC = SIAMESE | {"columns": ["en", "fr"]}  # where other recipes have two columns of one language
+PARAPHRASTIC = SIAMESE | {"columns": ["en", "fr"]}  # for recipes that usually have two columns in one language
 TINY |= {"avg": PARAPHRASTIC | {"mega_batch": 0}, "gran": PARAPHRASTIC}
 TINY["vgvae"] = PARAPHRASTIC | {"semantic_dim": 12, "syntactic_dim": 6, "hidden_dim": 24}
 TINY["vgvae"] |= {"mega_batch_start": 0.0}
@@ -93,12 +93,12 @@ TINY |= {name: TINY["bgt"] for name in RECIPES if name not in TINY}
 SHARED = {"vocab_size": 400}
 
 
-# Started before all others when tests run in parallel: those of the browser, then the longest of the rest.
+# Started first when tests run in parallel: browser tests, then the slowest others.
 FIRST = ("browser", "end_to_end", "app", "analysis", "training", "run")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Skip what this machine has no device for; in a parallel worker, put what takes long first."""
+    """Skip tests that need a missing device; in a parallel worker, put slow tests first."""
     if not torch.cuda.is_available():
         for item in items:
             if item.get_closest_marker("gpu"):
@@ -110,14 +110,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(optionalhook=True, wrapper=True)
 def pytest_xdist_auto_num_workers() -> Generator[None, int, int]:
-    """A worker for each core, and one for browser tests, which mostly wait."""
+    """Use one worker per core, and one more for browser tests, which mostly wait."""
     return (yield) + 1
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object:
-    """`--dist loadfile`, but all browser tests stay with one worker: they share an app, and two browsers side by side
-    on two cores would time out."""
+    """Schedule as `--dist loadfile`, but run all browser tests on one worker: they share an app, and two browsers on
+    two cores would time out."""
     from xdist.scheduler import LoadFileScheduling
 
     class OneBrowser(LoadFileScheduling):
@@ -135,7 +135,7 @@ class Done(NamedTuple):
 
 @pytest.fixture
 def in_process(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Done]:
-    """in_process(main, *arguments): a command in this process, through its `main`."""
+    """in_process(main, *arguments): run a command in this process, through its `main`."""
 
     def call(main: Callable[[], None], *arguments: object, stdin: TextIO | None = None) -> Done:
         monkeypatch.setattr(sys, "argv", ["bgt", *map(str, arguments)])
@@ -150,7 +150,7 @@ def in_process(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[st
 
 @pytest.fixture
 def bgt(in_process: Callable[..., Done]) -> Callable[..., Done]:
-    """bgt("embed", "-", stdin=io.StringIO("...")): `bgt` in this process."""
+    """bgt("embed", "-", stdin=io.StringIO("...")): run `bgt` in this process."""
     return partial(in_process, cli.main)
 
 
@@ -182,7 +182,7 @@ def batch(grammar: list[Pair], tokenizer: Tokenizer) -> Batch:
 
 @pytest.fixture(scope="session")
 def tiny() -> Callable[..., Recipe]:
-    """tiny(name, **settings): that recipe at sizes for tests; settings are named in full or by their ends."""
+    """tiny(name, **settings): the recipe with sizes for tests; settings have full names, or the ends of them."""
 
     def build(name: str = "bgt-small", **settings: object) -> Recipe:
         return recipes.build(name, {**SHARED, **TINY[name], **settings})
@@ -194,7 +194,7 @@ def tiny() -> Callable[..., Recipe]:
 def made_once(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Callable[[str, Callable[[Path], object]], Path]:
-    """made_once(name, make): a folder that one of the processes of a session makes, for all of them."""
+    """made_once(name, make): a folder that is made once per session, and shared by its processes."""
     base = tmp_path_factory.getbasetemp()
     base = base.parent if hasattr(request.config, "workerinput") else base
 
@@ -211,9 +211,9 @@ def made_once(
 
 @pytest.fixture(scope="session")
 def small_run(tiny: Callable[..., Recipe], grammar: list[Pair], made_once: Callable[..., Path]) -> Path:
-    """The folder of pairs.tsv and of the run that nothing interrupts: some twenty updates of several micro-batches,
-    dropout and sampling included, a checkpoint every two and a validation every five. In bfloat16, products would
-    enlarge what sums in another order differ by."""
+    """A folder with pairs.tsv and an uninterrupted run: about twenty updates of several micro-batches with dropout and
+    sampling, a checkpoint every two, a validation every five. In bfloat16, products would enlarge the differences of
+    sums in another order."""
 
     def make(folder: Path) -> None:
         folder.mkdir()
@@ -227,7 +227,7 @@ def small_run(tiny: Callable[..., Recipe], grammar: list[Pair], made_once: Calla
 
 @pytest.fixture(scope="session")
 def stirred() -> Callable[[torch.nn.Module], torch.nn.Module]:
-    """stirred(model): the model with every parameter away from where it starts, zeros included."""
+    """stirred(model): the model with every parameter changed from its initial value, including zeros."""
 
     def stir(model: torch.nn.Module) -> torch.nn.Module:
         generator = torch.Generator().manual_seed(0)
@@ -261,7 +261,7 @@ def saved(
     tokenizer: Tokenizer,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Path:
-    """A checkpoint of an untrained model; tests that damage it copy it first."""
+    """A checkpoint of an untrained model; tests copy it before they damage it."""
     torch.manual_seed(0)
     recipe = tiny()
     folder = tmp_path_factory.mktemp("saved") / "model"
@@ -275,7 +275,7 @@ def saved_siamese(
     tokenizer: Tokenizer,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Path:
-    """A checkpoint of an untrained `var-siamese`, whose probabilities are all over the place."""
+    """A checkpoint of an untrained `var-siamese`, whose probabilities vary widely."""
     torch.manual_seed(0)
     sizes = {"d_model": 16, "hidden_dim": 12, "semantic_dim": 8}
     settings = {f"model.base.{name}": size for name, size in sizes.items()}
@@ -287,7 +287,7 @@ def saved_siamese(
 
 @pytest.fixture(scope="session")
 def random_tokens() -> Callable[..., Tokens]:
-    """random_tokens(lengths, vocab_size, seed): sentences of these lengths, EOS included."""
+    """random_tokens(lengths, vocab_size, seed): sentences with these lengths, including EOS."""
 
     def draw(lengths: Sequence[int], vocab_size: int, seed: int = 0, lang: str = "en") -> Tokens:
         rng = np.random.default_rng(seed)
@@ -298,18 +298,18 @@ def random_tokens() -> Callable[..., Tokens]:
 
 @pytest.fixture(scope="session")
 def cell(saved: Path) -> probes.Cell:
-    """What `bgt-probe` measures of the untrained model: English length."""
+    """The result of `bgt-probe` for the untrained model: the length of English sentences."""
     config = probes.ProbeConfig(max_items=300, seeds=1)
     return probes.measure_cell(bgt_core.load(saved), "length", lang="en", name=str(saved), config=config)
 
 
 @dataclass
 class Site:
-    """Files by path, what goes wrong with the next GETs, and what was asked."""
+    """A web site: files by path, errors of the next GETs, and the received requests."""
 
     address: str
     files: dict[str, bytes] = field(default_factory=dict)
-    trouble: list[str] = field(default_factory=list)  # of GETs: a status, as "503", or "cut 9" after nine bytes
+    trouble: list[str] = field(default_factory=list)  # of the next GETs: a status as "503", or "cut 9" after nine bytes
     asked: list[tuple[str, str, Message]] = field(default_factory=list)  # method, path, headers
 
     def url(self, path: str) -> str:
@@ -330,7 +330,7 @@ class Handler(BaseHTTPRequestHandler):
         self.answer(self.site.trouble.pop(0) if self.site.trouble else "")
 
     def answer(self, trouble: str) -> None:
-        path = re.sub(r"^https?://[^/]+", "", self.path).lstrip("/")  # a proxy is asked for whole addresses
+        path = re.sub(r"^https?://[^/]+", "", self.path).lstrip("/")  # a proxy receives whole addresses
         self.site.asked.append((self.command, path, self.headers))
         content = self.site.files.get(path.partition("?")[0])
         if content is None or trouble.isdecimal():
@@ -351,7 +351,7 @@ class Handler(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def site(monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
-    """A server on this machine, asked directly whatever proxies the environment names."""
+    """A server on this machine; requests ignore the proxies of the environment."""
     for name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
         monkeypatch.delenv(name, raising=False)
         monkeypatch.delenv(name.upper(), raising=False)

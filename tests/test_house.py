@@ -1,4 +1,4 @@
-"""What the house promises as a whole: names, commands, documents, and nothing unsafe or private inside."""
+"""Properties of the whole repository: names, commands, documents, and no unsafe code or private paths."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
 
 
 def kept_files(*suffixes: str) -> list[Path]:
-    """Files that are, or would be, committed; all of them without `suffixes`."""
+    """List the files that are, or would be, committed; without `suffixes`, all of them."""
     command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     names = subprocess.run(command, cwd=ROOT, capture_output=True, check=True, text=True).stdout.split("\0")
     paths = [ROOT / name for name in names if name.endswith(suffixes or "")]
@@ -72,14 +72,14 @@ def test_no_file_names_a_place_on_somebodys_machine() -> None:
     for path in kept_files():
         try:
             lines = path.read_text("utf-8").splitlines()
-        except UnicodeDecodeError:  # weights, pictures
+        except UnicodeDecodeError:  # weights and pictures
             continue
         broken += [f"{path.relative_to(ROOT)}:{n}: {line}" for n, line in enumerate(lines, 1) if private.search(line)]
     assert not broken
 
 
 def loads_pickle(call: ast.Call) -> bool:
-    """Whether a call may run code hidden in the file that it reads."""
+    """Return whether a call may run code hidden in the file that it reads."""
     options = {keyword.arg: keyword.value for keyword in call.keywords}
     match ast.unparse(call.func).split("."):
         case ["pickle" | "dill" | "joblib" | "cloudpickle", "load" | "loads" | "Unpickler"] | [*_, "read_pickle"]:
@@ -134,7 +134,7 @@ def test_every_requirement_is_pinned_within_its_range() -> None:
     lines = (ROOT / "constraints.txt").read_text("utf-8").splitlines()
     pins = {canonicalize_name(pin.name): pin for pin in map(Requirement, (x for x in lines if x and x[0] != "#"))}
     extras = PROJECT["project"]["optional-dependencies"]
-    wanted = [*PROJECT["project"]["dependencies"], *chain.from_iterable(extras.values())]  # what `make` installs
+    wanted = [*PROJECT["project"]["dependencies"], *chain.from_iterable(extras.values())]  # for `make`
     for requirement in map(Requirement, wanted):
         if requirement.name == PROJECT["project"]["name"]:
             continue
@@ -145,7 +145,7 @@ def test_every_requirement_is_pinned_within_its_range() -> None:
 
 @pytest.mark.parametrize("extra", ["app", "dev"])
 def test_what_make_installs_is_pinned_by_hash(extra: str) -> None:
-    """Each of `requirements`, in the version of constraints.txt; what an extra asks for is all there, but torch."""
+    """All packages of `requirements` have the version of constraints.txt; an extra's are all there, except torch."""
     pins = dict(re.findall(r"^(\S+)==(\S+)", (ROOT / "constraints.txt").read_text("utf-8"), re.MULTILINE))
     pins = {canonicalize_name(name): version for name, version in pins.items()}
     locked = {}
@@ -163,7 +163,7 @@ def test_what_make_installs_is_pinned_by_hash(extra: str) -> None:
 @pytest.mark.slow
 @pytest.mark.long
 def test_every_module_imports_without_fcntl() -> None:
-    """As on Windows, which has no such module."""
+    """As on Windows, which lacks this module."""
     script = """
 import importlib, pkgutil, sys
 sys.modules["fcntl"] = None

@@ -1,4 +1,4 @@
-"""The models that ship: what is left out of their data, their last step, the tables of their cards."""
+"""The shipped models: the sentences excluded from their data, the last step, and the tables of their cards."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_means_meet_and_no_other_weight_changes(
     models.erase_language(tmp_path / "before", tmp_path / "after", [f"en-fr={file}"])
 
     def distance(model: bgt_core.Embedder) -> float:
-        """Of the languages' means, against the spread of one language."""
+        """Return the distance of the languages' means, relative to the spread within one language."""
         english, french = (
             model.embed([pair[side] for pair in texts], lang=lang) for side, lang in enumerate(("en", "fr"))
         )
@@ -132,7 +132,7 @@ def test_each_table_of_a_card(
     assert any("giver and receiver" in row for row in rows) and any(row[0] == "2015" for row in rows)
     assert sum("en to fr" in row for row in rows) == 1
     assert sum(row[0] == "negation" for row in rows) == 2
-    assert any(row[2:4] == ["sentence-type", "question"] for row in rows)  # style taken over
+    assert any(row[2:4] == ["sentence-type", "question"] for row in rows)  # transferred style
     assert any(row[:1] == ["STEL-or-Content"] for row in rows)
 
 

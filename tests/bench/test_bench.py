@@ -1,4 +1,4 @@
-"""How the benchmarks measure and what they write; their figures are nobody's test."""
+"""How the benchmarks measure, and what they write; the measured values are not tested."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ def row(ratios: list[float], target: str) -> Measurement:
 
 
 def measured(rows: Sequence[Measurement], words: str = "training") -> Page:
-    """A page as it is stored and read."""
+    """Return a page that was stored and read again."""
     page = Page(f"python -m bench {words}", "2026-01-01", 1.0, "a machine", [asdict(row) for row in rows])
     return Page(**json.loads(json.dumps(asdict(page))))
 
 
 @pytest.fixture
 def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder of results."""
+    """Return the folder of the results."""
     monkeypatch.setattr(command, "KEPT", tmp_path / "results")
     monkeypatch.setattr(command, "RESULTS", tmp_path / "RESULTS.md")
     return tmp_path
@@ -48,7 +48,7 @@ def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ([1.0, 2.9, 9.0], ">= 3", False),
         ([0.6], "<= 0.6", True),
         ([0.7], "<= 0.6", False),
-        ([9.0], ">= 50 % of the floor", True),  # a row reaches half of its floor
+        ([9.0], ">= 50 % of the floor", True),  # the row reaches half of its floor
         ([9.0], ">= 51 % of the floor", False),
     ],
 )
@@ -68,12 +68,12 @@ def test_sides_alternate_over_the_same_rounds_after_a_warm_up() -> None:
     times = turns({"fast": lambda number: seen.append(("fast", number)), "slow": slow}, 3, time.process_time)
     assert seen[:2] == [("fast", 0), ("slow", 0)]
     assert sorted(seen[2:]) == [(side, number) for side in ("fast", "slow") for number in range(3)]
-    assert seen[2][0] != seen[4][0]  # who comes first changes
+    assert seen[2][0] != seen[4][0]  # the order changes
     compared = compare("", "", times["fast"], times["slow"], Rated("steps", 2), ">= 1", "")
     assert compared.met and compared.reached is None and compared.peer.endswith(" steps/s")
     compared = compare("", "", [2.0], [4.0], Rated("tokens", 10, 2e7, 1e8), ">= 10 % of the floor", "")
     assert (compared.ratios, compared.ours, compared.reached) == ([2.0], "5 tokens/s", 0.1)
-    assert compared.floor == "2 MFLOP each, 50 tokens/s" and compared.met  # operations at the rate of products
+    assert compared.floor == "2 MFLOP each, 50 tokens/s" and compared.met  # at the rate of matrix products
 
 
 def test_results_name_the_rows_that_miss_their_target() -> None:
@@ -158,7 +158,7 @@ def test_released_batches_are_by_length_within_the_budget_in_eights(tokens: int)
 @pytest.mark.slow
 @pytest.mark.long
 def test_the_page_for_a_gpu_is_rehearsed_at_a_toy_size(tmp_path: Path) -> None:
-    """As on a bare machine, from its script to the file that comes back."""
+    """Run the script as on a bare machine, and read the file that it writes."""
     script = ["bash", "bench/bare.sh", "run", str(tmp_path / "out"), "--device", "cpu", "--toy", "--rounds", "1"]
     machine = {"PYTHON": sys.executable, "WHEELS": str(tmp_path), "TORCH_COMPILE_DISABLE": "1"}  # it lacks nothing
     subprocess.run(script, check=True, capture_output=True, env={**os.environ, **machine})
@@ -175,7 +175,7 @@ def test_the_page_for_a_gpu_is_rehearsed_at_a_toy_size(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("size", generation.TOY, ids=lambda size: size.recipe)
 def test_generation_is_of_equal_work_at_a_toy_size(size: generation.Size, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(generation, "product_rate", lambda dtype, threads: 1e12)  # seconds of large products
+    monkeypatch.setattr(generation, "product_rate", lambda dtype, threads: 1e12)  # would take seconds
     options = command.parser().parse_args(["generation", "--rounds", "1"])
     exact, rounded = generation.rows_of(size, options, "as in fp32")
     assert rounded.error == "as in fp32" and min(exact.ratios + rounded.ratios) > 0

@@ -1,4 +1,4 @@
-"""The examples on a Dask cluster, on a real one: two worker processes on this machine."""
+"""The Dask examples on a real cluster: two worker processes on this machine."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def command_of(example: str, *arguments: str | Path) -> list[str]:
 
 
 def run(folder: Path, example: str, *arguments: str | Path) -> list[str]:
-    """The lines that it prints."""
+    """Run an example, and return the lines that it prints."""
     command = command_of(example, *arguments)
     done = subprocess.run(command, cwd=folder, env=ENVIRONMENT, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
@@ -42,7 +42,7 @@ def test_two_workers_write_what_one_process_does(saved: Path, grammar: list[Pair
     text.write_text("\n".join(f"{sentences[at % 300]} {sentences[at // 300]}" for at in range(20_000)))  # three chunks
     model, alone, out = bgt_core.load(saved, "cpu"), tmp_path / "alone.npy", tmp_path / "vectors.npy"
     bulk.embed_file(model, text, alone, lang="en")
-    first = bulk.embed_file(model, text, out, lang="en", shard=(1, 3)).path  # an earlier job came this far
+    first = bulk.embed_file(model, text, out, lang="en", shard=(1, 3)).path  # completed by an earlier job
     written = first.stat().st_mtime_ns
 
     *parts, whole = run(tmp_path, "embed_on_dask.py", text, out, "--shards", "3", "--model", saved)
@@ -52,7 +52,7 @@ def test_two_workers_write_what_one_process_does(saved: Path, grammar: list[Pair
     ]
     assert whole == f"{out}: 20000 x 12"
     assert out.read_bytes() == alone.read_bytes()
-    assert first.stat().st_mtime_ns == written  # not made again
+    assert first.stat().st_mtime_ns == written  # not computed again
 
 
 def test_two_workers_sum_the_split_that_one_process_fits(tmp_path: Path) -> None:

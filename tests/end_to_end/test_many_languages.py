@@ -1,4 +1,4 @@
-"""English with French, Japanese and Arabic, sampled by temperature and by kind: from text to vectors."""
+"""English with French, Japanese and Arabic, sampled by temperature and by kind, from text to vectors."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from bgt_core.training.loop import batching
 pytestmark = pytest.mark.slow
 
 LANGS = ("en", "fr", "ja", "ar")
-PARTS = {  # every choice of one of each is a sentence; subjects, then objects, then verbs
+PARTS = {  # subjects, objects and verbs can be combined in any way
     "en": (["the cat", "the dog", "my friend", "a child"], ["water", "the house", "a book", "bread", "the sea"]),
     "fr": (["le chat", "le chien", "mon ami", "un enfant"], ["l'eau", "la maison", "un livre", "le pain", "la mer"]),
     "ja": (["猫", "犬", "私の友達", "子供"], ["水", "家", "本", "パン", "海"]),
@@ -36,7 +36,7 @@ VERBS = {
     "ar": ["يرى", "يريد", "لا يرى", "لا يريد", "وجد", "فقد"],
 }  # fmt: skip
 FORMS = {"en": "{0} {2} {1}.", "fr": "{0} {2} {1}.", "ja": "{0}は{1}を{2}。", "ar": "{2} {0} {1}."}
-ROWS = {"fr": range(90), "ja": range(40, 100), "ar": range(70, 110)}  # English sentences that they share
+ROWS = {"fr": range(90), "ja": range(40, 100), "ar": range(70, 110)}  # rows of the English sentences with a translation
 SETTINGS: dict[str, object] = {
     "data.vocab_size": 118, "data.valid_pairs": 20, "data.min_tokens": 1, "train.sampling_temperature": 5.0,
     "train.kind_weights": "plain:2", "train.epochs": 3.0, "train.batch_tokens": 300, "train.micro_tokens": 600,
@@ -55,7 +55,7 @@ def sentences(lang: str) -> list[str]:
 
 @pytest.fixture(scope="module")
 def data(write_rows: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    """English with each other language; of French two kinds."""
+    """English with each other language; French has two kinds."""
     folder = tmp_path_factory.mktemp("many")
 
     def source(name: str, lang: str, rows: range) -> str:

@@ -1,4 +1,4 @@
-"""A second stage: what a run takes from a checkpoint, what stays frozen, and what a classifier learns on top."""
+"""A second stage: the parts taken from a checkpoint, the frozen parameters, and a classifier trained on top."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SETTINGS: dict[str, Any] = {
 
 @pytest.fixture(scope="module")
 def labelled(grammar: list, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Pairs of English sentences: a sentence with itself in other letters (1), or with the next one (0)."""
+    """Pairs of English sentences: a sentence and itself in upper case (1), or the next sentence (0)."""
     english = [pair.texts["en"] for pair in grammar]
     rows = [
         f"{text}\t{text.upper() if row % 2 else english[(row + 1) % len(english)]}\t{row % 2}\n"
@@ -48,7 +48,7 @@ def second_stage(init_from: Path, data: Path, out: Path, **overrides: Any) -> Pa
 
 @pytest.fixture(scope="module")
 def trained(saved: Path, labelled: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The run that nothing interrupts, on a model that is not trained itself: its encoders average token vectors."""
+    """An uninterrupted run on an untrained model, whose encoders average token vectors."""
     return second_stage(saved, labelled, tmp_path_factory.mktemp("second") / "run")
 
 
@@ -103,7 +103,7 @@ def test_the_classifier_learns_a_task_that_can_be_learnt(trained: Path) -> None:
 
 
 def test_a_resumed_run_ends_in_the_same_weights(trained: Path, tmp_path: Path) -> None:
-    """Frozen parameters have no moments to restore."""
+    """Frozen parameters have no optimizer moments to restore."""
     out = Path(shutil.copytree(trained.parent, tmp_path / "run"))
     first, last = checkpoint.steps_of(out)
     shutil.rmtree(last)
@@ -145,7 +145,7 @@ def test_what_does_not_fit_is_one_clear_line_and_leaves_nothing(
 
 @pytest.mark.slow
 def test_a_model_is_trained_on_from_its_checkpoint(saved: Path, tsv: Path, tmp_path: Path) -> None:
-    """The same recipe again, on other data: sizes come along, and how to train does not."""
+    """Train the same recipe on other data: sizes come from the checkpoint, training settings do not."""
     settings = {"train.epochs": 0.2, "data.valid_pairs": 20, "freeze": ["decoders", "translators"]}
     folder = training.train("bgt-small", [tsv], tmp_path / "run", init_from=saved, overrides=settings, device="cpu")
     config, before = checkpoint.read_config(folder), checkpoint.read_config(saved)

@@ -38,7 +38,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.long]
 
 LANGS = ("en", "fr")
 TRAIN, UNSEEN = 3000, 3000
-WORDS = 6  # sentences are short, so that a minute of training reaches their words
+WORDS = 6  # maximum length of a sentence, so that a minute of training is enough to learn its words
 SEED = 1
 ARGUMENTS: dict[str, object] = {
     "data.vocab_size": 800, "model.d_model": 48, "model.semantic_dim": 64, "model.language_dim": 5,
@@ -55,14 +55,14 @@ ARGUMENTS: dict[str, object] = {
 
 @pytest.fixture(scope="module")
 def corpus() -> tuple[list[Pair], list[Pair]]:
-    """Short pairs to train on and pairs that no model saw; no two share a sentence."""
+    """Short training pairs, and pairs that no model saw; no two share a sentence."""
     corpus = [pair for pair in pairs(27_000) if all(len(text.split()) <= WORDS for text in pair.texts.values())]
     assert len(corpus) >= TRAIN + UNSEEN
     return corpus[:TRAIN], corpus[TRAIN : TRAIN + UNSEEN]
 
 
 class Reading:
-    """A model, and what it makes of the pairs it did not see."""
+    """A model, and its vectors of unseen pairs."""
 
     def __init__(self, model: Embedder, unseen: list[Pair]):
         self.model, self.unseen = model, unseen
@@ -73,20 +73,20 @@ class Reading:
         }
 
     def retrieval(self, latent: str) -> float:
-        """Both ways, among 500: chance is 0.002."""
+        """Return the precision in both directions, among 500 pairs: chance is 0.002."""
         english, french = (self.vectors[lang, latent][:500] for lang in LANGS)
         return (precision_at_1(english, french) + precision_at_1(french, english)) / 2
 
     def predicts(self, labels: np.ndarray, learnt: tuple[str, str], tested: tuple[str, str]) -> float:
-        """Mean area under the curve of ridge probes of `labels` (N, K), fitted on the first half of the vectors of
-        `learnt`, a (language, latent), and scored on the second half of those of `tested`; chance is 0.5."""
+        """Return the mean area under the curve of ridge probes of `labels` (N, K). They are fitted on the first half of
+        the vectors of `learnt`, a (language, latent), and scored on the second half of `tested`; chance is 0.5."""
         half = len(labels) // 2
         x, y = (StandardScaler().fit_transform(self.vectors[key]) for key in (learnt, tested))
         scores = Ridge(alpha=30.0).fit(x[:half], labels[:half].astype(float)).predict(y[half:])
         return float(np.mean([roc_auc_score(labels[half:, k], scores[:, k]) for k in range(labels.shape[1])]))
 
     def lost(self, lang: str) -> dict[str, float]:
-        """What a sentence costs when one latent is another sentence's, in nats more than with its own."""
+        """Return by how many nats a sentence's loss grows if a latent is replaced by that of another sentence."""
         own, meant, translated = (
             torch.from_numpy(self.vectors[key][:1000])
             for key in ((lang, LANGUAGE), (lang, SEMANTIC), ("fr" if lang == "en" else "en", SEMANTIC))
@@ -108,7 +108,7 @@ class Reading:
 
 @pytest.fixture(scope="module")
 def models(corpus: tuple[list[Pair], list[Pair]], tmp_path_factory: pytest.TempPathFactory) -> tuple[Reading, Reading]:
-    """The model after training, and the same weights before the first step."""
+    """The model after training, and with the same initial weights."""
     path = tmp_path_factory.mktemp("separation")
     text = "".join(f"{pair.texts['en']}\t{pair.texts['fr']}\n" for pair in corpus[0])
     (path / "pairs.tsv").write_text(text, encoding="utf-8")
@@ -120,7 +120,7 @@ def models(corpus: tuple[list[Pair], list[Pair]], tmp_path_factory: pytest.TempP
 
 
 def common(labels: list[np.ndarray]) -> np.ndarray:
-    """Those that occur often enough in both halves to be learnt and scored, (N, K)."""
+    """Return the labels, (N, K), that are frequent enough in both halves to be learnt and scored."""
     half = UNSEEN // 2
     frequent = [label for label in labels if min(label[:half].sum(), label[half:].sum()) >= 10]
     assert len(frequent) >= 5
@@ -129,8 +129,8 @@ def common(labels: list[np.ndarray]) -> np.ndarray:
 
 @pytest.fixture(scope="module")
 def meaning(corpus: tuple[list[Pair], list[Pair]]) -> np.ndarray:
-    """Which content words a meaning has; frames, features and grammatical words are left out: syntax is as much the
-    language's affair as the meaning's."""
+    """The content words of each meaning. Frames, features and grammatical words are left out, because syntax depends on
+    the language as much as on the meaning."""
     closed = set(
         "past habit now future plural not never the some this what my your our own all of two three four five six ten "
         "say be ask think order how when if but compare because more who where at in to have I you he she we they "
@@ -175,7 +175,7 @@ def test_meaning_is_read_in_a_language_the_probe_never_saw(
         return model.predicts(meaning, (learnt, latent), (tested, latent))
 
     assert transferred(models[0], SEMANTIC) > 0.85
-    assert transferred(models[0], LANGUAGE) < 0.65  # each language has a space of its own
+    assert transferred(models[0], LANGUAGE) < 0.65  # each language has its own space
     assert transferred(models[1], SEMANTIC) < 0.65
 
 
@@ -185,6 +185,6 @@ def test_the_decoder_takes_meaning_from_one_latent_and_manner_from_the_other(
 ) -> None:
     nats = models[0].lost(lang)
     assert nats["another's meaning"] > 1
-    assert nats["its translation's meaning"] < 0.3 * nats["another's meaning"]  # it means the same
+    assert nats["its translation's meaning"] < 0.3 * nats["another's meaning"]  # the translation has the same meaning
     assert nats["another's style"] > 3
     assert max(map(abs, models[1].lost(lang).values())) < 0.2

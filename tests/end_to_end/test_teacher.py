@@ -1,4 +1,4 @@
-"""A model that was taught: vectors of the English side, from the command to the checkpoint and on."""
+"""A model trained with a teacher's vectors of the English side, from the command to the checkpoint and beyond."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ SETTINGS: dict[str, Any] = {
 
 @pytest.fixture(scope="module")
 def vectors(texts: dict[str, list[str]]) -> Vectors:
-    """vectors(English texts): what stands for a teacher. Each common word or mark has a direction of its own, and a
-    sentence their sum, (N, UNITS) float32."""
+    """vectors(English texts): a stand-in for a teacher, (N, UNITS) float32. Each common word or punctuation mark has
+    its own random direction; a sentence's vector is the sum of these."""
     counts = Counter(word for text in texts["en"] for word in words(text))
     directions = dict.fromkeys((word for word, count in counts.most_common(COMMON)), None)
     rng = np.random.default_rng(0)
@@ -51,7 +51,7 @@ def vectors(texts: dict[str, list[str]]) -> Vectors:
 
 
 def words(text: str) -> list[str]:
-    """Words and marks."""
+    """Split into words and punctuation marks."""
     return re.findall(r"\w+|[^\w\s]+", text.lower())
 
 
@@ -62,7 +62,7 @@ def folder(
     write_rows: Callable[..., Path],
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Path:
-    """180 pairs English-French and 120 English sentences with vectors, 150 pairs English-German without."""
+    """180 English-French pairs and 120 English sentences with vectors, and 150 English-German pairs without."""
     folder = tmp_path_factory.mktemp("taught")
     for name, langs, rows in (("en-fr", "en fr", (0, 180)), ("en-de", "en de", (150, 300)), ("en", "en", (300, 420))):
         chosen = range(*rows)
@@ -78,7 +78,7 @@ def data(folder: Path) -> list[str]:
 
 @pytest.fixture(scope="module")
 def taught(folder: Path, data: list[str]) -> Path:
-    """The run that nothing interrupts."""
+    """An uninterrupted run."""
     out = folder / "taught"
     teacher = [folder / "en-fr.npy", None, folder / "en.npy"]
     training.train("bgt-small", data, out, overrides=SETTINGS, teacher=teacher, device="cpu")
@@ -105,8 +105,8 @@ def cosines(left: np.ndarray, right: np.ndarray) -> np.ndarray:
 def test_new_sentences_of_both_languages_come_nearer_to_the_teacher(
     taught: Path, untaught: Path, vectors: Vectors, texts: dict[str, list[str]]
 ) -> None:
-    """Sentences of no file. The model that was not taught has no map: it gets the one that fits what the other was
-    taught best, by least squares."""
+    """New sentences are in no file. The model without a teacher has no map to the teacher's vectors; it gets the best
+    one by least squares, fitted on the sentences that the other model was taught."""
     known, new = [*range(180), *range(300, 420)], [*range(900, 1_400)]
     head = checkpoint.load(taught).model.state_dict()["teacher.weight"].double().numpy()
     learner, plain = (bgt_core.load(out, "cpu", "fp32") for out in (taught, untaught))
@@ -127,7 +127,7 @@ def test_new_sentences_of_both_languages_come_nearer_to_the_teacher(
 
 
 def test_the_map_begins_as_the_rotation_that_fits_best(folder: Path, data: list[str], tmp_path: Path) -> None:
-    """SciPy's, of targets with zeros for the units that the latent has more."""
+    """SciPy's rotation; targets have zeros for the additional units of the latent."""
     start = {**SETTINGS, "train.epochs": 0.0}
     training.train("bgt-small", data[:1], tmp_path, overrides=start, teacher=[folder / "en-fr.npy"], device="cpu")
     model = checkpoint.load(tmp_path).model

@@ -1,4 +1,4 @@
-"""Two columns of one language, one column, and mixtures of both: train, resume, embed."""
+"""Train, resume and embed with two columns in one language, one column, and mixtures of both."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ Files = Mapping[str, Path]
 def files(
     texts: dict[str, list[str]], write_rows: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory
 ) -> Files:
-    """Paraphrases: the same words in another order, and another mark."""
+    """Files of paraphrases (other order, other mark), of single sentences and of translations."""
     folder, english = tmp_path_factory.mktemp("columns"), texts["en"]
     other = [" ".join(reversed(text.strip(".!?").split())) + "!" for text in english]
     return {
@@ -52,12 +52,12 @@ def files(
 
 
 def train_twice(recipe: str, data: list[str], out: Path, **options: Any) -> Path:
-    """A run, and the same one continued from a checkpoint in its middle; both end in the same weights, bit for bit."""
+    """Train once, and resume a copy from a checkpoint in the middle; check that both end with identical weights."""
     overrides = {**TRAIN, **SIZES[recipe], **options.pop("overrides", {})}
     kept: list[Path] = []
 
     def keep(row: Mapping[str, object]) -> None:
-        """The run as it is at its first validation."""
+        """Copy the run at its first validation."""
         if row["kind"] == "valid" and not kept and checkpoint.steps_of(out):
             kept.append(Path(shutil.copytree(out, out.with_name("half"))))
 
@@ -115,7 +115,7 @@ def test_a_margin_learns_from_two_columns_of_one_language(name: str, files: File
 def test_meaning_and_syntax_are_learnt_from_two_columns_of_one_language(
     decoder: str, files: Files, tmp_path: Path
 ) -> None:
-    """Resumed before and after negatives are first searched for; then read, and written where the decoder can."""
+    """Resume before and after the first search for negatives; then embed, and generate if the decoder can."""
     overrides = {"model.decoder": decoder, "model.syntactic_body": "lstm" if decoder == "lstm" else "average"}
     data = [str(files["paraphrases"])]
     folder = train_twice("vgvae", data, tmp_path / "run", columns=["a:en", "b:en"], overrides=overrides)
@@ -137,7 +137,7 @@ def test_meaning_and_syntax_are_learnt_from_two_columns_of_one_language(
 
 
 def test_a_corpus_of_one_column_may_be_mixed_in(files: Files, tmp_path: Path) -> None:
-    """Its rows are reconstructed; there is nothing to translate or to compare."""
+    """Rows with one column are reconstructed, but not translated or compared."""
     data = [f"en-fr={files['french']}", f"en={files['mono']}"]
     folder = train_twice("bgt-small", data, tmp_path / "run")
     check_vectors(folder, ("en", "fr"), ("semantic", LANGUAGE))

@@ -48,7 +48,7 @@ def test_a_killed_command_leaves_what_an_undisturbed_one_leaves(name: str, data:
 
 @pytest.fixture
 def read_only(tmp_path: Path) -> Iterator[Path]:
-    """A folder that can't be written, for root neither."""
+    """A folder that nobody can write to, not even root."""
     out = tmp_path / "out"
     out.mkdir()
     if os.geteuid():

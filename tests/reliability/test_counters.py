@@ -1,6 +1,6 @@
-"""The counters of `bgt evaluate fidelity` on sentences written and labelled by hand: counters.tsv, beside this file.
+"""The counters of `bgt evaluate fidelity` on hand-written, hand-labelled sentences, in counters.tsv next to this file.
 
-A line is: counter, language, what it should say, a sentence. "?" is a quantity that is not certain, which `numbers`
+A line has a counter, a language, the expected result and a sentence. "?" is an uncertain quantity, which `numbers`
 leaves out. `python -m tests.reliability.test_counters` prints the table of docs/reliability.md.
 """
 
@@ -22,7 +22,7 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "reliability.md"
 
 
 class Case(NamedTuple):
-    """A sentence and what a counter should say of it."""
+    """A sentence, and the expected result of a counter."""
 
     counter: str
     lang: str
@@ -35,7 +35,7 @@ class Case(NamedTuple):
 
 
 def read_cases() -> list[Case]:
-    """All of the file, in its order."""
+    """Read all cases of the file, in order."""
     cases = []
     for line in Path(__file__).with_name("counters.tsv").read_text("utf-8").splitlines()[1:]:
         counter, lang, expected, text = line.split("\t")
@@ -52,7 +52,7 @@ def cases_of(counter: str, lang: str) -> list[Case]:
 
 
 def table() -> str:
-    """For each counter and language how many cases are right, of how many; "left out" if it says nothing."""
+    """Return how many cases are right, for each counter and language; "left out" if it is not supported."""
     lines = [f"| counter | {' | '.join(LANGS)} |", f"|---|{'---:|' * len(LANGS)}"]
     for counter in COUNTERS:
         cells = []

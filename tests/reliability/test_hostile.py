@@ -1,6 +1,6 @@
-"""Checkpoints, splits and archives that do harm: other sizes, names, kinds, depths; links, bombs, paths that lead out.
+"""Malicious checkpoints, splits and archives: wrong sizes, names, types, depths; links, zip bombs, paths to outside.
 
-The answer is one clear line within seconds; nothing outside the folder is touched, and memory stays bounded.
+Each must give one clear line within seconds, leave all outside the folder unchanged, and use bounded memory.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from bgt_core.splitting import parts as split
 from tests.reliability import commands
 
 SEEDS = 24
-SECONDS, BYTES = 10.0, 512 * 2**20  # that reading one may take
+SECONDS, BYTES = 10.0, 512 * 2**20  # maximum time and memory for reading one
 VALUES = [10**9, 10**30, -1, 0, 1e308, "x" * 10**5, "../../x", "/etc/passwd", None, [], {}, True, "\0", [[[[]]]], 2**31]
 NAMES = ["../out", "/etc/passwd", "a/../../b", "", ".", "..", "x\0y", "C:\\x", "a" * 400, "con", "~/x", "./x"]
 
@@ -67,7 +67,7 @@ def test_what_does_harm_is_one_line(seed: int, prepared: Path, tmp_path: Path) -
 
 
 def damaged_checkpoint(draw: random.Random, prepared: Path, folder: Path) -> None:
-    """One value of its configuration is another; hashes are right."""
+    """Change one value of the configuration; the hashes are correct."""
     shutil.copytree(prepared / "model", folder)
     config = json.loads((folder / "config.json").read_text("utf-8"))
     kind = draw.randrange(6)
@@ -89,11 +89,11 @@ def damaged_checkpoint(draw: random.Random, prepared: Path, folder: Path) -> Non
     if kind == 4:
         text = draw.choice(["[" * 10**5, "1" * 10**5, text[: draw.randrange(len(text))], text.replace("1", "NaN", 1)])
     (folder / "config.json").write_text(text, "utf-8")
-    model_card("x", checkpoint.load(folder), "")  # it opens if the value changes nothing
+    model_card("x", checkpoint.load(folder), "")  # it loads if the value changes nothing
 
 
 def damaged_split(draw: random.Random, prepared: Path, folder: Path) -> None:
-    """One value of its description, or one array, is another; hashes are right. If it opens, it splits vectors."""
+    """Change one value of the description, or one array; the hashes are correct. If it loads, it must split vectors."""
     shutil.copytree(prepared / "split", folder)
     about = json.loads((folder / split.ABOUT).read_text("utf-8"))
     tensors = load_file(folder / split.WEIGHTS)
@@ -117,7 +117,7 @@ def damaged_split(draw: random.Random, prepared: Path, folder: Path) -> None:
 
 
 def archive(draw: random.Random, prepared: Path, folder: Path) -> None:
-    """A zip, tar or gz with a name, a link or a size that does harm."""
+    """Make a zip, tar or gz with a malicious name, link or size."""
     folder.mkdir()
     kind, name = draw.choice(("zip", "tar", "gz")), draw.choice(NAMES)
     path = folder / f"a.{kind}"

@@ -1,4 +1,4 @@
-"""Files from elsewhere: whatever they hold, the answer is a result or one clear line."""
+"""Files from elsewhere: any content gives a result or one clear line."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_a_whole_number_may_stand_for_a_float(tiny: Callable[..., Recipe], token
 
 @pytest.fixture
 def with_config(saved: Path, tmp_path: Path) -> Callable[..., Path]:
-    """with_config(name={...}): a checkpoint whose configuration has these entries, in those that it has."""
+    """with_config(name={...}): a checkpoint whose configuration gets these entries; existing ones are merged."""
 
     def call(**entries: object) -> Path:
         folder = tmp_path / "model"
@@ -161,7 +161,7 @@ def test_an_array_is_as_long_as_it_says(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 def test_what_cannot_be_printed_is_said_once(unbuffered: str) -> None:
-    """Without a buffer at once, else at the end, after what else goes to stderr."""
+    """Without a buffer, the error comes at once; otherwise at the end, after the other lines on stderr."""
     environment = os.environ | {"PYTHONUNBUFFERED": unbuffered}
     with Path("/dev/full").open("w") as out:
         command = [
@@ -175,7 +175,7 @@ def test_what_cannot_be_printed_is_said_once(unbuffered: str) -> None:
     assert len(before) == (not unbuffered) and not any("can't be written" in line for line in before)
 
 
-ALONE = ("sets", "store")  # right, but not without other files
+ALONE = ("sets", "store")  # valid, but only together with other files
 TOKENS = [
     b"\t", b"\n", b"\0", b"\xff\xfe", b"NaN", b"-1", b"9" * 400, b"[", b"{", b'"', b"\xef\xbb\xbf", b"..", b"(", b")"
 ]  # fmt: skip
@@ -188,7 +188,7 @@ CHANGES = st.lists(
 
 
 def changed(right: bytes, changes: list[tuple[str | bytes, int, int]]) -> bytes:
-    """An input with a few changes: bits, blocks, tokens that readers stumble over."""
+    """Change an input in a few places: bits, blocks, tokens that are difficult for readers."""
     content = bytearray(right)
     for what, first, second in changes:
         place = first % (len(content) + 1)

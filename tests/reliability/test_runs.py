@@ -1,4 +1,4 @@
-"""A run stops before it spoils what it has: divergence, a second process, damaged or changed files, a full disk."""
+"""A run stops before it damages its state: divergence, a second process, damaged or changed files, a full disk."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def whole(recipe: Recipe, tsv: Path, tmp_path_factory: pytest.TempPathFactory) -
 
 @pytest.fixture
 def begun(whole: Path, tmp_path: Path) -> Path:
-    """The run as it was before its last checkpoint."""
+    """The run before its last checkpoint."""
     out = tmp_path / "run"
     shutil.copytree(whole, out)
     shutil.rmtree(checkpoint.steps_of(out)[-1])
@@ -161,7 +161,7 @@ def test_a_damaged_checkpoint_is_set_aside_for_the_one_before(whole: Path, tmp_p
     (newest / "model.safetensors").write_bytes(b"\0" * 100)
     notes: list[dict] = []
     assert training.resume(out, device="cpu", report=notes.append) == newest
-    assert weights(newest) == expected  # trained again to the same weights
+    assert weights(newest) == expected  # trained again, to the same weights
     assert next(row["text"] for row in notes if row["kind"] == "note").endswith(
         "Continuing from the checkpoint before it."
     )

@@ -1,4 +1,4 @@
-"""The tables of the papers name only what exists; and a training's name holds what decides it and nothing else."""
+"""The papers' tables only use existing names; a training's name depends on all that affects it, and on nothing else."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def test_comparisons_name_what_they_have(name: str) -> None:
 
 
 def test_published_numbers_are_the_papers() -> None:
-    """The averages that BGT's figure 3 states beside the years; some of each other table."""
+    """Compare the averages in BGT's figure 3 with those of its years, and some numbers of each other table."""
     stated = {"BGT": 73.1, "SP": 71.9, "BilingualTrans": 71.4, "BGT w/o Prior": 71.6, "EnglishAE": 65.7}
     for system, average in stated.items():
         published = COMPARISONS["main"].published[system]
@@ -131,7 +131,7 @@ def test_published_numbers_are_the_papers() -> None:
         for claim in COMPARISONS["vgvae"].claims
         if all(claim.measure in poster.get(name, {}) for name in claim.weights)
     ]
-    assert len(by_claim) == 17 and min(by_claim) > 0  # the poster says what we claim that it says
+    assert len(by_claim) == 17 and min(by_claim) > 0  # the poster agrees with the claims that we attribute to it
 
 
 @pytest.mark.parametrize("scale", ["small", "paper"])

@@ -1,5 +1,5 @@
-"""Folders of translations, of parsed sentences and of labelled questions: what decides a hash, what is kept apart, and
-`reproduce` on each."""
+"""Data folders of translations, parsed sentences and labelled questions: which files decide the hash, which rows are
+kept out of training, and `reproduce` on each."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_the_hash_of_data_is_of_its_content(tmp_path: Path) -> None:
         (data / name).parent.mkdir(parents=True, exist_ok=True)
         (data / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     first = read_translations(data, langs).sha256
-    assert first[:10] == "6fc8e7d3f4"  # stored results name it: it must not change
+    assert first[:10] == "6fc8e7d3f4"  # must not change, because stored results contain it
     (data / "parallel" / "en-de.other.tsv").write_text("a\tb\n")
     (data / "notes.txt").write_text("not data")
     assert read_translations(data, langs).sha256 == first
@@ -110,8 +110,8 @@ def test_the_hash_of_data_is_of_its_content(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def folder(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Paraphrases, half of them with a parsed sentence; trees; STS and STS Benchmark's dev set; labelled questions,
-    where a duplicate is the same sentence with words before it."""
+    """Paraphrases, half of them with a parsed sentence; trees; STS and STS Benchmark's dev set; labelled questions, in
+    which a duplicate is the same sentence with words before it."""
     folder = Path(shutil.copytree(data, tmp_path_factory.mktemp("data") / "all"))
     for name in ("paraphrase", "trees", "quora"):
         (folder / name).mkdir()
@@ -254,7 +254,7 @@ def test_a_second_stage_starts_from_its_first_one(
     assert json.loads((second / "result.json").read_text("utf-8"))["arguments"]["init_from"] == first.name
     assert (first / "run/tokenizer.model").read_bytes() == (second / "run/tokenizer.model").read_bytes()
 
-    add(QUESTIONS.replace('"model.d_model" = 8', '"model.d_model" = 0'))  # and where that one has failed, it fails
+    add(QUESTIONS.replace('"model.d_model" = 8', '"model.d_model" = 0'))  # fails if its first stage has failed
     command = ["questions", "--scale=toy", f"--data={folder}", f"--out={tmp_path}", "--resamples=100", "--only=repeat"]
     assert reproduce(*command, "--seeds=1", "--device=cpu", "--threads=1").code == 5
     (error,) = [json.loads(path.read_text("utf-8")) for path in tmp_path.glob("cells/var-siamese_*/error.json")]

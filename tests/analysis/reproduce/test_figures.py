@@ -1,4 +1,4 @@
-"""Figures against the rows that they are drawn from."""
+"""Compare figures with the rows from which they are drawn."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ CLAIMS = [
 
 
 def points(figure: Figure, marker: str) -> list[tuple[float, float]]:
-    """(x, line) of all marks of a kind."""
+    """Return the (x, line) of all marks of one kind."""
     lines = [line for line in figure.axes[0].lines if line.get_marker() == marker]
     return [(float(x), float(y)) for line in lines for x, y in zip(line.get_xdata(), line.get_ydata(), strict=True)]
 
@@ -49,7 +49,7 @@ def test_systems_and_claims_stand_where_their_numbers_are() -> None:
     figure = figures.systems(COMPARISON, {"scores": SCORES})
     assert labels(figure) == ["BGT", "SP", "BiLSTM"]
     assert points(figure, "o") == [(56, 0), (60, 1)]  # the third was not trained
-    assert points(figure, "D") == [(71.5, 0), (60, 2)]  # the paper's, over the years that ours has where it can be
+    assert points(figure, "D") == [(71.5, 0), (60, 2)]  # the paper's numbers, over our years where possible
     assert [x for x, _ in points(figure, ".")] == [55, 57, 60]
     assert points(figure, "None") == [(55, 0), (58, 0), (59, 1), (62, 1)]  # intervals
     figure = figures.systems(COMPARISON, {"scores": SCORES}, "Hard+")

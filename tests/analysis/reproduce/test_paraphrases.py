@@ -1,4 +1,4 @@
-"""Back-translations: what filters select, what is chosen by the dev set, and what is stored and drawn."""
+"""Back-translations: the pairs that filters select, the system chosen on the dev set, the stored and shown results."""
 
 from __future__ import annotations
 
@@ -59,10 +59,10 @@ claims = [["AVG fr-large", "AVG cost", "Table 7"], ["AVG fr-large", "AVG long", 
 
 @pytest.fixture(scope="module")
 def folder(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two tables of back-translations, one that people wrote, STS, STS Benchmark's dev set and SICK.
+    """Two tables of back-translations, a human table, STS, STS Benchmark's dev set and SICK.
 
-    A candidate repeats the words of its reference but for its rank's number of them, in another order; the larger its
-    rank, the more it costs.
+    A candidate of rank k has the words of its reference in another order, with the first k replaced. A larger rank
+    costs more.
     """
     folder = tmp_path_factory.mktemp("paraphrases")
     rng = np.random.default_rng(0)
@@ -145,7 +145,7 @@ def test_a_selection_has_the_first_good_candidate_of_as_many_references(
         assert translation == good[0]
     twice = selected(paraphrases, tmp_path, "fr-large", "", 2)
     assert len(twice) == 200
-    assert {*random} < {*twice}  # the same sample, and more
+    assert {*random} < {*twice}  # a larger sample contains the smaller one
     parts = [tmp_path.glob(f"fr-large-*-{part}.*") for part in ("set-aside", "mined")]
     aside, mined = ({row[0] for row in read_pairs(next(part), ("a", "b", "_", "_"), Skipped())} for part in parts)
     assert aside | mined == {*candidates} and not aside & mined
@@ -157,8 +157,8 @@ def test_a_quantile_is_that_of_the_first_candidates(paraphrases: Paraphrases, tm
     cheap = dataset(paraphrases, "fr-large", "cost=..33%")
     limits = cheap.range(tmp_path, {})
     rows = read_pairs(cheap.part(tmp_path, "mined"), ("a", "b", "cost", "_"), Skipped())
-    firsts = [float(cost) for _, _, cost in rows if float(cost) <= 1]  # those of rank 0
-    assert limits.most == pytest.approx(np.percentile(firsts, 33), rel=5e-4)  # of costs of four digits
+    firsts = [float(cost) for _, _, cost in rows if float(cost) <= 1]  # the candidates of rank 0
+    assert limits.most == pytest.approx(np.percentile(firsts, 33), rel=5e-4)  # costs have four digits
     assert limits.least == float("-inf")
     chosen = read_pairs(cheap.pairs(tmp_path, "cpu").path, ("a", "b", "cost"), Skipped())
     costs = [float(row[2]) for row in chosen]
@@ -190,7 +190,7 @@ def test_filters_are_trained_on_and_the_best_range_counts(
     folder: Path, tmp_path: Path, whole_run: Callable[..., Any]
 ) -> None:
     out = tmp_path / "out"
-    done = whole_run("selected", folder, out, code=5)  # the grammar has no sentence of 30 words
+    done = whole_run("selected", folder, out, code=5)  # no sentence of the grammar has 30 words
     assert "1 of" in done.err.splitlines()[-1]
 
     by_system = {row["system"]: row for row in done.records["cells"]}
@@ -210,6 +210,6 @@ def test_filters_are_trained_on_and_the_best_range_counts(
 
     assert [row["verdict"] == "not run" for row in done.records["claims"]] == [False, True]
     repeated = {row["table"]: row for row in done.records["statistics"] if row["statistic"] == "unigram repetition"}
-    assert list(repeated) == ["fr-large", "de-small"]  # what people wrote is no translation
-    assert repeated["fr-large"]["rho"] and not repeated["de-small"]["rho"]  # one classifier, of the filtered table
+    assert list(repeated) == ["fr-large", "de-small"]  # human paraphrases are not translations
+    assert repeated["fr-large"]["rho"] and not repeated["de-small"]["rho"]  # that of the filtered table
     assert "## Ranges chosen" in done.page and "## How translations differ from references" in done.page

@@ -1,4 +1,4 @@
-"""`reproduce`: what is finished is never run again, what fails is marked, what is killed continues."""
+"""`reproduce`: finished trainings are never run again, failed ones are marked, and killed ones continue."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ main()
 
 @pytest.fixture(scope="module")
 def whole(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """All of the comparison."""
+    """The output folder of a complete run of the comparison."""
     out = tmp_path_factory.mktemp("whole") / "out"
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(COMPARISONS, "toy", read(TOY)["toy"])
@@ -86,7 +86,7 @@ def test_two_processes_at_once_begin_each_training_once(whole: Path, data: Path,
 
 
 def weights(out: Path) -> dict[str, str]:
-    """The hash of each training's last weights."""
+    """Return the hash of each training's last weights."""
     paths = sorted((out / "cells").glob("*/run/step-*/model.safetensors"))
     return {path.parts[-4]: hashlib.sha256(path.read_bytes()).hexdigest() for path in paths}
 
@@ -111,7 +111,7 @@ def test_two_systems_that_are_one_are_trained_once_and_leave_what_is_promised(wh
         rows = (cell / "run" / "metrics.jsonl").read_text("utf-8").splitlines()
         assert trail["updates"] == json.loads(rows[-1])["steps"] and trail["threads"] == 1
         assert trail["seconds"] > 0 and trail["tokens"] > 0 and "kl/semantic" in trail["validation"]
-    assert len(list((whole / "data").glob("*.model"))) == 1  # they share a tokenizer, and no test sentence
+    assert len(list((whole / "data").glob("*.model"))) == 1  # trainings share a tokenizer, and exclude test sentences
     (pairs,) = (whole / "data").glob("en-fr-*.tsv.zst")
     trained = {side for pair in read_pairs(pairs, ("en", "fr"), Skipped()) for side in pair}
     lines = [line for path in (data / "retrieval").iterdir() for line in path.read_text("utf-8").splitlines()]
@@ -134,7 +134,7 @@ def test_scores_are_those_of_the_weights_that_are_kept(whole: Path, data: Path) 
         row = scores[f"STS {year}"]
         assert row["value"] == pytest.approx(score)
         assert row["ci_low"] < score < row["ci_high"]
-    assert scores["STS average"]["published"] == 65  # of the two years that there are
+    assert scores["STS average"]["published"] == 65  # over the two years that are present
     assert {"STSB dev", "Hard+", "Hard-", "negation", "STS17 en-fr", "P@1"} <= set(scores)
     pairs = list(read_pairs(data / "retrieval/en-fr.toy.tsv", ("en", "fr"), Skipped()))
     sides = list(zip(*pairs, strict=True))
@@ -153,7 +153,7 @@ def test_scores_are_those_of_the_weights_that_are_kept(whole: Path, data: Path) 
     each = [row["value"] for row in stored if row["system"] == "BGT" and row["measure"] == "STS average"]
     assert each[0] == pytest.approx(sum(each[1:]) / 2) and len(each) == 3
     language = {row["measure"] for row in stored if row["system"] == "BGT language"}
-    assert "Hard+" in language and not {"STS17 en-fr", "P@1", "chrF own"} & language  # two spaces: no cosine between
+    assert "Hard+" in language and not {"STS17 en-fr", "P@1", "chrF own"} & language  # not between two spaces
 
 
 @pytest.mark.slow
@@ -180,7 +180,7 @@ def test_a_failed_training_is_marked_and_tried_again_and_the_rest_is_never_run_t
     listed = json.loads(reproduce(*command(data, out, "--list", "--json")).out)
     assert listed["schema"] == "bgt-reproduce-list/1"
     assert sorted(row["state"] for row in listed["trainings"]) == ["failed", "finished", "finished", "finished"]
-    assert reproduce(*command(data, out, "--only", "dropped*")).code == 0  # the others are not asked for
+    assert reproduce(*command(data, out, "--only", "dropped*")).code == 0  # only the others fail
 
 
 @pytest.mark.slow
@@ -204,7 +204,7 @@ def test_what_is_killed_continues_to_the_same_weights(
     states = [row["state"] for row in results.stored(out / "results", "toy")["cells"]]
     assert states == ["waiting", "waiting", "finished", "waiting", "waiting"]
     page = (out / "results" / "toy.md").read_text("utf-8")
-    assert "| BGT | 2 waiting | (65.0) | (60.0) | (70.0) |" in page  # the paper's numbers need no training of ours
+    assert "| BGT | 2 waiting | (65.0) | (60.0) | (70.0) |" in page  # the paper's numbers are always shown
 
 
 @pytest.mark.slow
@@ -222,7 +222,7 @@ def test_the_report_is_drawn_from_results_alone(whole: Path, tmp_path: Path, rep
 
 
 def score(*values: float, spread: float = 0.0, seed: int = 0) -> BootstrappedScore:
-    """Trainings of these scores, each moved alike by drawing the pairs again."""
+    """Make scores of several trainings, with the same bootstrap differences."""
     draws = np.random.default_rng(seed).normal(0, 1, 4_000)
     draws = spread * (draws - draws.mean()) / draws.std(ddof=1)
     return BootstrappedScore(np.array(values), np.array(values)[:, None] + draws)

@@ -21,8 +21,8 @@ from dask.distributed import Client, WorkerPlugin, as_completed, get_worker
 import bgt_core
 from bgt_core import bulk
 
-# Dask sets MALLOC_TRIM_THRESHOLD_=65536, so that the allocator returns memory all the time, which takes a third of the
-# time of embedding. In a running cluster, set this in its own configuration.
+# Dask sets MALLOC_TRIM_THRESHOLD_=65536: the allocator then returns memory all the time, which takes a third of the
+# time of embedding. A running cluster needs the setting below in its own configuration.
 dask.config.set({"distributed.nanny.pre-spawn-environ": {"OMP_NUM_THREADS": 1, "MKL_NUM_THREADS": 1}})
 
 

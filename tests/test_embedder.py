@@ -158,7 +158,7 @@ def test_an_empty_sentence_is_the_end_alone(model: bgt_core.Embedder) -> None:
 
 
 def test_similarity_is_the_cosine(model: bgt_core.Embedder) -> None:
-    """Of all pairs of rows, and row by row."""
+    """Compare each row with each, and each row with its partner."""
     left = np.array([[1, 0], [3, 4], [0, 0], [2, 2], [-1, 0]], dtype=np.float32)
     right = np.array([[5, 0], [4, -3], [1, 1], [1, 0], [7, 0]], dtype=np.float32)
     pairwise = model.similarity_pairwise(left, right)

@@ -24,11 +24,11 @@ LINES_OF_A_FUNCTION = 70
 PARAMETERS = 12
 MODULES_AT_THE_TOP = 12
 SIZES = {
-    "lines of Python outside tests": 50_149,
-    "lines of Python in tests": 35_843,
-    "files of Python outside tests": 304,
-    "commands": 29,
-    "options": 293,
+    "lines of Python outside tests": 42_553,
+    "lines of Python in tests": 31_541,
+    "files of Python outside tests": 266,
+    "commands": 27,
+    "options": 263,
 }
 
 # Absolute bounds below a thousandth, given explicitly or as a library's default.

@@ -36,7 +36,7 @@ LINE = ["task", "lang", "model", "mark"]  # columns that identify a line of a fi
 RUN_HERE = "Run here"
 BASELINE = "best baseline"
 PAPER = "the paper"
-UNIT = 33  # pixels of a row
+UNIT = 25  # pixels of a row
 HIGHLIGHT = "rgba(230, 159, 0, 0.16)"  # behind results that were run here
 GRID = "rgba(128, 128, 128, 0.25)"
 

@@ -109,7 +109,12 @@ def page(results: gather.ResultTables, loaded: state.Loaded) -> None:
         )
     caption = f"{about.partition('. ')[0]}. {reading.provenance(table)}"
     exports.offer("bgt-probes", table if view == ACCURACY else gaps, figure, wide, caption=caption)
-    by_sentence({key: items for key, items in results.items.items() if key.task in set(table["task"])})
+    items = {key: items for key, items in results.items.items() if key.task in set(table["task"])}
+    if not items:
+        st.caption("For results sentence by sentence, upload a file of `bgt-probe --out FILE.parquet`.")
+        return
+    with st.expander("Sentence by sentence"):
+        by_sentence(items)
 
 
 def narrowed(table: pd.DataFrame, column: str, title: str, name: Callable[[str], str]) -> pd.DataFrame:
@@ -193,16 +198,11 @@ def highlighted(row: pd.Series) -> list[str]:
 
 
 def by_sentence(items: Mapping[Key, Cell]) -> None:
-    if not items:
-        st.caption("For results sentence by sentence, upload a file of `bgt-probe --out FILE.parquet`.")
-        return
-
     def of(key: Key) -> str:
         tested = pc.count_distinct(items[key].predictions["item"]).as_py()
         title = f"{task_names.title(key.task)}, {rows.language_name(key.lang)}, {key.model}"
         return f"{title}, {tested:,} sentences" + (", run here" if key.live else "")
 
-    st.subheader("Sentence by sentence")
     with st.container(horizontal=True, vertical_alignment="bottom"):
         key = st.selectbox("Of", list(items), format_func=of, key="items_of", **BOUND)
         cell = items[key]

@@ -85,7 +85,7 @@ class Ends(nn.Module):
         self.layer, self.lengths, self.begun, self.written = layer, lengths, 0, 0
 
     def scorer(self, latent: Tensor) -> Scorer:
-        """Begin a search; lengths are part of the latent bias, so that they are dropped with their sentences."""
+        """Start a search. Lengths are part of the latent bias, so that the search drops each with its sentence."""
         inner = self.layer.scorer(latent)
         begun = self.begun % len(self.lengths)
         self.begun, self.written = begun + len(latent), 0

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 
-os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")  # huge pages, as in `bgt train`, for both sides
+os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")  # huge pages, as in `bgt train`, for all code that is timed
 import platform
 import time
 from collections.abc import Callable, Mapping, Sequence

@@ -22,7 +22,7 @@ ONE_LATENT = (
 COUNTS = [100, 300, 1_000, 5_000, 25_000, 100_000, 1_000_000]
 SIDE_BY_SIDE = 4  # number of choices that fit side by side in half a page
 CHARACTER, MARGINS = 6.6, 16  # pixels of a character in a column's title, and around the title
-LINE, MOST_LINES = 21, 12  # pixels of a line in a cell; maximum number of lines, so that a screen shows several rows
+LINE, MOST_LINES = 21, 12  # a line's height in pixels; lines per cell at most, so that a screen shows several rows
 T = TypeVar("T")
 
 

@@ -107,7 +107,7 @@ class Loaded:
 
     @property
     def reads(self) -> str:
-        """The languages that it reads; if it does not state them, those in which the app uses it."""
+        """The languages that the model reads; if it does not state them, those that the app uses with it."""
         stated = "" if self.reader.langs else "Its languages are unknown. Shown: "
         return self.translates or stated + self.languages
 

@@ -174,7 +174,7 @@ def explore(loaded: state.Loaded, chosen: Chosen) -> None:
 
 
 def hints(chosen: Chosen) -> None:
-    """Explain the selection, and describe the points."""
+    """Explain how to select points, and show the number of points of each kind."""
     plane = chosen.plane
     st.markdown(
         "**Click a point** to read its pair. To list several, press the lasso in the row of buttons above the "

@@ -166,7 +166,7 @@ def title(name: str, value: str) -> str:
 
 
 def showing(text: str, lang: str, values: Mapping[str, str]) -> set[str]:
-    """Return the words of a text, in lower case, that show one of these values of properties, alone or together with
+    """Return the lower-cased words of a text that express one of these property values, alone or together with
     their neighbours."""
     shown = set[str]()
     words = [] if primary(lang) in UNSPACED else text.split()

@@ -157,7 +157,7 @@ def clean(
 
 
 def _sample(rules: CleaningRules, filters: Mapping[str, Filter], pairs: Iterable[Candidates]) -> dict[str, Filter]:
-    """Make a filter that keeps the `rules.max_pairs` pairs with the smallest hashes; {} if there are not more pairs."""
+    """Make a filter that keeps the `rules.max_pairs` pairs with the smallest hashes; {} if there is nothing to drop."""
     seen = Seen()
     for candidates in pairs:
         seen.new(_identity(rules, apply(filters, candidates, Counter())))

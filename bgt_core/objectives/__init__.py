@@ -42,7 +42,7 @@ def total(out: Outputs, costs: Iterable[Tensor]) -> Tensor:
 
 
 def check_compared(columns: Sequence[str]) -> None:
-    """Raise UsageError if there are not two columns of text to compare."""
+    """Raise UsageError if there are fewer than two text columns to compare."""
     if len(columns) < 2:
         raise UsageError(
             f"columns {', '.join(columns)}: similarity needs two columns; add one, or set the weight of its loss to 0"

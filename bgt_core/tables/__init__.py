@@ -184,7 +184,7 @@ def tex(value: Value, digits: int) -> str:
 
 
 def markdown(table: Table, text: int | None = None) -> list[str]:
-    """Return the lines of a Markdown table. The first `text` columns are text; by default, those starting with it."""
+    """Return the lines of a Markdown table. The first `text` columns are left-aligned; by default, strings are."""
     right = [not isinstance(value, str) for value in table.rows[0]]
     if text is not None:
         right = [number >= text for number in range(len(table.columns))]

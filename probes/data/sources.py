@@ -136,10 +136,10 @@ def pair_of(file: Path) -> tuple[str, str] | None:
 
 
 def read_labelled(file: Path, lang: str, reordered: bool = False, verbatim: bool = False) -> Items:
-    """Read every row of a file in SentEval's format, split TAB label TAB anything TAB tokens (their data/probing).
+    """Read all rows of a file in the format of SentEval's data/probing: split, label, any text and tokens, with tabs.
 
-    Rows keep their order and labels; tokens are joined to text. Rows with the same words in the same order are one
-    group; with `reordered`, rows with the same words in any order. Quotes that a CSV writer added are removed. With
+    Rows keep their order and labels; tokens are joined into a text. Rows with the same words in the same order form one
+    group; with `reordered`, the order is ignored. Quotes that a CSV writer added are removed. With
     `verbatim`, quotes stay, and tokens are joined by single spaces, as in SentEval. The file may end in .gz, .xz or
     .zst. Raises DataError, with file and line, for a bad line.
     """

@@ -1,4 +1,4 @@
-"""The shell, the start page and the card: complete, empty, and with errors."""
+"""The start page with damaged, missing and busy models, and with invalid links."""
 
 from __future__ import annotations
 

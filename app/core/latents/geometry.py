@@ -215,10 +215,10 @@ def moved(projection: Projection, vectors: np.ndarray, vector: np.ndarray, xy: n
 
 
 def trust(vectors: np.ndarray, xy: np.ndarray, metric: str = COSINE) -> float | None:
-    """Return the trustworthiness of a map (Venna and Kaski 2001): 1 if the 15 nearest of each point are near in
-    vectors.
+    """Return the trustworthiness of a map (Venna and Kaski 2001): 1 if the 15 nearest neighbours of each point on the
+    map are also its nearest neighbours in vector space.
 
-    It is computed from at most 1,000 rows, evenly spread; None for fewer than 31.
+    It is computed from at most 1,000 evenly spaced rows; None for fewer than 31 rows.
     """
     from sklearn.manifold import trustworthiness
 

@@ -41,11 +41,11 @@ class Triples:
 
 
 def read_triples(path: Path) -> Triples:
-    """Read lines of kind, sentence, paraphrase and altered sentence, or of the last three: a TSV, plain, .gz, .xz or
-    .zst, without header and quotes. Rows with an empty paraphrase are skipped.
+    """Read a TSV with the columns kind (may be left out), sentence, paraphrase and altered sentence, without header and
+    quotes, plain or compressed (.gz, .xz, .zst). Rows with an empty paraphrase are skipped.
 
-    Raises NotFound for an absent file, DataError if it is damaged or no row is left, and by file and line for another
-    number of columns or an empty sentence.
+    Raises NotFound if the file is missing. Raises DataError if it is damaged or no rows are left, and, with file and
+    line, if a row has a wrong number of columns or an empty sentence.
     """
     first = next((line for _, line in text_lines(path)), "")
     columns = COLUMNS if first.count("\t") == 3 else COLUMNS[1:]

@@ -63,7 +63,7 @@ def test_whole_positions_are_orthogonal() -> None:
 
 @pytest.mark.parametrize("width", [0, 7])
 def test_a_width_without_pairs_is_refused(width: int) -> None:
-    with pytest.raises(BgtError, match=f"composed width {width} must be an even number"):
+    with pytest.raises(BgtError, match=rf"composed width must be even and at least 2 \(got {width}\)"):
         Binding(width)
 
 

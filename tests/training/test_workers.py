@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 import torch
@@ -24,6 +25,12 @@ from tests.close import assert_close
 
 ROOT = Path(__file__).resolve().parents[2]
 LINUX = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="needs the lists that Linux keeps")
+
+
+@pytest.fixture(autouse=True)
+def main(monkeypatch: pytest.MonkeyPatch) -> None:
+    """New processes run the main module again, and Streamlit's tests leave the app's there."""
+    monkeypatch.setitem(sys.modules, "__main__", ModuleType("__main__"))
 
 
 @pytest.fixture

@@ -45,7 +45,7 @@ from probes.measures.measure import MLPProbe
 ENGLISH, LANGS = "en", "fr,es,de,tr,ja,ar"
 CURVE = (500, 1_000, 2_000, 4_000, 16_000)  # numbers of pairs
 PAIRS = 4_000  # number of pairs for the tables
-LONG = ("fr", "ja")  # languages with the whole curve; embedding so many pairs takes minutes
+LONG = ("fr", "ja")  # only these are measured with 16,000 pairs, because embedding those takes minutes
 SVD_UNITS = 384  # units to which wider vectors are reduced, because they cannot be split
 MOST_FACTORS = 256  # maximum for several languages, which are fitted in rounds; more would take a quarter of an hour
 STORE, NEAREST = 3_000, 20  # sentences of each language in the store; number of results per query
@@ -161,7 +161,7 @@ def of_language(name: str, encoder: SentenceEncoder, data: Path, lang: str) -> l
             start = perf_counter()
             split = bgt_core.split(None, few, method="bgt")
             seconds = perf_counter() - start
-        except UsageError:  # too few pairs for so many units
+        except UsageError:  # the method needs more pairs for vectors of this size
             continue
         shared = [split.shared(column, of) for column, of in zip(tested, (ENGLISH, lang), strict=True)]
         rows.append(row("bgt: shared", f"P@1 in the pool, {count} pairs", 100 * found_in_pool(shared), items=2_000))

@@ -8,11 +8,11 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from itertools import groupby
 
 from bgt_core.data.columns import UNSPACED, primary
-from bgt_core.data.text import INVISIBLE, Tokenizer, normalise
+from bgt_core.data.text import INVISIBLE, normalise
 from bgt_core.errors import DataError
 
 
@@ -49,22 +49,12 @@ def without(text: str, lang: str) -> Iterator[str]:
     return (normalise(text[:start] + text[end:]) for start, end in spans(text, lang))
 
 
-# Similarity of the writing of two languages: the overlap of their letters, or of their tokens in one vocabulary.
-
-SENTENCES = 20_000  # maximum number of translations to measure an overlap on
+# Similarity of the writing of two languages: the overlap of their letters.
 
 
 def letter_overlap(first: Iterable[str], second: Iterable[str]) -> float:
     """Return the `overlap` of two languages' letter frequencies, from 0 to 1, ignoring case."""
     return overlap(*(Counter(filter(is_letter, "".join(texts).casefold())) for texts in (first, second)))
-
-
-def piece_overlap(first: Sequence[str], second: Sequence[str], vocab_size: int) -> float:
-    """Return the `overlap` of the tokens of a tokenizer trained on both sides in lower case; errors of its training."""
-    tokenizer = Tokenizer.train([*first, *second], vocab_size, lowercase=True)
-    return overlap(
-        *(Counter(token for ids in tokenizer.encode(texts) for token in ids[:-1]) for texts in (first, second))
-    )
 
 
 def is_letter(char: str) -> bool:

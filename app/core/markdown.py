@@ -12,6 +12,7 @@ from typing import Any
 
 import pandas as pd
 import streamlit as st
+from pandas.io.formats.style import Styler
 
 from bgt_core.errors import BgtError
 
@@ -53,14 +54,20 @@ def table(rows: pd.DataFrame, alt: str) -> None:
 
 
 def frame(
-    rows: pd.DataFrame, alt: str, formats: Mapping[str, str] = {}, widths: Mapping[str, int] = {}, **settings: Any
+    rows: pd.DataFrame | Styler,
+    alt: str,
+    formats: Mapping[str, str] = {},
+    widths: Mapping[str, int] = {},
+    columns: Mapping[str, Any] = {},
+    **settings: Any,
 ) -> Any:
-    """Show a table that scrolls. `formats` are formats of numeric columns, such as "%.2f"; `widths` are in pixels."""
-    columns = {title: st.column_config.Column(width=pixels) for title, pixels in widths.items()}
-    columns |= {
+    """Show a table that scrolls. `formats` are formats of numeric columns, such as "%.2f"; `widths` are in pixels;
+    `columns` are Streamlit's settings of other columns."""
+    plain = {title: st.column_config.Column(width=pixels) for title, pixels in widths.items()}
+    numbers = {
         title: st.column_config.NumberColumn(format=of, width=widths.get(title)) for title, of in formats.items()
     }
-    return st.dataframe(rows, hide_index=True, alt=alt, column_config=columns, **settings)
+    return st.dataframe(rows, hide_index=True, alt=alt, column_config={**plain, **numbers, **columns}, **settings)
 
 
 def help_of(name: str, second: str = "", writes: bool = True) -> None:

@@ -1,18 +1,18 @@
-"""Draw results of probes: each latent's accuracy beside the best baseline, or the difference of the two latents.
+"""Draw results of probes: each latent's accuracy and the best baseline, or the difference between two latents.
 
-The names of rows are above their marks, so that the figure fits on a phone.
+The name of each row is above its marks, so that the figure fits on a phone.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import pandas as pd
 import plotly.graph_objects as go
 
-from app.core.results import task_names
-from app.core.results.reading import language_names
+from app.core.results import OTHER_TASKS, TASK_GROUPS, language_names, task_group, task_title
 from app.core.theme import (
     EDGE,
     INK,
@@ -30,26 +30,26 @@ from app.core.theme import (
 from bgt_core.contracts import LANGUAGE, SEMANTIC, SYNTACTIC
 from probes.result import is_baseline
 
-# symbols of the latents; other rows are baselines
+# The symbols of the latents. Rows of other names are baselines.
 LATENTS = {SEMANTIC: "circle", LANGUAGE: "diamond", SYNTACTIC: "diamond"}
 LINE = ["task", "lang", "model", "mark"]  # columns that identify a line of a figure
 RUN_HERE = "Run here"
 BASELINE = "best baseline"
 PAPER = "the paper"
 UNIT = 25  # pixels of a row
-HIGHLIGHT = "rgba(230, 159, 0, 0.16)"  # behind results that were run here
+HIGHLIGHT = "rgba(230, 159, 0, 0.16)"  # behind results computed in this session
 GRID = "rgba(128, 128, 128, 0.25)"
 
 
 @dataclass
 class Lines:
-    """The rows of a figure, from y = 0 downwards; a row of height 1 has `UNIT` pixels."""
+    """The rows of a figure, from y = 0 downwards. A row of height 1 is `UNIT` pixels high."""
 
     figure: go.Figure
     theme: str
     total: float = 0.0
     grid: list[float] = field(default_factory=list)
-    # added to the figure all at once, because it copies everything at each addition
+    # These are added to the figure together, because plotly copies all of them at each addition.
     texts: list[dict[str, Any]] = field(default_factory=list)
     bands: list[dict[str, Any]] = field(default_factory=list)
 
@@ -61,7 +61,7 @@ class Lines:
         self.texts += [{"x": tick, "y": y, "text": str(tick), "showarrow": False, "font": font} for tick in ticks]
 
     def row(self, name: str, mark: str = "", live: bool = False) -> float:
-        """Add a row, and return the y of its marks; `mark`, on its own line, distinguishes results of the same name."""
+        """Add a row, and return the y of its marks. `mark`, on a second line, tells results of one name apart."""
         height = 1.5 if mark else 1
         middle = self._take(height)
         if live:
@@ -91,16 +91,19 @@ class Lines:
     def _write(self, text: str, y: float, size: int) -> None:
         place = {"x": 0, "xref": "paper", "xanchor": "left", "y": y, "align": "left", "showarrow": False}
         font = {"size": size, "color": INK[self.theme]}
-        # without a border, so that a name does not cover the name above it
+        # no border, which would cover the name above this one
         self.texts.append({**place, "text": text, "font": font, "bgcolor": PAGE[self.theme], "borderpad": 0})
 
 
 def probe_dots(scores: pd.DataFrame, theme: str = "light") -> go.Figure:
-    """Draw each latent's accuracy with its interval, and a tick for the best baseline; its hover text lists all.
+    """Draw each latent's accuracy with its interval, and a tick for the best baseline, whose hover text lists all
+    baselines.
 
-    `scores` has the columns `gather.SCORES`. There is one line per result: first results that were run here, then by
-    group of the task and by the lead of the semantic latent.
+    `scores` has the columns `results.SCORES`. There is one line per result: first the results computed in this session,
+    then the others by the group of the task and by how far the semantic latent leads.
     """
+    fractions = ["accuracy", "ci_low", "ci_high"]
+    scores = scores.assign(**{name: 100 * scores[name] for name in fractions})
     values = scores[scores["latent"].isin(list(LATENTS))].pivot_table("accuracy", LINE, "latent", sort=False)
     second = values[[name for name in (LANGUAGE, SYNTACTIC) if name in values]].bfill(axis=1)
     leads = values.get(SEMANTIC, 0) - (second.iloc[:, 0] if len(second.columns) else 0)
@@ -109,29 +112,19 @@ def probe_dots(scores: pd.DataFrame, theme: str = "light") -> go.Figure:
     lines, y = placed(figure, results, (25, 50, 75, 100), theme)
     several = scores["model"].nunique() > 1
     for latent in [latent for latent in LATENTS if latent in set(scores["latent"])]:
-        part = scores[scores["latent"] == latent]
-        figure.add_trace(
-            go.Scatter(
-                x=100 * part["accuracy"],
-                y=[y[key(row)] for row in part.itertuples()],
-                name=plain(latent),
-                mode="markers",
-                marker=edge(LATENTS[latent], latent_colour(latent, theme)),
-                error_x=bars(100 * part["accuracy"], 100 * part["ci_low"], 100 * part["ci_high"]),
-                text=[label(row, several) for row in part.itertuples()],
-                hovertemplate="%{text}<br>" + plain(latent) + " %{x:.1f}<extra></extra>",
-            )
-        )
+        hover = f"%{{text}}<br>{plain(latent)} %{{x:.1f}}"
+        look = {"symbol": LATENTS[latent], "color": latent_colour(latent, theme)}
+        figure.add_trace(dots(scores[scores["latent"] == latent], "accuracy", y, latent, look, several, hover))
     rivals = [is_baseline(name, list(LATENTS)) for name in scores["latent"]]
     baselines = scores[rivals].sort_values("accuracy", ascending=False)
     best = baselines.drop_duplicates(LINE)
     texts = {
-        name: "<br>".join(f"{plain(row.latent)} {100 * row.accuracy:.1f}" for row in part.itertuples())
+        name: "<br>".join(f"{plain(row.latent)} {row.accuracy:.1f}" for row in part.itertuples())
         for name, part in baselines.groupby(LINE)
     }
     figure.add_trace(
         go.Scatter(
-            x=100 * best["accuracy"],
+            x=best["accuracy"],
             y=[y[key(row)] for row in best.itertuples()],
             name=BASELINE,
             mode="markers",
@@ -147,25 +140,16 @@ def probe_dots(scores: pd.DataFrame, theme: str = "light") -> go.Figure:
 
 
 def gap_dots(gaps: pd.DataFrame, theme: str = "light") -> go.Figure:
-    """Draw the difference between semantic and second latent in points, with intervals, in the colour and symbol of the
-    language, and the paper's difference, open and grey. `gaps` comes from `results.with_paper`."""
+    """Draw the difference between the semantic and the second latent in points, with its interval, in the colour and
+    symbol of the language. Open grey marks are the paper's differences. `gaps` comes from `page.with_paper`."""
     figure = go.Figure()
     figure.add_vline(0, line={"color": REST, "width": 1.5})
     lines, y = placed(figure, gaps.assign(lead=gaps["points"]), (), theme)
     several = gaps["model"].nunique() > 1
     for lang, part in gaps.groupby("lang", sort=False):
-        figure.add_trace(
-            go.Scatter(
-                x=part["points"],
-                y=[y[key(row)] for row in part.itertuples()],
-                name=plain(language_names(lang)),
-                mode="markers",
-                marker=edge(lang_symbol(lang), lang_colour(lang, theme)),
-                error_x=bars(part["points"], part["ci_low"], part["ci_high"]),
-                text=[label(row, several) for row in part.itertuples()],
-                hovertemplate="%{text}: %{x:+.1f} points<extra></extra>",
-            )
-        )
+        look = {"symbol": lang_symbol(lang), "color": lang_colour(lang, theme)}
+        hover = "%{text}: %{x:+.1f} points"
+        figure.add_trace(dots(part, "points", y, language_names(lang), look, several, hover))
     published = gaps.dropna(subset=["paper_gap"])
     symbols = [f"{lang_symbol(lang)}-open" for lang in published["lang"]]
     figure.add_trace(
@@ -184,11 +168,33 @@ def gap_dots(gaps: pd.DataFrame, theme: str = "light") -> go.Figure:
     return figure
 
 
+def dots(
+    part: pd.DataFrame,
+    value: str,
+    y: Mapping[tuple[str, ...], float],
+    name: str,
+    look: Mapping[str, str],
+    several: bool,
+    hover: str,
+) -> go.Scatter:
+    """Return one mark per row at the number in the column `value`, with the interval from `ci_low` to `ci_high`."""
+    return go.Scatter(
+        x=part[value],
+        y=[y[key(row)] for row in part.itertuples()],
+        name=plain(name),
+        mode="markers",
+        marker={"size": 11, "line": {"width": 0.6, "color": EDGE}, **look},
+        error_x=bars(part[value], part["ci_low"], part["ci_high"]),
+        text=[label(row, several) for row in part.itertuples()],
+        hovertemplate=f"{hover}<extra></extra>",
+    )
+
+
 def placed(
     figure: go.Figure, results: pd.DataFrame, ticks: tuple[int, ...], theme: str
 ) -> tuple[Lines, dict[tuple[str, ...], float]]:
-    """Write the names of `results` (columns `LINE`, live and lead) in order, with `ticks` in the headings; also return
-    the y of each result."""
+    """Write the names of `results` (columns `LINE`, live and lead) in order, with `ticks` in the headings. Return the
+    lines, and the y of each result."""
     lines, y = Lines(figure, theme), {}
     several = results["model"].nunique() > 1
     for group, part in in_order(results).groupby("group", sort=False):
@@ -199,10 +205,10 @@ def placed(
 
 
 def in_order(results: pd.DataFrame) -> pd.DataFrame:
-    """Sort results, and add a column `group`: first those run here, in their order, then by group of the task, mean
-    lead of the task, and own lead."""
-    names = [RUN_HERE, *task_names.GROUPS, task_names.OTHERS]
-    groups = [RUN_HERE if row.live else task_names.group(row.task) for row in results.itertuples()]
+    """Sort results, and add a column `group`. Results computed in this session come first, in their order. The others
+    are sorted by the group of the task, the task's mean lead, and their lead."""
+    names = [RUN_HERE, *TASK_GROUPS, OTHER_TASKS]
+    groups = [RUN_HERE if row.live else task_group(row.task) for row in results.itertuples()]
     means = results.groupby("task")["lead"].transform("mean")
     results = results.assign(group=groups, place=[names.index(group) for group in groups], mean=means)
     live, stored = results[results["place"] == 0], results[results["place"] > 0]
@@ -215,10 +221,5 @@ def key(row: Any) -> tuple[str, ...]:
 
 
 def label(row: Any, several: bool) -> str:
-    """Return the name of a line of a figure, with the model if there are several."""
-    return plain(" · ".join([task_names.title(row.task), language_names(row.lang), *([row.model] if several else [])]))
-
-
-def edge(symbol: str, colour: str) -> dict[str, object]:
-    """Return the style of a filled mark with a thin edge."""
-    return {"size": 11, "symbol": symbol, "color": colour, "line": {"width": 0.6, "color": EDGE}}
+    """Return the name of a line of the figure; it includes the model if the figure has `several`."""
+    return plain(" · ".join([task_title(row.task), language_names(row.lang), *([row.model] if several else [])]))

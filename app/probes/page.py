@@ -2,35 +2,71 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+
+import pandas as pd
+import pyarrow.compute as pc
 import streamlit as st
 
-from app.core import controls, corpora, startup, state
+import probes
+from app.core import controls, corpora, exports, results, rows, startup, state
 from app.core.address import BOUND
-from app.core.markdown import problem, verbatim
-from app.core.results import gather, reading, task_names
-from app.probes import compute, results
+from app.core.markdown import failing, frame, problem, verbatim
+from app.probes import chart
+from bgt_core.contracts import LANGUAGE, SEMANTIC, SYNTACTIC
 from bgt_core.data.examples import CREDIT, LANGS
 from bgt_core.errors import BgtError
-from probes.data.load import EXAMPLES
-from probes.results.store import read_cells
+from probes.data.load import EXAMPLES, label_sentences
+from probes.results import tables
+from probes.results.languages import PUBLISHED, other_language
+from probes.results.store import Cell, read_cells
 from probes.tasks import TASKS
 
-FIRST = "length"  # the task shown first; it is defined for all languages and sentences
+FIRST = "length"  # the default task, which exists for all languages and sentences
+TITLES = {
+    "task": "Task",
+    "points": "Difference",
+    "ci_low": "95%: from",
+    "ci_high": "95%: to",
+    "paper_gap": "The paper's",
+    "best": "Baseline, %",
+    "which": "Which baseline",
+    "shown": "Shown by",
+    "lang": "Language",
+    "model": "Model",
+    "latent": "Latent or baseline",
+    "accuracy": "Accuracy, %",
+    "selectivity": "Selectivity, points",
+    "information": "Bits per item",
+    "run": "Trained + tested on",
+    "data": "Data",
+    "classes": "Classes",
+    "note": "Note",
+    "mark": "Mark",
+}
+HIGHLIGHT = "background-color: rgba(230, 159, 0, 0.16)"  # for results computed in this session, as in the figure
+MAX_LISTED = 200  # maximum number of listed sentences; the export has all
+ITEM_TITLES = {"pvi": "Bits", "sentence": "Sentence", "label": "Label", "predicted": "Predicted"}
+ACCURACY, DIFFERENCE = "Accuracy", "Difference"  # the two views
+SHARED_FORM = ("length", "punct-num", "punct-first")  # properties of form that translations mostly share
+EXPECTED = dict.fromkeys((*SHARED_FORM, "gender"), -1)  # a probe should be more accurate on the second latent
+MUCH = 10  # from this ratio of the latents' information on, the semantic latent also encodes length and punctuation
 
 
 def page(loaded: state.Loaded) -> None:
     run_small(loaded)
     with st.expander("Upload results of `bgt-probe`"):
         upload()
-    known = gather.all_results()
+    known = results.all_results()
     if loaded.title not in set(known.scores["model"]):
         st.info(
             "No results of this model yet. Run a small probe above, or a whole one from the command line:",
             icon=":material/science:",
         )
-        st.code(gather.COMMAND.format(lang=loaded.langs[0], model="PATH"), language="sh")
+        st.code(results.COMMAND.format(lang=loaded.langs[0], model="PATH"), language="sh")
     if not known.scores.empty:
-        results.page(known, loaded)
+        show(known, loaded)
 
 
 def run_small(loaded: state.Loaded) -> None:
@@ -38,19 +74,19 @@ def run_small(loaded: state.Loaded) -> None:
     with st.container(border=True):
         st.markdown("**Run a small probe**")
         with st.container(horizontal=True, vertical_alignment="bottom"):
-            langs = loaded.langs
-            lang = controls.language("Language", langs, "plang")
-            tasks = task_names.ordered([*TASKS])
+            lang = controls.language("Language", loaded.langs, "plang")
+            tasks = results.tasks_in_order([*TASKS])
             task = st.selectbox(
-                "Task", tasks, tasks.index(FIRST), format_func=task_names.title, key="ptask", width=230, **BOUND
+                "Task", tasks, tasks.index(FIRST), format_func=results.task_title, key="ptask", width=230, **BOUND
             )
             items = controls.count("Sentences at most", [500, 1_000, 2_000], "items", 1, 160)
             seeds = controls.count("Seeds", [1, 3, 5], "pseeds", width=90)
             texts = texts_of(lang)
             name = st.selectbox("On", list(texts) or ["(none)"], key="pdata", width=220, **BOUND)
-            reason = task_names.why_not(task, lang)
+            reason = results.why_not_run(task, lang)
             pressed = st.button("Run", type="primary", icon=":material/play_arrow:", disabled=bool(reason))
-        st.caption(f"{task_names.question(task)} {reason}")
+        about = TASKS[task].about  # a question about a sentence
+        st.caption(f"{about[:1].upper()}{about[1:]} {reason}")
         if not pressed:
             return
         slot = st.empty()
@@ -63,7 +99,7 @@ def run_small(loaded: state.Loaded) -> None:
             box.update(label=f"Computing: {line}")
 
         try:
-            cell = compute.run(loaded, task, lang, texts.get(name), name, items, seeds, report)
+            cell = run(loaded, task, lang, texts.get(name), name, items, seeds, report)
         except BgtError as error:
             slot.empty()
             problem(error)
@@ -71,8 +107,8 @@ def run_small(loaded: state.Loaded) -> None:
         slot.empty()
         st.session_state.setdefault("probed", []).append(cell)
         st.success("Done: this is now the first result below, marked “run here”; stored results stay.")
-        named = gather.gathered([], probed=[cell])
-        results.listed(reading.by_result(named.scores, named.gaps))
+        named = results.gathered([], probed=[cell])
+        listed(results.by_result(named.scores, named.gaps))
         for warning in cell.result.warnings:
             st.caption(f"Note: {verbatim(warning)}")
         if cell.trail["data"] == EXAMPLES:
@@ -81,15 +117,40 @@ def run_small(loaded: state.Loaded) -> None:
             st.caption("Note: this task labels too few of the example sentences, so it used the built-in grammar.")
 
 
+def run(
+    loaded: state.Loaded,
+    task: str,
+    lang: str,
+    text: startup.ParallelText | None,
+    source: str,
+    items: int,
+    seeds: int,
+    report: Callable[[str], None],
+) -> Cell:
+    """Train and test a probe as `bgt-probe` does, on at most `items` sentences of a text; without `text`, on the task's
+    default data.
+
+    `source` names the text. `report` is called with each step; an exception that it raises stops the probe.
+    """
+    config = probes.ProbeConfig(max_items=items, seeds=seeds)
+    dataset = None
+    if text:
+        table = corpora.sentences(text, items)
+        dataset = label_sentences(TASKS[task], table.loc[table["lang"] == lang, "text"].tolist(), lang, source=source)
+    return probes.measure_cell(loaded, task, dataset, lang=lang, name=loaded.title, config=config, report=report)
+
+
 def texts_of(lang: str) -> dict[str, startup.ParallelText | None]:
-    """Return the texts with sentences of a language, also the user's; None stands for the built-in examples."""
+    """Return the texts with sentences in a language, by name: the app's and the user's. The value None stands for the
+    example sentences."""
     examples = {startup.EXAMPLES: None} if lang in LANGS else {}
     others = {**startup.read().texts, **corpora.of_session().uploaded}
     return examples | {name: text for name, text in others.items() if lang in text.langs and not text.credit}
 
 
 def upload() -> None:
-    """Upload files, which stay for this session; the uploader itself is empty when the page is opened again."""
+    """Let the user upload files of results. The session keeps them, although Streamlit empties the uploader when the
+    user leaves the page."""
     if "result_files" not in st.session_state:
         st.session_state["earlier"] = st.session_state.get("uploaded", [])
     files = st.file_uploader(
@@ -104,3 +165,183 @@ def upload() -> None:
             uploaded.append(read_cells(file.name, file.getvalue()))
         except BgtError as error:
             problem(error)
+
+
+def show(known: results.ResultTables, loaded: state.Loaded) -> None:
+    """Show results as accuracies or as differences of the latents, filtered by model, language and task."""
+    own = loaded.title in set(known.scores["model"])
+    st.subheader("Results" if own else "Results of other models")
+    live = known.scores["live"].astype(bool)
+    table = pd.concat([known.scores[live][::-1], known.scores[~live]])  # the latest run comes first
+    usual = loaded.title if own else known.scores["model"].iloc[-1]
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        view = controls.choice("Show", [ACCURACY, DIFFERENCE], "show")
+        table = table[table["model"].isin(controls.chosen_models(table, loaded, [usual]))]
+        table = narrowed(table, "lang", "Language", results.language_names)
+        table = narrowed(table, "task", "Task", results.task_title)
+    # the differences of the chosen models, languages and tasks, in the order of `table`
+    gaps = with_paper(table[results.CELL].drop_duplicates().merge(known.gaps, on=results.CELL))
+    if table.empty:
+        st.info("No result matches all filters; remove one.")
+        return
+    if view == DIFFERENCE and gaps.empty:
+        st.info("None of these results compares two latents.")
+        return
+    if view == ACCURACY:
+        figure = partial(chart.probe_dots, table)
+        alt = "Test accuracy of each latent with its interval, and of the best baseline. The table has the same numbers"
+        about = (
+            f"Bars are 95% intervals over test sentences. {results.RULE} The grey tick is the best baseline, a "
+            "classifier without the model: the most frequent label, the length, or a bag of words or letters."
+        )
+    else:
+        figure = partial(chart.gap_dots, gaps)
+        alt = "Accuracy on the semantic minus accuracy on the second latent, in points, with intervals. The table has "
+        alt += "the same numbers"
+        agreement, contrary = verdict(gaps)
+        st.markdown(f"**{agreement}**")
+        if loaded.title in set(gaps["model"]) and (cause := reason(loaded, contrary)):
+            st.caption(cause)
+        about = (
+            "Accuracy of a probe on the semantic latent minus that on the second latent, with 95% intervals. Expected: "
+            "right of zero for meaning; left of zero for style, length, punctuation and gender."
+            + (" Open and grey: the paper. Compare signs." if gaps["paper_gap"].notna().any() else "")
+        )
+    exports.chart(f"bgt-probes-{view.lower()}", figure, alt)
+    st.caption(about)
+    st.caption(verbatim(results.provenance(table)))
+    wide, long = results.by_result(table, gaps), results.percentages(table)
+    with st.expander("The same as a table"):
+        listed(wide)
+        st.markdown("**Every latent and baseline, with its interval**")
+        long["task"], long["lang"] = long["task"].map(results.task_title), long["lang"].map(results.language_names)
+        digits = dict.fromkeys(("accuracy", "ci_low", "ci_high", "selectivity"), "%.1f") | {"information": "%.2f"}
+        frame(
+            long.rename(columns=TITLES).style.apply(highlighted, axis=1),
+            "Accuracy of every latent and baseline, with its interval",
+            {TITLES[name]: form for name, form in digits.items()},
+            placeholder="",
+        )
+    caption = f"{about.partition('. ')[0]}. {results.provenance(table)}"
+    exports.offer("bgt-probes", table if view == ACCURACY else gaps, figure, wide, caption=caption)
+    items = {key: items for key, items in known.items.items() if key.task in set(table["task"])}
+    if not items:
+        st.caption("For results sentence by sentence, upload a file of `bgt-probe --out FILE.parquet`.")
+        return
+    with st.expander("Sentence by sentence"):
+        by_sentence(items)
+
+
+def narrowed(table: pd.DataFrame, column: str, title: str, name: Callable[[str], str]) -> pd.DataFrame:
+    """Show a filter of a column, and return the rows that pass."""
+    values = sorted(table[column].unique(), key=name)
+    wanted = st.multiselect(title, values, format_func=name, key=f"only_{column}", placeholder="All", **BOUND)
+    return table[table[column].isin(wanted)] if wanted else table
+
+
+def with_paper(gaps: pd.DataFrame) -> pd.DataFrame:
+    """Select the differences between the semantic and the second latent. Add the column `paper_gap`: the difference
+    that the paper reports, in points, or NaN.
+
+    The paper reports language latents of models of English and one other language.
+    """
+    own = gaps[(gaps["first"] == SEMANTIC) & gaps["second"].isin((LANGUAGE, SYNTACTIC))]
+    cells = [
+        PUBLISHED.get((other_language(row.lang, row.langs.split()), row.task, row.lang))
+        if row.second == LANGUAGE else None
+        for row in own.itertuples()
+    ]  # fmt: skip
+    return own.assign(paper_gap=[float("nan") if cell is None else cell[0] - cell[1] for cell in cells])
+
+
+def verdict(gaps: pd.DataFrame) -> tuple[str, list[str]]:
+    """Count the results whose interval agrees with the paper's claim. Return a sentence with the count, and the tasks
+    that contradict the claim."""
+    signs = {results.MEANING: 1, results.ADDED: -1}
+    expected = [EXPECTED.get(task, signs.get(results.task_group(task), 0)) for task in gaps["task"]]
+    low, high = (gaps[end] * expected for end in ("ci_low", "ci_high"))
+    claimed, agree, against = sum(sign != 0 for sign in expected), low.clip(upper=high) > 0, high.clip(lower=low) < 0
+    contrary = results.tasks_in_order(gaps.loc[against, "task"].unique().tolist())
+    named = f" ({', '.join(results.task_title(task).lower() for task in contrary)})" if contrary else ""
+    unclear = claimed - agree.sum() - against.sum()
+    return (
+        f"The paper's claim covers {claimed} of these results: {agree.sum()} agree, {against.sum()} contradict "
+        f"it{named}, and the interval of {unclear} includes zero."
+    ), contrary
+
+
+def reason(loaded: state.Loaded, contrary: Sequence[str]) -> str:
+    """Explain why this model contradicts the paper's claim on properties of form that translations share. Return "" if
+    it does not, or if its semantic latent has too little information for this explanation."""
+    own, both = results.nats(loaded.log, loaded.langs)
+    if set(SHARED_FORM).isdisjoint(contrary) or not both > MUCH * own:
+        return ""
+    return (
+        f"Why: the semantic latent of {loaded.title} has {both - own:,.0f} nats of information about a sentence. That "
+        "is enough to reconstruct the sentence, so the latent also encodes its length and punctuation, which "
+        "translations mostly share. An average of token vectors encodes less: from the part of the semantic latent of "
+        "bgt-en-fr that is such an average, a probe predicts the English length in 24 % of cases; guessing is right "
+        "in 21 %."
+    )
+
+
+def listed(wide: pd.DataFrame) -> None:
+    """Show one row per result, with the numbers next to the task, so that a phone shows both."""
+    latents = {name: f"{name.capitalize()}, %" for name in results.LATENTS if name in wide}
+    formats = dict.fromkeys((*latents.values(), TITLES["best"]), "%.1f")
+    formats |= {TITLES[name]: "%+.1f" for name in ("points", "ci_low", "ci_high", "paper_gap")}
+    frame(
+        wide.rename(columns=TITLES | latents).style.apply(highlighted, axis=1),
+        "Accuracy of each latent in percent, their difference in points with its interval and p, the best baseline",
+        formats,
+        {title: controls.width(title) for title in ("Language", *formats)},
+        {"Task": {"width": 150, "pinned": True}, "p": {"width": 70, "alignment": "right"}},
+        placeholder="",
+    )
+
+
+def highlighted(row: pd.Series) -> list[str]:
+    """Return the CSS of each cell of a row."""
+    return [HIGHLIGHT if row["Mark"].startswith("run here") else ""] * len(row)
+
+
+def by_sentence(items: Mapping[results.Key, Cell]) -> None:
+    """Show the predictions of one result for each test sentence, and compare two latents or baselines."""
+
+    def title_of(key: results.Key) -> str:
+        tested = pc.count_distinct(items[key].predictions["item"]).as_py()
+        title = f"{results.task_title(key.task)}, {rows.language_name(key.lang)}, {key.model}"
+        return f"{title}, {tested:,} sentences" + (", run here" if key.live else "")
+
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        key = st.selectbox("Of", list(items), format_func=title_of, key="items_of", **BOUND)
+        cell = items[key]
+        names = cell.predictions["predictor"].unique().to_pylist()
+        name = st.selectbox("Latent or baseline", names, key="items_name", width=200, **BOUND)
+        others = [other for other in names if other != name]
+        other = st.selectbox("Compared with", others, key="items_other", width=200, **BOUND)
+    if other:
+        with failing():
+            gap = tables.gap(cell, name, cell, other)
+            interval = f"95%: {gap.ci_low:+.1f} to {gap.ci_high:+.1f}; p {results.p_value(gap.p)}"
+            head, points = verbatim(f"{name} minus {other}, points"), f"{gap.points:+z.1f}"
+            st.metric(head, points, interval, "off", border=True, delta_arrow="off", width="content")
+    order = controls.choice("Sort by information", ["Most first", "Least first"], "items_order")
+    # Several probes may have tested a sentence: its label is predicted by the first. The pointwise V-information is in
+    # bits (Ethayarajh et al. 2022).
+    predictions = cell.predictions.filter(pc.equal(cell.predictions["predictor"], name)).to_pandas()
+    sentences = predictions.drop_duplicates("item")[["sentence", "label", "predicted", "pvi"]]
+    sentences = sentences.sort_values("pvi", ascending=False, kind="stable", ignore_index=True)
+    shown = sentences[::-1] if order == "Least first" else sentences
+    frame(
+        shown.head(MAX_LISTED)[list(ITEM_TITLES)].rename(columns=ITEM_TITLES),
+        "Test sentences with their label, the predicted label, and the pointwise V-information in bits",
+        {"Bits": "%+.2f"},
+        {"Bits": 75, "Sentence": 500},
+    )
+    st.caption(
+        f"{len(sentences):,} test sentences, {min(MAX_LISTED, len(sentences)):,} listed. Bits are pointwise "
+        "V-information: how much more probable the true label is to a classifier that reads the latent than to one "
+        "that only knows the label frequencies. Below zero, the latent misled the classifier."
+    )
+    exports.offer(f"bgt-items-{key.task}-{key.lang}-{name}", sentences)

@@ -67,19 +67,19 @@ def heading(place: DeltaGenerator, loaded: state.Loaded | None = None) -> None:
 
 def tells_more(loaded: state.Loaded) -> str:
     """Describe which properties are predicted better from which latent, by stored probes; "" if none are stored."""
-    from app.core.results import reading, task_names  # slow to import, and not needed while the model loads
+    from app.core import results  # slow to import, and not needed while the model loads
 
     folder = Path(loaded.info["folder"]) if loaded.info else None
-    leads = reading.leads(folder, loaded.second_latent) if folder else {}
+    leads = results.leads(folder, loaded.second_latent) if folder else {}
     if not folder or not leads:
         return ""
-    accuracies = reading.accuracies(folder, (SEMANTIC, loaded.second_latent))
+    accuracies = results.accuracies(folder, (SEMANTIC, loaded.second_latent))
     parts = []
     for place, (latent, tasks) in reversed([*enumerate(leads.items())]):
         notes = {task: f" {of[place]:.0%} (from the other {of[1 - place]:.0%})" for task, of in accuracies.items()}
-        tasks = sorted(tasks, key=lambda task: task_names.group(task) != task_names.MEANING)  # meaning first
-        parts.append(f"from the {latent} latent: {reading.named(tasks, notes) or 'no property that was tested'}")
-    own, both = reading.nats(loaded.log, loaded.langs)
+        tasks = sorted(tasks, key=lambda task: results.task_group(task) != results.MEANING)  # meaning first
+        parts.append(f"from the {latent} latent: {results.named(tasks, notes) or 'no property that was tested'}")
+    own, both = results.nats(loaded.log, loaded.langs)
     much = f" The {loaded.second_latent} latent holds {own:.0f} of {both:,.0f} nats of information." * (both == both)
     return f"{much} What linear probes read better {'; '.join(parts)}."
 

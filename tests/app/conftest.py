@@ -18,8 +18,7 @@ from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 
 import bgt_core
-from app.core import writing
-from app.core.results import gather
+from app.core import results, writing
 from bgt_core import checkpoint, recipes
 from bgt_core.data.text import Tokenizer
 from bgt_core.encoders import onnx
@@ -155,9 +154,9 @@ def library(saved: Path) -> Callable[..., list[generate.Candidate]]:
 
 
 @pytest.fixture
-def tables_of(cells_of: Callable[..., list[Cell]]) -> Callable[..., gather.ResultTables]:
+def tables_of(cells_of: Callable[..., list[Cell]]) -> Callable[..., results.ResultTables]:
     """tables_of(...): the results of `cells_of`, gathered."""
-    return lambda *of, **more: gather.gathered([], cells_of(*of, **more))
+    return lambda *of, **more: results.gathered([], cells_of(*of, **more))
 
 
 @pytest.fixture

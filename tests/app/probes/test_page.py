@@ -14,9 +14,8 @@ import pytest
 
 import bgt_core
 import probes
-from app.core import corpora, startup, state, theme
-from app.core.results import gather, task_names
-from app.probes import chart, compute, results
+from app.core import corpora, results, startup, state, theme
+from app.probes import chart, page
 from bgt_core.data.examples import CREDIT, example_sentences
 from probes.results.store import Cell, write_cells
 
@@ -152,13 +151,13 @@ def test_lines_are_grouped_and_sorted_by_the_lead_of_the_semantic_latent() -> No
     lines = chart.in_order(pd.DataFrame([*rows, {"task": "length", "lead": 0.1, "live": True}]))
     assert list(zip(lines["group"], lines["task"], strict=True)) == [
         (chart.RUN_HERE, "length"), ("Meaning", "subj-num"), ("Meaning", "tense"), ("Surface", "length"),
-        ("Surface", "punct-num"), (task_names.OTHERS, "mine"),
+        ("Surface", "punct-num"), (results.OTHER_TASKS, "mine"),
     ]  # fmt: skip
 
 
 def test_differences_have_the_colour_of_their_language_and_the_papers_beside(cells_of: Callable) -> None:
     given = [*cells_of("m", "en", -1.0), *cells_of("x", "ja", 2.0, langs=("en", "ja"))]
-    gaps = results.with_paper(gather.gathered([], given).gaps)
+    gaps = page.with_paper(results.gathered([], given).gaps)
     dots = {trace.name: trace for trace in chart.gap_dots(gaps).data}
     assert {name: list(trace.x) for name, trace in dots.items()} == {
         "English": [-1.0, -1.0], "Japanese": [2.0, 2.0], chart.PAPER: pytest.approx([73.0 - 80.2, 60.7 - 65.3])
@@ -171,8 +170,8 @@ def test_differences_have_the_colour_of_their_language_and_the_papers_beside(cel
 
 def test_a_result_run_here_is_a_line_of_its_own(cell: Cell) -> None:
     trail = {**cell.trail, "data": "Built-in grammar", "items_sha256": "0" * 64}
-    tables = gather.gathered([], [cell], [replace(cell, trail=trail)])
-    for figure in (chart.probe_dots(tables.scores), chart.gap_dots(results.with_paper(tables.gaps))):
+    tables = results.gathered([], [cell], [replace(cell, trail=trail)])
+    for figure in (chart.probe_dots(tables.scores), chart.gap_dots(page.with_paper(tables.gaps))):
         assert len(set(figure.data[0].y)) == 2 and "rect" in [shape.type for shape in figure.layout.shapes]
 
 
@@ -180,7 +179,7 @@ def test_the_papers_language_latents_are_not_set_beside_syntactic_ones() -> None
     gap = {"model": "m", "fingerprint": "", "probe": "linear", "lang": "en", "task": "length", "langs": "en fr",
            "first": "semantic", "points": 1.0, "ci_low": 0.0, "ci_high": 2.0, "p": 0.5}  # fmt: skip
     table = pd.DataFrame([gap | {"second": second} for second in ("language", "syntactic", "majority")])
-    published = results.with_paper(table).set_index("second")
+    published = page.with_paper(table).set_index("second")
     assert published["paper_gap"].notna().to_dict() == {"language": True, "syntactic": False}
 
 
@@ -189,9 +188,9 @@ def test_the_verdict_counts_what_agrees_with_the_paper_and_names_what_does_not()
     rows += [("gender", 0.5, 2.0), ("depth", 3.0, 6.0), ("length", 0.0, 0.0)]  # the claim does not cover trees
     rows += [("address", -40.0, -20.0)]
     gaps = pd.DataFrame(rows, columns=["task", "ci_low", "ci_high"])
-    assert results.verdict(gaps) == (
-        "The paper's claim covers 7 of these results: 3 agree, 2 contradict it (gender of articles, length), and of 2 "
-        "the interval holds zero.",
+    assert page.verdict(gaps) == (
+        "The paper's claim covers 7 of these results: 3 agree, 2 contradict it (gender of articles, length), and the "
+        "interval of 2 includes zero.",
         ["gender", "length"],
     )
 
@@ -204,17 +203,17 @@ def test_the_reason_is_given_where_the_semantic_latent_holds_the_whole_sentence(
 ) -> None:
     log = [] if semantic is None else [{"kind": "valid", "kl/semantic/en": semantic, "kl/en": own}]
     loaded = SimpleNamespace(log=log, langs=("en",), second_latent="language", title="mine")
-    reason = results.reason(loaded, ["gender", "length"])
+    reason = page.reason(loaded, ["gender", "length"])
     assert bool(reason) == given == reason.startswith("Why: ")
-    assert not given or "the semantic latent of mine holds 1,000 nats" in reason
-    assert results.reason(loaded, ["gender"]) == ""
+    assert not given or "the semantic latent of mine has 1,000 nats" in reason
+    assert page.reason(loaded, ["gender"]) == ""
 
 
 @pytest.mark.slow
 def test_a_probe_on_the_spot_is_the_commands(saved: Path, start: Callable[..., None]) -> None:
     start("--model", saved)
     reports: list[str] = []
-    cell = compute.run(state.model(), "length", "fr", None, "", 300, 1, reports.append)
+    cell = page.run(state.model(), "length", "fr", None, "", 300, 1, reports.append)
     config = probes.ProbeConfig(max_items=300, seeds=1)
     expected = probes.run(bgt_core.load(saved), "length", lang="fr", config=config)
     assert cell.result.as_dict() == expected.as_dict() and reports[0] == "length fr: semantic"

@@ -10,8 +10,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from app.core import startup
-from app.core.results import gather, reading, task_names
+from app.core import results, startup
 from bgt_core.errors import BgtError
 from probes.results.store import Cell, read_cells, write_cells
 from probes.tasks import TASKS
@@ -19,8 +18,8 @@ from probes.tasks import TASKS
 
 def test_a_file_becomes_a_row_a_latent_and_a_gap_a_task(cell: Cell, tmp_path: Path) -> None:
     write_cells(tmp_path / "mine.parquet", [cell])
-    tables = gather.gathered([tmp_path], read_cells(tmp_path / "mine.parquet"))  # equal results are counted once
-    assert list(tables.scores) == [*gather.SCORES, *gather.OPTIONAL]
+    tables = results.gathered([tmp_path], read_cells(tmp_path / "mine.parquet"))  # equal results are counted once
+    assert list(tables.scores) == [*results.SCORES, *results.OPTIONAL]
     assert tables.scores["accuracy"].tolist() == [row.accuracy for row in cell.result.rows]
     assert set(tables.scores["fingerprint"]) == {cell.trail["fingerprint"].split()[0]}
     assert tables.gaps["points"].tolist() == [cell.result.difference.points]
@@ -35,16 +34,16 @@ def test_models_are_called_by_name_and_never_mixed(
     for number, model in enumerate((saved, "runs/fr", "other/es", "runs/fr")):
         write_cells(tmp_path / f"{number}.parquet", cells_of(str(model), points=-number, fingerprint=f"{model} cpu"))
     (tmp_path / "notes.txt").write_text("not ours", "utf-8")
-    tables = gather.gathered([tmp_path])
+    tables = results.gathered([tmp_path])
     assert set(tables.scores["model"]) == {"model", "fr", "es"}
-    same_end = gather.gathered([], [*cells_of("a/run"), *cells_of("b/run")])
+    same_end = results.gathered([], [*cells_of("a/run"), *cells_of("b/run")])
     assert set(same_end.scores["model"]) == {"a/run", "b/run"}
 
 
 def test_trainings_of_one_name_and_kinds_of_probe_stay_apart(cells_of: Callable) -> None:
     given = [("0 fp32 cpu", "linear", 1.0), ("1 fp32 cpu", "linear", 3.0), ("1 fp32 cpu", "mlp50", 4.0)]
     cells = [cell for of, probe, points in given for cell in cells_of("m", "en", points, of, probe)]
-    points = gather.gathered([], cells).gaps.groupby("model")["points"].unique().map(list).to_dict()
+    points = results.gathered([], cells).gaps.groupby("model")["points"].unique().map(list).to_dict()
     assert points == {"m 0": [1], "m 1": [3], "m 1, mlp50": [4]}
 
 
@@ -53,38 +52,35 @@ def test_the_same_weights_under_two_names_are_one_model(
 ) -> None:
     start("--model", saved)
     cells = [*cells_of("elsewhere", fingerprint="7 fp32 cpu"), *cells_of(str(saved), fingerprint="7 bf16 cuda")]
-    tables = gather.gathered([], cells)
+    tables = results.gathered([], cells)
     assert set(tables.scores["model"]) == {"model"} and len(tables.scores) == 6
 
 
 def test_results_in_the_folder_of_a_model_are_its_own(saved: Path, start: Callable[..., None]) -> None:
     start("--model", saved)
-    tables = gather.gathered(startup.read().results)
+    tables = results.gathered(startup.read().results)
     assert set(tables.scores["model"]) == {name for name in startup.shipped() if name.startswith("bgt-")}
     with pytest.raises(BgtError, match=r"absent.parquet: can't be read"):
-        gather.gathered([saved / "absent.parquet"])
+        results.gathered([saved / "absent.parquet"])
 
 
 def test_a_row_per_result_has_both_latents_their_difference_and_the_best_baseline(tables_of: Callable) -> None:
     tables = tables_of()
-    row = reading.by_result(tables.scores, tables.gaps).iloc[0].to_dict()
+    row = results.by_result(tables.scores, tables.gaps).iloc[0].to_dict()
     assert list(row)[:5] == ["task", "lang", "semantic", "language", "points"]  # a phone shows only the first columns
     expected = {"semantic": 40, "language": 70, "points": -30, "best": 20, "which": "majority", "p": "0.010"}
     assert {name: row[name] for name in expected} == pytest.approx(expected)
     assert row["task"] == "Length" and row["run"] == "800 + 100 sentences, 1 seed"
-    shown = [reading.p_value(p) for p in (2e-9, 0.0009, 0.0312, float("nan"))]
+    shown = [results.p_value(p) for p in (2e-9, 0.0009, 0.0312, float("nan"))]
     assert shown == ["< 0.001", "< 0.001", "0.031", ""]
 
 
 def test_every_task_has_a_name_a_line_of_help_and_a_group() -> None:
-    assert set(task_names.TITLES) == set(TASKS)
-    assert task_names.question("gender").startswith("Has one article")
-    assert all(task_names.group(task) in task_names.GROUPS for task in TASKS)
-    assert not task_names.defined("gender", "ja") and task_names.defined("gender", "fr")
-    assert not task_names.defined("length", "en-fr") and task_names.defined("lang-id", "en-fr")
-    assert task_names.why_not("length", "ja") == ""
-    assert task_names.why_not("gender", "en") == "It does not exist in English, only in French, Spanish."
-    assert "CoNLL-U" in task_names.why_not("tense", "fr")
+    assert set(results.TASK_TITLES) == set(TASKS)
+    assert all(results.task_group(task) in results.TASK_GROUPS for task in TASKS)
+    assert results.why_not_run("length", "ja") == ""
+    assert results.why_not_run("gender", "en") == "It does not exist in English, only in French, Spanish."
+    assert "CoNLL-U" in results.why_not_run("tense", "fr")
 
 
 def test_a_run_with_fewer_sentences_stands_beside_the_stored_one(cell: Cell) -> None:
@@ -92,7 +88,7 @@ def test_a_run_with_fewer_sentences_stands_beside_the_stored_one(cell: Cell) -> 
     gap = replace(cell.result.difference, points=-1.5, ci_low=-9.0, ci_high=6.0)
     trail = {**cell.trail, "data": "Built-in grammar", "items_sha256": "0" * 64}
     short = replace(cell, result=replace(cell.result, seeds=1, rows=rows, difference=gap), trail=trail)
-    tables = gather.gathered([], [cell, cell], [short, short])  # the same result twice is counted once
+    tables = results.gathered([], [cell, cell], [short, short])  # the same result twice is counted once
     by_origin = {bool(live): part for live, part in tables.scores.groupby("live")}
     assert by_origin[False]["accuracy"].tolist() == [row.accuracy for row in cell.result.rows]
     assert by_origin[True]["accuracy"].tolist() == [row.accuracy for row in rows]
@@ -105,22 +101,22 @@ def test_a_run_with_fewer_sentences_stands_beside_the_stored_one(cell: Cell) -> 
 
 def test_a_figure_says_of_which_models_data_and_seeds_it_is(tables_of: Callable) -> None:
     scores = tables_of().scores
-    assert reading.provenance(scores) == (
+    assert results.provenance(scores) == (
         "m (fingerprint m). Trained on 800 and tested on 100 sentences each, with 1 seed, of: mine."
     )
     more = pd.concat([scores, scores.assign(run="4,000 + 987 sentences, 5 seeds", data="b")])
-    assert "800 to 4,000 and tested on 100 to 987" in reading.provenance(more) and ", b." in reading.provenance(more)
+    assert "800 to 4,000 and tested on 100 to 987" in results.provenance(more) and ", b." in results.provenance(more)
 
 
-def test_the_rule_is_that_of_the_table(tables_of: Callable[..., gather.ResultTables]) -> None:
+def test_the_rule_is_that_of_the_table(tables_of: Callable[..., results.ResultTables]) -> None:
     """Intervals start at 0.3 and 0.6, and the most frequent answer has 0.2; other baselines do not matter."""
     tables = tables_of()
     scores = tables.scores
-    assert reading.by_result(scores, tables.gaps)["shown"].tolist() == ["semantic, language"] * 2
+    assert results.by_result(scores, tables.gaps)["shown"].tolist() == ["semantic, language"] * 2
     raised = scores.assign(accuracy=scores["accuracy"].where(scores["latent"] != "majority", 0.4))
-    assert set(reading.shown(raised)) == {"language"}
+    assert set(results.shown(raised)) == {"language"}
     beside = scores[scores["latent"] == "majority"].assign(latent="length", accuracy=1.0)
-    assert set(reading.shown(pd.concat([scores, beside]))) == {"semantic, language"}
+    assert set(results.shown(pd.concat([scores, beside]))) == {"semantic, language"}
 
 
 @pytest.mark.parametrize(
@@ -137,11 +133,11 @@ def test_a_latent_tells_more_of_what_it_shows_and_leads_on(
 ) -> None:
     (tmp_path / "probes").mkdir()
     write_cells(tmp_path / "probes" / "en.parquet", cells_of("model", points=points, low={"language": low}))
-    assert reading.leads(tmp_path, "language")["language"] == expected
+    assert results.leads(tmp_path, "language")["language"] == expected
 
 
 def test_nothing_is_said_without_stored_probes(tmp_path: Path) -> None:
-    assert reading.leads(tmp_path, "language") == {}
+    assert results.leads(tmp_path, "language") == {}
 
 
 def test_the_information_of_the_latents_is_that_of_the_last_report() -> None:
@@ -150,13 +146,13 @@ def test_the_information_of_the_latents_is_that_of_the_last_report() -> None:
         {"kind": "valid", "kl/en": 4.0, "kl/fr": 6.0, "kl/semantic/en": 100.0, "kl/semantic/fr": 110.0},
         {"kind": "train", "kl/en": 7.0},
     ]
-    assert reading.nats(reports, ("en", "fr")) == (5.0, 110.0)
+    assert results.nats(reports, ("en", "fr")) == (5.0, 110.0)
     many = [{"kind": "valid", "kl/en": 4.0, "kl/fr": 6.0, "kl/semantic": 100.0}]  # one value for all languages
-    assert reading.nats(many, ("en", "fr")) == (5.0, 105.0)
-    assert all(map(math.isnan, reading.nats([], ("en",))))
+    assert results.nats(many, ("en", "fr")) == (5.0, 105.0)
+    assert all(map(math.isnan, results.nats([], ("en",))))
 
 
 def test_tasks_are_listed_and_the_rest_counted() -> None:
-    assert reading.named([], {}) == ""
-    assert reading.named(["length", "tense"], {"tense": " (90%, not 80%)"}) == "length and tense (90%, not 80%)"
-    assert reading.named(["length", "tense", "gender", "mine"], {}) == "length, tense, gender of articles and 1 more"
+    assert results.named([], {}) == ""
+    assert results.named(["length", "tense"], {"tense": " (90%, not 80%)"}) == "length and tense (90%, not 80%)"
+    assert results.named(["length", "tense", "gender", "mine"], {}) == "length, tense, gender of articles and 1 more"

@@ -1,0 +1,362 @@
+"""Results of probes: the titles and groups of tasks, results gathered from files and this session, tables of them."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from app.core import startup
+from app.core.rows import STYLES, language_name
+from bgt_core.contracts import LANGUAGE, SEMANTIC, SYNTACTIC
+from bgt_core.data.columns import split_langs
+from bgt_core.errors import NotFound
+from probes.result import MAJORITY, is_baseline
+from probes.results.store import Cell, read_cells
+from probes.task import needs
+from probes.tasks import GROUPS as SENTEVAL_GROUPS
+from probes.tasks import TASKS
+
+MEANING, ADDED = "Meaning", "What a language adds"  # tasks that the semantic or the second latent should predict better
+TASK_GROUPS = {
+    ADDED: SENTEVAL_GROUPS["style"],
+    MEANING: SENTEVAL_GROUPS["semantic"],
+    "Form": SENTEVAL_GROUPS["syntax"],
+    "Surface": SENTEVAL_GROUPS["surface"],
+}
+OTHER_TASKS = "Other tasks"
+TASK_TITLES = {
+    "subj-num": "Number of the subject",
+    "obj-num": "Number of the object",
+    "depth": "Depth of the tree",
+    "top-const": "Top constituents",
+    "word-content": "Word content",
+    "length": "Length",
+    "punct-num": "Punctuation: how much",
+    "punct-first": "Punctuation: which first",
+    "gender": "Gender of articles",
+    "tense": "Tense",
+    "bigram-shift": "Neighbours swapped",
+    "coord-inv": "Clauses swapped",
+    "lang-id": "Language identity",
+    "sentence-type": "Closing mark",
+    **STYLES,
+}
+
+
+def task_title(task: str) -> str:
+    """Return the title of a task. The title of a user-defined task is its name."""
+    return TASK_TITLES.get(task, task)
+
+
+def task_group(task: str) -> str:
+    return next((name for name, tasks in TASK_GROUPS.items() if task in tasks), OTHER_TASKS)
+
+
+def why_not_run(name: str, lang: str) -> str:
+    """Explain why the app can't label sentences in a language for the task of this name; return "" if it can."""
+    task = TASKS[name]
+    if "texts" in task.builds:
+        return "It can't be run here, as it needs sentences in two languages: use `bgt-probe --lang en-fr`."
+    if lang not in (task.langs or (lang,)):
+        return f"It does not exist in {language_name(lang)}, only in {', '.join(map(language_name, task.langs))}."
+    if "text" not in task.builds:
+        return f"It can't be labelled from sentences alone: use `bgt-probe --data` with {needs(task, lang)}."
+    return ""
+
+
+def tasks_in_order(tasks: Sequence[str]) -> list[str]:
+    """Sort tasks by group, in the order of `TASK_GROUPS`."""
+    known = [task for members in TASK_GROUPS.values() for task in members]
+    return sorted(tasks, key=lambda task: known.index(task) if task in known else len(known))
+
+
+# Columns that identify a result. `probe` is the kind of probe, `run` describes the numbers of sentences and seeds,
+# `items` identifies the labelled sentences, `live` is true if a user ran the probe in the app, `data` is the source of
+# the sentences. `mark` distinguishes several results of one model, language and task.
+SOURCE = ["model", "fingerprint", "lang", "task", "probe", "items", "run", "seed", "live", "data", "mark"]
+CELL = ["model", "lang", "task"]
+SCORES = [*SOURCE, *"latent accuracy ci_low ci_high n_train n_test classes sd note".split()]
+OPTIONAL = ["selectivity", "information"]  # NaN unless the probe was asked for them
+GAPS = [*SOURCE, *"langs first second points ci_low ci_high p adjusted_p n_test".split()]  # `langs` is like "en fr"
+FLOATS = [*"accuracy ci_low ci_high sd points p adjusted_p".split(), *OPTIONAL]
+COMMAND = "bgt-probe --lang {lang} --model {model} --out {lang}.parquet"
+
+
+class Key(NamedTuple):
+    """Identifies a result that has predictions."""
+
+    model: str
+    task: str
+    lang: str
+    mark: str
+    live: bool  # whether a user ran the probe in the app
+
+
+@dataclass(frozen=True, eq=False)
+class ResultTables:
+    """Accuracies, differences between two latents, and predictions. Models of the same name with different weights stay
+    separate."""
+
+    scores: pd.DataFrame  # accuracies as fractions
+    gaps: pd.DataFrame  # differences in percentage points
+    items: Mapping[Key, Cell]  # the results with predictions
+
+
+def gathered(paths: Iterable[Path], uploaded: Iterable[Cell] = (), probed: Iterable[Cell] = ()) -> ResultTables:
+    """Gather the results in all files and folders, uploaded results, and results of probes run in this session.
+
+    If several results are equal, only the first is included. Models have the same names as in the app. If two models of
+    the same name have different weights, their hash is added to the name. The kind of a probe that is not linear is
+    added, too.
+    """
+    stored = [*(cell for path in paths for cell in read_path(path)), *uploaded]
+    every = [*((cell, False) for cell in stored), *((cell, True) for cell in probed)]
+    titles = model_titles([cell for cell, _ in every])
+
+    def identity(cell: Cell, live: bool) -> tuple[Any, ...]:
+        """Return a key that does not depend on the model's name and the notes of a result."""
+        numbers = tuple(replace(row, note="") for row in cell.result.rows)
+        return live, weights(cell), cell.trail["probe"], cell.trail.get("items_sha256"), cell.result.seed, numbers
+
+    distinct = {identity(cell, live): (cell, live) for cell, live in reversed(every)}
+    sources = [(cell, source_of(cell, live, titles)) for cell, live in reversed(distinct.values())]
+    mark([source for _, source in sources])
+    scores, gaps = [], []
+    items: dict[Key, Cell] = {}
+    for cell, source in sources:
+        result = cell.result
+        scores += [{**vars(row), **source} for row in result.rows]
+        if result.difference:
+            more = {"langs": " ".join(cell.trail["langs"]), "n_test": result.rows[0].n_test}
+            gaps.append({**vars(result.difference), **more, **source})
+        if len(cell.predictions):
+            items[Key(*(source[name] for name in Key._fields))] = cell
+    return ResultTables(framed(scores, [*SCORES, *OPTIONAL]), framed(gaps, GAPS), items)
+
+
+def source_of(cell: Cell, live: bool, titles: Mapping[tuple[str, str], str]) -> dict[str, Any]:
+    """Return the values of the columns `SOURCE`. `mark` is "" for a stored result."""
+    result, trail = cell.result, cell.trail
+    first, seeds = result.rows[0], f"{result.seeds} {'seed' if result.seeds == 1 else 'seeds'}"
+    run = f"{first.n_train:,} + {first.n_test:,} sentences, {seeds}"
+    data = startup.public(", ".join(trail.get("card", {}).get("sources", [])) or trail["data"])
+    probe = "" if trail["probe"] == "linear" else f", {trail['probe']}"  # linear probes are the default
+    return {
+        "model": titles[cell.model, weights(cell)] + probe,
+        "fingerprint": weights(cell),
+        "lang": result.lang,
+        "task": result.task,
+        "probe": trail["probe"],
+        "items": trail.get("items_sha256", "")[:12] or startup.public(trail["data"]),
+        "run": run,
+        "seed": result.seed,
+        "live": live,
+        "data": data,
+        "mark": f"run here: {run}, {data}" if live else "",
+    }
+
+
+def weights(cell: Cell) -> str:
+    """Return the hash of the model's weights: the part of the fingerprint before its precision and device."""
+    return cell.trail["fingerprint"].partition(" ")[0]
+
+
+def mark(sources: Sequence[dict[str, Any]]) -> None:
+    """Set `mark` to the data of a stored result if its model, language and task have several results."""
+    runs = defaultdict(set)
+    for source in sources:
+        runs[tuple(source[name] for name in CELL)].add((source["items"], source["run"], source["seed"]))
+    again: Counter[tuple[str, ...]] = Counter()
+    for source in sources:
+        cell = tuple(source[name] for name in CELL)
+        if len(runs[cell]) > 1 and not source["live"]:
+            source["mark"] = f"{source['run']}, {source['data']}"
+        again[*cell, source["mark"]] += 1
+        if (count := again[*cell, source["mark"]]) > 1:  # measured again on another device or by another version
+            source["mark"] += f" ({count})"
+
+
+def model_titles(cells: Sequence[Cell]) -> dict[tuple[str, str], str]:
+    """Return the title of each model by its name and the hash of its weights."""
+    trainings = list(dict.fromkeys((cell.model, weights(cell)) for cell in cells))
+    names = {known: name for name, path in startup.read().models.items() for known in (path, name)}
+    in_app = set(names)
+    others = dict.fromkeys(model for model, _ in trainings if model not in in_app)
+    names |= {path: name for name, path in startup.short_names(list(others), in_app).items()}
+    count = Counter(model for model, _ in trainings)
+    titles = {}
+    for model, fingerprint in trainings:
+        if count[model] > 1:
+            titles[model, fingerprint] = f"{names[model]} {fingerprint[:8]}"
+        else:  # the same weights with two names are one model, which has the app's name if possible
+            same = [other for other, its in trainings if its == fingerprint and count[other] == 1]
+            titles[model, fingerprint] = names[next((other for other in same if other in in_app), same[0])]
+    return titles
+
+
+def framed(rows: list[dict[str, Any]], columns: list[str]) -> pd.DataFrame:
+    """Make a table with these columns, in which None becomes NaN."""
+    return pd.DataFrame(rows, columns=columns).astype({name: float for name in FLOATS if name in columns})
+
+
+def read_path(path: Path) -> list[Cell]:
+    """Read a file, or all files of a folder. If the folder is inside a model's folder, results of a model of that name
+    belong to that model."""
+    if not path.is_dir():
+        return read_file(path)
+    cells = [cell for file in sorted(path.glob("*.parquet")) for cell in read_file(file)]
+    if path.name != startup.PROBES_FOLDER:
+        return cells
+    own = path.parent  # the app identifies models by their paths
+    return [replace(cell, model=str(own)) if startup.short_name(cell.model) == own.name else cell for cell in cells]
+
+
+def read_file(file: Path) -> list[Cell]:
+    """Read a file. Its content is cached until the file changes."""
+    try:
+        return _read_file(file, file.stat().st_mtime_ns)
+    except OSError as error:
+        raise NotFound(f"{file}: can't be read ({error.strerror}).") from None
+
+
+@st.cache_resource(max_entries=32, show_spinner="Reading results")
+def _read_file(file: Path, written: int) -> list[Cell]:
+    return read_cells(file)
+
+
+def all_results() -> ResultTables:
+    """Return the results of the files given at the start, of uploaded files, and of this session's probes."""
+    uploaded = [cell for cells in st.session_state.get("uploaded", []) for cell in cells]
+    return gathered(startup.read().results, uploaded, st.session_state.get("probed", []))
+
+
+LATENTS = (SEMANTIC, LANGUAGE, SYNTACTIC)
+NAMED = 3  # maximum number of tasks that are listed by their titles
+SEPARABLE = 0.05  # one latent predicts a property better than the other if the Holm-adjusted p-value is below this
+RULE = (
+    "A latent **shows** a property if the 95% interval of its probe's accuracy is above the accuracy of always "
+    "predicting the most frequent label. Other latents may still encode the property: a linear probe can miss it."
+)
+
+
+def shown(scores: pd.DataFrame) -> pd.Series:
+    """Return the latents that show the property according to `RULE`, as "semantic, language", for each result (`CELL`
+    and `mark`)."""
+    keys = [*CELL, "mark"]
+    majority = scores[scores["latent"] == MAJORITY].set_index(keys)["accuracy"].groupby(level=keys).first()
+    latents = scores[scores["latent"].isin(LATENTS)].join(majority.rename("majority"), on=keys)
+    named = [row.latent if row.ci_low > row.majority else "" for row in latents.itertuples()]
+    by_result = latents.assign(named=named).groupby(keys)["named"]
+    return by_result.agg(lambda names: ", ".join(filter(None, names)))
+
+
+def leads(model: Path, second_latent: str) -> dict[str, list[str]]:
+    """Return, for each latent, the tasks whose property it shows and predicts better than the other latent in most
+    languages, in descending order of the difference. The results are those in the model's folder. Without such
+    results, the mapping is empty."""
+    folder = model / startup.PROBES_FOLDER
+    if not folder.is_dir():
+        return {}
+    stored = gathered([folder])
+    gaps = stored.gaps.join(shown(stored.scores).rename("shown"), on=[*CELL, "mark"])
+    gaps = gaps[gaps["lang"].map(lambda lang: len(split_langs(lang)) == 1).astype(bool)]
+    found = {}
+    for latent, sign in ((SEMANTIC, 1), (second_latent, -1)):
+        has = np.array([latent in names.split(", ") for names in gaps["shown"]], bool)
+        leading = (sign * gaps["points"] > 0) & (gaps["adjusted_p"] < SEPARABLE) & has
+        share = leading.groupby(gaps["task"], sort=False).mean()
+        lead = (sign * gaps["points"]).groupby(gaps["task"], sort=False).mean()
+        found[latent] = lead[share > 0.5].sort_values(ascending=False).index.tolist()
+    return found
+
+
+def accuracies(model: Path, latents: Sequence[str]) -> dict[str, tuple[float, ...]]:
+    """Return the accuracies of these latents on each task, averaged over languages, from the results in a model's
+    folder. Tasks without a result for each of the latents are left out."""
+    scores = gathered([model / startup.PROBES_FOLDER]).scores
+    means = scores.pivot_table("accuracy", "task", "latent").reindex(columns=list(latents)).dropna()
+    return {str(task): tuple(row) for task, *row in means.itertuples()}
+
+
+def nats(log: Sequence[Mapping[str, Any]], langs: Sequence[str]) -> tuple[float, float]:
+    """Return the information about a sentence in the language latent and in both latents together, in nats: the KL on
+    held-out pairs, averaged over the model's languages. Without a training log, both are NaN."""
+    held_out: Mapping[str, Any] = next((row for row in reversed(log) if row.get("kind") == "valid"), {})
+    every = f"kl/{SEMANTIC}"  # reports have one such value, or one per language
+    own = float(np.mean([held_out.get(f"kl/{lang}", np.nan) for lang in langs]))
+    shared = float(np.mean([held_out.get(f"{every}/{lang}", held_out.get(every, np.nan)) for lang in langs]))
+    return own, own + shared
+
+
+def named(tasks: list[str], notes: Mapping[str, str]) -> str:
+    """List the titles of the first tasks with their notes, and count the others: "length, tense (90 %) and 2 more"."""
+    titles = [f"{task_title(task).lower()}{notes.get(task, '')}" for task in tasks[:NAMED]]
+    parts = [*titles, *([f"{len(tasks) - NAMED} more"] if len(tasks) > NAMED else [])]
+    return " and ".join(filter(None, [", ".join(parts[:-1]), *parts[-1:]]))
+
+
+def language_names(lang: str) -> str:
+    """Return the names of a result's languages: "en-fr" -> "English and French"."""
+    return " and ".join(map(language_name, split_langs(lang)))
+
+
+def p_value(p: float) -> str:
+    return "" if pd.isna(p) else "< 0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def provenance(results: pd.DataFrame) -> str:
+    """Describe the source of results in a caption: models with the start of their hash, data, numbers of sentences and
+    seeds."""
+    trainings = dict.fromkeys(results[["model", "fingerprint"]].itertuples(index=False, name=None))
+    models = [f"{model} (fingerprint {name[:8]})" for model, name in trainings]
+    if len(models) > 1:  # figures number the models in the same order
+        models = [f"{number} {model}" for number, model in enumerate(models, 1)]
+    data = dict.fromkeys(source for sources in results["data"] for source in sources.split(", "))
+    counts = [map(int, re.findall(r"\d+", run.replace(",", ""))) for run in results["run"].unique()]
+    trained, tested, seeds = (
+        f"{min(n):,}" if min(n) == max(n) else f"{min(n):,} to {max(n):,}" for n in zip(*counts, strict=True)
+    )
+    return (
+        f"{', '.join(models)}. Trained on {trained} and tested on {tested} sentences each, with {seeds} "
+        f"{'seed' if seeds == '1' else 'seeds'}, of: {', '.join(data)}."
+    )
+
+
+def by_result(scores: pd.DataFrame, gaps: pd.DataFrame) -> pd.DataFrame:
+    """Return one row per result, in the order of `scores`. The columns are each latent's accuracy in percent, the
+    difference of the latents in points with its interval and p-value, the best baseline, the model and the data."""
+    keys = [*CELL, "mark"]
+    results = scores.drop_duplicates(keys)[[*keys, "run", "data"]]
+    accuracies = (100 * scores.set_index([*keys, "latent"])["accuracy"]).groupby(level=[*keys, "latent"]).first()
+    wide = accuracies.unstack("latent")
+    latents = [name for name in LATENTS if name in wide]
+    baselines = wide.drop(columns=[name for name in wide if not is_baseline(name, latents)])
+    best = pd.DataFrame({"best": baselines.max(axis=1)})
+    if len(baselines.columns):
+        best["which"] = baselines.fillna(-1).idxmax(axis=1)
+    best = best.join(shown(scores).rename("shown"))
+    table = results.merge(wide[latents].join(best).reset_index(), "left", keys)
+    beside = ["paper_gap"] if gaps.get("paper_gap", pd.Series(dtype=float)).notna().any() else []
+    differences = gaps.assign(p=[p_value(p) for p in gaps["p"]])[[*keys, "points", "ci_low", "ci_high", "p", *beside]]
+    table = table.merge(differences, "left", keys)
+    table["task"] = [task_title(task) for task in table["task"]]
+    table["lang"] = table["lang"].map(language_names)
+    first, last = "points ci_low ci_high p paper_gap shown best which".split(), "model run data mark".split()
+    order = ["task", "lang", *latents, *first, *last]
+    return table[[name for name in order if name in table and (name != "p" or len(gaps))]]
+
+
+def percentages(scores: pd.DataFrame) -> pd.DataFrame:
+    """Return accuracies and intervals in percent, one row per latent or baseline."""
+    optional = [name for name in OPTIONAL if scores[name].notna().any()]
+    first, last = "task latent accuracy ci_low ci_high".split(), "lang model classes run note mark".split()
+    fractions = ["accuracy", "ci_low", "ci_high"]
+    return scores[[*first, *optional, *last]].assign(**{name: 100 * scores[name] for name in fractions})

@@ -18,7 +18,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from app.core import address, corpora, startup, state
-from app.core.component import copy_link
+from app.core.address import copy_link
 from app.core.markdown import help_of, problem, verbatim
 from app.sentence import page as sentence
 from bgt_core.contracts import LANGUAGE

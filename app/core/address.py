@@ -1,4 +1,5 @@
-"""The address of a page: the controls bound to it, the selection, and a link to the current view."""
+"""The address of a page: the controls bound to it, the selection, and links; and how components with JavaScript are
+mounted, because the button that copies the link is one."""
 
 from __future__ import annotations
 
@@ -10,13 +11,18 @@ from pathlib import Path
 from typing import Literal, TypedDict
 from urllib.parse import urlencode
 
+import plotly
 import streamlit as st
+from streamlit.components.v1 import declare_component
+from streamlit.components.v2.types import ComponentRenderer
+
+JS = Path(__file__).parent / "js"
 
 
 class Bound(TypedDict):
-    """Widget arguments that keep the widget's value in the address.
+    """Arguments of a widget that keep its value in the address.
 
-    If an address has an empty parameter, even a required choice is None; `controls.choice` then uses a default.
+    If a link sets such a parameter to "", the value is None, even of a required choice: see `controls.choice`.
     """
 
     bind: Literal["query-params"]
@@ -26,58 +32,86 @@ BOUND: Bound = {"bind": "query-params"}
 
 
 def link() -> str:
-    """Return the address of this page with its current settings, even if the address bar is not up to date."""
+    """Return the address of this page with its current settings, which the address bar may show only later."""
     address = (st.context.url or "").rstrip("/")
     parameters = urlencode([(name, value) for name in st.query_params for value in st.query_params.get_all(name)])
     return f"{address}?{parameters}" if parameters else address
 
 
 def go_to(folder: str, label: str, icon: str = "arrow_forward", **parameters: str) -> None:
-    """Show a link to the page of a folder, which opens the page with these parameters."""
+    """Show a link that opens the page in this folder with these parameters."""
     page = st.session_state["pages"][folder]
     st.page_link(page, label=label, icon=f":material/{icon}:", query_params=parameters or None)
 
 
 def in_link() -> str:
-    """Say what the link to this view contains."""
+    """Describe the content of the link to this view."""
     results = bool(st.session_state.get("uploaded") or st.session_state.get("probed"))
     return (
-        f"It holds all settings{', but no results that you uploaded or ran here' * results}. Anyone with the link also "
-        "sees your own sentences, files and encoders, while the app runs and keeps them."
+        f"It contains all settings{', but no results that you uploaded or computed here' * results}. While the app "
+        "runs and keeps your own sentences, files and encoders, anyone with the link sees them, too."
     )
 
 
 def one_entry_per_page() -> None:
     """Make the browser's Back button open the previous page, with its settings and texts."""
-    script = (Path(__file__).parent / "js" / "history.js").read_text("utf-8")
+    script = (JS / "history.js").read_text("utf-8")
     st.html(f"<script>{script}</script>", unsafe_allow_javascript=True)
 
 
+# Streamlit serves the script of the plotly package at an address with the name of this module and component. Our
+# `js/plotly.js` loads it from there, once per browser tab.
+declare_component("plotly_js", path=str(Path(plotly.__file__).parent / "package_data"))
+
+
+def mounted(name: str, *parts: str, folder: Path = JS) -> ComponentRenderer:
+    """Mount the component in `NAME.js` of a folder, with the styles in `NAME.css` if that file exists.
+
+    `parts` are the names of other JavaScript files in the folder, whose functions the component calls. All files may
+    call `withPlotly(callback)`.
+    """
+    css = folder / f"{name}.css"
+    files = [JS / "plotly.js", *(folder / f"{part}.js" for part in (*parts, name))]
+    return st.components.v2.component(
+        f"bgt.{name}",
+        html="<div></div>",
+        css=css.read_text("utf-8") if css.is_file() else None,
+        js="\n".join(file.read_text("utf-8") for file in files),
+        isolate_styles=False,  # plotly writes its styles into the document
+    )
+
+
+_copy = mounted("copy")
+
+
+def copy_link() -> None:
+    """Show a button that copies the link to this view, with its settings and selection."""
+    _copy(data={"link": link()}, key="copy_link", width="content")
+
+
 ROWS = "rows"  # the parameter that contains the selection
-MAX_ROWS = 1_500  # maximum number of its characters; some programs cut longer addresses
+MAX_ROWS = 1_500  # maximum number of characters of a parameter; some programs cut longer addresses
 
 
-def keep_rows(ids: Sequence[str]) -> bool:
-    """Store a selection in the address. If it is too long, remove the parameter and return False."""
-    text = as_ranges(ids)
-    fits = len(text) <= MAX_ROWS
-    if text and fits:
-        if st.query_params.get(ROWS) != text:
-            st.query_params[ROWS] = text
-    elif ROWS in st.query_params:
-        del st.query_params[ROWS]
-    st.session_state["kept_rows"] = text if fits else ""
-    return fits
+def put(parameter: str, text: str) -> str:
+    """Set a parameter of the address, and return its value. If the text is empty or too long, remove the parameter and
+    return ""."""
+    if not text or len(text) > MAX_ROWS:
+        st.query_params.pop(parameter, None)
+        return ""
+    if st.query_params.get(parameter) != text:
+        st.query_params[parameter] = text
+    return text
 
 
 def linked_rows() -> str:
-    """Return the selection in the link that opened the page; "" if the session wrote it itself, or if it is missing."""
+    """Return the selection in the link that opened the page; "" if there is none, or if this session wrote it."""
     rows = st.query_params.get(ROWS, "")
     return "" if rows == st.session_state.get("kept_rows") else rows
 
 
 def as_ranges(ids: Sequence[str]) -> str:
-    """Join ids, each a prefix and a number, in ascending order: en3, en4, en7, fr2 -> "en3-4.7~fr2"."""
+    """Write ids, each a prefix and a number, as ranges: en3, en4, en7, fr2 -> "en3-4.7~fr2"."""
     numbers: dict[str, list[int]] = {}
     for name in ids:
         prefix = name.rstrip(string.digits)
@@ -85,7 +119,8 @@ def as_ranges(ids: Sequence[str]) -> str:
     groups = []
     for prefix, members in numbers.items():
         ranges = []
-        for _, run in groupby(enumerate(sorted(members)), lambda each: each[1] - each[0]):  # constant within a range
+        # the difference of number and position is the same for all numbers of a range
+        for _, run in groupby(enumerate(sorted(members)), lambda each: each[1] - each[0]):
             together = [number for _, number in run]
             ranges.append(f"{together[0]}-{together[-1]}" if len(together) > 1 else f"{together[0]}")
         groups.append(prefix + ".".join(ranges))
@@ -93,7 +128,7 @@ def as_ranges(ids: Sequence[str]) -> str:
 
 
 def in_ranges(text: str, ids: Sequence[str]) -> list[str]:
-    """Return those `ids` that are in a text of `as_ranges`; empty for any other text."""
+    """Return the `ids` that are within the ranges of a text by `as_ranges`; none for any other text."""
     held: dict[str, list[tuple[int, int]]] = {}
     for group in text.split("~"):
         if match := re.fullmatch(r"((?:.*?\D)?)(\d{1,9}(?:-\d{1,9})?(?:\.\d{1,9}(?:-\d{1,9})?)*)", group):

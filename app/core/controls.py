@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeVar
 import pandas as pd
 import streamlit as st
 
-from app.core import checks, corpora, rows, state, upload_dialog
+from app.core import checks, corpora, rows, state, uploads
 from app.core.address import BOUND
 from app.core.markdown import verbatim
 from app.core.startup import ParallelText
@@ -36,13 +36,13 @@ def choose_text(langs: Sequence[str]) -> ParallelText | None:
             icon=":material/table_rows:",
         )
         st.code(f"bgt app --data {','.join(langs)}=FILE.tsv", language="sh")
-        upload_dialog.button()
+        uploads.button()
         return None
     name = next(iter(texts))
     if len(texts) > 1:
         name = st.selectbox("Sentences", list(texts), key="data", width=220, **BOUND)
-    upload_dialog.button()
-    upload_dialog.remove_button(name, "data", list(texts))
+    uploads.button()
+    uploads.remove_button(name, "data", list(texts))
     return texts[name]
 
 

@@ -1,7 +1,7 @@
-"""The texts that the app can show (built-in, or added by users), by name, and their sentences as table rows.
+"""The texts that the app can show, by name, and their sentences as table rows. Texts are built in or added by users.
 
-A user's sentences, files and encoders are in the session. The server also keeps them under a random key, which is only
-in the address of the page. A reload or a link then restores them.
+The session has the user's sentences, files and encoders. The server also keeps them under a random key, which only the
+address of the page contains. A reload or a link then restores them.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import pandas as pd
 import streamlit as st
 
 from app.core import rows, startup
+from app.core.address import put
 from app.core.startup import ParallelText
 from bgt_core.data.columns import read_columns
 from bgt_core.data.parallel import Skipped, read_pairs
@@ -35,7 +36,7 @@ _lock = threading.Lock()
 
 @dataclass(frozen=True, eq=False)
 class OwnTexts:
-    """A user's texts and encoders. A state is never changed, so that a link shows the state in which it was made."""
+    """A user's texts and encoders. A change makes a new state, so that an old link still shows the old state."""
 
     typed: tuple[pd.DataFrame, ...] = ()  # sentences drawn as stars, in the form of `rows.typed`
     uploaded: Mapping[str, ParallelText] = field(default_factory=dict)  # by name
@@ -48,36 +49,27 @@ def of_session() -> OwnTexts:
 
 
 def change(**parts: Any) -> None:
-    """Replace some parts of the session's state; the address then has the key of the new state."""
+    """Replace some parts of the session's state, and write the key of the new state into the address."""
     own = replace(of_session(), **parts)
     st.session_state["own"] = own
     st.session_state["own_key"] = kept(own) if own.typed or own.uploaded or own.models or own.split else ""
-    in_address()
-
-
-def in_address() -> None:
-    """Write the key of the session's texts into the address, because each page starts with a new address."""
-    key = st.session_state.get("own_key", "")
-    if key and st.query_params.get(PARAMETER) != key:
-        st.query_params[PARAMETER] = key
-    elif not key and PARAMETER in st.query_params:
-        del st.query_params[PARAMETER]
+    put(PARAMETER, st.session_state["own_key"])
 
 
 def restore() -> bool:
-    """Load the texts of the key in the address, once per session. Return False if they are no longer kept."""
+    """Load the state of the key in the address, once per session. Return False if the state is no longer kept."""
     key = st.query_params.get(PARAMETER, "")
     new = "own_key" not in st.session_state
     own = recalled(key) if new else None
     if new:
         st.session_state.update(own=own or OwnTexts(), own_key=key if own else "")
-    in_address()
+    put(PARAMETER, st.session_state["own_key"])  # each page starts with a new address
     return own is not None or not (new and key)
 
 
 def kept(own: OwnTexts) -> str:
-    """Store a state and return its key. If there are too many states, or they need too much memory, drop those that
-    have not been used for longest."""
+    """Store a state and return its key. If there are too many states or they need too much memory, drop the least
+    recently used ones."""
     key = secrets.token_urlsafe(KEY_BYTES)
     with _lock:
         _kept[key] = own
@@ -94,7 +86,8 @@ def recalled(key: str) -> OwnTexts | None:
 
 
 def _bytes() -> int:
-    """Return the size of all states in bytes, roughly for encoders; a table in several states counts once."""
+    """Return the size of all states in bytes, with an assumed size of encoders. A table in several states counts
+    once."""
     models = {id(model) for own in _kept.values() for model in own.models.values()}
     tables = [
         table for own in _kept.values() for table in (*own.typed, *(text.table for text in own.uploaded.values()))
@@ -104,14 +97,14 @@ def _bytes() -> int:
 
 
 def readable(langs: Sequence[str], least: int = 1) -> dict[str, ParallelText]:
-    """Return the texts that a model of these languages can read, by name, the user's own first. Only texts with at
-    least `least` sentences per row (translations of each other) are included."""
+    """Return the texts that a model of these languages can read, by name, the user's own first. `least` is the minimum
+    number of sentences per row, which are translations of each other."""
     texts = startup.texts_in(of_session().uploaded, langs) | startup.texts_in(startup.read().texts, langs)
     return {name: text for name, text in texts.items() if len(text.sides) >= least}
 
 
 def columns_of(text: ParallelText, count: int) -> tuple[list[list[str]], list[str]]:
-    """Return the sentences of each column in the first `count` rows of a text, and the columns' languages."""
+    """Return the sentences of each column in the first `count` rows of a text, and the language of each column."""
     if text.table is not None:
         sides = text.sides
         return [text.table[side].head(count).tolist() for side in sides], [text.columns[int(side)] for side in sides]
@@ -120,9 +113,9 @@ def columns_of(text: ParallelText, count: int) -> tuple[list[list[str]], list[st
 
 
 def sentences(text: ParallelText, count: int) -> pd.DataFrame:
-    """Return the first `count` translations, one row per language, or `count` different sentences of one language. The
-    table is shared: do not change it. Extra columns of an uploaded text are named "own:NAME". Raises BgtError for an
-    unreadable file."""
+    """Return the first `count` translations, with one row per language; or, for a text in one language, `count`
+    different sentences. The user's other columns are named "own:NAME". The table is shared: do not change it. Raises
+    BgtError for an unreadable file."""
     if text.table is not None:
         return _uploaded(text.digest, text.langs, count, text)
     return _sentences(text, count, text.file.stat().st_mtime_ns if text.file and text.file.exists() else 0)
@@ -142,23 +135,23 @@ def _sentences(text: ParallelText, count: int, written: int) -> pd.DataFrame:
 
 @st.cache_resource(max_entries=6, show_spinner="Reading sentences")
 def _uploaded(digest: str, langs: Sequence[str], count: int, _text: ParallelText) -> pd.DataFrame:
-    """Return one row per sentence; a pair of sentences in the same language gives two rows."""
+    """Return one row per sentence. A pair of sentences in one language has two rows."""
     table, sides = _text.table, _text.sides
     if len(sides) == 1:  # each sentence once, because copies would hide each other on a map
         table = table.drop_duplicates(sides)
     table = table.head(count)
     langs = [_text.columns[int(side)] for side in sides]
     sentences = rows.translations(list(zip(*(table[side] for side in sides), strict=True)), langs)
-    if len(set(langs)) < len(langs):  # the rows of both sides were numbered from 0, so their ids must be made different
+    if len(set(langs)) < len(langs):  # both sides are in one language, so that their ids would be equal
         sentences["id"] = [f"{side}{row}" for side in (langs[0], f"{langs[1]}2_") for row in range(len(table))]
     own = table.drop(columns=[column for column in table if column.isdecimal()])
-    taken = f"{rows.OWN_COLUMN}gold" in own  # one of the user's own columns may be named "gold", too
+    taken = f"{rows.OWN_COLUMN}gold" in own  # whether the user has another column of this name
     own = own.rename(columns={"gold": f"{rows.OWN_COLUMN}{'scores' if taken else 'gold'}"})
     return sentences.assign(**{name: np.tile(own[name].to_numpy(), len(sides)) for name in own})
 
 
 def different(single: Iterable[list[str]]) -> Iterator[list[str]]:
-    """Yield each sentence once: a sentence with several translations would be drawn over itself."""
+    """Yield each sentence once, because a map would draw copies at the same place."""
     seen = set[str]()
     for (sentence,) in single:
         if sentence not in seen:

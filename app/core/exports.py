@@ -17,8 +17,7 @@ import streamlit as st
 from pyarrow import parquet
 
 from app.core import theme
-from app.core.address import in_link, link
-from app.core.component import mounted
+from app.core.address import in_link, link, mounted
 from app.core.markdown import verbatim
 from app.core.theme import INK, PIXELS, SOFT, plain
 from bgt_core.tables import Table, latex_text

@@ -1,6 +1,6 @@
-"""Read uploaded files into columns of cells, with clear errors.
+"""The user's own sentences: the dialog that uploads a file, the use of its columns, and the reading of its cells.
 
-Files may be written by the spreadsheets of any country: the encoding, the separator and the quotes are detected, which
+Files may come from spreadsheet programs of any country: the encoding, the separator and the quotes are detected, which
 the readers of pandas do not do.
 """
 
@@ -8,51 +8,253 @@ from __future__ import annotations
 
 import codecs
 import csv
+import hashlib
 import io
+import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
+from typing import Any
 
 import numpy as np
 import pandas as pd
+import streamlit as st
 
+from app.core import checks, corpora, rows, state
+from app.core.markdown import failing, frame, verbatim
 from app.core.rows import LANG_OF_TITLE, title_key
+from app.core.startup import ParallelText
+from bgt_core.data.examples import LANGS
 from bgt_core.data.text import normalise
-from bgt_core.data.textfile import NOT_TEXT
+from bgt_core.data.textfile import NOT_TEXT, no_number, number
 from bgt_core.errors import DataError
 
+GOLD, COLOUR, LEFT_OUT = "gold", "own", ""  # uses of a column; any other use is the language of its text
+USES = {GOLD: "Scores people gave", COLOUR: "Colour by it", LEFT_OUT: "Leave out"}
+MAX_CATEGORIES = 50  # maximum number of different cells in a column of categories
+NO_TEXT = ("genre", "split")  # names of columns that do not contain sentences
+PREVIEWED = 5  # number of rows in the preview of a file
 KINDS = ["csv", "tsv", "txt"]
 MAX_MEGABYTES = 20
 MAX_ROWS, MAX_COLUMNS = 50_000, 100
-MAX_CHARACTERS = 2_000  # maximum of a sentence
+MAX_CHARACTERS = 2_000  # maximum length of a sentence
 SCORES = ("gold", "score", "label", "similarity", "relatedness")  # names of columns with human scores
 TITLES = {  # a first row with one of these is a header
     *SCORES, "id", "text", "sentence", "sentence1", "sentence2", "source", "target", "left", "right", "genre",
 }  # fmt: skip
-MARKS = {  # the first bytes of a file -> its encoding; UTF-32 first, because its marks begin like those of UTF-16
+MARKS = {  # byte order mark -> encoding; UTF-32 comes first, because its marks begin like those of UTF-16
     codecs.BOM_UTF32_LE: "utf-32", codecs.BOM_UTF32_BE: "utf-32",
     codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16",
 }  # fmt: skip
-SEPARATORS = "\t;|,"  # the more likely first; a comma may be the decimal comma of every row
+SEPARATORS = "\t;|,"  # in the order in which ties are resolved; a comma may be the decimal comma of every row
 SAMPLE = 1_000  # maximum number of rows from which the separator is detected
 EVEN = 0.5  # minimum share of rows with the same number of columns
 ADVICE = "Save it as CSV (UTF-8)"
 csv.field_size_limit(2**31 - 1)  # maximum number of characters in a cell; only the file size is limited
 
 
-def cells(name: str, content: bytes, header: bool | None = None) -> pd.DataFrame:
-    """Read a file's columns by name. Every cell is a string cleaned by `normalise`; blank rows are dropped.
+def choose_name(names: Sequence[str], key: str, **settings: Any) -> str | None:
+    """Let the user choose one of these texts or upload another; return None if there are no texts."""
+    if st.session_state.get(key) not in names:  # the text has no pairs, or was removed
+        st.session_state.pop(key, None)
+    name = st.selectbox("Pairs", names, key=key, **settings) if names else None
+    button(key)
+    return name
 
-    `header` says whether the first row has names; None guesses. Raises DataError for other kinds of files, for no or
-    too many rows, and as `decoded` and `rows_of` do.
+
+def button(key: str = "data") -> None:
+    """Show the button that opens the dialog. The uploaded text is then chosen in the select box with this key."""
+    st.button(
+        "Upload", icon=":material/upload:", help="Your own sentences, translations or pairs", width="content",
+        on_click=st.session_state.update, kwargs={"uploading": key},
+    )  # fmt: skip
+    if st.session_state.get("uploading"):
+        dialog()
+
+
+def remove_button(name: str, key: str, names: Sequence[str]) -> None:
+    """Show a button that removes a text if the user uploaded it. `key` is the select box of these names."""
+
+    def remove() -> None:
+        own = corpora.of_session().uploaded
+        corpora.change(uploaded={other: text for other, text in own.items() if other != name})
+        if others := [other for other in names if other != name]:
+            st.session_state[key] = others[0]
+
+    if name in corpora.of_session().uploaded:
+        about = f"Remove “{verbatim(name)}”"
+        st.button("Remove", icon=":material/delete:", help=about, on_click=remove, width="content")
+
+
+def close() -> None:
+    st.session_state["uploading"] = None
+
+
+@st.dialog("Your own sentences", width="large", on_dismiss=close)
+def dialog() -> None:
+    """Ask for a file and the use of its columns, and show warnings."""
+    file = st.file_uploader(
+        f"Sentences, translations, or pairs of sentences: one per line, up to {MAX_ROWS:,}, as {', '.join(KINDS)} in "
+        "UTF-8",
+        max_upload_size=MAX_MEGABYTES,
+        key="own_file",
+    )
+    if file is None:
+        st.caption(
+            "The file stays on this machine, in memory, until the app stops. Until then you can reload the page, or "
+            "open its link again."
+        )
+        return
+    with failing():
+        table = read(file.name, file.getvalue(), st.session_state.get(f"header {file.file_id}"))
+        titled = not table.columns.str.fullmatch(r"Column \d+").all()
+        st.toggle("The first row holds the columns' names", titled, key=f"header {file.file_id}")
+        frame(table.head(PREVIEWED), f"The first {PREVIEWED} rows of the file")
+        use(table, file.name, file.file_id)
+
+
+@st.cache_data(max_entries=4, show_spinner="Reading the file")
+def read(name: str, content: bytes, header: bool | None) -> pd.DataFrame:
+    return cells(name, content, header)
+
+
+def use(table: pd.DataFrame, file: str, file_id: str) -> None:
+    """Ask for the use of each column, with a guess as the default, and offer the resulting text."""
+    loaded = state.model()
+    names = {lang: rows.language_name(lang) for lang in loaded.langs} | USES
+    guessed = guessed_uses(table, tuple(loaded.langs))
+    with st.container(horizontal=True):
+        uses = [
+            st.selectbox(verbatim(title), list(names), list(names).index(use), format_func=names.__getitem__,
+                         key=f"use {file_id} {at}", width=190)
+            for at, (title, use) in enumerate(zip(table, guessed, strict=True))
+        ]  # fmt: skip
+    name, text, left_out = text_of(file, table, uses, GOLD not in uses)  # people may have scored a pair several times
+    for side, lang in enumerate(text.columns):
+        for warning in checks.warnings(loaded, text.table[str(side)].tolist(), lang):
+            st.warning(f"{rows.language_name(lang)}: {warning}")
+    count = len(text.table)
+    st.markdown(f"**{len(table):,} rows read, {count:,} used.** {left_out}")
+
+    def keep() -> None:
+        corpora.change(uploaded={**corpora.of_session().uploaded, name: text})
+        st.session_state[st.session_state["uploading"]] = name
+        close()
+
+    if st.button(f"Use these {count:,} rows", type="primary", on_click=keep):
+        st.rerun()
+
+
+@st.cache_data(max_entries=8, show_spinner=False)
+def guessed_uses(table: pd.DataFrame, langs: Sequence[str]) -> list[str]:
+    """Guess the use of each column from its name and cells: a language, `GOLD`, `COLOUR` or `LEFT_OUT`."""
+    uses = [guessed_use(title, table[title], langs) for title in table]
+    languages = [use for use in uses if use in langs]
+    if not languages:
+        words = [at for at, title in enumerate(table) if not wordless(table[title])]
+        for at in words[:1]:
+            uses[at] = langs[0]
+    pairs = len(languages) > 1 and languages[0] == languages[1]
+    places = [at for at, use in enumerate(uses) if use in langs]
+    for at in places[2:] if pairs else [at for at in places if uses[at] in uses[:at]]:
+        uses[at] = LEFT_OUT
+    if pairs and GOLD not in uses:
+        scores = [at for at, use in enumerate(uses) if use == COLOUR and numbers(table.iloc[:, at])]
+        if scores:
+            uses[scores[0]] = GOLD
+    return uses
+
+
+def guessed_use(title: str, values: pd.Series, langs: Sequence[str]) -> str:
+    name = title.lower()
+    for lang in langs:
+        if lang in (name, LANG_OF_TITLE.get(title_key(title))):
+            return lang
+    if name == "id":
+        return LEFT_OUT
+    no_words = wordless(values)
+    misspelt = name in SCORES and no_words and values.str.contains(r"\d").any()  # `check` explains the spelling
+    if numbers(values) or misspelt:
+        return GOLD if name in SCORES else COLOUR
+    if name in NO_TEXT or values.nunique() <= min(MAX_CATEGORIES, len(values) // 5):
+        return COLOUR
+    if no_words:
+        return LEFT_OUT
+    lang = checks.guess(values.tolist())
+    return lang if lang in langs else next((each for each in langs if each not in LANGS), LEFT_OUT)
+
+
+def text_of(name: str, table: pd.DataFrame, uses: Sequence[str], drop: bool) -> tuple[str, ParallelText, str]:
+    """Return the text's name, the text, and a sentence that counts the rows left out, by reason. `drop` leaves out
+    repeated rows.
+
+    Raises DataError for columns that do not form a text.
+    """
+    sides = [title for title, use in zip(table, uses, strict=True) if use not in USES]
+    columns = tuple(use for use in uses if use not in USES)
+    check(table, uses, columns)
+    texts = table[sides].set_axis(map(str, range(len(sides))), axis=1)
+    gold = [pd.to_numeric(table[title]) for title, use in zip(table, uses, strict=True) if use == GOLD]
+    long = [texts[side].str.len() > MAX_CHARACTERS for side in texts]
+    reasons = {
+        "have an empty sentence": (texts == "").any(axis=1).to_numpy(),
+        f"have a sentence of more than {MAX_CHARACTERS:,} characters": np.any(long, axis=0),
+        "have no score": gold[0].isna().to_numpy() if gold else np.zeros(len(table), bool),
+    }
+    kept, left_out = np.ones(len(table), bool), []
+    for reason, rows_of_it in reasons.items():
+        left_out.append((int((rows_of_it & kept).sum()), reason))
+        kept &= ~rows_of_it
+    repeated = texts[kept].duplicated().to_numpy()
+    if drop:
+        kept[np.flatnonzero(kept)[repeated]] = False
+    left_out.append((int(repeated.sum()), "repeat an earlier row" if drop else "repeat an earlier row and are kept"))
+    words = "; ".join(f"{count:,} {reason}" for count, reason in left_out if count)
+    if not kept.any():
+        raise DataError(f"No row can be used: {words}. Choose other columns.")
+    own = {  # numbers, or categories in which an empty cell has a name
+        f"{rows.OWN_COLUMN}{title}": pd.to_numeric(table[title]) if numbers(table[title])
+        else table[title].replace("", rows.NONE)
+        for title, use in zip(table, uses, strict=True) if use == COLOUR
+    }  # fmt: skip
+    whole = texts.assign(**({"gold": gold[0]} if gold else {}), **own)[kept].reset_index(drop=True)
+    digest = hashlib.sha256(pd.util.hash_pandas_object(whole).to_numpy().tobytes())
+    digest.update(repr((columns, list(whole))).encode())
+    langs = tuple(dict.fromkeys(columns))
+    text = ParallelText(langs, None, columns=columns, table=whole, digest=digest.hexdigest())
+    return f"Yours: {name} ({'-'.join(columns)})", text, f"{words}." if words else ""
+
+
+def check(table: pd.DataFrame, uses: Sequence[str], columns: Sequence[str]) -> None:
+    """Raise DataError for columns that do not form a text."""
+    if not columns:
+        raise DataError("No column of sentences: choose the language of at least one.")
+    times = Counter(columns)
+    if (len(columns) > 2 and max(times.values()) > 1) or max(times.values()) > 2:
+        raise DataError("Choose different languages, or the same language for exactly two columns: pairs of sentences.")
+    if uses.count(GOLD) > 1:
+        raise DataError("More than one column of scores: keep one, and colour by the others.")
+    for title, use in zip(table, uses, strict=True):
+        if use == GOLD and not numbers(table[title]):
+            wrong = [cell for cell in table[title] if cell and (math.isnan(number(cell)) or not cell.isascii())]
+            wrong.sort(key=lambda cell: "," in cell)  # report a cell without a comma, if possible
+            why = f"a cell {no_number(wrong[0])}" if wrong else "it has no numbers"
+            raise DataError(f"Column {title} can't be used as scores: {why}. Choose another use.")
+
+
+def cells(name: str, content: bytes, header: bool | None = None) -> pd.DataFrame:
+    """Read the columns of a file. Every cell is a string cleaned by `normalise`; blank rows are dropped.
+
+    `header` states whether the first row has the columns' names; None means to guess. Raises DataError for a file of
+    another kind, for a table that is empty or too large, and for the reasons in `decoded` and `rows_of`.
     """
     kind = name.rpartition(".")[2].lower()
     if kind not in KINDS:
         raise DataError(f"{name}: not a table of text. {ADVICE}; .{', .'.join(KINDS[1:])} are read, too.")
-    rows = rows_of(name, decoded(name, content), "," if kind == "csv" else "\t", MAX_ROWS + 2)
-    bounded(name, 0, len(rows[0]) if rows else 0)
-    columns = from_rows(name, rows, header)
+    lines = rows_of(name, decoded(name, content), "," if kind == "csv" else "\t", MAX_ROWS + 2)
+    bounded(name, 0, len(lines[0]) if lines else 0)
+    columns = from_rows(name, lines, header)
     table = pd.DataFrame({title: list(map(normalise, column)) for title, column in columns.items()}, dtype=object)
     table = table[(table != "").any(axis=1)].reset_index(drop=True)
     if table.empty:
@@ -69,36 +271,40 @@ def bounded(name: str, rows: int, columns: int) -> None:
         raise DataError(f"{name}: {columns:,} columns, more than {MAX_COLUMNS}; remove columns that you don't need.")
 
 
-def from_rows(name: str, rows: list[list[str]], header: bool | None) -> dict[str, list[str]]:
-    """Return the columns of a table. Raises DataError unless all rows have the same length as the first."""
-    for number, row in enumerate(rows, 1):
-        if len(row) != len(rows[0]):
-            width = f"{len(row)} column{'s' * (len(row) != 1)}"
-            way_out = ": quote cells that hold a comma or semicolon, or save one sentence per line as .txt"
+def from_rows(name: str, lines: list[list[str]], header: bool | None) -> dict[str, list[str]]:
+    """Return the columns of a table. Raises DataError unless all rows have the same number of cells."""
+    for row, line in enumerate(lines, 1):
+        if len(line) != len(lines[0]):
+            width = f"{len(line)} column{'s' * (len(line) != 1)}"
+            way_out = ": put cells that contain a comma or semicolon in quotes, or save one sentence per line as .txt"
             raise DataError(
-                f"{name}: row {number} has {width}, the first has {len(rows[0])}; expected the same"
+                f"{name}: row {row} has {width}, the first has {len(lines[0])}; expected the same"
                 f"{way_out * name.lower().endswith('.csv')}."
             )
-    if not rows:
+    if not lines:
         return {}
-    titles = [""] * len(rows[0])
-    if is_header(rows) if header is None else header:
-        titles, rows = [normalise(title) for title in rows[0]], rows[1:]
-    columns = zip(titles, distinct(titles), map(with_points, zip(*rows, strict=True)), strict=False)
+    titles = [""] * len(lines[0])
+    if is_header(lines) if header is None else header:
+        titles, lines = [normalise(title) for title in lines[0]], lines[1:]
+    names: list[str] = []  # all different
+    for at, title in enumerate(titles, 1):
+        unnumbered = title or f"Column {at}"
+        names.append(unnumbered if unnumbered not in names else f"{unnumbered} ({at})")
+    columns = zip(titles, names, map(with_points, zip(*lines, strict=True)), strict=False)
     # Excel adds columns without a title and without cells
-    return {name: cells for title, name, cells in columns if title or any(map(str.strip, cells))}
+    return {name: column for title, name, column in columns if title or any(map(str.strip, column))}
 
 
 def with_points(cells: Sequence[str]) -> list[str]:
-    """Replace decimal commas by points if all cells of a column are numbers; commas of thousands stay."""
+    """Replace decimal commas by points if all cells of a column are numbers. Commas between thousands stay."""
     commas = all(re.fullmatch(r"\s*([-+]?\d+(,\d+)?(e[-+]?\d+)?)?\s*", cell, re.IGNORECASE) for cell in cells)
     decimal = commas and any(re.search(r",(?!\d{3}\s*$)|^\s*[-+]?0,", cell) for cell in cells)
     return [cell.replace(",", ".") for cell in cells] if decimal else list(cells)
 
 
-def is_header(rows: Sequence[Sequence[str]]) -> bool:
-    """Return whether the first row has names: a known name, or a word above a column of numbers."""
-    first, below = rows[0], rows[1:]
+def is_header(lines: Sequence[Sequence[str]]) -> bool:
+    """Return whether the first row has the columns' names: one of `TITLES`, a language, or a word above numbers."""
+    first, below = lines[0], lines[1:]
     if any(normalise(cell).lower() in TITLES or title_key(normalise(cell)) in LANG_OF_TITLE for cell in first):
         return True
     return any(
@@ -108,30 +314,21 @@ def is_header(rows: Sequence[Sequence[str]]) -> bool:
 
 
 def wordless(values: Iterable[str]) -> bool:
-    """Return whether all cells that are not empty are numbers in any spelling, dates or marks; False if all are."""
+    """Return whether all cells are numbers in any spelling, dates, marks or empty, and at least one is not empty."""
     filled = [value for value in values if value]
     spelt = re.compile(r"[\W\d_]*(((?<=\d)e[-+]?\d+|nan|inf|infinity|n/?a|none|null)[\W\d_]*)?", re.IGNORECASE)
     return bool(filled) and all(map(spelt.fullmatch, filled))
 
 
-def distinct(titles: Sequence[str]) -> list[str]:
-    """Make all names different; an empty name becomes "Column 2"."""
-    names: list[str] = []
-    for at, title in enumerate(titles, 1):
-        name = title or f"Column {at}"
-        names.append(name if name not in names else f"{name} ({at})")
-    return names
-
-
 def numbers(values: Iterable[str]) -> bool:
-    """Return whether all cells that are not empty are finite numbers, and at least one is not empty."""
+    """Return whether all cells are finite numbers or empty, and at least one is not empty."""
     filled = pd.Series([value for value in values if value], dtype="string")
-    read = pd.to_numeric(filled, errors="coerce")  # converted as later: 1_000 is not a number
-    return bool(len(filled)) and bool(np.isfinite(read.astype(float)).all())
+    parsed = pd.to_numeric(filled, errors="coerce")  # as in `text_of`: 1_000 is not a number
+    return bool(len(filled)) and bool(np.isfinite(parsed.astype(float)).all())
 
 
 def decoded(name: str, content: bytes) -> str:
-    """Decode a file in UTF-8, or in UTF-16 or UTF-32 with a byte order mark; each line ends in a line feed.
+    """Decode a file in UTF-8, or in UTF-16 or UTF-32 with a byte order mark. Every line ends in a line feed.
 
     Raises DataError that names the kind of the file, or the line that is not text.
     """
@@ -151,11 +348,10 @@ def decoded(name: str, content: bytes) -> str:
 
 
 def rows_of(name: str, text: str, usual: str, most: int) -> list[list[str]]:
-    """Return the first `most` rows of a table that are not blank.
+    """Split a table into rows, and return the first `most` rows that are not blank.
 
-    The separator is the one that Excel declares (sep=;), unless a program with another separator saved the file again
-    (sep=,;). Otherwise it is the one by which most rows have the same number of columns, or else `usual`. Cells may be
-    quoted. Raises DataError for quotes that do not match.
+    Excel may declare the separator in the first line (sep=;). If another program has saved the file since (sep=,;), or
+    there is no such line, `separator_of` detects it. Raises DataError for quotes that do not match.
     """
     if declared := re.match(r'"?sep=([^\w\s"]|\t)"?([,;|\t]*) *\n', text, re.IGNORECASE):
         text = text[declared.end() :]
@@ -164,12 +360,15 @@ def rows_of(name: str, text: str, usual: str, most: int) -> list[list[str]]:
     try:
         return list(islice(split(text, separator), most))
     except csv.Error as error:
-        raise DataError(f"{name}: not CSV ({error}); quote cells that hold a comma or a quote.") from None
+        raise DataError(f"{name}: not CSV ({error}); put cells that contain a comma or a quote in quotes.") from None
 
 
 def separator_of(text: str, usual: str) -> str:
-    """Detect the separator of a table. A comma or semicolon before a space is part of the text, unless it is the usual
-    separator. A comma that is not the usual one separates only if a line ends in a quoted cell after it."""
+    """Return the separator by which most rows have the same number of columns; `usual` if no separator fits.
+
+    A comma or semicolon before a space is part of a sentence, unless it is the usual separator. A comma that is not the
+    usual separator separates only if a line ends in a quoted cell after a comma.
+    """
     fits = {}
     commas = usual == "," or re.search(r'",\s*"(?:[^"]|"")*"$', text, re.MULTILINE)
     for separator in SEPARATORS if commas else SEPARATORS.replace(",", ""):
@@ -187,7 +386,7 @@ def separator_of(text: str, usual: str) -> str:
 
 
 def split(text: str, separator: str) -> Iterator[list[str]]:
-    """Split into rows that are not blank. Quotes enclose cells; between tabs they may be part of a sentence."""
+    """Split a table into rows that are not blank. Cells may be in quotes, except between tabs if `quoted` is False."""
     if separator == "\t" and not quoted(text):
         return (line.split("\t") for line in text.split("\n") if line.strip())
     lines = csv.reader(io.StringIO(text, newline=""), delimiter=separator, skipinitialspace=True, strict=True)
@@ -195,8 +394,8 @@ def split(text: str, separator: str) -> Iterator[list[str]]:
 
 
 def quoted(text: str) -> bool:
-    """Return whether quotes in tab-separated text enclose cells, and are not part of sentences: all cells except
-    numbers are enclosed, or an enclosed cell contains doubled quotes."""
+    """Return whether quotes in tab-separated text enclose cells, and are not part of sentences. That is so if all cells
+    except numbers are in quotes, or if a cell in quotes contains doubled quotes."""
     lines = [line.split("\t") for line in text.split("\n", SAMPLE)[:SAMPLE] if line.strip()]
     cells = [cell for line in lines for cell in line if len(line) > 1 and not re.fullmatch(r"[\s\d.,+-]*", cell)]
     enclosed = [cell for cell in cells if re.fullmatch(r'"(?:[^"]|"")*"', cell)]

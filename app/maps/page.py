@@ -1,33 +1,64 @@
-"""Maps of both latents of the same sentences."""
+"""Maps of both latents of the same sentences: the controls above them, the figures, and the sentences to draw.
+
+The maps and their selection are two components with JavaScript, so that a selection only reruns the fragment of the
+second: the figures and texts are neither created nor sent again.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import pandas as pd
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
-from app.core import corpora, rows, state, writing
-from app.core.address import in_ranges, linked_rows
-from app.core.latents import spaces
+from app.core import controls, corpora, rows, state, uploads, writing
+from app.core.address import BOUND, in_ranges, linked_rows, mounted
+from app.core.latents import geometry, spaces
+from app.core.latents.chart import DENSITY, TRANSLATIONS
 from app.core.markdown import verbatim
-from app.maps import component, compute, selection, settings
+from app.core.startup import ParallelText
+from app.maps import compute, selection
+from app.maps.compute import BOTH
+from bgt_core.contracts import SEMANTIC
 
 STAR, STAR_LANG = "star", "star_lang"  # parameters of the address: a sentence to add, and its language
+QUICK = 200  # maximum number of sentences that t-SNE maps without a button, in seconds; UMAP must be compiled first
+# Slow methods: the maximum number of translations, which takes about a minute; the name and default of their parameter.
+PROJECTIONS = {"UMAP": (5_000, "Neighbours", 15), "t-SNE": (1_000, "Perplexity", 30)}
+METRIC = (
+    "The distance that the map preserves: cosine compares the directions of vectors, Euclidean also their lengths. The "
+    "lists of nearest sentences use the model's own similarity."
+)
+_maps = mounted("maps", "points", "onemap", "legend", folder=selection.JS)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The settings above the maps."""
+
+    text: ParallelText
+    colour: str  # a key of rows.COLOURS, or a column of the user
+    count: int  # maximum number of rows of the text
+    method: geometry.Method
+    panels: str  # both, or a latent's name, capitalised
+    lines: list[str]  # for `latent_map`
+    compute: DeltaGenerator  # place of the button that computes maps
 
 
 def page(loaded: state.Loaded) -> None:
     if not loaded.second_latent:
         st.caption("This model has one latent, so there is one map. *Your encoder* splits its vectors into two parts.")
-    choice = settings.choose(loaded)
+    choice = choose(loaded)
     corpus = corpus_of(loaded, choice) if choice else None
     if choice is None or corpus is None:
         return
     langs = choice.text.langs
     brought(langs)
-    table = pd.concat([corpus, *settings.own_rows(langs)], ignore_index=True)
+    table = pd.concat([corpus, *own_rows(langs)], ignore_index=True)
     restore(table)
-    method, fitted = settings.fitted(loaded, table, choice)
+    method, fitted = fit(loaded, table, choice)
     fitted = spaces.coloured(fitted, choice.colour)
     above = st.container()
     ends = list(dict.fromkeys(table["text"]))[:2]
@@ -36,41 +67,52 @@ def page(loaded: state.Loaded) -> None:
         figures = compute.map_figures(
             fitted, loaded.second_latent, choice.colour, langs, compute.paths(walk, fitted), choice.panels, choice.lines
         )
-        colour, rows_of = rows.colour_title(choice.colour).lower(), fitted.semantic.rows
-        alt = (
-            f"latent: {len(rows_of)} sentences, {method.name}, coloured by {colour}. The table below it lists the same"
-        )
-        drawn = {
-            name: (figure(hover=False), f"Map of the {name} {alt} sentences.")
+        every = fitted.semantic.rows
+        colour = rows.colour_title(choice.colour).lower()
+        alt = f"latent: {len(every)} sentences, {method.name}, coloured by {colour}. The table below lists the same"
+        drawn = [
+            {"name": name, "alt": f"Map of the {name} {alt} sentences.", "figure": figure(hover=False).to_json()}
             for name, figure in figures.items()
             if name != compute.ALL
+        ]
+        data = {
+            "maps": drawn,
+            "rows": {name: every[name].tolist() for name in ("id", "lang", "text", "translation")}
+            | {"pair": every["pair"].where(~every["own"], -1).tolist()},
+            "languages": {lang: rows.language_name(lang) for lang in langs},
+            "key": fitted.semantic.content,  # selections with another key are ignored
+            "file": f"bgt-{{}}-{loaded.short}",  # name of a saved drawing, with {} for the latent
         }
-        names = {lang: rows.language_name(lang) for lang in langs}
-        component.draw(drawn, fitted.semantic.content, rows_of, names, f"bgt-{{}}-{loaded.short}")
+        _maps(data=data, key="maps_view")
         selection.inspect(selection.Shown(loaded, fitted, method, langs, figures[compute.ALL]))
         st.caption(compute.caption(method, fitted, loaded.second_latent))
         if choice.text.credit:
             st.caption(choice.text.credit)
 
 
-def corpus_of(loaded: state.Loaded, choice: settings.Choice) -> pd.DataFrame | None:
-    """Return the sentences to map, and show their number; if they are too few, show a message and return None."""
+def corpus_of(loaded: state.Loaded, choice: Choice) -> pd.DataFrame | None:
+    """Return the sentences to map, and show their number. If they are too few, show a message and return None."""
     shown = loaded.digest, choice.text
     if st.session_state.setdefault("chosen_of", shown) != shown:  # the old selection does not apply to other sentences
         selection.forget()
         st.session_state["chosen_of"] = shown
-    everything = corpora.sentences(choice.text, choice.count)
-    corpus = settings.alone(everything)
+    corpus = everything = corpora.sentences(choice.text, choice.count)
+    alone = selection.ALONE
+    if alone not in st.session_state:
+        st.session_state[alone] = in_ranges(st.query_params.get(alone, ""), corpus["id"].tolist())
+    pairs = corpus.loc[corpus["id"].isin(st.session_state[alone]), "pair"].unique()
+    if len(pairs) >= selection.LEAST:
+        corpus = corpus[corpus["pair"].isin(pairs)]
     langs, unit = choice.text.langs, choice.text.unit
     count, different = len(corpus) // len(langs), corpus["text"].nunique()
-    if count < settings.LEAST or different < settings.LEAST:
+    if count < selection.LEAST or different < selection.LEAST:
         name = verbatim(choice.text.file or "this text")
         st.info(f"A map needs 3 {unit} and 3 different sentences; {name} has {count} and {different}.")
         return None
     if len(corpus) < len(everything):
         with st.container(horizontal=True, vertical_alignment="center"):
             st.caption(f"Mapped alone: {count:,} of {len(everything) // len(langs):,} {unit}.")
-            st.button("Map all again", on_click=settings.map_alone, args=([],))
+            st.button("Map all again", on_click=selection.map_alone, args=([],))
     elif count < choice.count:
         st.caption(f"There are {count:,} {unit}; all are shown.")
     elif choice.text.file or choice.text.table is not None:
@@ -80,16 +122,16 @@ def corpus_of(loaded: state.Loaded, choice: settings.Choice) -> pd.DataFrame | N
 
 
 def brought(langs: Sequence[str]) -> None:
-    """Draw the sentence in a link from another page as a star."""
+    """Draw the sentence as a star that a link from another page contains."""
     text, lang = st.query_params.get(STAR, ""), st.query_params.get(STAR_LANG, "")
     if not text or lang not in langs:
         return
     del st.query_params[STAR], st.query_params[STAR_LANG]
-    for table in settings.own_rows([lang]):
+    for table in own_rows([lang]):
         if there := table.loc[table["text"] == text, "id"].tolist():
             selection.choose(there)
             return
-    if settings.add(text, lang):
+    if add(text, lang):
         limit = f"you can add up to {rows.MAX_OWN} sentences; remove some under *Add sentences*."
         st.warning(f"“{verbatim(text)}” is not drawn: {limit}")
 
@@ -100,3 +142,101 @@ def restore(table: pd.DataFrame) -> None:
     if "chosen" not in st.session_state or linked:
         words = st.query_params.get("find", "").strip()
         selection.choose(rows.matching(table, words) if words else in_ranges(linked, table["id"].tolist()))
+
+
+def choose(loaded: state.Loaded) -> Choice | None:
+    """Show the row of controls. The default method is t-SNE if the model ships with that map of these sentences, else
+    PCA."""
+    with st.container(key="strip", horizontal=True, vertical_alignment="bottom"):
+        text = controls.choose_text(loaded.langs)
+        if text is None:
+            return None
+        translated = len(text.langs) > 1
+        colour_place, method_place = st.container(width=180), st.container(width=130)
+        with st.popover("More"):
+            title = "Translation pairs" if translated else "Sentences at most"
+            count = controls.count(title, controls.COUNTS, "pairs", 1, 140)
+            table = corpora.sentences(text, count)
+            colours = [*rows.colours(text.langs), *(name for name in table if name.startswith(rows.OWN_COLUMN))]
+            colour = colour_place.selectbox("Colour", colours, format_func=rows.colour_title, key="colour", **BOUND)
+            axes = spaces.axes_offered(text.langs)
+            methods = ["PCA", *PROJECTIONS, *[spaces.PROBE_AXES] * (len(axes) > 1)]
+            usual = geometry.Method("t-SNE", PROJECTIONS["t-SNE"][2])
+            opens_on = methods.index("t-SNE") if spaces.stored(loaded, table, usual) else 0
+            method = method_place.selectbox("Method", methods, opens_on, key="map", **BOUND)
+            lines = [TRANSLATIONS] * (translated and st.toggle("Join translations", True, key="lines", **BOUND))
+            lines += [DENSITY] * st.toggle("Contours of density", key="dense", **BOUND)
+            projection = choose_projection(method, axes)
+        with st.popover("Add sentences"):
+            add_sentences(text.langs)
+        panels = SEMANTIC.capitalize()
+        if loaded.second_latent:
+            panels = controls.choice("Maps", [BOTH, panels, loaded.second_latent.capitalize()], "maps")
+        compute = st.container(width="content")
+    return Choice(text, colour, count, projection, panels, lines, compute)
+
+
+def choose_projection(name: str, axes: Sequence[str]) -> geometry.Method:
+    """Ask for the settings of a method: two axes of probes, or a metric and perhaps a number of neighbours and a
+    seed."""
+    if name == spaces.PROBE_AXES:
+        across = st.selectbox("To the right", axes, key="axis_x", **BOUND)
+        upwards = st.selectbox("Upwards", [axis for axis in axes if axis != across], key="axis_y", **BOUND)
+        return geometry.Method(name, axes=(across, upwards))
+    metric = controls.choice("Metric", list(geometry.SCALED), "metric", help=METRIC)
+    if name not in PROJECTIONS:
+        return geometry.Method(name, metric=metric)
+    _, number, default = PROJECTIONS[name]
+    neighbours = st.slider(number, 5, 50, default, key=f"near_{name}", **BOUND)
+    seed = st.number_input("Seed", 0, 9999, 0, key="map_seed", **BOUND)
+    return geometry.Method(name, neighbours, seed, metric=metric)
+
+
+def add_sentences(langs: Sequence[str]) -> None:
+    """Show the form for the user's own sentences, which are drawn as stars."""
+    with st.form("add", border=False, clear_on_submit=True):
+        lines = st.text_area(f"Your sentences, one per line, up to {rows.MAX_OWN}", height=140)
+        lang = st.segmented_control(
+            "Their language", langs, default=langs[0], required=True, format_func=rows.language_name
+        )
+        submitted = st.form_submit_button("Draw as stars", type="primary", shortcut="ctrl+enter")
+    st.caption(f"For more, or for a file: *Upload*, up to {uploads.MAX_ROWS:,} rows.")
+    if submitted and (left_out := add(lines, lang)):
+        st.warning(f"{left_out} lines are over the limit of {rows.MAX_OWN} and were left out.")
+    if count := sum(map(len, corpora.of_session().typed)):
+        st.button(f"Remove your {count} sentence{'s' * (count > 1)}", on_click=corpora.change, kwargs={"typed": ()})
+
+
+def add(lines: str, lang: str) -> int:
+    """Draw the user's sentences as stars, and select them. Return the number of lines over the limit."""
+    own = corpora.of_session().typed
+    table, left_out = rows.typed(lines, lang, sum(map(len, own)))
+    if len(table):
+        corpora.change(typed=(*own, table))
+    st.session_state.update(chosen=table["id"].tolist(), focus=next(iter(table["id"]), None))
+    return left_out
+
+
+def own_rows(langs: Sequence[str]) -> list[pd.DataFrame]:
+    """Return the sentences that the user typed in these languages."""
+    return [table for table in corpora.of_session().typed if table["lang"].iloc[0] in langs]
+
+
+def fit(loaded: state.Loaded, table: pd.DataFrame, choice: Choice) -> tuple[geometry.Method, spaces.Spaces]:
+    """Map the latents by the chosen method; return the method and the maps. UMAP and t-SNE are replaced by PCA unless
+    their maps are stored, fast to compute, or requested by the button."""
+    method, pca = choice.method, geometry.Method(metric=choice.method.metric)
+    most = PROJECTIONS[method.name][0] if method.name in PROJECTIONS else choice.count
+    request = loaded.digest, choice.text, choice.count, method
+    quick = method.name not in PROJECTIONS or (method.name == "t-SNE" and len(table) <= QUICK)
+    if choice.count > most:
+        choice.compute.caption(f"Shown: PCA. {method.name} is available for up to {most:,} {choice.text.unit}.")
+        method = pca
+    elif not quick and st.session_state.get("fitted_of") != request and not spaces.stored(loaded, table, method):
+        if choice.compute.button(f"Compute {method.name}", type="primary"):
+            st.session_state["fitted_of"] = request
+        else:
+            st.caption(f"Drawn now: PCA. To compute {method.name} of these sentences, press the button.")
+            method = pca
+    with st.spinner(f"Computing the maps by {method.name}", show_time=True):
+        return method, spaces.spaces(loaded, table, method)

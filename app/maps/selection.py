@@ -1,10 +1,13 @@
-"""The part of the page that changes with the selection: nearest sentences, the dragged star, search, selected rows."""
+"""The part of the page that changes with the selection: search, the nearest sentences, the star that can be dragged,
+and the selected rows."""
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import accumulate
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,11 +15,10 @@ import pandas as pd
 import streamlit as st
 
 from app.core import exports, markdown, rows, state, theme, uploads, writing
-from app.core.address import BOUND, MAX_ROWS, as_ranges, in_ranges, keep_rows
-from app.core.component import copy_link
+from app.core.address import BOUND, MAX_ROWS, ROWS, as_ranges, copy_link, in_ranges, mounted, put
 from app.core.latents import geometry, spaces
 from app.core.markdown import failing, verbatim
-from app.maps import component, compute, settings
+from app.maps import compute
 from bgt_core.contracts import SEMANTIC
 from bgt_core.errors import BgtError
 
@@ -27,37 +29,48 @@ NEAREST = 10  # number of sentences listed for each latent
 FOUND = 20  # number of sentences that a search by meaning or style selects
 MAX_OFFERED = 200  # maximum number of sentences in the select box
 WORDS, MEANING, STYLE = "Words", "Meaning", "Style"
+ALONE = "alone"  # the parameter with the sentences that are mapped alone
+LEAST = 3  # minimum number of a text's rows for a map
+JS = Path(__file__).parent / "js"
+WIRE = "maps_wire"  # key of the component that exchanges selections with the browser
 SLICES = "slice"  # a parameter of the address, repeated for each slice: NAME:RANGES
+_wire = mounted("selection", folder=JS)
 
 
 def forget() -> None:
     """Clear the selection, the search and the interpolation."""
     choose([])
-    settings.map_alone([])
+    map_alone([])
     keep_slices({})
     st.session_state["find"] = ""
     st.session_state.pop("walked", None)
 
 
+def map_alone(ids: Sequence[str]) -> None:
+    """Map only these sentences, or all if the list is empty. The address keeps a list that is short enough."""
+    st.session_state[ALONE] = list(ids)
+    put(ALONE, as_ranges(ids))
+
+
 def choose(chosen: Sequence[str]) -> None:
-    """Select these rows. If it is one row, also show its nearest sentences. A dragged star returns to its place."""
+    """Select these rows, and show the nearest sentences of a single row. A dragged star returns to its place."""
     st.session_state.pop("moved", None)
     st.session_state.update(chosen=list(chosen), focus=chosen[0] if len(chosen) == 1 else None)
 
 
 class Shown(NamedTuple):
-    """The content of the maps, and `figure`, which draws all of them."""
+    """The content of the maps."""
 
     loaded: state.Loaded
     fitted: spaces.Spaces
     method: geometry.Method
     langs: Sequence[str]
-    figure: partial
+    figure: partial  # draws all maps
 
 
 @st.fragment
 def inspect(shown: Shown) -> None:
-    """Show the selection and the sentences near it; a selection reruns only this fragment."""
+    """Show the selection and its nearest sentences. A new selection reruns only this fragment."""
     loaded, fitted, method, langs, _ = shown
     table = fitted.semantic.rows
     place_of = {row: place for place, row in enumerate(table["id"].tolist())}
@@ -69,17 +82,18 @@ def inspect(shown: Shown) -> None:
     near_any = compute.among(table, frozenset(other for of in near.values() for other in of["id"]))
     movable = [SEMANTIC, loaded.second_latent] if row in place_of and not loaded.cannot_write else []
     colours = {latent: theme.latent_colour(latent, theme.current()) for latent in near}
-    component.light(
-        fitted.semantic.content,
-        partial(pick, fitted),
-        partial(move, fitted, method),
-        chosen=selection,
-        lit=selection if len(chosen) != 1 else selection | near_any,
-        focus=place_of.get(row or "", -1),
-        near=[([place_of[other] for other in of["id"]], colours[latent]) for latent, of in near.items()],
-        movable=movable,
-        answered=st.session_state.get("moved", {}).get("at", 0),
-    )
+    data = {
+        "key": fitted.semantic.content,
+        "chosen": packed(selection),
+        "lit": packed(selection if len(chosen) != 1 else selection | near_any),  # if any row is lit, the others fade
+        "focus": place_of.get(row or "", -1),  # the row drawn as a star
+        "near": [  # rows with rings
+            {"rows": [place_of[other] for other in of["id"]], "colour": colours[latent]} for latent, of in near.items()
+        ],
+        "movable": movable,  # the latents on whose maps the star can be dragged
+        "answered": st.session_state.get("moved", {}).get("at", 0),  # the drag for which a sentence was generated
+    }
+    _wire(data=data, key=WIRE, on_picked_change=partial(pick, fitted), on_moved_change=partial(move, fitted, method))
     with left:
         for whole in table[table["id"] == row].itertuples():
             st.markdown(f"**{verbatim(whole.text)}**")
@@ -95,7 +109,7 @@ def inspect(shown: Shown) -> None:
 
 
 def listed_near(near: Mapping[str, pd.DataFrame], lang: str, several: bool) -> None:
-    """Show a table of the nearest sentences for each latent, side by side."""
+    """Show the nearest sentences in each latent, side by side."""
     keys = " &nbsp; ".join(f"{theme.square(latent, theme.current())} {latent} latent" for latent in near)
     st.html(f"★ is the chosen sentence. Rings mark its nearest in the {keys}.")
     for column, (latent, table) in zip(st.columns(len(near), gap="large"), near.items(), strict=True):
@@ -112,8 +126,10 @@ def listed(shown: Shown, chosen: Sequence[str]) -> None:
     """Describe and list the chosen rows, or all rows if none is chosen."""
     loaded, fitted, method, langs, figure = shown
     table, second, count = fitted.semantic.rows, loaded.second_latent, len(chosen)
-    by_words = st.session_state["find"].strip() and st.session_state["find_by"] == WORDS
-    if not keep_rows([] if by_words else chosen):
+    by_words = st.session_state["find"].strip() and st.session_state["find_by"] == WORDS  # the address has the words
+    ranges = "" if by_words else as_ranges(chosen)
+    st.session_state["kept_rows"] = put(ROWS, ranges)
+    if len(ranges) > MAX_ROWS:
         st.caption("This selection is too large for a link: the link opens without it.")
     selected = compute.with_places(fitted, second)
     selected = selected.loc[list(chosen)] if chosen else selected
@@ -122,11 +138,11 @@ def listed(shown: Shown, chosen: Sequence[str]) -> None:
         if count > 1:
             markdown.table(
                 compute.compared(table, compute.among(table, frozenset(chosen))),
-                "The selected sentences against the rest: how many, how long, their marks, languages and words",
+                "The selected sentences compared with the rest: number, length, closing marks, languages and words",
             )
-            st.caption("Difference: with its 95% interval; of shares, in percentage points.")
+            st.caption("Differences have 95% intervals. Differences of shares are in percentage points.")
         if len(selected) > MAX_LISTED:
-            st.caption(f"The first {MAX_LISTED:,}; the export holds them all.")
+            st.caption(f"The first {MAX_LISTED:,} are listed. The export has all.")
         columns = COLUMNS if len(langs) > 1 else SINGLE
         markdown.frame(selected.head(MAX_LISTED)[[*columns]].rename(columns=columns), "The sentences on the maps")
     with st.container(horizontal=True):
@@ -134,8 +150,8 @@ def listed(shown: Shown, chosen: Sequence[str]) -> None:
             ends = dict(zip(("start", "end"), table.loc[table["id"].isin(chosen), "text"], strict=True))
             if st.button("Interpolate between these", on_click=st.session_state.update, kwargs=ends):
                 st.rerun()  # the form is outside this fragment
-        alone = settings.LEAST <= count < len(table)
-        if alone and st.button("Map these alone", on_click=settings.map_alone, args=(chosen,)):
+        alone = LEAST <= count < len(table)
+        if alone and st.button("Map these alone", on_click=map_alone, args=(chosen,)):
             st.rerun()  # the maps, too, are outside this fragment
         offer_slices(table["id"], chosen)
         copy_link()
@@ -148,24 +164,42 @@ def listed(shown: Shown, chosen: Sequence[str]) -> None:
         )
 
 
+def packed(mask: np.ndarray) -> str:
+    """Encode a mask (N,) in base64, with the first row in the lowest bit; "" if no row is set."""
+    return base64.b64encode(np.packbits(mask, bitorder="little").tobytes()).decode() if mask.any() else ""
+
+
+def unpacked(text: str, count: int) -> np.ndarray:
+    """Decode a text by `packed` into the mask (count,)."""
+    bits = np.frombuffer(base64.b64decode(text), np.uint8)
+    return np.unpackbits(bits, count=count, bitorder="little").astype(bool) if text else np.zeros(count, bool)
+
+
+def event_of(name: str) -> dict[str, Any]:
+    """Return the last event of this name from the browser: "picked" {key, rows, id} or "moved" {key, id, map, x, y,
+    at}."""
+    return dict(st.session_state[WIRE][name] or {})
+
+
 def pick(fitted: spaces.Spaces) -> None:
     """Select the points that the user clicked or encircled."""
-    picked = component.event("picked")
+    picked = event_of("picked")
     ids = fitted.semantic.rows["id"]
-    if picked.get("key") == fitted.semantic.content:  # otherwise, the selection is from other sentences
-        choose(ids[component.unpacked(picked["rows"], len(ids))].tolist())
+    if picked.get("key") == fitted.semantic.content:  # otherwise, the user selected other sentences
+        choose(ids[unpacked(picked["rows"], len(ids))].tolist())
         st.session_state["find"] = ""
 
 
 def move(fitted: spaces.Spaces, method: geometry.Method) -> None:
-    """Store the place and the map to which the star was dragged."""
-    event = component.event("moved")
+    """Store the place to which the user dragged the star, and on which map."""
+    event = event_of("moved")
     if event.get("key") == fitted.semantic.content:
         st.session_state["moved"] = event | {"of": (fitted.semantic.digest, method)}
 
 
 def star(loaded: state.Loaded, fitted: spaces.Spaces, method: geometry.Method, row: str, lang: str) -> None:
-    """Explain that the star can be dragged; after a drag, show the text generated before and after it."""
+    """Explain that the star can be dragged. After a drag, show the sentences generated from the latents before and
+    after."""
     moved = st.session_state.get("moved")
     if moved is None or (moved["id"], *moved["of"]) != (row, fitted.semantic.digest, method):
         st.caption("Drag the star: the model generates a sentence at its new place.")
@@ -179,10 +213,9 @@ def star(loaded: state.Loaded, fitted: spaces.Spaces, method: geometry.Method, r
         before = written(loaded, latents, lang)
         after = written(loaded, latents | {latent: goal}, lang)
         st.markdown(f"**The {latent} latent, moved**")
-        st.caption("Generated from its own latents")
-        st.code(before or "(nothing)", language=None, wrap_lines=True)
-        st.caption("Generated at the star")
-        st.code(after or "(nothing)", language=None, wrap_lines=True)
+        for title, text in (("Generated from its own latents", before), ("Generated at the star", after)):
+            st.caption(title)
+            st.code(text or "(nothing)", language=None, wrap_lines=True)
         st.caption(f"Before {rows.words(before)} words, now {rows.words(after)}.")
 
 
@@ -197,8 +230,8 @@ def written(loaded: state.Loaded, latents: dict[str, np.ndarray], lang: str) -> 
 def nearest(
     loaded: state.Loaded, fitted: spaces.Spaces, chosen: Sequence[str]
 ) -> tuple[str | None, str, dict[str, pd.DataFrame]]:
-    """Let the user choose a sentence; the user's own and the selected ones are offered first. Return its id, its
-    language, and its nearest rows in each latent, with `Cosine`; (None, "", {}) if none is chosen."""
+    """Let the user choose a sentence. The user's own and the selected sentences are offered first. Return the id and
+    the language of the choice, and its nearest rows in each latent with `Cosine`; (None, "", {}) without a choice."""
     table = fitted.semantic.rows.set_index("id")
     focus = st.session_state.get("focus")
     focus = focus if focus in table.index else None  # None if the row is no longer on the maps
@@ -219,7 +252,7 @@ def nearest(
 
 
 def focus_on(chosen: Sequence[str]) -> None:
-    """Select the sentence, unless it is already selected."""
+    """Select the sentence of the select box, unless it is already selected."""
     st.session_state.pop("moved", None)
     row = st.session_state["focus"] = st.session_state["nearest_of"]
     if row not in chosen:
@@ -240,14 +273,14 @@ def search(loaded: state.Loaded, fitted: spaces.Spaces, any_chosen: bool) -> Non
             key="find_lang", **changed,
         )  # fmt: skip
     if text and way == WORDS and not any_chosen:
-        st.caption(f"No sentence has “{verbatim(text)}”. Find by meaning takes any words.")
+        st.caption(f"No sentence contains “{verbatim(text)}”. A search by meaning accepts any words.")
     elif text and way != WORDS and any_chosen:
         latent = SEMANTIC if way == MEANING else loaded.second_latent
         st.caption(f"Selected: the {FOUND} nearest in the {latent} latent, the nearest first.")
 
 
 def find(loaded: state.Loaded, fitted: spaces.Spaces) -> None:
-    """Select the sentences that match the text; select none if the model is busy."""
+    """Select the sentences that match the text, or none if the model is busy."""
     text, way, table = st.session_state["find"].strip(), st.session_state["find_by"], fitted.semantic.rows
     if not text:
         choose([])
@@ -264,8 +297,8 @@ def find(loaded: state.Loaded, fitted: spaces.Spaces) -> None:
 
 
 def offer_slices(ids: Sequence[str], chosen: Sequence[str]) -> None:
-    """Show the controls that select a saved slice of these rows, and that save the selection as a new slice."""
-    if SLICES not in st.session_state:  # from the link; their rows that are not on the maps are left out
+    """Show the controls that select a saved slice, and that save the selection as a new slice."""
+    if SLICES not in st.session_state:  # read the slices in the link, without rows that are not on the maps
         parts = (text.rpartition(":") for text in st.query_params.get_all(SLICES))
         linked = {name: in_ranges(ranges, ids) for name, _, ranges in parts if name}
         st.session_state[SLICES] = {name: rows for name, rows in linked.items() if rows}
@@ -283,14 +316,14 @@ def offer_slices(ids: Sequence[str], chosen: Sequence[str]) -> None:
             shown = st.pills("Select", list(kept), key="shown_slice", on_change=select)
             others = {of: rows for of, rows in kept.items() if of != shown}
             st.button("Remove it", on_click=keep_slices, args=(others,), disabled=shown is None)
-        st.markdown("Keep the selected sentences under a name." + " Select some first." * (not chosen))
+        st.markdown("Save the selected sentences under a name." + " Select some first." * (not chosen))
         name = st.text_input("Name of the selection", key="slice_name", max_chars=40).strip()
         st.button("Keep", on_click=keep, disabled=not (name and chosen))
-        st.caption("The link keeps slices unless it gets too long. An export holds the selected rows alone.")
+        st.caption("The link contains the slices unless it gets too long. An export has only the selected rows.")
 
 
 def keep_slices(slices: dict[str, list[str]]) -> None:
-    """Set the slices of the session; the address gets as many as fit."""
+    """Set the slices of the session. The address gets as many of them as fit."""
     st.session_state[SLICES] = slices
     texts = [f"{name}:{as_ranges(ids)}" for name, ids in slices.items()]
     st.query_params[SLICES] = [

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from app.core import controls, corpora, exports, pairs, rows, state, upload_dialog
+from app.core import controls, corpora, exports, pairs, rows, state, uploads
 from app.core.address import BOUND
 from app.core.markdown import frame, verbatim
 from app.core.startup import ParallelText
@@ -66,7 +66,7 @@ def disagreements(models: Sequence[Loaded], langs: Sequence[str]) -> None:
     first, *others = models
     texts = corpora.readable(langs, 2)
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        name = upload_dialog.choose_name(list(texts), "cmp_aligned", width=280, **BOUND)
+        name = uploads.choose_name(list(texts), "cmp_aligned", width=280, **BOUND)
         titles = [model.title for model in others]
         chosen = st.selectbox("The first model and", titles, width=280) if len(others) > 1 else titles[0]
     if name is None:

@@ -9,8 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from app.core import controls, corpora, exports, markdown, pairs, rows, startup, state, uploads
-from app.core.address import BOUND, MAX_ROWS, ROWS, as_ranges, go_to
-from app.core.component import copy_link
+from app.core.address import BOUND, MAX_ROWS, ROWS, as_ranges, copy_link, go_to
 from app.core.markdown import failing, verbatim
 from app.pairs import compute
 from app.pairs.compute import GOLD

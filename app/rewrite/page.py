@@ -14,8 +14,7 @@ import pandas as pd
 import streamlit as st
 
 from app.core import controls, corpora, exports, markdown, rows, startup, state, theme, writing
-from app.core.address import BOUND
-from app.core.component import copy_link
+from app.core.address import BOUND, copy_link
 from app.core.markdown import failing, help_of, verbatim, written
 from app.core.startup import ParallelText
 from app.core.state import BY_DIGEST, Loaded, embed

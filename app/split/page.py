@@ -19,7 +19,7 @@ import streamlit as st
 from plotly.subplots import make_subplots
 
 import bgt_core
-from app.core import corpora, rows, startup, state, theme, upload_dialog
+from app.core import corpora, rows, startup, state, theme, uploads
 from app.core.address import BOUND, go_to
 from app.core.latents import geometry
 from app.core.latents.chart import AXIS, LARGER
@@ -85,7 +85,7 @@ def divide(loaded: Loaded) -> None:
     texts = corpora.readable(loaded.langs, 2)
     controls = st.container(horizontal=True, vertical_alignment="bottom")
     with controls:
-        name = upload_dialog.choose_name(list(texts), "data", width=300, **BOUND)
+        name = uploads.choose_name(list(texts), "data", width=300, **BOUND)
     if name is None:
         st.info(f"No pairs of sentences in {', '.join(map(rows.language_name, loaded.langs))}. Upload some.")
         return

@@ -4,7 +4,7 @@ function withPlotly(callback) {
   if (!window.bgtPlotly) {
     const script = document.createElement("script");
     // pages lie one step below the app's root, wherever that is
-    script.src = new URL("component/app.core.component.plotly_js/plotly.min.js", new URL(".", location.href)).href;
+    script.src = new URL("component/app.core.address.plotly_js/plotly.min.js", new URL(".", location.href)).href;
     window.bgtPlotly = new Promise((resolve, reject) => {
       script.onload = resolve;
       script.onerror = () => reject(new Error(`${script.src} can't be loaded`));

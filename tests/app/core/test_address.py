@@ -106,8 +106,8 @@ def test_ids_are_written_as_ranges_and_read_again() -> None:
 @pytest.mark.parametrize(
     ("session", "said"),
     [
-        ({}, "It holds all settings. Anyone"),
-        ({"probed": [1]}, "It holds all settings, but no results that you uploaded or ran here. Anyone"),
+        ({}, "It contains all settings. While"),
+        ({"probed": [1]}, "It contains all settings, but no results that you uploaded or computed here. While"),
     ],
 )
 def test_a_link_claims_only_what_it_holds(monkeypatch: pytest.MonkeyPatch, session: dict, said: str) -> None:

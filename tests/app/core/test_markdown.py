@@ -18,7 +18,7 @@ from app.core import startup
 from app.core.corpora import OwnTexts
 from app.core.exports import publication
 from app.core.markdown import JOINER, verbatim
-from app.core.upload_dialog import text_of
+from app.core.uploads import text_of
 from tests.app.hostile import HOSTILE, STRANGER, hostile_in, markdown_of
 
 MARKDOWN = MarkdownIt("commonmark")

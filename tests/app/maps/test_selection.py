@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+import pytest
+
 from app.core import corpora, startup, state
 from app.core.address import MAX_ROWS
 from app.core.latents import spaces
+from app.maps import selection
 
 Open = Callable[..., Any]
 
@@ -88,3 +92,11 @@ def test_a_slice_too_long_for_a_link_stays_in_the_session(opened: Open) -> None:
     assert list(app.session_state["slice"]) == ["x" * 40, "y" * 40]
     linked = app.query_params["slice"]
     assert linked.startswith("x" * 40) and len(linked) < MAX_ROWS
+
+
+@pytest.mark.parametrize("count", [1, 8, 13])
+def test_a_selection_comes_back_as_it_was_sent(count: int) -> None:
+    mask = np.random.default_rng(count).random(count) < 0.5
+    mask[0] = True
+    assert selection.unpacked(selection.packed(mask), count).tolist() == mask.tolist()
+    assert selection.packed(mask & False) == "" and not selection.unpacked("", count).any()

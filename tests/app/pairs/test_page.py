@@ -13,7 +13,7 @@ import pytest
 from scipy.stats import pearsonr
 
 import bgt_core
-from app.core import corpora, pairs, startup, state, upload_dialog
+from app.core import corpora, pairs, startup, state, uploads
 from app.core.markdown import verbatim
 from app.core.startup import GRAMMAR, ParallelText
 from app.pairs import compute
@@ -35,7 +35,7 @@ def loaded(start: Callable[..., None], saved: Path) -> state.Loaded:
 
 
 def uploaded(rows: list[list[str]], *uses: str) -> ParallelText:
-    return upload_dialog.text_of("f.tsv", pd.DataFrame(rows, columns=list("abcd")[: len(uses)]), uses, False)[1]
+    return uploads.text_of("f.tsv", pd.DataFrame(rows, columns=list("abcd")[: len(uses)]), uses, False)[1]
 
 
 def test_within_a_language_each_sentence_meets_its_nearest_and_a_random_one(loaded: state.Loaded) -> None:

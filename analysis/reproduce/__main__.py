@@ -83,7 +83,7 @@ def reproduce(
     from analysis.reproduce import results as rows
     from analysis.reproduce import trainings
     from analysis.reproduce.comparisons import OF_BGT, check_names
-    from bgt_core.cli.progress import Progress
+    from bgt_core.cli.train import Progress
     from bgt_core.evaluation.comparison import check_bootstrap
     from bgt_core.files import file_lock
 

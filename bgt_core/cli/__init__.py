@@ -1,10 +1,10 @@
-"""`bgt`: data, train, embed, translate, mine, split, evaluate, retrieve-similar, generate, diagnose, info, export, app.
+"""The program `bgt`. A command parses its options, calls the library and prints the result.
 
-Each command has a file, which parses, calls the library and prints. `errors` prints the library's errors as one line.
+Results go to stdout, progress and warnings to stderr. `errors` prints each error of the library in one line. torch is
+imported only when a command runs, so that `bgt --help` starts fast.
 
-Results go to stdout, progress and warnings to stderr. torch is imported when a command runs, not
-before. Exit codes: 0 done, 1 internal error, 2 usage, 3 something needed is absent, 4 invalid data or
-checkpoint, 5 some of many trainings failed, 6 out of memory, 8 a training diverged, 130 interrupted.
+Exit codes: 0 done, 1 internal error, 2 usage, 3 a file, device or library is absent, 4 invalid data or checkpoint,
+5 some of several trainings failed, 6 out of memory, 8 training diverged, 130 interrupted.
 """
 
 from __future__ import annotations
@@ -14,32 +14,21 @@ from typing import Annotated
 import typer
 
 from bgt_core import __version__
-from bgt_core.cli import app, data, diagnose, embed, evaluate, generate, mine, models, similar, split, train
+from bgt_core.cli import data, diagnose, evaluate, generate, models, neighbours, split, text, train
 from bgt_core.cli.errors import Command, run
-from bgt_core.cli.translate import backtranslate, translate
 
 program = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, add_completion=False)
-data.app.command(cls=Command)(backtranslate)
 program.add_typer(data.app, name="data")
 program.add_typer(evaluate.app, name="evaluate")
 for command in (
-    train.train,
-    embed.embed,
-    translate,
-    mine.mine,
-    split.split,
-    similar.retrieve_similar,
-    generate.generate,
-    diagnose.diagnose,
-    models.info,
-    models.export,
-    app.app,
-):
+    train.train, text.embed, text.translate, neighbours.mine, split.split, neighbours.retrieve_similar,
+    generate.generate, diagnose.diagnose, models.info, models.export, models.app,
+):  # fmt: skip
     program.command(cls=Command)(command)
 
 
 def main() -> None:
-    """The `bgt` command."""
+    """Run the program `bgt`."""
     run(program, "bgt")
 
 
@@ -53,4 +42,4 @@ def version(wanted: bool) -> None:
 def bgt(
     _: Annotated[bool, typer.Option("--version", callback=version, is_eager=True, help="Print the version.")] = False,
 ) -> None:
-    """Bilingual Generative Transformer: embeddings that keep meaning and style apart."""
+    """Bilingual Generative Transformer: sentence embeddings with one latent for meaning and one for style."""

@@ -1,4 +1,4 @@
-"""`bgt data`: download, prepare, alter; `cli` adds `backtranslate`."""
+"""`bgt data`: download, prepare, alter and backtranslate training data."""
 
 from __future__ import annotations
 
@@ -7,33 +7,42 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Argument, Option
 
 from bgt_core.cli import options
 from bgt_core.cli.errors import Command
+from bgt_core.cli.options import PAIRS
 from bgt_core.errors import UsageError
 
 if TYPE_CHECKING:
     from bgt_core.data.clean import Cleaned
     from bgt_core.data.scores import SentenceScore
 
-app = typer.Typer(no_args_is_help=True, help="Data sets: find, download and prepare them.")
+app = typer.Typer(no_args_is_help=True, help="Download and prepare training data.")
 
-OutOption = Annotated[Path, typer.Option(help="Output file, .tsv, .tsv.gz, .tsv.xz or .tsv.zst; OUT.json is its card.")]
+OutOption = Annotated[
+    Path, Option(help="Output file, .tsv, .tsv.gz, .tsv.xz or .tsv.zst; OUT.json records its sources and settings.")
+]
 
 
 @app.command(cls=Command)
 def download(
     name: Annotated[
         str | None,
-        typer.Argument(help="A data set, or opus:NAME for any corpus of OPUS. Without a name: list the data sets."),
+        Argument(help="A data set, or opus:NAME for any corpus of OPUS. Without a name, list the data sets."),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(help="Output folder; its bgt-data.json lists the files and their sources.")
+        Path | None, Option(help="Output folder; the file bgt-data.json in it lists the files and their sources.")
     ] = None,
-    pair: Annotated[str | None, typer.Option(help="Two languages, as in en-fr; columns follow their order.")] = None,
-    release: Annotated[str | None, typer.Option(help="Release of a corpus, as in v2018.")] = None,
+    pair: Annotated[
+        str | None, Option(help="Two languages, as in en-fr; the columns of the output have this order.")
+    ] = None,
+    release: Annotated[str | None, Option(help="Release of a corpus, as in v2018.")] = None,
 ) -> None:
-    """Download a data set, verified and ready to use. Without a name, list all data sets with their licences."""
+    """Download a data set and convert it to a file that `bgt train` reads.
+
+    Without a name, list all data sets with their licences.
+    """
     from bgt_core.data import fetch
     from bgt_core.data.sources import choose
 
@@ -51,77 +60,80 @@ def download(
     for path in done.files:
         print(path)
     if not done.new:
-        print("nothing to do: all is there", file=sys.stderr)
-    if left_out := ", ".join(f"{count:,} {why}" for why, count in done.left_out.items() if count):
+        print("nothing to do: the files have been downloaded before", file=sys.stderr)
+    if left_out := options.counted(done.left_out):
         print(f"left out: {left_out}", file=sys.stderr)
 
 
 def list_sources() -> None:
-    """Print the data sets of the package: name, release, languages, licence, content."""
+    """Print the data sets that can be downloaded by name: release, languages, licence, content."""
     from bgt_core.data.sources import SOURCES
     from bgt_core.tables import show
 
     rows = [[each.name, each.release, each.pairs, each.licence, each.what] for each in SOURCES]
-    show(["name", "release", "pairs", "licence", "what"], rows, text=5)
+    show(["name", "release", "pairs", "licence", "content"], rows, text=5)
     print(
-        "Addresses are those that public code uses, and may have moved. The SHA-256 of a first download is kept, and "
-        "later ones must equal it. More corpora: https://opus.nlpl.eu",
+        "The addresses are those in public code, and a data set may have moved. The SHA-256 of the first download is "
+        "stored, and later downloads must have the same. More corpora: https://opus.nlpl.eu",
         file=sys.stderr,
     )
 
 
 @app.command(cls=Command)
 def prepare(
-    sources: Annotated[
-        list[Path],
-        typer.Argument(metavar="IN...", help="TSV (.gz .xz .zst), Parquet, or the prefix of corpus.en and corpus.fr."),
-    ],
+    sources: Annotated[list[Path], Argument(metavar="IN...", help=f"Translations: {PAIRS}.")],
     langs: Annotated[
         str,
-        typer.Option(
-            help="Languages of the columns, as in en,fr; or names with languages, as in "
-            "reference:en,translation:en,cost:label."
+        Option(
+            help="Languages of the columns, as in en,fr; or names and languages, as in "
+            "reference:en,translation:en,cost:label, where label is a column of numbers."
         ),
     ],
     out: OutOption,
-    min_length: Annotated[int, typer.Option(help="Minimum length of every side, in words.")] = 1,
-    max_length: Annotated[int, typer.Option(help="Maximum length of every side, in words.")] = 100,
-    max_ratio: Annotated[float, typer.Option(help="Maximum ratio of the longer side's length to the shorter's.")] = 9.0,
+    min_length: Annotated[int, Option(help="Minimum length of each sentence, in words.")] = 1,
+    max_length: Annotated[int, Option(help="Maximum length of each sentence, in words.")] = 100,
+    max_ratio: Annotated[float, Option(help="Maximum length of the longer side divided by the shorter's.")] = 9.0,
     tokenizer: Annotated[
-        Path | None, typer.Option(help="A SentencePiece model: lengths are then in its tokens.")
+        Path | None, Option(help="A SentencePiece model; lengths are then counted in its tokens.")
     ] = None,
     exclude: Annotated[
         list[Path] | None,
-        typer.Option(help="A file or folder of evaluation sentences, to drop pairs with one of them; may be repeated."),
+        Option(help="A file or folder of evaluation sentences; pairs with one of them are dropped. May be repeated."),
     ] = None,
     keep: Annotated[
         list[str] | None,
-        typer.Option(
+        Option(
             metavar="SCORE=MIN..MAX",
-            help="Keep rows whose translation has a score in this range, as in cost=0..2; both ends are included, and "
-            "either may be left out. Scores: words (their number, at most 100), cost (the column of numbers), "
-            "overlap-1, overlap-2, overlap-3 (share of n-grams), bleu (0 to 1), perplexity, classifier. May be "
-            "repeated.",
+            help="Keep only rows with a score in this range, as in cost=0..2. The range includes both ends; either may "
+            "be left out. Scores of the translation: words (number of words, at most 100), cost (the column of "
+            "numbers), overlap-1, overlap-2, overlap-3 (share of n-grams in the reference), bleu (0 to 1), perplexity, "
+            "classifier. May be repeated.",
         ),
     ] = None,
     language_model: Annotated[
         Path | None,
-        typer.Option(
-            help='References, one per line or in the first column, that train a 3-gram model; needs "bgt\\[lm]".'
+        Option(
+            help="For the score perplexity: text to train a 3-gram model on, one sentence per line or in the first "
+            'column. Needs "bgt\\[lm]".'
         ),
     ] = None,
     classifier: Annotated[
-        Path | None, typer.Option(help="A run of `bgt train reference-classifier`: P(reference) of each sentence.")
+        Path | None,
+        Option(
+            help="For the score classifier: a run of `bgt train reference-classifier`. The score is the probability "
+            "that a person wrote the sentence."
+        ),
     ] = None,
     first_of_reference: Annotated[
-        bool, typer.Option("--first-of-reference", help="Of rows with the same reference, keep the first that passes.")
+        bool,
+        Option("--first-of-reference", help="Keep one row per reference: the first that passes all other filters."),
     ] = False,
-    max_pairs: Annotated[int | None, typer.Option(help="Keep a random sample of that many pairs.")] = None,
+    max_pairs: Annotated[int | None, Option(help="Keep a random sample of at most this many pairs.")] = None,
     strict: options.StrictOption = False,
 ) -> None:
-    """Normalise and filter translations, drop copies and evaluation sentences, and write the rest with a card.
+    """Normalise and filter translations; drop copies and evaluation sentences.
 
-    Lengths are in words, or in characters if a language puts no spaces between words.
+    Lengths are in words, or in characters if a language does not separate words by spaces.
     """
     from bgt_core.data.clean import CleaningRules, clean, length_unit
     from bgt_core.data.parallel import check_table
@@ -137,29 +149,22 @@ def prepare(
     )
     with options.rows_bar("pairs read") as report:
         done = clean(
-            sources,
-            columns,
-            out,
-            rules,
-            exclude=exclude or [],
-            models=models,
-            tokenizer=tokenizer,
-            strict=strict,
+            sources, columns, out, rules, exclude=exclude or [], models=models, tokenizer=tokenizer, strict=strict,
             report=report,
-        )
+        )  # fmt: skip
     show_written(out, done)
 
 
 @app.command(cls=Command)
 def alter(
-    file: Annotated[Path, typer.Argument(help="Translations, as in `bgt data prepare`.")],
-    langs: Annotated[str, typer.Option(help="Languages of the columns, as in en,fr.")],
-    of: Annotated[str, typer.Option(help="Language of the sentences to alter.")],
+    file: Annotated[Path, Argument(help=f"Translations: {PAIRS}.")],
+    langs: Annotated[str, Option(help="Languages of the columns, as in en,fr.")],
+    of: Annotated[str, Option(help="Language of the sentences to alter.")],
     out: OutOption,
 ) -> None:
-    """Add an altered sentence to each pair as a third column: a negation changed, or two words exchanged.
+    """Add a third column with altered sentences: a negation added or removed, or two words exchanged.
 
-    From such files, `bgt train bgt-bound --columns en,fr,altered:en` learns to distinguish altered sentences.
+    With this file, `bgt train bgt-bound --columns en,fr,altered:en` learns to distinguish altered sentences.
     """
     from bgt_core.data.alter import alter_rows
 
@@ -169,7 +174,7 @@ def alter(
 
 
 def sentence_models(language_model: Path | None, classifier: Path | None, keep: set[str]) -> dict[str, SentenceScore]:
-    """Load the models of the scores that --keep names; UsageError unless a score and its model are given together."""
+    """Load the models of the scores that --keep names; UsageError for a score without its model, or the reverse."""
     given = {"perplexity": ("--language-model", language_model), "classifier": ("--classifier", classifier)}
     for name, (option, path) in given.items():
         if (name in keep) != (path is not None):
@@ -187,9 +192,66 @@ def sentence_models(language_model: Path | None, classifier: Path | None, keep: 
 
 
 def show_written(out: Path, done: Cleaned) -> None:
-    """Print the numbers of rows written and left out, with the reasons."""
-    for example in done.skipped.examples:
-        print(f"skipped {example}", file=sys.stderr)
-    counts = {"kept": done.kept, **done.dropped, **done.skipped.counts}
-    print(", ".join(f"{count:,} {what}" for what, count in counts.items() if count), file=sys.stderr)
+    """Print the output file, and the numbers of rows that were kept, dropped and skipped."""
+    options.note_rows({"kept": done.kept, **done.dropped}, done.skipped)
     print(out)
+
+
+@app.command(cls=Command)
+def backtranslate(
+    source: Annotated[Path, Argument(metavar="IN", help=f"Translations: {PAIRS}.")],
+    langs: Annotated[str, Option(help="Languages of the columns, as in en,fr; _ skips a column.")],
+    out: Annotated[
+        Path,
+        Option(
+            help="Output file, .tsv, .tsv.gz, .tsv.xz or .tsv.zst. Columns: reference, translation, cost, row of IN."
+        ),
+    ],
+    model: options.TranslatorOption,
+    into: Annotated[
+        str | None,
+        Option(
+            help="Target language. Its column has the references; the other column is translated.",
+            show_default="the first of --langs",
+        ),
+    ] = None,
+    count: Annotated[
+        int, Option("--n-best", help="Number of translations of each sentence, one per row, the most probable first.")
+    ] = 1,
+    beam: options.BeamOption = 5,
+    max_length: options.MaxLengthOption = 100,
+    shard: options.ShardOption = None,
+    strict: options.StrictOption = False,
+    device: options.DeviceOption = "auto",
+    precision: options.WeightsOption = "auto",
+) -> None:
+    """Make paraphrases: translate one side of parallel text, so that each reference gets a paraphrase in its language.
+
+    The cost is the negative log-likelihood of the translation, in nats per token. An output file that is complete is
+    not computed again; to split a long text among several processes, use --shard. To train on the pairs:
+    bgt train ... --columns a:en,b:en --data a,b,_,_=OUT.
+    """
+    from bgt_core.bulk.backtranslation import backtranslate as translate_file
+    from bgt_core.bulk.backtranslation import check
+    from bgt_core.encoders import load
+    from bgt_core.generation.translate import BeamTranslator
+
+    numbers = options.parse_shard(shard)
+    pair = [lang for lang in langs.split(",") if lang != "_"]
+    if len(pair) != 2 or not all(pair) or len(set(pair)) != 2:
+        raise UsageError(f"{langs}: expected two languages, as in en,fr.", parameter="langs")
+    into = into or pair[0]
+    if into not in pair:
+        raise UsageError(f"{into}: expected one of --langs, {' or '.join(pair)}.", parameter="into")
+    check(out)  # before the model opens
+    translator = BeamTranslator(
+        load(model, device, precision), source_lang=pair[1 - pair.index(into)], lang=into, beam=max(beam, count),
+        count=count, max_length=max_length,
+    )  # fmt: skip
+    with options.rows_bar(out.name) as report:
+        done = translate_file(
+            translator, source, out, langs=langs.split(","), into=into, shard=numbers, strict=strict, report=report
+        )
+    counts = {"translations": done.rows, "sentences": done.sentences, "without a translation": done.untranslated}
+    options.note_rows(counts, done.skipped)
+    print(done.path)

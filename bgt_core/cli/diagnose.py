@@ -1,8 +1,7 @@
-"""`bgt diagnose`."""
+"""`bgt diagnose`: how much a model's latents encode, and how well the model predicts held-out text."""
 
 from __future__ import annotations
 
-import json
 import math
 import sys
 from collections.abc import Sequence
@@ -11,10 +10,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, cast
 
-import typer
+from typer import Argument, Option
 
 from bgt_core import PRETRAINED
 from bgt_core.cli import options
+from bgt_core.cli.options import PAIRS
 from bgt_core.errors import DataError, NotFound, UsageError, check_least
 
 if TYPE_CHECKING:
@@ -28,22 +28,25 @@ MICRO_TOKENS = 4_000
 def diagnose(
     files: Annotated[
         list[Path] | None,
-        typer.Argument(
+        Argument(
             metavar="[FILE...]",
-            help="Translations: TSV, Parquet, or X for X.en and X.fr.",
-            show_default="those the model's run held out",
+            help=f"Translations: {PAIRS}.",
+            show_default="the pairs that the model's run held out",
         ),
     ] = None,
     model: options.ModelOption = PRETRAINED,
     langs: Annotated[
-        str | None, typer.Option(help="Languages of the columns, as in en,fr.", show_default="the model's")
+        str | None, Option(help="Languages of the columns, as in en,fr.", show_default="the model's")
     ] = None,
     limit: Annotated[
         int,
-        typer.Option(help="At most this many pairs, evenly spaced. The log of their number bounds the information."),
+        Option(
+            help="At most this many pairs, evenly spaced. The estimate of the information cannot exceed the logarithm "
+            "of their number."
+        ),
     ] = 1_000,
     samples: Annotated[
-        int, typer.Option(help="Draws per pair for its likelihood; each takes a pass through the model.")
+        int, Option(help="Number of posterior samples per pair for the likelihood; each needs a pass of the decoders.")
     ] = 20,
     seed: options.SeedOption = 0,
     device: options.DeviceOption = "auto",
@@ -51,8 +54,9 @@ def diagnose(
 ) -> None:
     """Measure the information in each latent of a generative model, and the likelihood of held-out text.
 
-    The posterior mean of an active unit varies with the sentence. The KL to the prior is the information about the
-    sentence plus the aggregate, the KL of the average posterior to the prior. All are in nats, computed in fp32.
+    A unit is active if its posterior mean varies with the sentence. The KL to the prior is the sum of two terms: the
+    information about the sentence, and "aggregate", the KL from the average posterior to the prior. All are in nats,
+    computed in fp32.
     """
     from bgt_core import checkpoint, diagnose, tables
     from bgt_core.backend import pick_device
@@ -65,7 +69,7 @@ def diagnose(
     torch_device = pick_device(device)
     trained = checkpoint.load(model, torch_device)
     if isinstance(trained.model, VectorModel):
-        raise UsageError(f"{model}: a writer has no prior of its vectors; see examples/ledger.py.", parameter="model")
+        raise UsageError(f"{model}: a writer has no prior for its vectors; see examples/ledger.py.", parameter="model")
     with TemporaryDirectory() as work:
         corpus: Corpus | Mixture
         if files:
@@ -75,30 +79,23 @@ def diagnose(
         else:
             store = trained.folder.parent / "data"  # the pairs that the run of this checkpoint did not train on
             if not store.is_dir():
-                text = f"{trained.folder}: not in its run's folder, so its held-out pairs are not here; give a FILE."
-                raise NotFound(text)
+                raise NotFound(f"{trained.folder}: held-out pairs are in the folder of a run only; give a FILE.")
             corpus = open_corpus(store, "valid")
         if len(corpus) < 2:
-            raise DataError(f"{len(corpus)} pairs of a length that the model takes; 2 or more are needed.")
+            raise DataError(f"{len(corpus)} pairs have a length that the model accepts; expected 2 or more.")
         batches = validation(corpus, MICRO_TOKENS, limit)
         diagnosis = diagnose.diagnose(trained.model.eval(), batches, torch_device, samples, seed)
-    print(f"{diagnosis.pairs:,} pairs; nats per pair, ± a standard error.", file=sys.stderr)
+    print(f"{diagnosis.pairs:,} pairs; values are nats per pair, ± one standard error.", file=sys.stderr)
     if as_json:
-        fields = {"schema": "bgt-diagnose/3", "samples": samples, "seed": seed, **asdict(diagnosis)}
-        print(json.dumps(fields, indent=2))
+        options.print_json("bgt-diagnose/3", {"samples": samples, "seed": seed, **asdict(diagnosis)})
         return
-    tables.show(
-        ["latent", "units", "active", "KL", f"information (≤ {math.log(diagnosis.pairs):.2f})", "aggregate"],
-        [
-            [name, str(units), str(diagnosis.active[name]), estimate(kl := diagnosis.kl[name])]
-            + (
-                [estimate(gain), f"{kl.nats - gain.nats:z.2f}"]
-                if (gain := diagnosis.information.get(name))
-                else ["", ""]
-            )
-            for name, units in diagnosis.units.items()
-        ],
-    )
+    latents = []
+    for name, units in diagnosis.units.items():
+        kl, gain = diagnosis.kl[name], diagnosis.information.get(name)
+        known = [estimate(gain), f"{kl.nats - gain.nats:z.2f}"] if gain else ["", ""]
+        latents.append([name, str(units), str(diagnosis.active[name]), estimate(kl), *known])
+    bound = f"information (≤ {math.log(diagnosis.pairs):.2f})"
+    tables.show(["latent", "units", "active", "KL", bound, "aggregate"], latents)
     rows = {
         "NLL at posterior means": diagnosis.at_mean,
         "-ELBO": diagnosis.neg_elbo,
@@ -110,7 +107,7 @@ def diagnose(
 
 
 def encoded(trained: Checkpoint, files: Sequence[Path], langs: str | None, work: Path) -> Corpus:
-    """Encode the pairs of these files; those of lengths that the model was not trained for are left out."""
+    """Encode the pairs of these files, except pairs of lengths that the model was not trained for."""
     from bgt_core.data.store import prepare
 
     data = trained.recipe.data
@@ -119,20 +116,14 @@ def encoded(trained: Checkpoint, files: Sequence[Path], langs: str | None, work:
         text = f"{langs}: expected columns of the model, {','.join(data.langs_of)}, in any order."
         raise UsageError(text, parameter="langs")
     corpus = prepare(
-        files,
-        [f"{column}:{data.langs_of[column]}" for column in columns],
-        trained.tokenizer,
-        work / "store",
-        min_tokens=data.min_tokens,
-        max_tokens=data.max_tokens,
-        valid_pairs=0,
-        seed=0,
-    )
+        files, [f"{column}:{data.langs_of[column]}" for column in columns], trained.tokenizer, work / "store",
+        min_tokens=data.min_tokens, max_tokens=data.max_tokens, valid_pairs=0, seed=0,
+    )  # fmt: skip
     return cast("Corpus", corpus)  # never a Mixture: all files have the same columns
 
 
 def left_out(corpus: Corpus) -> str:
-    """Say how many pairs of the files are left out, and why; "" if none are."""
+    """Describe how many pairs of the files are left out, and why; "" if all are used."""
     pairs, settings = corpus.store["pairs"], corpus.store["settings"]
     counts = {
         f"with a side of under {settings['min_tokens']} tokens": pairs["too short"],
@@ -140,8 +131,8 @@ def left_out(corpus: Corpus) -> str:
         "unreadable": sum(corpus.store["skipped"].values()),
     }
     missing = sum(counts.values())
-    why = ", ".join(f"{count:,} {reason}" for reason, count in counts.items() if count)
-    return f"{missing:,} of {missing + pairs['kept']:,} pairs are left out: {why}." if missing else ""
+    total = missing + pairs["kept"]
+    return f"{missing:,} of {total:,} pairs are left out: {options.counted(counts)}." if missing else ""
 
 
 def estimate(mean: MeanEstimate) -> str:

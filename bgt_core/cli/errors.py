@@ -1,8 +1,8 @@
-"""Turn an error into one line for the user of a command, and an exit code.
+"""Print an error as one line for the user of a command, and exit with its code.
 
-An error of the library may carry the Python parameter that is wrong (`BgtError.parameter`). Commands give their
-options' variables the names of the library's parameters, so that `resamples` becomes "--resamples" without a table of
-names. An error of typer's parser, such as an option that does not exist, is printed the same way.
+An error of the library may name the Python parameter that is wrong (`BgtError.parameter`). The variables of options
+have the names of the library's parameters, so the parameter `resamples` is printed as the option --resamples. Errors
+of typer's parser, such as an unknown option, are printed in the same way.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import typer
-from typer.core import TyperCommand, TyperGroup
+from typer.core import TyperCommand
 
 from bgt_core.data.columns import canonical_column, is_file, lang_codes
 from bgt_core.errors import BgtError, Interrupted, NotFound, OutOfMemory, UsageError, out_of_memory
 
-LANGS = {"lang", "langs", "columns", "source_lang", "into", "of"}  # parameters that hold languages
+LANGS = {"lang", "langs", "columns", "source_lang", "into", "of"}  # parameters whose values are languages
 OUTPUTS = ("out", "items")  # parameters that name output files
-ELSEWHERE = ("model", "path", "store", "classifier", "cache")
+UNCHECKED = ("model", "path", "store", "classifier")  # may be names on the hub, or have their own error messages
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
 ParserError: Any = typer.BadParameter.__base__  # click's UsageError, which typer imports from varying places
 
@@ -51,21 +51,21 @@ def name_option(error: BgtError, command: Any) -> BgtError:
 
 
 def from_parser(error: Any) -> UsageError:
-    """Turn an error of typer's parser into one of ours, which is printed in one line."""
+    """Turn an error of typer's parser into a UsageError of one line."""
     option = getattr(error, "param", None)
     text = f"{spelling(option)}: {error.message or 'missing'}" if option else error.format_message()
     return UsageError(f"{text.rstrip('.')}. See {error.ctx.command_path} --help.")
 
 
-class Named:
-    """A base class of commands and groups: it checks paths first, and its errors name the command's options."""
+class Command(TyperCommand):
+    """A command that checks its paths before it runs, and whose errors name its options: `app.command(cls=Command)`."""
 
     def invoke(self, ctx: Any) -> Any:
         try:
             spell_langs(ctx.params)
             outputs = check_paths(ctx.params)
             try:
-                return super().invoke(ctx)  # type: ignore[misc]
+                return super().invoke(ctx)
             except KeyboardInterrupt as error:
                 raise Interrupted(stopped(error, outputs)) from None
         except BgtError as error:
@@ -79,36 +79,29 @@ class Named:
 
 
 def spell_langs(given: dict[str, Any]) -> None:
-    """Spell the languages among a command's arguments as `lang_code` does: en for EN, eng and eng_Latn."""
+    """Replace languages among a command's arguments by their codes, as `lang_code` does: en for EN, eng, eng_Latn."""
     for name in LANGS & given.keys():
         value = given[name]
         if isinstance(value, list):  # of bgt-probe: fr,en or en-fr
             given[name] = [",".join(lang_codes(part.strip()) for part in each.split(",")) for each in value]
         elif isinstance(value, str) and not (name == "langs" and "," not in value):  # en-fr fails later, unchanged
             if not value.strip():
-                raise UsageError("'': expected a language code, as en.", parameter=name)
+                raise UsageError("'': expected a language code, as in en.", parameter=name)
             given[name] = ",".join(map(canonical_column, value.split(",")))
 
 
 def check_paths(given: Mapping[str, object]) -> dict[Path, int]:
-    """Check the paths among a command's arguments, before it opens a model.
+    """Check the paths among a command's arguments before it opens a model. Return the outputs, with the time of their
+    last change.
 
-    Args:
-        given: Its arguments by name. Those in `ELSEWHERE` are not checked: they may name something on the hub, or have
-            their own error messages.
-
-    Returns:
-        The time of the last change of each output, by its path.
-
-    Raises:
-        NotFound: An input does not exist, not even as the prefix X of X.en and X.fr; or an output can't be written.
+    Raises NotFound if an input does not exist, not even as the prefix X of X.en and X.fr, or if an output can't be
+    written.
     """
     outputs: dict[Path, int] = {}
     for name, value in given.items():
         for path in value if isinstance(value, list | tuple) else [value]:
             built = name == "store" and given.get("source")
-            made = name in ELSEWHERE or (name == "data" and given.get("download"))
-            if not isinstance(path, Path) or str(path) == "-" or (made and not built):
+            if not isinstance(path, Path) or str(path) == "-" or (name in UNCHECKED and not built):
                 continue
             if name in OUTPUTS or built:
                 outputs[path] = modified(path)
@@ -126,23 +119,15 @@ def modified(path: Path) -> int:
 
 
 def stopped(error: KeyboardInterrupt, outputs: Mapping[Path, int]) -> str:
-    """Describe what an interruption leaves: its note, or else which of `outputs` changed since the given times."""
+    """Describe what an interruption leaves: by its note, or by the output that has changed since the given time."""
     changed = [path for path, before in outputs.items() if modified(path) != before]
     left = f"; {changed[0]} may be incomplete" if changed else "; nothing was written" if outputs else ""
     return note_of(error) or f"Stopped{left}."
 
 
 def note_of(error: BaseException) -> str:
-    """Return the last note of an error, which says what to do; "" if it has no notes."""
+    """Return the last note of an error, which advises the user; "" without notes."""
     return next(iter(getattr(error, "__notes__", [])[::-1]), "")
-
-
-class Command(Named, TyperCommand):
-    """A command whose errors name its own options and arguments: `app.command(cls=Command)`."""
-
-
-class Group(Named, TyperGroup):
-    """A group whose errors name its own options: `typer.Typer(cls=Group)`."""
 
 
 def run(app: typer.Typer, program: str) -> None:
@@ -181,16 +166,17 @@ def run(app: typer.Typer, program: str) -> None:
 
 
 def show_warning(program: str, message: Warning | str, *_: object) -> None:
-    """Print a warning in one line, without the line of code that it comes from."""
+    """Print a warning in one line, without the code that raised it."""
     print(f"{program}: {' '.join(str(message).split())}", file=sys.stderr)
 
 
 def open_streams() -> None:
-    """Make every message printable: closed streams lead to the null device, ASCII streams escape other characters."""
+    """Make all messages printable: replace closed streams by the null device, and escape characters that the encoding
+    of a stream lacks."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         stream = getattr(sys, name)
         if stream is None:  # closed by the caller, as with >&-
-            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115  as long as the program runs
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115  open until the program ends
         elif mode == "w" and isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
 

@@ -1,4 +1,4 @@
-"""`bgt evaluate TASK`: a command for each task, whose options are the task's settings and those that all share."""
+"""`bgt evaluate TASK`: one command per task. Its options are the task's settings, and those that all tasks share."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Tasks(TyperGroup):
-    """The tasks of this package and of installed plugins, looked up when they are needed."""
+    """The commands of the tasks of this package and of installed plugins, which are imported when needed."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         from bgt_core.evaluation.task import task_names
@@ -40,7 +40,10 @@ app = typer.Typer(cls=Tasks, no_args_is_help=True)
 
 @app.callback()
 def about() -> None:
-    """Evaluate any encoders, side by side, with intervals: similarity, pairs, retrieval, syntax, fidelity and more."""
+    """Evaluate one or more encoders on a task: similarity, duplicates, retrieval, syntax, fidelity and more.
+
+    Scores have confidence intervals, and differences between encoders have p-values.
+    """
 
 
 def run(
@@ -54,15 +57,15 @@ def run(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Output file: rows as .parquet or .csv; tables of scores and differences as .md or .tex; "
-            "everything as .json.",
+            help="Output file: .parquet or .csv for the scores, .md or .tex for tables of scores and differences, "
+            ".json for everything.",
         ),
     ] = None,
     as_json: options.JsonOption = False,
     device: options.DeviceOption = "auto",
     precision: options.PrecisionOption = "auto",
 ) -> None:
-    """Load, measure and print."""
+    """Load the data and the encoders, evaluate them, and print and store the result."""
     from bgt_core.evaluation.comparison import check_bootstrap, check_ending
     from bgt_core.evaluation.task import evaluate
     from bgt_core.tables import LEGEND, show
@@ -91,33 +94,29 @@ def run(
 
 
 def task_command(name: str, task: type[Task[Any]]) -> Any:
-    """The command of a task. Its options are those of `run`, and the fields of the task that have a help text."""
+    """Return the command of a task. Its options are those of `run`, and the task's fields that have a help text."""
     hints = get_type_hints(task, include_extras=True)
     settings = [each for each in fields(task) if get_origin(hints[each.name]) is Annotated]  # type: ignore[arg-type]
     parameters = list(inspect.signature(run, eval_str=True).parameters.values())[2:]
-    for each in reversed(settings):
+    own = []
+    if task.data:
+        argument = typer.Argument(metavar="DATA...", help=task.data, show_default=False)
+        own.append(parameters[0].replace(name="data", annotation=Annotated[list[Path] | None, argument], default=None))
+    for each in settings:
         kind, text, *_ = get_args(hints[each.name])
         shown = each.default is not MISSING and each.default is not None
         option = typer.Option(f"--{each.name.replace('_', '-')}", help=text, show_default=shown)
         default = inspect.Parameter.empty if each.default is MISSING else each.default
-        parameters.insert(0, parameter(each.name, Annotated[kind, option], default))
-    if task.data:
-        argument = typer.Argument(metavar="DATA...", help=task.data, show_default=False)
-        parameters.insert(0, parameter("data", Annotated[list[Path] | None, argument], None))
+        own.append(parameters[0].replace(name=each.name, annotation=Annotated[kind, option], default=default))
+    parameters = [each.replace(kind=each.KEYWORD_ONLY) for each in (*own, *parameters)]
 
     def command(**values: Any) -> None:
         chosen = {each.name: values.pop(each.name) for each in settings}
         run(task(**chosen), values.pop("data", None), **values)
 
-    command.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-        [each.replace(kind=each.KEYWORD_ONLY) for each in parameters]
-    )
+    command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     command.__annotations__ = {each.name: each.annotation for each in parameters}
     command.__doc__ = inspect.getdoc(task)
     alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
     alone.command(name, cls=Command)(command)
     return typer.main.get_command(alone)
-
-
-def parameter(name: str, annotation: Any, default: Any) -> inspect.Parameter:
-    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)

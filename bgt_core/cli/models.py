@@ -1,26 +1,34 @@
-"""`bgt info` and `bgt export`: describe a checkpoint, or prepare it for others."""
+"""`bgt info`, `bgt export` and `bgt app`: describe models, convert them for other programs, or show them in the app."""
 
 from __future__ import annotations
 
 import json
 import sys
 from enum import StrEnum
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Argument, Option
 
+import bgt_core
 from bgt_core import PRETRAINED
 from bgt_core.cli import options
+from bgt_core.errors import NotFound, UsageError
+
+PACKAGE = Path(bgt_core.__file__).parent
+# In a checkout, the app is beside the package. In a wheel, it is inside the package, because a second top-level package
+# called `app` could collide with the packages of others.
+PLACES = (PACKAGE.parent / "app" / "main.py", PACKAGE / "bundled" / "app" / "main.py")
 
 
 def info(
     path: Annotated[
-        Path, typer.Argument(help="A checkpoint or run folder, or ORG/NAME.", show_default="the model that ships")
+        Path, Argument(help="A checkpoint or run folder, or ORG/NAME.", show_default=options.SHIPPED)
     ] = PRETRAINED,
     as_json: options.JsonOption = False,
 ) -> None:
-    """Describe a checkpoint, and check its hashes."""
+    """Describe a model, and check the hashes of its files."""
     from bgt_core import checkpoint
 
     facts = checkpoint.info(path)
@@ -53,27 +61,28 @@ class Form(StrEnum):
 
 
 def export(
-    path: Annotated[Path, typer.Argument(help="A checkpoint or run folder, ORG/NAME, or split:FOLDER.")],
-    out: Annotated[Path, typer.Option(help="Output folder, which must not exist; or ORG/NAME (hub).")],
-    to: Annotated[Form, typer.Option("--to", help="The format; hub uploads the checkpoint.")] = Form.CHECKPOINT,
-    half: Annotated[bool, typer.Option("--half", help="Store weights in 16 bits (checkpoint).")] = False,
+    path: Annotated[Path, Argument(help="A checkpoint or run folder, ORG/NAME, or split:FOLDER.")],
+    out: Annotated[Path, Option(help="Output folder, which must not exist; or with --to hub, ORG/NAME.")],
+    to: Annotated[
+        Form, Option("--to", help="The format; or hub, to upload the checkpoint to the Hugging Face hub.")
+    ] = Form.CHECKPOINT,
+    half: Annotated[bool, Option("--half", help="Store weights in 16 bits (checkpoint).")] = False,
     figures: Annotated[
         Path | None,
-        typer.Option("--card", help="Measured figures and other facts to keep with it, a JSON object (checkpoint)."),
+        Option("--card", help="Measured scores and other facts to store with the model, a JSON object (checkpoint)."),
     ] = None,
     latent: Annotated[
-        str | None,
-        typer.Option(help="Latent: semantic, language, or another of the model (onnx).", show_default="semantic"),
+        str | None, Option(help="Latent: semantic, language, or another of the model (onnx).", show_default="semantic")
     ] = None,
     lang: Annotated[
         str | None,
-        typer.Option(help="Language of the language latent (onnx), or of a split.", show_default="the model's first"),
+        Option(help="Language of the language latent (onnx), or of a split.", show_default="the model's first"),
     ] = None,
-    private: Annotated[bool, typer.Option("--private", help="Make a new repository private (hub).")] = False,
+    private: Annotated[bool, Option("--private", help="Make a new repository private (hub).")] = False,
 ) -> None:
     """Copy a checkpoint without the optimiser's state, convert it to sentence-transformers or ONNX, or upload it.
 
-    A model on the Hugging Face hub has a card, and opens as `bgt_core.load("ORG/NAME")`.
+    `bgt_core.load("ORG/NAME")` opens an uploaded model. The model card, its README, is written from the checkpoint.
     """
     from bgt_core.encoders import publish
 
@@ -85,3 +94,37 @@ def export(
     if difference is not None:
         print(f"largest relative difference from the model in double precision: {difference:.1e}", file=sys.stderr)
     print(out)
+
+
+def app(
+    model: Annotated[
+        list[str] | None,
+        Option(
+            help="A checkpoint or run, a folder of them, or any other encoder, to show beside the models that ship. "
+            "May be repeated."
+        ),
+    ] = None,
+    data: Annotated[
+        list[str] | None, Option(help="Data: sentences or translations, as in en,fr=FILE. May be repeated.")
+    ] = None,
+    results: Annotated[
+        list[Path] | None, Option(help="A file or folder of `bgt-probe` results. May be repeated.")
+    ] = None,
+    questions: Annotated[Path | None, Option(help="A store that `bgt retrieve-similar --build` made.")] = None,
+    port: Annotated[
+        int | None, Option(help="Port of the server.", show_default="8501, or the next one that is free")
+    ] = None,
+    browser: Annotated[bool, Option(help="Open a browser.")] = True,
+) -> None:
+    """Open the app in a browser. It runs until you press Ctrl+C."""
+    if not find_spec("streamlit"):
+        raise NotFound('The app needs Streamlit: pip install "bgt[app]"')
+    if port is not None and not 0 < port < 65_536:
+        raise UsageError(f"{port}: expected a port from 1 to 65535.", parameter="port")
+    from streamlit.web import cli
+
+    served = [f"--server.port={port}"] if port else []
+    served += [] if browser else ["--server.headless=true"]
+    given = {"--model": model, "--data": data, "--results": results, "--questions": [questions] if questions else []}
+    words = [str(part) for name, values in given.items() for value in values or () for part in (name, value)]
+    cli.main(["run", str(next(filter(Path.is_file, PLACES))), *served, "--", *words], prog_name="bgt app")

@@ -1,4 +1,4 @@
-"""Options that several commands share, and functions that read and check them."""
+"""Options that several commands share, and functions that read, check and print for them."""
 
 from __future__ import annotations
 
@@ -11,56 +11,66 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Option
 
 from bgt_core.encoders import KINDS
-from bgt_core.errors import NotFound
+from bgt_core.errors import NotFound, UsageError
 
 if TYPE_CHECKING:
     from bgt_core.contracts import SentenceEncoder
+    from bgt_core.data.parallel import Skipped
+
+SHIPPED = "the model that ships"
+ENCODER = f"A checkpoint or run folder, ORG/NAME, {', '.join(f'{name}:{kind.form}' for name, kind in KINDS.items())}"
+PAIRS = "TSV (.gz .xz .zst), Parquet, or corpus for the two files corpus.en and corpus.fr"
 
 ModelOption = Annotated[
     Path,
-    typer.Option(
-        "--model",
-        help="A checkpoint or run folder, bgt-en-fr, bgt-multilingual, or ORG/NAME.",
-        show_default="the model that ships",
+    Option(
+        "--model", help="A checkpoint or run folder, bgt-en-fr, bgt-multilingual, or ORG/NAME.", show_default=SHIPPED
     ),
 ]
-ENCODER = f"A checkpoint or run folder, ORG/NAME, {', '.join(f'{name}:{kind.form}' for name, kind in KINDS.items())}"
-EncoderOption = Annotated[str, typer.Option("--model", help=f"{ENCODER}.", show_default="the model that ships")]
+TranslatorOption = Annotated[
+    str, Option("--model", help="A checkpoint or run folder of `bgt train translator`, or ORG/NAME.")
+]
+EncoderOption = Annotated[str, Option("--model", help=f"{ENCODER}.", show_default=SHIPPED)]
 EncodersOption = Annotated[
     list[str] | None,
-    typer.Option(
+    Option(
         "--model",
-        help=f"{ENCODER}; repeat it to compare several, and write NAME=SPEC to name one.",
-        show_default="the model that ships",
+        help=f"{ENCODER}. Repeat the option to compare several; write NAME=SPEC to choose the name of one in the "
+        "results.",
+        show_default=SHIPPED,
     ),
 ]
-ResamplesOption = Annotated[int, typer.Option("--resamples", help="Number of bootstrap resamples.")]
-LevelOption = Annotated[float, typer.Option("--level", help="Confidence level of the intervals.")]
-SeedOption = Annotated[int, typer.Option("--seed", min=0, help="Seed of all random draws.")]
-StrictOption = Annotated[bool, typer.Option("--strict", help="Stop on the first bad line instead of skipping it.")]
-DeviceOption = Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:1.")]
-PrecisionOption = Annotated[
-    str, typer.Option(help="fp32, bf16, auto (bf16 if the device supports it), or int8 on a CPU.")
+ResamplesOption = Annotated[int, Option("--resamples", help="Number of bootstrap resamples.")]
+LevelOption = Annotated[float, Option("--level", help="Confidence level of the intervals.")]
+SeedOption = Annotated[int, Option("--seed", min=0, help="Seed of all random draws.")]
+StrictOption = Annotated[bool, Option("--strict", help="Stop at the first invalid line instead of skipping it.")]
+DeviceOption = Annotated[str, Option(help="auto (a GPU if available), cpu, cuda, or cuda:1 for the second GPU.")]
+PrecisionOption = Annotated[str, Option(help="fp32, bf16, auto (bf16 if the device supports it), or int8 on a CPU.")]
+WeightsOption = Annotated[str, Option("--precision", help="fp32, bf16, or auto: bf16 if the device supports it.")]
+BeamOption = Annotated[int, Option("--beam", help="Beam size; 1 is greedy search.")]
+MaxLengthOption = Annotated[
+    int, Option(help="Maximum length of source and translation, in tokens; longer sentences are not translated.")
 ]
-BeamOption = Annotated[int, typer.Option("--beam", help="Beam size; 1 is greedy search.")]
 ShardOption = Annotated[
     str | None,
-    typer.Option(metavar="I/N", help="Part I of N only, written as OUT-0000I-of-0000N; the parts can be joined."),
+    Option(
+        metavar="I/N", help="Compute only part I of N, and write it to OUT-0000I-of-0000N. The parts can be joined."
+    ),
 ]
-LangOption = Annotated[str, typer.Option(help="Language of the sentences.")]
 DistanceOption = Annotated[
     list[str] | None,
-    typer.Option(
+    Option(
         "--distance",
-        help="How our models compare sentences: cosine, euclidean, w2, mahalanobis, jensen-shannon (posteriors), "
-        "wmd (tokens; needs POT) or probability (of var-siamese); may be repeated, one row each.",
+        help="Distance by which our models compare sentences: cosine, euclidean, w2, mahalanobis or jensen-shannon "
+        "(between posteriors), wmd (between bags of tokens; needs POT), or probability (of a var-siamese). May be "
+        "repeated; each distance is a system.",
         show_default="the model's own, mostly cosine",
     ),
 ]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
+JsonOption = Annotated[bool, Option("--json", help="Print one JSON document.")]
 
 
 def open_encoder(spec: str, device: str, precision: str = "auto") -> SentenceEncoder:
@@ -77,9 +87,10 @@ def open_models(
     *,
     own_probability: bool = False,
 ) -> dict[str, SentenceEncoder]:
-    """Open encoders and key them by `short_names`; if distances are given, once for each, as "NAME DISTANCE".
+    """Open encoders, with the keys of `short_names`. With distances, return each encoder once per distance, with the
+    keys "NAME DISTANCE".
 
-    With `own_probability` and no distances, a duplicate classifier is compared by its probability.
+    With `own_probability` and no distances, a duplicate classifier compares sentences by its probability.
     """
     from bgt_core.encoders.distances import compared_by, with_own_probability
 
@@ -90,7 +101,8 @@ def open_models(
 
 
 def short_names(specs: Sequence[str]) -> dict[str, str]:
-    """Name each spec: NAME of NAME=SPEC, else the last part of its path, or the whole spec if that is not unique."""
+    """Choose a name for each spec: NAME for NAME=SPEC; otherwise the last part of the path if no other spec has the
+    same, or the whole spec."""
     short = {spec: Path(spec).name for spec in specs}
     ends = list(short.values())
     names = {spec: name if name and ends.count(name) == 1 else spec for spec, name in short.items()}
@@ -98,28 +110,38 @@ def short_names(specs: Sequence[str]) -> dict[str, str]:
 
 
 def unnamed(spec: str) -> str:
-    """Remove the name from NAME=SPEC, unless a file or folder has that whole name."""
+    """Return SPEC for NAME=SPEC, unless a file or folder is called NAME=SPEC."""
     match = re.fullmatch(r"[\w.-]+=(.+)", spec)
     return match[1] if match and not Path(spec).exists() else spec
 
 
 def split_names(values: Sequence[str] | None) -> list[str]:
-    """Split names at commas, and keep each once: ["a,b", "c"] -> ["a", "b", "c"]."""
+    """Split lists of names at commas, and drop repetitions: ["a,b", "c,a"] -> ["a", "b", "c"]."""
     return list(dict.fromkeys(part.strip() for value in values or [] for part in value.split(",") if part.strip()))
 
 
+def parse_shard(text: str | None) -> tuple[int, int] | None:
+    """Parse "2/4" as (2, 4); None stays None."""
+    if text is None:
+        return None
+    match = re.fullmatch(r"(\d+)/(\d+)", text)
+    if not match:
+        raise UsageError(f"{text}: expected I/N, as in 2/4.", parameter="shard")
+    return int(match[1]), int(match[2])
+
+
 def check_files(files: Mapping[str, Path | None]) -> None:
-    """Raise NotFound if the folder of a file does not exist."""
+    """Raise NotFound if the folder of an output file does not exist; the keys are parameters, for the message."""
     for name, path in files.items():
         if path and not path.absolute().parent.is_dir():
             raise NotFound(f"{path}: the folder {path.parent} does not exist.", parameter=name)
 
 
 def tune_training() -> None:
-    """Set environment variables that torch and oneDNN read when they are first used; those already set stay.
+    """Set environment variables that torch and oneDNN read at their first use, unless the user has set them.
 
-    Enable huge pages, and keep oneDNN's caches of compiled kernels small. Every update has new attention shapes, and
-    the default of a thousand kernels takes more memory than the training of a small model.
+    They enable huge pages, and limit oneDNN's caches of compiled kernels. Every update has new attention shapes, so the
+    default limit of a thousand kernels takes more memory than the training of a small model.
     """
     os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")
     for name in ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY"):
@@ -127,19 +149,31 @@ def tune_training() -> None:
 
 
 def print_json(schema: str, document: Mapping[str, Any]) -> None:
-    """Print one JSON document, with the name of its schema first."""
+    """Print a JSON document; the name of its schema is the first entry."""
     print(json.dumps({"schema": schema, **document}, indent=2, ensure_ascii=False))
 
 
 def note_unread(unread: int, count: int) -> None:
-    """Say on stderr how many sentences hold no known token, if any do: such sentences have the same vector."""
+    """Print a note on stderr if sentences consist of unknown tokens only, because all of them have the same vector."""
     if unread:
-        print(f"{unread:,} of {count:,} sentences hold no token that the model knows", file=sys.stderr)
+        print(f"{unread:,} of {count:,} sentences have no token that the model knows", file=sys.stderr)
+
+
+def counted(counts: Mapping[str, int]) -> str:
+    """Format the numbers that are not 0, as in "1,200 kept, 3 copies"."""
+    return ", ".join(f"{count:,} {what}" for what, count in counts.items() if count)
+
+
+def note_rows(counts: Mapping[str, int], skipped: Skipped) -> None:
+    """Print on stderr the first lines that were skipped, then the given numbers and the number of skipped lines."""
+    for example in skipped.examples:
+        print(f"skipped {example}", file=sys.stderr)
+    print(counted({**counts, **skipped.counts}), file=sys.stderr)
 
 
 @contextmanager
 def rows_bar(name: str) -> Iterator[Callable[[int, int | None], None]]:
-    """Show a bar of the rows done if stderr is a terminal."""
+    """Show a progress bar with the number of finished rows if stderr is a terminal."""
     from rich import progress
     from rich.console import Console
 

@@ -1,4 +1,4 @@
-"""`bgt split`."""
+"""`bgt split`: fit a split of an encoder's vectors, store it, and report its quality."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Argument, Option
 
 from bgt_core import PRETRAINED
 from bgt_core.cli import options
@@ -25,54 +25,50 @@ if TYPE_CHECKING:
 def split(
     data: Annotated[
         list[str],
-        typer.Argument(
-            help="Sentences that mean the same, a column each: TSV, Parquet, or X for X.en and X.fr; or vectors, X for "
-            "X.en.npy and X.fr.npy. en-fr=FILE names the columns of one file; _ skips one: en,fr,_=FILE."
+        Argument(
+            help="Sentences with the same meaning, one column per side: TSV, Parquet, or X for the files X.en and "
+            "X.fr. Or their vectors: X for X.en.npy and X.fr.npy. Write en-fr=FILE to name the columns of one file; _ "
+            "skips a column, as in en,fr,_=FILE."
         ),
     ],
-    out: Annotated[Path, typer.Option(help="Output folder, a new one.")],
+    out: Annotated[Path, Option(help="Output folder, which must not exist.")],
     langs: Annotated[
         str | None,
-        typer.Option(
-            help="Languages of the columns, as in en,fr, or their names too, as in a:en,b:en for paraphrases.",
+        Option(
+            help="Languages of the columns, as in en,fr; or names and languages, as in a:en,b:en for paraphrases.",
             show_default="those in en-fr=FILE",
         ),
     ] = None,
     model: Annotated[
         str | None,
-        typer.Option(
+        Option(
             help=f"{options.ENCODER}. For stored vectors: the encoder that made them.",
             show_default="the model that ships; none for stored vectors",
         ),
     ] = None,
     method: Annotated[
         str,
-        typer.Option(
-            help="bgt, or neural, which is trained; or centring, shift, leace or subspace, which take out the language."
+        Option(
+            help="bgt, or neural, which is trained by gradients; or centring, shift, leace or subspace, which remove "
+            "the language from the vectors."
         ),
     ] = "bgt",
     factors: Annotated[
         int | None,
-        typer.Option(
-            min=1, help="Units of the shared part, for bgt and neural.", show_default="chosen on held-out rows"
-        ),
+        Option(min=1, help="Units of the shared part, for bgt and neural.", show_default="chosen on held-out rows"),
     ] = None,
     report: Annotated[
         bool,
-        typer.Option(
-            "--report", help="Write report.md and report.json too: every method, measured on the held-out rows."
-        ),
+        Option("--report", help="Also measure every method on held-out rows, and write report.md and report.json."),
     ] = False,
-    sts_data: Annotated[
-        Path | None, typer.Option(help="A folder of STS files, for the report.", show_default="none")
-    ] = None,
+    sts_data: Annotated[Path | None, Option(help="A folder of STS files, for the report.", show_default="none")] = None,
     seed: options.SeedOption = 0,
     device: options.DeviceOption = "auto",
     precision: options.PrecisionOption = "auto",
 ) -> None:
-    """Split an encoder's vectors into a part that sentences of the same meaning share, and the rest.
+    """Split an encoder's vectors into a part that sentences with the same meaning share, and the rest.
 
-    Afterwards `--model split:FOLDER` is an encoder with the latents semantic and language.
+    Afterwards, `--model split:FOLDER` opens an encoder whose latents semantic and language are these parts.
     """
     from bgt_core.data.columns import parse_columns, parse_source, read_columns
     from bgt_core.data.parallel import Skipped, source_files
@@ -86,7 +82,7 @@ def split(
 
     check_choice(METHODS, method=method)
     if sts_data and not report:
-        raise UsageError("is used by the report only; add --report", parameter="sts_data")
+        raise UsageError("is used by the report only: add --report.", parameter="sts_data")
     check_absent(out, "out")
     options.check_files({"out": out})
     named = parse_columns(langs.split(",")) if langs else {}
@@ -99,7 +95,7 @@ def split(
     opened = [read(source, named, skipped) for source in sources]
     check_settings([each for each, _ in opened], method, factors)
     if report and len(text) < len(sources):
-        raise UsageError("needs sentences, not only vectors; leave it out", parameter="report")
+        raise UsageError("needs sentences, not only vectors: leave it out.", parameter="report")
     model = with_kind(model or (str(PRETRAINED) if text else ""))
     encoder = options.open_encoder(model, device, precision) if model else None
     keep = max(TRAINED_ON.values()) if report else TRAINED_ON.get(method, 0)
@@ -119,13 +115,13 @@ def split(
     show([f"of {fitted.about['held_out_rows']:,} held-out rows", "found %", "in the pool %", "language told %"], rows)
     print(verdict(fitted.about["scores"]))
     if encoder is None:
-        print("Fitted on stored vectors without an encoder; name it by --model, so that split:FOLDER can be opened.")
+        print("The encoder of the stored vectors is unknown. Give it by --model, so that split:FOLDER can be opened.")
     elif report:
         write_reports(out, encoder, model, fitted, sources, gathered, sts_data, seed)
 
 
 def vector_files(source: Source) -> list[Path]:
-    """Return the vector files of a source NAME, NAME.en.npy and NAME.fr.npy; empty unless all columns have one."""
+    """Return the files of a source of vectors: NAME.en.npy and NAME.fr.npy for NAME; [] if a column has no file."""
     from bgt_core.data.columns import read_columns
 
     paths = [Path(f"{source.path}.{name}.npy") for name in read_columns(source.columns)]
@@ -133,7 +129,8 @@ def vector_files(source: Source) -> list[Path]:
 
 
 def read(source: Source, languages: Mapping[str, str], skipped: Skipped) -> Data:
-    """Open a file for `gather`: its vectors, memory-mapped, if all columns have them, else its sentences in batches."""
+    """Open a source for `gather`: memory-mapped vectors if all columns have a file of vectors, else batches of
+    sentences."""
     from bgt_core.data.columns import read_columns
     from bgt_core.data.parallel import read_pairs
     from bgt_core.splitting.gather import AT_ONCE
@@ -161,8 +158,10 @@ def write_reports(
     sts_data: Path | None,
     seed: int,
 ) -> None:
-    """Measure this split, and splits by all other methods that are possible, on held-out rows; write a page and a JSON
-    file for each combination of languages."""
+    """Measure this split, and splits by all other methods that the data allow, on held-out rows.
+
+    Each combination of languages gets a Markdown page and a JSON file.
+    """
     from bgt_core.data.parallel import Skipped, read_pairs
     from bgt_core.evaluation.split_report import report
     from bgt_core.files import write_json, write_text

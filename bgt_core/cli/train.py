@@ -1,115 +1,166 @@
-"""`bgt train`."""
+"""`bgt train`, and the progress of a run."""
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
-from typing import Annotated
+from types import TracebackType
+from typing import Annotated, Any
 
-import typer
+from typer import Argument, Option
 
 from bgt_core.cli import options
-from bgt_core.cli.options import tune_training
+from bgt_core.cli.options import PAIRS, tune_training
 from bgt_core.errors import UsageError
 
 
 def train(
     recipe: Annotated[
         str | None,
-        typer.Argument(
-            help="Recipe: bgt (the paper's), bgt-bound (ours), writer (text from another encoder's vectors), an "
-            "ablation or baseline such as english-vae, or a second stage such as pair-classifier."
+        Argument(
+            help="Recipe: bgt (the paper's model), bgt-bound (our extension), writer (generates text from the vectors "
+            "of another encoder), an ablation or baseline such as english-vae, or a second stage such as "
+            "pair-classifier."
         ),
     ] = None,
     *,
-    out: Annotated[Path, typer.Option(help="Output folder for the run.")],
+    out: Annotated[Path, Option(help="Output folder for the run.")],
     data: Annotated[
         list[str] | None,
-        typer.Option(
-            help="Data: TSV (.gz .xz .zst), Parquet, or the prefix of corpus.en and corpus.fr. May be repeated. "
-            "Write en-fr=FILE if files have different columns: files with the same columns form a corpus, and --set "
-            "train.sampling_temperature=5 samples small corpora more often. Write news/en-fr=FILE to name a kind of "
-            "text; --set train.kind_weights=news:3,docs:0.5 weights the kinds."
+        Option(
+            help=f"Data: {PAIRS}. May be repeated. Write en-fr=FILE if files have different columns: files with the "
+            "same columns form a corpus, and --set train.sampling_temperature=5 draws more often from small corpora. "
+            "Write news/en-fr=FILE to name the kind of text; --set train.kind_weights=news:3,docs:0.5 sets the weights "
+            "of the kinds."
         ),
     ] = None,
-    langs: Annotated[str | None, typer.Option(help="Languages of the columns, as in en,fr.")] = None,
+    langs: Annotated[str | None, Option(help="Languages of the columns, as in en,fr.")] = None,
     columns: Annotated[
-        str | None, typer.Option(help="Columns by name and language, as in a:en,b:en,gold:label; label holds numbers.")
+        str | None,
+        Option(help="Columns by name and language, as in a:en,b:en,gold:label; label is a column of numbers."),
     ] = None,
     teacher: Annotated[
         list[str] | None,
-        typer.Option(
+        Option(
             metavar="FILE|none",
-            help="Vectors of another encoder to learn from: .npy, as `bgt embed` writes them for one side of --data; "
-            "one file for each --data, in the same order, or none. A linear map of each column's semantic mean is "
-            "trained to point in their direction; --set objective.distillation.weight=200 sets the weight.",
+            help="Vectors of another encoder to learn from, .npy, as `bgt embed` writes them for one side of --data: "
+            "one file, or none, for each --data, in the same order. A linear map of each column's semantic mean is "
+            "trained to have a high cosine with them; --set objective.distillation.weight=200 sets the weight of this "
+            "objective.",
         ),
     ] = None,
     encoder: Annotated[
         str | None,
-        typer.Option(
+        Option(
             metavar="SPEC",
-            help="Another encoder, as --model of other commands: a writer learns to write from its vectors. They are "
-            "computed once and stored in the run.",
+            help="For the recipe writer: the encoder from whose vectors it generates text, as --model of other "
+            "commands. The vectors are computed once and stored in the run.",
         ),
     ] = None,
     overrides: Annotated[
         list[str] | None,
-        typer.Option("--set", help="A setting of the recipe, as in train.learning_rate=0.001. May be repeated."),
+        Option("--set", help="A setting of the recipe, as in train.learning_rate=0.001. May be repeated."),
     ] = None,
     init_from: Annotated[
-        str | None, typer.Option("--init-from", help="Start from this checkpoint's weights, sizes and tokenizer.")
+        str | None, Option("--init-from", help="Start from the weights, sizes and tokenizer of this checkpoint.")
     ] = None,
     tokenizer: Annotated[
-        Path | None, typer.Option(help="A SentencePiece model to use; otherwise one is trained.")
+        Path | None, Option(help="A SentencePiece model.", show_default="a new one, trained on the data")
     ] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Continue the run in --out.")] = False,
+    resume: Annotated[bool, Option("--resume", help="Continue the run in --out.")] = False,
     strict: options.StrictOption = False,
     device: options.DeviceOption = "auto",
     workers: Annotated[
         int | None,
-        typer.Option(
+        Option(
             min=1,
-            help="Number of processes on a CPU; they share its cores and the micro-batches of each update. More than "
-            "the micro-batches of an update would be idle.",
+            help="Number of processes on a CPU, which share its cores and the micro-batches of each update. Processes "
+            "beyond the number of micro-batches would be idle.",
             show_default="one per core, at most one per micro-batch",
         ),
     ] = None,
 ) -> None:
-    """Train a model on text; on several GPUs or machines as `torchrun --nproc-per-node 2 -m bgt_core train ...`."""
+    """Train a model on text.
+
+    To use several GPUs or machines, start it with torchrun: `torchrun --nproc-per-node 2 -m bgt_core train ...`.
+    """
     tune_training()
     from bgt_core import training
-    from bgt_core.cli.progress import Progress
     from bgt_core.recipes import parse_overrides
     from bgt_core.training.workers import Workers
 
     with Progress() as report:
         if resume:
             if recipe or data or langs or columns or init_from or tokenizer or teacher or encoder:
-                text = "continues a run with its own settings: give only --out, and --set for settings to change."
+                text = "continues a run with its stored settings: give only --out, and --set for settings to change."
                 raise UsageError(text, parameter="resume")
             changed = parse_overrides(overrides or [])
             folder = training.resume(out, device=device, workers=workers, report=report, overrides=changed)
         else:
             if recipe is None or not data:
-                example = "bgt train bgt-small --data pairs.tsv --out runs/mine"
-                raise UsageError(
-                    f"is needed to start a run, as in: {example}", parameter="data" if recipe else "recipe"
-                )
+                text = "is needed to start a run, as in: bgt train bgt-small --data pairs.tsv --out runs/mine"
+                raise UsageError(text, parameter="data" if recipe else "recipe")
             if langs and columns:
                 raise UsageError("and --columns both name the columns; give one.", parameter="langs")
             folder = training.train(
-                recipe,
-                data,
-                out,
-                columns=(columns or langs or "").split(",") if columns or langs else (),
+                recipe, data, out, columns=(columns or langs or "").split(",") if columns or langs else (),
                 overrides=parse_overrides(overrides or []) | ({"model.encoder": encoder} if encoder else {}),
-                init_from=init_from,
-                teacher=[None if path == "none" else path for path in teacher or ()],
-                tokenizer=tokenizer,
-                strict=strict,
-                device=device,
-                workers=workers,
-                report=report,
-            )
+                init_from=init_from, teacher=[None if path == "none" else path for path in teacher or ()],
+                tokenizer=tokenizer, strict=strict, device=device, workers=workers, report=report,
+            )  # fmt: skip
     if Workers.from_environment().is_main:
         print(folder)
+
+
+class Progress:
+    """The progress of a training run on stderr: a bar on a terminal, plain lines elsewhere. Call it with each row of
+    metrics."""
+
+    def __init__(self) -> None:
+        from rich import progress
+        from rich.console import Console
+
+        self.bar = None
+        if sys.stderr.isatty():
+            columns = (progress.TextColumn("{task.description}"), progress.BarColumn(), progress.MofNCompleteColumn())
+            self.bar = progress.Progress(*columns, progress.TimeRemainingColumn(), console=Console(stderr=True))
+            self.task = self.bar.add_task("training", total=None)
+
+    def __enter__(self) -> Progress:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self.bar:
+            self.bar.stop()
+
+    def __call__(self, row: dict[str, Any]) -> None:
+        if self.bar:
+            self.bar.start()  # not earlier, because only one of several workers reports rows
+        if row["kind"] == "data":
+            self.print("data: " + ", ".join(f"{count} {what}" for what, count in row["pairs"].items()))
+            for example in row["skipped"]:
+                self.print(f"skipped {example}")
+            return
+        if row["kind"] == "note":
+            self.print(row["text"])
+            return
+        values = " ".join(
+            f"{name} {value:.4g}" if isinstance(value, float) else f"{name} {value}"
+            for name, value in row.items()
+            if name not in ("kind", "step", "steps")
+        )
+        line = f"{row['kind']} {row['step']}/{row['steps']} {values}"
+        if self.bar is None or row["kind"] != "train":
+            self.print(line)
+        else:
+            self.bar.update(self.task, completed=row["step"], total=row["steps"])
+            self.bar.update(self.task, description=f"loss {row['loss']:.4g}, {row['tokens_per_second']:,.0f} tokens/s")
+
+    def print(self, line: str) -> None:
+        """Print a line, above the bar if there is one."""
+        if self.bar is None:
+            print(line, file=sys.stderr, flush=True)
+        else:
+            self.bar.console.print(line, markup=False, highlight=False)

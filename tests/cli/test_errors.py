@@ -17,18 +17,12 @@ import typer
 from bgt_core.__main__ import main
 from bgt_core.cli import evaluate
 from bgt_core.cli import program as bgt
-from bgt_core.cli.errors import Command, Group, Named, name_option, run
+from bgt_core.cli.errors import Command, name_option, run
 from bgt_core.cli.options import SeedOption
 from bgt_core.errors import UsageError, check_choice, check_least
 from probes.cli import app as bgt_probe
 
-group = typer.Typer(cls=Group)
-
-
-@group.callback(invoke_without_command=True, cls=Group)
-def probe(context: typer.Context, latents: Annotated[str, typer.Option("--latent")] = "") -> None:
-    if not context.invoked_subcommand:
-        raise UsageError("'x': choose others", parameter="latents")
+group = typer.Typer()
 
 
 @group.command(cls=Command)
@@ -65,7 +59,6 @@ def said_by(capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch) -> C
         ("command source", "IN 9: expected less\n"),
         ("command parameter", "PARAMETER 9: expected less\n"),
         ("command elsewhere", "elsewhere 9: expected less\n"),
-        ("--latent a", "--latent 'x': choose others\n"),
         ("command level --seed -1", "--seed: "),  # of the parser of the arguments
         ("command level -l high", "--confidence: "),
         ("command level --nothing", "No such option: --nothing"),
@@ -115,7 +108,7 @@ def test_every_command_answers_in_this_way(program: typer.Typer) -> None:
             [command] if not names else chain.from_iterable(commands(command.get_command(None, n)) for n in names)
         )
 
-    assert all(isinstance(each, Named) for each in commands(typer.main.get_command(program)))
+    assert all(isinstance(each, Command) for each in commands(typer.main.get_command(program)))
 
 
 def test_what_is_checked_names_its_parameter() -> None:

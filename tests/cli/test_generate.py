@@ -146,7 +146,7 @@ def test_corrections_need_a_writer_of_drafts_that_searches(writer: Path, saved: 
 def test_sentences_without_a_known_token_are_counted(saved: Path, bgt: Bgt, tmp_path: Path) -> None:
     (tmp_path / "in.txt").write_text("\u65e5\u672c\n\n\u732b\nThe dog sleeps.\n", "utf-8")
     done = bgt("embed", tmp_path / "in.txt", "--out", tmp_path / "out.npy", "--model", saved)
-    assert "2 of 4 sentences hold no token that the model knows\n" in done.err
+    assert "2 of 4 sentences have no token that the model knows\n" in done.err
     note = bgt("generate", "--source", "\u732b", "--style", "Is it late?", "--model", saved, *SHORT).err
-    assert note == "1 of 2 sentences hold no token that the model knows\n"
+    assert note == "1 of 2 sentences have no token that the model knows\n"
     assert bgt("generate", "--source", "The dog sleeps.", "--model", saved, *SHORT).err == ""

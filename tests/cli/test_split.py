@@ -70,7 +70,7 @@ def test_several_files_give_one_split_and_a_report_each(bgt: Bgt, pairs: Path, m
     assert done.code == 4 and "of 8,192 units: at most 4,096" in done.err
     np.save("stored.de.npy", np.random.default_rng(2).standard_normal((100, 8)))
     done = bgt("split", "en-fr=stored", "en-de=stored", "--out", "made", "--method", "bgt")
-    assert done.code == 0 and "from 180 rows" in done.out and "Fitted on stored vectors without an encoder" in done.out
+    assert done.code == 0 and "from 180 rows" in done.out and "The encoder of the stored vectors is unknown" in done.out
     assert parts.load(Path("made")).split.langs == ("en", "fr", "de")
     opened = bgt("embed", "pairs.tsv", "--lang", "en", "--model", "split:made", "--out", "x.npy")
     assert opened.code == 2 and "of no named encoder; fit it again with --model" in opened.err
@@ -104,7 +104,7 @@ def test_several_files_give_one_split_and_a_report_each(bgt: Bgt, pairs: Path, m
         (
             "pairs.tsv --langs en,fr --out new --sts-data there",
             2,
-            "--sts-data is used by the report only; add --report",
+            "--sts-data is used by the report only: add --report",
         ),
         ("absent.tsv --langs en,fr --out new", 3, "absent.tsv"),
     ],

@@ -8,7 +8,7 @@ import re
 import pytest
 
 from bgt_core.cli.options import rows_bar
-from bgt_core.cli.progress import Progress
+from bgt_core.cli.train import Progress
 
 DATA = {"kind": "data", "pairs": {"kept": 9, "too short": 1}, "skipped": ["a.tsv:2: 1 column, expected 2 (en, fr)"]}
 TRAIN = {"kind": "train", "step": 3, "steps": 10, "loss": 12.5, "tokens_per_second": 4321.0}

@@ -31,8 +31,8 @@ def test_it_starts_the_app_with_the_options_that_the_app_reads(
 
 
 def test_it_names_what_is_missing_or_wrong(bgt: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    assert "--port 70000: a port is from 1 to 65535" in bgt("app", "--port", 70_000).err
+    assert "--port 70000: expected a port from 1 to 65535" in bgt("app", "--port", 70_000).err
     find = importlib.util.find_spec
-    monkeypatch.setattr("bgt_core.cli.app.find_spec", lambda name: None if name == "streamlit" else find(name))
+    monkeypatch.setattr("bgt_core.cli.models.find_spec", lambda name: None if name == "streamlit" else find(name))
     done = bgt("app")
     assert done.code == 3 and 'pip install "bgt[app]"' in done.err

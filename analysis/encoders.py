@@ -38,7 +38,7 @@ from bgt_core.evaluation.tasks.sts import Sts
 from bgt_core.splitting import Split
 from bgt_core.splitting.fit import found_in_pool
 from bgt_core.splitting.gather import MOST_UNITS
-from bgt_core.tables import Estimate
+from bgt_core.tables import Estimate, Table, markdown
 from bgt_core.vectors.compare import unit
 from probes.measures.measure import MLPProbe
 
@@ -217,9 +217,8 @@ def of_network(columns: Sequence[np.ndarray]) -> tuple[float, float, float, int]
 def of_store(name: str, encoder: SentenceEncoder, data: Path, langs: Sequence[str]) -> list[Row]:
     """Search one store of all languages: measure the results in the query's language, and the translations found."""
     fitting = {lang: pairs(data, lang) for lang in langs}
-    english = [text for columns in fitting.values() for text in columns[0][:PAIRS]]
-    samples = {ENGLISH: english} | {lang: columns[1][:PAIRS] for lang, columns in fitting.items()}
-    inner = Remembered(narrow(encoder, samples))
+    samples = {ENGLISH: [text for columns in fitting.values() for text in columns[0][:PAIRS]]}
+    inner = Remembered(narrow(encoder, samples | {lang: columns[1][:PAIRS] for lang, columns in fitting.items()}))
     sets = [([ENGLISH, lang], [column[:PAIRS] for column in columns]) for lang, columns in fitting.items()]
     factors = min(MOST_FACTORS, inner.embed([], lang=ENGLISH).shape[1] // 2)
     split = bgt_core.split(inner, sets, method="bgt", factors=factors)
@@ -227,29 +226,18 @@ def of_store(name: str, encoder: SentenceEncoder, data: Path, langs: Sequence[st
     tests = {lang: published(data, lang) for lang in langs}
     others = {lang: columns[1][PAIRS : PAIRS + STORE] for lang, columns in fitting.items()}
     others[ENGLISH] = list(dict.fromkeys(text for columns in fitting.values() for text in columns[0][PAIRS:]))[:STORE]
-    stored = [
-        (ENGLISH, [text for columns in tests.values() for text in columns[0]] + others[ENGLISH]),
-        *((lang, [*tests[lang][1], *others[lang]]) for lang in langs),
-    ]
-    rows = []
+    stored = {ENGLISH: [text for columns in tests.values() for text in columns[0]] + others[ENGLISH]}
+    stored |= {lang: [*tests[lang][1], *others[lang]] for lang in langs}
     systems = parts(inner, {"bgt": split, "centring": means})
-    of_lang = np.repeat([lang for lang, _ in stored], [len(texts) for _, texts in stored])
-    starts = {lang: int(np.flatnonzero(of_lang == lang)[0]) for lang, _ in stored}
-    sources, targets = [], []  # rows of the queries and of their translations, in both directions
-    for number, lang in enumerate(langs):
-        count = len(tests[lang][0])
-        here = starts[ENGLISH] + sum(len(tests[each][0]) for each in langs[:number]) + np.arange(count)
-        there = starts[lang] + np.arange(count)
-        sources += [here, there]
-        targets += [there, here]
-    source, target = np.concatenate(sources), np.concatenate(targets)
+    of_lang = np.repeat(list(stored), [len(texts) for texts in stored.values()])
+    translated = np.concatenate([np.flatnonzero(of_lang == lang)[: len(tests[lang][0])] for lang in langs])
+    rows_of_english = np.arange(len(translated))  # the test sentences of all languages come first
+    source, target = np.r_[rows_of_english, translated], np.r_[translated, rows_of_english]  # queries, translations
     share = float(np.mean([np.mean(of_lang == lang) for lang in of_lang[source]]))
-    rows.append(
-        Row(name, "all", "the store", "own language in the first 20", 100 * share, np.nan, np.nan, len(of_lang))
-    )
+    rows = [Row(name, "all", "the store", "own language in the first 20", 100 * share, np.nan, np.nan, len(of_lang))]
     for part in PARTS[:3]:
         system = systems[part]
-        vectors = unit(np.concatenate([system.embed(texts, lang=lang) for lang, texts in stored]))
+        vectors = unit(np.concatenate([system.embed(texts, lang=lang) for lang, texts in stored.items()]))
         nearest = search(vectors, source)
         own = (of_lang[nearest] == of_lang[source][:, None]).mean(1)
         recalled = (nearest == target[:, None]).any(1).astype(float)
@@ -312,9 +300,8 @@ def narrow(encoder: SentenceEncoder, samples: Mapping[str, Sequence[str]]) -> Se
 def tables(rows: pd.DataFrame) -> str:
     """Format the tables of encoders.md; ± is half of the 95 % interval."""
     rows = rows.assign(half=(rows["high"] - rows["low"]) / 2, part=rows["part"].replace(SHOWN))
-    shown = [SHOWN.get(part, part) for part in PARTS]
-    one = rows[rows["lang"] != "all"]
-    langs, names = list(one["lang"].unique()), list(rows["encoder"].unique())
+    parts = [SHOWN.get(part, part) for part in PARTS]
+    langs, names = rows["lang"][rows["lang"] != "all"].unique(), rows["encoder"].unique()
 
     def cell(encoder: str, lang: str, part: str, measure: str) -> str:
         """Average the rows whose measure matches, of one language or of all ("")."""
@@ -323,41 +310,29 @@ def tables(rows: pd.DataFrame) -> str:
         half = of["half"].mean()
         return "" if of.empty else f"{of['value'].mean():.1f}" + (f" ± {half:.1f}" if half == half else "")
 
-    def table(head: Sequence[str], body: Sequence[Sequence[str]]) -> str:
-        shown = [line for line in body if any(line[2:])]
-        lines = [head, ["---", "---", *["---:"] * (len(head) - 2)], *shown]
-        return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    def table(label: str, seconds: Sequence[str], columns: dict[str, tuple[str | None, str | None, str]]) -> str:
+        """Format one row per encoder and entry of `seconds`. A column is a language, a part of the vectors and a
+        measure; None is replaced by the entry of `seconds`."""
+        body = []
+        for name in names:
+            for second in seconds:
+                keys = [[second if key is None else key for key in column] for column in columns.values()]
+                body.append([name, second, *(cell(name, *key) for key in keys)])
+        return "\n".join(markdown(Table(["encoder", label, *columns], [row for row in body if any(row[2:])]), text=2))
 
-    search = [
-        [name, part, *(cell(name, lang, part, "P@1 in the pool, .. to") for lang in langs)]
-        for name in names
-        for part in shown[:3]
-    ]
     measures = {
         "P@1 in the other language": "P@1, ", "language told": "language told$", "by a network": "language told by",
         "closing mark told": "closing", "address told": "address", "STS Benchmark": "STS B", "STS17": "STS17",
     }  # fmt: skip
-    held = [
-        [name, part, *(cell(name, "", part, each) for each in measures.values())] for name in names for part in shown
-    ]
-    made = ("units", "nats shared", "seconds to fit")
-    curve = [
-        [name, lang, *(cell(name, lang, shown[2], each) for each in made)]
-        + [cell(name, lang, shown[2], f"P@1 in the pool, {count} pairs") for count in CURVE]
-        for name in names
-        for lang in LONG
-    ]
-    store = [
-        [name, part, *(cell(name, "all", part, each) for each in ("own language", "recall"))]
-        for name in names
-        for part in ("the store", *shown[:3])
-    ]
+    curve = {name: name for name in ("units", "nats shared", "seconds to fit")}
+    curve |= {f"{count:,} pairs": f"P@1 in the pool, {count} pairs" for count in CURVE}
+    store = {"own language in the first 20, %": "own language", "recall@20, %": "recall"}
     return "\n\n".join(
         [
-            table(["encoder", "vectors", *langs], search),
-            table(["encoder", "vectors", *measures], held),
-            table(["encoder", "language", *made, *(f"{count:,} pairs" for count in CURVE)], curve),
-            table(["encoder", "vectors", "own language in the first 20, %", "recall@20, %"], store),
+            table("vectors", parts[:3], {lang: (lang, None, "P@1 in the pool, .. to") for lang in langs}),
+            table("vectors", parts, {name: ("", None, measure) for name, measure in measures.items()}),
+            table("language", LONG, {name: (None, parts[2], measure) for name, measure in curve.items()}),
+            table("vectors", ["the store", *parts[:3]], {name: ("all", None, each) for name, each in store.items()}),
         ]
     )
 

@@ -1,8 +1,7 @@
-"""Make and measure the shipped models: their data, the last step, and the tables of their cards.
+"""Make the shipped models: their training data, and the last step; and examples of style to measure them.
 
     python -m analysis.models mixture DATA OUT fr               # training and held-out files
     python -m analysis.models erase CHECKPOINT OUT en-fr=FILE   # the last step: estimate the language means again
-    python -m analysis.models measure CHECKPOINT DATA HELD_OUT > tables.md
     python -m analysis.models frontier PAIRS en,fr MODEL... > frontier.tsv
     python -m analysis.models style DATA bgt_core/data/examples/style.tsv.xz
 
@@ -23,7 +22,6 @@ import tarfile
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import partial
 from hashlib import blake2b
 from itertools import combinations, islice, permutations
 from pathlib import Path
@@ -38,7 +36,7 @@ from safetensors.torch import load_file, save_file
 
 import bgt_core
 from bgt_core import checkpoint
-from bgt_core.contracts import LANGUAGE, SEMANTIC
+from bgt_core.contracts import LANGUAGE
 from bgt_core.data import examples
 from bgt_core.data.columns import parse_source
 from bgt_core.data.examples import Styled
@@ -49,20 +47,11 @@ from bgt_core.data.parallel import Skipped, read_pairs
 from bgt_core.data.properties import PROPERTIES, values
 from bgt_core.data.text import normalise
 from bgt_core.data.textfile import text_lines
-from bgt_core.evaluation.comparison import Result
-from bgt_core.evaluation.task import evaluate
 from bgt_core.evaluation.tasks.fidelity import Fidelity
-from bgt_core.evaluation.tasks.minimal_pairs import MinimalPairs
-from bgt_core.evaluation.tasks.retrieval import Retrieval
-from bgt_core.evaluation.tasks.sts import Sts
-from bgt_core.evaluation.tasks.style import Style
-from bgt_core.evaluation.tasks.transfer import FEWEST, Transfer
-from bgt_core.evaluation.tasks.triples import TriplesTask
 from bgt_core.evaluation.writing import RANDOM
 from bgt_core.generation.generate import Writer
 from bgt_core.generation.options import Beam
 from bgt_core.nets.bound import WithoutLanguage
-from bgt_core.tables import markdown_text
 
 app = typer.Typer(pretty_exceptions_enable=False)
 
@@ -251,49 +240,7 @@ def erase_language(source: Path, out: Path, files: list[str]) -> None:
     (out / checkpoint.CONFIG).write_text(json.dumps(config, indent=2), "utf-8")
 
 
-ENGLISH, WORDS = "en", "4-12"
-
-
-@app.command("measure")
-def measure_model(model: str, folder: Path, held_out: Path, count: int = 300) -> None:
-    """Print the tables of a card, in Markdown. HELD_OUT has the held-out pairs en-LANG.tsv of `mixture`.
-
-    Generated text comes from `count` held-out pairs of English and French, and from a third as many of the published
-    test pairs of each other language, all with 4 to 12 English words.
-    """
-    encoder = bgt_core.open_encoder(model)
-    published = {path.name[3:5]: path for path in sorted((folder / "retrieval").glob("en-??.tatoeba1000.tsv"))}
-    langs = [lang for lang in published if lang in encoder.langs]
-    measure = partial(evaluate, encoders=encoder)
-
-    print("\n## Generated text\n")
-    for lang in langs:
-        file, limit = (held_out / "en-fr.tsv", count) if lang == "fr" else (published[lang], count // 3)
-        task = Fidelity(langs=f"{ENGLISH},{lang}", lengths=WORDS, limit=limit)
-        show(measure(task, data=file), "measure")
-    print("\n## Style\n")
-    for lang in langs:
-        transfer = Transfer(langs=f"{ENGLISH},{lang}", limit=max(FEWEST, count // 2))
-        show(measure(transfer, data=held_out / f"en-{lang}.tsv"), "measure")
-    style = Style()
-    show(measure(style, data=style.load([], seed=0)), "system")
-    print("\n## Roles\n")
-    roles = MinimalPairs(count=count // 3)
-    show(measure(roles, data=roles.load([], seed=0)), "measure")
-    print("\n## Similarity\n")
-    show(measure(Sts(sets="2012-2015"), data=folder / "sts"), "system")
-    for lang in langs:
-        both = f"{ENGLISH},{lang}"
-        show(measure(Retrieval(langs=both), data=published[lang]), "system")
-    for lang in (ENGLISH, "fr"):
-        triples = TriplesTask(lang=lang, latent=SEMANTIC)
-        show(measure(triples, data=triples.load([], seed=0)), "system")
-
-
-def show(result: Result, across: str) -> None:
-    print(f"{result.about}\n\n{markdown_text(result.table(across))}\n", flush=True)
-
-
+WORDS = "4-12"
 STRENGTHS = (0.0, 0.25, 0.5, 0.75, 1.0)
 MEASURES = ("chrF", "exact %", "length r x 100", "other mark taken %", "style r x 100")
 PAIRS = 300

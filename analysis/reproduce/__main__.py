@@ -126,7 +126,7 @@ def reproduce(
 
 
 def numbers(seeds: str | None) -> list[int]:
-    """ "1,2" -> [1, 2]."""
+    """Read "1,2" as [1, 2]. Raises UsageError for a repeated or negative seed, or for other text."""
     try:
         values = [int(part) for part in seeds.split(",")] if seeds else []
     except ValueError:
@@ -164,26 +164,25 @@ def show_list(plan: TrainingPlan, only: str | None, as_json: bool) -> None:
 
 def show(folder: Path, names: Sequence[str], as_json: bool) -> None:
     """Write the page of each comparison from its stored results, and print the tables."""
-    from analysis.reproduce import pages, results
+    from analysis.reproduce import results
     from analysis.reproduce.comparisons import COMPARISONS
     from bgt_core.files import write_text
     from bgt_core.tables import show
 
     stored = {name: results.stored(folder, name) for name in names}
     for name, records in stored.items():
-        write_text(folder / f"{name}.md", pages.page(name, records))
-        print(f"{folder / name}.md: {pages.verdicts(records)}", file=sys.stderr, flush=True)
+        write_text(folder / f"{name}.md", results.page(name, records))
+        print(f"{folder / name}.md: {results.verdicts(records)}", file=sys.stderr, flush=True)
     if as_json:
         print(json.dumps({"schema": "bgt-reproduce/1", "tables": stored}, indent=2, ensure_ascii=False))
         return
-    tables = [
-        table
-        for name, records in stored.items()
-        for table in (pages.scores(COMPARISONS[name], records), pages.claims(records))
-    ]
-    for number, table in enumerate(table for table in tables if table.rows):
-        print(end="\n" if number else "")
-        show(table.columns, table.lines())
+    between = ""
+    for name, records in stored.items():
+        for table in (results.scores(COMPARISONS[name], records), results.claims(records)):
+            if table.rows:
+                print(end=between)
+                show(table.columns, table.lines())
+                between = "\n"
 
 
 def main() -> None:

@@ -19,6 +19,7 @@ import hashlib
 import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from pathlib import Path
@@ -27,7 +28,7 @@ import numpy as np
 
 from analysis.reproduce import measure
 from analysis.reproduce.comparisons import ExperimentSpec
-from analysis.reproduce.measure import Scores
+from analysis.reproduce.measure import Scores, Translations
 from bgt_core.contracts import SEMANTIC
 from bgt_core.data.clean import CleaningRules, clean
 from bgt_core.data.columns import Source
@@ -63,7 +64,7 @@ class Dataset:
     langs: Langs
     sources: Sequence[Path]
     sets: Sequence[StsSet]  # the STS years first, then other sets
-    translations: dict[str, tuple[Sequence[str], Sequence[str]]]  # translations to retrieve, by the name of their file
+    translations: Translations  # translations to retrieve
     sha256: str  # hash of all its contents
     hard: bool = True  # whether to measure Hard STS, which only BGT's paper reports
     rules: CleaningRules = RULES  # rules that select pairs
@@ -93,11 +94,10 @@ class Dataset:
 
     def evaluated(self, out: Path) -> Path:
         """Write a file of all test sentences, each once, sorted."""
-        sentences = {text for data in self.sets for side in (data.left, data.right) for text in side}
-        sentences |= {text for sides in self.translations.values() for side in sides for text in side}
-        if self.trees:
-            pairing = paired(self.trees)
-            sentences |= {each.text for group in pairing.groups for side in group for each in side}
+        sides = [side for data in self.sets for side in (data.left, data.right)]
+        sides += [side for pair in self.translations.values() for side in pair]
+        parsed = [side for group in paired(self.trees).groups for side in group] if self.trees else []
+        sentences = {text for side in sides for text in side} | {each.text for side in parsed for each in side}
         path = out / f"{self.name}-evaluated.txt"
         write_text(path, "\n".join(sorted(sentences)) + "\n")
         return path
@@ -132,10 +132,9 @@ def read_translations(folder: Path, langs: Langs) -> Dataset:
     """
     pair = "-".join(langs)
     sources = tables_in(folder, f"parallel/{pair}.*", "translations of " + pair, f"parallel/{pair}.NAME.tsv.xz or such")
-    tracks = dict.fromkeys(f"sts17-{left}-{right}" for left in langs for right in langs)
-    sets = read_sts(folder, "stsb-dev", *tracks)
-    sets = list({str(data): data for data in sets}.values())  # keep one of a track's two names
-    translations: dict[str, tuple[Sequence[str], Sequence[str]]] = {}
+    sets = read_sts(folder, "stsb-dev", *(f"sts17-{left}-{right}" for left in langs for right in langs))
+    sets = list({str(data): data for data in sets}.values())  # a track has two names, as en-fr and fr-en
+    translations: Translations = {}
     for path in sorted(folder.glob(f"retrieval/{pair}.*.tsv")):
         left, right = zip(*read_pairs(path, langs, Skipped(), strict=True), strict=True)
         translations[path.name.removesuffix(".tsv")] = list(left), list(right)
@@ -173,15 +172,11 @@ def read_sts(folder: Path, *others: str) -> list[StsSet]:
     years = sorted({file.set for file in sts_files(folder) if file.set.isdigit()})
     if not years:
         raise NotFound(f"{folder}: no STS year; expected sts/2012/NAME.tsv, or SemEval's own files.")
-    return read_sets(folder, years) + [data for name in others for data in optional_set(folder, name)]
-
-
-def optional_set(folder: Path, name: str) -> list[StsSet]:
-    """Read the sets with this name; empty if they are missing."""
-    try:
-        return read_sets(folder, [name], without=WITHOUT if name.startswith("stsb") else ())
-    except NotFound:
-        return []
+    sets = read_sets(folder, years)
+    for name in others:
+        with suppress(NotFound):
+            sets += read_sets(folder, [name], without=WITHOUT if name.startswith("stsb") else ())
+    return sets
 
 
 def content_hash(sources: Sequence[Path], sets: Sequence[StsSet], translations: Mapping[str, object]) -> str:
@@ -200,8 +195,9 @@ def content_hash(sources: Sequence[Path], sets: Sequence[StsSet], translations: 
 class LabelledQuestions(Dataset):
     """The training rows of one stage, with a share of the labels, and the test pairs.
 
-    A first stage reads all rows. Rows outside the share of labels count as no duplicates, so their questions are
-    repeated, but not reformulated. A second stage reads only the rows of its share. Both use the same tokenizer.
+    A first stage reads all rows. Rows outside the share of labels count as non-duplicates: the VAE repeats their
+    questions, but does not reformulate them. A second stage reads only the rows of its share. Both use the same
+    tokenizer.
     """
 
     train: LabelledPairs
@@ -217,18 +213,13 @@ class LabelledQuestions(Dataset):
         left, right = ([side[row] for row in rows] for side in (self.train.left, self.train.right))
         return LabelledPairs(f"{100 * self.share:g}% of {self.train.name}", self.train.labels[rows], left, right)
 
-    @cached_property
-    def rows(self) -> list[str]:
-        """The training rows: lines of a label and two questions."""
-        known = lines(self.labelled)
-        if not self.all_rows:
-            return known
-        kept = set(known)
-        return [line if line in kept else "0" + line[1:] for line in lines(self.train)]
-
     def pairs(self, out: Path, device: str) -> Source:
         """Return the training file; its rows are not cleaned."""
-        return written(out / f"{self.name}-{self.sha256[:10]}.tsv", self.rows)
+        rows = lines(self.labelled)
+        if self.all_rows:
+            known = set(rows)
+            rows = [line if line in known else "0" + line[1:] for line in lines(self.train)]
+        return written(out / f"{self.name}-{self.sha256[:10]}.tsv", rows)
 
     def text(self, out: Path, device: str) -> Source:
         """Return all questions, independent of the share of labels."""
@@ -257,12 +248,9 @@ def read_questions(folder: Path) -> Callable[[ExperimentSpec], LabelledQuestions
 
     Raises NotFound if a file is missing, and DataError for an unreadable one.
     """
-    sources = []
-    for name in ("train", "dev"):
-        files = sorted(folder.glob(f"quora/{name}.tsv*"))
-        if not files:
-            raise NotFound(f"{folder}: no labelled questions; expected quora/{name}.tsv.xz.")
-        sources.append(files[0])
+    sources = [file for name in ("train", "dev") for file in sorted(folder.glob(f"quora/{name}.tsv*"))[:1]]
+    if len(sources) < 2:
+        raise NotFound(f"{folder}: no labelled questions; expected quora/train.tsv.xz and quora/dev.tsv.xz.")
     train, test = map(read_labelled, sources)
 
     def dataset(system: ExperimentSpec) -> LabelledQuestions:

@@ -8,7 +8,7 @@ B,): its value, then its value in each of B resamples. It is stored as a row: la
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,13 +30,12 @@ from analysis.reproduce.comparisons import (
 from bgt_core.capabilities import DuplicateModel, GenerativeModel
 from bgt_core.contracts import LANGUAGE, SEMANTIC, SYNTACTIC, SentenceEncoder
 from bgt_core.embedder import Embedder
-from bgt_core.encoders.distances import PROBABILITY, WMD, DuplicateEncoder, compared_by
+from bgt_core.encoders.distances import PROBABILITY, WMD, compared_by
 from bgt_core.evaluation.bootstrap import ItemSample, bootstrap
 from bgt_core.evaluation.sts_files import StsSet
-from bgt_core.evaluation.systems import System
-from bgt_core.evaluation.task import Task
+from bgt_core.evaluation.task import Task, evenly
 from bgt_core.evaluation.tasks.fidelity import Fidelity, HeldOut
-from bgt_core.evaluation.tasks.pairs import ACCURACY, AUC, SAMPLE_KEY, LabelledPairs, TfIdfClassifier, measured
+from bgt_core.evaluation.tasks.pairs import ACCURACY, AUC, CLASSIFIER, LabelledPairs, Pairs, PairsData
 from bgt_core.evaluation.tasks.retrieval import Retrieval
 from bgt_core.evaluation.tasks.sts import ScoreKey, Sts
 from bgt_core.evaluation.tasks.syntax import Pairing, Syntax
@@ -45,16 +44,15 @@ from bgt_core.files import atomic_file, reading_parquet
 from bgt_core.posterior.distances import DISTANCES
 
 Scores = dict[str, dict[str, np.ndarray]]  # latent -> measure -> score
-Translations = Mapping[str, tuple[Sequence[str], Sequence[str]]]  # by file name
+Translations = dict[str, tuple[Sequence[str], Sequence[str]]]  # by the name of their file
 
 PAIRS = 300  # number of translations for generated text, evenly spaced
 WRITTEN = {CHRF_OWN: (OWN, "chrF"), EXACT_OWN: (OWN, "exact %")}  # the style, and the measure of the task
 WRITTEN |= {CHRF_OTHER: (REFERENCE, "chrF"), CHRF_STYLE: (RANDOM, "chrF")}
 
-WORDS = "tf-idf"  # the probability of tf-idf and logistic regression
-WORDS_ACCURACY, WORDS_AUC = f"{ACCURACY}, {WORDS}", f"{AUC}, {WORDS}"
+WORDS_ACCURACY, WORDS_AUC = f"{ACCURACY}, tf-idf", f"{AUC}, tf-idf"  # of tf-idf and logistic regression
 AUC_OF = {name: f"{AUC}, {name}" for name in (*DISTANCES, WMD, PROBABILITY)}
-OVER_WORDS, OVER_MOVERS = f"{ACCURACY} above {WORDS}", f"{AUC}, w2 above wmd"
+OVER_WORDS, OVER_MOVERS = f"{ACCURACY} above tf-idf", f"{AUC}, w2 above wmd"
 LEADS = {OVER_WORDS: (ACCURACY, WORDS_ACCURACY), OVER_MOVERS: (AUC_OF["w2"], AUC_OF[WMD])}
 OF_PAIRS = (ACCURACY, WORDS_ACCURACY, *AUC_OF.values(), WORDS_AUC, *LEADS)
 
@@ -121,8 +119,7 @@ def translations(embedder: Embedder, given: Translations, langs: Sequence[str], 
     scores = {RETRIEVAL: np.mean([*drawn(Retrieval(both), given, embedder, resamples).values()], axis=0)}
     pairs = [pair for columns in given.values() for pair in zip(*columns, strict=True)]
     if len(pairs) > 1 and isinstance(embedder.model, GenerativeModel):
-        count = min(PAIRS, len(pairs))
-        chosen = zip(*(pairs[row * len(pairs) // count] for row in range(count)), strict=True)
+        chosen = zip(*evenly(pairs, PAIRS), strict=True)
         items = HeldOut(dict(zip(langs, map(list, chosen), strict=True)))
         table = drawn(Fidelity(both), items, embedder, resamples)
         for name, (style, measure) in WRITTEN.items():
@@ -138,11 +135,11 @@ def translations(embedder: Embedder, given: Translations, langs: Sequence[str], 
 
 def syntax(embedder: Embedder, pairing: Pairing, lang: str, resamples: int) -> Scores:
     """Measure, by latent, how similar the syntax of parsed sentences and of their nearest neighbours is."""
-    tables = {
-        latent: drawn(Syntax(lang=lang, latent=latent), pairing, embedder, resamples, system=1)
-        for latent in latents_of(embedder)
-    }
-    return {latent: {key.score: score for key, score in table.items()} for latent, table in tables.items()}
+    scores: Scores = {}
+    for latent in latents_of(embedder):
+        table = drawn(Syntax(lang=lang, latent=latent), pairing, embedder, resamples, system=1)
+        scores[latent] = {key.score: score for key, score in table.items()}
+    return scores
 
 
 def gaps(scores: Scores) -> dict[str, np.ndarray]:
@@ -159,51 +156,32 @@ def pairs(embedder: Embedder, train: LabelledPairs, test: LabelledPairs, resampl
     """Compute the areas under the ROC curve of labelled pairs for every distance.
 
     For a second stage, also its duplicate probability, with the accuracy at threshold 0.5, and the same for tf-idf with
-    logistic regression, trained on the same labels.
+    logistic regression, trained on the same labels; and how far one measure is above another.
     """
-    encoders = {name: compared_by(embedder, name) for name in (*DISTANCES, WMD)}
     second_stage = isinstance(embedder.model, DuplicateModel)
-    if second_stage:
-        encoders[PROBABILITY] = DuplicateEncoder(embedder)
-    (lang,) = embedder.langs
-    scores = {
-        name: System(name, encoder, encoder.latents[0]).similarities(test.left, test.right, lang, lang)
-        for name, encoder in encoders.items()
+    encoders = {name: compared_by(embedder, name) for name in (*DISTANCES, WMD, *([PROBABILITY] * second_stage))}
+    statistic = Pairs().statistic(PairsData(test, train=train if second_stage else None), encoders, seed=0)
+    values, draws = bootstrap(statistic.scores, statistic.samples, resamples=resamples, seed=0)
+    names = {ACCURACY: {PROBABILITY: ACCURACY, CLASSIFIER: WORDS_ACCURACY}, AUC: AUC_OF | {CLASSIFIER: WORDS_AUC}}
+    table = {
+        names[key.measure][system]: np.append(value[row], draws[key][:, row])
+        for key, value in values.items()
+        for row, system in enumerate(statistic.systems)
+        if system in names.get(key.measure, {})
     }
-    if second_stage:
-        scores[WORDS] = TfIdfClassifier(train)(test.left, test.right)
-    return pair_scores(test.labels, scores, resamples)
-
-
-def pair_scores(labels: np.ndarray, scores: Mapping[str, np.ndarray], resamples: int) -> dict[str, np.ndarray]:
-    """Compute accuracy, areas under the ROC curve and leads x 100 of scores (N,); all trainings have the same draws."""
-    thresholds = [DuplicateEncoder.threshold if name in (PROBABILITY, WORDS) else None for name in scores]
-    values, draws = bootstrap(
-        lambda weights: measured(weights[0], np.stack(list(scores.values())), thresholds, labels),
-        [ItemSample(len(labels), SAMPLE_KEY)],
-        resamples=resamples,
-        seed=0,
-    )
-    table: dict[str, np.ndarray] = {}
-    for row, (name, threshold) in enumerate(zip(scores, thresholds, strict=True)):
-        names = {} if threshold is None else {ACCURACY: WORDS_ACCURACY if name == WORDS else ACCURACY}
-        names[AUC] = WORDS_AUC if name == WORDS else AUC_OF[name]
-        table |= {named: np.append(values[kind][row], draws[kind][:, row]) for kind, named in names.items()}
-    leads = {lead: pair for lead, pair in LEADS.items() if {*pair} <= table.keys()}
+    leads = {lead: both for lead, both in LEADS.items() if {*both} <= table.keys()}
     return table | {lead: table[first] - table[second] for lead, (first, second) in leads.items()}
 
 
 def write(path: Path, scores: Scores) -> None:
     """Write the scores to a Parquet file, atomically."""
-    rows = [(latent, name, score) for latent, measures in scores.items() for name, score in measures.items()]
-    columns = {
-        "latent": [latent for latent, *_ in rows],
-        "measure": [name for _, name, _ in rows],
-        "value": [float(score[0]) for *_, score in rows],
-        "draws": [score[1:] for *_, score in rows],
-    }
+    rows = [
+        {"latent": latent, "measure": name, "value": score[0], "draws": score[1:]}
+        for latent, measures in scores.items()
+        for name, score in measures.items()
+    ]
     with atomic_file(path) as partial:
-        parquet.write_table(pa.table(columns), partial)
+        parquet.write_table(pa.Table.from_pylist(rows), partial)
 
 
 def read(path: Path) -> Scores:

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from analysis.reproduce.comparisons import Comparison, ExperimentSpec, Selection
-from analysis.reproduce.datasets import PARAPHRASES, RULES, Dataset, content_hash, optional_set, read_sts, say
+from analysis.reproduce.datasets import PARAPHRASES, RULES, Dataset, content_hash, read_sts, say
 from bgt_core import recipes, training
 from bgt_core.data import filters
 from bgt_core.data.clean import clean
@@ -90,8 +90,9 @@ def read_paraphrases(folder: Path, comparison: Comparison, scale: str) -> Paraph
     """
     if not folder.is_dir():
         raise NotFound(f"{folder}: no such folder.")
-    sets = read_sts(folder, "stsb-dev")
-    sets += optional_set(folder, "sick-test") or optional_set(folder, "sick-train")
+    sets = read_sts(folder, "stsb-dev", "sick-test")
+    if not any(data.year == "sick" for data in sets):
+        sets = read_sts(folder, "stsb-dev", "sick-train")
     tables: dict[str, ParaphraseTable] = {}
     for name in dict.fromkeys(system.selection.table for system in comparison.systems if system.selection):
         for place, columns in ((f"backtranslated/{name}", TRANSLATED), (f"paraphrase/en.{name}", HUMAN)):

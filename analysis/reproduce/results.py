@@ -1,17 +1,20 @@
-"""Collect finished trainings into rows of a comparison: scores, differences, claims, and each training's provenance.
+"""Collect finished trainings into the rows of a comparison, store them, and format them as a Markdown page.
 
-They are stored as one Parquet file per comparison, without any text of the data:
+One Parquet file per comparison has these tables; it contains no text of the data:
 
     scores        one row per system, measure and seed; the seed "mean" is the mean over seeds
     differences   each system minus the system that it is compared with
     claims        the paper's claims and our verdicts
     cells         provenance: one row per training
     statistics    back-translation only: how the translations of each table differ from the references
+
+A page depends on this file alone: the same file gives the same page.
 """
 
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -20,22 +23,13 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import parquet
 
+from analysis.reproduce import comparisons as names
 from analysis.reproduce import measure
 from analysis.reproduce import trainings as running
-from analysis.reproduce.comparisons import (
-    AVERAGE,
-    COMPARISONS,
-    DEV,
-    FIDELITY,
-    GAPS,
-    RETRIEVAL,
-    SETS,
-    SYNTAX,
-    Comparison,
-    ExperimentSpec,
-)
+from analysis.reproduce.comparisons import AVERAGE, COMPARISONS, DEV, SETS, Comparison, ExperimentSpec
 from analysis.reproduce.paraphrases import text_statistics
 from analysis.reproduce.trainings import Training, TrainingPlan
+from bgt_core.contracts import SEMANTIC, SYNTACTIC
 from bgt_core.errors import DataError, NotFound
 from bgt_core.evaluation.bootstrap import (
     NOT_RUN,
@@ -46,7 +40,9 @@ from bgt_core.evaluation.bootstrap import (
     interval,
     verdict,
 )
+from bgt_core.evaluation.tasks.pairs import ACCURACY
 from bgt_core.files import atomic_file, reading_parquet
+from bgt_core.tables import Estimate, Table, Value, markdown, p_text, plain
 
 MEAN = "mean"
 ESTIMATE = ("value", "ci_low", "ci_high")
@@ -64,7 +60,8 @@ COLUMNS = {
         *("published", "verdict", "rho", "rho_low", "rho_high", "rho_published"),
     ),
 }
-Records = dict[str, list[dict[str, Any]]]  # kind -> rows
+Row = dict[str, Any]
+Records = dict[str, list[Row]]  # kind -> rows
 Scores = Mapping[str, Mapping[str, BootstrappedScore]]  # system -> measure -> score
 
 
@@ -92,16 +89,11 @@ def records(plan: TrainingPlan, name: str, level: float) -> Records:
     """Return the rows of a comparison, from the finished trainings of each system."""
     comparison, trainings = COMPARISONS[name], plan.trainings[name]
     states = {training.key: plan.state(training) for of_system in trainings.values() for training in of_system}
-    finished = {
-        system: done
-        for system, of_system in trainings.items()
-        if (done := [training for training in of_system if states[training.key] == running.FINISHED])
-    }
-    scores = {
-        system.name: measured(plan, comparison, system, finished[system.name])
-        for system in comparison.systems
-        if system.name in finished
-    }
+    finished, scores = {}, {}
+    for system in comparison.systems:
+        done = [each for each in trainings.get(system.name, ()) if states[each.key] == running.FINISHED]
+        if done:
+            finished[system.name], scores[system.name] = done, measured(plan, comparison, system, done)
     for name, chosen in choices(comparison, scores).items():
         scores[name], finished[name] = scores[chosen], finished[chosen]
     known = {
@@ -117,15 +109,27 @@ def records(plan: TrainingPlan, name: str, level: float) -> Records:
         for training in done if system.best_of else trainings.get(system.name, ()):
             about = known.get(training.key) or vars(training)
             row = {"system": system.name, "cell": training.name, "state": states[training.key]}
-            cells.append(row | {"error": error(plan, training), **cell(about)})
+            row |= {name: about[name] for name in COLUMNS["cells"] if name in about} | {"seed": str(about["seed"])}
+            texts = {
+                name: json.dumps(value, sort_keys=True)
+                for name, value in row.items()
+                if isinstance(value, dict | list | tuple)
+            }
+            cells.append(row | texts | {"error": error(plan, training)})
     has_statistics = comparison.data == "paraphrases"
     return {
         "scores": score_table,
-        "differences": differences(comparison, scores, level),
-        "claims": claims(comparison, scores, level),
+        "differences": difference_rows(comparison, scores, level),
+        "claims": claim_rows(comparison, scores, level),
         "cells": cells,
         "statistics": text_statistics(plan.datasets, plan.out / "data", plan.device) if has_statistics else [],
     }
+
+
+def error(plan: TrainingPlan, training: Training) -> str:
+    """Return why a training failed, on one line, without paths of this machine."""
+    message = str(running.read(plan.folder(training) / running.ERROR).get("error", ""))
+    return " ".join(message.replace(str(plan.out), "OUT").split())[:300]
 
 
 def measured(
@@ -159,20 +163,14 @@ def choices(comparison: Comparison, scores: Scores) -> dict[str, str]:
     return chosen
 
 
-def published(comparison: Comparison, system: str, measure: str, measured: Sequence[str]) -> float | None:
-    """Return the paper's number; an average is over the years that we have, if the paper has a number for each."""
+def published(comparison: Comparison, system: str, measure: str, measured: Sequence[str] | None = None) -> float | None:
+    """Return the paper's number, or None. The STS average is over the years in `measured`, if the paper has a number
+    for each of these years; by default it is over all years of the paper."""
     numbers = comparison.published.get(system, {})
-    years = [name for name in measured if name.startswith("STS 2")]
+    years = [name for name in (numbers if measured is None else measured) if name.startswith("STS 2")]
     if measure == AVERAGE and years and all(name in numbers for name in years):
-        return round(float(np.mean([numbers[name] for name in years])), 1)
+        return sum(numbers[name] for name in years) / len(years)
     return numbers.get(measure)
-
-
-def average_of_years(comparison: Comparison, system: str, measure: str) -> float | None:
-    """Return the paper's number of a measure; the STS average is over all of the paper's years."""
-    numbers = comparison.published.get(system, {})
-    years = [value for name, value in numbers.items() if name.startswith("STS 2")]
-    return sum(years) / len(years) if measure == AVERAGE and years else numbers.get(measure)
 
 
 def score_rows(
@@ -182,9 +180,9 @@ def score_rows(
     scores: Mapping[str, BootstrappedScore],
     provenance: Mapping[str, Mapping[str, Any]],
     level: float,
-) -> list[dict[str, Any]]:
+) -> list[Row]:
     """Return one system's scores by measure, their mean and each seed's, with intervals; and the last validations."""
-    rows: list[dict[str, Any]] = []
+    rows: list[Row] = []
     for name, score in scores.items():
         paper = published(comparison, system.name, name, list(scores))
         parts = [(MEAN, "", score.values.mean(), score.draws.mean(0))]
@@ -192,10 +190,10 @@ def score_rows(
             (str(training.seed), training.name, value, draws)
             for training, value, draws in zip(trainings, score.values, score.draws, strict=True)
         ]
-        for seed, of, value, draws in parts:
-            low, high = interval(draws, level)
-            row = {"seed": seed, "measure": name, "cell": of, "published": paper}
-            rows.append(row | {"value": float(value), "ci_low": float(low), "ci_high": float(high)})
+        for seed, cell, value, draws in parts:
+            low, high = map(float, interval(draws, level))
+            row = {"seed": seed, "measure": name, "cell": cell, "published": paper and round(paper, 1)}
+            rows.append(row | {"value": float(value), "ci_low": low, "ci_high": high})
     rows += [
         {"seed": str(training.seed), "measure": f"validation {name}", "value": value, "cell": training.name}
         for training in trainings
@@ -204,25 +202,23 @@ def score_rows(
     return [{"system": system.name, "latent": system.latent, **row} for row in rows]
 
 
-def differences(comparison: Comparison, scores: Scores, level: float) -> list[dict[str, Any]]:
+def difference_rows(comparison: Comparison, scores: Scores, level: float) -> list[Row]:
     """Return the difference of each system and the one to compare it with, by shown measure, with Holm's correction."""
     rows, estimates = [], []
     for system in comparison.systems:
-        if system.name == system.against:
-            continue
         first, second = scores.get(system.name, {}), scores.get(system.against, {})
-        for name in first:
+        for name in first if system.name != system.against else ():
             if name in second and is_shown(name):
                 rows.append({"measure": name, "first": system.name, "second": system.against})
                 estimates.append(contrast([(1, first[name]), (-1, second[name])], level))
     adjusted = holm(np.array([estimate.p for estimate in estimates]))
     return [
-        row | {"difference": estimate.value} | statistics(estimate, p_holm)
+        row | {"difference": estimate.value} | tested(estimate, p_holm)
         for row, estimate, p_holm in zip(rows, estimates, adjusted, strict=True)
     ]
 
 
-def statistics(estimate: ContrastEstimate, p_holm: float) -> dict[str, Any]:
+def tested(estimate: ContrastEstimate, p_holm: float) -> Row:
     """Return the columns that differences and claims share."""
     ends = {"ci_low": estimate.low, "ci_high": estimate.high}
     return ends | {"p": estimate.p, "p_holm": float(p_holm), "seeds_counted": estimate.counts_seeds}
@@ -230,11 +226,11 @@ def statistics(estimate: ContrastEstimate, p_holm: float) -> dict[str, Any]:
 
 def is_shown(measure_name: str) -> bool:
     """Return whether a measure is a column of the page: all except the finer splits of Hard STS."""
-    others = (SETS, "Hard+", "Hard-", RETRIEVAL, *FIDELITY, *SYNTAX, *GAPS, *measure.OF_PAIRS)
+    others = (SETS, "Hard+", "Hard-", names.RETRIEVAL, *names.FIDELITY, *names.SYNTAX, *names.GAPS, *measure.OF_PAIRS)
     return measure_name.startswith(("STS", "SICK")) or measure_name in others
 
 
-def claims(comparison: Comparison, scores: Scores, level: float) -> list[dict[str, Any]]:
+def claim_rows(comparison: Comparison, scores: Scores, level: float) -> list[Row]:
     """Return each claim of the paper with its verdict; Holm's correction is over the claims that could be measured."""
     estimates = {
         number: contrast([(weight, scores[name][claim.measure]) for name, weight in claim.weights.items()], level)
@@ -244,30 +240,223 @@ def claims(comparison: Comparison, scores: Scores, level: float) -> list[dict[st
     adjusted = dict(zip(estimates, holm(np.array([estimate.p for estimate in estimates.values()])), strict=True))
     rows = []
     for number, claim in enumerate(comparison.claims):
-        row: dict[str, Any] = {"claim": claim.statement, "where": claim.where, "measure": claim.measure, "level": level}
-        numbers: dict[str, Any] = {name: average_of_years(comparison, name, claim.measure) for name in claim.weights}
+        row: Row = {"claim": claim.statement, "where": claim.where, "measure": claim.measure, "level": level}
+        numbers: dict[str, Any] = {name: published(comparison, name, claim.measure) for name in claim.weights}
         if None not in numbers.values():
             row["published"] = round(sum(weight * numbers[name] for name, weight in claim.weights.items()), 1)
+        row["verdict"] = NOT_RUN
         if estimate := estimates.get(number):
-            p_holm = float(adjusted[number])
-            row |= {"value": estimate.value} | statistics(estimate, p_holm)
-            row["verdict"] = verdict(estimate.value, p_holm, level)
-        rows.append(row if "verdict" in row else row | {"verdict": NOT_RUN})
+            row |= {"value": estimate.value} | tested(estimate, adjusted[number])
+            row["verdict"] = verdict(estimate.value, row["p_holm"], level)
+        rows.append(row)
     return rows
 
 
-def error(plan: TrainingPlan, training: Training) -> str:
-    """Return why a training failed, on one line, without paths of this machine."""
-    message = str(running.read(plan.folder(training) / running.ERROR).get("error", ""))
-    return " ".join(message.replace(str(plan.out), "OUT").split())[:300]
+# The page of a comparison.
+
+SHOWN_SETTINGS = ("recipe", "langs", "seed", "fuse")  # settings shown in other columns
+ABOUT = """\
+Scores are Pearson's r x 100 of cosine and gold score. The STS average is the mean over years, and a year is the mean
+over its sets. P@1 is the percentage of sentences whose nearest neighbour is their translation, in both directions.
+Square brackets contain the interval from a bootstrap over pairs, and round brackets the paper's number. The paper's
+average is over the years that we measured, if the paper has a number for each of them. With several trainings, a score
+is their mean, and the last column lists the main score of each training."""
+ABOUT_FIDELITY = """
+Generated text is from 300 translations, and scores are means of both languages (beam 4, lower-cased). chrF own and
+exact own, in per cent, compare a sentence with its reconstruction. The other two columns generate from the semantic
+latent of the translation: chrF other's meaning in the style of the reference, chrF random style in the style of a
+random sentence."""
+ABOUT_SETS = """
+The mean of sets is over all data sets of the years and SICK, each counted once. The paper's mean is over STS 2012-2015
+with SMT, SemEval-2015's Twitter and SICK's test set."""
+ABOUT_SYNTAX = """
+Syntax is compared between parsed sentences and their nearest neighbours with the same number of words, x 100, as in
+`bgt evaluate syntax`: labelled F1 of constituents, edits per 100 nodes of both trees (lower is better), and the share
+of words with the same part of speech."""
+ABOUT_PAIRS = """\
+Scores are x 100, of labelled pairs. AUC is the area under the ROC curve, for each way to compare two posteriors: w2 is
+the Wasserstein-2 distance, wmd Word Mover's Distance, and probability that of the trained classifier. Square brackets
+contain the interval from a bootstrap over pairs, and round brackets the paper's number. With several trainings, a score
+is their mean."""
+ABOUT_LATENTS = """\
+Each row compares the two latents of the same trainings. A system with a single latent has no score in the other."""
+ABOUT_STATISTICS = """\
+These are the random pairs. A difference is reference minus translation, with a bootstrap interval over pairs. Rho is
+Spearman's correlation x 100 between a statistic of the translations and the probability that people wrote them. It
+needs a trained classifier. The paper claims that translations repeat more, and use more frequent words; the verdict on
+this claim follows from the interval."""
+ABOUT_P = """\
+p is two-sided, from a paired bootstrap over pairs. It includes the variation between trainings only if a system has
+several seeds. Holm's correction is over all rows of the stored table."""
 
 
-def cell(about: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the known facts about a training, as the columns of its row."""
-    known = {name: about.get(name) for name in COLUMNS["cells"] if name in about and name != "seed"}
-    texts = {
-        name: json.dumps(value, sort_keys=True)
-        for name, value in known.items()
-        if isinstance(value, dict | list | tuple)
+def scores(comparison: Comparison, records: Records) -> Table:
+    """Return one row per system; a cell is empty if the system was not trained, or lacks the measure."""
+    means = means_of(records)
+    columns = [name for name in dict.fromkeys(row["measure"] for row in records["scores"]) if is_shown(name)]
+    columns = sorted(columns, key=lambda name: name != comparison.measure)
+    rows: list[list[Value]] = []
+    for system in comparison.systems:
+        by_seed = [
+            row["value"]
+            for row in records["scores"]
+            if (row["system"], row["measure"]) == (system.name, comparison.measure) and row["seed"] != MEAN
+        ]
+        states = Counter(row["state"] for row in records["cells"] if row["system"] == system.name)
+        trained = ", ".join(f"{count} {state}" for state, count in states.items())
+        values = [
+            beside_paper(means.get((system.name, name)), published(comparison, system.name, name, columns))
+            for name in columns
+        ]
+        seeds = ", ".join(plain(value, 1) for value in by_seed) if len(by_seed) > 1 else ""
+        rows.append([system.name, trained, *values, seeds])
+    return Table(["system", "trainings", *columns, f"{comparison.measure.removeprefix('STS ')} by seed"], rows)
+
+
+def means_of(records: Records) -> dict[tuple[str, str], Row]:
+    """Return the mean over seeds, by system and measure."""
+    return {(row["system"], row["measure"]): row for row in records["scores"] if row["seed"] == MEAN}
+
+
+def by_latent(comparison: Comparison, records: Records) -> Table:
+    """Return one row per system that is measured in its semantic latent, with both latents' scores; empty if no system
+    has both."""
+    means = means_of(records)
+    other = {system.against: system.name for system in comparison.systems if system.latent == SYNTACTIC}
+    measures = [
+        name for name in (DEV, names.F1, AVERAGE, names.EDITS, names.TAGS) if any(key[1] == name for key in means)
+    ]
+    rows: list[list[Value]] = []
+    for system in comparison.systems if other else ():
+        if system.latent == SEMANTIC:
+            both = [(name, each) for each in measures for name in (system.name, other.get(system.name, ""))]
+            numbers = [comparison.published.get(name, {}).get(each) for name, each in both]
+            rows.append([system.name, *map(beside_paper, map(means.get, both), numbers)])
+    head = [f"{measure}, {latent}" for measure in measures for latent in (SEMANTIC, SYNTACTIC)]
+    return Table(["system", *head], rows)
+
+
+def beside_paper(row: Row | None, paper: float | None) -> str:
+    """Format a score as in "66.2 [65.0, 67.4] (71.6)", with the paper's number last."""
+    ours = "" if row is None else plain(Estimate(row["value"], row["ci_low"], row["ci_high"]), 1)
+    return " ".join(filter(None, (ours, "" if paper is None else f"({plain(paper, 1)})")))
+
+
+def claims(records: Records) -> Table:
+    """Return one row per claim of the paper."""
+    rows = []
+    for row in records["claims"]:
+        ours, p = "", ""
+        if row["verdict"] != NOT_RUN:
+            ours, p = beside_paper(row, None), p_text(row["p_holm"])
+        rows.append([row["claim"], row["where"], row["published"], ours, p, row["verdict"]])
+    return Table(["the paper's claim", "where", "paper", "ours", "p (Holm)", "verdict"], rows)
+
+
+def differences(comparison: Comparison, records: Records) -> Table:
+    """Return one row per difference in the comparison's measure."""
+    rows: list[list[Value]] = []
+    for row in records["differences"]:
+        if row["measure"] == comparison.measure:
+            difference = Estimate(row["difference"], row["ci_low"], row["ci_high"])
+            rows.append([f"{row['first']} - {row['second']}", difference, p_text(row["p"]), p_text(row["p_holm"])])
+    return Table([comparison.measure, "points", "p", "p (Holm)"], rows)
+
+
+def chosen(comparison: Comparison, records: Records) -> Table:
+    """Return the candidates of each system that is the best of several, with their dev-set scores and the choice."""
+    cells: dict[str, set[str]] = {}  # system -> its trainings
+    for row in records["cells"]:
+        cells.setdefault(row["system"], set()).add(row["cell"])
+    means = means_of(records)
+    rows: list[list[Value]] = []
+    for system in comparison.systems:
+        own = cells.get(system.name)
+        for name in system.best_of if own else ():
+            dev = means[name, DEV]["value"] if (name, DEV) in means else None
+            rows.append([system.name, name, dev, "chosen" if cells.get(name) == own else ""])
+    return Table(["system", "one of", DEV, ""], rows)
+
+
+def statistics(records: Records) -> Table:
+    """Return one row per table and statistic."""
+    rows: list[list[Value]] = []
+    for row in records.get("statistics", ()):
+        difference: Value = row["difference"]
+        if row["ci_low"] is not None:
+            difference = Estimate(row["difference"], row["ci_low"], row["ci_high"])
+        rho = None if row["rho"] is None else Estimate(row["rho"], row["rho_low"], row["rho_high"])
+        name = ", ".join(filter(None, (row["statistic"], row["unit"])))
+        sides = [row["reference"], row["translation"], difference, row["published"], row["verdict"]]
+        rows.append([row["table"], f"{row['pairs']:,.0f}", name, *sides, rho, row["rho_published"]])
+    head = ["table", "pairs", "", "references", "translations", "difference", "paper", "verdict", "rho", "paper's rho"]
+    return Table(head, rows, digits=2)
+
+
+def trainings(records: Records) -> Table:
+    """Return one row per training: its size and speed, and the KL and active units of its latents."""
+    latents: dict[tuple[str, str], list[str]] = {}
+    for row in records["scores"]:
+        name = row["measure"].removeprefix("validation ")
+        if name != row["measure"] and name.startswith(("kl/", "active/")):
+            latents.setdefault((row["system"], row["cell"]), []).append(f"{name} {row['value']:.4g}")
+    rows = []
+    for row in records["cells"]:
+        minutes = None if row["seconds"] is None else row["seconds"] / 60
+        columns = ("parameters", "updates", "tokens", "tokens_per_second", "epoch_seconds")
+        counts = [None if row[name] is None else f"{row[name]:,.0f}" for name in columns]
+        state = f"{row['state']}: {row['error']}" if row["error"] else row["state"]
+        held_out = ", ".join(latents.get((row["system"], row["cell"]), []))
+        rows.append([row["system"], str(row["seed"] or ""), state, *counts[:3], minutes, *counts[3:], held_out])
+    head = ["system", "seed", "state", "parameters", "updates", "tokens", "minutes", "tokens per second"]
+    return Table([*head, "seconds per epoch", "KL in nats and active units, held-out pairs"], rows)
+
+
+def settings(records: Records) -> str:
+    """Describe the settings that all trainings share, in one sentence."""
+    rows = [row for row in records["cells"] if row["arguments"]]
+    if not rows:
+        return "No system has been trained."
+    overrides = [json.loads(row["overrides"]) for row in rows]
+    shared = {
+        name: value for name, value in overrides[0].items() if all(other.get(name) == value for other in overrides)
     }
-    return known | texts | {"seed": str(about["seed"])}
+    common = ", ".join(f"{name}={value}" for name, value in shared.items() if name not in SHOWN_SETTINGS)
+    parts = [f"Set in every training: {common}" if common else "Every training has its recipe's own settings"]
+    for name, what in (("data", "data (SHA-256)"), ("git", "code"), ("threads", "threads"), ("machine", "machine")):
+        values = list(dict.fromkeys(str(row[name])[:10] if name == "data" else plain(row[name], 0) for row in rows))
+        parts.append(f"{what}: {', '.join(values)}")
+    return "; ".join(parts) + "."
+
+
+def page(name: str, records: Records) -> str:
+    """Return the Markdown page of a comparison, from its stored results."""
+    comparison = COMPARISONS[name]
+    table = scores(comparison, records)
+    about = ABOUT_PAIRS if comparison.measure == ACCURACY else ABOUT
+    level = records["claims"][0]["level"] if records["claims"] else 0.95
+    about += f" All intervals are {100 * level:g}% intervals."
+    about += ABOUT_FIDELITY if set(names.FIDELITY) & set(table.columns) else ""
+    about += ABOUT_SETS if comparison.measure == SETS else ""
+    about += ABOUT_SYNTAX if set(names.SYNTAX) & set(table.columns) else ""
+    parts = [f"# {comparison.title}", f"`python -m analysis.reproduce {name}`", comparison.note, settings(records)]
+    parts += [about, *section("Scores", table)]
+    parts += section("By latent", by_latent(comparison, records), ABOUT_LATENTS)
+    parts += section("Claims of the paper", claims(records), ABOUT_P)
+    parts += section("Differences", differences(comparison, records), ABOUT_P if not records["claims"] else "")
+    parts += section("Ranges chosen on the dev set", chosen(comparison, records))
+    parts += section("How translations differ from references", statistics(records), ABOUT_STATISTICS)
+    parts += section("Trainings", trainings(records))
+    return "\n\n".join(filter(None, parts)) + "\n"
+
+
+def section(title: str, table: Table, about: str = "") -> Sequence[str]:
+    """Return the lines of a section; empty if the table is empty."""
+    return [f"## {title}", *([about] if about else []), "\n".join(markdown(table))] if table.rows else []
+
+
+def verdicts(records: Records) -> str:
+    """Return one line such as "12 claims: 7 holds, 1 does not hold, 4 not separable"."""
+    count = Counter(row["verdict"] for row in records["claims"])
+    order = ("holds", "does not hold", "not separable", NOT_RUN)
+    return f"{count.total()} claims: " + ", ".join(f"{count[name]} {name}" for name in order if count[name])

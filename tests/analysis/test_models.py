@@ -105,37 +105,6 @@ def test_means_meet_and_no_other_weight_changes(
     assert changed == {"means", "read", "directions"}
 
 
-@pytest.mark.slow
-@pytest.mark.long
-def test_each_table_of_a_card(
-    tiny: Callable[..., Recipe],
-    tokenizer: Tokenizer,
-    grammar: list[Pair],
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    torch.manual_seed(0)
-    recipe = tiny("bgt-bound")
-    checkpoint.save(tmp_path / "model", recipe, recipe.build(tokenizer), tokenizer, step=3)
-    short = [pair.texts for pair in grammar if len(pair.texts["en"].split()) < 12][:60]
-    pairs = "".join(f"{texts['en']}\t{texts['fr']}\n" for texts in short)
-    judged = "".join(f"{at % 6}\t{texts['en']}\t{texts['en'][:9]}\n" for at, texts in enumerate(short))
-    files = {"held-out/en-fr.tsv": pairs, "retrieval/en-fr.tatoeba1000.tsv": pairs}
-    for name, text in (files | {f"sts/{year}/x.tsv": judged for year in range(2012, 2016)}).items():
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text(text, "utf-8")
-    models.measure_model(str(tmp_path / "model"), tmp_path, tmp_path / "held-out", count=6)
-    printed = capsys.readouterr().out
-    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in printed.splitlines() if line[:1] == "|"]
-    begun = {tuple(row[:3]) for row in rows}
-    assert {("en", "fr", "the reference"), ("fr", "its own", "its own"), ("en", "fr", "a random sentence")} <= begun
-    assert any("giver and receiver" in row for row in rows) and any(row[0] == "2015" for row in rows)
-    assert sum("en to fr" in row for row in rows) == 1
-    assert sum(row[0] == "negation" for row in rows) == 2
-    assert any(row[2:4] == ["sentence-type", "question"] for row in rows)  # transferred style
-    assert any(row[:1] == ["STEL-or-Content"] for row in rows)
-
-
 def test_pairs_come_first_and_nothing_was_trained_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "parallel").mkdir()
     trained = next(text for text in (f"You see {number} dogs." for number in range(99)) if not models.is_held_out(text))

@@ -17,7 +17,7 @@ from sklearn.metrics import roc_auc_score
 import bgt_core
 from analysis.reproduce.comparisons import AVERAGE, COMPARISONS, GAPS, Comparison
 from analysis.reproduce.datasets import paired, read_parsed, read_questions, read_translations
-from analysis.reproduce.measure import AUC_OF, WORDS_ACCURACY
+from analysis.reproduce.measure import AUC_OF, OVER_MOVERS, WORDS_ACCURACY, WORDS_AUC
 from analysis.reproduce.trainings import plan_trainings
 from bgt_core.data.parallel import Skipped, read_pairs
 from bgt_core.errors import BgtError
@@ -185,7 +185,8 @@ def test_a_share_of_labels_is_part_of_a_larger_one_and_the_other_rows_are_only_r
 ) -> None:
     dataset, systems = read_questions(folder), {each.name: each for each in COMPARISONS["var-siamese"].systems}
     given = (folder / "quora/train.tsv").read_text("utf-8").splitlines()
-    parts = [dataset(systems[f"none{share}"]).rows for share in (", 10% of labels", ", 30% of labels", "")]
+    shares = [dataset(systems[f"none{share}"]) for share in (", 10% of labels", ", 30% of labels", "")]
+    parts = [share.pairs(tmp_path, "cpu").path.read_text("utf-8").splitlines() for share in shares]
     assert [len(rows) for rows in parts] == [20, 60, 200]
     assert set(parts[0]) < set(parts[1]) < set(parts[2]) == set(given)
     first = dataset(systems["VAE reformulate, 30% of labels"])
@@ -237,7 +238,8 @@ def test_a_second_stage_starts_from_its_first_one(
     assert {row["verdict"] for row in done.records["claims"]} <= {"holds", "does not hold", "not separable"}
     mean = done.means
     assert ("VAE repeat", "accuracy") not in mean and ("VAE repeat", AUC_OF["wmd"]) in mean
-    assert ("repeat", WORDS_ACCURACY) in mean
+    assert ("repeat", WORDS_ACCURACY) in mean and ("repeat", WORDS_AUC) in mean
+    assert mean["repeat", OVER_MOVERS] == pytest.approx(mean["repeat", AUC_OF["w2"]] - mean["repeat", AUC_OF["wmd"]])
     assert "area under the ROC curve" in done.page and "Pearson" not in done.page
 
     cells = {row["system"]: row for row in done.records["cells"]}

@@ -1,30 +1,12 @@
-"""Compare scores with those of scikit-learn, and their draws with the standard error of a mean."""
+"""Gaps between latents, and the bootstrap of shares compared with the standard error of a mean."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from sklearn.metrics import accuracy_score, roc_auc_score
 
 from analysis.reproduce.comparisons import AVERAGE, DEV, F1, F1_GAP, STS_GAP
-from analysis.reproduce.measure import AUC_OF, LEADS, gaps, pair_scores, share
-
-
-def test_scores_of_pairs_are_worth_what_scikit_learn_says() -> None:
-    rng = np.random.default_rng(0)
-    labels = rng.random(300) < 0.4
-    scores = {name: labels + rng.normal(0, 1, 300) for name in ("w2", "wmd", "probability", "tf-idf")}
-    measured = pair_scores(labels, scores, 2_000)
-    for name in ("w2", "wmd", "probability"):
-        assert measured[AUC_OF[name]][0] == pytest.approx(100 * roc_auc_score(labels, scores[name]))
-    right = scores["probability"] >= 0.5
-    assert measured["accuracy"][0] == pytest.approx(100 * accuracy_score(labels, right))
-    rate = np.mean(right == labels)
-    assert measured["accuracy"][1:].std() == pytest.approx(100 * np.sqrt(rate * (1 - rate) / 300), rel=0.1)
-    for lead, (first, second) in LEADS.items():
-        assert measured[lead] == pytest.approx(measured[first] - measured[second])
-    again = pair_scores(labels, {"probability": scores["probability"]}, 2_000)
-    assert again["accuracy"].tolist() == measured["accuracy"].tolist()  # the same pairs, for any other scores
+from analysis.reproduce.measure import gaps, share
 
 
 def test_a_gap_is_for_the_latent_that_should_be_better() -> None:

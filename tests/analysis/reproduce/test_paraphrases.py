@@ -212,4 +212,4 @@ def test_filters_are_trained_on_and_the_best_range_counts(
     repeated = {row["table"]: row for row in done.records["statistics"] if row["statistic"] == "unigram repetition"}
     assert list(repeated) == ["fr-large", "de-small"]  # human paraphrases are not translations
     assert repeated["fr-large"]["rho"] and not repeated["de-small"]["rho"]  # that of the filtered table
-    assert "## Ranges chosen" in done.page and "## How translations differ from references" in done.page
+    assert "## Ranges chosen on the dev set" in done.page and "## How translations differ from references" in done.page

@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 
 import bgt_core
-from analysis.reproduce import pages, results, trainings
+from analysis.reproduce import results, trainings
 from analysis.reproduce.__main__ import main
 from analysis.reproduce.comparisons import COMPARISONS, DEV, SETS, Claim, Comparison, ExperimentSpec, above, read
 from bgt_core.data.parallel import Skipped, read_pairs
@@ -246,13 +246,13 @@ def test_claims_on_planted_results() -> None:
             Claim("the middle is nearer to the poor", "f", {"good": 1, "middle": -2, "poor": 1}),
         ),
     )
-    rows = results.claims(comparison, scores, 0.95)
+    rows = results.claim_rows(comparison, scores, 0.95)
     assert [row["verdict"] for row in rows] == [HOLDS, FAILS, NOT_SEPARABLE, NOT_RUN, NOT_RUN, HOLDS]
     assert rows[0]["published"] == 6.0
     assert "published" not in rows[2]
     assert rows[5]["value"] == pytest.approx(2.0)
     assert all(row["p_holm"] >= row["p"] for row in rows if "p" in row)
-    gaps = results.differences(comparison, scores, 0.95)
+    gaps = results.difference_rows(comparison, scores, 0.95)
     assert [(row["first"], row["second"]) for row in gaps] == [(name, "good") for name in ("poor", "middle", "same")]
     assert gaps[0]["difference"] == pytest.approx(-10)
 
@@ -268,11 +268,11 @@ def test_the_best_on_the_dev_set_is_chosen_whatever_the_test_sets_say() -> None:
 def test_a_table_by_latent_is_of_systems_that_have_two() -> None:
     whole = COMPARISONS["vgvae"]
     row = {"seed": "mean", "system": "ALL", "measure": DEV, "value": 70.0, "ci_low": 69.0, "ci_high": 71.0}
-    table = pages.by_latent(whole, {"scores": [row]})
+    table = results.by_latent(whole, {"scores": [row]})
     assert table.columns == ["system", f"{DEV}, semantic", f"{DEV}, syntactic"]
     assert ["ALL", "70.0 [69.0, 71.0] (72.3)", "(20.1)"] in table.rows
     one = replace(whole, systems=[system for system in whole.systems if system.latent == "semantic"])
-    assert not pages.by_latent(one, {"scores": [row]}).rows
+    assert not results.by_latent(one, {"scores": [row]}).rows
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from bgt_core.tables import Plain
 from probes.data.load import Dataset, check_applicable, label_sentences, load_items
 from probes.measures.study import ProbeConfig
 from probes.probe import DEFAULT, Report, check, probeable, run, silent
-from probes.results.store import Cell, cell_of
+from probes.results.store import Cell
 from probes.results.tables import corrected, long_table
 from probes.task import ProbeTask
 from probes.tasks import GROUPS, find
@@ -62,7 +62,7 @@ def measure_cell(
         "langs": list(encoder.langs),
         "latents": latents,
     }
-    return cell_of(name, result, trail)
+    return Cell(name, result, trail)
 
 
 @dataclass

@@ -1,31 +1,37 @@
-"""Probe one task in one language: every latent and baseline on the same test items."""
+"""Probe one task in one language: score every latent and baseline on the same test items."""
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
 
 from bgt_core.contracts import LANGUAGE, SEMANTIC, SentenceEncoder
+from bgt_core.data.clean import copy_key
 from bgt_core.data.columns import known_lang, lang_codes, split_langs, takes
 from bgt_core.errors import UsageError
 from probes.classifiers.baselines import BASELINES
+from probes.classifiers.senteval import SentEval, split_classify
+from probes.data.items import RARE, some
 from probes.measures.measure import Measured, ProbeFactory, Vectors, embed_items, measure, probe_factory, selectivity
-from probes.measures.significance import bootstrap
-from probes.measures.study import ProbeConfig, Study, prepare
-from probes.measures.summary import (
-    encoder_warnings,
-    item_warnings,
-    result_of,
-    score,
-    senteval_score,
-    summarise,
-)
-from probes.result import MAJORITY, TRANSLATION, ProbeResult
-from probes.task import Items, ProbeTask
+from probes.measures.significance import Runs, bootstrap, difference, wilson
+from probes.measures.study import ProbeConfig, Study, hidden_units, prepare
+from probes.result import MAJORITY, TRANSLATION, Difference, ProbeResult, ProbeScore, is_baseline
+from probes.results.store import PREDICTIONS
+from probes.task import SPLITS, Items, ProbeTask
 from probes.tasks import find
 
-Report = Callable[[str], None]  # called with a text for each step; an exception that it raises ends the work
+Report = Callable[[str], None]  # called with a line of text at each step; an exception that it raises ends the work
 DEFAULT = ProbeConfig()
+DOMINANT = 0.90  # if one label has a larger share, accuracy is not informative
+MAX_DEVIATION = 3  # number of half-widths of an interval by which dev and test accuracy may differ by chance
+MAX_TRUNCATED = 0.01  # share of sentences that an encoder may truncate without a warning
+NO_HIDDEN_LAYER = "word-content"  # SentEval removes the hidden layer for this task, whatever `config.probe` is
 
 
 def silent(line: object) -> None:
@@ -43,7 +49,7 @@ def run(
     config: ProbeConfig = DEFAULT,
     report: Report = silent,
 ) -> ProbeResult:
-    """Probe the latents of an encoder: accuracies of probes trained and tested on one task in one language.
+    """Probe the latents of an encoder: train probes on one task in one language, and measure their test accuracy.
 
         import bgt_core, probes
 
@@ -53,49 +59,33 @@ def run(
 
     Args:
         encoder: `bgt_core.load()`, `encoders.open_encoder(...)`, or any object with `langs`, `latents` and `embed`.
-        task: one of `probes.TASKS`, or a `ProbeTask` of your own.
-        sentences: for the task to label, or labelled `Items`; by default built-in ones.
-        lang: language of the sentences, as in "fr"; for tasks that distinguish languages, two joined, as in "en-fr".
-        latents: latents to probe; by default all, without language latents if `lang` is joined.
-        references: encoders for comparison, name -> one or several seeds, such as untrained models or the mean of
-            the model's token vectors; their first latent is probed.
-        config: probes, seeds, items, intervals, the control task; or SentEval's protocol, in which items keep their
-            order and their repeats. For SentEval's own items use `load_items` with `senteval` on a labelled file.
-        report: called with a text for each step.
+        task: One of `probes.TASKS`, or a `ProbeTask` of your own.
+        sentences: Sentences that the task labels, or labelled `Items`; by default the built-in sentences.
+        lang: Language of the sentences, as in "fr"; for tasks that distinguish languages, two joined, as in "en-fr".
+        latents: Latents to probe; by default all, without language latents if `lang` is joined.
+        references: Encoders to compare with, such as untrained models or the mean of token vectors: name -> one or
+            several encoders that differ in their seed. Their first latent is probed.
+        config: The options of the probes.
+        report: Called with a line of text before each step.
 
-    An accuracy has two intervals. Wilson's is for new sentences and the same probes. The bootstrap's is also for new
-    probes and, if a reference has several encoders, for new encoders. Raises UsageError for an unknown task, language
-    or latent, and DataError for too few items.
+    Returns:
+        A `ProbeScore` for each latent, baseline and reference. The difference of the first two latents, and those of
+        each latent and the best baseline, are paired on test items. Intervals are for new sentences, for new probes
+        and, if a reference has several encoders, for new encoders.
+
+    Raises:
+        UsageError: The task, language or latent is unknown.
+        DataError: There are too few items.
     """
     task, lang = find(task) if isinstance(task, str) else task, lang_codes(lang)
     latents = probeable(encoder.latents, lang) if latents is None else latents
     check(encoder, lang, latents)
     study = prepare(task, sentences, lang=lang, config=config)
-    warnings = item_warnings(study) + encoder_warnings(encoder, study)
     if config.senteval:
-        rows, predictions = [], {}
-        for latent in latents:
-            report(f"{task.name} {lang}: {latent}")
-            row, predictions[latent] = senteval_score(encoder, study, latent, config)
-            rows.append(row)
-        return result_of(study, rows, predictions, warnings, config)
-
-    inputs: dict[str, Sequence[Vectors]] = {}  # of each latent
-    measured: dict[str, Measured] = {}
-    for name, make, vectors in predictors(study, encoder, latents, references or {}, config):
-        report(f"{task.name} {lang}: {name}")
-        measured[name] = measure(make, vectors, study.labels, study.cuts)
-        if name in latents:
-            inputs[name] = vectors
-    right = [predictor.right for predictor in measured.values()]
-    resampled = bootstrap(right, study.tested, study.items.groups, config.resamples, config.seed)
-    runs = dict(zip(measured, resampled, strict=True))
-    scores = {name: score(study, name, measured[name], runs[name], config) for name in measured}
-    for latent in latents if config.control else ():
-        report(f"{task.name} {lang}: {latent}, control task")
-        scores[latent] = replace(scores[latent], **selectivity(study, inputs[latent], measured[latent], config))
-    result = summarise(study, latents, scores, measured, runs, config)
-    return replace(result, warnings=warnings + result.warnings)
+        result = by_senteval(encoder, study, latents, config, report)
+    else:
+        result = by_probes(encoder, study, latents, references or {}, config, report)
+    return replace(result, warnings=item_warnings(study) + encoder_warnings(encoder, study) + result.warnings)
 
 
 def probeable(latents: Sequence[str], lang: str) -> list[str]:
@@ -105,8 +95,7 @@ def probeable(latents: Sequence[str], lang: str) -> list[str]:
 
 
 def check(encoder: SentenceEncoder, lang: str, latents: Sequence[str]) -> None:
-    """Raise UsageError for a language or latent that an encoder lacks; an encoder without a list of languages accepts
-    any."""
+    """Raise UsageError for a language or latent that the encoder lacks; without a list of languages it accepts any."""
     langs = split_langs(lang)
     for each in langs:
         known_lang(each, encoder.langs, "the model")
@@ -121,6 +110,50 @@ def check(encoder: SentenceEncoder, lang: str, latents: Sequence[str]) -> None:
         raise UsageError("must be one or more different latents, as in semantic,language.", parameter="latents")
 
 
+def by_probes(
+    encoder: SentenceEncoder,
+    study: Study,
+    latents: Sequence[str],
+    references: Mapping[str, Sequence[SentenceEncoder]],
+    config: ProbeConfig,
+    report: Report,
+) -> ProbeResult:
+    """Score all predictors with the probes of `config`; arguments as in `run`."""
+    inputs: dict[str, Sequence[Vectors]] = {}  # latent -> its vectors
+    measured: dict[str, Measured] = {}
+    for name, make, vectors in predictors(study, encoder, latents, references, config):
+        report(f"{study.task} {study.lang}: {name}")
+        measured[name] = measure(make, vectors, study.labels, study.cuts)
+        if name in latents:
+            inputs[name] = vectors
+    right = [predictor.right for predictor in measured.values()]
+    resampled = bootstrap(right, study.tested, study.items.groups, config.resamples, config.seed)
+    runs = dict(zip(measured, resampled, strict=True))
+    scores = {name: score(study, name, measured[name], runs[name], config) for name in measured}
+    for latent in latents if config.control else ():
+        report(f"{study.task} {study.lang}: {latent}, control task")
+        scores[latent] = replace(scores[latent], **selectivity(study, inputs[latent], measured[latent], config))
+
+    def gap(first: str, second: str) -> Difference:
+        return difference(study.task, study.lang, (first, second), runs[first] - runs[second])
+
+    best = max((row for row in scores.values() if is_baseline(row.latent, latents)), key=lambda row: row.accuracy)
+    shown = [row for row in scores.values() if row.latent != MAJORITY or config.baselines]
+    n_dev = len(study.cuts[0][1])
+    return result_of(
+        study,
+        config,
+        [with_note(row, scores[MAJORITY], best if row.latent in latents else None) for row in shown],
+        measured,
+        difference=gap(*latents[:2]) if len(latents) > 1 else None,
+        over_baseline=[gap(name, best.latent) for name in latents] if config.baselines else [],
+        over_majority=[gap(name, MAJORITY) for name in latents],
+        warnings=[
+            line for name in scores if name != MAJORITY for line in score_warnings(scores[name], measured[name], n_dev)
+        ],
+    )
+
+
 def predictors(
     study: Study,
     encoder: SentenceEncoder,
@@ -128,10 +161,10 @@ def predictors(
     references: Mapping[str, Sequence[SentenceEncoder]],
     config: ProbeConfig,
 ) -> Iterator[tuple[str, ProbeFactory, Sequence[Vectors]]]:
-    """Yield each predictor's name, a factory of its probes, and its inputs, one (N, D) per encoder seed.
+    """Yield each predictor's name, a factory of its probes, and its inputs: vectors (N, D) from each encoder seed.
 
-    The predictors are the latents, the translations' semantic latent if the encoder has their language, the baselines
-    (always with the majority), and the references.
+    The predictors are the latents; the semantic latent of the translations, if the encoder has their language; the
+    baselines, of which the majority is always measured; and the references.
     """
     make, items = probe_factory(config.probe), study.items
     for latent in latents:
@@ -144,3 +177,162 @@ def predictors(
             yield name, lambda _, probe=probe: probe(), [features(items.sentences)]  # type: ignore[misc]
     for name, several in references.items():
         yield name, make, [embed_items(each, study, each.latents[0]) for each in several]
+
+
+def score(study: Study, name: str, measured: Measured, runs: Runs, config: ProbeConfig) -> ProbeScore:
+    """Compute the accuracy of one predictor, its intervals and its V-information."""
+    tested = int(study.tested.any(0).sum())
+    low, high = wilson(runs.mean * tested, tested)
+    boot_low, boot_high = runs.interval()
+    if low == 0 or high == 1:  # if all or none are correct, all resamples are equal
+        boot_low, boot_high = min(low, boot_low), max(high, boot_high)
+    encoders, seeds = runs.points.shape
+    return ProbeScore(
+        task=study.task,
+        lang=study.lang,
+        latent=name,
+        n_train=round(np.mean([len(train) for train, _, _ in study.cuts])),
+        n_test=tested,
+        classes=len(study.names),
+        accuracy=runs.mean,
+        ci_low=low,
+        ci_high=high,
+        sd=float(runs.points.std(1, ddof=1).mean()) if seeds > 1 else 0.0,
+        note="did not converge" if measured.unconverged else "",
+        probe=name if name in BASELINES else config.probe,
+        encoders=encoders,
+        encoder_sd=float(runs.points.mean(1).std(ddof=1)) if encoders > 1 else 0.0,
+        boot_low=max(0.0, boot_low),
+        boot_high=min(1.0, boot_high),  # with two seeds the interval may exceed the possible range
+        information=float(np.nanmean(measured.saved)),
+    )
+
+
+def by_senteval(
+    encoder: SentenceEncoder, study: Study, latents: Sequence[str], config: ProbeConfig, report: Report
+) -> ProbeResult:
+    """Score the latents by SentEval's protocol (`probes.classifiers.senteval`).
+
+    As in SentEval, each split is first sorted by number of tokens (at spaces), then by label, then by the items' order;
+    this determines which sentences share a minibatch. SentEval reports percent with two decimals and no interval; this
+    result has fractions, with Wilson's interval.
+    """
+    hidden = 0 if study.task == NO_HIDDEN_LAYER else hidden_units(config.probe)
+    tokens = np.array([len(sentence.split()) for sentence in study.items.sentences])
+    train, dev, test = (rows[np.lexsort((study.labels[rows], tokens[rows]))] for rows in study.cuts[0])
+    rows, measured = [], {}
+    for latent in latents:
+        report(f"{study.task} {study.lang}: {latent}")
+        vectors = embed_items(encoder, study, latent)
+        splits = [(vectors[part], study.labels[part]) for part in (train, dev, test)]
+        classified = split_classify(splits[0], splits[1], splits[2], SentEval(hidden))
+        predicted = np.full((1, 1, len(study.labels)), -1, np.int32)
+        predicted[0, 0, test] = classified.predicted
+        right = predicted == study.labels
+        no_bits = np.full(right.shape, np.nan, np.float32)
+        measured[latent] = Measured(predicted, no_bits, no_bits, right, classified.dev_accuracy / 100, 0)
+        accuracy = float(right[0, 0, test].mean())
+        interval = wilson(accuracy * len(test), len(test))
+        probe = f"senteval, {hidden} hidden units, L2 {classified.penalty:g}"
+        sizes = len(train), len(test), len(study.names)
+        rows.append(ProbeScore(study.task, study.lang, latent, *sizes, accuracy, *interval, sd=0.0, probe=probe))
+    return result_of(study, config, rows, measured, difference=None)
+
+
+def result_of(
+    study: Study, config: ProbeConfig, rows: list[ProbeScore], measured: Mapping[str, Measured], **more: Any
+) -> ProbeResult:
+    """Make a result from scores and measured predictions; `more` has its other fields."""
+    tables = []
+    for predictor, of in measured.items():
+        encoder, seed, item = np.nonzero(of.predicted >= 0)
+        tests = (of.predicted >= 0).sum((0, 1)).clip(min=1)  # (N,) number of probes that tested each item
+        pvi = np.where(of.predicted >= 0, of.saved, 0).sum((0, 1)) / tests
+        texts = {"sentence": study.items.sentences, "label": study.items.labels, "group": study.items.groups}
+        columns = {
+            "predictor": [predictor] * len(item),
+            "encoder": encoder,
+            "seed": seed,
+            "item": item,
+            **{name: np.array(values, dtype=object)[item] for name, values in texts.items()},
+            "predicted": np.array(study.names, dtype=object)[of.predicted[encoder, seed, item]],
+            "bits": of.bits[encoder, seed, item],
+            "pvi": pvi[item].astype(np.float32),
+        }
+        tables.append(pa.table(columns, PREDICTIONS))
+    return ProbeResult(
+        study.task,
+        study.lang,
+        len(study.cuts),
+        config.seed,
+        rows,
+        left_out=study.left_out,
+        resamples=config.resamples,
+        labels=study.names,
+        predictions=pa.concat_tables(tables),
+        **more,
+    )
+
+
+def with_note(row: ProbeScore, majority: ProbeScore, best: ProbeScore | None) -> ProbeScore:
+    """Add a note if the score is not above the majority's or, for a latent, if it is below the `best` baseline's."""
+    notes = [row.note] if row.note else []
+    if row.latent != MAJORITY and row.ci_low <= majority.accuracy:
+        notes.append("not separable from majority")
+    elif best and row.ci_high < best.ci_low:
+        notes.append(f"below {best.latent}")
+    return replace(row, note="; ".join(notes))
+
+
+def item_warnings(study: Study) -> list[str]:
+    """Warn about defects of the labelled sentences, which affect every encoder."""
+    warnings, items = [], study.items
+    labels = Counter(items.labels)
+    label, count = labels.most_common(1)[0]
+    if count > DOMINANT * len(items.labels):
+        warnings.append(
+            f"{100 * count / len(items.labels):.0f}% of the items are '{label}': accuracy is not informative."
+        )
+    train, dev, test = ({copy_key(items.sentences[row]) for row in rows} for rows in study.cuts[0])
+    twice = len(train & (dev | test)) + len(dev & test - train)
+    if twice:
+        warnings.append(f"{twice} sentences are in two splits: drop them, or put their versions in one group.")
+    for part, effect in ((0, "no probe can learn it"), (2, "its accuracy is not measured")):
+        parts = [np.bincount(study.labels[cut[part]], minlength=len(study.names)) > 0 for cut in study.cuts]
+        present = np.all(parts, 0) if part == 0 else np.any(parts, 0)
+        absent = [name for name, here in zip(study.names, present, strict=True) if not here and labels[name] >= RARE]
+        if absent:
+            warnings.append(f"No {SPLITS[part]} item has the label {some(absent)}: {effect}.")
+    return warnings
+
+
+def score_warnings(row: ProbeScore, measured: Measured, n_dev: int) -> list[str]:
+    """Warn about the score of one latent or baseline; `n_dev` is the number of dev items."""
+    warnings, probes = [], math.prod(measured.right.shape[:2])
+    if measured.unconverged:
+        warnings.append(f"{row.latent}: {measured.unconverged} of {probes} probes did not converge.")
+    dev = measured.dev
+    half = 1.96 * math.sqrt(dev * (1 - dev) / n_dev + row.accuracy * (1 - row.accuracy) / row.n_test)
+    if abs(dev - row.accuracy) > MAX_DEVIATION * half:
+        warnings.append(
+            f"{row.latent}: dev accuracy {100 * dev:.1f} and test accuracy {100 * row.accuracy:.1f} are more than "
+            f"{MAX_DEVIATION} intervals apart: the splits differ by more than chance."
+        )
+    if row.control is not None and row.selectivity is not None and row.selectivity < 0:
+        warnings.append(
+            f"{row.latent}: accuracy on the control task, {100 * row.control:.1f}, is above that on the task: "
+            "the probe memorises."
+        )
+    return warnings
+
+
+def encoder_warnings(encoder: SentenceEncoder, study: Study) -> list[str]:
+    """Warn if an encoder truncates too many sentences.
+
+    An encoder that truncates has a method `count_truncated(sentences, lang=...)`; others are assumed not to truncate.
+    """
+    count_truncated = getattr(encoder, "count_truncated", None)
+    count = count_truncated(study.items.sentences, lang=study.lang) if count_truncated else 0
+    if count <= MAX_TRUNCATED * len(study.labels):
+        return []
+    return [f"{count:,} of {len(study.labels):,} sentences are too long for the encoder, which ignores their ends."]

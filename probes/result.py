@@ -6,9 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-import numpy as np
-
-from probes.task import Items
+import pyarrow as pa
 
 SCHEMA = "bgt-probe/6"  # version of the files and the JSON of `bgt-probe`, and of the classes below
 LEVEL = 0.95  # confidence level of every interval
@@ -63,23 +61,14 @@ class Difference:
     adjusted_p: float | None = None  # Holm's p over the differences of a table, see `significance.correct`
 
 
-@dataclass(frozen=True, eq=False)
-class Predictions:
-    """The prediction for each item: E encoder seeds, S probe seeds, N items; NaN or -1 for items not tested."""
-
-    labels: np.ndarray  # (E, S, N) int32, indices into `ProbeResult.labels`
-    bits: np.ndarray  # (E, S, N) float32, -log2 of the probability of the true label
-    pvi: np.ndarray  # (N,) float32, pointwise V-information in bits, mean over the seeds that tested the item
-
-
 @dataclass(frozen=True)
 class ProbeResult:
     """The result of one task in one language."""
 
     task: str
     lang: str
-    seeds: int
-    seed: int
+    seeds: int  # number of probe seeds
+    seed: int  # the first of them
     rows: list[ProbeScore]
     difference: Difference | None  # between the first two latents
     left_out: int  # number of items left out because of a rare label or `max_items`
@@ -88,10 +77,11 @@ class ProbeResult:
     over_majority: list[Difference] = field(default_factory=list)  # each latent minus the majority
     warnings: list[str] = field(default_factory=list)
     labels: list[str] = field(default_factory=list)  # every label, sorted
-    items: Items | None = field(default=None, compare=False)  # the items used, in the order of the predictions
-    predictions: dict[str, Predictions] = field(default_factory=dict, compare=False)  # by latent or baseline
+    # a row for each test of an item, with the columns of `probes.results.store.PREDICTIONS`
+    predictions: pa.Table = field(default=None, compare=False)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON, without items and predictions."""
-        plain = asdict(replace(self, items=None, predictions={}))
-        return {name: value for name, value in plain.items() if name not in ("items", "predictions")}
+        """Return plain values for JSON, without the predictions."""
+        plain = asdict(replace(self, predictions=None))
+        del plain["predictions"]
+        return plain

@@ -32,7 +32,7 @@ Not supported are its dropout before the sigmoid (off by default), its other opt
 whose solver depends on the library's version. For the published table, the number of hidden units (50, 100 or 200) and
 the dropout were chosen on dev; SentEval does not do this.
 
-Two parts of the protocol are elsewhere: `probes.measures.summary` removes the hidden layer for word content and orders
+Two parts of the protocol are elsewhere: `probes.probe.by_senteval` removes the hidden layer for word content and orders
 the items, and `probes.data.load.load_items` with `senteval` keeps a labelled file's order, repeats, labels and tokens,
 joined by single spaces. With both, `bgt-probe --senteval` predicts every item of such a file as SentEval's
 `PROBINGEval`; `python -m bench probing --senteval CLONE` compares the classifiers. The differences:

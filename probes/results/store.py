@@ -15,11 +15,10 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 from pyarrow import parquet
 
-from bgt_core.errors import DataError, UsageError
+from bgt_core.errors import DataError
 from bgt_core.files import parse_json, reading_parquet
 from probes.result import SCHEMA, Difference, ProbeResult, ProbeScore
 
@@ -51,9 +50,12 @@ class Cell:
     comes from."""
 
     model: str  # the user's name for the encoder
-    result: ProbeResult  # without items and predictions
-    predictions: pa.Table
+    result: ProbeResult
     trail: Mapping[str, Any]
+
+    @property
+    def predictions(self) -> pa.Table:
+        return self.result.predictions
 
     def row(self, predictor: str) -> ProbeScore:
         return next(row for row in self.result.rows if row.latent == predictor)
@@ -66,29 +68,6 @@ class Cell:
     def as_dict(self) -> dict[str, Any]:
         """Return plain values for JSON, without the predictions."""
         return {"model": self.model, **self.result.as_dict(), "trail": dict(self.trail)}
-
-
-def cell_of(model: str, result: ProbeResult, trail: Mapping[str, Any]) -> Cell:
-    """Turn a fresh result, with items and predictions, into its stored form."""
-    if result.items is None:
-        raise UsageError("result: it has no items, because it was read from a file; give one that was just measured.")
-    items, parts = result.items, []
-    names = np.array(result.labels, dtype=object)
-    for predictor, predictions in result.predictions.items():
-        encoder, seed, item = np.nonzero(predictions.labels >= 0)
-        texts = {"sentence": items.sentences, "label": items.labels, "group": items.groups}
-        columns = {
-            "predictor": [predictor] * len(item),
-            "encoder": encoder,
-            "seed": seed,
-            "item": item,
-            **{name: np.array(values, dtype=object)[item] for name, values in texts.items()},
-            "predicted": names[predictions.labels[encoder, seed, item]],
-            "bits": predictions.bits[encoder, seed, item],
-            "pvi": predictions.pvi[item],
-        }
-        parts.append(pa.table(columns, schema=PREDICTIONS))
-    return Cell(model, replace(result, items=None, predictions={}), pa.concat_tables(parts), trail)
 
 
 def write_cells(file: Path | io.BytesIO, cells: Sequence[Cell]) -> None:
@@ -134,7 +113,8 @@ def read_cells(file: Path | str, content: bytes | None = None) -> list[Cell]:
             for name, kind in TRAIL.items():
                 if not isinstance(trail[name], kind):
                     raise TypeError(name)
-            cells.append(Cell(str(entry["model"]), _result(entry), predictions.slice(start, count), trail))
+            result = replace(_result(entry), predictions=predictions.slice(start, count))
+            cells.append(Cell(str(entry["model"]), result, trail))
             start += count
         return cells
     except (AttributeError, KeyError, TypeError, ValueError) as error:

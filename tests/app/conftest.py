@@ -189,7 +189,8 @@ def cells_of() -> Callable[..., list[Cell]]:
                 for name, value in latents.items()
             ]
             gap = Difference(task, lang, "semantic", "language", points, points - 5, points + 5, 0.01, 0.02)
-            cells.append(Cell(model, ProbeResult(task, lang, 1, 0, rows, gap, 0), PREDICTIONS.empty_table(), trail))
+            result = ProbeResult(task, lang, 1, 0, rows, gap, 0, predictions=PREDICTIONS.empty_table())
+            cells.append(Cell(model, result, trail))
         return cells
 
     return make

@@ -30,7 +30,7 @@ def damaged(content: bytes, seed: int) -> bytes:
 @pytest.mark.parametrize("start", range(0, 600, 100))
 def test_a_damaged_parquet_file_is_read_or_refused(start: int, cell: Cell) -> None:
     few = io.BytesIO()
-    write_cells(few, [replace(cell, predictions=cell.predictions.slice(0, 40))])
+    write_cells(few, [replace(cell, result=replace(cell.result, predictions=cell.predictions.slice(0, 40)))])
     for seed in range(start, start + 100):
         with suppress(BgtError):  # any other error fails the test
             read_cells("a.parquet", damaged(few.getvalue(), seed))

@@ -1,6 +1,11 @@
-"""Probes on embedders with known scores."""
+"""Probes on encoders with known scores; notes and warnings for results made by hand."""
 
+from __future__ import annotations
+
+import math
 from collections.abc import Sequence
+from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -11,8 +16,11 @@ import probes
 from bgt_core.errors import BgtError, UsageError
 from probes import ProbeConfig
 from probes.classifiers.senteval import SentEval, split_classify
-from probes.measures.study import cuts_of
-from probes.result import ProbeResult, ProbeScore
+from probes.measures.measure import Measured
+from probes.measures.study import Study, prepare
+from probes.probe import encoder_warnings, item_warnings, score_warnings, with_note
+from probes.result import MAJORITY, ProbeResult, ProbeScore
+from probes.results.tables import correctness
 from probes.task import Items, count_words
 from probes.tasks import TASKS
 
@@ -39,49 +47,31 @@ def result() -> ProbeResult:
     return probes.run(Fake(), "length", SENTENCES, lang="fr", config=ProbeConfig(seeds=2))
 
 
-def test_a_latent_that_holds_the_label_is_right_every_time(result: ProbeResult) -> None:
-    row = by_name(result)["semantic"]
+def test_scores_of_a_latent_that_holds_the_label_and_of_one_that_holds_nothing(result: ProbeResult) -> None:
+    rows = by_name(result)
+    assert list(rows) == ["semantic", "language", "majority", "length", "word 1-2-grams", "character 3-5-grams"]
+    row = rows["semantic"]
     assert (row.accuracy, row.ci_high, row.sd, row.note) == (1.0, 1.0, 0.0, "")
     assert (row.classes, row.n_test, row.n_train) == (6, 72, 288)
     assert row.ci_low == pytest.approx(binomtest(72, 72).proportion_ci(method="wilson").low)
-
-
-def test_a_latent_that_says_nothing_is_at_chance_and_says_so(result: ProbeResult) -> None:
-    rows = by_name(result)
-    assert rows["language"].accuracy == rows["majority"].accuracy
+    assert row.information == pytest.approx(np.log2(6), abs=0.1)  # the entropy of the labels
+    assert rows["language"].accuracy == rows["majority"].accuracy < 0.25
     assert "not separable from majority" in rows["language"].note
-    assert rows["majority"].accuracy < 0.25
+    assert rows["language"].information == pytest.approx(0.0, abs=0.01)
+    assert abs(rows["majority"].information) < 1e-5 * np.log2(6)
+    assert rows["length"].accuracy > 0.95
+    without = probes.run(Fake(), "length", SENTENCES, lang="fr", config=ProbeConfig(seeds=1, baselines=False))
+    assert set(by_name(without)) == {"semantic", "language"}
 
 
-def test_the_gap_of_two_latents_is_on_the_same_items(result: ProbeResult) -> None:
+def test_differences_are_paired_on_test_items(result: ProbeResult) -> None:
     gap, rows = result.difference, by_name(result)
     assert gap.points == pytest.approx(100 * (rows["semantic"].accuracy - rows["language"].accuracy))
     assert 0 < gap.ci_low <= gap.points <= gap.ci_high <= 100
     assert gap.p < 0.05 and (gap.first, gap.second) == ("semantic", "language")
-    assert [(each.first, each.second) for each in result.over_majority] == [
-        ("semantic", "majority"),
-        ("language", "majority"),
-    ]
-    assert [(each.first, each.second) for each in result.over_baseline] == [
-        ("semantic", "length"),
-        ("language", "length"),
-    ]
+    for gaps, second in ((result.over_majority, "majority"), (result.over_baseline, "length")):
+        assert [(each.first, each.second) for each in gaps] == [("semantic", second), ("language", second)]
     assert (result.seeds, result.seed, result.resamples, result.left_out) == (2, 0, 2_000, 0)
-
-
-def test_baselines_are_in_the_table_and_the_length_baseline_knows_length(result: ProbeResult) -> None:
-    rows = by_name(result)
-    assert set(rows) == {
-        "semantic",
-        "language",
-        "majority",
-        "length",
-        "word 1-2-grams",
-        "character 3-5-grams",
-    }
-    assert rows["length"].accuracy > 0.95
-    without = probes.run(Fake(), "length", SENTENCES, lang="fr", config=ProbeConfig(seeds=1, baselines=False))
-    assert set(by_name(without)) == {"semantic", "language"}
 
 
 def test_max_items_and_rare_labels_are_counted_out() -> None:
@@ -101,12 +91,8 @@ def test_max_items_and_rare_labels_are_counted_out() -> None:
         ({"lang": "es"}, "lang es: the model has en, fr"),
         ({"latents": ["meaning"]}, "latents 'meaning': choose from semantic, language"),
         ({"latents": ["semantic", "semantic"]}, "latents must be one or more different latents"),
-        (
-            {"lang": "en-fr", "latents": ["language"]},
-            "latents language: the latents of",
-        ),
+        ({"lang": "en-fr", "latents": ["language"]}, "latents language: the latents of"),
         ({"sentences": SENTENCES[:50]}, "Task 'length' got 0 items with 0 labels; it needs at least 140 and 2"),
-        ({"sentences": []}, "got 0 items"),
     ],
 )
 def test_what_cannot_be_probed_is_said(arguments: Any, message: str) -> None:
@@ -152,47 +138,39 @@ def test_reference_encoders_are_rows_to_beat() -> None:
     low = (3 * row.accuracy - 1.0) / 2  # the accuracy of the other two; one encoder is always right
     assert row.encoder_sd == pytest.approx(np.std([low, low, 1.0], ddof=1))
     assert row.boot_low < row.ci_low and row.ci_high < row.boot_high  # three encoders tell little about a new one
-    assert outcome.predictions["untrained"].labels.shape == (3, 2, 360)
+    assert correctness(outcome.predictions, "untrained")[0].shape == (3, 2, 72)
     assert row.accuracy > by_name(outcome)["language"].accuracy
     (gap,) = outcome.over_baseline
     assert (gap.first, gap.second) == ("language", "length")
     assert gap.ci_high < 0
 
 
-def test_v_information_is_the_entropy_of_labels_that_are_told_and_nothing_of_others(result: ProbeResult) -> None:
-    rows = by_name(result)
-    assert rows["semantic"].information == pytest.approx(np.log2(6), abs=0.1)
-    assert rows["language"].information == pytest.approx(0.0, abs=0.01)
-    assert abs(rows["majority"].information) < 1e-5 * np.log2(6)
+def test_each_test_of_an_item_is_a_row_of_predictions(result: ProbeResult) -> None:
+    rows = result.predictions.to_pandas()
+    own = rows[rows["predictor"] == "semantic"]
+    assert own["seed"].value_counts().to_dict() == {0: 36, 1: 36} and own["item"].is_unique
+    assert (own["predicted"] == own["label"]).all() and (own["bits"] < 0.2).all()
+    assert set(own["sentence"]) <= set(SENTENCES)
+    assert own["pvi"].mean() == pytest.approx(by_name(result)["semantic"].information, rel=1e-5)
 
 
-def test_each_prediction_is_kept_beside_its_item(result: ProbeResult) -> None:
-    kept, labels = result.predictions["semantic"], np.array(result.items.labels)
-    tested = kept.labels[0] >= 0
-    assert tested.sum(1).tolist() == [36, 36] and not (tested[0] & tested[1]).any()
-    for seed in range(2):
-        assert (np.array(result.labels)[kept.labels[0, seed, tested[seed]]] == labels[tested[seed]]).all()
-    assert np.isnan(kept.bits[0][~tested]).all() and (kept.bits[0][tested] < 0.2).all()
-    assert np.nanmean(kept.pvi) == pytest.approx(by_name(result)["semantic"].information, rel=1e-5)
-    assert np.isnan(kept.pvi).sum() == 360 - 72
-
-
-def test_paper_mode_is_sentevals_protocol_once() -> None:
+def test_sentevals_protocol_has_one_seed_and_sorts_the_items() -> None:
     config = ProbeConfig(senteval=True, probe="mlp10")
     outcome = probes.run(Fake(), TASKS["length"], SENTENCES, lang="fr", config=config)
     assert outcome.seeds == 1
-    rows = by_name(outcome)
-    assert set(rows) == {"semantic", "language"}
-    assert rows["semantic"].probe.startswith("senteval, 10 hidden units, L2 ")
-    assert rows["semantic"].selectivity is outcome.difference is None
-    train, dev, test = cuts_of(outcome.items, 1, 0)[0]
-    vectors, labels = Fake().embed(outcome.items.sentences, lang="fr"), np.array(outcome.items.labels)
-    tokens = [len(sentence.split()) for sentence in outcome.items.sentences]
-    ordered = [sorted(rows, key=lambda row: (tokens[row], labels[row])) for rows in (train, dev, test)]
+    scores = by_name(outcome)
+    assert set(scores) == {"semantic", "language"}
+    assert scores["semantic"].probe.startswith("senteval, 10 hidden units, L2 ")
+    assert scores["semantic"].selectivity is outcome.difference is None
+    study = prepare(TASKS["length"], SENTENCES, lang="fr", config=config)
+    vectors, labels = Fake().embed(study.items.sentences, lang="fr"), np.array(study.items.labels)
+    tokens = [len(sentence.split()) for sentence in study.items.sentences]
+    ordered = [sorted(rows, key=lambda row: (tokens[row], labels[row])) for rows in study.cuts[0]]
     same = split_classify(*((vectors[rows], labels[rows]) for rows in ordered), SentEval(hidden=10))
-    assert round(100 * rows["semantic"].accuracy, 2) == same.test_accuracy
-    kept = outcome.predictions["semantic"].labels[0, 0, ordered[2]]
-    assert (np.array(outcome.labels)[kept] == same.predicted).all()
+    assert round(100 * scores["semantic"].accuracy, 2) == same.test_accuracy
+    predicted = {row["item"]: row["predicted"] for row in outcome.predictions.to_pylist()
+                 if row["predictor"] == "semantic"}  # fmt: skip
+    assert [predicted[item] for item in ordered[2]] == same.predicted.tolist()
 
 
 def test_many_labels() -> None:
@@ -203,3 +181,70 @@ def test_many_labels() -> None:
     rows = by_name(probes.run(Fake(), "length", labelled, lang="fr", latents=["language"], config=config))
     assert rows["word 1-2-grams"].accuracy == 1.0
     assert rows["majority"].accuracy < 0.05
+
+
+ROWS = np.arange(300)
+TEXTS = [f"w{row % 8} number {row}" for row in ROWS]
+LABELS = ROWS // 8 % 2
+STUDY = Study("toy", "en", Items(TEXTS, [*map(str, LABELS)], ROWS.tolist()), ["0", "1"], LABELS,
+              [tuple(np.split(ROWS, [200, 240]))], 5)  # fmt: skip
+NOTHING = np.zeros((2, 3, 300))  # two encoder seeds, three probe seeds
+MEASURED = Measured(NOTHING, NOTHING, NOTHING, NOTHING > 0, dev=0.75, unconverged=0)
+
+
+def row(latent: str, accuracy: float, half: float = 0.05, **fields: Any) -> ProbeScore:
+    return ProbeScore("toy", "en", latent, 200, 60, 2, accuracy, accuracy - half, accuracy + half, 0.0, **fields)
+
+
+@pytest.mark.parametrize(
+    ("score", "best", "note"),
+    [
+        (row("own", 0.60), True, "not separable from majority"),  # its interval begins at 0.55
+        (row("other", 0.69), True, "below length"),  # 0.74 is below 0.75
+        (replace(row("other", 0.69), ci_high=0.75), True, ""),
+        (row("other", 0.69, note="did not converge"), True, "did not converge; below length"),
+        (row("words", 0.70, half=0.2), False, "not separable from majority"),
+        (row(MAJORITY, 0.55), False, ""),
+        (row("length", 0.80), False, ""),
+    ],
+)
+def test_notes_say_how_a_latent_stands_to_the_baselines(score: ProbeScore, best: bool, note: str) -> None:
+    assert with_note(score, row(MAJORITY, 0.55), row("length", 0.80) if best else None).note == note
+
+
+def test_a_score_is_warned_of_past_its_bounds() -> None:
+    assert score_warnings(row("own", 0.70), MEASURED, 40) == []
+    unconverged = replace(MEASURED, unconverged=2)
+    assert score_warnings(row("own", 0.70), unconverged, 40) == ["own: 2 of 6 probes did not converge."]
+    (warning,) = score_warnings(row("own", 0.2), MEASURED, 40)
+    assert warning == ("own: dev accuracy 75.0 and test accuracy 20.0 are more than 3 intervals apart: the splits "
+                       "differ by more than chance.")  # fmt: skip
+    for dev, n_dev in ((0.99, 1_000), (0.6, 40)):
+        for accuracy in np.arange(0.05, 1, 0.05):
+            half = 1.96 * math.sqrt(dev * (1 - dev) / n_dev + accuracy * (1 - accuracy) / 60)
+            warned = bool(score_warnings(row("own", accuracy), replace(MEASURED, dev=dev), n_dev))
+            assert warned == (abs(dev - accuracy) > 3 * half)
+    (warning,) = score_warnings(row("own", 0.7, control=0.71, selectivity=-0.1), MEASURED, 40)
+    assert warning == "own: accuracy on the control task, 71.0, is above that on the task: the probe memorises."
+    assert score_warnings(row("own", 0.7, control=0.7, selectivity=0.0), MEASURED, 40) == []
+
+
+def test_warnings_of_items() -> None:
+    assert item_warnings(STUDY) == []
+    for ones, warned in ((270, False), (271, True)):
+        labels = ["x"] * ones + ["y"] * (300 - ones)
+        warnings = item_warnings(replace(STUDY, items=replace(STUDY.items, labels=labels)))
+        assert warnings == (["90% of the items are 'x': accuracy is not informative."] if warned else [])
+    texts = list(TEXTS)
+    texts[200], texts[240], texts[241], texts[202] = texts[0], texts[1], texts[201], texts[2]
+    texts[242] = texts[2]  # in all three: counted once
+    warnings = item_warnings(replace(STUDY, items=replace(STUDY.items, sentences=texts)))
+    assert warnings == ["4 sentences are in two splits: drop them, or put their versions in one group."]
+
+
+@pytest.mark.parametrize(("count", "warned"), [(3, False), (4, True)])
+def test_an_encoder_that_truncates_is_warned_of_from_one_in_a_hundred(count: int, warned: bool) -> None:
+    encoder = SimpleNamespace(count_truncated=lambda sentences, *, lang: count * (sentences == TEXTS))
+    warnings = ["4 of 300 sentences are too long for the encoder, which ignores their ends."]
+    assert encoder_warnings(encoder, STUDY) == (warnings if warned else [])
+    assert encoder_warnings(SimpleNamespace(), STUDY) == []

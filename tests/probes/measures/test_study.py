@@ -12,7 +12,7 @@ import pytest
 from bgt_core.errors import DataError, UsageError
 from probes import ProbeConfig
 from probes.measures.study import cuts_of, prepare, select
-from probes.measures.summary import item_warnings
+from probes.probe import item_warnings
 from probes.task import SPLITS, Items, ProbeTask
 
 

@@ -22,7 +22,7 @@ from probes.results.languages import (
     paper_gaps,
     probe_gaps,
 )
-from probes.results.store import PREDICTIONS, Cell
+from probes.results.store import Cell
 from probes.tasks import PAPER
 
 WEEKS = DISTANCES["weeks"]
@@ -131,5 +131,5 @@ def test_gaps_of_a_pair_with_english_are_of_english_sentences(lang: str, first: 
     second, sign = ("language", 1) if first == "semantic" else ("semantic", -1)
     gap = Difference("length", lang, first, second, -7.0, -7 - 1.96, -7 + 1.96, 0.01)
     result = ProbeResult("length", lang, 5, 0, [ProbeScore("length", lang, first, 9, 9, 2, 0.5, 0, 1, 0)], gap, 0)
-    gaps = probe_gaps([Cell("m", result, PREDICTIONS.empty_table(), {"langs": ["en", "fr"]})])
+    gaps = probe_gaps([Cell("m", result, {"langs": ["en", "fr"]})])
     assert gaps == ([("fr", "length", sign * -7.0, pytest.approx(1.0, rel=1e-3))] if taken else [])

@@ -11,14 +11,12 @@ from scipy.stats import norm
 
 from bgt_core.errors import BgtError
 from probes import ProbeConfig, measure_cell
-from probes.result import Predictions, ProbeResult, ProbeScore
-from probes.results.store import Cell, cell_of
-from probes.results.tables import (
-    corrected,
-    gap,
-    separation,
-    wide_table,
-)
+from probes.measures.measure import Measured
+from probes.measures.study import Study
+from probes.probe import result_of
+from probes.result import ProbeScore
+from probes.results.store import Cell
+from probes.results.tables import corrected, gap, separation, wide_table
 from probes.task import Items
 
 N = 10_000
@@ -27,18 +25,18 @@ N = 10_000
 def cell(task: str, lang: str, semantic: float, language: float, majority: float = 0.5, name: str = "m") -> Cell:
     """A cell whose latents have these accuracies, independently; labels alternate."""
     rng, truth = np.random.default_rng(len(task)), np.arange(N) % 2
-    rows, predictions = [], {}
+    rows, measured = [], {}
     for latent, share in (("semantic", semantic), ("language", language), ("majority", majority)):
-        right = np.zeros(N, dtype=bool)
-        right[rng.permutation(N)[: round(share * N)]] = True
-        labels = np.where(right, truth, 1 - truth).astype(np.int32)[None, None]
-        predictions[latent] = Predictions(labels, np.ones(labels.shape, np.float32), np.zeros(N, np.float32))
+        right = np.zeros((1, 1, N), dtype=bool)
+        right[..., rng.permutation(N)[: round(share * N)]] = True
+        bits = np.ones(right.shape, np.float32)
+        measured[latent] = Measured(np.where(right, truth, 1 - truth), bits, bits, right, 0.5, 0)
         rows.append(ProbeScore(task, lang, latent, 10, N, 2, share, share - 0.02, share + 0.02, 0))
     items = Items([f"s{place}" for place in range(N)], ["ab"[label] for label in truth], list(range(N)))
-    result = ProbeResult(task, lang, 1, 0, rows, None, 0, warnings=["1 < 2"], labels=["a", "b"], items=items,
-                         predictions=predictions)  # fmt: skip
+    study = Study(task, lang, items, ["a", "b"], truth, [(truth, truth, np.arange(N))], 0)
     trail = {"probe": "linear", "latents": ["semantic", "language"], "langs": ["en", "fr"], "fingerprint": "abc"}
-    kept = cell_of(name, result, trail | {"data": "D", "items_sha256": "0", "version": "1", "measured": "2026-01-01"})
+    trail |= {"data": "D", "items_sha256": "0", "version": "1", "measured": "2026-01-01"}
+    kept = Cell(name, result_of(study, ProbeConfig(), rows, measured, difference=None), trail)
     against = [gap(kept, latent, kept, "majority") for latent in ("semantic", "language")]
     result = replace(kept.result, over_majority=against, difference=gap(kept, "semantic", kept, "language"))
     return replace(kept, result=result)
@@ -70,7 +68,7 @@ def test_a_difference_of_two_encoders_is_paired_on_items() -> None:
     assert difference.ci_low == pytest.approx(1 - 1.96 * 100 * np.sqrt(0.01 * 0.99 / N), abs=0.02)  # not 1.4 points
     assert difference.p == pytest.approx(2 * norm.sf(np.sqrt(100 / 0.99)), rel=1)  # of 1e-23: rounding of resamples
     assert (difference.first, difference.second) == ("m/semantic", "other/semantic")
-    fewer = replace(right, predictions=right.predictions.slice(0, 5_000))
+    fewer = replace(right, result=replace(right.result, predictions=right.predictions.slice(0, 5_000)))
     with pytest.raises(BgtError, match="gender fr: 'm/semantic' and 'other/semantic' were tested on different items"):
         gap(left, "semantic", fewer, "semantic")
 

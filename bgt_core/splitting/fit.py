@@ -1,4 +1,4 @@
-"""Fit a split on an encoder's vectors of sentences that mean the same, and score it on held-out rows."""
+"""Fit a split on the vectors of sentences with the same meaning, and score it on held-out rows."""
 
 from __future__ import annotations
 
@@ -12,24 +12,25 @@ import numpy as np
 from bgt_core.contracts import SentenceEncoder
 from bgt_core.data.columns import lang_code
 from bgt_core.errors import DataError, UsageError, check_choice, check_whole
-from bgt_core.splitting import linear, neural
+from bgt_core.splitting import methods
 from bgt_core.splitting.gather import Data, Gathered, HeldOut, check_data, gather, needed_rows, statistics
 from bgt_core.splitting.parts import Split
 from bgt_core.vectors import compare
 from bgt_core.vectors.compare import BLOCK, ROUNDING, cosine_similarity
 
 METHODS: dict[str, Callable[..., Split]] = {
-    "bgt": linear.bgt,
-    "centring": linear.centring,
-    "leace": linear.leace,
-    "neural": neural.fit,
-    "shift": linear.shift,
-    "subspace": linear.subspace,
+    "bgt": methods.bgt,
+    "centring": methods.centring,
+    "leace": methods.leace,
+    "neural": methods.neural,
+    "shift": methods.shift,
+    "subspace": methods.subspace,
 }
-FACTORED = ("bgt", "neural")  # methods that choose a number of factors, and do not need a second language
-TRAINED_ON = {"neural": 200_000}  # method -> maximum number of rows that it trains on, in addition to the sums
-LEAST = 50  # minimum number of rows of any method
+FACTORED = ("bgt", "neural")  # methods with a number of factors; they can also split a single language
+TRAINED_ON = {"neural": 200_000}  # maximum number of rows for methods that are trained on vectors, not only on sums
+LEAST = 50  # minimum number of rows for every method
 CONSTANT = 1e-12  # a variance below this share of the squared mean is rounding error
+ROWS, FOLDS = 1_000, 5  # maximum number of held-out rows to score; folds of the linear probe
 
 
 def split(
@@ -41,28 +42,29 @@ def split(
     seed: int = 0,
     report: Callable[[int, int | None], None] = lambda done, rows: None,
 ) -> Split:
-    """Fit a split on the vectors of sentences that mean the same.
+    """Fit a split on the vectors of sentences with the same meaning.
 
         mine = bgt_core.split(encoder, [(["en", "fr"], [english, french]), (["en", "de"], [others, german])])
         mine.shared(encoder.embed(["A cat."], lang="en"), "en")
 
     Args:
         encoder: Any encoder; its semantic latent is split. None if all columns hold vectors.
-        data: Sets of at least two columns, each set with its languages (as `lang_code` reads them). Row n has the same
-            meaning in all columns of a set. A column is a list of sentences, or an array of vectors (N, D), which may
-            be mapped from a file. An iterator of batches of such columns is possible too. Columns of paraphrases have
-            the same language; only `bgt` and `neural` can use them alone.
+        data: Sets of two or more columns, each set with the language codes of its columns. Row n has the same meaning
+            in all columns of a set. A column is a list of sentences, or an array of vectors (N, D), which may be mapped
+            from a file. Instead of the columns, an iterator can yield batches of them. Columns of paraphrases have the
+            same language; without a second language, only `bgt` and `neural` can be fitted.
         method: bgt, neural, centring, leace, shift or subspace.
         factors: Units of the shared part, for bgt and neural; by default chosen on held-out rows.
-        seed: Seed of the random samples: rows held out, and rows that `neural` is trained on.
+        seed: Seed of the random samples: the held-out rows, and the rows that `neural` is trained on.
         report: Called with the number of rows embedded so far, and of all rows (None if unknown).
 
     Returns:
-        The split; `about` has the counts, the method's choices, and `scores` of the held-out rows before and after.
+        The split. `about` has the numbers of rows, the method's choices, and `scores` of the held-out rows before and
+        after the split.
 
     Raises:
         UsageError: The method is unknown or can't use these languages, `data` has another form, columns have different
-            lengths, or rows are too few.
+            lengths, or there are too few rows.
         DataError: The vectors are constant or have more than 4,096 units; also as `matrix`.
     """
     check_choice(METHODS, method=str(method))
@@ -74,7 +76,7 @@ def split(
 
 
 def fit(gathered: Sequence[Gathered], method: str, factors: int | None = None) -> Split:
-    """Fit one method on the result of `gather`, and score it on the held-out rows; errors as `split`."""
+    """Fit one method on the result of `gather`, and score it on the held-out rows; raises errors as `split` does."""
     check_rows(method, gathered)
     sums = statistics([each.moments for each in gathered])
     for lang, covariance in sums.covariances.items():
@@ -95,7 +97,7 @@ def fit(gathered: Sequence[Gathered], method: str, factors: int | None = None) -
 
 
 def check_rows(method: str, gathered: Sequence[Gathered]) -> None:
-    """Raise UsageError if a method needs more rows."""
+    """Raise UsageError if there are fewer rows than the method needs."""
     if (fewest := min(each.total for each in gathered)) < LEAST:
         raise UsageError(f"of {fewest} rows: at least {LEAST} are needed", parameter="data")
     width, needed = gathered[0].moments.width, needed_rows(gathered[0].moments.width)
@@ -103,22 +105,20 @@ def check_rows(method: str, gathered: Sequence[Gathered]) -> None:
         having = [each for each in gathered if lang in each.langs]
         different = len(set[int]().union(*(each.different[lang] for each in having)))
         if (have := min(different, sum(each.total for each in having))) < needed:
-            raise UsageError(
-                f"of {have:,} different rows in {lang} for vectors of {width:,} units: {method} needs at least "
-                f"{needed:,}, as it fits their covariances. Give more, or use another method.",
-                parameter="data",
-            )
+            text = f"of {have:,} different rows in {lang} for vectors of {width:,} units: {method} needs at least "
+            text += f"{needed:,}, to fit their covariances. Give more rows, or use another method."
+            raise UsageError(text, parameter="data")
 
 
 def check_settings(langs: Sequence[Sequence[str]], method: str, factors: int | None) -> None:
-    """Raise UsageError for languages of the columns, or a number of factors, that the method does not support."""
+    """Raise UsageError if the method can't use these languages of the columns, or this number of factors."""
     if not langs:
         raise UsageError("is empty; give at least one set of columns", parameter="data")
     for each in langs:
         if len(each) < 2:
             raise UsageError(f"{','.join(each)}: expected two columns or more", parameter="langs")
     known = set(langs[0])
-    for _ in langs:  # each round adds languages that share rows with known ones
+    for _ in langs:  # each round adds the languages that have common rows with a known language
         known = known.union(*(each for each in langs if not known.isdisjoint(each)))
     if apart := [lang for each in langs for lang in each if lang not in known]:
         raise UsageError(
@@ -133,26 +133,14 @@ def check_settings(langs: Sequence[Sequence[str]], method: str, factors: int | N
             raise UsageError(f"{factors}: only {' and '.join(FACTORED)} have this setting", parameter="factors")
 
 
-# Score a split on rows that it was not fitted on.
-
-ROWS = 1_000  # maximum number of held-out rows
-FOLDS = 5
-
-
 def scores(split: Split, held_out: Sequence[HeldOut]) -> dict[str, dict[str, Any]]:
-    """Score the original vectors, their shared parts and their private parts.
+    """Score the original vectors ("vectors"), their shared parts ("shared") and their private parts ("private").
 
-    Args:
-        split: The split.
-        held_out: For each file, the languages of its columns, and their vectors (N, D); the first 1,000 rows of each
-            file are used.
-
-    Returns:
-        Three scores for "vectors", "shared" and "private". `found` is the share of sentences whose nearest sentence in
-        another column is of the same row, averaged over all ordered pairs of columns; `pool` is the same if all columns
-        are searched. `language_told` is the accuracy of a linear probe of the language in five folds, None if there is
-        one language. A random guess finds one of N rows, and is right about one of L languages. If there are several
-        files, each score is their mean.
+    `found` is the share of sentences whose nearest sentence in another column is of the same row, averaged over all
+    ordered pairs of columns. `pool` is the same share if all columns are searched together. `language_told` is the
+    accuracy of a linear probe that predicts the language, with five folds; None if there is only one language. By
+    chance, the first two are 1 / N for N rows, and the third is 1 / L for L languages. Each score is a mean over the
+    files; of each file, the first 1,000 held-out rows are used.
     """
     measured: dict[str, dict[str, list[float]]] = {}
     for langs, columns in held_out:
@@ -170,12 +158,15 @@ def scores(split: Split, held_out: Sequence[HeldOut]) -> dict[str, dict[str, Any
 
 
 def found(columns: Sequence[np.ndarray]) -> float:
-    """Return the share of sentences whose nearest sentence in another column is of the same row; ties count 1/k."""
+    """Compute the share of sentences whose nearest sentence in another column is of the same row.
+
+    If k sentences are equally near, and one is of the same row, this counts as 1 / k.
+    """
     return float(np.mean([compare.found(*pair) for pair in permutations(columns, 2)]))
 
 
 def found_in_pool(columns: Sequence[np.ndarray]) -> float:
-    """Return the share of sentences whose nearest sentence, in any column, is of the same row; ties count 1/k."""
+    """Compute the same share as `found`, but search all columns together."""
     vectors, count = np.concatenate(columns), len(columns[0])
     right = np.zeros(0)
     for start in range(0, len(vectors), BLOCK):
@@ -204,8 +195,8 @@ def verdict(scored: Mapping[str, Mapping[str, float | None]]) -> str:
 
 
 def language_told(columns: Sequence[np.ndarray], langs: Sequence[str]) -> float | None:
-    """Return the accuracy of a linear probe of the language; sentences of one row are in one fold."""
-    from bgt_core.vectors.linear_probe import held_out_hits  # slow: opening a split encoder does not need it
+    """Measure how accurately a linear probe predicts the language; all sentences of a row are in the same fold."""
+    from bgt_core.vectors.linear_probe import held_out_hits  # a slow import, not needed to open a split encoder
 
     if len(set(langs)) < 2:
         return None

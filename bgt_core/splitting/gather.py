@@ -1,10 +1,10 @@
-"""Sum the means and covariances of vectors in several columns, batch by batch, in constant memory."""
+"""Compute the means and covariances of vectors, and draw samples of them, batch by batch, in constant memory."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
 from typing import Any
 from zlib import crc32
 
@@ -16,17 +16,18 @@ from bgt_core.data.text import sentence_list
 from bgt_core.errors import DataError, UsageError
 from bgt_core.vectors.convert import holds_vectors, listed, matrix, numbers
 
-HeldOut = tuple[Sequence[str], Sequence[np.ndarray]]  # the languages of some columns, and their vectors, (N, D) each
+HeldOut = tuple[Sequence[str], Sequence[np.ndarray]]  # a file: the language of each column, and its vectors (N, D)
 
 
 class Moments:
-    """Count, mean and scatter of rows, in float64. A row is one vector of each column: columns x D units.
+    """The number, mean and scatter matrix of rows, in float64. A row joins the vectors of all columns, columns x D
+    units.
 
-    Batches are added by the update of Chan, Golub and LeVeque (1983), so that large means cost no precision. The same
-    update merges the sums of parts of a file, from several processes.
+    Batches are added by the update of Chan, Golub and LeVeque (1983), which loses no precision if the mean is large.
+    The same update merges the sums that several processes computed from parts of a file.
 
     Args:
-        langs: The language of each column; paraphrases of one language repeat it.
+        langs: The language of each column; columns of paraphrases have the same language.
         width: Units D of a vector.
     """
 
@@ -44,7 +45,7 @@ class Moments:
             self.merge(len(rows), mean, rows.T @ rows)
 
     def merge(self, count: int, mean: np.ndarray, scatter: np.ndarray) -> None:
-        """Add rows that were summed elsewhere."""
+        """Add the sums of other rows."""
         total, apart = self.count + count, mean - self.mean
         if count:
             self.mean = self.mean + apart * (count / total)
@@ -58,11 +59,11 @@ class Moments:
 
 @dataclass(frozen=True, eq=False)
 class Statistics:
-    """The input of a method: statistics of each language, and of each two with pairs. Covariances: (D, D) float64."""
+    """The input of a method; all covariances are (D, D) float64."""
 
-    means: dict[str, np.ndarray]  # (D,)
-    covariances: dict[str, np.ndarray]
-    # E[(x - mean of l) (y - mean of m)^T] under (l, m), in both orders; under (l, l) for paraphrases
+    means: dict[str, np.ndarray]  # language -> (D,)
+    covariances: dict[str, np.ndarray]  # language -> covariance
+    # (l, m) -> E[(x - mean of l) (y - mean of m)^T] of two columns of the same rows; (l, l) for paraphrases
     crosses: dict[tuple[str, str], np.ndarray]
 
     @property
@@ -74,72 +75,58 @@ class Statistics:
         return len(next(iter(self.means.values())))
 
     def constant(self, lang: str) -> np.ndarray:
-        """Mark the units that are constant in a language except for rounding error, (D,) bool. After centring, this
-        error could reveal the language."""
+        """Mark the units that are constant in a language, (D,) bool. Centring leaves rounding errors in these units,
+        which could reveal the language."""
         return np.sqrt(self.covariances[lang].diagonal()) <= 1e-7 * np.abs(self.means[lang])
 
 
 def statistics(moments: Iterable[Moments]) -> Statistics:
-    """Pool the sums of several files, which may have different columns and different means.
+    """Compute the statistics of all rows of several files, which may have different columns and different means.
 
-    Args:
-        moments: The sums of each file, all of one width; every language has at least one row.
-
-    Returns:
-        The statistics of all rows together. If two columns have the same language, both count.
+    `moments` has the sums of each file, all of one width; every language has at least one row. If two columns have the
+    same language, both count.
     """
-    parts = [(part, column, lang) for part in moments for column, lang in enumerate(part.langs)]
-    langs = list(dict.fromkeys(lang for _, _, lang in parts))
-    counts = {lang: sum(part.count for part, _, each in parts if each == lang) for lang in langs}
-    means = {
-        lang: reduce(np.add, (part.mean[part.block(i)] * part.count for part, i, each in parts if each == lang))
-        / counts[lang]
-        for lang in langs
-    }
-    covariances = {
-        lang: reduce(np.add, (about(part, i, i, means) for part, i, each in parts if each == lang)) / counts[lang]
-        for lang in langs
-    }
-    pairs: dict[tuple[str, str], int] = {}
-    crosses: dict[tuple[str, str], np.ndarray] = {}
-    for part, i, left in parts:
+    columns = [(part, column, lang) for part in moments for column, lang in enumerate(part.langs)]
+    rows: Counter[str] = Counter()
+    means: dict[str, np.ndarray] = {}
+    for part, column, lang in columns:
+        rows[lang] += part.count
+        means[lang] = means.get(lang, 0) + part.mean[part.block(column)] * part.count
+    means = {lang: total / rows[lang] for lang, total in means.items()}
+    counts: Counter[tuple[str, str, bool]] = Counter()  # the third says whether both are the same column
+    sums: dict[tuple[str, str, bool], np.ndarray] = {}
+    for part, i, left in columns:
         for j, right in enumerate(part.langs):
-            if i != j:
-                pairs[left, right] = pairs.get((left, right), 0) + part.count
-                crosses[left, right] = crosses.get((left, right), 0) + about(part, i, j, means)
-    return Statistics(means, covariances, {key: crosses[key] / pairs[key] for key in crosses})
+            key, blocks = (left, right, i == j), (part.block(i), part.block(j))
+            apart = part.mean[blocks[0]] - means[left], part.mean[blocks[1]] - means[right]
+            counts[key] += part.count
+            sums[key] = sums.get(key, 0) + (part.scatter[blocks] + part.count * np.outer(*apart))
+    covariances = {key[0]: total / counts[key] for key, total in sums.items() if key[2]}
+    crosses = {key[:2]: total / counts[key] for key, total in sums.items() if not key[2]}
+    return Statistics(means, covariances, crosses)
 
 
-def about(part: Moments, left: int, right: int, means: dict[str, np.ndarray]) -> np.ndarray:
-    """Sum the outer products of two columns, centred by the means of their languages, (D, D)."""
-    rows, columns = part.block(left), part.block(right)
-    apart = part.mean[rows] - means[part.langs[left]], part.mean[columns] - means[part.langs[right]]
-    return part.scatter[rows, columns] + part.count * np.outer(*apart)
-
-
-# Sums and random samples of the rows' vectors, in constant memory.
-
-Column = Sequence[str] | np.ndarray  # N sentences, or vectors (N, D) of any kind that `vectors.convert` takes
+Column = Sequence[str] | np.ndarray  # N sentences, or vectors (N, D) of any kind that `vectors.convert` accepts
 Columns = Sequence[Column]
-Data = tuple[Sequence[str], Columns | Iterator[Columns]]  # languages; columns, whole or in batches
+Data = tuple[Sequence[str], Columns | Iterator[Columns]]  # languages of the columns; columns, whole or in batches
 
 AT_ONCE = 4_096  # rows embedded together
-ONE_IN, MOST_HELD_OUT = 10, 4_000  # one of ten rows is held out, up to this maximum
+ONE_IN, MOST_HELD_OUT = 10, 4_000  # one of ten rows is held out; maximum number of held-out rows
 OF_WIDTH = 2  # minimum number of sentences per unit, to estimate covariances
-MOST_UNITS = 4_096  # with more, eigenvectors take minutes, and sums of two columns take half a gigabyte
+MOST_UNITS = 4_096  # with more, eigenvectors take minutes, and the sums of two columns half a gigabyte
 
 
 class RandomRows:
-    """The `most` rows with the smallest keys. If keys are random, so is the sample, however rows are batched."""
+    """The `most` rows with the smallest keys. If the keys are random, this is a random sample, whatever the batches."""
 
     def __init__(self, most: int):
         self.most, self.count = most, 0
-        self.arrays: list[np.ndarray] = []  # keys and other arrays: `most` rows, `count` of them used
+        self.arrays: list[np.ndarray] = []  # of `most` rows, of which `count` are used; the first has the keys
 
     def add(self, *arrays: np.ndarray) -> list[np.ndarray]:
-        """Add rows; return those that do not enter the sample, or leave it. The first array, (N,), has their keys.
+        """Add rows, and return the rows that are not in the sample, or no longer.
 
-        The given arrays are overwritten.
+        The first array, (N,), has the keys of the rows. The given arrays are overwritten.
         """
         if not self.arrays:
             self.arrays = [np.empty((self.most, *array.shape[1:]), array.dtype) for array in arrays]
@@ -163,13 +150,13 @@ class RandomRows:
 
 
 class Gathered:
-    """Sums and samples of the rows of some columns.
+    """Sums and samples of the rows of a file.
 
-    A row is either held out, or summed and offered to the training sample. This depends on its number and the seed
-    alone, so several processes can gather parts of a file, and the merged result is that of the whole file.
+    A row is either held out, or summed and offered to the training sample. This depends only on the seed and on the
+    row's number. So several processes can gather parts of a file, and the merged result is that of the whole file.
 
     Args:
-        langs: The language of each column; paraphrases of one language repeat it.
+        langs: The language of each column; columns of paraphrases have the same language.
         width: Units D of a vector.
         keep: Maximum size of the training sample.
         most_held_out: Maximum size of the held-out sample.
@@ -179,15 +166,13 @@ class Gathered:
     def __init__(self, langs: Sequence[str], width: int, keep: int, most_held_out: int, seed: int):
         self.seed, self.total = seed, 0
         self.moments, self.held_out, self.kept = Moments(langs, width), RandomRows(most_held_out), RandomRows(keep)
-        self.different: dict[str, set[int]] = {lang: set() for lang in langs}  # hashes, at most as many as are needed
+        # language -> hashes of its different sentences, until there are as many as `needed_rows`
+        self.different: dict[str, set[int]] = {lang: set() for lang in langs}
 
     def add(self, first: int, columns: Columns, vectors: Sequence[np.ndarray]) -> None:
-        """Add N rows; errors as `gather`.
+        """Add N rows, the first of which has the number `first`: their columns, and the vectors (N, D) of each column.
 
-        Args:
-            first: The number of the first row.
-            columns: The columns that were embedded.
-            vectors: (N, D) for each column.
+        Raises DataError as `matrix`.
         """
         checked = []
         for lang, column, of in zip(self.langs, columns, vectors, strict=True):
@@ -208,7 +193,7 @@ class Gathered:
         self._sum(*self.held_out.add(keys[held_out], numbers[held_out], rows[held_out]))
 
     def merge(self, other: Gathered) -> Gathered:
-        """Add the result of another process, from other rows of the same columns."""
+        """Add the result that another process computed from other rows of the same file."""
         self.total += other.total
         for lang, different in self.different.items():
             different |= other.different[lang]
@@ -227,22 +212,22 @@ class Gathered:
 
     @property
     def held_out_rows(self) -> np.ndarray:
-        """The numbers of the rows held out."""
+        """The numbers of the held-out rows."""
         return self.held_out.rows()[1]
 
     def sample(self, of: RandomRows) -> HeldOut:
-        """Return the languages and vectors of a sample, `held_out` or `kept`."""
+        """Return the languages and vectors of a sample, which is `held_out` or `kept`."""
         return self.langs, np.split(of.rows()[2], len(self.langs), axis=1)
 
 
 def draw(seed: Sequence[int], first: int, count: int) -> np.ndarray:
-    """Return numbers `first` to `first + count - 1` of a seeded sequence of random numbers from 0 to 1."""
+    """Return the numbers from `first` to `first + count - 1` of a seeded sequence of random numbers from 0 to 1."""
     bits = np.random.PCG64(seed)
     return np.random.Generator(bits.advance(first)).random(count)
 
 
 def needed_rows(width: int) -> int:
-    """Return the number of rows, including held-out ones, that the covariances of vectors of this width need."""
+    """Return the number of rows, held-out rows included, that are needed for covariances of vectors of this width."""
     return -(-OF_WIDTH * width * ONE_IN // (ONE_IN - 1))
 
 
@@ -255,30 +240,29 @@ def gather(
     seed: int = 0,
     report: Callable[[int, int | None], None] = lambda done, rows: None,
 ) -> list[Gathered]:
-    """Embed the rows of some sets of columns in batches; hold some rows out, and sum the others.
+    """Embed the rows of each set of columns in batches; hold some rows out, and sum the others.
 
     Args:
-        encoder: Its semantic latent is split; None if all columns hold vectors.
-        data: As for `split`.
-        keep: Number of rows of all sets together to keep for training.
-        first: Number of the first row, if the columns are a part of longer ones.
+        encoder: The encoder whose semantic latent is split; None if all columns hold vectors.
+        data: Sets of columns, as for `split`.
+        keep: Total number of rows to keep for training.
+        first: Number of the first row, if the columns are a part of longer columns.
         seed: Seed of the samples.
-        report: Called with the number of rows done so far, and of all rows (None if unknown).
+        report: Called with the number of rows embedded so far, and of all rows (None if unknown).
 
     Returns:
         The sums and samples of each set.
 
     Raises:
-        UsageError: Columns have different lengths or no rows, or the encoder lacks a language.
-        DataError: The widths of the vectors differ or are above 4,096; also as `matrix`.
+        UsageError: The columns have different lengths or no rows, or the encoder lacks a language.
+        DataError: The vectors differ in width, or have more than 4,096 units; also as `matrix`.
     """
     data = [(langs, of if isinstance(of, Iterator) else parsed(langs, of)) for langs, of in data]
     for langs, _ in data:
         for lang in langs:
             known_lang(lang, encoder.langs if encoder else (), "the encoder", "langs")
-    sizes = [None if isinstance(columns, Iterator) else len(columns[0]) for _, columns in data]
-    total = None if None in sizes else sum(sizes)  # type: ignore[arg-type]
     whole = [columns for _, columns in data if not isinstance(columns, Iterator)]
+    total = sum(len(columns[0]) for columns in whole) if len(whole) == len(data) else None
     stored = any(isinstance(column, np.ndarray) for columns in whole for column in columns)
     widths = {embed(encoder, [], data[0][0][0]).shape[1]} if encoder and stored else set[int]()
     gathered: list[Gathered] = []
@@ -299,7 +283,7 @@ def gather(
 
 
 def check_data(data: Any) -> None:
-    """Raise UsageError unless `data` is a list as `split` takes it; the columns themselves are not checked."""
+    """Raise UsageError unless `data` is a list of sets of columns, as for `split`; the columns are not checked."""
     for each in data if isinstance(data, list | tuple) else [data]:
         pair = isinstance(each, list | tuple) and len(each) == 2 and not isinstance(each[1], str | bytes)
         if not pair or not isinstance(each[0], list | tuple) or not all(isinstance(lang, str) for lang in each[0]):
@@ -308,7 +292,7 @@ def check_data(data: Any) -> None:
 
 
 def parsed(langs: Sequence[str], columns: Columns) -> list[Column]:
-    """Convert columns to lists of sentences, or arrays of vectors."""
+    """Convert each column to a list of sentences or an array of vectors."""
     if not isinstance(columns, Iterable) or isinstance(columns, Mapping) or hasattr(columns, "columns"):
         raise UsageError(
             f"of {'-'.join(langs)}: {type(columns).__name__}; expected a list of columns", parameter="data"
@@ -327,7 +311,7 @@ def batches(columns: Columns | Iterator[Columns], langs: Sequence[str]) -> Itera
     for part in (parsed(langs, each) for each in columns) if isinstance(columns, Iterator) else [columns]:
         lengths = {len(column) for column in part}
         if len(lengths) != 1:
-            raise UsageError(f"has columns of {sorted(lengths)} rows: expected as many in each", parameter="data")
+            raise UsageError(f"has columns of {sorted(lengths)} rows: they must have the same number", parameter="data")
         for start in range(0, max(lengths), AT_ONCE):
             yield [column[start : start + AT_ONCE] for column in part]
 
@@ -343,10 +327,10 @@ def embed(encoder: SentenceEncoder | None, column: Column, lang: str) -> np.ndar
 
 
 def check_widths(widths: set[int]) -> int:
-    """Return the number of units of all vectors; DataError if it differs or is too large."""
+    """Return the width of all vectors; DataError if the widths differ or are too large."""
     smallest, *others = sorted(widths)
     if others:
-        raise DataError(f"Vectors of {smallest} and of {others[0]} units: expected those of one encoder.")
+        raise DataError(f"Vectors of {smallest} and of {others[0]} units: use vectors of a single encoder.")
     if smallest > MOST_UNITS:
         raise DataError(
             f"Vectors of {smallest:,} units: at most {MOST_UNITS:,} can be split; reduce them first, for example by a "

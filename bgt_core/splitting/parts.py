@@ -1,4 +1,4 @@
-"""A split of an encoder's vectors: the part that sentences with the same meaning share, and the rest."""
+"""A split of an encoder's vectors into the part that sentences with the same meaning share, and the rest."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Map:
         shared = (vector - offset) read^T + relu((vector - offset) up^T + bias) down^T + centre
         private = vector - shared back^T
 
-    So vector = private + shared back^T, whatever the arrays are. Methods differ in how they choose the arrays.
+    So vector = private + shared back^T for any arrays. Methods differ in how they choose the arrays.
     """
 
     offset: np.ndarray  # (D,)
@@ -51,7 +51,7 @@ class Map:
         return named | dict(zip(HIDDEN, self.hidden or (), strict=False))
 
     def check(self, width: int, shared_width: int) -> None:
-        """Raise ValueError if an array has another shape, or NaN or infinity."""
+        """Raise ValueError if an array has a wrong shape, or contains NaN or infinity."""
         units = len(self.hidden[1]) if self.hidden else 0
         expected = {
             "offset": (width,), "read": (shared_width, width), "back": (width, shared_width), "centre": (shared_width,),
@@ -67,8 +67,8 @@ class Split:
     """A fitted split of an encoder's vectors of D units.
 
     Args:
-        method: The method that made it.
-        maps: How to split each language.
+        method: Name of the method that fitted the split.
+        maps: Language code -> how to split the vectors of this language.
         about: The method's choices and scores, for the card: numbers, strings and lists.
     """
 
@@ -78,7 +78,7 @@ class Split:
 
     @property
     def langs(self) -> Sequence[str]:
-        """The languages it can split."""
+        """The languages whose vectors can be split."""
         return tuple(self.maps)
 
     @property
@@ -92,19 +92,19 @@ class Split:
         return len(next(iter(self.maps.values())).centre)
 
     def shared(self, vectors: np.ndarray, lang: str) -> np.ndarray:
-        """Return the shared part of each vector: (N, D) -> (N, K); errors as `parts`."""
+        """Return the shared part of each vector, (N, D) -> (N, K); raises errors as `parts` does."""
         return self.of(lang).shared(self.checked(vectors))
 
     def private(self, vectors: np.ndarray, lang: str) -> np.ndarray:
-        """Return the private part of each vector: (N, D) -> (N, D); errors as `parts`."""
+        """Return the private part of each vector, (N, D) -> (N, D); raises errors as `parts` does."""
         return self.parts(vectors, lang)[1]
 
     def parts(self, vectors: np.ndarray, lang: str) -> tuple[np.ndarray, np.ndarray]:
         """Split vectors of one language.
 
         Args:
-            vectors: (N, D).
-            lang: Their language.
+            vectors: Vectors (N, D).
+            lang: Language of the sentences.
 
         Returns:
             The shared parts (N, K) and the private parts (N, D), in the precision of the split.
@@ -116,25 +116,25 @@ class Split:
         of, vectors = self.of(lang), self.checked(vectors)
         shared = of.shared(vectors)
         private = vectors - shared @ of.back.T
-        # a private part of 0 must not become rounding error, whose direction is the same for equal vectors
+        # rounding errors are set to 0: their direction is the same for equal vectors, so a probe could learn it
         private[np.abs(private) <= 4 * np.finfo(private.dtype).eps * (np.abs(vectors) + np.abs(of.offset))] = 0
         return shared, private
 
     def join(self, shared: np.ndarray, private: np.ndarray, lang: str) -> np.ndarray:
         """Combine shared and private parts to vectors of `lang`: (N, K), (N, D) -> (N, D).
 
-        Both parts of one sentence give its vector. The shared part of one sentence, in any language, and the private
-        part of another give a vector with the meaning of the first and the rest of the second.
+        The two parts of one sentence restore its vector. The shared part of one sentence, in any language, and the
+        private part of another combine the meaning of the first with the other properties of the second.
         """
         back, shared = self.of(lang).back, matrix(shared, "shared", ("N", self.shared_width), dtype=None)
         return shared @ back.T + matrix(private, "private", (len(shared), self.width), dtype=None)
 
     def of(self, lang: str) -> Map:
-        """Return the map of a language; UsageError if the split does not have it."""
+        """Return the map of a language; UsageError if the split was not fitted on this language."""
         return self.maps[known_lang(lang, self.langs, "the split")]
 
     def checked(self, vectors: object) -> np.ndarray:
-        """Convert vectors of any kind to an array (N, D) without changing their precision; DataError as `matrix`."""
+        """Convert vectors to an array (N, D) without changing their precision; raises DataError as `matrix` does."""
         return matrix(vectors, "vectors", ("N", self.width), dtype=None)
 
 
@@ -144,22 +144,22 @@ WEIGHTS, ABOUT, CARD, SCHEMA = "split.safetensors", "split.json", "README.md", "
 
 TEXT = """# A split of {encoder}
 
-Fitted by `bgt split` with the method {method} on {rows} rows of sentences that mean the same, in {langs}. Of a vector's
-{width} units it makes {shared_width} shared ones and {width} private ones.
+Fitted by `bgt split` with the method {method} on {rows} rows of sentences that mean the same, in {langs}. A vector of
+{width} units is split into a shared part of {shared_width} units and a private part of {width} units.
 
 | {held_out_rows} held-out rows | nearest is of the same row, % | nearest of all columns, % | language told, % |
 |---|---:|---:|---:|
 {table}
 
-`--model split:FOLDER` opens it in every command, `bgt_core.open_encoder` in Python. The encoder itself is not in this
-folder.
+`--model split:FOLDER` opens this split in every command, `bgt_core.open_encoder("split:FOLDER")` in Python. The encoder
+itself is not in this folder.
 """
 
 
 @dataclass(frozen=True, eq=False)
 class StoredSplit:
-    """A split, and the name and fingerprint (`encoders.identity`) of the encoder that it was fitted on; `save`
-    makes paths absolute. Both are "" for stored vectors without a named encoder."""
+    """A split with the name and the fingerprint (`encoders.identity`) of its encoder; both are "" if stored vectors
+    were split without naming their encoder. `save` makes a name that is a path absolute."""
 
     split: Split
     encoder: str
@@ -168,7 +168,7 @@ class StoredSplit:
 
 
 def save(folder: Path, stored: StoredSplit) -> None:
-    """Write a new folder, completely or not at all; UsageError if it exists."""
+    """Write a split to a new folder, completely or not at all; UsageError if the folder exists."""
     split = stored.split
     tensors = {
         f"{lang}/{name}": np.ascontiguousarray(array, np.float32)
@@ -197,20 +197,19 @@ def load(folder: Path) -> StoredSplit:
 
     Raises:
         NotFound: A file is missing.
-        DataError: A file is damaged, or not part of a split.
+        DataError: A file is damaged, or is not a file of a split.
     """
     for name in (ABOUT, WEIGHTS):
         if not (folder / name).is_file():
             raise NotFound(f"{folder / name}: missing; `bgt split` writes such a folder.")
     about = read_json(folder / ABOUT)
     if not isinstance(about, dict) or about.get("schema") != SCHEMA:
-        raise DataError(f"{folder / ABOUT}: not of the schema {SCHEMA}; `bgt split` writes it.")
+        raise DataError(f"{folder / ABOUT}: its schema is not {SCHEMA}; `bgt split` writes such a file.")
     sha256 = sha256_file(folder / WEIGHTS)
     try:
         if sha256 != about["files"][WEIGHTS]:
-            raise DataError(
-                f"{folder / WEIGHTS}: its hash differs from {ABOUT}: damaged, or of another split. Copy it again."
-            )
+            reason = f"its hash differs from that in {ABOUT}: the file is damaged, or belongs to another split"
+            raise DataError(f"{folder / WEIGHTS}: {reason}. Copy it again.")
         tensors = load_file(folder / WEIGHTS)
         same = np.eye(len(tensors[f"{about['langs'][0]}/offset"]), dtype=np.float32)
         maps = {
@@ -234,7 +233,7 @@ def load(folder: Path) -> StoredSplit:
 
 
 def card(stored: StoredSplit) -> str:
-    """Write the card of a split in Markdown: its data, its sizes, and its scores on held-out rows."""
+    """Return the card of a split in Markdown: the data, the sizes, and the scores on held-out rows."""
     split, about = stored.split, stored.split.about
     columns = ("found", "pool", "language_told")
     rows = [

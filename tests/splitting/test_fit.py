@@ -102,7 +102,7 @@ OTHER_WIDTH = {"data": [(["en", "fr"], [np.eye(ROWS, 5), np.eye(ROWS, 5)])]}
         (vectors_of(lambda rows: np.eye(rows, 5_000)), "of 5,000 units: at most 4,096"),
         (vectors_of(lambda rows: np.full((rows, 3), 0.1)), "all sentences in en are the same"),
         (INFINITE, "^en-fr, fr: row 1 contains NaN or infinity"),
-        (OTHER_WIDTH, "of 5 and of 6 units: expected those of one encoder"),
+        (OTHER_WIDTH, "of 5 and of 6 units: use vectors of a single encoder"),
         *[({"factors": wrong}, "^factors .* must be at least 1, a whole number") for wrong in (2.5, 0, "3")],
         *[({"seed": wrong}, "^seed .* must be at least 0, a whole number") for wrong in (-1, None)],
         *[({"method": wrong}, "^method '.*': choose from bgt") for wrong in (None, ["bgt"], 3)],

@@ -7,7 +7,7 @@ import pytest
 from sklearn.cross_decomposition import CCA
 from sklearn.linear_model import LogisticRegression
 
-from bgt_core.splitting import METHODS, Split, linear, neural
+from bgt_core.splitting import METHODS, Split, methods
 from bgt_core.splitting.fit import FACTORED, found
 from bgt_core.splitting.gather import Moments, Statistics, statistics
 from tests.close import FLOAT32, assert_close
@@ -50,15 +50,15 @@ def test_centring_leaves_no_mean_and_shift_that_of_the_first_language() -> None:
     columns = planted(langs, 500)
     sums = summed(langs, columns)
     for lang, vectors in zip(langs, columns, strict=True):
-        assert_close(linear.centring(sums).shared(vectors, lang).mean(0), 0, scale=np.abs(vectors).max())
-        assert_close(linear.shift(sums).shared(vectors, lang).mean(0), columns[0].mean(0))
-    np.testing.assert_array_equal(linear.shift(sums).shared(columns[0], "en"), columns[0])
+        assert_close(methods.centring(sums).shared(vectors, lang).mean(0), 0, scale=np.abs(vectors).max())
+        assert_close(methods.shift(sums).shared(vectors, lang).mean(0), columns[0].mean(0))
+    np.testing.assert_array_equal(methods.shift(sums).shared(columns[0], "en"), columns[0])
 
 
 def test_leace_is_the_least_change_after_which_no_linear_probe_tells_the_language() -> None:
     langs = ["en", "fr", "de"]
     columns = planted(langs, 1_000)
-    split = linear.leace(summed(langs, columns))
+    split = methods.leace(summed(langs, columns))
     erased = [split.shared(vectors, lang) for lang, vectors in zip(langs, columns, strict=True)]
     labels = np.repeat(np.arange(3), 1_000)
     probe = LogisticRegression(max_iter=1_000)
@@ -74,7 +74,7 @@ def test_leace_is_the_least_change_after_which_no_linear_probe_tells_the_languag
 
 def test_subspace_takes_out_the_first_axis_of_each_language() -> None:
     columns = planted(["en", "fr"], 500)
-    split = linear.subspace(summed(["en", "fr"], columns))
+    split = methods.subspace(summed(["en", "fr"], columns))
     for lang, vectors in zip(["en", "fr"], columns, strict=True):
         axes = np.linalg.svd(vectors, full_matrices=False)[2][:1]
         assert_close(split.shared(vectors, lang), vectors - vectors @ axes.T @ axes)
@@ -83,7 +83,7 @@ def test_subspace_takes_out_the_first_axis_of_each_language() -> None:
 def test_bgt_of_two_languages_is_canonical_correlation_analysis() -> None:
     langs = ["en", "fr"]
     columns = planted(langs, 3_000)
-    split = linear.bgt(summed(langs, columns), [(langs, columns)], factors=FACTORS, shrinkages=[0.0])
+    split = methods.bgt(summed(langs, columns), [(langs, columns)], factors=FACTORS, shrinkages=[0.0])
     reference = CCA(n_components=FACTORS, scale=False, max_iter=10_000, tol=1e-12).fit(*columns)
     for ours, theirs in zip(
         (split.shared(columns[0], "en"), split.shared(columns[1], "fr")), reference.transform(*columns), strict=True
@@ -103,8 +103,8 @@ def test_bgt_finds_what_was_planted_as_rows_grow(langs: list[str]) -> None:
     for rows in (300, 30_000):
         columns = planted(langs, rows)
         held_out = planted(langs, 4_000, seed=1)
-        split = linear.bgt(summed(langs, columns), [(langs, held_out)])
-        ours = linear.bgt(summed(langs, columns), [(langs, held_out)], factors=FACTORS).shared(held_out[0], langs[0])
+        split = methods.bgt(summed(langs, columns), [(langs, held_out)])
+        ours = methods.bgt(summed(langs, columns), [(langs, held_out)], factors=FACTORS).shared(held_out[0], langs[0])
         shared = np.random.default_rng(1).standard_normal((4_000, FACTORS))
         best = np.linalg.lstsq(held_out[0] - held_out[0].mean(0), shared, rcond=None)[0]
         truth = (held_out[0] - held_out[0].mean(0)) @ best
@@ -118,7 +118,7 @@ def test_bgt_shares_nats_that_held_out_rows_have() -> None:
     langs = ["en", "fr"]
     columns, held_out = planted(langs, 5_000), planted(langs, 1_000, seed=1)
     sums = summed(langs, columns)
-    split = linear.bgt(sums, [(langs, held_out)], factors=WIDTH, shrinkages=[0.0])
+    split = methods.bgt(sums, [(langs, held_out)], factors=WIDTH, shrinkages=[0.0])
     joint = np.cov(np.hstack(columns).T, bias=True)
     centred = np.hstack([vectors - sums.means[lang] for vectors, lang in zip(held_out, langs, strict=True)])
 
@@ -140,7 +140,7 @@ def test_languages_without_pairs_of_their_own_meet_in_the_third() -> None:
         part.add(np.hstack([columns[lang] for lang in langs]))
         moments.append(part)
     english, french, german = planted(["en", "fr", "de"], 500, seed=2)
-    split = linear.bgt(statistics(moments), [(["en", "fr"], [english, french])], factors=FACTORS)
+    split = methods.bgt(statistics(moments), [(["en", "fr"], [english, french])], factors=FACTORS)
     left, right = split.shared(french, "fr"), split.shared(german, "de")
     assert min(np.corrcoef(left[:, factor], right[:, factor])[0, 1] for factor in range(FACTORS)) > 0.5
 
@@ -159,8 +159,8 @@ def test_neural_finds_what_no_linear_map_does() -> None:
     langs = ["en", "fr"]
     columns, held_out, tested = (folded(rows, seed) for rows, seed in ((20_000, 0), (1_000, 1), (500, 2)))
     sums = summed(langs, columns)
-    plain = linear.bgt(sums, [(langs, held_out)], factors=2)
-    split = neural.fit(sums, [(langs, held_out)], [(langs, columns)], factors=2)
+    plain = methods.bgt(sums, [(langs, held_out)], factors=2)
+    split = methods.neural(sums, [(langs, held_out)], [(langs, columns)], factors=2)
     found_by = {
         each.method: found([each.shared(of, lang) for lang, of in zip(langs, tested, strict=True)])
         for each in (plain, split)

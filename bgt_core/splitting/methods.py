@@ -1,0 +1,376 @@
+"""The methods that split vectors: linear BGT, neural BGT, and four that remove the language from vectors.
+
+Linear BGT assumes that sentences with the same meaning share a latent z, from which each language l makes its vectors:
+
+    x_l = mean_l + A_l z + rest_l,    z ~ N(0, I)
+
+For two languages this is probabilistic CCA (Bach and Jordan 2005). Its maximum-likelihood maps have a closed form: the
+singular vectors of the whitened cross-covariance, times the square roots of the canonical correlations. (For
+paraphrases of one language, the eigenvectors take the place of the singular vectors.) For more languages it is
+multi-battery factor analysis (Browne 1980), fitted by least squares to the whitened cross-covariances. If two languages
+have no common rows, their cross-covariance is taken from the fit, and the fit is repeated until it converges.
+
+Neural BGT adds a hidden layer to each language's linear map, and trains both until the shared parts of a row are
+similar. The loss is InfoNCE (van den Oord et al. 2018), in both directions: which sentence of a batch belongs to this
+one? With InfoNCE, shared parts find more translations than with an evidence lower bound (docs/guide/split.md compares
+both).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import deepcopy
+from itertools import combinations
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from bgt_core.backend import usual_defaults
+from bgt_core.splitting.gather import HeldOut, Statistics
+from bgt_core.splitting.parts import Map, Split
+from bgt_core.vectors import maps as closed_form
+
+SHARE = 0.95  # keep the factors that have this share of the held-out nats
+ROUNDS, TOLERANCE = 100, 1e-5  # maximum rounds for three or more languages; change of an eigenvalue that ends them
+ROUNDING = 1e-10  # a variance below this share of the largest counts as 0
+
+UNITS = 512  # units of the hidden layer
+EPOCHS, BATCH = 3, 1_024
+LEARNING_RATE = 2e-3  # initial; it decreases linearly to 0
+TEMPERATURE = 0.05
+RIDGE = 1e-6  # ridge penalty for predicting a vector from shared parts, relative to their mean variance
+
+
+def loadings(
+    whitened: dict[tuple[int, int], np.ndarray], languages: int, factors: int, start: np.ndarray | None = None
+) -> np.ndarray:
+    """Fit W_l W_m^T to the whitened cross-covariances (D, D) of languages l and m.
+
+    Args:
+        whitened: The cross-covariances of the languages that have common rows, in both orders.
+        languages: Number of languages, C.
+        factors: Number of factors, K.
+        start: W of similar cross-covariances; the initial value if some languages have no common rows.
+
+    Returns:
+        W, (C, D, K): the covariance of each language's whitened vectors with z, by descending correlation.
+    """
+    if whitened.keys() == {(0, 1), (1, 0)}:
+        first, correlations, second = np.linalg.svd(whitened[0, 1])
+        return (np.stack([first, second.T]) * np.sqrt(correlations))[:, :, :factors]
+    width = len(next(iter(whitened.values())))
+    missing = np.ones((languages, languages))
+    for pair in whitened:
+        missing[pair] = 0
+
+    def filled(fit: np.ndarray, axes: np.ndarray) -> np.ndarray:
+        """Multiply all cross-covariances by axes, (C x D, K); the fit replaces those that are missing."""
+        sums = np.einsum("lm,mkj->lkj", missing, fit.transpose(0, 2, 1) @ axes)
+        product = fit @ sums
+        for (left, right), block in whitened.items():
+            product[left] += block @ axes[right]
+        return product.reshape(languages * width, -1)
+
+    if start is None or not missing.any():
+        target = np.zeros((languages, width, languages, width))
+        for (left, right), block in whitened.items():
+            target[left, :, right] = block
+        values, axes = np.linalg.eigh(target.reshape(languages * width, -1))
+        fit = scaled(values[::-1][:factors] * missing.size / len(whitened), axes[:, ::-1][:, :factors])
+    else:
+        fit = start.reshape(languages * width, -1)
+    last = np.full(fit.shape[1], np.inf)
+    for _ in range(ROUNDS if missing.any() else 0):
+        fit = fit.reshape(languages, width, -1)
+        basis = np.linalg.qr(filled(fit, fit))[0]  # a step of orthogonal iteration
+        values, turn = np.linalg.eigh(basis.T @ filled(fit, basis.reshape(fit.shape)))
+        fit = scaled(values[::-1], basis @ turn[:, ::-1])
+        if np.abs(values - last).max() < TOLERANCE:
+            break
+        last = values
+    return fit.reshape(languages, width, -1)
+
+
+def scaled(values: np.ndarray, axes: np.ndarray) -> np.ndarray:
+    """Multiply eigenvectors by the square roots of their eigenvalues; negative eigenvalues count as 0."""
+    return axes * np.sqrt(values.clip(0))
+
+
+def bgt(
+    statistics: Statistics,
+    held_out: Sequence[HeldOut],
+    *,
+    factors: int | None = None,
+    shrinkages: Sequence[float] = (1e-4, 1e-3, 1e-2, 1e-1),
+) -> Split:
+    """Fit linear BGT; held-out rows choose the shrinkage of the covariances and the number of factors.
+
+    The shared part is the posterior mean of z given one sentence. Each factor is multiplied by the square root of its
+    correlation, so that factors with a higher correlation have more weight in cosines. The private part is the rest of
+    the vector, without the shared axes.
+
+    Args:
+        statistics: Statistics of the vectors.
+        held_out: Vectors of rows that are not in the statistics.
+        factors: Number of factors; by default the smallest number that keeps 95 % of the held-out nats.
+        shrinkages: Candidate weights of the identity in the joint covariance.
+
+    Returns:
+        The split. `about` has the `shrinkage`; the number of `factors`; their `correlations`, means over languages; the
+        mutual information of two sentences through each factor in `nats`, -log(1 - correlation^2) / 2; and its total on
+        held-out rows, `held_out_nats`.
+    """
+    # fewer factors save time only with three or more languages, in every round of the fit
+    most = factors if factors and len(statistics.langs) > 2 else statistics.width
+    spectra = [np.linalg.eigh(statistics.covariances[lang]) for lang in statistics.langs]
+    place = {lang: row for row, lang in enumerate(statistics.langs)}
+    scored, fitted = [], None
+    for shrinkage in shrinkages:
+        roots_of = [roots(*spectrum, shrinkage) for spectrum in spectra]
+        whitened = {
+            (place[left], place[right]): (1 - shrinkage) * roots_of[place[left]][0] @ cross @ roots_of[place[right]][0]
+            for (left, right), cross in statistics.crosses.items()
+        }
+        fitted = loadings(whitened, len(statistics.langs), most, fitted)
+        scored.append((shared_nats(fitted, roots_of, statistics, held_out), shrinkage, roots_of, fitted))
+    spectrum, shrinkage, roots_of, fitted = max(scored, key=lambda each: each[0].sum())
+    total = np.cumsum(spectrum)
+    if factors is None:
+        factors = int(np.argmax(total >= SHARE * total.max())) + 1
+    fitted = fitted[:, :, :factors]
+    stacked = fitted.reshape(-1, factors)  # the sign of a factor is arbitrary; this choice does not depend on rounding
+    fitted = fitted * np.sign(stacked[np.abs(stacked).argmax(0), np.arange(factors)])
+    strengths = np.square(fitted).sum(1).mean(0).clip(1e-12, 1 - 1e-6)  # (K,) correlations
+    maps = {}
+    for lang, (whiten, colour), weights in zip(statistics.langs, roots_of, fitted, strict=True):
+        read = np.sqrt(strengths)[:, None] * weights.T @ whiten
+        back = colour @ np.linalg.pinv(weights.T) / np.sqrt(strengths)
+        maps[lang] = Map(statistics.means[lang], read, back, np.zeros(factors))
+    about = {
+        "shrinkage": shrinkage,
+        "factors": factors,
+        "correlations": strengths.tolist(),
+        "nats": (-np.log1p(-np.square(strengths)) / 2).tolist(),
+        "held_out_nats": float(total[factors - 1]),
+    }
+    return Split("bgt", maps, about)
+
+
+def shared_nats(
+    fitted: np.ndarray,
+    roots_of: Sequence[tuple[np.ndarray, np.ndarray]],
+    statistics: Statistics,
+    held_out: Sequence[HeldOut],
+) -> np.ndarray:
+    """Estimate the mutual information of two sentences of a held-out row through each factor, in nats per pair, (D,).
+
+    For two sentences x and y, log p(x, y) - log p(x) - log p(y) is a sum over the canonical variables of the fit.
+    """
+    place = {lang: row for row, lang in enumerate(statistics.langs)}
+    sums, pairs = np.zeros(statistics.width), 0
+    for langs, columns in held_out:
+        for i, j in combinations(range(len(langs)), 2):
+            sides = [place[langs[i]], place[langs[j]]]
+            left, correlations, right = np.linalg.svd(fitted[sides[0]] @ fitted[sides[1]].T)
+            r = correlations.clip(0, 1 - 1e-6)
+            a, b = (
+                (columns[column] - statistics.means[langs[column]]) @ roots_of[side][0] @ axes
+                for column, side, axes in zip((i, j), sides, (left, right.T), strict=True)
+            )
+            ratios = (r * a * b - r**2 * (a**2 + b**2) / 2) / (1 - r**2) - np.log1p(-(r**2)) / 2
+            sums, pairs = sums + ratios.sum(0), pairs + len(a)
+    return sums / pairs
+
+
+def roots(variances: np.ndarray, axes: np.ndarray, shrinkage: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
+    """Compute the inverse square root and the square root of a covariance, (D, D) each, both symmetric.
+
+    `variances` (D,) and `axes` (D, D) are the result of `numpy.linalg.eigh`. The covariance is first mixed with its
+    mean variance times the identity, which has the weight `shrinkage`, from 0 to 1 (Ledoit and Wolf 2004). Axes without
+    variance become 0.
+    """
+    variances = (1 - shrinkage) * variances + shrinkage * variances.mean()
+    kept = variances > ROUNDING * max(variances[-1], np.finfo(float).tiny)
+    scales, axes = np.sqrt(variances[kept]), axes[:, kept]
+    return (axes / scales) @ axes.T, (axes * scales) @ axes.T
+
+
+# Neural BGT.
+
+
+class Reader(nn.Module):
+    """Map a language's vectors (N, D) to shared parts (N, K): the sum of a linear map and of a hidden layer.
+
+    The output of the hidden layer is 0 before training. Vectors are divided by `scale`, because Adam's steps have the
+    same size whatever the scale of the vectors.
+    """
+
+    def __init__(self, start: Map, covariance: np.ndarray, scale: float):
+        super().__init__()
+        factors, width = start.read.shape
+        self.offset: Tensor
+        self.register_buffer("offset", torch.tensor(start.offset, dtype=torch.float32))
+        self.root = scale**0.5  # vectors are divided by it twice, because the scale itself may exceed float32
+        self.read = nn.Parameter(torch.tensor(start.read * scale, dtype=torch.float32))
+        self.up, self.down = nn.Linear(width, UNITS), nn.Linear(UNITS, factors, bias=False)
+        nn.init.zeros_(self.down.weight)
+        with torch.no_grad():
+            self.up.weight /= float(np.sqrt(np.trace(covariance) / width)) / scale  # as if units had variance 1
+
+    def forward(self, vectors: Tensor) -> Tensor:
+        centred = (vectors - self.offset) / self.root / self.root
+        return centred @ self.read.T + self.down(self.up(centred).relu())
+
+
+def neural(
+    statistics: Statistics,
+    held_out: Sequence[HeldOut],
+    rows: Sequence[HeldOut],
+    *,
+    factors: int | None = None,
+    seed: int = 0,
+) -> Split:
+    """Fit neural BGT: start from linear BGT, train, and keep the weights with the lowest held-out loss.
+
+    Args:
+        statistics: Statistics of the vectors.
+        held_out: Rows that choose the number of factors and the best epoch.
+        rows: Rows to train on.
+        factors: Units of the shared part; by default as many as linear BGT chooses.
+        seed: Seed of the initial weights and of the order of rows.
+
+    Returns:
+        The split. The shared parts of a language have a mean of 0 over `rows`. The private part is the residual of a
+        least-squares prediction of the vector from its shared part. `about` is that of linear BGT with `contrast`: the
+        held-out loss, in nats, before training and after each epoch.
+    """
+    start = bgt(statistics, held_out, factors=factors)
+    train, valid = tensors(rows), tensors(held_out)
+    # the root mean square length of all vectors, to three digits, so that it is exactly 1 for vectors of length 1
+    squares = [np.trace(statistics.covariances[lang]) + np.square(of).sum() for lang, of in statistics.means.items()]
+    scale = float(f"{np.sqrt(np.mean(squares)):.3g}")
+    with torch.random.fork_rng(devices=[]), usual_defaults():
+        torch.manual_seed(seed)
+        covariances = statistics.covariances
+        readers = nn.ModuleDict({lang: Reader(of, covariances[lang], scale) for lang, of in start.maps.items()})
+        steps: list[tuple[int, Tensor]] = []  # file, and the rows of a batch
+        for part, (_, columns) in list(enumerate(train)) * EPOCHS:
+            count = len(columns[0])
+            steps += [(part, ids) for ids in torch.randperm(count).chunk(max(1, round(count / BATCH)))]
+        optimizer = torch.optim.Adam(readers.parameters(), LEARNING_RATE)
+        schedule = torch.optim.lr_scheduler.LinearLR(optimizer, 1.0, 0.0, len(steps))
+        losses, best = [held_out_loss(readers, valid)], deepcopy(readers.state_dict())
+        for step, (part, ids) in enumerate(steps, 1):
+            langs, columns = train[part]
+            loss = contrast(readers, langs, [column[ids] for column in columns])
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            schedule.step()
+            if step % (len(steps) // EPOCHS) == 0:
+                losses.append(held_out_loss(readers, valid))
+                if losses[-1] == min(losses):
+                    best = deepcopy(readers.state_dict())
+    readers.load_state_dict(best)
+    maps = {
+        lang: as_map(
+            readers[lang],
+            [column for langs, columns in train for each, column in zip(langs, columns, strict=True) if each == lang],
+            scale,
+        )
+        for lang in start.maps
+    }
+    return Split("neural", maps, {**start.about, "contrast": losses})
+
+
+def tensors(rows: Sequence[HeldOut]) -> list[tuple[Sequence[str], list[Tensor]]]:
+    """Convert the vectors of each file to float32 tensors."""
+    return [(langs, [torch.from_numpy(column).float() for column in columns]) for langs, columns in rows]
+
+
+def contrast(readers: nn.ModuleDict, langs: Sequence[str], columns: Sequence[Tensor]) -> Tensor:
+    """Compute InfoNCE, in nats: for a sentence of one column, find the same row in another column of the batch.
+
+    The loss is the mean over all pairs of columns, in both directions.
+    """
+    shared = [nn.functional.normalize(readers[lang](column)) for lang, column in zip(langs, columns, strict=True)]
+    rows = torch.arange(len(columns[0]))
+    losses = []
+    for left, right in combinations(shared, 2):
+        logits = left @ right.T / TEMPERATURE
+        losses += [nn.functional.cross_entropy(logits, rows), nn.functional.cross_entropy(logits.T, rows)]
+    return torch.stack(losses).mean()
+
+
+@torch.no_grad()
+def held_out_loss(readers: nn.ModuleDict, rows: Sequence[tuple[Sequence[str], list[Tensor]]]) -> float:
+    """Compute the `contrast` of the first `BATCH` rows of each file, averaged over files."""
+    parts = [contrast(readers, langs, [column[:BATCH] for column in columns]) for langs, columns in rows]
+    return float(torch.stack(parts).mean())
+
+
+@torch.no_grad()
+def as_map(reader: nn.Module, columns: Sequence[Tensor], scale: float) -> Map:
+    """Convert a trained reader to a `Map` whose shared parts of `columns` have mean 0."""
+    parts = [part for column in columns for part in column.split(4 * BATCH)]
+    weights = {name: value.double().numpy() for name, value in reader.state_dict().items()}
+    mean = sum(reader(part).double().sum(0).numpy() for part in parts) / sum(map(len, parts))
+    gram, crosses = np.zeros((len(mean), len(mean))), np.zeros((len(mean), len(weights["offset"])))
+    for part in parts:
+        shared = reader(part).double().numpy() - mean
+        gram += shared.T @ shared
+        crosses += shared.T @ (part.double().numpy() - weights["offset"])
+    ridge = RIDGE * np.trace(gram) / len(gram) * np.eye(len(gram))
+    back = np.linalg.solve(gram + ridge, crosses).T
+    hidden = (weights["up.weight"] / scale, weights["up.bias"], weights["down.weight"])
+    return Map(weights["offset"], weights["read"] / scale, back, -mean, hidden)
+
+
+# Methods that remove the language from vectors. They need sentences in several languages, but no translations.
+
+
+def centring(statistics: Statistics) -> Split:
+    """Subtract from each vector the mean of its language; the mean is the private part."""
+    same, none = np.eye(statistics.width), np.zeros(statistics.width)
+    means = statistics.means.items()
+    return Split("centring", {lang: Map(mean, same * ~statistics.constant(lang), same, none) for lang, mean in means})
+
+
+def shift(statistics: Statistics) -> Split:
+    """Shift the vectors of each language so that their mean is that of the first language (Jang et al. 2026, arXiv
+    2606.18801)."""
+    same, maps = np.eye(statistics.width), {}
+    first = statistics.means[statistics.langs[0]]
+    for lang, mean in statistics.means.items():
+        constant = statistics.constant(lang)
+        maps[lang] = Map(mean - first, same * ~constant, same, first * constant)
+    return Split("shift", maps)
+
+
+def leace(statistics: Statistics) -> Split:
+    """Make the smallest change after which no linear probe predicts the language (Belrose et al. 2023, theorem 4.3).
+
+    All languages have the same map, and equal weight, whatever their numbers of sentences. The private part is the
+    erased part; its dimension is the number of languages minus one.
+    """
+    means = np.stack(list(statistics.means.values()))  # (C, D)
+    mean = means.mean(0)
+    between = (means - mean).T / np.sqrt(len(means))  # (D, C), covariance with each language / root of its share
+    total = np.mean(list(statistics.covariances.values()), axis=0) + between @ between.T
+    read, write, gone = closed_form.leace(mean, total, between)
+    same = np.eye(statistics.width)
+    erase = same - write @ read.T
+    erase[gone] = 0
+    return Split("leace", dict.fromkeys(statistics.langs, Map(mean, erase, same, mean)))
+
+
+def subspace(statistics: Statistics) -> Split:
+    """Remove the first principal axis of each language's uncentred vectors (Yang et al. 2021); it is close to their
+    mean."""
+    same, none = np.eye(statistics.width), np.zeros(statistics.width)
+    maps = {}
+    for lang, mean in statistics.means.items():
+        axes = np.linalg.eigh(statistics.covariances[lang] + np.outer(mean, mean))[1][:, -1:]
+        maps[lang] = Map(none, same - axes @ axes.T, same, none)
+    return Split("subspace", maps, {"rank": 1})

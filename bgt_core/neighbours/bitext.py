@@ -1,8 +1,8 @@
-"""Find translations in two texts: nearest neighbours both ways -> margin scores -> pairs, best first.
+"""Find translations in two texts: nearest neighbours in both directions -> margin scores -> pairs, best first.
 
-Scores and retrieval are those of Artetxe and Schwenk (ACL 2019, "Margin-based Parallel Corpus Mining with Multilingual
-Sentence Embeddings"): a cosine is compared with those of the nearest candidates, so that a sentence that is similar to
-everything scores low.
+Scores and retrieval follow Artetxe and Schwenk (ACL 2019, "Margin-based Parallel Corpus Mining with Multilingual
+Sentence Embeddings"). The cosine of a pair is compared with the cosines of the nearest neighbours of both sentences, so
+that a sentence that is similar to many others has low scores.
 """
 
 from __future__ import annotations
@@ -28,59 +28,56 @@ from bgt_core.vectors.convert import check_finite, holds_vectors, listed, matrix
 
 INDEXES = ("exact", "approximate")
 MARGINS: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {  # (cosine, mean over neighbours) -> margin
-    "ratio": lambda cosine, mean: cosine / np.maximum(mean, 0.01),  # in a small text the mean may be about 0, or below
+    "ratio": lambda cosine, mean: cosine / np.maximum(mean, 0.01),  # in a small text the mean may be 0 or negative
     "distance": lambda cosine, mean: cosine - mean,
     "absolute": lambda cosine, mean: cosine,
 }
 
-Neighbours = tuple[np.ndarray, np.ndarray]  # for each row: cosines, descending, and rows of the other side; (N, k) each
+Neighbours = tuple[np.ndarray, np.ndarray]  # (N, k) cosines, descending, and (N, k) row numbers of the other side
 
 
 class Pairs(NamedTuple):
-    """P candidates, each a row of the left and a row of the right side."""
+    """P candidate pairs; each has a row of the left side and a row of the right side."""
 
     scores: np.ndarray  # (P,) float64
-    left: np.ndarray  # (P,) int64
-    right: np.ndarray  # (P,) int64
+    left: np.ndarray  # (P,) int64, row numbers
+    right: np.ndarray  # (P,) int64, row numbers
 
     def take(self, chosen: np.ndarray) -> Pairs:
-        """Select pairs by numbers or a mask."""
+        """Select pairs by their numbers or by a mask."""
         return Pairs(self.scores[chosen], self.left[chosen], self.right[chosen])
-
-    def best_first(self) -> np.ndarray:
-        """Return the order of pairs by descending score; ties are ordered by row."""
-        return np.lexsort((self.right, self.left, -self.scores))
 
 
 @dataclass(frozen=True, eq=False)
 class Sentences:
-    """The N distinct sentences of a text, in order; copies would be each other's nearest neighbours."""
+    """The N distinct sentences of a text, in order. Repeated sentences are left out, because their copies would be
+    their nearest neighbours."""
 
     texts: list[str]  # normalised
-    first: np.ndarray  # (N,) the first line of each, from 0
-    of_line: np.ndarray  # (lines,) the index of each line's sentence; -1 for a blank line
+    first: np.ndarray  # (N,) number of the first line with each sentence, from 0
+    of_line: np.ndarray  # (lines,) index of each line's sentence; -1 for a blank line
 
 
-Side = Sequence[str] | Sentences | np.ndarray | Rows  # an array may be of any kind that `vectors.convert` takes
+Side = Sequence[str] | Sentences | np.ndarray | Rows  # vectors may have any form that `vectors.convert` accepts
 
 
 class Kept(NamedTuple):
-    """The pairs kept by one rule, and how many of them are known translations."""
+    """The number of pairs that a rule keeps, and how many of them are known translations."""
 
     rule: str  # "all", "threshold", "best threshold" or "best of the other half"
     thresholds: tuple[float, ...]
-    correct: int
+    correct: int  # number of kept pairs that are known translations
     kept: int
-    known: int
+    known: int  # number of known translations
 
     @property
     def precision(self) -> float:
-        """Share of the kept pairs that are known; 0 if none is kept."""
+        """Share of the kept pairs that are known translations; 0 if no pair is kept."""
         return self.correct / max(self.kept, 1)
 
     @property
     def recall(self) -> float:
-        """Share of the known pairs that are kept."""
+        """Share of the known translations that are kept."""
         return self.correct / self.known
 
     @property
@@ -90,13 +87,13 @@ class Kept(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Mined:
-    """Candidate translations, best first. Their row numbers refer to the mined sentences or vectors."""
+    """Candidate translations, best first. Their row numbers are those of the mined sentences or vectors."""
 
-    candidates: Pairs  # all of them
+    candidates: Pairs  # of any score
     threshold: float
-    plan: SearchPlan  # the search for neighbours, which str(plan) describes
-    sizes: tuple[int, int]  # distinct sentences of each side
-    first_of: Sequence[np.ndarray | None] = (None, None)  # for lists, the row of each entry's first copy
+    plan: SearchPlan  # how neighbours were searched; str(plan) describes it
+    sizes: tuple[int, int]  # number of distinct sentences on each side
+    first_of: Sequence[np.ndarray | None] = (None, None)  # if a side is a list: the row of each entry's first copy
 
     @property
     def pairs(self) -> Pairs:
@@ -104,11 +101,12 @@ class Mined:
         return self.candidates.take(self.candidates.scores >= self.threshold)
 
     def against(self, left: np.ndarray, right: np.ndarray) -> list[Kept]:
-        """Compare the candidates with known translations, rows (G,) and (G,); copies count once.
+        """Compare the candidates with G known translations, given as row numbers (G,) of each side; copies count once.
 
         Returns:
-            Counts for all pairs, for those above the threshold, and for those above the best threshold, chosen on all
-            pairs, or for each half of the left side's rows (even and odd) on the other half.
+            The counts for four rules: keep all pairs; keep pairs above the threshold; keep pairs above the threshold
+            that is best for all pairs; and keep pairs of each half of the left side's rows (even and odd numbers) above
+            the threshold that is best for the other half.
         """
         sides = zip((left, right), self.first_of, strict=True)
         known = [rows if first is None else first[rows] for rows, first in sides]
@@ -134,9 +132,9 @@ class Mined:
 
 
 def best_threshold(scores: np.ndarray, correct: np.ndarray, known: int) -> float:
-    """Return the threshold with the best F1, halfway to the next lower score, so that it suits other pairs too.
+    """Return the threshold with the highest F1, halfway to the next lower score, so that it also suits other pairs.
 
-    It is infinite if no pair is correct, because then it is best to keep none.
+    If no pair is correct, the threshold is infinite, which keeps no pair.
     """
     order = np.argsort(-scores, kind="stable")
     falling, hits = scores[order].astype(np.float64), correct[order].cumsum()
@@ -149,7 +147,7 @@ def best_threshold(scores: np.ndarray, correct: np.ndarray, known: int) -> float
 
 
 def check(k: int, margin: str, index: str, recall: float, threshold: float = -math.inf) -> None:
-    """Raise UsageError for settings that `mine` does not take."""
+    """Raise UsageError for a setting that `mine` does not allow."""
     check_whole(1, k=k)
     check_choice(MARGINS, margin=str(margin))
     check_choice(INDEXES, index=str(index))
@@ -172,30 +170,31 @@ def mine(
     recall: float = 0.95,
     report: Report = silent,
 ) -> Mined:
-    """Find translations in two texts, by the margin of their cosine over that of other candidates.
+    """Find translations in two texts: pairs whose cosine is higher than that of other candidates.
 
         mined = mine(english, french, encoder=bgt_core.load(), langs=("en", "fr"), threshold=1.1)
         for score, i, j in zip(*mined.pairs):
             print(score, english[i], french[j])
 
-    The score of x and y is the margin between their cosine and the mean cosine of x's k nearest rows on the right and
-    y's k nearest rows on the left. A row's candidate is the best of its k nearest. The candidates of both sides are
-    taken best first, and each row is used once.
+    The score of a left row x and a right row y is the margin between two numbers: the cosine of x and y, and the mean
+    cosine of x with its k nearest right rows and of y with its k nearest left rows. Each row proposes the neighbour
+    with the highest score. The proposed pairs of both sides are then accepted, best first, if both rows are still free.
 
     Args:
-        left, right: A list of sentences (copies and blank ones are ignored); `Sentences` read from a file;
-            vectors (N, D) in any form that `vectors.convert` takes; or `Rows` of a file of vectors.
-        encoder, langs: Needed for sentences. They are embedded in memory; for millions, give files of `bgt embed`.
-        k: Number of neighbours that a margin is relative to.
-        margin: "ratio", "distance" or "absolute", the plain cosine.
+        left, right: A list of sentences, of which copies and blank sentences are ignored; `Sentences` from a file;
+            vectors (N, D) in any form that `vectors.convert` accepts; or `Rows` of a file of vectors.
+        encoder, langs: Needed to embed sentences. The vectors are kept in memory; for millions of sentences, write them
+            to files by `bgt embed`, and give these.
+        k: Number of nearest neighbours whose mean cosine a margin compares with.
+        margin: "ratio", "distance", or "absolute", which is the cosine itself.
         threshold: Minimum score of a pair.
         index: "exact", which compares all pairs, or "approximate".
         recall: Share of the nearest neighbours that approximate search must find.
-        report: Called with the number of finished blocks, and of all blocks.
+        report: Called with the number of finished blocks and the number of all blocks.
 
     Raises:
         UsageError: The arguments are inconsistent, or the encoder lacks a language.
-        DataError: A side is empty, or the widths of the vectors differ; also as `matrix`.
+        DataError: A side is empty, or the vectors differ in width; also as `matrix`.
         NotFound: FAISS is not installed.
     """
     load_faiss()  # raises at once if FAISS is absent
@@ -217,7 +216,7 @@ def mine(
 
 
 def to_side(given: object, name: str) -> Sentences | Rows:
-    """Convert one side to distinct sentences or to vectors; `name` appears in messages."""
+    """Convert one side to distinct sentences or to vectors; error messages contain `name`."""
     given = listed(given)
     if not holds_vectors(given):
         return distinct(sentence_list(given, name))  # type: ignore[arg-type]
@@ -231,7 +230,7 @@ def to_side(given: object, name: str) -> Sentences | Rows:
 def to_rows(
     sides: Sequence[Sentences | Rows], encoder: SentenceEncoder | None, langs: Sequence[str] | None
 ) -> list[Rows]:
-    """Return the vectors of both sides, and embed sentences; errors as `mine`."""
+    """Return the vectors of both sides; embed a side of sentences. Raises errors as `mine` does."""
     if all(isinstance(side, Rows) for side in sides):
         return [side for side in sides if isinstance(side, Rows)]
     if encoder is None or langs is None:
@@ -241,7 +240,7 @@ def to_rows(
     if len(langs) != len(sides):
         raise UsageError(f"{','.join(langs)}: expected {len(sides)}, as in en,fr.", parameter="langs")
     for lang in langs:
-        encoder.embed([], lang=lang)  # an unknown language raises now, not after the first side has been embedded
+        encoder.embed([], lang=lang)  # raises for an unknown language before the first side is embedded
     if any(isinstance(side, Sentences) and not side.texts for side in sides):
         raise DataError("One side has no sentences: it is empty or blank.")
     rows = []
@@ -255,8 +254,11 @@ def to_rows(
 
 
 def pairs_of(there: Neighbours, back: Neighbours, margin: str = "ratio") -> Pairs:
-    """Score and choose pairs as `mine` does. `there` has the nearest right rows of each left row, as cosines and rows
-    (N, k); `back` has the nearest left rows of each right row, (M, k)."""
+    """Score and choose pairs as `mine` does, from the k nearest neighbours in both directions.
+
+    `there` has the nearest right rows of each left row, (N, k); `back` has the nearest left rows of each right row,
+    (M, k).
+    """
     means = [
         np.where(nearest >= 0, cosines, 0).sum(1) / np.maximum((nearest >= 0).sum(1), 1)  # missing neighbours are -1
         for cosines, nearest in (there, back)
@@ -270,7 +272,7 @@ def pairs_of(there: Neighbours, back: Neighbours, margin: str = "ratio") -> Pair
     )
     free_left, free_right = bytearray(b"\1" * len(scores)), bytearray(b"\1" * len(back_scores))
     kept: list[np.ndarray] = []
-    for chosen in chunks(pairs.best_first()):
+    for chosen in chunks(np.lexsort((pairs.right, pairs.left, -pairs.scores))):
         keep = []
         for left, right in zip(pairs.left[chosen].tolist(), pairs.right[chosen].tolist(), strict=True):
             keep.append(free_left[left] and free_right[right])
@@ -278,25 +280,27 @@ def pairs_of(there: Neighbours, back: Neighbours, margin: str = "ratio") -> Pair
                 free_left[left] = free_right[right] = 0
         kept.append(chosen[np.array(keep, dtype=bool)])
     pairs = pairs.take(np.concatenate(kept))
-    return pairs.take(np.isfinite(pairs.scores))  # a row without comparisons has no candidate
+    return pairs.take(np.isfinite(pairs.scores))  # a row that was compared with no other row has no candidate
 
 
 def _best(
     margin: str, cosines: np.ndarray, nearest: np.ndarray, own: np.ndarray, other: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the score (N,) and the row (N,) of each row's best neighbour; `own` (N,) and `other` (M,) are the mean
-    cosines of each side's neighbours."""
+    """Return the score (N,) and the number (N,) of each row's best neighbour.
+
+    `own` (N,) and `other` (M,) are the mean cosines of the rows of each side with their nearest neighbours.
+    """
     scores = MARGINS[margin](cosines, (own[:, None] + other[nearest]) / 2)  # (N, k)
     scores[nearest < 0] = -np.inf
     rank = scores.argmax(1)[:, None]
     return np.take_along_axis(scores, rank, 1)[:, 0], np.take_along_axis(nearest, rank, 1)[:, 0]
 
 
-# Read and write the files of mining: texts, vectors of their lines, known translations, tables of pairs.
+# Read texts, vectors of their lines, and known translations; write pairs.
 
 
 def distinct(sentences: Iterable[str]) -> Sentences:
-    """Return the distinct sentences, normalised, without blank ones."""
+    """Normalise sentences, and leave out copies and blank sentences."""
     seen: dict[str, int] = {}
     first, of_line = array("q"), array("q")
     for number, sentence in enumerate(sentences):
@@ -309,9 +313,9 @@ def distinct(sentences: Iterable[str]) -> Sentences:
 
 
 def read_sentences(path: Path) -> Sentences:
-    """Read one sentence per line, UTF-8 (plain, .gz, .xz, .zst).
+    """Read the sentences of a UTF-8 file with one sentence per line (plain, .gz, .xz, .zst).
 
-    Raises UsageError for a file of vectors, NotFound if it is absent, DataError if it is not text.
+    Raises UsageError for a file of vectors, NotFound if the file is absent, DataError if it is not text.
     """
     if path.suffix == ".npy":
         raise UsageError(f"takes {path}, which holds vectors; give its text as an argument.", parameter="vectors")
@@ -322,9 +326,9 @@ def read_sentences(path: Path) -> Sentences:
 
 
 def read_vectors(path: Path, sentences: Sentences) -> Rows:
-    """Map a .npy file of vectors that `bgt embed` wrote for the lines of a text.
+    """Memory-map the vectors that `bgt embed` wrote for the lines of a text, a .npy file.
 
-    Raises NotFound if it can't be read, DataError unless it has one row of finite numbers for each line.
+    Raises NotFound if the file can't be read, DataError unless it has one row of finite numbers for each line.
     """
     vectors, count = read_npy(path), len(sentences.of_line)
     if vectors.ndim and len(vectors) != count:
@@ -334,10 +338,10 @@ def read_vectors(path: Path, sentences: Sentences) -> Rows:
 
 
 def read_gold(path: Path, left: Sentences, right: Sentences) -> tuple[np.ndarray, np.ndarray]:
-    """Read known translations. Each line has a line number of the left text, a tab, and one of the right text, from 1.
-    Returns the rows of both texts, (G,) and (G,).
+    """Read G known translations, one per line: line number in the left text, a tab, line number in the right text.
 
-    Raises DataError for an invalid line, with its number.
+    Lines are counted from 1. Returns the rows of both texts, (G,) and (G,). Raises DataError for an invalid line, with
+    its number.
     """
     rows: list[tuple[int, int]] = []
     for number, line in enumerate(lines(path), 1):
@@ -351,7 +355,7 @@ def read_gold(path: Path, left: Sentences, right: Sentences) -> tuple[np.ndarray
             shown = repr(line[:60].decode("utf-8", "replace"))
             raise DataError(f"{path}:{number}: expected {expected}, found {shown}.") from None
         if min(pair) < 0:
-            raise DataError(f"{path}:{number}: refers to a blank line; expected one with a sentence.")
+            raise DataError(f"{path}:{number}: refers to a blank line; expected a line with a sentence.")
         rows.append(pair)
     if not rows:
         raise DataError(f"{path}: empty; expected two line numbers per line.")
@@ -360,9 +364,9 @@ def read_gold(path: Path, left: Sentences, right: Sentences) -> tuple[np.ndarray
 
 
 def write_pairs(out: Path, pairs: Pairs, left: Sentences, right: Sentences) -> None:
-    """Write a line for each pair: score, line numbers in both texts (from 1), both sentences; separated by tabs.
+    """Write a TSV with a line for each pair: score, line number in each text (from 1), and both sentences.
 
-    The file is complete or absent; NotFound if it can't be written.
+    The file is written completely or not at all; NotFound if it can't be written.
     """
     with atomic_file(out) as partial, partial.open("w", encoding="utf-8") as file:
         for score, row, other in zip(*(column.tolist() for column in pairs), strict=True):

@@ -1,4 +1,4 @@
-"""Question retrieval: find the questions in a store that a new one repeats (Deudon 2018, sec. 5).
+"""Question retrieval: find the stored questions that mean the same as a new question (Deudon 2018, sec. 5).
 
     import bgt_core
     from bgt_core.neighbours.questions import QuestionStore, build
@@ -8,8 +8,8 @@
     for hit in QuestionStore.open("store", siamese).query(["How old is the earth?"])[0]:
         print(hit.probability, hit.w2, hit.question)
 
-A search has two steps: FAISS finds candidates by a distance in closed form, then the model ranks them. The paper first
-restricts the search to the query's topics, as `examples/questions_by_topic.py` does.
+A search has two steps: FAISS finds the nearest questions by a Euclidean distance, then the model ranks them. The paper
+first restricts the search to the query's topics, as `examples/questions_by_topic.py` does.
 """
 
 from __future__ import annotations
@@ -35,20 +35,22 @@ from bgt_core.neighbours.bitext import read_sentences
 from bgt_core.neighbours.search import load_faiss
 from bgt_core.vectors.compare import unit
 
-TINY = 1e-300  # smaller probabilities have no log odds in double precision
+TINY = 1e-300  # the lowest probability whose log odds are computed
 SCHEMA = "bgt-questions/2"
 CARD, QUESTIONS, VECTORS = "card.json", "questions.txt", "vectors.npy"
-SHORTLIST = 500  # candidates nearest by distance, which the model then ranks
-BLOCK = 4_096  # questions that the model compares at once
+SHORTLIST = 500  # number of nearest questions that the model ranks
+BLOCK = 4_096  # number of questions that the model compares with the query at once
 
 
 class Ranking:
-    """An encoder, with the search and scoring of its vectors (N, D).
+    """How the vectors (N, D) of an encoder are searched and ranked.
 
-    A trained `var-siamese` ranks by the log odds that two questions are duplicates. Its candidates are the nearest by
-    W2, which for Gaussians with diagonal covariances is the Euclidean distance of points [mu ; sigma], so that FAISS
-    finds them exactly. Any other encoder ranks by cosine; its points have length 1, so that the nearest have the
-    highest cosine.
+    A trained `var-siamese` ranks questions by the log odds that they are duplicates of the query. The nearest questions
+    are those with the smallest Wasserstein distance W2 of the posteriors. For Gaussians with diagonal covariances, W2
+    is the Euclidean distance of the points [mean ; standard deviation], so FAISS can search exactly.
+
+    Any other encoder ranks by cosine. Its points are the vectors scaled to length 1, so that the smallest Euclidean
+    distance has the highest cosine.
     """
 
     def __init__(self, encoder: SentenceEncoder):
@@ -56,7 +58,7 @@ class Ranking:
         self.by = "probability" if isinstance(self.encoder, DuplicateEncoder) else "cosine"
 
     def points(self, vectors: np.ndarray) -> np.ndarray:
-        """Convert vectors (N, D) to points (N, D) float32, for a search by Euclidean distance."""
+        """Convert vectors (N, D) to points (N, D) float32 for the search by Euclidean distance."""
         points = np.array(vectors, dtype=np.float32)
         if self.by == "cosine":
             return np.ascontiguousarray(unit(points), dtype=np.float32)
@@ -65,7 +67,7 @@ class Ranking:
         return points
 
     def scores(self, query: np.ndarray, vectors: np.ndarray) -> np.ndarray:
-        """Compare a query (D,) with N vectors (N, D): log odds or cosines, (N,) float64."""
+        """Compute the log odds or the cosine of a query (D,) and each of N vectors (N, D): (N,) float64."""
         if self.by == "cosine":
             return (self.points(vectors) @ self.points(query[None])[0]).astype(np.float64)
         queries = np.repeat(query[None], len(vectors), axis=0)
@@ -75,34 +77,35 @@ class Ranking:
 
 @dataclass(frozen=True)
 class Platt:
-    """Platt's scaling (1999) of scores to probabilities: 1 / (1 + exp(-(slope score + offset)))."""
+    """Platt scaling (1999) of scores (N,) to probabilities (N,): 1 / (1 + exp(-(slope score + offset)))."""
 
     slope: float
     offset: float
 
     def __call__(self, scores: np.ndarray) -> np.ndarray:
-        """Convert scores (N,) to probabilities (N,)."""
         return expit(self.slope * scores + self.offset)
 
 
 def fit_platt(scores: np.ndarray, labels: np.ndarray) -> Platt:
-    """Fit the slope and offset that maximise the likelihood of N labels (N,) bool, given the scores (N,).
+    """Fit the slope and the offset that maximise the likelihood of N labels (N,) bool, given the scores (N,).
 
-    As in Platt's paper, a label of the P positive pairs counts as (P + 1) / (P + 2), and one of the N others as 1 / (N
-    + 2), so that the slope stays finite if a score separates both kinds. Raises DataError if scores do not rise with
-    labels, because they then give no probability.
+    As in Platt's paper, the target of the P positive pairs is (P + 1) / (P + 2) instead of 1, and that of the Q
+    negative pairs is 1 / (Q + 2) instead of 0, so that the slope stays finite if a threshold separates the labels.
+    Raises DataError if higher scores do not mean more positive labels.
     """
     positive = int(labels.sum())
     targets = np.where(labels, (positive + 1) / (positive + 2), 1 / (len(labels) - positive + 2))
     centre, spread = float(scores.mean()), float(scores.std()) or 1.0
-    scaled = np.tile((scores - centre) / spread, 2)[:, None]  # each pair with both labels, weighted by its target
+    scaled = np.tile((scores - centre) / spread, 2)[
+        :, None
+    ]  # each pair twice, with both labels; its target is the weight
     model = LogisticRegression(C=np.inf, tol=1e-10, max_iter=1_000)
     model.fit(scaled, np.repeat([True, False], len(labels)), np.concatenate([targets, 1 - targets]))
     slope, offset = float(model.coef_[0, 0]), float(model.intercept_[0])
     if not slope > 0:
         raise DataError(
-            f"On {len(labels)} labelled pairs the model's scores do not rise with the labels (slope {slope:.3g}); "
-            "label pairs that mean the same 1, or give another model."
+            f"On {len(labels)} labelled pairs the model's scores do not rise with the labels (slope {slope:.3g}). "
+            "Give pairs that mean the same the label 1, or use another model."
         )
     return Platt(slope / spread, offset - slope * centre / spread)
 
@@ -112,21 +115,21 @@ def fit_platt(scores: np.ndarray, labels: np.ndarray) -> Platt:
 
 @dataclass(frozen=True)
 class StoreCard:
-    """The record of a store."""
+    """The description of a store."""
 
-    questions: int
+    questions: int  # number of stored questions
     text: str  # SHA-256 of questions.txt
     encoder: str  # `encoders.identity` of the encoder
-    model: str  # the spec of that encoder
-    by: str  # "probability" or "cosine": the order of results
+    model: str  # the value of --model that opens the encoder
+    by: str  # the order of results: "probability" or "cosine"
     lang: str
-    calibration: Platt | None  # from scores to probabilities; None if the store has none
-    calibrated_on: str  # the labelled pairs; "" for a model's own probabilities
-    version: str
+    calibration: Platt | None  # how scores become probabilities; None if results have no probability
+    calibrated_on: str  # name of the labelled pairs; "" for a model's own probabilities
+    version: str  # of this software
 
     @classmethod
     def load(cls, folder: Path) -> StoreCard:
-        """Read the card of a store; NotFound if the folder is not a store, DataError if the card is damaged."""
+        """Read the card of a store; NotFound if the folder has no card, DataError if the card is damaged."""
         try:
             fields = dict(read_json(folder / CARD))
             if (schema := fields.pop("schema")) != SCHEMA:
@@ -156,13 +159,20 @@ def build(
 ) -> StoreCard:
     """Store the distinct questions of a text, one per line, in the new folder `out`, completely or not at all.
 
-    A trained `var-siamese` compares them by the probability that they are duplicates, any other encoder by cosine.
-    Labelled pairs `dev` (`evaluation.tasks.pairs.LabelledPairs`) calibrate the probabilities, for pairs like these.
-    Without them, the probabilities of a `var-siamese` are not calibrated, and cosines give none. The store keeps
-    `model`, the spec of `encoder`.
+    Args:
+        source: File of questions, one per line.
+        out: The folder to make.
+        encoder: A trained `var-siamese`, which ranks questions by the probability that they are duplicates, or any
+            other encoder, which ranks them by cosine.
+        model: The value of --model that opens `encoder`; later commands use it.
+        lang: Language of the questions.
+        dev: Labelled pairs (`evaluation.tasks.pairs.LabelledPairs`) on which probabilities are calibrated. Without
+            them, the probabilities of a `var-siamese` are not calibrated, and results by cosine have no probability.
+        report: Called with the number of questions embedded so far, and of all questions.
 
-    Raises UsageError if `out` exists, DataError for a text without questions and for labelled pairs that can't be
-    calibrated on, and otherwise as `bulk.embed_file`.
+    Raises:
+        UsageError: `out` exists.
+        DataError: The text has no questions, or `dev` is not suitable for calibration. Also errors of `embed_file`.
     """
     load_faiss()
     ranking = Ranking(encoder)
@@ -190,23 +200,23 @@ def build(
     return card
 
 
-# Search a store: the stored questions nearest to a new one, with their scores.
+# Search a store for the questions nearest to a new question.
 
 
 class Hit(NamedTuple):
-    """A stored question."""
+    """A stored question that is near a query."""
 
-    row: int  # in the store, from 0
+    row: int  # number of the question in the store, from 0
     question: str
-    probability: float | None  # probability of the same meaning as the query; None if the store has none
-    w2: float | None  # Wasserstein distance of the two posteriors; None for an encoder without them
-    cosine: float | None  # for an encoder compared by cosine
+    probability: float | None  # that it means the same as the query; None if the store is not calibrated
+    w2: float | None  # Wasserstein distance to the query's posterior; None if ranked by cosine
+    cosine: float | None  # cosine with the query; None if ranked by probability
 
 
 class QuestionStore:
-    """Questions in memory, as points that FAISS searches; the vectors for ranking by the model stay on disk.
+    """Stored questions, opened by `QuestionStore.open`.
 
-    Open one with `QuestionStore.open`.
+    The questions and the points that FAISS searches are in memory. The vectors that the model ranks stay on disk.
     """
 
     def __init__(self, card: StoreCard, ranking: Ranking, questions: Sequence[str], vectors: np.ndarray):
@@ -215,10 +225,10 @@ class QuestionStore:
 
     @classmethod
     def open(cls, folder: Path | str, encoder: SentenceEncoder) -> Self:
-        """Open the store in a folder, which `encoder` must have made.
+        """Open the store in a folder, with the encoder that made the store.
 
-        Raises NotFound if the store or FAISS is absent, UsageError for another encoder, DataError if the files do not
-        belong together.
+        Raises NotFound if the store or FAISS is absent, UsageError for another encoder, DataError if a file is damaged
+        or belongs to another store.
         """
         load_faiss()
         folder = Path(folder)
@@ -247,11 +257,11 @@ class QuestionStore:
         shortlist: int | None = SHORTLIST,
         among: Callable[[str], np.ndarray] | None = None,
     ) -> list[list[Hit]]:
-        """Find the k stored questions nearest to each query, best first.
+        """Find the k best stored questions for each query, best first.
 
-        The `shortlist` nearest by distance are ranked by the model; None ranks them all. `among` gives the rows of the
-        store to search for a query, (M,), such as those of its topics (`examples/questions_by_topic.py`). Raises
-        UsageError for numbers below 1, and for an empty query.
+        The model ranks the `shortlist` nearest questions, or all questions if it is None. `among` maps a query to the
+        row numbers (M,) to search, such as the questions on its topics (`examples/questions_by_topic.py`). Raises
+        UsageError for numbers below 1 and for an empty query.
         """
         check_least(1, k=k, shortlist=shortlist)
         texts = [normalise(query) for query in queries]
@@ -263,7 +273,7 @@ class QuestionStore:
         return [self._nearest(vector, of, k, count) for vector, of in zip(vectors, rows, strict=True)]
 
     def _nearest(self, vector: np.ndarray, rows: np.ndarray, k: int, count: int) -> list[Hit]:
-        """Rank the `count` questions of these rows that are nearest by distance; return the k best."""
+        """Rank the `count` questions of these rows that are nearest to the query, and return the k best."""
         point, points = self.ranking.points(vector[None]), self._points[rows]
         if count < len(rows):
             faiss = load_faiss()

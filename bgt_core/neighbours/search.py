@@ -1,10 +1,12 @@
 """Nearest neighbours by cosine between two sets of vectors of any size, exact or approximate, by FAISS.
 
-Both searches work in blocks. A block is a set of queries and the candidates that they are compared with, in one matrix
-product. Blocks are so small that the vectors can stay on disk. Exact search compares all pairs. Approximate search uses
-an inverted file (as FAISS calls it): k-means divides the vectors into `nlist` lists, and a query probes the `nprobe`
-nearest of them. It processes one list after the other, unlike `faiss.IndexIVFFlat`, which keeps a copy of the vectors
-in memory, and compares each query alone with the lists that it probes.
+Both searches work in blocks. A block is a set of queries and a set of candidates, which are compared in one matrix
+product. Only the vectors of one block are in memory; the others can stay on disk. Exact search compares all pairs.
+
+Approximate search uses an inverted file, in the terms of FAISS: k-means divides the vectors into `nlist` lists, and
+each query is compared only with the vectors in the `nprobe` nearest lists ("probes" them). This module processes one
+list after the other. `faiss.IndexIVFFlat` instead keeps a copy of all vectors in memory, and processes one query after
+the other.
 """
 
 from __future__ import annotations
@@ -20,13 +22,13 @@ from bgt_core.errors import DataError, NotFound
 from bgt_core.vectors.compare import binary_scaled
 
 BLOCK = 16_384  # rows of a side in memory at once
-POINTS = 16  # rows per list for k-means; 64 are not better
+POINTS = 16  # rows per list that train k-means; 64 are not better
 ITERATIONS = 5  # iterations of k-means; 10 are not better
-ASSIGNMENTS = 2  # lists per row; with a second list, the same recall needs only a quarter of the probes
-SAMPLE = 500  # rows of each side whose exact neighbours determine how many lists to probe
+ASSIGNMENTS = 2  # number of lists that contain a row; with two, the same recall needs a quarter of the probes
+SAMPLE = 500  # number of rows of each side whose exact neighbours determine the number of lists to probe
 
-Block = tuple[np.ndarray, np.ndarray]  # rows of the queries, rows of the candidates they are compared with
-Report = Callable[[int, int], None]  # called with the numbers of finished blocks, and of all blocks
+Block = tuple[np.ndarray, np.ndarray]  # row numbers of the queries; row numbers of their candidates
+Report = Callable[[int, int], None]  # called with the number of finished blocks, and the number of all blocks
 
 
 def silent(done: int, total: int) -> None:
@@ -34,7 +36,7 @@ def silent(done: int, total: int) -> None:
 
 
 def load_faiss() -> Any:
-    """Import FAISS; NotFound, with the command that installs it, if it is absent."""
+    """Import FAISS; raise NotFound with the command that installs FAISS if it is absent."""
     try:
         import faiss
     except ImportError:
@@ -44,16 +46,16 @@ def load_faiss() -> Any:
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """N rows of an array that may be mapped from a file; they are read in blocks, scaled to length 1."""
+    """N rows of an array, which may be mapped from a file. The rows are read in blocks and scaled to length 1."""
 
     vectors: np.ndarray  # (M, D) of any float type
-    chosen: np.ndarray  # (N,) their indices
+    chosen: np.ndarray  # (N,) row numbers in `vectors`
 
     def __len__(self) -> int:
         return len(self.chosen)
 
     def read(self, rows: np.ndarray) -> np.ndarray:
-        """Read rows scaled to length 1: (len(rows), D) float32; a row of zeros stays zero."""
+        """Read rows and scale them to length 1, (len(rows), D) float32; a row of zeros stays zero."""
         block = np.ascontiguousarray(binary_scaled(self.vectors[self.chosen[rows]].astype(np.float32, copy=False)))
         load_faiss().normalize_L2(block)  # in float32
         return block
@@ -61,14 +63,14 @@ class Rows:
 
 @dataclass(frozen=True, eq=False)
 class SearchPlan:
-    """The blocks to compare, in both directions."""
+    """The blocks to compare in each direction, and how they were chosen."""
 
     forward: list[Block]  # with the left side's rows as queries
     backward: list[Block]  # with the right side's rows as queries
-    assignments: int = 1  # lists per row; two rows meet in at most as many blocks of one direction
+    assignments: int = 1  # lists per row, and so the maximum number of blocks in which the same two rows are compared
     nlist: int = 1
     nprobe: int = 1
-    recall: float = 1.0  # share of nearest neighbours that are compared, measured on a sample
+    recall: float = 1.0  # share of the nearest neighbours that are found, measured on a sample
 
     def __str__(self) -> str:
         if self.nlist == 1:
@@ -79,14 +81,15 @@ class SearchPlan:
 
 @dataclass(frozen=True, eq=False)
 class Lists:
-    """The lists of an approximate search. The `ASSIGNMENTS` nearest hold a row, and it probes the `nprobe` nearest."""
+    """The lists of an approximate search. A row is in its `ASSIGNMENTS` nearest lists, and probes its `nprobe`
+    nearest."""
 
     centroids: np.ndarray  # (nlist, D) float32
     nprobe: int
-    recall: float  # share of the sampled nearest neighbours in the lists that a row probes
+    recall: float  # share of the nearest neighbours that are in the probed lists, measured on a sample
 
     def nearest(self, side: Rows, count: int) -> np.ndarray:
-        """Return the lists nearest to each row, nearest first: (N, count) int32."""
+        """Return the numbers of the lists nearest to each row, nearest first: (N, count) int32."""
         index = load_faiss().IndexFlatIP(self.centroids.shape[1])
         index.add(self.centroids)
         lists = np.empty((len(side), count), dtype=np.int32)
@@ -95,8 +98,8 @@ class Lists:
         return lists
 
     def invert(self, lists: np.ndarray) -> list[np.ndarray]:
-        """Turn the lists of each row, (N, count), into the rows of each list. Sorts in place."""
-        if lists.size <= len(self.centroids):  # FAISS wants more entries than lists
+        """Convert the list numbers of each row, (N, count), to the row numbers of each list. `lists` is overwritten."""
+        if lists.size <= len(self.centroids):  # FAISS needs more entries than lists
             order = np.argsort(lists, axis=None, kind="stable")
             ends = np.searchsorted(lists.ravel()[order], np.arange(1, len(self.centroids)))
             return np.split((order // lists.shape[1]).astype(lists.dtype), ends)
@@ -105,17 +108,17 @@ class Lists:
 
 
 def exact(left: Rows, right: Rows) -> SearchPlan:
-    """Compare all pairs. Raises DataError for vectors of different widths."""
+    """Plan to compare all pairs. Raises DataError if the vectors differ in width."""
     check_widths(left, right)
     return SearchPlan(all_blocks(left, right), all_blocks(right, left))
 
 
 def approximate(left: Rows, right: Rows, recall: float = 0.95, seed: int = 0) -> SearchPlan:
-    """Assign each row to its ASSIGNMENTS nearest lists, and compare it with the other side's rows in its nearest lists,
-    as many as find the share `recall` of nearest neighbours, measured in both directions on a sample.
+    """Plan to compare each row with the other side's rows in its nearest lists.
 
-    If there are too few rows, all pairs are compared. Uses 4 * (nprobe + ASSIGNMENTS) bytes per row, and no copy of the
-    vectors. Raises DataError for vectors of different widths.
+    So many lists are probed that the share `recall` of the nearest neighbours is found, measured in both directions on
+    a sample. If there are too few rows for lists, all pairs are compared. This needs 4 * (nprobe + ASSIGNMENTS) bytes
+    per row, without a copy of the vectors. Raises DataError if the vectors differ in width.
     """
     if list_count(left, right) < ASSIGNMENTS:
         return exact(left, right)
@@ -128,16 +131,16 @@ def approximate(left: Rows, right: Rows, recall: float = 0.95, seed: int = 0) ->
 
 
 def list_count(left: Rows, right: Rows) -> int:
-    """Return the number of lists, which grows with the square root of the rows: this minimises the work, (nlist +
-    nprobe * ASSIGNMENTS * rows / nlist) * rows."""
+    """Return the number of lists. It is proportional to the square root of the number of rows, which minimises the
+    number of comparisons, (nlist + nprobe * ASSIGNMENTS * rows / nlist) * rows."""
     return min(int(8 * (len(left) * len(right)) ** 0.25), 2 * min(len(left), len(right)) // POINTS)
 
 
 def learn_lists(left: Rows, right: Rows, recall: float = 0.95, seed: int = 0) -> Lists:
-    """Divide a sample of both sides' rows into lists by k-means, and measure how many of them a row must probe to find
-    the share `recall` of nearest neighbours.
+    """Learn lists by k-means on a sample of both sides' rows, and measure how many lists a row must probe to find the
+    share `recall` of the nearest neighbours.
 
-    Raises DataError for vectors of different widths, and for sides of fewer than POINTS rows.
+    Raises DataError if the vectors differ in width, or if a side has fewer than POINTS rows.
     """
     check_widths(left, right)
     nlist, rng = list_count(left, right), np.random.default_rng(seed)
@@ -162,10 +165,10 @@ def learn_lists(left: Rows, right: Rows, recall: float = 0.95, seed: int = 0) ->
 def search(
     queries: Rows, candidates: Rows, blocks: Sequence[Block], k: int, assignments: int = 1, report: Report = silent
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Find each query's k nearest candidates: cosines (N, k), descending, and rows of `candidates` (N, k).
+    """Find each query's k nearest candidates: their cosines (N, k), descending, and their row numbers (N, k).
 
-    If there are fewer than k candidates, the remaining rows are -1. Two rows may meet in up to `assignments` blocks.
-    Uses about 30 * k * assignments bytes per query.
+    If a query was compared with fewer than k candidates, the remaining row numbers are -1. The same two rows may be
+    compared in up to `assignments` blocks. This needs about 30 * k * assignments bytes per query.
     """
     faiss = load_faiss()
     heap = faiss.ResultHeap(len(queries), k * assignments, keep_max=True)
@@ -180,20 +183,20 @@ def search(
     again = np.zeros(heap.I.shape, dtype=bool)  # (N, k * assignments)
     for rank in range(1, k * assignments):
         again[:, rank] = (heap.I[:, :rank] == heap.I[:, rank : rank + 1]).any(1)
-    first = np.argsort(again, axis=1, kind="stable")[:, :k]  # duplicates go last
+    first = np.argsort(again, axis=1, kind="stable")[:, :k]  # repeated neighbours go last
     rows = np.where(again, -1, heap.I)
     return np.take_along_axis(heap.D, first, 1), np.take_along_axis(rows, first, 1)
 
 
 def check_widths(left: Rows, right: Rows) -> None:
-    """Raise DataError if the widths differ."""
+    """Raise DataError if the vectors of both sides differ in width."""
     widths = [side.vectors.shape[1] for side in (left, right)]
     if widths[0] != widths[1]:
         raise DataError(f"Vectors of {widths[0]} and {widths[1]} units can't be compared; embed both with one model.")
 
 
 def ranks_of_nearest(queries: Rows, candidates: Rows, lists: Lists, sample: np.ndarray) -> np.ndarray:
-    """Return how many lists each sampled query probes before one that holds its exact nearest neighbour: (S,)."""
+    """Return for each sampled query how many lists are nearer than a list with its nearest neighbour: (S,)."""
     sampled = Rows(queries.vectors, queries.chosen[sample])
     _, nearest = search(sampled, candidates, all_blocks(sampled, candidates), 1)  # (S, 1)
     neighbours = Rows(candidates.vectors, candidates.chosen[nearest[:, 0]])
@@ -203,7 +206,7 @@ def ranks_of_nearest(queries: Rows, candidates: Rows, lists: Lists, sample: np.n
 
 
 def pair_up(probing: Sequence[np.ndarray], held: Sequence[np.ndarray]) -> list[Block]:
-    """Return the blocks that compare, for each list, the queries that probe it with the rows that it holds."""
+    """Return blocks that compare, for each list, the queries that probe it with the candidates that it contains."""
     lists = zip(probing, held, strict=True)
     return [block for queries, candidates in lists for block in product(chunks(queries), chunks(candidates))]
 

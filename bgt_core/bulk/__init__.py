@@ -21,7 +21,6 @@ import os
 import shutil
 import struct
 import sys
-from codecs import BOM_UTF8
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from itertools import islice
@@ -33,7 +32,7 @@ from numpy.lib import format as npy
 
 from bgt_core import __version__
 from bgt_core.contracts import SEMANTIC, SentenceEncoder
-from bgt_core.data.textfile import line_lists, lines, uncompressed
+from bgt_core.data.textfile import text_lines, uncompressed
 from bgt_core.errors import BgtError, DataError, NotFound, UsageError
 from bgt_core.files import alone, atomic_file, read_json, record_path, write_json, writing
 
@@ -89,8 +88,8 @@ def embed_file(
         def vectors() -> Iterator[np.ndarray]:
             done = 0
             report(done, rows)
-            for start, chunk in _chunks(file, first, last):
-                of_chunk = encoder.embed(_decode(chunk, start, source).split("\n"), lang=lang, latent=latent)
+            for chunk in _chunks(text_lines(file, name=source), first, last):
+                of_chunk = encoder.embed(chunk, lang=lang, latent=latent)
                 yield of_chunk
                 done += len(of_chunk)
                 report(done, rows)
@@ -165,45 +164,30 @@ def _file(source: Path, out: Path) -> Iterator[Path]:
 def validate_and_hash(file: Path, name: Path) -> tuple[int, str]:
     """Check all text before the work, and return (number of lines, SHA-256). Raises DataError for the first error."""
     total, blank, digest = 0, True, hashlib.sha256()
-    for some in line_lists(file, sentences=True, name=name):
-        text = b"\n".join(some) + b"\n"
-        _decode(text, total, name)
-        total += len(some)
-        blank = blank and not text.removeprefix(BOM_UTF8).strip()
-        digest.update(text)
+    for number, line in text_lines(file, sentences=True, name=name):
+        total = number
+        blank = blank and not line.strip()
+        digest.update(f"{line}\n".encode())
     if blank:
         raise DataError(f"{name}: empty; expected one sentence per line.")
     return total, digest.hexdigest()
 
 
-def _chunks(file: Path, first: int, last: int) -> Iterator[tuple[int, bytes]]:
-    """Yield lines `first` (from 0) to `last` - 1 in chunks: (number of file lines before the chunk, its bytes).
+def _chunks(numbered: Iterable[tuple[int, str]], first: int, last: int) -> Iterator[list[str]]:
+    """Group the numbered lines from `first` (from 0) to `last` - 1 in chunks.
 
-    Chunks end at multiples of CHUNK, so that the cuts do not depend on where reading began.
+    Chunks end at line numbers that are multiples of CHUNK, so that the chunks do not depend on `first`.
     """
-    chunk: list[bytes] = []
+    chunk: list[str] = []
     size = 0
-    for number, line in enumerate(islice(lines(file), first, last), first + 1):
+    for number, line in islice(numbered, first, last):
         chunk.append(line)
-        size += len(line)
+        size += len(line.encode())
         if number % CHUNK == 0 or size >= CHUNK_BYTES:
-            yield number - len(chunk), b"\n".join(chunk)
+            yield chunk
             chunk, size = [], 0
     if chunk:
-        yield number - len(chunk), b"\n".join(chunk)
-
-
-def _decode(chunk: bytes, first: int, name: Path) -> str:
-    """Decode a chunk that follows `first` lines; DataError, with file and line, if it is not UTF-8 or has a NUL."""
-    try:
-        text = chunk.decode()
-        wrong, problem = chunk.find(b"\0"), "has a NUL; expected text. To remove them: tr -d '\\0'"
-    except UnicodeDecodeError as error:
-        wrong, problem = error.start, "not UTF-8; convert the file to UTF-8."
-    if wrong < 0:
-        return text
-    number = first + 1 + chunk.count(b"\n", 0, wrong)
-    raise DataError(f"{name}:{number}: {problem}")
+        yield chunk
 
 
 def part(out: Path, number: int, shards: int) -> Path:

@@ -25,9 +25,18 @@ from typing import NamedTuple
 
 from bgt_core import __version__
 from bgt_core.bulk import check_output, part, shard_range, stat_signature
-from bgt_core.data import manifest, parallel
+from bgt_core.data import manifest
 from bgt_core.data.columns import read_columns
-from bgt_core.data.parallel import Audit, SentenceTranslator, Skipped, check_table, chunks, pair_file, source_files
+from bgt_core.data.parallel import (
+    SentenceTranslator,
+    Skipped,
+    check,
+    check_table,
+    checked_chunks,
+    chunks,
+    pair_file,
+    source_files,
+)
 from bgt_core.errors import BgtError, DataError, UsageError
 from bgt_core.files import sha256_file
 
@@ -74,15 +83,13 @@ def backtranslate(
     if into not in names:
         raise UsageError(f"{into}: expected one of {' and '.join(names)}.", parameter="into")
     out = part(out, *shard) if shard else out
-    check(out)
+    check_table(out)
+    check_output(out)
     files = source_files(source, langs)
     before = list(map(stat_signature, files))
     skipped = Skipped()
-    audit = Audit(source, langs, skipped, strict)
-    for rows in chunks(source, langs):  # check all rows before the work
-        audit.add(len(rows), parallel.check(rows, langs)[1])
-    audit.end()
-    first, last = shard_range(audit.rows, *(shard or (1, 1)), CHUNK)
+    total = sum(chunk.size for chunk in checked_chunks(source, langs, skipped, strict))  # check all before the work
+    first, last = shard_range(total, *(shard or (1, 1)), CHUNK)
     inputs: dict[str, object] = {"lines": [first, last], "text": list(map(sha256_file, files)), "langs": list(langs)}
     inputs |= {"into": into, "translator": translator.fingerprint, "version": __version__}
     counts = _finished(out, inputs) if translator.fingerprint else None
@@ -93,13 +100,12 @@ def backtranslate(
         report(0, last - first)
         with pair_file(out) as add:
             while rows := list(islice(bitext, CHUNK)):
-                pairs, bad = parallel.check(rows, langs)
-                sound = sorted(set(range(len(rows))) - {place for place, *_ in bad})
+                pairs, places = (checked := check(rows, langs)).rows, checked.places.tolist()
                 translations = translator.translate([pair[1 - reference] for pair in pairs])
                 row = first + counts["read"] + 1  # number of the first of these rows
                 table = [
                     [cell.encode() for cell in (pair[reference], text, f"{cost:.4f}", str(row + place))]
-                    for place, pair, of_pair in zip(sound, pairs, translations, strict=True)
+                    for place, pair, of_pair in zip(places, pairs, translations, strict=True)
                     for text, cost in of_pair
                 ]
                 add(table)
@@ -114,12 +120,6 @@ def backtranslate(
     else:
         report(last - first, last - first)
     return BackTranslated(out, counts["rows"], counts["sentences"], counts["untranslated"], skipped)
-
-
-def check(out: Path) -> None:
-    """Raise UsageError if `out` is not named as a table, NotFound if it can't be made."""
-    check_table(out)
-    check_output(out)
 
 
 def _finished(out: Path, inputs: dict[str, object]) -> Counter[str] | None:

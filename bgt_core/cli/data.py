@@ -231,8 +231,9 @@ def backtranslate(
     not computed again; to split a long text among several processes, use --shard. To train on the pairs:
     bgt train ... --columns a:en,b:en --data a,b,_,_=OUT.
     """
+    from bgt_core.bulk import check_output
     from bgt_core.bulk.backtranslation import backtranslate as translate_file
-    from bgt_core.bulk.backtranslation import check
+    from bgt_core.data.parallel import check_table
     from bgt_core.encoders import load
     from bgt_core.generation.translate import BeamTranslator
 
@@ -243,7 +244,8 @@ def backtranslate(
     into = into or pair[0]
     if into not in pair:
         raise UsageError(f"{into}: expected one of --langs, {' or '.join(pair)}.", parameter="into")
-    check(out)  # before the model opens
+    check_table(out)  # before the model opens
+    check_output(out)
     translator = BeamTranslator(
         load(model, device, precision), source_lang=pair[1 - pair.index(into)], lang=into, beam=max(beam, count),
         count=count, max_length=max_length,

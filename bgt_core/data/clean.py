@@ -21,7 +21,7 @@ import numpy as np
 from bgt_core.data import manifest
 from bgt_core.data.columns import LABEL, UNSPACED, parse_columns, primary, read_columns
 from bgt_core.data.filters import Seen, hashes, key
-from bgt_core.data.parallel import Audit, Skipped, check_labelled, check_table, chunks, pair_file, source_files
+from bgt_core.data.parallel import Skipped, check_table, checked_chunks, pair_file, source_files
 from bgt_core.data.scores import Score, ScoreRange, SentenceScore, chosen_scores, pair_scores
 from bgt_core.data.text import Tokenizer, normalise
 from bgt_core.data.textfile import number, text_lines
@@ -55,23 +55,19 @@ class CleaningRules:
         check_choice(UNITS, unit=self.unit)
 
 
-@dataclass(eq=False)
-class Candidates:
-    """N sound pairs of L sides, with the values that the filters compare."""
+class Candidates(NamedTuple):
+    """N sound rows of L texts, with the values that the filters compare."""
 
-    pairs: list[tuple[str, ...]]  # normalised
-    keys: list[tuple[str, ...]]  # the `filters.key` of each side
+    rows: list[tuple[str, ...]]  # normalised cells, with the column of numbers
+    texts: list[tuple[str, ...]]  # the same without the column of numbers
+    keys: list[tuple[str, ...]]  # the `key` of each text
     lengths: np.ndarray  # (N, L), in the unit of the rules
-    cells: list[str]  # texts of the column of numbers; empty without such a column
-    costs: np.ndarray  # (N,) float64, the same cells as numbers; (0,) without such a column
+    costs: np.ndarray  # (N,) float64, the column of numbers; NaN without such a column
 
     def where(self, stays: np.ndarray) -> Candidates:
-        """Select the pairs for which `stays`, (N,) bool, is true."""
-        rows = np.flatnonzero(stays).tolist()
-        pairs, keys = [self.pairs[row] for row in rows], [self.keys[row] for row in rows]
-        if not self.cells:
-            return Candidates(pairs, keys, self.lengths[stays], [], self.costs)
-        return Candidates(pairs, keys, self.lengths[stays], [self.cells[row] for row in rows], self.costs[stays])
+        """Select the rows for which `stays`, (N,) bool, is true."""
+        lists = ([some[row] for row in np.flatnonzero(stays).tolist()] for some in self[:3])
+        return Candidates(*lists, self.lengths[stays], self.costs[stays])
 
 
 Filter = Callable[[Candidates], np.ndarray]  # candidates -> the pairs that stay, (N,) bool
@@ -135,12 +131,9 @@ def clean(
     filters |= {unique: lambda candidates: seen.new(_identity(rules, candidates)), **sample}
     with pair_file(out) as add:
         for candidates in read(skipped, report):
-            kept = apply(filters, candidates, dropped)
-            table: list[tuple[str, ...]] = kept.pairs
-            if label >= 0:  # put the column of numbers back in its place
-                table = [(*pair[:label], cell, *pair[label:]) for pair, cell in zip(table, kept.cells, strict=True)]
-            add([[cell.encode() for cell in row] for row in table])
-            rows += len(table)
+            kept = apply(filters, candidates, dropped).rows
+            add([[cell.encode() for cell in row] for row in kept])
+            rows += len(kept)
         if not rows:
             why = ", ".join(f"{count} {name}" for name, count in dropped.items() if count)
             raise DataError(f"no pair is left of {', '.join(map(str, sources))}: {why}.")
@@ -178,7 +171,7 @@ def apply(filters: Mapping[str, Filter], candidates: Candidates, dropped: Counte
 
 
 def _in_range(limits: ScoreRange, score: Score, candidates: Candidates) -> np.ndarray:
-    return limits.holds(score(candidates.pairs, candidates.costs))
+    return limits.holds(score(candidates.texts, candidates.costs))
 
 
 def _identity(rules: CleaningRules, candidates: Candidates) -> np.ndarray:
@@ -196,27 +189,24 @@ def _read(
     skipped: Skipped,
     report: Report,
 ) -> Iterator[Candidates]:
-    """Yield the sound pairs of all sources in chunks; bad rows are counted in `skipped`."""
+    """Yield the sound rows of all sources in chunks; bad rows are counted in `skipped`."""
     done = 0
     for source in sources:
-        audit = Audit(source, columns, skipped, strict)
-        for rows in chunks(source, columns):
-            pairs, cells, numbers, _, bad = check_labelled(rows, columns, label)
-            audit.add(len(rows), bad)
-            if pairs:
-                lengths = np.array([measure(side) for side in zip(*pairs, strict=True)]).T
-                yield Candidates(pairs, [tuple(map(key, pair)) for pair in pairs], lengths, cells, numbers)
-            done += len(rows)
+        for chunk in checked_chunks(source, columns, skipped, strict, label):
+            if chunk.texts:
+                lengths = np.array([measure(side) for side in zip(*chunk.texts, strict=True)]).T
+                keys = [tuple(map(key, texts)) for texts in chunk.texts]
+                yield Candidates(chunk.rows, chunk.texts, keys, lengths, chunk.values)
+            done += chunk.size
             report(done, None)
-        audit.end()
 
 
 def _filters(rules: CleaningRules, held_out: Seen) -> dict[str, Filter]:
     """Return the filters that judge each pair by itself, by name, in order."""
 
     def not_held_out(candidates: Candidates) -> np.ndarray:
-        if not len(held_out) or not candidates.pairs:
-            return np.ones(len(candidates.pairs), bool)
+        if not len(held_out) or not candidates.keys:
+            return np.ones(len(candidates.keys), bool)
         return ~np.any(
             [held_out.holds(hashes(side, rules.seed)) for side in zip(*candidates.keys, strict=True)], axis=0
         )

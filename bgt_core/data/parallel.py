@@ -1,8 +1,8 @@
 """Read files of translations (TSV, Moses, Parquet) as pairs of normalised sentences, and write them (TSV).
 
-    `chunks` (rows of bytes) -> `check` (sound pairs) -> `Audit` (reports of bad rows)
+    `chunks` (rows of bytes) -> `check` (sound rows) -> `checked_chunks` (counts of bad rows) -> `read_pairs`
 
-Files are never held in memory: lines stream in, pairs stream out. The same pairs give the same bytes.
+No file is loaded whole: memory does not grow with its size. The same pairs are written as the same bytes.
 """
 
 from __future__ import annotations
@@ -11,11 +11,12 @@ import glob
 import gzip
 import io
 import lzma
+import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from itertools import zip_longest
+from itertools import islice, zip_longest
 from pathlib import Path
 from typing import IO, NamedTuple, Protocol
 
@@ -29,13 +30,12 @@ from bgt_core.errors import DataError, NotFound, UsageError
 from bgt_core.files import alone, atomic_file, reading_parquet
 
 EXAMPLES = 20  # number of bad lines that are kept as examples
-ROWS = 4096  # rows of a Parquet file to read at once
+ROWS = 4096  # rows of a Parquet or Moses file handled together
 SAMPLE = 1_000  # number of first rows that are tested for quotes around all cells
-CHUNK = 2**18  # bytes of text handled together, about 2,500 pairs
 TABLES = tuple(f".tsv{packed}" for packed in SUFFIXES)  # suffixes of tables that are written
 LEVEL = 3  # Zstandard level: as small as gzip in a fifth of the time
 
-Row = Sequence[bytes]  # one translation, one side per language
+Row = Sequence[bytes]  # the cells of one row, one per column
 Bad = tuple[int, str, str]  # index of a row in its chunk, the reason, and a message with the found and expected value
 
 
@@ -53,43 +53,31 @@ class Skipped:
 
 
 def read_pairs(
-    source: Path | str, langs: Sequence[str], skipped: Skipped, strict: bool = False
+    source: Path | str, columns: Sequence[str], skipped: Skipped, strict: bool = False
 ) -> Iterator[tuple[str, ...]]:
-    """Read the translations of `source`, normalised, in the order of `langs`.
+    """Read the translations of `source`, normalised.
 
-    `source` is a TSV (one column per language, in the order of `langs`, no quoting, no header), a Parquet file (columns
-    named by language), or a prefix: `corpus` if `corpus.en` and `corpus.fr` exist, aligned by line (Moses). TSV and
-    Moses files may end in .gz, .xz or .zst. Lines end at a line feed only. A column named "_" is skipped.
+    Args:
+        source: A TSV (no quoting, no header), a Parquet file (whose columns have these names), or a prefix: `corpus` if
+            `corpus.en` and `corpus.fr` exist, aligned by line (Moses). TSV and Moses files may end in .gz, .xz or .zst.
+            Only a line feed ends a line.
+        columns: The names of the columns, in the order of the file. A column named "_" is skipped.
+        skipped: Counts the bad rows, which are left out.
+        strict: Whether the first bad row raises an error instead.
 
-    A bad line is counted in `skipped` and left out; with `strict` it raises `BgtError`. `BgtError` is also raised for a
-    source that is absent, empty, damaged, without a single good line, or whose files differ in their number of lines.
+    Raises:
+        NotFound: A file is absent.
+        DataError: The source is empty, damaged or without a single good row; its files differ in their number of lines;
+            or, with `strict`, a row is bad.
     """
-    audit = Audit(source, langs, skipped, strict)
-    for rows in chunks(source, langs):
-        pairs, bad = check(rows, langs)
-        audit.add(len(rows), bad)
-        yield from pairs
-    audit.end()
+    for chunk in checked_chunks(source, columns, skipped, strict):
+        yield from chunk.rows
 
 
-def sentences(
-    sources: Iterable[Path | str],
-    columns: Sequence[str],
-    skipped: Skipped | None = None,
-    strict: bool = False,
-    without: int | None = None,
-) -> Iterator[str]:
-    """Yield every sentence of every column except number `without`, to train a tokenizer on; errors as in
-    `read_pairs`."""
-    for source in sources:
-        for row in read_pairs(source, columns, Skipped() if skipped is None else skipped, strict):
-            yield from (text for number, text in enumerate(row) if number != without)
+def source_files(source: Path | str, columns: Sequence[str], *, once: bool = False) -> list[Path]:
+    """List the files of a source: a single file, stdin ("-"), a pipe, or for a Moses prefix one file per column.
 
-
-def source_files(source: Path | str, langs: Sequence[str], *, once: bool = False) -> list[Path]:
-    """List the files of a source: a single file, stdin ("-") or pipe, or a file per language for a Moses prefix.
-
-    Raises NotFound if a file is missing, UsageError for stdin or a pipe unless the source is only read `once`.
+    Raises NotFound if a file is missing, UsageError for stdin or a pipe unless the caller reads the source only `once`.
     """
     source = Path(source)
     pipe = str(source) == STDIN or source.is_fifo() or source.is_char_device()
@@ -97,157 +85,124 @@ def source_files(source: Path | str, langs: Sequence[str], *, once: bool = False
         raise UsageError(f"{source}: a pipe, but this text is read more than once; save it in a file first")
     if pipe or source.is_file():
         return [source]
-    sides = [[path for end in SUFFIXES if (path := Path(f"{source}.{lang}{end}")).is_file()] for lang in langs]
+    sides = [[path for end in SUFFIXES if (path := Path(f"{source}.{name}{end}")).is_file()] for name in columns]
     if not all(sides):  # files may have other language codes, as corpus.eng_Latn
         paths = filter(Path.is_file, sorted(source.parent.glob(f"{glob.escape(source.name)}.*")))
         beside = {uncompressed(path.name)[len(source.name) + 1 :]: path for path in paths}
-        others = [matching(lang, beside) for lang in langs]
+        others = [matching(name, beside) for name in columns]
         sides = [side or ([beside[code]] if code else []) for side, code in zip(sides, others, strict=True)]
     if all(sides):
         return [paths[0] for paths in sides]
     if any(sides):
-        absent = next(lang for lang, paths in zip(langs, sides, strict=True) if not paths)
+        absent = next(name for name, paths in zip(columns, sides, strict=True) if not paths)
         first = next(paths[0] for paths in sides if paths)
         raise NotFound(f"found {first}, but no {source}.{absent} beside it")
-    what = f"{source} is a folder" if source.is_dir() else f"no file {source}"
-    aligned = " and ".join(f"{source.name}.{lang}" for lang in langs)
-    raise NotFound(f"{what}; expected a .tsv (.gz, .xz, .zst), a .parquet, or a prefix of {aligned}")
+    problem = f"{source} is a folder" if source.is_dir() else f"no file {source}"
+    aligned = " and ".join(f"{source.name}.{name}" for name in columns)
+    raise NotFound(f"{problem}; expected a .tsv (.gz, .xz, .zst), a .parquet, or a prefix of {aligned}")
 
 
-def chunks(source: Path | str, langs: Sequence[str]) -> Iterator[list[Row]]:
-    """Yield the rows of `source`, unchecked, in lists of about `CHUNK` bytes; the last list may be empty."""
-    files = source_files(source, langs, once=True)
-    if len(files) == 1 and files[0].suffix != ".parquet":
-        for part, some in enumerate(line_lists(files[0])):
-            if part == 0:
-                _check_plain(source, [line.split(b"\t") for line in some[:SAMPLE]], langs)
-            count = max(1, len(some) * CHUNK // sum(map(len, some), len(some)))  # of lines per chunk
-            for start in range(0, len(some), count):
-                yield [line.split(b"\t") for line in some[start : start + count]]
-        yield []
-        return
-    chunk: list[Row] = []
-    size = 0
-    for row in _moses(files) if len(files) > 1 else _parquet(files[0], langs):
-        chunk.append(row)
-        size += len(row) + sum(map(len, row))  # counts the separators too, so that empty lines have a size
-        if size >= CHUNK:
+def chunks(source: Path | str, columns: Sequence[str]) -> Iterator[list[Row]]:
+    """Yield the rows of `source`, unchecked, in lists of a few thousand."""
+    files = source_files(source, columns, once=True)
+    if len(files) > 1:
+        rows = _moses(files)
+        while chunk := list(islice(rows, ROWS)):
             yield chunk
-            chunk, size = [], 0
-    yield chunk
+    elif files[0].suffix == ".parquet":
+        yield from _parquet(files[0], columns)
+    else:
+        for part, some in enumerate(line_lists(files[0])):
+            rows_of_block = [line.split(b"\t") for line in some]
+            if part == 0:
+                _check_plain(source, rows_of_block[:SAMPLE], columns)
+            yield rows_of_block
 
 
-def _check_plain(source: Path | str, rows: Sequence[Row], langs: Sequence[str]) -> None:
-    """Raise DataError if a TSV begins with column names, or has quotes around all cells: both would be read as text."""
-    names = [cell.decode("utf-8", "replace").strip().lower() for cell in rows[0]] if rows else []
-    if len(names) == len(langs) and all(
-        lang in (SKIPPED, name) or NAMES.get(name) == primary(lang) for name, lang in zip(names, langs, strict=True)
+def _check_plain(source: Path | str, rows: Sequence[Row], columns: Sequence[str]) -> None:
+    """Raise DataError if a TSV has a header or quotes around all cells: both would be read as text."""
+    header = [cell.decode("utf-8", "replace").strip().lower() for cell in rows[0]]
+    if len(header) == len(columns) and all(
+        name in (SKIPPED, cell) or NAMES.get(cell) == primary(name) for cell, name in zip(header, columns, strict=True)
     ):
         raise DataError(f"{source}:1: names the columns, and would be read as a translation; remove the line")
     if len(rows) > 1 and all(len(cell) > 1 and cell[:1] == cell[-1:] == b'"' for row in rows for cell in row):
         raise DataError(f"{source}: every cell is quoted, and the quotes would be read as text; save it without quotes")
 
 
-def check(rows: Sequence[Row], langs: Sequence[str]) -> tuple[list[tuple[str, ...]], list[Bad]]:
-    """Return the sound rows, as normalised pairs without `SKIPPED` columns, and the errors of the other rows."""
-    wanted = [number for number, lang in enumerate(langs) if lang != SKIPPED]
-    if (sound := _all_sound(rows, len(langs), wanted)) is not None:
-        return sound, []
-    pairs: list[tuple[str, ...]] = []
+class Checked(NamedTuple):
+    """The N sound rows of a chunk, and the errors of the other rows."""
+
+    size: int  # number of rows of the chunk, bad ones included
+    rows: list[tuple[str, ...]]  # normalised cells of the columns that are read
+    texts: list[tuple[str, ...]]  # the same without the column of numbers
+    values: np.ndarray  # (N,) float64, the column of numbers; NaN without such a column
+    places: np.ndarray  # (N,) int64, the indices of the sound rows in the chunk
+    bad: list[Bad]
+
+
+def check(rows: Sequence[Row], columns: Sequence[str], label: int = -1) -> Checked:
+    """Normalise the sound rows of a chunk, and describe the errors of the others.
+
+    Args:
+        rows: The cells of each row.
+        columns: The names of the columns; those named "_" are left out.
+        label: The index, among the columns that are read, of the column of numbers; -1 without such a column.
+    """
+    wanted = [place for place, column in enumerate(columns) if column != SKIPPED]
+    sound: list[tuple[str, ...]] = []
     bad: list[Bad] = []
     for place, row in enumerate(rows):
-        if len(row) != len(langs):
-            columns = f"{len(row)} {'column' if len(row) == 1 else 'columns'}"
-            hint = column_hint(b"\t".join(row).decode("utf-8", "replace"), len(langs))
-            message = f"{columns}, expected {len(langs)} ({', '.join(langs)}){hint}"
+        if len(row) != len(columns):
+            hint = column_hint(b"\t".join(row).decode("utf-8", "replace"), len(columns))
+            counted = f"{len(row)} {'column' if len(row) == 1 else 'columns'}"
+            message = f"{counted}, expected {len(columns)} ({', '.join(columns)}){hint}"
             bad.append((place, "wrong number of columns", message))
             continue
         try:
-            texts = [row[number].decode() for number in wanted]
+            texts = b"\0".join([row[column] for column in wanted]).decode().split("\0")
         except UnicodeDecodeError as error:
             message = f"byte {error.object[error.start]:#04x} is not UTF-8; convert the file to UTF-8"
             bad.append((place, "not UTF-8", message))
             continue
-        pair = tuple(map(normalise, texts))
-        if "\0" in "".join(texts):
+        cells = tuple(map(normalise, texts))
+        if len(cells) > len(wanted):
             bad.append((place, "NUL", "has a NUL; expected text"))
-        elif not all(pair):
-            bad.append((place, "empty side", f"the {langs[wanted[pair.index('')]]} side is empty; expected text"))
+        elif not all(cells):
+            bad.append((place, "empty side", f"the {columns[wanted[cells.index('')]]} side is empty; expected text"))
+        elif label >= 0 and math.isnan(number(cells[label])):
+            bad.append((place, "no number", f"the {columns[wanted[label]]} {no_number(cells[label])}"))
         else:
-            pairs.append(pair)
-    return pairs, bad
-
-
-def _all_sound(rows: Sequence[Row], columns: int, wanted: Sequence[int]) -> list[tuple[str, ...]] | None:
-    """Return the pairs if no row has an error, else None; decoding whole columns is twice as fast as single rows."""
-    if not all(len(row) == columns for row in rows):
-        return None
-    try:
-        texts = [b"\n".join([row[number] for row in rows]).decode() for number in wanted]
-    except UnicodeDecodeError:
-        return None
-    cells = [text.split("\n") for text in texts]
-    if any("\0" in text for text in texts) or any(len(column) != len(rows) for column in cells):
-        return None
-    pairs = list(zip(*(map(normalise, column) for column in cells), strict=True))
-    return pairs if all(map(all, pairs)) else None
-
-
-class Checked(NamedTuple):
-    """N sound rows, with texts and numbers separated, and the errors of the other rows."""
-
-    pairs: list[tuple[str, ...]]  # texts
-    cells: list[str]  # texts of the column of numbers; empty without such a column
-    values: np.ndarray  # (N,) float64, the same cells as numbers
-    places: np.ndarray  # (N,) int64, the indices of the sound rows
-    bad: list[Bad]
-
-
-def check_labelled(rows: Sequence[Row], langs: Sequence[str], label: int) -> Checked:
-    """Check rows as `check` does, and parse column `label` (an index among the columns read, or -1) as numbers."""
-    pairs, bad = check(rows, langs)
-    places = np.setdiff1d(np.arange(len(rows)), [place for place, *_ in bad])
+            sound.append(cells)
+    places = np.delete(np.arange(len(rows)), [place for place, *_ in bad])
     if label < 0:
-        return Checked(pairs, [], np.zeros(0), places, bad)
-    name, cells = read_columns(langs)[label], [pair[label] for pair in pairs]
-    values = np.array([number(cell) for cell in cells])
-    good = ~np.isnan(values)
-    wrong = [(int(places[i]), "no number", f"the {name} {no_number(cells[i])}") for i in np.flatnonzero(~good)]
-    kept = np.flatnonzero(good).tolist()
-    texts = [pairs[i][:label] + pairs[i][label + 1 :] for i in kept]
-    return Checked(texts, [cells[i] for i in kept], values[good], places[good], sorted([*bad, *wrong]))
+        return Checked(len(rows), sound, sound, np.full(len(sound), np.nan), places, bad)
+    texts_only = [row[:label] + row[label + 1 :] for row in sound]
+    values = np.array([number(row[label]) for row in sound])
+    return Checked(len(rows), sound, texts_only, values, places, bad)
 
 
-@dataclass
-class Audit:
-    """Counts the rows of one source and reports the bad ones, or with `strict` raises an error for the first."""
-
-    source: Path | str
-    langs: Sequence[str]
-    skipped: Skipped
-    strict: bool
-    rows: int = 0
-    bad: int = 0
-    first: str = ""  # the error of the first bad row
-
-    def add(self, rows: int, bad: Sequence[Bad]) -> None:
-        """Record the next chunk: its number of rows, and its bad rows; with `strict`, raise `BgtError` for the first
-        bad row."""
-        for place, reason, found in bad:
-            message = f"{self.source}:{self.rows + place + 1}: {found}"
-            if self.strict:
+def checked_chunks(
+    source: Path | str, columns: Sequence[str], skipped: Skipped, strict: bool = False, label: int = -1
+) -> Iterator[Checked]:
+    """Yield the chunks of `source`, checked as by `check`; arguments and errors are those of `read_pairs`."""
+    total = sound = 0
+    first = ""  # message of the first bad row
+    for rows in chunks(source, columns):
+        checked = check(rows, columns, label)
+        for place, reason, problem in checked.bad:
+            message = f"{source}:{total + place + 1}: {problem}"
+            if strict:
                 raise DataError(message)
-            self.first = self.first or message
-            self.skipped.add(reason, message)
-        self.rows += rows
-        self.bad += len(bad)
-
-    def end(self) -> None:
-        """Raise `BgtError` if there was no row, or no sound row."""
-        if not self.rows:
-            raise DataError(f"{self.source} is empty; expected one translation per line, in {', '.join(self.langs)}")
-        if self.bad == self.rows:
-            raise DataError(f"none of the {self.rows} lines of {self.source} holds a translation; {self.first}")
+            first = first or message
+            skipped.add(reason, message)
+        total += len(rows)
+        sound += len(checked.rows)
+        yield checked
+    if not total:
+        raise DataError(f"{source} is empty; expected one translation per line, in {', '.join(columns)}")
+    if not sound:
+        raise DataError(f"none of the {total} lines of {source} holds a translation; {first}")
 
 
 def _moses(files: Sequence[Path]) -> Iterator[Row]:
@@ -261,23 +216,23 @@ def _moses(files: Sequence[Path]) -> Iterator[Row]:
         raise DataError(f"line-aligned files need the same number of lines; {counted}")
 
 
-def _parquet(file: Path, langs: Sequence[str]) -> Iterator[Row]:
+def _parquet(file: Path, columns: Sequence[str]) -> Iterator[list[Row]]:
     import pyarrow as pa  # slow to import, and only this format needs it
     import pyarrow.parquet as pq
 
     with reading_parquet(file), pq.ParquetFile(file) as table:
         types = dict(zip(table.schema_arrow.names, table.schema_arrow.types, strict=True))
-        names = [matching(lang, types) or lang for lang in read_columns(langs)]
-        langs = [lang if lang == SKIPPED else matching(lang, types) or lang for lang in langs]
-        for lang in names:
-            if lang not in types:
-                raise DataError(f"{file} has no column {lang!r}; its columns are {', '.join(types)}")
-            if not (pa.types.is_string(types[lang]) or pa.types.is_large_string(types[lang])):
-                raise DataError(f"column {lang!r} of {file} holds {types[lang]}, expected text")
+        columns = [name if name == SKIPPED else matching(name, types) or name for name in columns]
+        names = read_columns(columns)
+        for name in names:
+            if name not in types:
+                raise DataError(f"{file} has no column {name!r}; its columns are {', '.join(types)}")
+            if not (pa.types.is_string(types[name]) or pa.types.is_large_string(types[name])):
+                raise DataError(f"column {name!r} of {file} holds {types[name]}, expected text")
         for rows in table.iter_batches(ROWS, columns=list(names)):
             # as bytes, so that text that is not UTF-8 becomes a bad row, as in other files
-            texts = {lang: rows.column(lang).fill_null("").cast(pa.large_binary()).to_pylist() for lang in names}
-            yield from zip(*(texts.get(lang, [b""] * len(rows)) for lang in langs), strict=True)
+            texts = {name: rows.column(name).fill_null("").cast(pa.large_binary()).to_pylist() for name in names}
+            yield list(zip(*(texts.get(name, [b""] * len(rows)) for name in columns), strict=True))
 
 
 @contextmanager

@@ -13,14 +13,13 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from itertools import chain
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 
 from bgt_core.data.columns import LABEL, Source, parse_columns, read_columns
 from bgt_core.data.corpus import FORMAT, MIXTURE, SPLITS, STORE, Corpus, Json, Mixture, open_corpus
 from bgt_core.data.filters import hashes
-from bgt_core.data.parallel import Audit, Bad, Row, Skipped, check_labelled, chunks, source_files
+from bgt_core.data.parallel import Skipped, checked_chunks, source_files
 from bgt_core.data.text import Tokenizer
 from bgt_core.errors import DataError, NotFound, UsageError
 from bgt_core.files import atomic_folder, sha256_file
@@ -148,95 +147,66 @@ def _reuse(out: Path, settings: Sequence[Json], strict: bool) -> Corpus | Mixtur
     return opened
 
 
-class Tokenised(NamedTuple):
-    """One tokenised chunk; a row is kept if the number of tokens of every side is within the limits."""
-
-    kept: np.ndarray  # int64, the indices of the rows that stay
-    bad: list[Bad]
-    short: int  # number of dropped rows that are too short
-    long: int
-    lengths: np.ndarray  # int64 (texts, kept rows): tokens, EOS included
-    ids: list[np.ndarray]  # for each column of text: the tokens of the kept rows, one sentence after another
-    hashes: np.ndarray  # uint64, hashes of the first column's case-folded text
-    labels: np.ndarray  # float32; empty without a column of labels
-
-
-def tokenise(rows: Sequence[Row], settings: Json, tokenizer: Tokenizer) -> Tokenised:
-    """Check, tokenise and filter some rows by the settings of a store."""
-    names = tuple(settings.get("file_columns") or settings["columns"])
-    label = next((number for number, lang in enumerate(settings["columns"].values()) if lang == LABEL), -1)
-    checked = check_labelled(rows, names, label)
-    columns = list(zip(*checked.pairs, strict=True)) or [() for lang in settings["columns"].values() if lang != LABEL]
-    sides = [tokenizer.encode(texts, normalised=True) for texts in columns]
-    lengths = np.array([list(map(len, side)) for side in sides], np.int64)
-    short = (lengths - 1 < settings["min_tokens"]).any(axis=0)
-    long = ~short & (lengths - 1 > settings["max_tokens"]).any(axis=0)
-    kept = np.flatnonzero(~short & ~long)
-    dtype, stays = _dtype(tokenizer), kept.tolist()
-    return Tokenised(
-        kept=checked.places[kept],
-        bad=checked.bad,
-        short=int(short.sum()),
-        long=int(long.sum()),
-        lengths=lengths[:, kept],
-        ids=[np.fromiter(chain.from_iterable(side[i] for i in stays), dtype) for side in sides],
-        hashes=hashes([columns[0][i].casefold() for i in stays], settings["seed"]),
-        labels=checked.values[kept].astype(np.float32) if label >= 0 else np.zeros(0, np.float32),
-    )
-
-
-def _dtype(tokenizer: Tokenizer) -> np.dtype:
-    return np.dtype("uint16" if tokenizer.vocab_size <= 2**16 else "uint32")
-
-
 def _encode(
     sources: Sequence[Source], settings: Json, tokenizer: Tokenizer, work: Path, skipped: Skipped, strict: bool
 ) -> Json:
     """Write ids, offsets, labels, targets and hash of every kept row; return the counts."""
     texts = [column for column, lang in settings["columns"].items() if lang != LABEL]
+    label = next((number for number, lang in enumerate(settings["columns"].values()) if lang == LABEL), -1)
+    dtype = np.dtype("uint16" if tokenizer.vocab_size <= 2**16 else "uint32")
     counts = Counter({"kept": 0, "too short": 0, "too long": 0})
     kinds = dict.fromkeys((source.kind for source in sources), 0)
     tokens, longest = dict.fromkeys(texts, 0), dict.fromkeys(texts, 0)  # EOS included
     width = target_width(sources)
     names = [f"{column}.{kind}" for column in texts for kind in ("ids", "offsets")] + ["hashes"]
-    names += ["labels"] * (len(texts) < len(settings["columns"])) + ["targets"] * bool(width)
+    names += ["labels"] * (label >= 0) + ["targets"] * bool(width)
     with ExitStack() as stack:
         files = {name: stack.enter_context((work / name).open("wb")) for name in names}
         for column in texts:
             files[f"{column}.offsets"].write(np.zeros(1, np.int64).tobytes())
         for source in sources:
-            audit = Audit(source.path, source.columns, skipped, strict)
             targets = read_targets(source.targets) if source.targets else None
-            for rows in chunks(source.path, source.columns):
-                chunk = tokenise(rows, settings, tokenizer)
-                kept = audit.rows + chunk.kept
-                audit.add(len(rows), chunk.bad)
+            read = 0  # rows of the source, bad ones included
+            for chunk in checked_chunks(source.path, source.columns, skipped, strict, label):
+                columns = list(zip(*chunk.texts, strict=True)) or [()] * len(texts)
+                sides = [tokenizer.encode(sentences, normalised=True) for sentences in columns]
+                lengths = np.array([list(map(len, side)) for side in sides], np.int64)  # (texts, rows), EOS included
+                short = (lengths - 1 < settings["min_tokens"]).any(axis=0)
+                long = ~short & (lengths - 1 > settings["max_tokens"]).any(axis=0)
+                kept = np.flatnonzero(~short & ~long)
                 kinds[source.kind] += len(kept)
-                counts.update({"kept": len(kept), "too short": chunk.short, "too long": chunk.long})
-                for column, ids, lengths in zip(texts, chunk.ids, chunk.lengths, strict=True):
+                counts.update({"kept": len(kept), "too short": int(short.sum()), "too long": int(long.sum())})
+                for column, side, sizes in zip(texts, sides, lengths[:, kept], strict=True):
+                    ids = np.fromiter(chain.from_iterable(side[row] for row in kept.tolist()), dtype)
                     files[f"{column}.ids"].write(ids.tobytes())
-                    files[f"{column}.offsets"].write((tokens[column] + lengths.cumsum()).tobytes())
-                    tokens[column] += int(lengths.sum())
-                    longest[column] = int(lengths.max(initial=longest[column]))
-                files["hashes"].write(chunk.hashes.tobytes())
-                if "labels" in files:
-                    files["labels"].write(chunk.labels.tobytes())
+                    files[f"{column}.offsets"].write((tokens[column] + sizes.cumsum()).tobytes())
+                    tokens[column] += int(sizes.sum())
+                    longest[column] = int(sizes.max(initial=longest[column]))
+                folded = [columns[0][row].casefold() for row in kept.tolist()]
+                files["hashes"].write(hashes(folded, settings["seed"]).tobytes())
+                if label >= 0:
+                    files["labels"].write(chunk.values[kept].astype(np.float32).tobytes())
                 if targets is not None:
-                    if audit.rows > len(targets):
-                        raise DataError(f"{source.targets} has {len(targets)} rows, {source.path} more")
-                    vectors = np.asarray(targets[kept], np.float32)
-                    if not np.isfinite(vectors).all():
-                        raise DataError(f"{source.targets}: a vector contains NaN or infinity")
-                    files["targets"].write(vectors.tobytes())
-            audit.end()
-            if targets is not None and audit.rows != len(targets):
-                raise DataError(f"{source.targets} has {len(targets)} rows, {source.path} {audit.rows}")
+                    files["targets"].write(_targets_of(source, targets, read + chunk.places[kept]).tobytes())
+                read += chunk.size
+            if targets is not None and read != len(targets):
+                raise DataError(f"{source.targets} has {len(targets)} rows, {source.path} {read}")
     if not counts["kept"]:
         rule = f"each side needs {settings['min_tokens']} to {settings['max_tokens']} tokens"
         dropped = f"{counts['too short']} are too short, {counts['too long']} too long"
         raise DataError(f"no pair is left of {counts.total()}: {rule}, {dropped}")
     numbers = {"pairs": dict(counts), "kinds": kinds, "tokens": tokens, "longest": longest, "target_width": width}
-    return {"dtype": _dtype(tokenizer).name, **numbers}
+    return {"dtype": dtype.name, **numbers}
+
+
+def _targets_of(source: Source, targets: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Return the target vectors of these rows, float32; DataError if one is absent or not finite."""
+    if len(rows) and rows[-1] >= len(targets):
+        raise DataError(f"{source.targets} has {len(targets)} rows, {source.path} more")
+    vectors = np.asarray(targets[rows], np.float32)
+    if not np.isfinite(vectors).all():
+        raise DataError(f"{source.targets}: a vector contains NaN or infinity")
+    return vectors
 
 
 def _held_out_limit(folders: Sequence[Path], valid_pairs: int) -> int:

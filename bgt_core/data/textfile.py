@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 SUFFIXES = ("", ".gz", ".xz", ".zst")
 LONGEST_LINE = 16 * 2**20  # bytes; longer lines are an error: they are hardly text, and would fill the memory
-BLOCK = 2**20  # bytes read together
+BLOCK = 2**18  # bytes read together, about 2,500 pairs of sentences
 STDIN = "-"
 NOT_TEXT = {  # first bytes of a file -> its format, and the way out
     b"\x1f\x8b": "compressed by gzip; end its name in .gz",
@@ -52,19 +52,20 @@ QUOTED_CSV = re.compile(rb'"(?:[^"]|"")*"(?:[,;]"(?:[^"]|"")*")+\r?')
 RECORDS = (".csv", ".json", ".jsonl", ".ndjson")  # files of records, which are never one sentence per line
 
 
-def text_lines(path: Path, *, sentences: bool = False) -> Iterator[tuple[int, str]]:
+def text_lines(path: Path, *, sentences: bool = False, name: Path | None = None) -> Iterator[tuple[int, str]]:
     """Yield (number from 1, line) of a UTF-8 file (plain, .gz, .xz or .zst) or of stdin ("-").
 
-    Line ends and a byte order mark are removed. Raises DataError, with file and line, for text that is not UTF-8 or
-    contains a NUL, and the errors of `line_lists`.
+    Line ends and a byte order mark are removed. Arguments and errors are those of `line_lists`. DataError, with file
+    and line, is also raised for text that is not UTF-8 or contains a NUL.
     """
-    for number, line in enumerate(chain.from_iterable(line_lists(path, sentences=sentences)), 1):
+    blocks = line_lists(path, sentences=sentences, name=name)
+    for number, line in enumerate(chain.from_iterable(blocks), 1):
         try:
             text = line.decode("utf-8-sig" if number == 1 else "utf-8")
         except UnicodeDecodeError:
-            raise DataError(f"{path}:{number}: not UTF-8; convert the file to UTF-8.") from None
+            raise DataError(f"{name or path}:{number}: not UTF-8; convert the file to UTF-8.") from None
         if "\0" in text:
-            raise DataError(f"{path}:{number}: has a NUL; expected text. To remove them: tr -d '\\0'")
+            raise DataError(f"{name or path}:{number}: has a NUL; expected text. To remove them: tr -d '\\0'")
         yield number, text
 
 

@@ -19,7 +19,7 @@ from bgt_core.contracts import SentenceEncoder
 from bgt_core.data.batching import make_batch
 from bgt_core.data.columns import ALTERED, LABEL, Source, parse_columns, parse_weights, read_columns
 from bgt_core.data.corpus import SPLITS, open_corpus
-from bgt_core.data.parallel import check, chunks, sentences, source_files
+from bgt_core.data.parallel import Skipped, check, chunks, read_pairs, source_files
 from bgt_core.data.store import prepare
 from bgt_core.data.text import Tokenizer
 from bgt_core.encoders import identity, named_encoder, open_encoder
@@ -140,7 +140,8 @@ def train_tokenizer(recipe: Recipe, sources: Sequence[Source], strict: bool) -> 
         for source in sources:
             names = read_columns(source.columns)
             label = next((number for number, name in enumerate(names) if columns[name] == LABEL), None)
-            yield from sentences([source.path], source.columns, strict=strict, without=label)
+            for row in read_pairs(source.path, source.columns, Skipped(), strict):
+                yield from (cell for number, cell in enumerate(row) if number != label)
 
     coverage = data.character_coverage
     return Tokenizer.train(text(), data.vocab_size, lowercase=data.lowercase, character_coverage=coverage)
@@ -245,8 +246,8 @@ def with_vectors(
         with path.open("wb") as file:  # not mapped: a full disk would then kill the process
             np.lib.format.write_array_header_1_0(file, header)
             for chunk in chunks(source.path, source.columns):
-                texts, bad = check(chunk, source.columns)
-                good = np.delete(np.arange(len(chunk)), [place for place, *_ in bad])
+                checked = check(chunk, source.columns)
+                texts, good = checked.rows, checked.places
                 vectors = np.zeros((len(chunk), len(sides), width), "<f4")
                 for place, side in enumerate(sides):
                     row_of = {text: row for row, text in enumerate(dict.fromkeys(row[side] for row in texts))}

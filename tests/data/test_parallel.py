@@ -15,7 +15,7 @@ import pytest
 import zstandard
 
 from bgt_core.data import parallel, textfile
-from bgt_core.data.parallel import Skipped, read_pairs, sentences
+from bgt_core.data.parallel import Skipped, read_pairs
 from bgt_core.data.textfile import uncompressed
 from bgt_core.errors import BgtError, UsageError
 
@@ -167,15 +167,6 @@ def test_a_file_without_line_feeds_does_not_fill_the_memory(tmp_path: Path, monk
     source.write_bytes(b"x" * 1001)
     with pytest.raises(BgtError, match="a line of more than 1000 bytes"):
         read(source)
-
-
-def test_sentences_of_all_sources(tmp_path: Path) -> None:
-    (tmp_path / "a.tsv").write_bytes(tsv(PAIRS[:1]))
-    (tmp_path / "b.tsv").write_bytes(b"bad\n" + tsv(PAIRS[1:]))
-    skipped = Skipped()
-    texts = list(sentences([tmp_path / "a.tsv", tmp_path / "b.tsv"], LANGS, skipped))
-    assert texts == [side for pair in PAIRS for side in pair]
-    assert skipped.counts.total() == 1
 
 
 def test_a_name_without_the_suffix_of_compression() -> None:

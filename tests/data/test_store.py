@@ -6,15 +6,16 @@ import subprocess
 import sys
 import tracemalloc
 from collections.abc import Iterable, Sequence
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from bgt_core.contracts import EOS
-from bgt_core.data import parallel, store, textfile
+from bgt_core.data import store, textfile
 from bgt_core.data.corpus import Corpus
-from bgt_core.data.parallel import Skipped, read_pairs, sentences
+from bgt_core.data.parallel import Skipped, read_pairs
 from bgt_core.data.store import prepare
 from bgt_core.data.text import Tokenizer
 from bgt_core.errors import BgtError
@@ -77,7 +78,7 @@ def test_the_filter_keeps_5_to_100_tokens(tmp_path: Path) -> None:
 def test_the_store_gives_back_what_the_tokenizer_made(
     source: Path, monkeypatch: pytest.MonkeyPatch, vocab_size: int, dtype: type
 ) -> None:
-    monkeypatch.setattr(parallel, "CHUNK", 5000)
+    monkeypatch.setattr(textfile, "BLOCK", 5000)
     monkeypatch.setattr(store, "BLOCK", 100)
     tokenizer = Words(vocab_size)
     make(source, tokenizer=tokenizer)
@@ -130,7 +131,7 @@ def test_a_store_of_other_settings_is_left_alone(source: Path, options: dict, na
 
 
 def trained(source: Path) -> Tokenizer:
-    return Tokenizer.train(sentences([source], LANGS), 40, lowercase=True)
+    return Tokenizer.train(chain.from_iterable(read_pairs(source, LANGS, Skipped())), 40, lowercase=True)
 
 
 def test_several_files_and_damage(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -197,7 +198,7 @@ def test_a_damaged_store_is_refused(source: Path) -> None:
 
 def test_memory_does_not_grow_with_the_corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ten times the pairs need no more memory; a list of all pairs would need ten times as much."""
-    for module, size in ((store, "BLOCK"), (textfile, "BLOCK"), (parallel, "CHUNK")):
+    for module, size in ((store, "BLOCK"), (textfile, "BLOCK")):
         monkeypatch.setattr(module, size, 4096)
     peaks = []
     for size in (500, 500, 5000):  # the first call also makes objects that later calls reuse

@@ -16,7 +16,7 @@ import zipfile
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from datetime import UTC, datetime
 from itertools import islice, zip_longest
 from pathlib import Path
@@ -25,7 +25,7 @@ from typing import NamedTuple
 from bgt_core.data import manifest
 from bgt_core.data.columns import THREE_LETTERS
 from bgt_core.data.parallel import Row, pair_file
-from bgt_core.data.sources import HEADERS, PUBLISHED, TIMEOUT, Choice, explained, remote_size
+from bgt_core.data.sources import HEADERS, PUBLISHED, TIMEOUT, Choice, check_encrypted, explained
 from bgt_core.data.textfile import lines
 from bgt_core.errors import BgtError, DataError
 from bgt_core.files import alone, file_lock, sha256_file, write_json, writing
@@ -35,6 +35,11 @@ UNPROMISED = 2**30  # maximum bytes of a file whose size the server does not giv
 CHUNK = 4096  # rows written together
 STS_COLUMNS = ("gold", "sentence", "sentence")
 NOT_TEXT = (b"version https://git-lfs", b"<!doctype", b"<html")  # how replies begin that are not the requested text
+
+# errors of Python's unpackers; RuntimeError: the archive is encrypted, or packed in an unknown way
+DAMAGE = (
+    zipfile.BadZipFile, tarfile.TarError, gzip.BadGzipFile, zlib.error, EOFError, ValueError, LookupError, RuntimeError
+)  # fmt: skip
 
 Report = Callable[[int, int | None], None]  # bytes so far, all bytes (None if unknown)
 
@@ -73,33 +78,36 @@ def download(choice: Choice, out: Path, *, report: Report = lambda done, total: 
         NotFound: A server fails, or the disk is full; finished archives stay for the next call.
         DataError: An archive is damaged, or its SHA-256 differs from the published one, or from the first download's.
     """
-    addresses = choice.archives
     records = manifest.read_manifest(out)
     there = {out / name: facts for name, facts in records["files"].items() if facts["source"] == choice.stem}
     whole = all(path.is_file() and path.stat().st_size == facts["bytes"] for path, facts in there.items())
     if there and whole and choice.stem in records["sources"]:
         return Downloaded(list(there), records["sources"][choice.stem]["left_out"], new=False)
-    sizes = [remote_size(address) for address in addresses]  # fail early for a wrong address
     trusted = {a: archive for entry in records["sources"].values() for a, archive in entry["archives"].items()}
-    trusted |= {a: {"sha256": PUBLISHED[a], "trusted": "published"} for a in PUBLISHED.keys() & addresses}
+    trusted |= {a: {"sha256": PUBLISHED[a], "trusted": "published"} for a in PUBLISHED.keys() & choice.archives}
     work, left_out = out / ".download" / choice.stem, Counter[str]()
-    with alone(work):
-        try:
+    try:
+        with alone(work):
             archives, unpacked = {}, list[Path]()
-            for number, (address, size) in enumerate(zip(addresses, sizes, strict=True)):
-                archive = _get(address, work, trusted.get(address, {}), size, report)
-                why = trusted.get(address, {}).get("trusted", "first download")
-                archives[address] = {**manifest.facts(archive), "trusted": why}
-                unpacked += unpack(archive, work / f"{number}.d")
-            made = LAYOUTS[choice.source.layout](unpacked, choice, out, left_out)
-        except DataError:  # the archive is bad; after other errors, such as a full disk, it is kept
-            shutil.rmtree(work, ignore_errors=True)
-            raise
-        _write_down(choice, archives, made, left_out, out)
-        shutil.rmtree(work)
-    with suppress(OSError):  # another process may be downloading
-        if [path.name for path in work.parent.iterdir()] == ["manifest.lock"]:
-            shutil.rmtree(work.parent)
+            try:
+                for number, address in enumerate(choice.archives):
+                    archive = _get(address, work, trusted.get(address, {}), report)
+                    why = trusted.get(address, {}).get("trusted", "first download")
+                    archives[address] = {**manifest.facts(archive), "trusted": why}
+                    unpacked += unpack(archive, work / f"{number}.d")
+                made = LAYOUTS[choice.source.layout](unpacked, choice, out, left_out)
+            except DataError:  # the archive is bad; after other errors, such as a full disk, it is kept
+                shutil.rmtree(work, ignore_errors=True)
+                raise
+            _write_down(choice, archives, made, left_out, out)
+            shutil.rmtree(work)
+    finally:
+        with suppress(OSError):  # not empty: an archive is kept, or another process is downloading
+            if work.exists():
+                work.rmdir()
+            if {path.name for path in work.parent.iterdir()} <= {"manifest.lock"}:
+                shutil.rmtree(work.parent)
+            out.rmdir()
     return Downloaded([file.path for file in made], dict(left_out), new=True)
 
 
@@ -118,7 +126,7 @@ def _write_down(
         write_json(out / manifest.NAME, records, indent=1)
 
 
-def _get(address: str, folder: Path, trusted: manifest.Json, size: int | None, report: Report) -> Path:
+def _get(address: str, folder: Path, trusted: manifest.Json, report: Report) -> Path:
     """Download an archive, unless an earlier call did; DataError if its SHA-256 is not the trusted one."""
     import pooch
 
@@ -126,14 +134,10 @@ def _get(address: str, folder: Path, trusted: manifest.Json, size: int | None, r
     if not re.fullmatch(r"\w[\w.-]*", name):
         raise DataError(f"{address}: expected an address that ends in the name of a file.")
     pooch.get_logger().setLevel("ERROR")
-    get = pooch.HTTPDownloader(
-        progressbar=_Bar(address, report, UNPROMISED if size is None else size), headers=HEADERS, timeout=TIMEOUT
-    )
+    bar, hooks = _Bar(address, report), {"response": check_encrypted}
+    get = pooch.HTTPDownloader(progressbar=bar, headers=HEADERS, timeout=TIMEOUT, hooks=hooks)
     path = folder / name
     with writing(path, "; the same command starts this file again"), explained(address):
-        with suppress(FileNotFoundError):
-            if size is not None and path.stat().st_size != size:
-                path.unlink()
         pooch.retrieve(address, None, fname=name, path=folder, downloader=get)
         digest = sha256_file(path)
     if digest != trusted.get("sha256", digest):
@@ -145,15 +149,15 @@ def _get(address: str, folder: Path, trusted: manifest.Json, size: int | None, r
 
 
 class _Bar:
-    """A progress bar for `pooch`; raises DataError if the server sends more than `most` bytes."""
+    """A progress bar for `pooch`; raises DataError if the server sends too many bytes."""
 
-    def __init__(self, address: str, report: Report, most: int):
-        self.address, self.report, self.most = address, report, most
-        self.total, self.done = 0, 0
+    def __init__(self, address: str, report: Report):
+        self.address, self.report = address, report
+        self.total = self.done = 0  # bytes; `pooch` sets the total, 0 if the server does not announce it
 
     def update(self, count: int) -> None:
-        if self.done > self.most:  # pooch rounds the last block up
-            raise DataError(f"{self.address}: sends more than the expected {self.most:,} bytes; stopped.")
+        if self.done > (self.total or UNPROMISED):  # pooch rounds the last block up
+            raise DataError(f"{self.address}: sends more than {self.done:,} bytes, which is too much; stopped.")
         self.done += count
         self.report(min(self.done, self.total or self.done), self.total or None)
 
@@ -178,10 +182,10 @@ def unpack(archive: Path, folder: Path) -> list[Path]:
         DataError: The archive is damaged, contains a link or a device, or grows more than text does.
         NotFound: The disk is full, or the system does not allow a file name.
     """
-    damage = (zipfile.BadZipFile, tarfile.TarError, gzip.BadGzipFile, zlib.error, EOFError, ValueError, LookupError)
     shutil.rmtree(folder, ignore_errors=True)
-    with writing(folder):
+    with writing(folder), ExitStack() as undo:
         folder.mkdir(parents=True)
+        undo.callback(shutil.rmtree, folder, ignore_errors=True)
         try:
             if zipfile.is_zipfile(archive):
                 with zipfile.ZipFile(archive) as inside:
@@ -204,11 +208,10 @@ def unpack(archive: Path, folder: Path) -> list[Path]:
             else:
                 return [archive]
         except BgtError:
-            shutil.rmtree(folder, ignore_errors=True)
             raise
-        except (*damage, RuntimeError) as error:  # RuntimeError: encrypted, or packed in an unknown way
-            shutil.rmtree(folder, ignore_errors=True)
+        except DAMAGE as error:
             raise DataError(f"{archive}: damaged, or not what its name says ({error}); download it again.") from error
+        undo.pop_all()
     paths = sorted(path for path in folder.rglob("*") if path.is_file())
     return [path for path in paths if "__MACOSX" not in path.parts and not path.name.startswith(("._", ".DS_Store"))]
 

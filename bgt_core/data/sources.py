@@ -13,13 +13,17 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from bgt_core.data.columns import THREE_LETTERS, lang_code, lang_hint, split_langs
 from bgt_core.errors import NotFound, UsageError
 
+if TYPE_CHECKING:
+    import requests
+
 OPUS = "https://object.pouta.csc.fi/OPUS-{corpus}/{release}/moses/{opus_pair}.txt.zip"
-LABEL = r"[A-Za-z0-9](?:[\w.-]{0,98}[A-Za-z0-9])?"  # name of a corpus or release; output file names contain it
+# name of a release, which becomes a part of file names: without ".."
+LABEL = r"(?!.*\.\.)[A-Za-z0-9](?:[\w.-]{0,98}[A-Za-z0-9])?"
 CODE = r"[a-z]{2,3}(?:_[A-Za-z]+)?"  # a language of OPUS: fr, pt_BR
 TIMEOUT = (10.0, 60.0)  # seconds: to connect, and between two blocks
 HEADERS = {"Accept-Encoding": "identity", "User-Agent": "bgt"}  # uncompressed, so that the announced size is the file's
@@ -115,7 +119,7 @@ def choose(name: str, *, pair: str | None = None, release: str | None = None) ->
         (release_needed, "release", f"is needed, as in v2018: {name} has many, see https://opus.nlpl.eu."),
         (release and not chosen.release, "release", f"{release}: {chosen.name} has no releases; leave it out."),
         (
-            release and not _is_label(release),
+            release and not re.fullmatch(LABEL, release),
             "release",
             f"{release!r}: expected letters, digits, '.', '_', '-', as in v2018.",
         ),
@@ -126,29 +130,14 @@ def choose(name: str, *, pair: str | None = None, release: str | None = None) ->
     return Choice(chosen, langs, release or chosen.release)
 
 
-def _is_label(text: str) -> bool:
-    return bool(re.fullmatch(LABEL, text)) and ".." not in text
-
-
 # Requests to servers, with errors that name the address, the reason and the way out.
 
 
-def remote_size(url: str) -> int | None:
-    """Return the size in bytes of the file at `url`, or None if the server doesn't give it.
-
-    Raises NotFound if the server can't be reached, refuses, or redirects to an unencrypted address. Proxies and
-    certificates come from the environment.
-    """
-    import requests
-
-    with explained(url):
-        response = requests.head(url, headers=HEADERS, timeout=TIMEOUT, allow_redirects=True)
-        response.raise_for_status()
-    for hop in [*response.history, response]:
-        if url.startswith("https:") and not hop.url.startswith("https:"):
-            raise NotFound(f"{url}: redirects to {hop.url}, which is not encrypted; nothing was read.")
-    length = response.headers.get("Content-Length", "")
-    return int(length) if re.fullmatch(r"[0-9]{1,18}", length) else None
+def check_encrypted(response: requests.Response, **_: object) -> None:
+    """Raise NotFound if a reply leads from an encrypted address to one that is not; a hook of `requests`."""
+    target = response.headers.get("Location", "")
+    if response.is_redirect and response.url.startswith("https:") and target.lower().startswith("http:"):
+        raise NotFound(f"{response.url}: redirects to {target}, which is not encrypted; nothing was read.")
 
 
 @contextmanager

@@ -182,25 +182,30 @@ def test_a_server_that_fails_is_named(trouble: str, message: str, site: Any, boo
         ("NO_PROXY", "*", r"no connection \(.*\); check the network"),
     ],
 )
-def test_a_dead_proxy_is_named(monkeypatch: pytest.MonkeyPatch, variable: str, value: str, told: str) -> None:
+def test_a_dead_proxy_is_named(
+    monkeypatch: pytest.MonkeyPatch, variable: str, value: str, told: str, tmp_path: Path
+) -> None:
     for name in [name for name in os.environ if name.lower().endswith("_proxy")]:
         monkeypatch.delenv(name)
     monkeypatch.setenv(variable, value)
     with pytest.raises(NotFound, match=told) as error:
-        sources.remote_size("https://localhost.invalid/x")
+        at("https://localhost.invalid/x", tmp_path)
     assert "secret" not in str(error.value)
 
 
-def test_an_address_that_is_none_or_leads_elsewhere_is_refused(site: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    for address in ("http://[::1", "http://" + "a" * 300 + ".invalid/x", "https://", "http://a b/"):
+def at(address: str, out: Path) -> Downloaded:
+    return download(Choice(DataSource("x", "", "", (address,))), out)
+
+
+def test_an_address_that_is_invalid_or_leads_elsewhere_is_refused(tmp_path: Path) -> None:
+    for address in ("http://[::1/x", "http://" + "a" * 300 + ".invalid/x", "https:///x", "http://a b/x"):
         with pytest.raises(NotFound) as error:
-            sources.remote_size(address)
+            at(address, tmp_path)
         assert "\n" not in str(error.value)
     reply = requests.Response()
-    reply.status_code, reply.url = 200, "http://other/x"
-    monkeypatch.setattr(requests, "head", lambda *_, **__: reply)
+    reply.status_code, reply.url, reply.headers["Location"] = 302, "https://here/x", "http://other/x"
     with pytest.raises(NotFound, match=r"redirects to http://other/x, which is not encrypted"):
-        sources.remote_size("https://here/x")
+        sources.check_encrypted(reply)
 
 
 @pytest.mark.parametrize(

@@ -38,10 +38,10 @@ import bgt_core
 from bgt_core import checkpoint
 from bgt_core.contracts import LANGUAGE
 from bgt_core.data import examples
+from bgt_core.data.clean import key
 from bgt_core.data.columns import parse_source
 from bgt_core.data.examples import Styled
 from bgt_core.data.exchange import EXCHANGED, exchanger
-from bgt_core.data.filters import key
 from bgt_core.data.manifest import facts
 from bgt_core.data.parallel import Skipped, read_pairs
 from bgt_core.data.properties import PROPERTIES, values

@@ -26,8 +26,7 @@ import numpy as np
 from analysis.reproduce.comparisons import Comparison, ExperimentSpec, Selection
 from analysis.reproduce.datasets import PARAPHRASES, RULES, Dataset, content_hash, read_sts, say
 from bgt_core import recipes, training
-from bgt_core.data import filters
-from bgt_core.data.clean import clean
+from bgt_core.data.clean import clean, hashes, key
 from bgt_core.data.columns import Source
 from bgt_core.data.parallel import TABLES, Skipped, pair_file, read_pairs
 from bgt_core.data.scores import Perplexity, ScoreRange, SentenceScore, pair_scores
@@ -170,7 +169,7 @@ class SelectedPairs(Dataset):
             ):
                 pairs = read_pairs(self.table.path, columns, Skipped())
                 while rows := list(islice(pairs, 10_000)):
-                    aside = filters.hashes([filters.key(row[0]) for row in rows], 0) % np.uint64(SET_ASIDE) == 0
+                    aside = hashes([key(row[0]) for row in rows], 0) % np.uint64(SET_ASIDE) == 0
                     for add, chosen in ((add_mined, ~aside), (add_others, aside)):
                         add([[cell.encode() for cell in rows[index]] for index in np.flatnonzero(chosen)])
         return paths[part]

@@ -6,12 +6,15 @@ settings give the same bytes.
 
 from __future__ import annotations
 
+import functools
 import math
+import sys
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
+from hashlib import blake2b
 from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
@@ -20,7 +23,6 @@ import numpy as np
 
 from bgt_core.data import manifest
 from bgt_core.data.columns import LABEL, UNSPACED, parse_columns, primary, read_columns
-from bgt_core.data.filters import Seen, hashes, key
 from bgt_core.data.parallel import Skipped, check_table, checked_chunks, pair_file, source_files
 from bgt_core.data.scores import Score, ScoreRange, SentenceScore, chosen_scores, pair_scores
 from bgt_core.data.text import Tokenizer, normalise
@@ -66,8 +68,9 @@ class Candidates(NamedTuple):
 
     def where(self, stays: np.ndarray) -> Candidates:
         """Select the rows for which `stays`, (N,) bool, is true."""
-        lists = ([some[row] for row in np.flatnonzero(stays).tolist()] for some in self[:3])
-        return Candidates(*lists, self.lengths[stays], self.costs[stays])
+        chosen = np.flatnonzero(stays).tolist()
+        rows, texts, keys = ([some[row] for row in chosen] for some in (self.rows, self.texts, self.keys))
+        return Candidates(rows, texts, keys, self.lengths[stays], self.costs[stays])
 
 
 Filter = Callable[[Candidates], np.ndarray]  # candidates -> the pairs that stay, (N,) bool
@@ -266,7 +269,72 @@ def _files(path: Path) -> list[Path]:
     return [file for file in files if file.suffix != ".json" and not file.name.startswith(".")]
 
 
-# Copies of a sentence, which must not be divided between training and test.
+# Copies of a sentence: keys that ignore case and punctuation, hashes of the keys, and a compact set of hashes.
+
+
+def key(sentence: str) -> str:
+    """Reduce a normalised sentence to a key: lower case, without punctuation, symbols, spaces or compatibility forms.
+
+    Two sentences with the same key count as copies. If nothing would remain, the key is the sentence in lower case.
+    """
+    folded = unicodedata.normalize("NFKC", sentence).casefold() if not sentence.isascii() else sentence.lower()
+    return folded.translate(_not_in_keys()) or folded
+
+
+def hashes(texts: Sequence[str], seed: int) -> np.ndarray:
+    """Hash N texts to 64 bits each, (N,) uint64; different seeds give different hashes."""
+    salt = seed.to_bytes(16, "little")
+    return np.frombuffer(
+        b"".join([blake2b(text.encode(), digest_size=8, salt=salt).digest() for text in texts]), np.dtype("<u8")
+    )
+
+
+class Seen:
+    """A growing set of hashes. It takes 8 bytes per hash, and up to 24 during a merge.
+
+    The hashes are in sorted runs, each at least twice as long as the next, so adding N hashes takes N log N steps. The
+    probability that two of a hundred million different texts share a hash, so that one is lost, is 1 in 3,700.
+    """
+
+    def __init__(self) -> None:
+        self._runs: list[np.ndarray] = []
+
+    def __len__(self) -> int:
+        return sum(map(len, self._runs))
+
+    def holds(self, some: np.ndarray) -> np.ndarray:
+        """Test which hashes are in the set, (N,) bool."""
+        held = np.zeros(len(some), bool)
+        for run in self._runs:
+            nearest = np.minimum(np.searchsorted(run, some), len(run) - 1)
+            held |= run[nearest] == some
+        return held
+
+    def add(self, some: np.ndarray) -> None:
+        """Add hashes, which must be distinct and not in the set yet."""
+        self._runs.append(np.sort(some))
+        while len(self._runs) > 1 and len(self._runs[-2]) < 2 * len(self._runs[-1]):
+            last = self._runs.pop()
+            self._runs[-1] = np.sort(np.concatenate([self._runs[-1], last]), kind="stable")  # merges sorted runs
+
+    def new(self, some: np.ndarray) -> np.ndarray:
+        """Find the hashes that are neither in the set nor earlier in `some`, (N,) bool, and add them."""
+        first = np.zeros(len(some), bool)
+        first[np.unique(some, return_index=True)[1]] = True
+        fresh = first & ~self.holds(some)
+        if fresh.any():
+            self.add(some[fresh])
+        return fresh
+
+    def smallest(self, count: int) -> int:
+        """Return the largest of the `count` smallest hashes."""
+        return int(np.partition(np.concatenate(self._runs), count - 1)[count - 1])
+
+
+@functools.cache
+def _not_in_keys() -> dict[int, None]:
+    """Map punctuation, symbols and spaces to None, so that `str.translate` drops them."""
+    return {code: None for code in range(sys.maxunicode + 1) if unicodedata.category(chr(code))[0] in "PSZ"}
 
 
 def copy_key(sentence: str) -> str:
@@ -283,18 +351,13 @@ def join_copies(sentences: Sequence[str], groups: Sequence[int]) -> list[int]:
     Returns:
         The group of each sentence, (N,); joined groups take the group of their first sentence.
     """
-    place = {group: number for number, group in enumerate(dict.fromkeys(groups))}
-    heads: dict[int, int] = {}  # group -> the earlier group that it is joined to
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
 
-    def head(group: int) -> int:
-        while group in heads:
-            group = heads[group]
-        return group
-
-    first: dict[str, int] = {}  # key -> group of its first sentence
-    for sentence, group in zip(sentences, groups, strict=True):
-        earlier, *later = sorted(
-            {head(first.setdefault(copy_key(sentence), group)), head(group)}, key=place.__getitem__
-        )
-        heads |= dict.fromkeys(later, earlier)
-    return [head(group) for group in groups]
+    nodes: dict[object, int] = {}  # a graph that links each group with the keys of its sentences
+    of_group = [nodes.setdefault((group,), len(nodes)) for group in groups]
+    of_key = [nodes.setdefault(copy_key(sentence), len(nodes)) for sentence in sentences]
+    links = coo_array((np.ones(len(groups)), (of_group, of_key)), shape=(len(nodes), len(nodes)))
+    components = connected_components(links, directed=False)[1].tolist()
+    first: dict[int, int] = {}  # component -> group of its first sentence
+    return [first.setdefault(components[node], group) for node, group in zip(of_group, groups, strict=True)]

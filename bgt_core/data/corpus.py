@@ -20,6 +20,11 @@ SPLITS = ("train", "valid")
 IDS = 2**20  # token ids counted at a time
 
 
+def damaged(file: Path) -> DataError:
+    """Make the error for a file of a store that does not fit the store's description."""
+    return DataError(f"{file.parent} is damaged, or of another version: {file.name}; prepare it again")
+
+
 def open_corpus(folder: Path | str, split: str = "train") -> Corpus | Mixture:
     """Open a store made by `prepare`; errors as `Corpus.open`."""
     folder = Path(folder)
@@ -28,7 +33,7 @@ def open_corpus(folder: Path | str, split: str = "train") -> Corpus | Mixture:
     try:
         names = [str(name) for name in read_json(folder / MIXTURE)["corpora"]]
     except (ValueError, KeyError, TypeError):
-        raise DataError(f"{folder} is damaged: {MIXTURE}; prepare it again") from None
+        raise damaged(folder / MIXTURE) from None
     return Mixture([Corpus.open(folder / name, split) for name in names])
 
 
@@ -37,7 +42,7 @@ def verify_corpus(corpus: Corpus | Mixture) -> None:
     for part in corpus.corpora:
         there = {path.name: path for path in part.folder.iterdir() if path.is_file()}
         if not isinstance(files := part.store.get("files"), dict):
-            raise DataError(f"{part.folder / STORE}: damaged; prepare it again")
+            raise damaged(part.folder / STORE)
         for name, expected in files.items():
             if name not in there or sha256_file(there[name]) != expected:
                 raise DataError(f"{part.folder / name}: changed since it was prepared; prepare it again")
@@ -71,12 +76,15 @@ class Corpus:
             if rows:
                 self.strata.append(Stratum(tuple(self.columns), kind, first, rows, tokens))
             first += rows
-        self._index = _mapped(folder / f"{split}.index", np.int64)
-        self._ids = {name: _mapped(folder / f"{name}.ids", np.dtype(store["dtype"])) for name in self.columns}
-        self._offsets = {name: _mapped(folder / f"{name}.offsets", np.int64) for name in self.columns}
-        self._labels = _mapped(folder / "labels", np.float32) if LABEL in columns.values() else None
+        pairs = store["pairs"]["kept"]
+        self._index = _mapped(folder / f"{split}.index", np.int64, store["splits"][split]["pairs"])
+        self._ids = {
+            name: _mapped(folder / f"{name}.ids", store["dtype"], store["tokens"][name]) for name in self.columns
+        }
+        self._offsets = {name: _mapped(folder / f"{name}.offsets", np.int64, pairs + 1) for name in self.columns}
+        self._labels = _mapped(folder / "labels", np.float32, pairs) if LABEL in columns.values() else None
         width = store["target_width"]
-        self._targets = _mapped(folder / "targets", np.float32).reshape(-1, width) if width else None
+        self._targets = _mapped(folder / "targets", np.float32, pairs * width).reshape(-1, width) if width else None
 
     @classmethod
     def open(cls, folder: Path | str, split: str = "train") -> Corpus:
@@ -85,17 +93,15 @@ class Corpus:
         check_choice(SPLITS, split=split)
         try:
             store = read_json(folder / STORE)
-            if store["settings"]["format"] != FORMAT:
-                raise ValueError(FORMAT)
-            sizes = {file.name: file.stat().st_size for file in folder.iterdir()}
-            wrong = [name for name, size in _sizes(store).items() if sizes.get(name) != size]
-            if not wrong:
+            if store["settings"]["format"] == FORMAT:
                 return cls(folder, split, store)
-        except (NotFound, FileNotFoundError, NotADirectoryError) as error:
+        except (NotFound, NotADirectoryError) as error:
             raise NotFound(f"{folder} holds no token store") from error
+        except DataError:
+            raise
         except (ValueError, KeyError, TypeError):
-            wrong = [STORE]
-        raise DataError(f"{folder} is damaged, or of another version: {', '.join(wrong)}; prepare it again")
+            pass
+        raise damaged(folder / STORE)
 
     def __len__(self) -> int:
         return len(self._index)
@@ -167,21 +173,10 @@ class Mixture:
         return [(corpus, rows) for corpus, rows in parts if len(rows)]
 
 
-def _mapped(file: Path, dtype: np.dtype | type) -> np.ndarray:
-    if not file.stat().st_size:  # an empty file can't be mapped
+def _mapped(file: Path, dtype: str | type, count: int) -> np.ndarray:
+    """Map a file of `count` values read-only."""
+    if not file.is_file() or file.stat().st_size != count * np.dtype(dtype).itemsize:
+        raise damaged(file)
+    if not count:  # an empty file can't be mapped
         return np.zeros(0, dtype)
     return np.asarray(np.memmap(file, dtype, "r"))  # a plain array, because slicing a memmap is slower
-
-
-def _sizes(store: Json) -> dict[str, int]:
-    """Return the size in bytes of each file of a complete store."""
-    item, pairs, columns = np.dtype(store["dtype"]).itemsize, store["pairs"]["kept"], store["settings"]["columns"]
-    sizes = {f"{split}.index": 8 * store["splits"][split]["pairs"] for split in SPLITS}
-    for column, lang in columns.items():
-        if lang != LABEL:
-            sizes |= {f"{column}.ids": item * store["tokens"][column], f"{column}.offsets": 8 * (pairs + 1)}
-    if LABEL in columns.values():
-        sizes["labels"] = 4 * pairs
-    if width := store["target_width"]:
-        sizes["targets"] = 4 * width * pairs
-    return sizes

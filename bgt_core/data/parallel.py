@@ -102,7 +102,7 @@ def source_files(source: Path | str, columns: Sequence[str], *, once: bool = Fal
     raise NotFound(f"{problem}; expected a .tsv (.gz, .xz, .zst), a .parquet, or a prefix of {aligned}")
 
 
-def chunks(source: Path | str, columns: Sequence[str]) -> Iterator[list[Row]]:
+def chunks(source: Path | str, columns: Sequence[str]) -> Iterator[Sequence[Row]]:
     """Yield the rows of `source`, unchecked, in lists of a few thousand."""
     files = source_files(source, columns, once=True)
     if len(files) > 1:

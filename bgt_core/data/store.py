@@ -16,9 +16,9 @@ from pathlib import Path
 
 import numpy as np
 
+from bgt_core.data.clean import hashes
 from bgt_core.data.columns import LABEL, Source, parse_columns, read_columns
 from bgt_core.data.corpus import FORMAT, MIXTURE, SPLITS, STORE, Corpus, Json, Mixture, open_corpus
-from bgt_core.data.filters import hashes
 from bgt_core.data.parallel import Skipped, checked_chunks, source_files
 from bgt_core.data.text import Tokenizer
 from bgt_core.errors import DataError, NotFound, UsageError

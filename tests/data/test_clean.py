@@ -5,6 +5,8 @@ text, scores as filters, and one translation of each reference.
 from __future__ import annotations
 
 import json
+import random
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,7 +15,7 @@ import numpy as np
 import pytest
 
 from bgt_core.data import manifest
-from bgt_core.data.clean import CleaningRules, clean, copy_key, join_copies
+from bgt_core.data.clean import CleaningRules, Seen, clean, copy_key, hashes, join_copies, key
 from bgt_core.data.parallel import Skipped, read_pairs
 from bgt_core.data.scores import ScoreRange
 from bgt_core.data.text import Tokenizer
@@ -322,3 +324,44 @@ def test_groups_are_joined_in_a_chain_and_others_keep_theirs() -> None:
     assert join_copies(["a", "b", "c", "A", "B ", "d"], [5, 6, 7, 8, 8, 9]) == [5, 5, 7, 5, 5, 9]
     assert len(set(join_copies(["a", "b", "B", "c", "C", "A"], [0, 1, 2, 2, 3, 3]))) == 1
     assert join_copies([], []) == []
+
+
+def test_a_key_is_letters_marks_and_digits_or_the_text_itself() -> None:
+    assert key("Straße, 3 km²!") == "strasse3km2"
+    assert key("...") == "..."
+    assert key("हिन्दी भाषा") == "हिन्दीभाषा"
+    assert key("私は、学生です。") == "私は学生です"
+    for text in ("A, b!", "ÉTÉ", "ﬁn", "..."):
+        assert key(key(text)) == key(text)
+
+
+def test_seen_is_a_set() -> None:
+    draw, expected, seen = random.Random(3), set(), Seen()
+    for _ in range(300):
+        some = [draw.randrange(3000) for _ in range(draw.randrange(60))]
+        fresh = seen.new(np.array(some, np.uint64)).tolist()
+        for hash_, new in zip(some, fresh, strict=True):
+            assert new == (hash_ not in expected)
+            expected.add(hash_)
+    assert len(seen) == len(expected)
+    assert seen.smallest(100) == sorted(expected)[99]
+    assert seen.holds(np.arange(3000, dtype=np.uint64)).tolist() == [number in expected for number in range(3000)]
+
+
+def test_seen_takes_eight_bytes_a_hash() -> None:
+    count = 200_000
+    draws = np.random.default_rng(0).integers(0, 2**63, count).astype(np.uint64)
+    tracemalloc.start()
+    seen = Seen()
+    for start in range(0, count, 2000):
+        seen.new(draws[start : start + 2000])
+    held, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert held < 9 * count
+    assert peak < 26 * count  # the last merge needs the old runs, the new run and memory to sort it
+
+
+def test_hashes_follow_text_and_seed() -> None:
+    one, two = hashes(["a", "b", "a"], 1), hashes(["a", "b", "a"], 2)
+    assert one[0] == one[2] != one[1]
+    assert not set(one.tolist()) & set(two.tolist())

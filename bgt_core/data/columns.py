@@ -1,4 +1,4 @@
-"""Columns of a corpus: their names, their languages, and the files that hold them."""
+"""Parse the names and languages of a corpus's columns, the files with these columns, and language codes."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from pathlib import Path
 
 from bgt_core.errors import UsageError, did_you_mean
 
-LABEL = "label"  # marks a column of numbers, in place of its language
-ALTERED = "altered"  # name prefix of columns with altered sentences, whose meaning differs from their row's
-SKIPPED = "_"  # marks a column to skip, in place of its name
+LABEL = "label"  # stands in place of the language of a column of numbers
+ALTERED = "altered"  # prefix of the names of columns with altered sentences, whose meaning differs from the row's
+SKIPPED = "_"  # stands in place of the name of a column to skip
 KIND = r"[A-Za-z0-9_-]+"
 UNSPACED = frozenset({"ja", "km", "lo", "my", "th", "zh"})  # languages that put no spaces between words
 _JOINED = re.compile(r"[a-z]{2,3}(?:-(?:[A-Z][a-z]{3}|[A-Z]{2}|\d\w{2,3})(?!\w))+|[^-]+")
@@ -20,28 +20,21 @@ _JOINED = re.compile(r"[a-z]{2,3}(?:-(?:[A-Z][a-z]{3}|[A-Z]{2}|\d\w{2,3})(?!\w))
 
 @dataclass(frozen=True)
 class Source:
-    """A file of rows (or a prefix of line-aligned files), its columns, and optional target vectors of its rows."""
+    """A file of rows (or the prefix of line-aligned files), the names of its columns, and optional target vectors."""
 
     path: Path
     columns: tuple[str, ...]  # names, in the order of the file; `SKIPPED` for a column that is not read
-    targets: Path | None = None  # .npy, float32 (rows, D): a teacher's vectors of the rows
-    kind: str = ""  # kind of text, such as "news"; sampling can weight kinds
+    targets: Path | None = None  # .npy, float32 (rows, D): the vectors of a teacher for these rows
+    kind: str = ""  # kind of text, such as "news"; training can sample kinds with different weights
 
     def __str__(self) -> str:
         return f"{self.kind}{'/' * bool(self.kind)}{'-'.join(self.columns)}={self.path}"
 
 
 def altered_columns(columns: Mapping[str, str]) -> dict[str, str]:
-    """Match columns of altered sentences with the columns that they alter.
+    """Match each column of altered sentences with the first other column of its language.
 
-    Args:
-        columns: The language of each column.
-
-    Returns:
-        For each column whose name begins with "altered", the first other column of its language.
-
-    Raises:
-        UsageError: No other column has its language.
+    `columns` maps the name of each column to its language. Raises UsageError if no other column has the language.
     """
     plain = {lang: name for name, lang in reversed([*columns.items()]) if not name.startswith(ALTERED)}
     altered = {name: lang for name, lang in columns.items() if name.startswith(ALTERED)}
@@ -53,15 +46,15 @@ def altered_columns(columns: Mapping[str, str]) -> dict[str, str]:
 
 
 def read_columns(columns: Iterable[str]) -> tuple[str, ...]:
-    """Return the names of a file's columns without the `SKIPPED` ones."""
+    """Return the names of a file's columns, without skipped columns."""
     return tuple(column for column in columns if column != SKIPPED)
 
 
 def split_langs(text: str) -> list[str]:
     """Split languages joined by hyphens: "en-fr" -> ["en", "fr"], "en-zh-Hant" -> ["en", "zh-Hant"].
 
-    A script, a region or a year belongs to the language before it. They are recognised by their form in BCP 47:
-    zh-Hant, pt-BR, es-419, de-1996.
+    A script, a region or a year belongs to the language before it, if it has its form in BCP 47: zh-Hant, pt-BR,
+    es-419, de-1996.
     """
     return _JOINED.findall(text)
 
@@ -128,9 +121,9 @@ def parse_columns(columns: Iterable[str]) -> dict[str, str]:
 
 
 def parse_source(text: str, columns: Sequence[str] = ()) -> Source:
-    """Parse a file with its columns: "en-fr=a.tsv" has these two, "a.tsv" has all `columns`.
+    """Parse a file with its columns: "en-fr=a.tsv" is a file with columns en and fr, "a.tsv" one with all `columns`.
 
-    "news/en-fr=a.tsv" also names the kind of text, and in "a,b,_=a.tsv" the third column is skipped. `columns` are the
+    "news/en-fr=a.tsv" also names the kind of text. In "a,b,_=a.tsv", the third column is skipped. `columns` are the
     known names; if empty, any name is allowed. Raises UsageError for an unknown column.
     """
     head, equals, path = text.partition("=")
@@ -152,7 +145,7 @@ def parse_source(text: str, columns: Sequence[str] = ()) -> Source:
 
 
 def is_file(text: str) -> bool:
-    """Test whether a file or folder of that name exists; False for a name that the system rejects."""
+    """Test whether a file or folder of that name exists; return False for a name that the system rejects."""
     try:
         return Path(text).exists()
     except (OSError, ValueError):
@@ -174,12 +167,12 @@ def parse_weights(text: str) -> dict[str, float]:
     return weights
 
 
-# Language codes: one spelling for each, whichever convention a user follows.
+# Language codes: each language has one spelling, whichever convention a user follows.
 
 LANG = re.compile(r"[a-z]{2,3}(-\w+)*")
 _ROWS = [line.split("\t") for line in Path(__file__).with_name("languages.tsv").read_text("utf-8").splitlines()[1:]]
 NAMES = {name.lower(): two for two, _, name, *_ in _ROWS}
-# ISO 639-1 -> ISO 639-3; for three macrolanguages, the code of the language that data sets use
+# ISO 639-1 -> ISO 639-3; three macrolanguages have the code of the single language that data sets use
 THREE_LETTERS = {two: three for two, three, *_ in _ROWS}
 _TWO_LETTERS = {code: two for two, three, _, _, others in _ROWS for code in (three, *others.split())}
 _USUAL = {two: script for two, _, _, script, _ in _ROWS}  # Chinese has no usual script
@@ -187,9 +180,9 @@ _USUAL = {two: script for two, _, _, script, _ in _ROWS}  # Chinese has no usual
 
 @cache
 def lang_code(text: str) -> str:
-    """Spell a language code as this toolkit does: BCP 47, the two-letter code if it exists, without the usual script.
+    """Spell a language code in BCP 47: the two-letter code if it exists, without the language's usual script.
 
-    In an unknown code, only letter case and "_" change. Text that is not a code stays as it is.
+    In an unknown code, only letter case and "_" change. Text that is not a code is returned unchanged.
 
     >>> [lang_code(text) for text in ("EN", "eng_Latn", "zho_Hans", "pt_br", "fre", "English")]
     ['en', 'en', 'zh-Hans', 'pt-BR', 'fr', 'English']
@@ -205,7 +198,7 @@ def lang_code(text: str) -> str:
 
 
 def matching(lang: str, known: Iterable[str]) -> str | None:
-    """Find the known name of a language, by the name itself or by its code; None if it is unknown."""
+    """Return the name in `known` that is `lang`, or else has the same language code; None if there is no such name."""
     known = tuple(known)
     if lang in known:
         return lang
@@ -213,7 +206,10 @@ def matching(lang: str, known: Iterable[str]) -> str | None:
 
 
 def known_lang(lang: str, known: Collection[str], who: str, parameter: str = "lang") -> str:
-    """Return the language as spelled in `known`, or `lang` if `known` is empty. Raises UsageError if unknown."""
+    """Return a language as `known` spells it, or unchanged if `known` is empty.
+
+    `who` is the encoder whose languages are `known`, for messages. Raises UsageError for an unknown language.
+    """
     shown = lang if str(lang) and not re.search(r"\s", str(lang)) else f"'{lang}'"
     if not known:
         if not isinstance(lang, str) or not LANG.fullmatch(lang_code(lang)):
@@ -227,14 +223,15 @@ def known_lang(lang: str, known: Collection[str], who: str, parameter: str = "la
 
 
 def takes(known: Collection[str], lang: str) -> bool:
-    """Test whether an encoder of the languages `known` accepts `lang`; an encoder without a list accepts any."""
+    """Test whether an encoder with the languages `known` accepts `lang`; it accepts any if `known` is empty."""
     return not known or matching(lang, known) is not None
 
 
 def lang_hint(text: str, known: Collection[str] = ()) -> str:
-    """End a message about an unknown language: " Did you mean 'en'?", or "" if nothing is close.
+    """Return a hint for the end of a message about an unknown language: " Did you mean 'en'?"; "" if none is close.
 
-    The suggestion is the language of that name, or another form of the code ('zh' for zh-Hans); one of `known`, if any.
+    The hint is for the language with the name `text`, or for another form of its code ('zh' for zh-Hans). If `known`
+    is not empty, the hint is one of these languages.
     """
     code = NAMES.get(text.lower(), "")
     if not known:

@@ -1,6 +1,6 @@
-"""Read text files line by line, and numbers in their cells.
+"""Read text files line by line, and parse the numbers in their cells.
 
-Lines end at a line feed only. Other characters are read as written, or raise an error that names them.
+Only a line feed ends a line. All other characters stay unchanged, or raise an error that names them.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import lzma
 import math
 import re
 import sys
-import unicodedata
 import zlib
 from collections.abc import Callable, Iterator
 from itertools import chain
@@ -27,10 +26,10 @@ if TYPE_CHECKING:
     from io import BufferedReader
 
 SUFFIXES = ("", ".gz", ".xz", ".zst")
-LONGEST_LINE = 16 * 2**20  # bytes; longer lines are an error: they are hardly text, and would fill the memory
+LONGEST_LINE = 16 * 2**20  # bytes; a longer line is hardly text, and would fill the memory, so it is an error
 BLOCK = 2**18  # bytes read together, about 2,500 pairs of sentences
 STDIN = "-"
-NOT_TEXT = {  # first bytes of a file -> its format, and the way out
+NOT_TEXT = {  # first bytes of a file that is not plain text -> its format, and what to do
     b"\x1f\x8b": "compressed by gzip; end its name in .gz",
     b"\xfd7zXZ\0": "compressed by xz; end its name in .xz",
     b"\x28\xb5\x2f\xfd": "compressed by zstd; end its name in .zst",
@@ -49,7 +48,7 @@ NEW_LINES = r"tr '\r' '\n'"
 SAMPLE = 4_096  # number of first bytes from which the encoding is guessed; a multiple of 4
 UNPACK = {".gz": "gzip -dc", ".xz": "xz -dc", ".zst": "zstd -dc"}
 QUOTED_CSV = re.compile(rb'"(?:[^"]|"")*"(?:[,;]"(?:[^"]|"")*")+\r?')
-RECORDS = (".csv", ".json", ".jsonl", ".ndjson")  # files of records, which are never one sentence per line
+RECORDS = (".csv", ".json", ".jsonl", ".ndjson")  # suffixes of files that never have one sentence per line
 
 
 def text_lines(path: Path, *, sentences: bool = False, name: Path | None = None) -> Iterator[tuple[int, str]]:
@@ -75,19 +74,19 @@ def lines(file: Path) -> Iterator[bytes]:
 
 
 def line_lists(file: Path, *, sentences: bool = False, name: Path | None = None) -> Iterator[list[bytes]]:
-    """Yield the lines of a file as bytes, one list per block that is read, without line feed and carriage return.
+    """Yield the lines of a file in lists, one list for each block read; line feeds and carriage returns are removed.
 
     Args:
-        file: Plain, .gz, .xz, .zst, or "-" for stdin.
-        sentences: Whether each line must be one sentence. Then these raise an error: files of records by name, JSON,
-            tables (the first line has a tab, or most lines of the first block do), and a carriage return inside a line.
-            Tabs elsewhere are white space.
+        file: A plain, .gz, .xz or .zst file, or "-" for stdin.
+        sentences: Whether each line must be one sentence. If so, an error is also raised for JSON, for files whose
+            suffix is in `RECORDS`, for tables (a tab in the first line, or in most lines of the first block), and for a
+            carriage return inside a line. Other tabs count as white space.
         name: The name of the file in messages, if `file` is a copy.
 
     Raises:
         NotFound: The file can't be read.
         DataError: The file is cut short, damaged, not text, or in UTF-16 or UTF-32; its lines end in carriage returns
-            alone, or one is longer than 16 MiB.
+            alone, or a line is longer than 16 MiB.
     """
     name, rest, count = name or file, b"", 0
     for block in chain(filter(None, _blocks(file, name)), [b""]):
@@ -117,7 +116,7 @@ def uncompressed(name: str) -> str:
 
 
 def column_hint(line: str, columns: int) -> str:
-    """End a message about a wrong number of columns: name the separator that the line seems to use; "" if unknown."""
+    """Return a hint for the end of a message about a wrong number of columns: the likely separator; "" if unknown."""
     if "\r" in line:
         return "; it has a carriage return inside: end lines in a line feed"
     for mark in ";,|" if "\t" not in line else "":
@@ -131,8 +130,8 @@ def column_hint(line: str, columns: int) -> str:
 
 def _check_start(block: bytes, name: Path) -> None:
     """Raise DataError if the first block shows that a file is not UTF-8 text with line feeds."""
-    if what := next((what for start, what in NOT_TEXT.items() if block.startswith(start)), ""):
-        raise DataError(f"{name}: {what}.")
+    if kind := next((kind for start, kind in NOT_TEXT.items() if block.startswith(start)), ""):
+        raise DataError(f"{name}: {kind}.")
     if encoding := next((each for start, each in MARKS.items() if block.startswith(start)), "") or _wide(block):
         raise DataError(f"{name}: {encoding}; save it as UTF-8: {_piped(f'iconv -f {encoding} -t UTF-8', name)}")
     if b"\r" in block.rstrip(b"\r") and b"\n" not in block:
@@ -140,7 +139,7 @@ def _check_start(block: bytes, name: Path) -> None:
 
 
 def _piped(command: str, name: Path) -> str:
-    """Return a command line that runs `command` on a file, compressed or not, or on stdin."""
+    """Return a command line that runs `command` on a file, which may be compressed, or on stdin."""
     if str(name) == STDIN:
         return command
     unpack = UNPACK.get(name.suffix)
@@ -148,7 +147,7 @@ def _piped(command: str, name: Path) -> str:
 
 
 def _wide(block: bytes) -> str:
-    """Return the 16-bit or 32-bit encoding in which a block with NULs is text with line feeds; "" if none fits."""
+    """Guess the encoding of a block with NULs: the one of `WIDE` in which it is text with line feeds; "" if none."""
     sample = block[:SAMPLE]
     for encoding in WIDE if b"\0" in sample else ():
         text = sample[: len(sample) // 4 * 4].decode(encoding, "replace")
@@ -159,7 +158,7 @@ def _wide(block: bytes) -> str:
 
 
 def _check_sentences(some: list[bytes], before: int, name: Path) -> None:
-    """Raise DataError unless each of these lines is one sentence; `before` is the number of earlier lines."""
+    """Raise DataError unless each of these lines is one sentence; `before` counts the lines of earlier blocks."""
     expected = "expected one sentence per line"
     number, line = next(((row, line) for row, line in enumerate(some, before + 1) if line.strip()), (0, b""))
     if not before and number:
@@ -205,7 +204,7 @@ def _blocks(file: Path, name: Path) -> Iterator[bytes]:
 
 
 def _unzst(raw: BinaryIO) -> Iterator[bytes]:
-    """Decompress frame by frame, because zstandard's own file reader accepts truncated files."""
+    """Decompress frame by frame, because the file reader of zstandard accepts truncated files."""
     frame = None
     while block := raw.read(BLOCK // 8):
         while block:
@@ -218,11 +217,9 @@ def _unzst(raw: BinaryIO) -> Iterator[bytes]:
 
 # Numbers in the cells of a table.
 
-_SPELT = str.maketrans({"٫": ",", "٬": "'"})  # Arabic decimal and thousands separators
-
 
 def number(text: str) -> float:
-    """Parse a finite number with a decimal point; NaN for anything else."""
+    """Parse a finite number with a decimal point; return NaN for any other text."""
     try:
         value = math.nan if "_" in text else float(text)
     except ValueError:
@@ -231,22 +228,5 @@ def number(text: str) -> float:
 
 
 def no_number(text: str) -> str:
-    """Return a message, to follow a column's name, for a cell that `number` can't parse, with the correct form.
-
-    >>> no_number("5,5")
-    "is not a number: '5,5'; write 5.5, with a point"
-    """
-    plain = re.sub(r"[\s'’_]", "", unicodedata.normalize("NFKC", text).translate(_SPELT))
-    if {",", "."} <= set(plain):  # the last one is the decimal separator
-        last = max(plain.rfind(","), plain.rfind("."))
-        plain = re.sub("[,.]", "", plain[:last]) + "." + plain[last + 1 :]
-    elif plain.count(",") + plain.count(".") > 1:
-        plain = re.sub("[,.]", "", plain)
-    value = number(plain.replace(",", "."))
-    if math.isnan(value) and re.fullmatch(r"[+-]?[\d.,]+(e[+-]?\d+)?", plain, re.IGNORECASE):
-        return f"is not a number: {text.strip()[:60]!r}; too large, expected at most 1.8e308"
-    if math.isnan(value):
-        return f"is not a number: {text.strip()[:60]!r}; expected one, as 4.5"
-    thousands = f", or {value * 1000:.12g}" if re.fullmatch(r"[+-]?[1-9]\d{0,2},\d{3}", plain) else ""
-    written = f"{value:.12g}"
-    return f"is not a number: {text.strip()[:60]!r}; write {written}{thousands}{', with a point' * ('.' in written)}"
+    """Return a message, to follow a column's name, for a cell that `number` can't parse."""
+    return f"is not a number: {text.strip()[:60]!r}; expected one with a decimal point, as 4.5"

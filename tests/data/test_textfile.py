@@ -128,37 +128,10 @@ def test_the_separator_of_a_table_is_guessed(tmp_path: Path, line: str, columns:
         list(read_pairs(path, ["a", "b", "c"][:columns], Skipped(), strict=True))
 
 
-@pytest.mark.parametrize(
-    ("text", "advice"),
-    [
-        ("5,5", "write 5.5,"),
-        (" -0,75 ", "write -0.75,"),
-        ("1.234,5", "write 1234.5,"),
-        ("1,234.5", "write 1234.5,"),
-        ("1 234,5", "write 1234.5,"),
-        ("1'234.5", "write 1234.5,"),
-        ("1_000", "write 1000"),
-        ("1,234,567", "write 1234567"),
-        ("1.234.567", "write 1234567"),
-        ("3,141", "write 3.141, or 3141,"),
-        ("４，２", "write 4.2,"),
-        ("４．２", "write 4.2,"),
-        ("٤٫٢", "write 4.2,"),
-        ("NaN", "expected one"),
-        ("inf", "expected one"),
-        ("-Infinity", "expected one"),
-        ("", "expected one"),
-        ("four", "expected one"),
-        ("4/5", "expected one"),
-        ("1,2,x", "expected one"),
-        ("9" * 50 + "e400", "too large, expected"),
-        ("-1e400", "too large, expected"),
-    ],
-)
-def test_cells_that_are_no_numbers_and_the_intended_one_is_named(text: str, advice: str) -> None:
+@pytest.mark.parametrize("text", ["5,5", "1 234,5", "1_000", "1,234,567", "NaN", "-Infinity", "", "four", "-1e400"])
+def test_other_text_is_not_a_number(text: str) -> None:
     assert math.isnan(number(text))
-    assert no_number(text).startswith(f"is not a number: {text.strip()!r}; {advice}")
-    assert no_number(text).endswith(", with a point") == ("." in advice)
+    assert no_number(f" {text} ").startswith(f"is not a number: {text!r}; expected one with a decimal point")
 
 
 def test_a_number_has_a_decimal_point() -> None:

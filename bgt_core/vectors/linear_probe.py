@@ -1,22 +1,23 @@
-"""Multinomial logistic regression with several strengths of the penalty, all fitted together.
+"""Fit linear probes: multinomial logistic regression with several strengths of the penalty at once.
 
-Each strength C is a separate problem: mean cross-entropy + ||W||² / (2 C N), biases free, as in scikit-learn.
-It is convex, so the solution does not depend on the seed. L-BFGS (Nocedal & Wright, 2006, algorithm 7.4) finds it. Each
-product with the vectors serves all strengths that have not converged yet.
+For each strength C, the loss is the mean cross-entropy + ||W||² / (2 C N), without a penalty on biases, as in
+scikit-learn. The loss is convex, so the solution does not depend on the seed. SciPy's L-BFGS minimises the sum of the
+losses of all strengths, because one product with the vectors then serves all of them.
 
-Vectors are rotated to their principal axes, and each axis is scaled by the curvature of the loss at the start: weak
-directions are then learnt as fast as strong ones, and 5 to 50 evaluations suffice.
+Vectors are rotated to their principal axes, and each axis is scaled by the curvature of the initial loss. Directions
+with little variance are then learnt as fast as the others, and mostly 5 to 50 evaluations of the loss suffice.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
 import numpy as np
 import torch
+from scipy.optimize import minimize
 from scipy.special import expit, log_softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
@@ -27,11 +28,7 @@ from torch import Tensor
 
 from bgt_core.backend import usual_defaults
 
-MEMORY = 10  # steps that L-BFGS stores
-CHUNK = 2**20  # scores computed at once: they fit the cache
-ARMIJO = 1e-4  # fraction of its predicted decrease that a step must achieve
-BACKTRACK = 0.5  # factor for the length of a step that decreases too little
-MIN_STEP = 2.0**-20  # step length at which a problem is given up
+CHUNK = 2**20  # number of scores computed at once, so that they fit the cache
 
 
 def minimise(
@@ -39,62 +36,72 @@ def minimise(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Fit labels (N,) int64 in 0..K-1 to vectors (N, D) float32, which are already centred.
 
-    A strength has converged when a step is expected to lower the loss by less than `tolerance` nats per item. Returns
+    A strength has converged if a Newton step would lower its loss by less than about `tolerance` nats per item. Returns
     weights (S, D, K), biases (S, K), and whether each strength has converged (S,).
     """
-    items = len(vectors)
+    items, networks = len(vectors), len(strengths) * classes
     penalties = 1 / (items * torch.tensor(strengths, dtype=torch.float64))  # (S,)
     priors = torch.bincount(labels, minlength=classes).double() / items  # (K,)
     variances, axes = principal_axes(vectors)  # (A,), (D, A); weights orthogonal to all axes are 0
     curvature = (1 - priors.square().sum()) / classes  # curvature of the initial loss, mean over classes
-    curvatures = penalties[:, None] + curvature * variances.clamp_min(0)  # (S, D)
-    scale = torch.cat([curvatures, curvature.expand(len(penalties), 1)], 1).rsqrt().float()[..., None]  # (S, D + 1, 1)
-    turned, weighted = vectors @ axes, penalties.float()
+    curvatures = penalties[:, None] + curvature * variances.clamp_min(0)  # (S, A)
+    scale = torch.cat([curvatures, curvature.expand(len(penalties), 1)], 1).rsqrt().float()[..., None]  # (S, A + 1, 1)
+    turned, penalty = vectors @ axes, penalties.float()[:, None, None]
+    shape = len(penalties), len(variances) + 1, classes
+    size = max(64, CHUNK // networks)  # items per chunk
+    expected = torch.empty(0)  # (S,) expected decrease of each loss at the last evaluation, in nats per item
 
-    def problem(x: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
-        """Compute losses (A,) float64 and gradients, like `x`, the scaled parameters of `rows` (A, D + 1, K)."""
-        active, parameters = len(x), x * scale[rows]
+    def evaluate(x: np.ndarray) -> tuple[float, np.ndarray]:
+        """Return the sum of the losses, and its gradient, for the scaled parameters of all strengths."""
+        nonlocal expected
+        parameters = torch.from_numpy(x).float().view(shape) * scale
         weights, biases = parameters[:, :-1], parameters[:, -1]
-        flat = weights.mT.reshape(active * classes, -1)  # (A * K, D)
-        losses, gradient = torch.zeros(active, dtype=torch.float64), torch.zeros_like(x)
+        flat = weights.mT.reshape(networks, -1)  # (S * K, A)
+        loss, gradient = torch.zeros((), dtype=torch.float64), torch.zeros_like(parameters)
         weight_gradient = torch.zeros_like(flat)
-        size = max(64, CHUNK // (active * classes))  # items per chunk
         for part, of in zip(turned.split(size), labels.split(size), strict=True):
-            scores = torch.addmm(biases.reshape(-1, 1), flat, part.mT).view(active, classes, -1)  # (A, K, n)
+            scores = torch.addmm(biases.reshape(-1, 1), flat, part.mT).view(len(penalties), classes, -1)  # (S, K, n)
             total = scores.logsumexp(1, keepdim=True)
-            targets = of.expand(active, 1, -1)
-            losses += (total - scores.gather(1, targets)).sum((1, 2), dtype=torch.float64)
+            targets = of.expand(len(penalties), 1, -1)
+            loss += (total - scores.gather(1, targets)).sum(dtype=torch.float64)
             error = scores.sub_(total).exp_().scatter_(1, targets, -1.0, reduce="add")  # softmax minus one-hot
             weight_gradient.addmm_(error.flatten(0, 1), part)
             gradient[:, -1] += error.sum(2)
-        gradient[:, :-1] = weight_gradient.view(active, classes, -1).mT
+        gradient[:, :-1] = weight_gradient.view(len(penalties), classes, -1).mT
         gradient /= items
-        gradient[:, :-1] += weighted[rows][:, None, None] * weights
-        losses = losses / items + 0.5 * weighted[rows] * weights.square().sum((1, 2))
-        return losses, gradient * scale[rows]
+        gradient[:, :-1] += penalty * weights
+        gradient *= scale
+        loss = loss / items + 0.5 * (penalty * weights.square()).sum(dtype=torch.float64)
+        expected = gradient.square().sum((1, 2)) / 2  # scaled parameters have a curvature of about 1
+        return loss.item(), gradient.double().flatten().numpy()
 
-    x = torch.zeros(len(penalties), len(variances) + 1, classes)
-    x[:, -1] = (priors.clamp_min(0.5 / items).log() / scale[0, -1, 0]).float()
-    optimum, converged = lbfgs(problem, x, tolerance, max_evaluations)
-    parameters = optimum * scale
-    return axes @ parameters[:, :-1], parameters[:, -1], converged
+    def stop_if_converged(_: np.ndarray) -> None:
+        if (expected < tolerance).all():
+            raise StopIteration
+
+    start = torch.zeros(shape, dtype=torch.float64)
+    start[:, -1] = priors.clamp_min(0.5 / items).log() / scale[0, -1, 0]
+    limits = {"maxfun": max_evaluations, "maxiter": max_evaluations, "ftol": 0.0, "gtol": 0.0}
+    result = minimize(
+        evaluate, start.flatten().numpy(), jac=True, method="L-BFGS-B", callback=stop_if_converged, options=limits
+    )
+    evaluate(result.x)
+    parameters = torch.from_numpy(result.x).float().view(shape) * scale
+    return axes @ parameters[:, :-1], parameters[:, -1], expected < tolerance
 
 
 def principal_axes(vectors: Tensor) -> tuple[Tensor, Tensor]:
     """Return the variances (A,), ascending, and the orthonormal principal axes (D, A) of centred vectors (N, D).
 
-    A is the smallest of D, the number of items, and the number of columns that vary. If it is below D, the vectors are
-    first mapped to the space that they span: LAPACK's solver does not converge if thousands of eigenvalues are 0, as
-    for 8,000 columns.
+    A is the number of items, or of columns that vary, whichever is smaller. If there are fewer items than columns, the
+    vectors are first mapped to the space that they span, because LAPACK's solver does not converge if thousands of
+    eigenvalues are 0, as with 8,000 columns.
     """
     items, width = vectors.shape
     varies = vectors.any(0)
-    columns = int(varies.sum())
-    if min(items, columns) == width:
-        return symmetric_axes(vectors.mT @ vectors / items)
     vectors = vectors[:, varies]
-    axes = torch.zeros(width, min(items, columns))
-    if columns <= items:
+    axes = torch.zeros(width, min(vectors.shape))
+    if vectors.shape[1] <= items:
         variances, axes[varies] = symmetric_axes(vectors.mT @ vectors / items)
     else:
         basis, rows = torch.linalg.qr(vectors.mT)  # (columns, N), (N, N): vectors = rows.mT @ basis.mT
@@ -114,64 +121,6 @@ def symmetric_axes(matrix: Tensor) -> tuple[Tensor, Tensor]:
             return values, axes
     values, axes = torch.linalg.eigh(matrix.double())
     return values.float(), axes.float()
-
-
-def lbfgs(
-    problem: Callable[[Tensor, Tensor], tuple[Tensor, Tensor]], x: Tensor, tolerance: float, max_evaluations: int
-) -> tuple[Tensor, Tensor]:
-    """Minimise by L-BFGS from `x` (S, D + 1, K). Return the S solutions, and whether each has converged (S,)."""
-    optimum, converged = x.clone(), torch.zeros(len(x), dtype=torch.bool)
-    active = torch.arange(len(x))  # problems that are not finished; every state below has a row for each
-    loss, gradient = problem(x, active)
-    steps = torch.zeros(MEMORY, *x.shape)  # the last is the newest
-    changes, rhos = torch.zeros_like(steps), torch.zeros(MEMORY, len(x))  # changes of the gradient; 1 / (step . change)
-    direction, length = -gradient, torch.ones(len(x))
-    for _ in range(max_evaluations):
-        converged[active] = gradient.square().sum((1, 2)) / 2 < tolerance  # the curvature of scaled x is about 1
-        optimum[active] = x
-        continues = ~converged[active] & (length > MIN_STEP)
-        if not continues.any():
-            break
-        if not continues.all():
-            active, x, loss, gradient, direction, length = (
-                state[continues] for state in (active, x, loss, gradient, direction, length)
-            )
-            steps, changes, rhos = (memory[:, continues] for memory in (steps, changes, rhos))
-
-        # One step of the line search.
-        slope = (gradient * direction).sum((1, 2))
-        new_x = x + length[:, None, None] * direction
-        new_loss, new_gradient = problem(new_x, active)
-        accepted = new_loss <= loss + ARMIJO * length * slope + 1e-7 * loss.abs()  # the last term allows for rounding
-
-        # Store the step and the change of the gradient, unless rounding makes the loss look concave.
-        step, change = new_x - x, new_gradient - gradient
-        product = (step * change).sum((1, 2))
-        learnt = accepted & (product > 0)
-        for memory, new in ((steps, step), (changes, change), (rhos, 1 / product)):
-            memory[:, learnt] = torch.cat([memory[1:, learnt], new[None, learnt]])
-
-        # Take the step, or try a shorter one.
-        move = accepted[:, None, None]
-        x, gradient, loss = x.where(~move, new_x), gradient.where(~move, new_gradient), loss.where(~accepted, new_loss)
-        direction = direction.where(~move, -_inverse_hessian_product(gradient, steps, changes, rhos))
-        length = torch.where(accepted, 1.0, BACKTRACK * length)
-    return optimum, converged
-
-
-def _inverse_hessian_product(gradient: Tensor, steps: Tensor, changes: Tensor, rhos: Tensor) -> Tensor:
-    """Multiply the gradient by the approximate inverse Hessian (two loops of algorithm 7.4); shapes as in `lbfgs`."""
-    result, alphas = gradient.clone(), []
-    memory = list(zip(steps, changes, rhos, strict=True))
-    for step, change, rho in reversed(memory):
-        alphas.append(rho * (step * result).sum((1, 2)))
-        result -= alphas[-1][:, None, None] * change
-    gamma = rhos[-1] * changes[-1].square().sum((1, 2))  # the inverse of gamma in algorithm 7.4
-    result /= torch.where(gamma > 0, gamma, 1.0)[:, None, None]
-    for step, change, rho in memory:
-        beta = rho * (change * result).sum((1, 2))
-        result += (alphas.pop() - beta)[:, None, None] * step
-    return result
 
 
 # The linear probe as a scikit-learn estimator; all tasks and tables use it.

@@ -41,14 +41,14 @@ def test_every_strength_is_at_the_optimum_that_scikit_learn_finds(classes: int) 
     scores = vectors @ rng.standard_normal((8, classes)) + 2 * rng.gumbel(size=(600, classes))
     labels, standard = scores.argmax(1), (vectors - vectors.mean(0)) / vectors.std(0)
     for strength in STRENGTHS:
-        probe = LinearProbe(strengths=[strength], tolerance=1e-9).fit(vectors, labels, (vectors, labels))
+        probe = LinearProbe(strengths=[strength], tolerance=1e-8).fit(vectors, labels, (vectors, labels))
         exact = LogisticRegression(C=strength, tol=1e-8, max_iter=10_000)
         if classes == 2:  # scikit-learn has one column of weights; as two opposite halves, its penalty is halved
             exact.set_params(C=2 * strength)
         exact.fit(standard, labels)
         assert probe.converged_
         assert_close(probe.predict_proba(vectors), exact.predict_proba(standard), 2e-3)
-    together = LinearProbe(tolerance=1e-9).fit(vectors, labels, (vectors, labels))
+    together = LinearProbe(tolerance=1e-8).fit(vectors, labels, (vectors, labels))
     assert together.strength_ == max(STRENGTHS)  # chosen on the training items: the weakest penalty
     assert_close(together.predict_proba(vectors), probe.predict_proba(vectors), 2e-3)
 
@@ -63,7 +63,7 @@ def test_vectors_that_do_not_fill_their_space_are_fitted_as_well(items: int, use
     scale = vectors.std(0, dtype=np.float64)
     standard = (vectors - vectors.mean(0, dtype=np.float64)) / np.where(scale, scale, 1)
     for strength in (0.001, 0.1):
-        probe = LinearProbe(strengths=[strength], tolerance=1e-9).fit(vectors, labels, (vectors, labels))
+        probe = LinearProbe(strengths=[strength], tolerance=1e-8).fit(vectors, labels, (vectors, labels))
         exact = LogisticRegression(C=strength, tol=1e-8, max_iter=10_000).fit(standard, labels)
         assert probe.converged_
         assert_close(probe.predict_proba(vectors), exact.predict_proba(standard), 2e-3)
@@ -71,10 +71,10 @@ def test_vectors_that_do_not_fill_their_space_are_fitted_as_well(items: int, use
 
 def test_the_strength_has_the_least_loss_on_dev() -> None:
     train, dev = gaussians(120, 60, 1.5), gaussians(2_000, 60, 1.5, seed=1)
-    probe = LinearProbe().fit(*train, dev)
+    probe = LinearProbe(tolerance=1e-7).fit(*train, dev)
     alone = []
     for strength in STRENGTHS:
-        logs = LinearProbe(strengths=[strength]).fit(*train, dev).predict_log_proba(dev[0])
+        logs = LinearProbe(strengths=[strength], tolerance=1e-7).fit(*train, dev).predict_log_proba(dev[0])
         alone.append(-logs[np.arange(2_000), dev[1]].mean())
     assert probe.strength_ == STRENGTHS[int(np.argmin(alone))]
     assert probe.strength_ not in (STRENGTHS[0], STRENGTHS[-1])  # the optimum is inside the range

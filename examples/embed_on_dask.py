@@ -4,8 +4,7 @@
 
 All workers need access to the folders of the text and the output. Without --scheduler, two workers are started on this
 machine. If a worker is lost, another one embeds its shard. If the job is stopped, the same command embeds the missing
-shards.
-This needs `pip install "bgt[bulk]"` here and on the workers.
+shards. This needs `pip install "bgt[bulk]"` here and on the workers.
 """
 
 from __future__ import annotations
@@ -21,13 +20,14 @@ from dask.distributed import Client, WorkerPlugin, as_completed, get_worker
 import bgt_core
 from bgt_core import bulk
 
-# Dask sets MALLOC_TRIM_THRESHOLD_=65536: the allocator then returns memory all the time, which takes a third of the
-# time of embedding. A running cluster needs the setting below in its own configuration.
+# Dask sets MALLOC_TRIM_THRESHOLD_=65536, so the allocator returns memory all the time, which takes a third of the time
+# of embedding. This setting replaces it on workers that are started here; a running cluster needs it in its own
+# configuration.
 dask.config.set({"distributed.nanny.pre-spawn-environ": {"OMP_NUM_THREADS": 1, "MKL_NUM_THREADS": 1}})
 
 
 class Model(WorkerPlugin):
-    """Load the model once in each worker, including workers that join later."""
+    """A plugin that loads the model once in each worker, also in workers that join later."""
 
     name = "model"
 
@@ -55,7 +55,7 @@ def main() -> None:
     parser.add_argument("--model", type=Path, help="a checkpoint or run folder; by default the model that ships")
     parser.add_argument("--lang", default="en")
     parser.add_argument("--latent", default="semantic")
-    parser.add_argument("--precision", default="auto", help="choose one if the workers' processors differ")
+    parser.add_argument("--precision", default="auto", help="fp32, bf16 or int8: choose one if processors differ")
     options = parser.parse_args()
     source, out = options.source.absolute(), options.out.absolute()  # workers have other working directories
     local = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}

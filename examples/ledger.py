@@ -1,12 +1,12 @@
-"""The ledger: how many nats a text costs a decoder with no latent, with one latent, or with all of them.
+"""Measure how many nats a text costs a decoder that is given no latent, some latents, or all of them.
 
     python examples/ledger.py held-out.tsv --langs en,fr --model runs/writer --model bgt-en-fr
 
-The cost is the negative log-likelihood by the model's own decoder, teacher-forced. A given latent is the sentence's
-posterior mean; another latent is the mean of its prior (for a writer's vectors, the mean over its training text).
-Writers have seen such rows in training. Other models have not, so they pay more than necessary without a latent or with
-one, and the information in a latent may be overestimated. Rules find the classes of words; "end" is the end of the
-sentence. Without a file, the built-in sentences are scored.
+The cost is the negative log-likelihood of the text under the model's own decoder, teacher-forced. A latent that is
+given is the sentence's posterior mean; a latent that is hidden is the mean of its prior (for a writer's vectors, the
+mean of the training vectors). Writers were trained with hidden latents. Other models were not, so their costs with a
+hidden latent are too high, and the information in that latent may be overestimated. Rules find the class of each word;
+the end of the sentence is a class, too. Without a file, the built-in sentences are scored.
 """
 
 from __future__ import annotations
@@ -14,22 +14,20 @@ from __future__ import annotations
 import argparse
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from bgt_core import evaluate, open_encoder
-from bgt_core.contracts import SEMANTIC, SentenceEncoder
+from bgt_core import open_encoder
+from bgt_core.contracts import SEMANTIC
 from bgt_core.data.columns import text_columns
 from bgt_core.data.examples import example_sentences
 from bgt_core.data.parallel import Skipped, read_pairs
 from bgt_core.data.text import normalise
 from bgt_core.evaluation.bootstrap import ItemSample
-from bgt_core.evaluation.comparison import Statistic
+from bgt_core.evaluation.comparison import Statistic, compare
 from bgt_core.evaluation.facts import FUNCTION, NAME, NUMBER, OTHER, PUNCTUATION, classed_words
-from bgt_core.evaluation.task import Langs, Task, one_path
 from bgt_core.generation.generate import Writer
 from bgt_core.generation.options import Beam
 from bgt_core.tables import markdown_text
@@ -38,9 +36,7 @@ NOTHING, OTHERS, MEANING, BOTH = "nothing", "language latent", "semantic latent"
 HELD = "held by the semantic latent"  # the difference NOTHING - MEANING
 END = "end"
 CLASSES = (FUNCTION, NUMBER, NAME, PUNCTUATION, OTHER, END)
-FEWEST = 5  # minimum number of words in a class for a row
-
-Columns = Mapping[str, Sequence[str]]  # language -> N sentences
+FEWEST = 5  # a class with fewer words gets no row
 
 
 class LedgerKey(NamedTuple):
@@ -51,51 +47,35 @@ class LedgerKey(NamedTuple):
     items: int  # number of sentences or words
 
 
-@dataclass(frozen=True)
-class Ledger(Task[Columns]):
-    """Ledger: nats of held-out text, given nothing, the language latent, the semantic latent, or both."""
-
-    data = "Sentences that were not trained on, a column for each language: TSV, Parquet, or X for X.en and X.fr."
-    across = "given"
-
-    langs: Langs
-
-    def load(self, paths: Sequence[Path], *, seed: int) -> Columns:
-        """Read the columns."""
-        columns, langs = text_columns(self.langs)
-        rows = read_pairs(one_path(paths, "one file of sentences"), columns, Skipped(), strict=True)
-        return dict(zip(langs, zip(*rows, strict=True), strict=True))
-
-    def statistic(self, items: Columns, encoders: Mapping[str, SentenceEncoder], *, seed: int) -> Statistic:
-        """Score the text under each condition."""
-        models = [Writer(encoder, Beam(1)) for encoder in encoders.values()]  # type: ignore[arg-type]
-        costs: dict[LedgerKey, tuple[np.ndarray, np.ndarray]] = {}  # nats (S, N), and what they are divided by (N,)
-        for lang, texts in items.items():
-            nats = [nats_of(model, texts, lang) for model in models]
-            kinds = [[*(kind for *_, kind in classed_words(normalise(text), lang)), END] for text in texts]
-            counts = np.array([[of_text.count(kind) for kind in CLASSES] for of_text in kinds])  # (N, C)
-            for given in (NOTHING, OTHERS, MEANING, BOTH, HELD):
-                cost = np.stack([of.get(given, np.full(counts.shape, np.nan)) for of in nats])  # (S, N, C)
-                costs[LedgerKey(lang, "all", "sentence", given, len(texts))] = cost.sum(2), np.ones(len(texts))
-                for number, kind in enumerate(CLASSES):
-                    if (words := int(counts[:, number].sum())) >= FEWEST:
-                        costs[LedgerKey(lang, kind, "word", given, words)] = cost[:, :, number], counts[:, number]
-        rows = len(next(iter(items.values())))
-        return Statistic(
-            systems=list(encoders),
-            scores=lambda weights: {
-                key: weights[0] @ cost.T / np.maximum(weights[0] @ count, 1)[:, None]
-                for key, (cost, count) in costs.items()
-            },
-            samples=[ItemSample(rows)],
-            about=f"{rows:,} lines in {', '.join(items)}; nats of the text by the decoder, teacher-forced; "
-            "a latent that is not given is the mean of its prior",
-            lower_is_better=[key for key in costs if key.given != HELD],
-        )
+def ledger(writers: Mapping[str, Writer], columns: Mapping[str, Sequence[str]]) -> Statistic:
+    """Score the N sentences of each language with each choice of given latents."""
+    costs: dict[LedgerKey, tuple[np.ndarray, np.ndarray]] = {}  # nats (S, N), and the number of units they are for (N,)
+    for lang, texts in columns.items():
+        nats = [nats_of(writer, texts, lang) for writer in writers.values()]
+        kinds = [[*(kind for *_, kind in classed_words(normalise(text), lang)), END] for text in texts]
+        counts = np.array([[of_text.count(kind) for kind in CLASSES] for of_text in kinds])  # (N, C)
+        for given in (NOTHING, OTHERS, MEANING, BOTH, HELD):
+            cost = np.stack([of.get(given, np.full(counts.shape, np.nan)) for of in nats])  # (S, N, C)
+            costs[LedgerKey(lang, "all", "sentence", given, len(texts))] = cost.sum(2), np.ones(len(texts))
+            for number, kind in enumerate(CLASSES):
+                if (words := int(counts[:, number].sum())) >= FEWEST:
+                    costs[LedgerKey(lang, kind, "word", given, words)] = cost[:, :, number], counts[:, number]
+    rows = len(next(iter(columns.values())))
+    return Statistic(
+        systems=list(writers),
+        scores=lambda weights: {
+            key: weights[0] @ cost.T / np.maximum(weights[0] @ count, 1)[:, None]
+            for key, (cost, count) in costs.items()
+        },
+        samples=[ItemSample(rows)],
+        about=f"{rows:,} lines in {', '.join(columns)}; nats of the text under the decoder, teacher-forced; "
+        "a hidden latent is the mean of its prior",
+        lower_is_better=[key for key in costs if key.given != HELD],
+    )
 
 
 def nats_of(writer: Writer, texts: Sequence[str], lang: str) -> dict[str, np.ndarray]:
-    """Return the nats of each class of words in each sentence, (N, C), by choice of latents; and the difference."""
+    """Return the nats of each class of words in each of N sentences, (N, C), for each choice of given latents."""
     latents = {latent: writer.embed(texts, lang=lang, latent=latent) for latent in writer.latents}
     hidden = {latent: writer.prior_mean(latent, vectors) for latent, vectors in latents.items()}
     others = [latent for latent in latents if latent != SEMANTIC]
@@ -111,10 +91,10 @@ def nats_of(writer: Writer, texts: Sequence[str], lang: str) -> dict[str, np.nda
 
 
 def token_classes(text: str, tokens: Sequence[str], lang: str) -> list[str]:
-    """Return the class of each token, which is that of its first character that is not a space; then `END`.
+    """Return the class of each token, that of its first character other than a space; the last class is `END`.
 
-    Tokens are aligned with the text character by character. If the tokenizer replaced a character by several, the
-    alignment is shifted until the next space.
+    Tokens are aligned with the text character by character. If the tokenizer replaced one character by several, the
+    alignment is wrong until the next space.
     """
     text = normalise(text)
     kinds = np.empty(len(text), dtype=object)  # the class of each character; None for spaces
@@ -133,20 +113,17 @@ def token_classes(text: str, tokens: Sequence[str], lang: str) -> list[str]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("data", nargs="?", help=Ledger.data)
-    parser.add_argument("--langs", default="en")
+    parser.add_argument("data", nargs="?", type=Path, help="held-out text: TSV, Parquet, or X for X.en and X.fr")
+    parser.add_argument("--langs", default="en", help="languages of the columns")
     parser.add_argument("--model", action="append", help="a model that generates; repeatable")
-    parser.add_argument("--limit", type=int, default=1_000, help="lines at most")
+    parser.add_argument("--limit", type=int, default=1_000, help="maximum number of lines")
     options = parser.parse_args()
-    task = Ledger(options.langs)
-    langs = text_columns(options.langs)[1]
-    if options.data:
-        columns = task.load([Path(options.data)], seed=0)
-    else:
-        columns = dict(zip(langs, zip(*example_sentences(langs), strict=True), strict=True))
-    encoders = {spec: open_encoder(spec) for spec in options.model or ["bgt-en-fr"]}
-    result = evaluate(task, encoders, {lang: texts[: options.limit] for lang, texts in columns.items()})
-    print(markdown_text(result.table(), result.about))
+    names, langs = text_columns(options.langs)
+    rows = read_pairs(options.data, names, Skipped(), strict=True) if options.data else example_sentences(langs)
+    columns = {lang: texts[: options.limit] for lang, texts in zip(langs, zip(*rows, strict=True), strict=True)}
+    models = {spec: open_encoder(spec) for spec in options.model or ["bgt-en-fr"]}
+    result = compare(ledger({spec: Writer(model, Beam(1)) for spec, model in models.items()}, columns))
+    print(markdown_text(result.table("given"), result.about))
 
 
 if __name__ == "__main__":

@@ -1,11 +1,11 @@
-"""Find translations on a Dask cluster by approximate search: each task handles a part of the rows of one side.
+"""Find translations on a Dask cluster by approximate search: each task searches for a part of the rows of one side.
 
     python examples/mine_on_dask.py en.txt fr.txt pairs.tsv --vectors en.npy fr.npy --parts 64 --scheduler tcp://a:8786
 
 All workers need access to the folders of the vectors and the output. Without --scheduler, two workers are started on
 this machine. The pairs are those of `bgt mine --index approximate`, up to the rounding of cosines. Finished parts are
-kept in pairs.tsv.parts until the pairs are written: if the job is stopped, the same command continues. This needs `pip
-install "bgt[bulk,mine]"` here and on the workers.
+kept in pairs.tsv.parts until the pairs are written: if the job is stopped, the same command continues it. This needs
+`pip install "bgt[bulk,mine]"` here and on the workers.
 """
 
 from __future__ import annotations
@@ -32,13 +32,14 @@ from bgt_core.neighbours.search import ASSIGNMENTS, Lists, Rows
 
 Arrays = dict[str, np.ndarray]
 
-# Dask sets MALLOC_TRIM_THRESHOLD_=65536: the allocator then returns memory all the time, which takes a third of the
-# time of embedding. A running cluster needs the setting below in its own configuration.
+# Dask sets MALLOC_TRIM_THRESHOLD_=65536, so the allocator returns memory all the time, which takes a third of the time
+# of embedding. This setting replaces it on workers that are started here; a running cluster needs it in its own
+# configuration.
 dask.config.set({"distributed.nanny.pre-spawn-environ": {"OMP_NUM_THREADS": 1, "MKL_NUM_THREADS": 1}})
 
 
 def kept(path: Path, compute: Callable[[], Arrays]) -> Arrays:
-    """Return the arrays in a file; compute and write them if it is missing."""
+    """Return the arrays in a file; compute and write them if the file is missing."""
     if not path.exists():
         with atomic_file(path) as partial_file, partial_file.open("wb") as file:
             np.savez(file, **compute())  # type: ignore[arg-type]
@@ -48,7 +49,7 @@ def kept(path: Path, compute: Callable[[], Arrays]) -> Arrays:
 
 @dataclass(frozen=True)
 class Job:
-    """The information that a worker needs; all data is in files."""
+    """The settings that a worker needs; all data is in files."""
 
     folder: Path  # the folder of the parts
     vectors: Sequence[Path]  # the files of both sides
@@ -68,13 +69,13 @@ class Job:
             return Lists(arrays["centroids"], int(arrays["nprobe"]), float(arrays["recall"]))
 
     def assign(self, task: tuple[int, int]) -> None:
-        """On a worker, write the lists that contain each row of a part."""
+        """On a worker, assign each row of a part to its lists, and write their numbers."""
         side, number = task
         path = self.folder / f"held-{side}-{number}.npz"
         kept(path, lambda: {"held": self.lists().nearest(self.rows(side, number), ASSIGNMENTS)})
 
     def search(self, task: tuple[int, int]) -> None:
-        """On a worker, write the nearest rows of the other side for a part of one side."""
+        """On a worker, search the other side for the nearest rows of each row of a part, and write them."""
         side, number = task
 
         def compute() -> Arrays:
@@ -97,10 +98,10 @@ class Job:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("texts", type=Path, nargs=2, help="one sentence per line; plain, .gz, .xz or .zst")
-    parser.add_argument("out", type=Path, help="a TSV, as that of `bgt mine`")
+    parser.add_argument("out", type=Path, help="a TSV like that of `bgt mine`")
     parser.add_argument("--vectors", type=Path, nargs=2, required=True, help="the .npy files that `bgt embed` wrote")
     parser.add_argument("--parts", type=int, default=2, help="tasks per side; several per worker balance their speeds")
-    parser.add_argument("--k", type=int, default=4, help="neighbours that a margin is relative to")
+    parser.add_argument("--k", type=int, default=4, help="number of neighbours in the denominator of a margin")
     parser.add_argument("--recall", type=float, default=0.95, help="share of nearest neighbours to find")
     parser.add_argument("--threshold", type=float, default=-np.inf, help="minimum margin of a pair")
     parser.add_argument("--scheduler", help="address of a running cluster")
@@ -117,17 +118,12 @@ def main() -> None:
     record, settings = folder / "settings.json", {"parts": options.parts, "k": options.k, "recall": options.recall}
     text = json.dumps({**settings, "files": used}, indent=1)
     if record.exists() and record.read_text(encoding="utf-8") != text:
-        sys.exit(f"{folder}: holds parts of another job. Remove it, or give the settings in {record}.")
+        sys.exit(f"{folder}: holds parts of another job. Remove the folder, or use the settings in {record}.")
     write_text(record, text)
     for number, side in enumerate(sides):
         with atomic_file(folder / f"rows-{number}.npy") as partial_file, partial_file.open("wb") as file:
             np.save(file, side.chosen)  # atomically: a worker of a stopped job may still read the old file
-
-    def learn() -> Arrays:
-        lists = neighbours.learn_lists(sides[0], sides[1], options.recall)
-        return {"centroids": lists.centroids, "nprobe": np.array(lists.nprobe), "recall": np.array(lists.recall)}
-
-    kept(folder / "lists.npz", learn)
+    kept(folder / "lists.npz", lambda: vars(neighbours.learn_lists(sides[0], sides[1], options.recall)))
     job = Job(folder, [path.absolute() for path in options.vectors], options.parts, options.k)
     tasks = list(product((0, 1), range(options.parts)))
     local = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
@@ -138,11 +134,9 @@ def main() -> None:
     pairs = pairs.take(pairs.scores >= options.threshold)
     bitext.write_pairs(options.out, pairs, *texts)
     lists = job.lists()
-    probed = (
-        f"{lists.nprobe} of {len(lists.centroids)} lists probed, {100 * lists.recall:.1f}% of sampled nearest in them"
-    )
+    found = f"they contain {100 * lists.recall:.1f}% of the sampled nearest neighbours"
     shutil.rmtree(folder)
-    print(f"{options.out}: {len(pairs.scores):,} pairs; {probed}")
+    print(f"{options.out}: {len(pairs.scores):,} pairs; {lists.nprobe} of {len(lists.centroids)} lists probed, {found}")
 
 
 if __name__ == "__main__":

@@ -1,9 +1,10 @@
-"""Search stored questions within the topics of the query, as in the paper on the variational siamese network.
+"""Search stored questions that have the topics of the query, as in the paper on the variational siamese network.
 
     python examples/questions_by_topic.py QUESTIONS.txt "How do I learn a language quickly?"
 
-Topics are found by latent Dirichlet allocation (Blei et al. 2003) on word counts. A question belongs to its largest
-topic; the query searches the questions of its three largest topics. Any encoder works; this is the default one.
+Latent Dirichlet allocation (Blei et al. 2003) finds topics from word counts. Each stored question belongs to its most
+probable topic, and is compared with the query only if this is one of the query's three most probable topics. Any
+encoder works; this example uses the default model.
 """
 
 from __future__ import annotations
@@ -22,10 +23,10 @@ from bgt_core.neighbours.questions import QuestionStore, build
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("questions", type=Path)
-    parser.add_argument("query")
-    parser.add_argument("--topics", type=int, default=20)
-    parser.add_argument("--within", type=int, default=3, help="largest topics of the query to search")
+    parser.add_argument("questions", type=Path, help="one question per line")
+    parser.add_argument("query", help="a question to find similar ones for")
+    parser.add_argument("--topics", type=int, default=20, help="number of topics")
+    parser.add_argument("--within", type=int, default=3, help="number of the query's topics to search")
     options = parser.parse_args()
     encoder = bgt_core.load()
     with tempfile.TemporaryDirectory() as folder:

@@ -1,10 +1,10 @@
-"""Split stored vectors on a Dask cluster: each task sums a part of the rows, and the parts are merged.
+"""Fit a split of stored vectors on a Dask cluster: each task sums a part of the rows, and the sums are merged.
 
     python examples/split_on_dask.py vectors --langs en,fr --out split --parts 64 --scheduler tcp://head:8786
 
-`vectors` means vectors.en.npy and vectors.fr.npy, which all workers must be able to read. Without --scheduler, two
-workers are started here. The result is that of `bgt split` in one process. Needs `pip install "bgt[bulk]"` here and on
-the workers.
+`vectors` stands for vectors.en.npy and vectors.fr.npy, which all workers must be able to read. Without --scheduler, two
+workers are started on this machine. The result is the same as that of `bgt split` in one process. This needs `pip
+install "bgt[bulk]"` here and on the workers.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from bgt_core.splitting.gather import Gathered, gather
 
 
 def part(number: int, parts: int, files: list[Path], langs: list[str], keep: int) -> Gathered:
-    """On a worker, return the sums and samples of one part of the rows."""
+    """On a worker, compute the sums and samples of one part of the rows."""
     columns = [np.load(file, mmap_mode="r") for file in files]
     first, last = (len(columns[0]) * place // parts for place in (number, number + 1))
     (gathered,) = gather(None, [(langs, [column[first:last] for column in columns])], keep=keep, first=first)
@@ -35,11 +35,11 @@ def main() -> None:
     parser.add_argument("--langs", default="en,fr")
     parser.add_argument("--out", type=Path, required=True, help="a new folder")
     parser.add_argument("--method", default="bgt", choices=METHODS)
-    parser.add_argument("--parts", type=int, default=2, help="tasks: several for each worker even out their speeds")
+    parser.add_argument("--parts", type=int, default=2, help="number of tasks; several per worker balance their speeds")
     parser.add_argument("--scheduler", help="address of a running cluster")
     options = parser.parse_args()
     langs = options.langs.split(",")
-    files = [Path(f"{options.vectors}.{lang}.npy").absolute() for lang in langs]  # workers have other directories
+    files = [Path(f"{options.vectors}.{lang}.npy").absolute() for lang in langs]  # workers run in other folders
     keep = TRAINED_ON.get(options.method, 0)
     local = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
     with Client(options.scheduler) if options.scheduler else Client(**local) as client:

@@ -1,8 +1,8 @@
-"""Measure your own encoder, next to the default model: similarity, and a probe.
+"""Measure your own encoder beside the default model, by the similarity of sentences and by a probe.
 
     python examples/your_encoder_on_the_bench.py
 
-An encoder is any function from sentences to vectors. Commands also accept it, in the folder of this file:
+An encoder is any function from sentences to vectors. Commands run in the folder of this file accept it, too:
 
     bgt evaluate sts sts --model python:your_encoder_on_the_bench:trigrams
     bgt-probe --lang en --model python:your_encoder_on_the_bench:trigrams --latent semantic
@@ -25,7 +25,7 @@ from bgt_core.evaluation.tasks.sts import Sts
 
 WIDTH = 512
 
-SIMILAR = [  # gold similarity from 0 to 5, and two sentences: our own toy data
+SIMILAR = [  # gold similarity from 0 to 5, and two sentences; toy data, written for this example
     (5, "The ferry leaves at noon.", "The ferry departs at twelve."),
     (5, "He repaired the old clock.", "He fixed the old clock."),
     (4, "Two children are feeding the ducks.", "Some kids feed ducks by the pond."),
@@ -38,7 +38,7 @@ SIMILAR = [  # gold similarity from 0 to 5, and two sentences: our own toy data
 
 
 def trigrams(sentences: Sequence[str]) -> np.ndarray:
-    """Embed sentences: this is your encoder. This one counts groups of three letters: N sentences -> (N, 512)."""
+    """Embed N sentences, (N, 512). Replace this encoder, which counts groups of three letters, by your own."""
     vectors = np.zeros((len(sentences), WIDTH), dtype=np.float32)
     for row, sentence in enumerate(sentences):
         text = f"  {sentence.lower()}  "
@@ -56,7 +56,7 @@ def similarity(encoder: SentenceEncoder) -> float:
 
 
 def length_probe(encoder: SentenceEncoder, items: int) -> str:
-    """Return the accuracy of a linear probe for sentence length, x 100, with its interval."""
+    """Return the accuracy of a linear probe that predicts sentence length, x 100, with its 95 % interval."""
     config = probes.ProbeConfig(max_items=items, seeds=1)
     result = probes.run(encoder, "length", lang="en", latents=["semantic"], config=config)
     row = next(row for row in result.rows if row.latent == "semantic")

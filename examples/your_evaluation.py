@@ -1,9 +1,9 @@
-"""Your own evaluation: is a sentence nearer to itself with another closing mark than to another sentence?
+"""Write your own evaluation: is a sentence nearer to a copy with another closing mark than to another sentence?
 
     python examples/your_evaluation.py
 
-To add it to `bgt evaluate`, put this file in your package with the entry point below, or into bgt_core/evaluation/tasks
-with the line `TASK = Marks`.
+To make it a command of `bgt evaluate`, put this file in your package and add the entry point below; or put it into
+bgt_core/evaluation/tasks and add the line `TASK = Marks`.
 
     [project.entry-points."bgt.evaluations"]
     marks = "your_evaluation:Marks"
@@ -36,15 +36,15 @@ class MarksKey(NamedTuple):
 
 @dataclass(frozen=True)
 class Marks(Task[Sequence[str]]):
-    """Marks: is a sentence nearer to itself with another closing mark than to another sentence?"""
+    """Marks: is a sentence nearer to a copy with another closing mark than to another sentence?"""
 
-    data = "A file of sentences."
+    data = "A file with one sentence per line."
 
-    marks: Annotated[str, "The marks."] = "!"
+    marks: Annotated[str, "The closing marks of the copies."] = "!"
     lang: Lang = "en"
 
     def load(self, paths: Sequence[Path], *, seed: int) -> list[str]:
-        """Read the sentences."""
+        """Read the sentences of the file."""
         return one_path(paths, "one file").read_text("utf-8").splitlines()
 
     def statistic(self, items: Sequence[str], encoders: Mapping[str, SentenceEncoder], *, seed: int) -> Statistic:

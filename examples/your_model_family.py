@@ -1,10 +1,10 @@
-"""Your own model family: a network, a model that uses it, a recipe that trains it, and its score.
+"""Write your own model family: a network, a model that uses it, a recipe that trains it, and its score.
 
     python examples/your_model_family.py
 
-The network takes the maximum of each unit over the tokens of a sentence. To keep a family, move the network to
-bgt_core/nets, the model and its sizes to a file in bgt_core/recipes, and list the recipe in recipes.toml there; `bgt
-train` then knows it.
+The network takes the maximum of each unit over the tokens of a sentence. To add a family to the toolkit, move the
+network to bgt_core/nets and the model and its sizes to a file in bgt_core/recipes, and list the recipe in recipes.toml
+there. Then `bgt train` accepts the recipe's name.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from bgt_core.recipes.recipe import TrainConfig
 
 
 class MaxPooling(nn.Module):
-    """Take the maximum of each unit over the tokens of a sentence, without padding."""
+    """A network that takes the maximum of each unit over the tokens of a sentence; padding is ignored."""
 
     def __init__(self, vocab_size: int, width: int):
         super().__init__()
@@ -48,7 +48,7 @@ class MaxPooling(nn.Module):
 
 
 class MaxPooled(LatentModel):
-    """One encoder for all languages, trained on the similarity of translations."""
+    """A model with one encoder for all languages, which is trained to give translations similar vectors."""
 
     def forward(self, batch: Batch, readout: Readout | None = None) -> Outputs:
         semantic = {column: self.encoders[SEMANTIC](side) for column, side in batch.sides.items()}
@@ -57,7 +57,7 @@ class MaxPooled(LatentModel):
 
 @dataclass(frozen=True, kw_only=True)
 class MaxPooledConfig:
-    """The sizes of the family: settings with the prefix `model.`; each checkpoint stores them."""
+    """The sizes of the model. They are settings with the prefix `model.`, and each checkpoint stores them."""
 
     semantic_dim: int = 128
 
@@ -68,7 +68,7 @@ class MaxPooledConfig:
 
 
 def max_pooling() -> Recipe:
-    """Return the recipe: model, objective, data and training."""
+    """Return the recipe: the settings of model, objective, data and training."""
     return Recipe(
         name="max-pooling",
         model=MaxPooledConfig(),
@@ -86,8 +86,8 @@ def retrieved(model: bgt_core.Embedder, unseen: Sequence[Pair]) -> float:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--pairs", type=int, default=5_000, help="translations to train on, from the built-in grammar")
-    parser.add_argument("--epochs", type=float, default=3.0)
+    parser.add_argument("--pairs", type=int, default=5_000, help="number of translations of the grammar to train on")
+    parser.add_argument("--epochs", type=float, default=3.0, help="number of epochs of the training")
     options = parser.parse_args()
     corpus = pairs(options.pairs + 200)
     seen, unseen = corpus[:-200], corpus[-200:]

@@ -1,9 +1,10 @@
-"""Your own objective: the squared distance of translations, added to the margin loss of a shipped recipe.
+"""Write your own objective: the squared distance of translations, added to the margin loss of a shipped recipe.
 
     python examples/your_objective.py
 
-To keep an objective, move `Distance` to a file in bgt_core/objectives, list it in `PARTS` of recipes/recipe.py, and
-name it in a recipe of recipes.toml. Then `bgt train` knows it, and `--set objective.distance.weight=0.5` changes it.
+To add an objective to the toolkit, move `Distance` to a file in bgt_core/objectives, list it in `PARTS` of
+recipes/recipe.py, and name it in a recipe of recipes.toml. Then `bgt train` can train that recipe, and
+`--set objective.distance.weight=0.5` changes the objective's weight.
 """
 
 from __future__ import annotations
@@ -28,19 +29,19 @@ SMALL = {"d_model": 64, "vocab_size": 400, "valid_pairs": 20, "mega_batch": 0, "
 
 @dataclass(frozen=True)
 class Distance(Part):
-    """Bring the semantic latents of translations together, by the squared distance of their means (unitless)."""
+    """The squared Euclidean distance of the semantic posterior means of translations, which training makes small."""
 
     weight: float = 1.0
 
     def __call__(self, out: Outputs, step: int) -> Loss:
-        """Return the sum over the rows of a batch, and its term for the log."""
+        """Return the sum over the rows of a batch, as a loss and as a term of the log."""
         means = [posterior.mean.float() for posterior in out.semantic.values()]  # (B, L) for each language
         cost = total(out, [(left - right).square().sum() for left, right in combinations(means, 2)])
         return Loss(cost, {"distance": cost.detach()})
 
 
 def sp_with_distance() -> recipes.Recipe:
-    """Return the recipe `sp` with one more objective."""
+    """Return the recipe `sp` with `Distance` as a second objective."""
     recipe = recipes.RECIPES["sp"]()
     return replace(recipe, name="sp-distance", objective=Sum({**recipe.objective, "distance": Distance()}))
 
@@ -53,8 +54,8 @@ def apart(model: bgt_core.Embedder, unseen: Sequence[Pair]) -> float:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--pairs", type=int, default=5_000, help="translations to train on, from the built-in grammar")
-    parser.add_argument("--epochs", type=float, default=3.0)
+    parser.add_argument("--pairs", type=int, default=5_000, help="number of translations of the grammar to train on")
+    parser.add_argument("--epochs", type=float, default=3.0, help="number of epochs of the training")
     options = parser.parse_args()
     recipes.RECIPES["sp-distance"] = sp_with_distance  # checkpoints are rebuilt from the name of their recipe
 

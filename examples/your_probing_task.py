@@ -1,13 +1,14 @@
-"""Your own probing task: from which latent can a probe predict whether a sentence is negated?
+"""Write your own probing task: from which latent can a probe predict whether a sentence is negated?
 
     python examples/your_probing_task.py --lang fr
 
-The sentences are the package's examples, or yours: --text FILE, one sentence per line. Commands also accept the task,
-in the folder of this file:
+The sentences are the package's examples, or those of a file: --text FILE, one sentence per line. Commands run in the
+folder of this file accept the task, too:
 
     bgt-probe --lang en --task python:your_probing_task:DENIAL
 
-To keep a task, move everything above `main` to a file in probes/tasks; then `bgt-probe --task denial` finds it.
+To add a task to the toolkit, move everything above `main` to a file in probes/tasks; then `bgt-probe --task denial`
+finds it.
 """
 
 from __future__ import annotations
@@ -26,9 +27,9 @@ WORDS = {"en": r"\b(not|never)\b|n't\b", "fr": r"\bne\b|\bn'"}
 
 
 def build(sentences: Sequence[str], lang: str, rng: Random) -> Items:
-    """Sample equally many sentences that deny and that affirm, and label them.
+    """Sample as many sentences with a negation as without, and label them.
 
-    A group is a sentence with its versions, which are in the same split. Here, each sentence is its own group.
+    Sentences of one group go to the same split (train, dev or test). Here, each sentence is a group by itself.
     """
     denies = [re.search(WORDS[lang], sentence.lower()) is not None for sentence in sentences]
     rows: dict[bool, list[int]] = {True: [], False: []}
@@ -46,7 +47,7 @@ DENIAL = ProbeTask("denial", "does the sentence deny something?", {"text": build
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--lang", choices=list(WORDS), default="en")
-    parser.add_argument("--text", type=Path, help="one sentence per line; by default the examples")
+    parser.add_argument("--text", type=Path, help="one sentence per line; by default the package's examples")
     parser.add_argument("--items", type=int, default=2_000, help="maximum number of labelled sentences")
     parser.add_argument("--seeds", type=int, default=5, help="number of probes; each is tested on a different tenth")
     options = parser.parse_args()

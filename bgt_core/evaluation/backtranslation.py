@@ -1,14 +1,14 @@
 """Compare machine translations with human references (Wieting, Mallinson & Gimpel 2017, sec. 5.6.1).
 
-It measures entropies and repetitions of both sides (their table 9), the accuracy of a classifier (table 8), and the
-correlations of its score (table 10).
+The measures are entropies and repetitions of both sides (their table 9), the accuracy of a reference classifier (table
+8), and the correlations of the classifier's score with other scores (table 10).
 """
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
 
@@ -20,56 +20,39 @@ from bgt_core.errors import DataError, UsageError
 from bgt_core.evaluation.bootstrap import ItemSample, bootstrap, interval
 from bgt_core.tables import Estimate
 
-LONG_WORD = 3  # repetitions of shorter words do not count
-RESAMPLES = 1_000  # for each interval
-LEVEL = 0.95
+LONG_WORD = 3  # minimum number of characters of a word whose repetition counts
+RESAMPLES = 1_000
+LEVEL = 0.95  # confidence level of the intervals
 UNITS = {"unigram repetition": "%", "trigram repetition": "%", "average IDF": "nats", "perplexity": "bits per word"}
-Sentences = Sequence[Sequence[str]]  # words of each
 
 
-def ngram_entropy(sentences: Sentences, n: int) -> float:
-    """Compute the entropy of all sentences' n-grams in bits; NaN without n-grams. It grows with the amount of text."""
+def ngram_entropy(sentences: Sequence[Sequence[str]], n: int) -> float:
+    """Compute the entropy of the n-grams of all sentences, in bits; NaN without n-grams."""
     counts = Counter(gram for words in sentences for gram in ngrams(words, n))
     return float(entropy(list(counts.values()), base=2)) if counts else math.nan
 
 
 def repeated(words: Sequence[str], n: int) -> tuple[int, int]:
-    """Count (n-grams that occur earlier in the sentence, all n-grams). Single words need at least 3 characters."""
+    """Count the n-grams that occur earlier in the sentence, and all n-grams; 1-grams have at least three characters."""
     grams = [gram for gram in ngrams(words, n) if n > 1 or len(gram[0]) >= LONG_WORD]
     return len(grams) - len(set(grams)), len(grams)
 
 
-def document_frequency(documents: Iterable[Sequence[str]]) -> Callable[[Sequence[str]], float]:
-    """Return the inverse document frequency of a sentence: the sum over its words of log(documents / documents with the
-    word), nats.
-
-    Words are lower-cased; an unseen word counts as one in one document. Raises DataError without documents.
-    """
-    count, having = 0, Counter[str]()
-    for words in documents:
-        count += 1
-        having.update({word.lower() for word in words})
-    if not count:
-        raise DataError("there are no documents to count words in")
-    return lambda words: sum(math.log(count / max(1, having[word.lower()])) for word in words)
-
-
 @dataclass(frozen=True)
 class Statistic:
-    """One measure of both sides, None for a side without it, and the first side's value minus the second's.
+    """The values of one measure for references and translations, their difference, and correlations.
 
-    Intervals are 95% bootstrap intervals over pairs; entropies, which depend on the amount of text, have none.
-    `correlation` is Spearman's rho with the classifier's score over the translations, `correlation_of_all` over both
-    sides together; their intervals are Bonett & Wright's (2000).
+    Intervals of differences are 95% bootstrap intervals over pairs. The difference of entropies has no interval,
+    because an entropy grows with the amount of text. Intervals of correlations are Bonett & Wright's (2000).
     """
 
     name: str
     unit: str
-    reference: float | None
+    reference: float | None  # None for scores that only translations have
     translation: float
-    difference: float | Estimate | None = None
-    correlation: Estimate | None = None
-    correlation_of_all: Estimate | None = None
+    difference: float | Estimate | None = None  # of the references minus that of the translations
+    correlation: Estimate | None = None  # Spearman's rho with the classifier's score, over translations
+    correlation_of_all: Estimate | None = None  # the same over references and translations
 
 
 def compare(
@@ -77,31 +60,29 @@ def compare(
     translations: Sequence[str],
     *,
     costs: np.ndarray | None = None,
-    documents: Iterable[str] | None = None,
     models: Mapping[str, SentenceScore] | None = None,
 ) -> dict[str, Statistic]:
-    """Compare N references with a translation of each; return measures by name, all from the same resamples of pairs.
+    """Compare N references with one translation of each; return the measures by name.
 
-    Words end at spaces. `costs` (N,) are those of the translations. Word frequencies are counted in `documents` (the
-    paper: Wikipedia), by default the sentences of both sides. `models` may have "perplexity", reported as its logarithm
-    in bits per word, and "classifier", the probability of being a reference.
-
-    Raises DataError without pairs.
+    Words end at spaces. Inverse document frequencies count each of the 2 N sentences as a document (the paper uses
+    Wikipedia). `costs` (N,) are the translations' negative log-likelihoods under the translator. `models` may have
+    "perplexity", which is reported as its logarithm in bits per word, and "classifier", the probability that a sentence
+    is a reference. Raises DataError without pairs.
     """
     if len(references) != len(translations):
         raise UsageError(f"{len(references)} references and {len(translations)} translations: expected one each.")
     if not references:
         raise DataError("there are no pairs to compare")
     sides = [[text.split() for text in side] for side in (references, translations)]
-    texts = (text.split() for text in documents) if documents is not None else (text for side in sides for text in side)
-    idf = document_frequency(texts)
-    # measures that are ratios of sums over sentences: numerator and denominator, each (2, N)
+    # numerators and denominators, (2, N) each, of the measures that are ratios of sums over sentences
     counts = np.array([[len(text) for text in side] for side in sides])
     rows = {"words": (counts, np.ones_like(counts))}
     for n, called in ((1, "unigram"), (3, "trigram")):
         both = np.array([[repeated(text, n) for text in side] for side in sides])
         rows[f"{called} repetition"] = 100 * both[..., 0], both[..., 1]
-    of_words = np.array([[idf(text) for text in side] for side in sides])
+    frequencies = Counter(word for side in sides for text in side for word in {each.lower() for each in text})
+    idf = {word: math.log(2 * len(references) / count) for word, count in frequencies.items()}
+    of_words = np.array([[sum(idf[word.lower()] for word in text) for text in side] for side in sides])
     rows["average IDF"] = of_words / np.maximum(counts, 1), np.ones_like(counts)
     scores = {name: [model(side) for side in (references, translations)] for name, model in (models or {}).items()}
     for name, of_sides in scores.items():
@@ -115,7 +96,7 @@ def compare(
     statistics += _ratios(rows, probabilities)
     pairs = list(zip(references, translations, strict=True))
     no_costs = np.full(len(pairs), np.nan)
-    for name, score in pair_scores({}).items():  # of the filters; only a translation has them
+    for name, score in pair_scores({}).items():  # scores of pairs, used by filters
         if name != "words" and (name != "cost" or costs is not None):
             values = score(pairs, no_costs if costs is None else costs)
             rho = _spearman(values, probabilities[1]) if probabilities else None
@@ -129,7 +110,7 @@ def compare(
 def _ratios(
     rows: Mapping[str, tuple[np.ndarray, np.ndarray]], probabilities: Sequence[np.ndarray] | None
 ) -> Iterator[Statistic]:
-    """Yield the measures that are ratios of sums over a side, with correlations over single sentences."""
+    """Yield the measures that are ratios of sums over the sentences of a side; correlate their values per sentence."""
 
     def differences(weights: Sequence[np.ndarray]) -> dict[str, np.ndarray]:
         means = {

@@ -1,8 +1,8 @@
 """Intervals of scores and differences, mostly from resampled items (the bootstrap).
 
-A resample is a row of weights: the number of times each item was drawn. Statistics take weights (B, N) and rows of
-numbers (S, N), one per system. So all systems have the same resamples, and differences are paired. With weights of one,
-(1, N), a statistic is that of the items themselves.
+A resample is a row of weights: the number of times that each item was drawn. Statistics take weights (B, N) and numbers
+(S, N) of S systems. So all systems have the same resamples, and their differences are paired. Weights of 1, (1, N),
+give the statistic of the items themselves.
 """
 
 from __future__ import annotations
@@ -16,24 +16,22 @@ import numpy as np
 from scipy.special import ndtr
 from scipy.stats import t as student
 
-CHUNK = 100  # resamples made at once
-MAX_WEIGHTS = 2**20  # items times resamples made at once, to bound memory
-# a variance below this share of the items' mean square is rounding error: all drawn items are equal
-VARIANCE_EPS = 1e-12
-
+CHUNK = 100  # number of resamples made at once
+MAX_WEIGHTS = 2**20  # maximum number of weights made at once, to bound memory
+VARIANCE_EPS = 1e-12  # a variance below this share of the mean square is rounding error: all drawn items are equal
 
 Key = TypeVar("Key")  # the name of a statistic
 
 
 class ItemSample(NamedTuple):
-    """Items that are drawn together: their number, and the part of the seed for their draws."""
+    """A group of items that are resampled together."""
 
     items: int
-    key: tuple[int, ...] = ()
+    key: tuple[int, ...] = ()  # numbers after the seed, so that each group has draws of its own
 
 
 def resample(rng: np.random.Generator, items: int, resamples: int) -> np.ndarray:
-    """Draw `items` with replacement, and count how often each is drawn: (B, N) float64."""
+    """Draw N items with replacement, B times, and count how often each item is drawn: (B, N) float64."""
     drawn = rng.integers(0, items, (resamples, items))
     drawn += items * np.arange(resamples)[:, None]
     return np.bincount(drawn.ravel(), minlength=resamples * items).reshape(resamples, items).astype(np.float64)
@@ -48,8 +46,7 @@ def bootstrap(
 ) -> tuple[dict[Key, np.ndarray], dict[Key, np.ndarray]]:
     """Compute a statistic of the items themselves, (...) by name, and of each of R resamples, (R, ...) by name.
 
-    `statistic` takes weights, (B, N) for each sample, and returns arrays (B, ...) by name. Each sample, a group of
-    items, has its own draws.
+    `statistic` takes weights, (B, N) for each sample, and returns arrays (B, ...) by name.
     """
     streams = [np.random.default_rng([seed, *sample.key]) for sample in samples]
     chunk = max(1, min(CHUNK, MAX_WEIGHTS // max(sample.items for sample in samples)))
@@ -69,7 +66,7 @@ def share(weights: np.ndarray, part: np.ndarray, whole: np.ndarray) -> np.ndarra
 
 
 def pearson(weights: np.ndarray, systems: np.ndarray, gold: np.ndarray) -> np.ndarray:
-    """Return Pearson's r of each system and gold in each resample: (B, N), (S, N), (N,) -> (B, S); 0 for constants."""
+    """Compute Pearson's r of each system and gold in each resample: (B, N), (S, N), (N,) -> (B, S); 0 for constants."""
     x, y = scaled(systems).T, scaled(gold)[:, None]  # (N, S), (N, 1)
     count = weights.sum(1, keepdims=True)  # (B, 1)
     mean_x, mean_y = weights @ x / count, weights @ y / count
@@ -80,7 +77,7 @@ def pearson(weights: np.ndarray, systems: np.ndarray, gold: np.ndarray) -> np.nd
 
 
 def spearman(weights: np.ndarray, systems: np.ndarray, gold: np.ndarray) -> np.ndarray:
-    """Return Spearman's rho in each resample: Pearson's r of the ranks among the drawn items."""
+    """Compute Spearman's rho in each resample, Pearson's r of the ranks among the drawn items; shapes as `pearson`."""
     middle = (weights.sum(1, keepdims=True) + 1) / 2  # the mean rank, also with ties
     y = ranks(weights, gold) - middle  # (B, N)
     weighted_y = weights * y
@@ -115,7 +112,7 @@ def scaled(values: np.ndarray) -> np.ndarray:
 
 
 def ratio(covariance: np.ndarray, first: np.ndarray, second: np.ndarray, varied: np.ndarray) -> np.ndarray:
-    """Divide a covariance by both standard deviations; 0 where not `varied`."""
+    """Divide a covariance by the roots of both variances; 0 where not `varied`."""
     return np.where(varied, covariance / np.sqrt(np.where(varied, first * second, 1)), 0)
 
 
@@ -126,10 +123,10 @@ def interval(draws: np.ndarray, level: float) -> tuple[np.ndarray, np.ndarray]:
 
 
 def two_sided_p(difference: np.ndarray, draws: np.ndarray) -> np.ndarray:
-    """Return the two-sided p-value of each difference (...), for the null hypothesis that it is 0.
+    """Return the two-sided p-value of each difference (...), for the null hypothesis that the difference is 0.
 
-    The difference is assumed normal, with the standard error of its resamples (B, ...). A p-value from counting
-    resamples could not be below 1 / B; Holm multiplies it by the number of comparisons, so no row of a long table could
+    The difference is assumed normal, with the standard deviation of its resamples (B, ...) as standard error. Counting
+    resamples instead would give no p-value below 1 / B, so after Holm's correction no difference of a long table could
     be significant. If all resamples are equal, p is 1.
     """
     error = draws.std(0, ddof=1)
@@ -138,7 +135,7 @@ def two_sided_p(difference: np.ndarray, draws: np.ndarray) -> np.ndarray:
 
 
 def holm(p: np.ndarray) -> np.ndarray:
-    """Adjust p-values (M,) by Holm (1979): rejecting those below alpha makes any error with probability <= alpha."""
+    """Adjust p-values (M,) by Holm (1979): if those below alpha are rejected, P(any false rejection) <= alpha."""
     order = np.argsort(p)
     steps = np.maximum.accumulate((len(p) - np.arange(len(p))) * p[order])
     adjusted = np.empty(len(p))
@@ -156,25 +153,26 @@ def wilson(right: float, n: int, level: float = 0.95) -> tuple[float, float]:
     return (0.0 if right == 0 else low), (1.0 if right == n else high)  # exact at the ends, despite rounding
 
 
-# Tests of weighted sums of scores. The variance of a sum has two parts: that of resampling the pairs (all systems have
-# the same resamples), and that of training again (the spread of seeds about their means, pooled over the systems with
-# several seeds; a system with one is assumed to vary like the others). By Welch and Satterthwaite, the sum divided by
-# its error follows a t distribution, whose degrees of freedom come from the seeds; the first part counts as known. If
-# no system has several seeds, the second part is unknown and left out.
+# Tests of weighted sums of scores, such as the claims of a paper. The variance of a sum has two parts. The first is the
+# variance over resamples of the pairs, which are the same for all systems. The second is the variance over trainings:
+# that of the seeds about their mean, pooled over the systems with several seeds; a system with one seed is assumed to
+# vary like the others. By Welch and Satterthwaite, the sum divided by its standard error follows a t distribution,
+# whose degrees of freedom come from the seeds; the first part counts as known. If no system has several seeds, the
+# second part is unknown and left out.
 
 HOLDS, FAILS, NOT_SEPARABLE, NOT_RUN = "holds", "does not hold", "not separable", "not run"
 ERROR_EPS = 1e-9  # a smaller standard error, in points of 100, is rounding
 
 
 class BootstrappedScore(NamedTuple):
-    """One measure of one system."""
+    """One score of one system."""
 
-    values: np.ndarray  # (K,), one per seed
-    draws: np.ndarray  # (K, B), in each resample of the pairs
+    values: np.ndarray  # (K,), one for each seed of the training
+    draws: np.ndarray  # (K, B), the score in each resample of the pairs
 
 
 class ContrastEstimate(NamedTuple):
-    """A weighted sum of scores, with its interval and the two-sided p-value of the hypothesis that it is 0."""
+    """A weighted sum of scores, with its interval and the two-sided p-value of the hypothesis that the sum is 0."""
 
     value: float
     low: float
@@ -184,7 +182,7 @@ class ContrastEstimate(NamedTuple):
 
 
 def contrast(parts: Sequence[tuple[float, BootstrappedScore]], level: float) -> ContrastEstimate:
-    """Sum weight x score over (weight, score) parts; its interval covers the true value with probability `level`."""
+    """Sum weight x score over (weight, score) parts; the interval covers the true sum with probability `level`."""
     value = sum(weight * score.values.mean() for weight, score in parts)
     draws = np.sum([weight * score.draws.mean(0) for weight, score in parts], axis=0)  # (B,)
     pairs = draws.var(ddof=1)
@@ -203,7 +201,7 @@ def contrast(parts: Sequence[tuple[float, BootstrappedScore]], level: float) -> 
 
 
 def verdict(value: float, p_holm: float, level: float) -> str:
-    """Return the verdict on the claim that the sum is above 0."""
+    """Return the verdict on the claim that a sum of scores is above 0."""
     if p_holm >= 1 - level:
         return NOT_SEPARABLE
     return HOLDS if value > 0 else FAILS

@@ -1,7 +1,4 @@
-"""Compare systems: scores with intervals, tests of differences, and marks for the best systems.
-
-Statistic -> `compare` -> Result -> rows to store, JSON, tables
-"""
+"""Compare systems by a `Statistic`: scores with intervals, tests of differences, and marks for the best systems."""
 
 from __future__ import annotations
 
@@ -21,24 +18,22 @@ from bgt_core.evaluation.bootstrap import ItemSample, bootstrap, holm, interval,
 from bgt_core.files import write_text
 from bgt_core.tables import ROWS, Estimate, Table, Value, latex_text, markdown_text, p_text, save
 
-ENDINGS = (".parquet", ".json", ".csv", ".tex", ".md")  # of the files that a result is written to
-
-Key: TypeAlias = Any  # a NamedTuple of texts and, last, the number of items of its score
-Cell = Estimate | float | None  # a number without an interval, or no value
+Key: TypeAlias = Any  # the name of a score: a NamedTuple of texts, whose last field is the number of items
+Cell = Estimate | float | None  # the value of a score; a float has no interval
 
 
 class Difference(NamedTuple):
-    """The difference of `first` minus `second` in one score."""
+    """The score of system `first` minus that of system `second`."""
 
     key: Key
     first: str
     second: str
     difference: Estimate
     p: float  # two-sided
-    p_holm: float  # corrected for all differences of its family
+    p_holm: float  # after Holm's correction for all differences of the score's family
 
     def seen_from(self, system: str) -> Difference:
-        """The same difference with this system first."""
+        """Return the same difference with this system as `first`."""
         if system == self.first:
             return self
         value, low, high, mark = self.difference
@@ -47,24 +42,24 @@ class Difference(NamedTuple):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Result:
-    """Scores of S systems, with the settings and data that they come from."""
+    """Scores of S systems, with the settings and data that they were measured with."""
 
     systems: Sequence[str]
-    scores: Mapping[Key, Sequence[Cell]]  # of each system
+    scores: Mapping[Key, Sequence[Cell]]  # one value for each system
     differences: Sequence[Difference]
-    about: str
+    about: str  # the measure and the data, in words
     warnings: Sequence[str]
-    level: float  # of the intervals
+    level: float  # confidence level of the intervals
     resamples: int
     seed: int
     models: Mapping[str, SentenceEncoder] = field(default_factory=dict)  # by the name that their systems begin with
     task: str = ""
-    settings: Mapping[str, Any] = field(default_factory=dict)  # of the task
-    across: str = "system"  # the columns of the table
+    settings: Mapping[str, Any] = field(default_factory=dict)  # settings of the task
+    across: str = "system"  # the key's field whose values are the columns of the table
     source: str = ""  # the files of the items
 
     def value(self, key: Sequence[Any], system: str | None = None) -> float:
-        """Return one score, of the only system by default; the last parts of the key may be left out.
+        """Return one score of a system, by default of the only one; `key` may lack the last fields of the score's name.
 
         Raises:
             UsageError: No such score, or several.
@@ -73,15 +68,15 @@ class Result:
         names = [system] if system else self.systems
         if len(matching) != 1 or len(names) != 1 or names[0] not in self.systems:
             raise UsageError(
-                f"{len(matching)} scores are called {tuple(key)}, and the systems {', '.join(self.systems)}; "
-                "name one of each."
+                f"{len(matching)} scores have names that begin with {tuple(key)}, and the systems are "
+                f"{', '.join(self.systems)}; name one score and one system."
             )
         cell = matching[0][self.systems.index(names[0])]
         return float("nan") if cell is None else cell.value if isinstance(cell, Estimate) else cell
 
     def records(self) -> list[dict[str, Any]]:
-        """List each score of each system: the fields of its key, system, value, ci_low, ci_high, and marked, which is
-        "best", "tied" with the best, or ""."""
+        """Return a dict for each score of each system: the fields of the key, "system", "value", "ci_low", "ci_high",
+        and "marked", which is "best", "tied" with the best, or ""."""
         return [
             {**key._asdict(), "system": system, **entry(cell)}
             for key, cells in self.scores.items()
@@ -91,12 +86,12 @@ class Result:
 
     def rows(self) -> Table:
         """Make the table to store: a row for each score of each system, with the columns `tables.ROWS`."""
-        models = sorted(self.models, key=len, reverse=True)  # "a b" before "a", which is how its systems begin too
+        models = sorted(self.models, key=len, reverse=True)  # "a b" before "a": systems of both begin with "a "
         owners = {
             system: next((name for name in models if f"{system} ".startswith(f"{name} ")), "")
             for system in self.systems
         }
-        if len(models) == 1 and not any(owners.values()):  # of one model, the systems may be its searches
+        if len(models) == 1 and not any(owners.values()):  # the systems are searches of the only model
             owners = dict.fromkeys(self.systems, models[0])
         fingerprints = {name: str(getattr(model, "fingerprint", "")) for name, model in self.models.items()}
         langs = str(self.settings.get("lang") or self.settings.get("langs") or "")
@@ -112,24 +107,21 @@ class Result:
         return Table(list(ROWS), rows)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return everything in a form that JSON can store: schema bgt-evaluate/2."""
+        """Return everything but the models in a form that JSON can store: schema bgt-evaluate/2."""
         names = ("task", "settings", "source", "about", "warnings", "level", "resamples", "seed")
-        differences = [
-            {**gap.key._asdict(), "first": gap.first, "second": gap.second, **entry(gap.difference)}
-            | {"p": gap.p, "p_holm": gap.p_holm}
-            for gap in self.differences
-        ]
+        gaps = [gap._asdict() for gap in self.differences]
+        differences = [{**gap.pop("key")._asdict(), **entry(gap.pop("difference")), **gap} for gap in gaps]
         about = {"schema": "bgt-evaluate/2"} | {name: getattr(self, name) for name in names}
         return about | {"scores": self.records(), "differences": differences}
 
     def save(self, path: Path) -> None:
-        """Write a file, complete or not at all, in the format that its ending names.
+        """Write the result to a file, in the format that the name's ending selects. No partial file is ever left.
 
-        .parquet and .csv hold `rows`; .json everything, with differences and their p-values; .tex and .md the
-        tables of scores and of differences.
+        .parquet and .csv files contain `rows`; .json files everything, with differences and their p-values; .tex and
+        .md files the tables of scores and of differences.
 
         Raises:
-            UsageError: Another ending.
+            UsageError: The ending is none of these.
             NotFound: The file can't be written.
         """
         check_ending(path)
@@ -143,8 +135,10 @@ class Result:
             write_text(path, "\n".join(tables + [text(self.difference_table(), "")] * bool(self.differences)))
 
     def table(self, across: str | None = None) -> Table:
-        """Make a table for display, with a column for each system or value of the field `across`, by default the task's
-        choice, and a row for each combination of the other fields; with systems as columns, one is the number of items.
+        """Make a table for display: a column for each value of `across`, a row for each combination of other fields.
+
+        `across` is "system" or a field of the scores' keys, by default the task's choice. The number of items is a
+        column only if the systems are columns.
         """
         across = across or self.across
         rows: dict[tuple[Any, ...], dict[str, Value]] = {}
@@ -154,7 +148,7 @@ class Result:
             for system, cell in zip(self.systems, cells, strict=True):
                 parts = {**key._asdict(), "system": system}
                 if across != "system":
-                    parts.pop(key._fields[-1])  # items of a score, in a row of several
+                    parts.pop(key._fields[-1])  # the scores of one row may have different numbers of items
                     if cell is None:
                         continue
                 column = parts.pop(across)
@@ -166,7 +160,7 @@ class Result:
         return Table([*head, *columns], [[*row, *(cells.get(name) for name in columns)] for row, cells in rows.items()])
 
     def difference_table(self) -> Table:
-        """Make a row for each difference."""
+        """Make a table for display with a row for each difference of two systems."""
         rows: list[list[Value]] = [
             [*gap.key[:-1], f"{gap.first} - {gap.second}", gap.difference, p_text(gap.p), p_text(gap.p_holm)]
             for gap in self.differences
@@ -176,45 +170,45 @@ class Result:
 
 
 def entry(cell: float | Estimate) -> dict[str, float | str]:
-    """Convert a score for JSON."""
+    """Convert a score to a dict for JSON."""
     parts = cell if isinstance(cell, Estimate) else (cell,)
     return dict(zip(("value", "ci_low", "ci_high", "marked"), parts, strict=False))
 
 
 def check_ending(path: Path) -> None:
     """Raise UsageError unless a result can be written to a file of this name."""
-    if path.suffix not in ENDINGS:
-        raise UsageError(f"{path}: expected a file that ends in {', '.join(ENDINGS)}.", parameter="out")
+    if path.suffix not in (endings := [".parquet", ".json", ".csv", ".tex", ".md"]):
+        raise UsageError(f"{path}: expected a file that ends in {', '.join(endings)}.", parameter="out")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Statistic:
-    """A statistic of S systems. The key of a score is a NamedTuple, whose last field is the number of items.
+    """The scores of S systems as functions of resampled items, for `compare`.
 
-    `scores` takes weights, (B, N) for each of `samples`, and returns scores, (B, S); NaN for a system without a score.
-    `hits` are other scores, shares of right items in percent: (S, N), from 0 to 1 for each item. Their intervals are
-    Wilson's, and their differences are tested by an exact sign test.
+    `scores` takes the number of times that each item is drawn, (B, N) for each of `samples`, and returns scores, (B, S)
+    by key; NaN for a system without a score. `hits` are further scores: for each item and system a number from 0 to 1,
+    (S, N), whose mean in percent is the score. Their intervals are Wilson's, and an exact sign test compares systems.
     """
 
     systems: Sequence[str]
     scores: Callable[[Sequence[np.ndarray]], Mapping[Key, np.ndarray]] = lambda weights: {}
     samples: Sequence[ItemSample] = ()
     hits: Mapping[Key, np.ndarray] = field(default_factory=dict)
-    numbers: Mapping[Key, Sequence[float | None]] = field(default_factory=dict)  # for each system, without an interval
+    numbers: Mapping[Key, Sequence[float | None]] = field(default_factory=dict)  # of each system, without an interval
     about: str = ""  # the measure and the data, in words
     warnings: Sequence[str] = ()  # reasons why scores may differ from published ones
     compared: Sequence[str] | None = None  # systems whose differences are tested; None for all
     lower_is_better: Collection[Key] = ()
-    families: Mapping[Key, str] = field(default_factory=dict)  # groups of scores for Holm's correction
+    families: Mapping[Key, str] = field(default_factory=dict)  # name of the group in which Holm's correction is made
 
 
 def compare(statistic: Statistic, *, resamples: int = 2_000, level: float = 0.95, seed: int = 0) -> Result:
-    """Resample the items, with the same resamples for every system, and test which systems differ.
+    """Compute intervals from resampled items, the same for all systems, and test which systems differ.
 
-    Differences are paired, between all compared systems, and their p-values are corrected by Holm's method. In each
-    score the best system is marked "best" if it differs from all others significantly; otherwise it and those that it
-    does not differ from are "tied". Raises UsageError for fewer than 100 resamples, or a level of intervals that is not
-    from 0.5 to below 1.
+    Every two compared systems have a paired difference, whose p-value is corrected by Holm's method. In each score, the
+    best system is marked "best" if it differs significantly from all others; otherwise it is marked "tied", with those
+    that it does not differ from. Raises UsageError for fewer than 100 resamples, or a confidence level that is not from
+    0.5 to below 1.
     """
     check_bootstrap(resamples, level)
     sizes = list(dict.fromkeys(rows.shape[1] for rows in statistic.hits.values()))  # hits of one size share resamples
@@ -254,7 +248,7 @@ def compare(statistic: Statistic, *, resamples: int = 2_000, level: float = 0.95
 
 
 def check_bootstrap(resamples: int, level: float = 0.95) -> None:
-    """Raise UsageError for fewer than 100 resamples, or a level that is not from 0.5 to below 1."""
+    """Raise UsageError for fewer than 100 resamples, or a confidence level that is not from 0.5 to below 1."""
     check_least(100, resamples=resamples)
     if not 0.5 <= level < 1:
         raise UsageError(f"{level} must be at least 0.5 and below 1", parameter="level")
@@ -263,7 +257,7 @@ def check_bootstrap(resamples: int, level: float = 0.95) -> None:
 def differences(
     statistic: Statistic, values: Mapping[Key, np.ndarray], draws: Mapping[Key, np.ndarray], level: float
 ) -> list[Difference]:
-    """Test all differences between two systems in each score, (S,), with its paired resamples, (B, S)."""
+    """Test the difference of every two compared systems in each score, (S,), by its paired resamples, (B, S)."""
     names = list(statistic.systems)
     gaps = []
     for first, second in combinations(map(names.index, compared_of(statistic)), 2):
@@ -273,15 +267,12 @@ def differences(
                 continue
             rows = statistic.hits.get(key)
             p = float(two_sided_p(gain, gains)) if rows is None else sign_test(rows[first], rows[second])
-            low, high = interval(gains, level)
-            gaps.append(
-                Difference(key, names[first], names[second], Estimate(float(gain), float(low), float(high)), p, p)
-            )
-    families: dict[str, list[int]] = {}
-    for row, gap in enumerate(gaps):
-        families.setdefault(statistic.families.get(gap.key, ""), []).append(row)
-    for rows_of in families.values():
-        for row, p in zip(rows_of, holm(np.array([gaps[row].p for row in rows_of])), strict=True):
+            difference = Estimate(float(gain), *map(float, interval(gains, level)))
+            gaps.append(Difference(key, names[first], names[second], difference, p, p))
+    families = np.array([statistic.families.get(gap.key, "") for gap in gaps])
+    for family in set(families):
+        members = np.flatnonzero(families == family)
+        for row, p in zip(members, holm(np.array([gaps[row].p for row in members])), strict=True):
             gaps[row] = gaps[row]._replace(p_holm=float(p))
     return gaps
 
@@ -291,8 +282,10 @@ def compared_of(statistic: Statistic) -> Sequence[str]:
 
 
 def sign_test(first: np.ndarray, second: np.ndarray) -> float:
-    """Return the exact p-value for the hypothesis that two systems, (N,) each, are ahead of each other equally often.
-    Unlike resamples, it needs no standard error: one system may be right about all items, the other about none."""
+    """Return the exact p-value of the hypothesis that two systems, (N,) each, are ahead of each other equally often.
+
+    Unlike a test by resamples, it works if all items agree, such as one system right and the other wrong about each.
+    """
     gain = first - second
     differing = int((gain != 0).sum())
     return float(binomtest(int((gain > 0).sum()), differing).pvalue) if differing else 1.0
@@ -301,7 +294,7 @@ def sign_test(first: np.ndarray, second: np.ndarray) -> float:
 def marks_of(
     statistic: Statistic, key: Key, values: np.ndarray, same: Collection[tuple[Key, frozenset[str]]]
 ) -> dict[str, str]:
-    """Mark the compared systems, (S,) scores, with "best" and "tied"; no marks for a single system."""
+    """Return the marks "best" and "tied" of the compared systems, given their scores (S,); none for a single system."""
     sign = -1 if key in statistic.lower_is_better else 1
     of = {name: sign * value for name, value in zip(statistic.systems, values, strict=True) if not np.isnan(value)}
     of = {name: of[name] for name in compared_of(statistic) if name in of}

@@ -1,7 +1,7 @@
-"""Find facts of a sentence by simple rules (negation, numbers, names, length, classes of words), and check an output.
+"""Find negations, numbers, names and classes of words in a sentence by rules, and check a generated text by them.
 
-The patterns and words of each language are in facts.toml, and docs/reliability.md gives the accuracy of each rule. If
-it is too low in a language, the rule returns None for this language. The rules do not use the model.
+The patterns and words of each language are in facts.toml. docs/reliability.md has the accuracy of each rule; a rule
+returns None for a language in which its accuracy is too low. The rules do not use a model.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ RULES = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="ut
 
 
 def _patterns(*keys: str) -> dict[str, tuple[re.Pattern[str], ...]]:
-    """By language, the alternatives of each of these lists as one pattern."""
+    """Compile each of these lists of alternatives to one pattern, for each language that has them."""
     return {
         lang: tuple(re.compile("|".join(rules[key])) for key in keys)
         for lang, rules in RULES.items()
@@ -42,15 +42,15 @@ _YEAR = re.compile(  # nineteen forty-five
 )
 _FIGURES = r"\d+(?:[.,:]\d+)*"
 
-NAME_LANGS = ("en", "fr", "es", "tr")  # within a sentence, these languages capitalise names only
+NAME_LANGS = ("en", "fr", "es", "tr")  # languages that, within a sentence, capitalise names only
 _WORD = re.compile(r"[^\W\d_]+(?:['-][^\W\d_]+)*")
-_JOINED = {"en": "'(?:s|ll|re|ve|d|m)?$", "fr": "^(?:[cdjlmnst]|qu|jusqu|lorsqu|puisqu)'", "tr": "'.*"}  # to a word
+_JOINED = {"en": "'(?:s|ll|re|ve|d|m)?$", "fr": "^(?:[cdjlmnst]|qu|jusqu|lorsqu|puisqu)'", "tr": "'.*"}  # clitics
 _TITLES = re.compile(r"\b(?:Mrs?\b\.?|Ms\b\.?|Dr\b\.?|Prof\.|Mme\b\.?|Mlle\b\.?|M\.|Sra?\.|Srta\.) *")
 _STARTS = re.compile(r"(?:^|[.!?…:«“\"¿¡(—-])[\s'\"«»“”¿¡(—-]*$")  # characters before the first word of a sentence
 
 
 def has_negation(text: str, lang: str) -> bool | None:
-    """Tell whether a sentence contains a negation; None for a language that is left out.
+    """Return whether a sentence contains a negation; None for a language without rules.
 
     >>> has_negation("Je n'ai rien vu.", "fr"), has_negation("I can't.", "en"), has_negation("Nicht.", "xx")
     (True, True, None)
@@ -62,10 +62,10 @@ def has_negation(text: str, lang: str) -> bool | None:
 
 
 def numbers(text: str, lang: str) -> list[str] | None:
-    """List the numbers of a sentence as figures, sorted, whether they are written in digits or in words.
+    """List the numbers of a sentence, written in digits or in words, as figures, sorted.
 
-    The number one is left out, because its word is mostly an article or a pronoun, and so are ordinals, except in
-    German. None for a language that is left out, and for a sentence with an uncertain quantity, as "dozens".
+    The number one is omitted, because its word is mostly an article or a pronoun. So are ordinals, except in German.
+    Returns None for a language without rules, and for a sentence with an uncertain quantity, such as "dozens".
 
     >>> numbers("Trois hommes et 22 chiens", "fr"), numbers("Twenty-two", "en"), numbers("dozens", "en")
     (['22', '3'], ['22'], None)
@@ -95,7 +95,7 @@ def numbers(text: str, lang: str) -> list[str] | None:
 
 
 def figure(digits: str, rules: Mapping[str, Any], scale: int = 1) -> str | None:
-    """Multiply and normalise a number in digits: "10,000.50" -> "10000.5"; None for times and dates."""
+    """Normalise a number in digits, "10,000.50" -> "10000.5", and multiply it by `scale`; None for times and dates."""
     group = re.escape(rules["group"])
     if re.fullmatch(rf"\d{{1,3}}(?:{group}\d{{3}})+(?:[.,]\d+)?", digits):
         digits = digits.replace(rules["group"], "")
@@ -106,10 +106,10 @@ def figure(digits: str, rules: Mapping[str, Any], scale: int = 1) -> str | None:
 
 
 def names(text: str, lang: str) -> list[str] | None:
-    """List the capitalised words of a sentence, sorted. Most are names; in English, also days and words like "English".
+    """List the capitalised words of a sentence, sorted. Most are names; in English, some are days or nationalities.
 
-    The first word is skipped, because it is always capitalised. Returns None for a language that also capitalises other
-    words, or has no capital letters.
+    The first word is skipped, because it is always capitalised. Returns None for a language that capitalises other
+    words than names within a sentence, or has no capital letters.
 
     >>> names("Yesterday Tom met Mary in New York.", "en")
     ['Mary', 'New', 'Tom', 'York']
@@ -122,15 +122,14 @@ def names(text: str, lang: str) -> list[str] | None:
 
 
 def words(text: str, lang: str) -> Iterator[tuple[str, str]]:
-    """Yield each word of a sentence and the text before it, without joined words: "Italie" for "l'Italie", "Tom" for
-    "Tom's"."""
+    """Yield the text before each word of a sentence, and the word without clitics: "Italie" for "l'Italie"."""
     text = _TITLES.sub("", text.translate(APOSTROPHES))
     for match in _WORD.finditer(text):
         yield text[: match.start()], re.sub(_JOINED.get(primary(lang), "(?!)"), "", match[0])
 
 
 def digits(text: str) -> list[str]:
-    """List the numbers written in digits, sorted; only the script of the digits is normalised.
+    """List the numbers that are written in digits, sorted, with the digits of any script converted to 0-9.
 
     >>> digits("At 2:30, ３人")
     ['2:30', '3']
@@ -140,13 +139,13 @@ def digits(text: str) -> list[str]:
 
 
 def length(text: str, lang: str) -> int:
-    """Count words between spaces, or characters in a language without spaces."""
+    """Count the words between spaces, or the characters in a language without spaces."""
     return len(text.replace(" ", "")) if primary(lang) in UNSPACED else len(text.split())
 
 
 # Classes of the words of a sentence.
 
-FUNCTION, NUMBER, NAME, PUNCTUATION, OTHER = "function", "number", "name", "punctuation", "other"  # classes of words
+FUNCTION, NUMBER, NAME, PUNCTUATION, OTHER = "function", "number", "name", "punctuation", "other"
 
 FUNCTION_WORDS = {lang: frozenset(rules.get("function", "").split()) for lang, rules in RULES.items()}
 _DIGIT = rf"\d[{COMBINING}]*"
@@ -155,11 +154,11 @@ _SENTENCE_STARTS = re.compile(r"(?:^|[.!?…:;«»“”\"(—–-])\s*$")
 
 
 def classed_words(text: str, lang: str) -> Iterator[tuple[int, int, str]]:
-    """Yield first character, end and class of each word, number and mark of a normalised text.
+    """Yield the start, the end and the class of each word, number and punctuation mark of a normalised text.
 
     A word is a run of letters with their accents and vowel signs, so that "don't" is two words and a mark. A name is a
-    capitalised word inside a sentence ("I" aside), if the language capitalises names alone; in other languages names
-    are "other", as are function words of a language without a list.
+    capitalised word inside a sentence, except "I", in a language that capitalises names only. In other languages, the
+    class of a name is "other"; so is that of a function word in a language without a list of function words.
 
     >>> [kind for *_, kind in classed_words("Is Tom 5?", "en")]
     ['function', 'name', 'number', 'punctuation']
@@ -184,23 +183,23 @@ def classed_words(text: str, lang: str) -> Iterator[tuple[int, int, str]]:
 
 MOVED = frozenset(word for rules in RULES.values() for word in rules.get("moved", "").split())
 ASIDES = re.compile(r"\best-ce qu(?:e\b|')|\bs'il (?:te|vous) pla[iî]t\b|\b(?:please|bitte)\b", re.IGNORECASE)
-RATIO = 1.5  # of lengths, above which an output is much longer or shorter
+RATIO = 1.5  # ratio of lengths above which an output is much longer, or much shorter, than its source
 
 
 class Check(NamedTuple):
-    """One property of a source: whether the output has it too, and how to say so, as in "negation lost"."""
+    """Whether an output has one property of its source, and a verdict for the user, as in "negation lost"."""
 
     passed: bool
     verdict: str
 
 
 def checks(source: str, source_lang: str, output: str, lang: str) -> list[Check]:
-    """Compare negation, numbers, names, content words, the order of words, and the length.
+    """Compare the negation, numbers, names, content words, word order and length of an output with its source's.
 
-    All but negation and numbers need two sentences of one language; content words need English, French or German. A
-    content word is lost or added if it has no counterpart: a word that replaces another may be a synonym, and passes.
-    Order distinguishes "the girl gave the boy" from "the boy gave the girl"; a passive also changes the order, though
-    not the meaning. Case is ignored.
+    Only negations and numbers are compared across languages; content words only in English, French and German. A
+    content word is lost or added if no word replaces it: a word that replaces another may be a synonym, and passes. The
+    check of word order distinguishes "the girl gave the boy" from "the boy gave the girl"; it also fails for a passive,
+    which changes the order but not the meaning. Case is ignored.
 
     >>> [check.verdict for check in checks("Tom is not 30.", "en", "tom is 40 and late.", "en")]
     ['negation lost', '30 lost', 'late added']
@@ -230,12 +229,12 @@ def checks(source: str, source_lang: str, output: str, lang: str) -> list[Check]
 
 
 def differences(checked: Sequence[Check]) -> str:
-    """Describe the changes of an output, as in "negation lost, much shorter"; "" if it passed all checks."""
+    """Join the verdicts of the failed checks, as in "negation lost, much shorter"; "" if all passed."""
     return ", ".join(check.verdict for check in checked if not check.passed)
 
 
 def _other_content(source: str, output: str, lang: str) -> Iterator[str]:
-    """Yield verdicts on content words of one text without a counterpart in the other; a replaced word has one."""
+    """Yield verdicts on the content words of one text that the other text neither has nor replaces."""
     if primary(lang) not in _LIGHT:
         return
     before, after = _content(source, lang), _content(output, lang)
@@ -244,7 +243,7 @@ def _other_content(source: str, output: str, lang: str) -> Iterator[str]:
         for mine, others in ((before, after), (after, before))
     )
     alike = sorted((-SequenceMatcher(None, one, two).ratio(), one, two) for one in lost for two in added)
-    for _, one, two in alike:  # the most similar first: forms of a verb; others may be synonyms
+    for _, one, two in alike:  # the most similar words first, such as forms of a verb; others may be synonyms
         if one in lost and two in added:
             lost.remove(one)
             added.remove(two)
@@ -254,7 +253,7 @@ def _other_content(source: str, output: str, lang: str) -> Iterator[str]:
 
 
 def _content(text: str, lang: str) -> dict[str, bool]:
-    """The lower-cased content words of a text, and whether each is known to be a name."""
+    """Return the lower-cased content words of a text, and whether each is known to be a name."""
     content = {}
     for start, end, kind in classed_words(text.translate(APOSTROPHES), lang):
         word = text[start:end].lower()
@@ -264,13 +263,13 @@ def _content(text: str, lang: str) -> dict[str, bool]:
 
 
 def _akin(word: str, other: str) -> bool:
-    """Whether two words look like forms of one: they share their first four letters, or all three of the shorter."""
+    """Return whether two words may be forms of one: four letters at the start are equal, or all three."""
     letters = min(4, len(word), len(other))
     return word == other or (letters > 2 and word[:letters] == other[:letters])
 
 
 def _length(text: str, lang: str) -> int:
-    """Count words, or characters in a language without spaces, without marks and `ASIDES`."""
+    """Count words, or characters in a language without spaces; punctuation and `ASIDES` do not count."""
     text = ASIDES.sub(" ", text.translate(APOSTROPHES))
     units = text if primary(lang) in UNSPACED else re.split(r"[\s-]", text)
     return sum(any(map(str.isalnum, unit)) for unit in units)
@@ -283,6 +282,6 @@ def _all_in(wanted: list[str], written: list[str], kind: str) -> Check:
 
 
 def _shared(text: str, other: str, lang: str) -> list[str]:
-    """The words that each of two texts has once, in the order of the first."""
+    """Return the words that occur once in each of two texts, in the order of the first."""
     mine, theirs = ([word.lower() for _, word in words(each, lang)] for each in (text, other))
     return [word for word in mine if mine.count(word) == theirs.count(word) == 1 and word not in MOVED]

@@ -1,4 +1,4 @@
-"""A page that shows what a split does: an encoder's vectors and both parts of them by each method, side by side."""
+"""Write a page that compares an encoder's vectors with the shared and private parts that each split makes of them."""
 
 from __future__ import annotations
 
@@ -23,27 +23,28 @@ from bgt_core.grammar import LANGS
 from bgt_core.splitting import Split
 from bgt_core.tables import Table, markdown_text
 
-LINES = 1_000  # held out, and searched
-AS_THEY_ARE, PRIVATE = "as they are", ": private"  # a system, and how the names of others end
-GUESS = "the most frequent"  # the system that has no vector
+LINES = 1_000  # maximum number of held-out lines that are measured
+AS_THEY_ARE, PRIVATE = "as they are", ": private"  # the system of whole vectors; the end of names of private parts
+GUESS = "the most frequent"  # name of the system that always predicts the most frequent label
 FOLDS = 5
+PROBES = "Accuracy of linear probes"
 
-TEXT = """# What the split of {encoder} does
+TEXT = """# The split of {encoder}
 
-Measured on {lines:,} lines in {langs} that no method was fitted on. A row is the vectors as they are, or one part of
-them by one method. Intervals are of 95 %.
+Measured on {lines:,} lines in {langs} that no split was fitted on. Each row is the encoder's whole vectors as they are,
+or the shared or private part of them by one method. All intervals are 95 % intervals.
 
 {sections}
 ## Further probes
 
-Of the vectors and of both parts, on text of your own:
+To probe the vectors and both parts on your own text, run:
 
     bgt-probe --model {encoder} --model split:FOLDER --lang {lang} --data FOLDER
 """
 
 
 class Report(NamedTuple):
-    """Results and tables by the name of what was measured, and the page that shows them."""
+    """The results and tables by title, and the page that shows them."""
 
     results: Mapping[str, Result]
     tables: Mapping[str, Table]
@@ -58,11 +59,12 @@ class ProbedKey(NamedTuple):
 def probed(
     encoders: Mapping[str, SentenceEncoder], columns: Sequence[Sequence[str]], langs: Sequence[str], *, seed: int = 0
 ) -> Statistic:
-    """Fit linear probes of the language, the closing mark and the length of a sentence, in five folds.
+    """Cross-validate linear probes that predict the language, the closing mark or the length of a sentence.
 
-    Sentences of line n of all columns have the same meaning, and are in the same fold. The length is one of three equal
-    groups of the sentences of a language, by number of characters. The last system, `GUESS`, always predicts the most
-    frequent value. A property with a single value is left out. Raises DataError for fewer than 5 lines.
+    Line n has the same meaning in all columns, so its sentences are in the same one of five folds. The length of a
+    sentence is short, medium or long: each is a third of the language's sentences, by number of characters. The last
+    system, `GUESS`, always predicts the most frequent label. A property that all sentences share is omitted. Raises
+    DataError for fewer than 5 lines.
     """
     from bgt_core.vectors.linear_probe import held_out_hits  # imports torch
 
@@ -81,7 +83,7 @@ def probed(
     ]
     vectors.append(np.zeros((lines * len(langs), 1)))
     folds = np.tile(np.random.default_rng(seed).permutation(lines) % FOLDS, len(langs))
-    # sentences of one line tend to be right together: a line counts as one item
+    # a line counts as one item, because a probe tends to be right about all its sentences or about none
     hits = {
         ProbedKey(name, len(of)): np.stack(
             [held_out_hits(each, of, folds).reshape(len(langs), lines).mean(0) for each in vectors]
@@ -92,13 +94,13 @@ def probed(
     return Statistic(
         systems=[*(system.name for system in rows), GUESS],
         hits=hits,
-        about=f"{lines:,} lines in {', '.join(langs)}; sentences that a linear probe is right about, x 100",
-        compared=[],  # no better or worse: a shared part should tell little, a private one much
+        about=f"{lines:,} lines in {', '.join(langs)}; accuracy of a linear probe, x 100",
+        compared=[],  # a higher accuracy is not better: it should be low for shared parts, and high for private parts
     )
 
 
 class Remembered(ExternalEncoder):
-    """An encoder that embeds each sentence only once, and remembers its vector."""
+    """Wrap an encoder so that it embeds each sentence only once, and keeps its vector in memory."""
 
     def __init__(self, inner: SentenceEncoder):
         super().__init__(AS_THEY_ARE, self.recall, inner.langs)
@@ -120,45 +122,44 @@ def report(
     langs: Sequence[str],
     *,
     sts: Path | None = None,
-    drawn: int = 1_000,
     resamples: int = 2_000,
     seed: int = 0,
     progress: Callable[[int, int], object] = lambda done, of: None,
 ) -> Report:
-    """Measure an encoder's vectors and their parts by several methods.
+    """Measure an encoder's vectors and the parts that several splits make of them.
 
     Args:
         encoder: The encoder that was split.
         name: The encoder's name, for the page.
-        splits: Its splits, by method.
-        columns: Sentences that no split was fitted on; those of line n mean the same. The first 1,000 lines are used.
+        splits: The splits, by the name of their method.
+        columns: Translations that no split was fitted on, one list for each language. The first 1,000 lines are used.
         langs: The language of each column.
-        sts: A folder of STS files, for English similarity of 2012 to 2015.
-        drawn: Number of triples of the built-in grammar.
+        sts: A folder of STS files. If given, STS 2012 to 2015 are measured in English.
         resamples: Number of bootstrap resamples.
-        seed: Seed of resamples and of folds.
-        progress: Called with the number of measurements done, and of all.
+        seed: Seed of the resamples and the folds.
+        progress: Called with the number of finished measurements and the number of all.
 
     Returns:
-        The results of `probed`; retrieval between each two columns, and in the pool of both; triples; and similarity.
+        The results of `probed`, of retrieval between the first language and each other one, of STS, and of the triples
+        of the built-in grammar.
     """
     columns = [list(column[:LINES]) for column in columns]
     vectors = parts(Remembered(encoder), splits)
     compared = [name for name in vectors if not name.endswith(PRIVATE)]
     tasks: dict[str, tuple[Task[Any], Any]] = {}
     for other in range(1, len(langs)):
-        title = f"The line of the same meaning found, {langs[0]} and {langs[other]}"
+        title = f"Retrieval of translations, {langs[0]} and {langs[other]}"
         pairs = {"held-out lines": (columns[0], columns[other])}
         tasks[title] = Retrieval(langs=f"{langs[0]},{langs[other]}", pool=True), pairs
     if sts:
         similarity = Sts(sets="2012-2015")
         tasks["English similarity (STS 2012-2015)"] = similarity, similarity.load([sts], seed=seed)
     for lang in sorted(set(langs) & set(LANGS)):
-        triples = TriplesTask(lang=lang, count=drawn)
+        triples = TriplesTask(lang=lang)
         tasks[f"Paraphrases nearer than altered sentences, {lang}"] = triples, triples.load([], seed=seed)
     progress(0, 1 + len(tasks))
     settings: dict[str, Any] = {"resamples": resamples, "seed": seed}
-    measured = {"What a linear probe tells": compare(probed(vectors, columns, langs, seed=seed), **settings)}
+    measured = {PROBES: compare(probed(vectors, columns, langs, seed=seed), **settings)}
     for title, (task, data) in tasks.items():
         progress(len(measured), 1 + len(tasks))
         measured[title] = evaluate(task, vectors, data, compared=compared, **settings)
@@ -171,7 +172,7 @@ def report(
 
 
 def parts(inner: Remembered, splits: Mapping[str, Split]) -> dict[str, SentenceEncoder]:
-    """Return the whole vectors, and both parts by each method, as encoders."""
+    """Return the encoder of the whole vectors, and two encoders for each split: of the shared and the private part."""
 
     def part_of(split: Split, latent: str) -> ExternalEncoder:
         def embed(texts: list[str], lang: str, _: str) -> np.ndarray:
@@ -186,7 +187,7 @@ def parts(inner: Remembered, splits: Mapping[str, Split]) -> dict[str, SentenceE
 
 
 def by_system(result: Result) -> Table:
-    """Make a table with a row for each system, `GUESS` first, and a column for each score."""
+    """Make a table with a row for each system, starting with `GUESS`, and a column for each score."""
     heads = [" ".join(str(field) for field in key[:-1] if field != "held-out lines") for key in result.scores]
     rows = [[system, *(cells[row] for cells in result.scores.values())] for row, system in enumerate(result.systems)]
     return Table(["vectors", *heads], sorted(rows, key=lambda row: row[0] != GUESS))

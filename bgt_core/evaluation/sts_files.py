@@ -1,10 +1,10 @@
-"""Sets of pairs with gold scores, from STS files in their usual layouts; names of files and folders tell the layout.
+"""Read STS data sets, sentence pairs with gold scores, from files in one of these layouts.
 
-    SemEval's own   STS.input.NAME.txt and STS.gs.NAME.txt, in the folders that the archives unpack to
-    SentEval's      STS/STS12-en-test/ with the same files; STS/STSBenchmark/sts-dev.csv; SICK/SICK_test_annotated.txt
+    SemEval         STS.input.NAME.txt and STS.gs.NAME.txt, in the folders that the archives unpack to
+    SentEval        STS/STS12-en-test/ with the same files; STS/STSBenchmark/sts-dev.csv; SICK/SICK_test_annotated.txt
     plain           2012/NAME.tsv, stsb/dev.tsv, stsb/fr/dev.tsv, sick/test.tsv, sts17/en-es.tsv: gold and two sentences
 
-Each file may be compressed, its name then ending in .gz, .xz or .zst too.
+The names of files and folders determine the layout. Each file may be compressed (.gz, .xz, .zst).
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ from bgt_core.data.textfile import column_hint, no_number, number, text_lines, u
 from bgt_core.errors import DataError, NotFound, UsageError
 from bgt_core.evaluation.task import tsv_rows
 
-NAMES = "2012-2016, stsb-dev, stsb-dev-fr, sick, sick-trial, sts17, sts17-en-es"  # as users type them
+NAMES = "2012-2016, stsb-dev, stsb-dev-fr, sick, sick-trial, sts17, sts17-en-es"  # examples for an error message
 KNOWN = re.compile(r"201[2-6]|stsb-(train|dev|test)(-[^-]*)?|sick-(train|trial|test)|sts17(-[^-]+-[^-]+)?")
 DEPTH = 4  # maximum depth of a file below the given folder
-# folders of archives whose names do not contain the year
+# the years of folders in SemEval's archives whose names do not contain the year
 UNPACKED = {"test-gold": "2012", "test-gs": "2013", "test_evaluation_task2a": "2015"}
-ENGLISH_FIRST = ("track2.ar-en", "track6.tr-en")  # of SemEval-2017: the columns are not in the order of their names
+ENGLISH_FIRST = ("track2.ar-en", "track6.tr-en")  # files of SemEval-2017 whose first column is English despite the name
 
 
 @dataclass(frozen=True, eq=False)
 class StsSet:
-    """One data set: N sentence pairs and their gold similarity. Raises DataError if their correlation is undefined."""
+    """One data set: N sentence pairs and their gold similarity. Raises DataError if no correlation can be computed."""
 
-    year: str  # "2012"; other benchmarks have their name: "stsb", "sick", "sts17"
+    year: str  # "2012"; for other benchmarks the name of the benchmark: "stsb", "sick", "sts17"
     name: str
-    gold: np.ndarray  # (N,) float64, 0-5, SICK 1-5
+    gold: np.ndarray  # (N,) float64, from 0 to 5; SICK from 1 to 5
     left: Sequence[str]
     right: Sequence[str]
     left_lang: str = "en"
@@ -58,24 +58,31 @@ class StsSet:
 
 
 class StsFile(NamedTuple):
-    """A file of a data set."""
+    """The file of a data set, with its layout."""
 
-    set: str  # as users type it: "2012", "stsb-dev-fr", "sick-test", "sts17-en-es"
+    set: str  # the name that users give: "2012", "stsb-dev-fr", "sick-test", "sts17-en-es"
     year: str
     name: str
     path: Path
     langs: tuple[str, str] = ("en", "en")
-    columns: Sequence[int] = (0, 1, 2)  # of gold, left and right; those of left and right if gold has a file
-    gold: Path | None = None
+    columns: Sequence[int] = (0, 1, 2)  # positions of gold, left and right; unused if gold has a file
+    gold: Path | None = None  # the file of the gold scores, if they have one
 
 
 def read_sets(root: Path, names: Sequence[str], *, lang: str = "en", without: Sequence[str] = ()) -> list[StsSet]:
-    """Read the sets of these names, each once, in the order given.
+    """Read the data sets of these names below a folder, in the order given.
 
-    A name is a SemEval year, "stsb-SPLIT", "stsb-SPLIT-LANG", "sick", "sick-SPLIT", "sts17" or "sts17-LANG-LANG".
-    `lang` is the language of the SemEval years, in case they are translated. `without` are years whose pairs are left
-    out of STS Benchmark, which consists of pairs of SemEval 2012-2017. Raises UsageError for an unknown name, NotFound
-    for an absent set, DataError for a set that exists twice and for bad lines, by file and number.
+    Args:
+        root: The folder.
+        names: SemEval years, "stsb-SPLIT", "stsb-SPLIT-LANG", "sick", "sick-SPLIT", "sts17" or "sts17-LANG-LANG". A
+            data set that several names contain is read once.
+        lang: Language of the SemEval years, which may be translated.
+        without: Years whose pairs are left out of STS Benchmark, which consists of pairs of SemEval 2012-2017.
+
+    Raises:
+        UsageError: A name is unknown.
+        NotFound: A data set is missing.
+        DataError: A data set exists twice, or a line is invalid; the message has its file and number.
     """
     if not root.is_dir():
         raise NotFound(f"{root}: no such folder.")
@@ -111,7 +118,7 @@ def english_first(langs: Sequence[str]) -> str:
 
 
 def sts_files(root: Path, lang: str = "en") -> Iterator[StsFile]:
-    """Yield the files of data sets down to `DEPTH`, without hidden ones; sets of years are in the language `lang`."""
+    """Yield the files of data sets down to `DEPTH`, except hidden ones. `lang` is the language of the SemEval years."""
     files = dict(walk(root))
     for name, path in files.items():
         *folders, file = name.split("/")
@@ -140,15 +147,17 @@ def sts_files(root: Path, lang: str = "en") -> Iterator[StsFile]:
             label = english_first(langs)
             scores = next((files[each] for each in files if each.split("/")[-1] == gold.split("/")[-1]), Path(gold))
             called = label + (" news" if "track4b" in file else "")
-            yield StsFile(f"sts17-{label}", "sts17", called, path, langs, (0, 1), scores)
+            yield StsFile(f"sts17-{label}", "sts17", called, path, langs, gold=scores)
         elif (official := re.fullmatch(r"STS\d*\.input\.(?!ALL\.)(.+)\.txt", file)) and (year := year_of(folders)):
             called = official[1].removeprefix("surprise.")  # OnWN, SMTnews
-            yield StsFile(year, year, called, path, (lang, lang), (0, 1), files.get(gold, Path(gold)))
+            yield StsFile(year, year, called, path, (lang, lang), gold=files.get(gold, Path(gold)))
 
 
 def walk(root: Path) -> Iterator[tuple[str, Path]]:
-    """Yield the name and path of every file, in the order of names. A name is the path from the folder's own name on,
-    without a suffix of compression."""
+    """Yield the name and the path of every file, sorted by name.
+
+    A name is the path relative to the parent of `root`, without the suffix of a compressed file.
+    """
     top = root.resolve()
     for folder, below, names in os.walk(top, followlinks=True):
         relative = Path(folder).relative_to(top.parent)
@@ -159,7 +168,7 @@ def walk(root: Path) -> Iterator[tuple[str, Path]]:
 
 
 def year_of(folders: Sequence[str]) -> str | None:
-    """Return the SemEval year of the innermost folder that has one; None for training data, or without a year."""
+    """Return the SemEval year of the innermost folder that has a year; None without any, and for training data."""
     for name in reversed(folders):
         if re.search("train|trial", name, re.IGNORECASE):
             return None
@@ -171,7 +180,7 @@ def year_of(folders: Sequence[str]) -> str | None:
 
 
 def read_set(file: StsFile, without: Sequence[str] = ()) -> StsSet:
-    """Read a set, without pairs that lack a score. Of two languages, English becomes the left one.
+    """Read a data set without the pairs that lack a score. If one of two languages is English, it becomes the left one.
 
     A line separator inside a sentence, such as U+2028, does not end a line.
     """
@@ -213,16 +222,16 @@ def read_set(file: StsFile, without: Sequence[str] = ()) -> StsSet:
 
 
 def gold_score(path: Path, line: int, text: str) -> float:
-    """Read a score; a DataError names the file and the line."""
+    """Parse a gold score; DataError, with file and line, if it is not a number."""
     if math.isnan(value := number(text)):
         header = "; remove the line if it is a header" if line == 1 and text.strip().isalpha() else ""
         raise DataError(f"{path}:{line}: the gold score {no_number(text)}{header}.")
     return value
 
 
-# The numbers of pairs in the published STS sets, and warnings if the files differ from them.
+# The numbers of pairs with a gold score in the published data sets, and warnings if the files differ.
 
-PAIRS = {  # with a gold score
+PAIRS = {
     "2012": {"MSRpar": 750, "MSRvid": 750, "OnWN": 750, "SMTeuroparl": 459, "SMTnews": 399},
     "2013": {"FNWN": 189, "OnWN": 561, "SMT": 750, "headlines": 750},
     "2014": {"OnWN": 750, "deft-forum": 450, "deft-news": 300, "headlines": 750, "images": 750, "tweet-news": 750},
@@ -235,7 +244,7 @@ PAIRS = {  # with a gold score
 
 
 def dataset_warnings(sets: Sequence[StsSet]) -> list[str]:
-    """Explain why scores on these sets may differ from published ones; one sentence each."""
+    """Return a sentence for each reason why scores on these data sets may differ from published ones."""
     warnings = []
     for data in sets:
         published = PAIRS.get(data.year, {}).get(data.name)
@@ -243,7 +252,7 @@ def dataset_warnings(sets: Sequence[StsSet]) -> list[str]:
             warnings.append(f"{data} has {len(data.gold)} pairs, {published} as published.")
     for year in dict.fromkeys(data.year for data in sets if data.year.isdigit()):
         names = {data.name for data in sets if data.year == year}
-        # 2013's SMT has its own licence, and is mentioned with the scores
+        # SMT of 2013 has its own licence; `sts.explain` states whether it is used
         missing = PAIRS.get(year, {}).keys() - names - {"SMT"}
         if missing:
             warnings.append(f"{year} is without {', '.join(sorted(missing))}: its score is not the published one.")

@@ -1,10 +1,9 @@
-"""The systems of an evaluation: each is one latent of an encoder, with a name. And where two encoders disagree."""
+"""The systems of an evaluation, each one latent of an encoder; and the sentences about which two encoders disagree."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
@@ -18,23 +17,23 @@ from bgt_core.errors import BgtError, DataError, UsageError
 from bgt_core.vectors.compare import rounded
 from bgt_core.vectors.convert import matrix, numbers
 
-PAIRS = 8_192  # pairs embedded at once: more than any published set has; bounds memory for larger ones
-MOST_WORDS = 300  # words and marks of a text: to leave out each, as many texts of nearly that length are embedded
-AT_ONCE = 32  # shortened texts embedded at once, to bound memory
+PAIRS = 8_192  # number of pairs embedded at once, to bound memory; more than any published set has
+MOST_WORDS = 300  # maximum number of words and marks of a text, because each is left out in turn
 
 
 @dataclass(frozen=True, eq=False)
 class System:
-    """An encoder with the latent whose vectors are compared. Error messages start with the name."""
+    """An encoder with the latent whose vectors are compared. Error messages start with the system's name."""
 
     name: str
     encoder: SentenceEncoder
     latent: str = SEMANTIC
 
     def embed(self, sentences: Sequence[str], lang: str) -> np.ndarray:
-        """Embed N sentences, each distinct one only once: (N, D), in float32 or finer.
+        """Embed N sentences, each distinct one only once: (N, D), in float32 or float64.
 
-        Raises UsageError as `sentence_list`, DataError unless there is a row of finite numbers per distinct sentence.
+        Raises UsageError as `sentence_list`, and DataError unless the encoder returns one row of finite numbers for
+        each distinct sentence.
         """
         sentences = sentence_list(sentences)
         rows = {sentence: row for row, sentence in enumerate(dict.fromkeys(sentences))}
@@ -47,7 +46,7 @@ class System:
         return vectors.astype(np.result_type(vectors, np.float32), copy=False)[[rows[each] for each in sentences]]
 
     def similarities(self, left: Sequence[str], right: Sequence[str], left_lang: str, right_lang: str) -> np.ndarray:
-        """Compare left and right sentences row by row, (N,) float64, `rounded` so that equal similarities tie.
+        """Compute the similarity of each left sentence and the right one of its row, `rounded`: (N,) float64.
 
         A string is one sentence. Raises UsageError for different numbers of sentences, DataError for a similarity that
         is not finite.
@@ -88,12 +87,12 @@ def systems(
     across: bool = False,
     reserved: Collection[str] = (),
 ) -> list[System]:
-    """Name each latent of each encoder, or only `latent`, before anything is embedded.
+    """Make a system of each latent of each encoder, or only of `latent`. Nothing is embedded yet.
 
-    A system has the name of its encoder, with the latent if there are several. If `across` is set, sentences of
-    different languages are compared, so language latents are left out. Raises UsageError for a latent or language that
-    an encoder lacks (one without a list takes any language), for two systems with the same name, and for a name in
-    `reserved`, which the evaluation uses itself.
+    A system has the name of its encoder, followed by the latent if the encoder has several. If `across` is set, the
+    task compares sentences of different languages, so language latents are left out. Raises UsageError if an encoder
+    lacks the latent or a language (an encoder without a list of languages takes any), if two systems have the same
+    name, or if a name is in `reserved`, the names that the task uses for its own systems.
     """
     named: dict[str, System] = {}
     for name, encoder in encoders.items():
@@ -119,29 +118,29 @@ def systems(
 
 
 class Disagreement(NamedTuple):
-    """N pairs of sentences by two encoders; columns are the encoders, in their order."""
+    """The similarities of N pairs of sentences by two encoders; each column is one encoder."""
 
-    similarities: np.ndarray  # (N, 2), rounded: equal ones tie
+    similarities: np.ndarray  # (N, 2), rounded to six decimals
     ranks: np.ndarray  # (N, 2): the share of the other pairs that are less similar, from 0 to 1; ties count half
-    gaps: np.ndarray  # (N,): the second encoder's rank less the first one's, from -1 to 1
-    order: np.ndarray  # (N,): the rows, those with the largest gaps first, whichever encoder finds them more alike
+    gaps: np.ndarray  # (N,): the second encoder's rank minus the first encoder's, from -1 to 1
+    order: np.ndarray  # (N,): the rows in the order of their absolute gaps, the largest first
 
 
 class Effect(NamedTuple):
-    """How much more similar two sentences are with one of their words than without it, by each encoder."""
+    """The effect of a word: how much the similarity of two sentences falls, by each encoder, if the word is removed."""
 
-    side: int  # 0 for a word of the left sentence, 1 of the right one
+    side: int  # 0 if the word is in the left sentence, 1 if in the right one
     word: str
-    effects: Sequence[float]
+    effects: Sequence[float]  # one for each encoder
 
 
 def disagreement(
     encoders: Mapping[str, SentenceEncoder], left: Sequence[str], right: Sequence[str], langs: tuple[str, str]
 ) -> Disagreement:
-    """Compare the similarities of N pairs by two encoders.
+    """Find the pairs, out of N, about whose similarity two encoders disagree most.
 
-    Encoders use their scales differently, so ranks among these pairs are compared, not similarities. Raises UsageError
-    for other than two encoders or two languages, fewer than two pairs, or sides of different lengths.
+    The similarities of different encoders have different scales, so the ranks of the pairs are compared instead. Raises
+    UsageError unless there are two encoders, two languages, two or more pairs, and as many left as right sentences.
     """
     if len(encoders) != 2:
         raise UsageError(f"takes two encoders, not {len(encoders)}.", parameter="model")
@@ -159,13 +158,13 @@ def disagreement(
 def word_effects(
     encoders: Mapping[str, SentenceEncoder], left: str, right: str, langs: tuple[str, str], latent: str = SEMANTIC
 ) -> list[Effect]:
-    """Leave each word and mark out of two sentences in turn, and compare them by each encoder.
+    """Measure the effect of each word and mark of two sentences on their similarity by each encoder.
 
     Returns:
         The effects of the words of both sentences, in their order; none for a sentence of a single word.
 
     Raises:
-        UsageError: A sentence of more than `MOST_WORDS` words and marks.
+        UsageError: A sentence has more than `MOST_WORDS` words and marks.
     """
     sides, effects = list(zip((left, right), langs, strict=True)), []
     words_of = [[text[start:end] for start, end in spans(text, lang)] for text, lang in sides]
@@ -173,12 +172,10 @@ def word_effects(
         raise UsageError(f"Word by word, a text may have {MOST_WORDS} words and marks at most; this one has {most:,}.")
     of = [System(name, encoder, latent) for name, encoder in encoders.items()]
     for side, ((text, lang), words) in enumerate(zip(sides, words_of, strict=True)):
-        shorter = without(text, lang) if len(words) > 1 else iter(())
-        gains: list[list[float]] = []
-        while some := list(islice(shorter, AT_ONCE)):
-            changed = [text, *some], [(left, right)[1 - side]] * (1 + len(some))
-            ordered = changed if side == 0 else changed[::-1]
-            compared = [system.similarities(*ordered, *langs) for system in of]
-            gains += np.stack([each[0] - each[1:] for each in compared], 1).tolist()  # (words, encoders)
-        effects += [Effect(side, word, gain) for word, gain in zip(words, gains, strict=False)]
+        if len(words) > 1:
+            texts = [text, *without(text, lang)]
+            pairs = texts, [(left, right)[1 - side]] * len(texts)
+            compared = [system.similarities(*(pairs if side == 0 else pairs[::-1]), *langs) for system in of]
+            gains = np.stack([each[0] - each[1:] for each in compared], 1)  # (words, encoders)
+            effects += [Effect(side, word, gain) for word, gain in zip(words, gains.tolist(), strict=True)]
     return effects

@@ -1,4 +1,4 @@
-"""A task, and `evaluate`: one task, some systems and data -> `Result`."""
+"""The interface of an evaluation task; `evaluate`, which runs a task; and functions that several tasks use."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ENTRY_POINTS = "bgt.evaluations"  # entry points of packages that add tasks: NAM
 
 Lang = Annotated[str, "Language of the sentences."]
 Langs = Annotated[str, "Languages of the columns, as in en,fr."]
-Latent = Annotated[str | None, "Latent to compare: semantic, language, or another; by default each that a model has."]
+Latent = Annotated[str | None, "Latent to evaluate: semantic, language, or another; by default each latent of a model."]
 BeamSize = Annotated[int, "Beam size; 1 is greedy search."]
 
 Item = TypeVar("Item")
@@ -29,18 +29,18 @@ Items = TypeVar("Items")
 
 
 class Task(Protocol[Items]):
-    """One evaluation: a frozen dataclass whose fields are its settings, with this class as its base.
+    """The base class of evaluations. Each is a frozen dataclass, whose fields are the settings of the evaluation.
 
-    A field that is `Annotated[type, "help"]` is an option of `bgt evaluate NAME`; the first line of the docstring is
-    its entry in the list of tasks, and the whole is its `--help`.
+    A field that is `Annotated[type, "help"]` is an option of `bgt evaluate NAME`. The first line of the docstring is
+    the task's entry in the list of tasks, and the whole docstring is its `--help`.
     """
 
-    data: ClassVar[str] = ""  # help of DATA; empty if the task takes no files
-    across: ClassVar[str] = "system"  # columns of the table: systems, or a field of the scores' names
-    own_probability: ClassVar[bool] = False  # whether a duplicate classifier is compared by its probability
+    data: ClassVar[str] = ""  # help text of the argument DATA; empty if the task takes no files
+    across: ClassVar[str] = "system"  # "system", or the field of the scores' keys whose values are the table's columns
+    own_probability: ClassVar[bool] = False  # whether duplicate classifiers are scored by their probability
 
     def load(self, paths: Sequence[Path], *, seed: int) -> Items:
-        """Read the items; `seed` is the seed of random draws."""
+        """Read the items from files, or make them; `seed` is the seed of random draws."""
 
     def statistic(self, items: Items, encoders: Mapping[str, SentenceEncoder], *, seed: int) -> Statistic:
         """Measure the encoders, and return their scores as a function of the number of times each item is drawn."""
@@ -56,26 +56,27 @@ def evaluate(
     seed: int = 0,
     compared: Sequence[str] | None = None,
 ) -> Result:
-    """Score systems side by side, with intervals and differences.
+    """Score encoders side by side on one task, with intervals and tests of their differences.
 
         result = evaluate("sts", {"mine": bgt_core.load("runs/mine"), "shipped": bgt_core.load()}, "data/sts")
 
     Args:
-        task: A task with its settings, as `Sts(sets="2012")`, or the name of one whose settings all have defaults.
-        encoders: One encoder, or several by name; each latent of each is a system.
+        task: A task with its settings, as `Sts(sets="2012")`, or the name of a task whose settings all have defaults.
+        encoders: One encoder, or several by name. Each latent of an encoder is one system.
         data: A file or folder, or items from `task.load`; None for the task's built-in items.
         resamples: Number of bootstrap resamples.
-        level: Level of the intervals.
-        seed: Seed of the resamples, and of the task's own draws.
-        compared: Systems whose differences are tested; by default those that the task compares, mostly all.
+        level: Confidence level of the intervals.
+        seed: Seed of the resamples, and of the task's random draws.
+        compared: Names of the systems whose differences are tested; by default those that the task compares, mostly
+            all.
 
     Returns:
         All scores, and the differences of systems.
 
     Raises:
-        UsageError: Settings out of range, systems with the same name, a latent or language that an encoder lacks.
-        NotFound: A file or library is absent.
-        DataError: A damaged file, or vectors that are not finite numbers.
+        UsageError: A setting is out of range, two systems have the same name, or an encoder lacks a latent or language.
+        NotFound: A file or library is missing.
+        DataError: A file is damaged, or vectors are not finite numbers.
     """
     check_bootstrap(resamples, level)
     task = find_task(task)() if isinstance(task, str) else task
@@ -95,7 +96,7 @@ def evaluate(
 
 
 def task_names() -> list[str]:
-    """List the tasks: one per module of `bgt_core.evaluation.tasks`, and those of other packages."""
+    """List the names of all tasks: the modules of `bgt_core.evaluation.tasks`, and the entry points of packages."""
     from bgt_core.evaluation import tasks
 
     own = [module.name.replace("_", "-") for module in iter_modules(tasks.__path__)]
@@ -106,7 +107,7 @@ def find_task(name: str) -> type[Task[Any]]:
     """Import the task of that name.
 
     Raises:
-        UsageError: An unknown name, or one of two tasks.
+        UsageError: No task has that name, or two have it.
     """
     names = task_names()
     if names.count(name) != 1:
@@ -121,7 +122,7 @@ def find_task(name: str) -> type[Task[Any]]:
 
 
 def one_path(paths: Sequence[Path], what: str) -> Path:
-    """Return the only path; UsageError for none or several."""
+    """Return the only path. UsageError, which says what the task takes, if there is none or are several."""
     if len(paths) != 1:
         raise UsageError(f"takes {what}, not {len(paths)} paths.", parameter="data")
     return paths[0]
@@ -130,9 +131,9 @@ def one_path(paths: Sequence[Path], what: str) -> Path:
 def tsv_rows(path: Path, names: Sequence[str], at: Sequence[int] | None = None) -> Iterator[tuple[int, list[str]]]:
     """Yield the number and the fields of each line of a TSV without header and quotes, plain, .gz, .xz or .zst.
 
-    `names` are the columns, for messages. `at` are the positions of the fields to yield; with None these are all, and
-    there must be as many as `names`. Raises NotFound for an absent file, and DataError for a damaged one, or for a line
-    with another number of columns, by file and line.
+    `names` are the names of the columns, for messages. `at` are the positions of the fields to yield; by default all
+    fields are yielded, and a line must have as many as `names`. Raises NotFound if the file is missing, and DataError,
+    with file and line, if it is damaged or a line has another number of columns.
     """
     width = len(names) if at is None else max(at) + 1
     for number, line in text_lines(path):
@@ -145,7 +146,7 @@ def tsv_rows(path: Path, names: Sequence[str], at: Sequence[int] | None = None) 
 
 
 def read_lengths(text: str) -> tuple[int, int]:
-    """Parse the minimum and maximum number of words, as in 1-29; UsageError for another form."""
+    """Parse the minimum and maximum number of words, as in 1-29; UsageError if the text has another form."""
     if not (lengths := re.fullmatch(r"(\d+)-(\d+)", text)):
         raise UsageError(f"{text}: expected the minimum and maximum number of words, as in 1-29.", parameter="lengths")
     return int(lengths[1]), int(lengths[2])

@@ -1,7 +1,7 @@
-"""Plans of what to generate from latents, and measures of the generated corpus and of each sentence.
+"""Plan which latents to generate text from, and score the generated text as a corpus and sentence by sentence.
 
-chrF and BLEU are sacrebleu's, of the whole corpus. The bootstrap resamples the counts that sacrebleu makes for each
-sentence, so that a resample only needs a sum.
+chrF and BLEU are sacrebleu's scores of a corpus. sacrebleu counts n-grams for each sentence, so the score of a resample
+only needs a sum of these counts.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ OfWeights = Callable[[np.ndarray], np.ndarray]  # weights of N sentences, (B, N)
 
 
 def writers(models: Mapping[str, Any], langs: Sequence[str], beam: int) -> dict[str, Writer]:
-    """Wrap the models, by name, with beam search, unless they can write already.
+    """Return a writer for each model, with beam search; a model that has the method `write` is a writer already.
 
     Raises:
-        UsageError: A model without a decoder, or without one of these languages.
+        UsageError: A model has no decoder, or lacks one of the languages.
     """
     from bgt_core.generation.generate import Writer
     from bgt_core.generation.options import Beam
@@ -64,9 +64,10 @@ def writers(models: Mapping[str, Any], langs: Sequence[str], beam: int) -> dict[
 
 @dataclass(frozen=True, eq=False)
 class Writing:
-    """N sentences to generate in `lang`: meaning of row n of `source_lang`, style of row `styles[n]` of `lang`.
+    """A plan to generate N sentences in `lang`, from the semantic and the language latents of other sentences.
 
-    The reference is row n of `lang`.
+    Sentence n has the semantic latent of row n of `source_lang`, and the language latent of row `styles[n]` of `lang`.
+    Its reference is row n of `lang`.
     """
 
     source_lang: str
@@ -76,12 +77,15 @@ class Writing:
 
     @property
     def meaning_of(self) -> str:
-        """The name of the meaning in tables: "its own" if the sentence is reconstructed."""
+        """The source of the meaning in tables: the source language, or "its own" if the sentence is reconstructed."""
         return OWN if self.style_of == OWN else self.source_lang
 
 
 def writings(langs: Sequence[str], rows: int, style_of: str, styles: Mapping[str, np.ndarray]) -> list[Writing]:
-    """Plan reconstructions and translations, and recombinations in the styles of `styles`, rows of each language."""
+    """Plan reconstructions and translations; and recombinations, if `styles` has rows of style sentences by language.
+
+    `style_of` is the name of these style sentences in tables.
+    """
     own = np.arange(rows)
     plan = [Writing(lang, lang, OWN, own) for lang in langs]
     plan += [Writing(source, lang, REFERENCE, own) for lang, source in permutations(langs, 2)]
@@ -89,7 +93,7 @@ def writings(langs: Sequence[str], rows: int, style_of: str, styles: Mapping[str
 
 
 class Latents:
-    """The latents of some columns, each embedded once, as inputs of generation."""
+    """All latents of the sentences of some columns, computed once for all plans."""
 
     def __init__(self, writer: Writer, columns: Columns):
         self.vectors = {
@@ -99,20 +103,20 @@ class Latents:
         }
 
     def of(self, writing: Writing) -> dict[str, np.ndarray]:
-        """(N, L) by latent."""
+        """Select the latents of a plan: (N, L) for each latent."""
         of_style = {
             latent: each[writing.styles] for (latent, lang), each in self.vectors.items() if lang == writing.lang
         }
         return of_style | {SEMANTIC: self.vectors[SEMANTIC, writing.source_lang]}
 
 
-# Measures of N sentences as a whole, as functions of the number of times each is drawn.
+# Scores of N sentences as a whole, as functions of the number of times that each sentence is drawn.
 
 
 def corpus_measures(
     outputs: Sequence[str], references: Sequence[str], styles: Sequence[str], lang: str
 ) -> dict[str, OfWeights]:
-    """Measure lower-cased sentences of `lang`, compared with their references and, in length, with their styles."""
+    """Score lower-cased outputs in `lang` against their references, and their lengths against the style sentences."""
     lengths, style_lengths = (np.array([float(length(text, lang)) for text in texts]) for texts in (outputs, styles))
     off = np.abs(lengths - style_lengths)
     return {
@@ -124,7 +128,7 @@ def corpus_measures(
 
 
 def latent_correlation(outputs: np.ndarray, styles: np.ndarray) -> OfWeights:
-    """100 times the correlation of two latents over all units, after subtracting each unit's mean: (N, L), (N, L)."""
+    """Correlate two latents, (N, L) each, over all units, x 100; each unit's mean is subtracted first."""
     left, right = (np.asarray(latent, dtype=float) - latent.mean(0) for latent in (outputs, styles))
     products = np.stack([(left * right).sum(1), (left**2).sum(1), (right**2).sum(1)], axis=1)  # (N, 3)
 
@@ -136,24 +140,24 @@ def latent_correlation(outputs: np.ndarray, styles: np.ndarray) -> OfWeights:
 
 
 def chrf(lowercase: bool) -> Metric:
-    """chrF2 with sacrebleu's settings."""
-    from sacrebleu.metrics.chrf import CHRF  # imported here, because it imports file locks and much else
+    """Return chrF2 with sacrebleu's default settings."""
+    from sacrebleu.metrics.chrf import CHRF  # imported here, because sacrebleu imports file locks and much else
 
     return CHRF(lowercase=lowercase)
 
 
 def bleu(lang: str, lowercase: bool) -> Metric:
-    """BLEU with sacrebleu's settings; over characters in a language without spaces."""
+    """Return BLEU with sacrebleu's default settings, or over characters for a language without spaces."""
     from sacrebleu.metrics.bleu import BLEU
 
     return BLEU(lowercase=lowercase, force=True, tokenize="char" if primary(lang) in UNSPACED else "13a")
 
 
 def corpus_score(metric: Metric, outputs: Sequence[str], references: Sequence[str]) -> OfWeights:
-    """Return the corpus's score as a function of the number of times each sentence is drawn.
+    """Return the score of a corpus of N sentences as a function of the number of times each sentence is drawn.
 
-    sacrebleu's own bootstrap returns a mean and a half-width, from its own draws. The two methods used here exist in
-    each of its metrics, and its paired tests call them.
+    This calls two private methods of sacrebleu, which each metric has and sacrebleu's paired tests call. Its public
+    bootstrap draws its own resamples, and returns only a mean and the half-width of an interval.
     """
     statistics = np.array(metric._extract_corpus_statistics(outputs, [references]))  # (N, S) counts
     return lambda weights: np.array([metric._compute_score_from_stats(list(row)).score for row in weights @ statistics])
@@ -166,8 +170,12 @@ def of_systems(
     hits: Mapping[Key, Mapping[str, np.ndarray]],
     **about: Any,
 ) -> Statistic:
-    """Make the statistic of N rows from scores of the corpus, and from hits, (M,), which tell which of M sentences are
-    right; both by key and system. A key ends with M. A system may lack some; `about` are fields of the statistic."""
+    """Make the statistic of N = `rows` sentences from their scores by key and system.
+
+    `corpus` has scores of the whole corpus. `hits` has 1 for a sentence that is right and 0 for another one, (M,) of
+    the M sentences that the last field of the key counts. A system may lack scores. `about` are further fields of the
+    statistic.
+    """
 
     def stacked(of: Mapping[str, np.ndarray], size: int) -> np.ndarray:
         return np.stack([of.get(name, np.full(size, np.nan)) for name in systems])
@@ -184,7 +192,7 @@ def of_systems(
     )
 
 
-# Measures of each sentence.
+# Scores of single sentences.
 
 
 def right_sentences(
@@ -194,18 +202,21 @@ def right_sentences(
     styles: Sequence[str],
     langs: tuple[str, str],
 ) -> dict[str, np.ndarray]:
-    """Return for each measure which of its sentences are right, (M,) of 0 and 1; omit measures without sentences.
+    """Score each output by several measures: 1 if it is right, 0 if it is wrong.
 
-    A mark counts as taken over only if the reference has another mark than the style. Negations, numbers and names
-    count if source and reference agree on them: a sentence is skipped if its reference expresses it otherwise ("no
-    longer", "cease"), or if a rule leaves it out.
+    Each measure skips the sentences that it does not apply to. Closing marks count as taken over only if the reference
+    has another mark than the style sentence. Negations, numbers and names are compared only if the rules of `facts`
+    find the same ones in source and reference; a reference may express them otherwise ("no longer", "cease").
 
     Args:
         outputs: N generated sentences.
-        references: What they should be.
-        sources: Sentences with the meaning.
-        styles: Sentences with the style.
-        langs: The languages of sources and of all others.
+        references: The N sentences that the outputs should equal.
+        sources: The N sentences with the semantic latents.
+        styles: The N sentences with the language latents.
+        langs: The language of the sources, and that of all other sentences.
+
+    Returns:
+        The scores of the M sentences that a measure applies to, (M,) by measure, without measures that apply to none.
     """
     right: dict[str, list[bool]] = {name: [] for name in (EXACT, MARK, MARK_TAKEN, *KEPT)}
     source_lang, lang = langs
@@ -228,15 +239,15 @@ def right_sentences(
     return {name: np.array(rows, dtype=float) for name, rows in right.items() if rows}
 
 
-# Translations against references.
+# Scores of translations.
 
 
 class TranslationScore(NamedTuple):
-    """One measure of N translations."""
+    """The score of N translations by one measure."""
 
     name: str  # chrF, BLEU
     score: Estimate  # with its 95 % interval
-    copied: float  # the score of the untranslated sources: the baseline
+    copied: float  # the baseline: the score of the untranslated sources
     signature: str  # sacrebleu's settings, as papers quote them
 
 
@@ -250,9 +261,10 @@ def score_translations(
     resamples: int = 2_000,
     seed: int = 0,
 ) -> list[TranslationScore]:
-    """Score N translations into `lang` by chrF and BLEU, with or without case; intervals come from resampled sentences.
+    """Score N translations into `lang` by chrF and BLEU, with 95 % intervals from resampled sentences.
 
-    BLEU uses sacrebleu's words, or characters if `lang` has no spaces. DataError for fewer than two sentences.
+    BLEU counts the words of sacrebleu's tokenizer, or characters if `lang` has no spaces. Raises DataError for fewer
+    than two sentences.
     """
     if len(references) < 2:
         raise DataError(f"{len(references)} translations to score; expected 2 or more.")
@@ -267,7 +279,6 @@ def score_translations(
     scores = []
     for name, metric in metrics.items():
         copied = metric.corpus_score(sources, [references]).score  # also sets the signature
-        low, high = interval(draws[name], 0.95)
-        score = Estimate(float(values[name]), float(low), float(high))
+        score = Estimate(float(values[name]), *map(float, interval(draws[name], 0.95)))
         scores.append(TranslationScore(name, score, copied, str(metric.get_signature())))
     return scores

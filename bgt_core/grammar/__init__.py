@@ -1,14 +1,14 @@
-"""Sentences of an English-French grammar with known factors, for tests, benchmarks and tutorials: fixed tables.
+"""English and French sentences from fixed tables that a grammar generated, with labels of meaning and style.
 
-    pairs               a meaning in both languages, each with its own, independent style: final mark, filler word,
-                        place of the time, synonyms, contractions, register
+    pairs               translations. Each sentence has a style that is independent of its meaning and of the other
+                        language: final mark, filler word, place of the time, synonyms, contractions, register
     triples             a sentence, a paraphrase in other words or another order, and an altered sentence in nearly the
                         same words: "The king thanked the baker.", "The baker was thanked by the king.", "The baker
-                        thanked the king."; training and held-out triples share only function words
+                        thanked the king." Training and held-out triples share only function words
     role pairs          two sentences of the same words with exchanged roles: "The singer saw the man.", "The man saw
                         the singer."
 
-The generator of the tables is in the history of the repository, at commit 5411f3dd.
+Tests, benchmarks, evaluations and tutorials use them. Commit 5411f3dd has the generator of the tables.
 """
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ from typing import NamedTuple
 from bgt_core.errors import UsageError
 
 LANGS = ("en", "fr")
-LIMIT, TRIPLES, ROLE_PAIRS = 30_000, 2_000, 1_000  # rows of the tables
-GIVE, ACT, NEGATION = "giver and receiver", "subject and object", "negation"  # kinds that other modules use
-KINDS = (GIVE, ACT, "two things", "attributes", NEGATION)  # of triples; role pairs have the first two
-STEP = 1_010  # rows between the first rows of two seeds: a multiple of the number of kinds, which take turns
+LIMIT, TRIPLES, ROLE_PAIRS = 30_000, 2_000, 1_000  # numbers of rows of the tables
+GIVE, ACT, NEGATION = "giver and receiver", "subject and object", "negation"
+KINDS = (GIVE, ACT, "two things", "attributes", NEGATION)  # kinds of triples; role pairs have the first two
+STEP = 1_010  # rows between the first rows of two seeds: a multiple of the number of kinds, which alternate
 
 
 class Pair(NamedTuple):
-    """A meaning expressed in both languages, with its factors."""
+    """An English and a French sentence with the same meaning."""
 
     texts: dict[str, str]  # {"en": ..., "fr": ...}
     meaning: tuple[str, ...]  # frame, features and words, the same for both languages
-    style: dict[str, dict[str, str]]  # language -> factor -> value; only factors visible in the text
+    style: dict[str, dict[str, str]]  # language -> factor -> value, for factors that are visible in the text
 
 
 class Triple(NamedTuple):
     """A sentence, its paraphrase and its altered sentence, in each language."""
 
-    kind: str  # one of KINDS: the kind of swap, or negation
+    kind: str  # one of KINDS: the roles or attributes that are swapped, or negation
     frame: str
     texts: dict[str, tuple[str, str, str]]  # language -> sentence, paraphrase, altered sentence
 
@@ -48,15 +48,14 @@ class RolePair(NamedTuple):
 
     kind: str  # GIVE or ACT
     texts: dict[str, tuple[str, str]]  # language -> the sentence, and its twin
-    persons: dict[str, tuple[str, str]]  # language -> the person who acts, named first, and the other person, in
-    # lower case; in the twin they are exchanged
+    persons: dict[str, tuple[str, str]]  # language -> the agent of the sentence, then that of the twin, lower-cased
 
 
 def pairs(count: int, seed: int = 0) -> list[Pair]:
     """Return `count` pairs; all meanings and texts differ.
 
-    With the same seed, a longer list begins with the pairs of a shorter one. The seed sets the first row, so short
-    lists of different seeds do not overlap. Raises UsageError if `count` exceeds LIMIT.
+    With the same seed, a longer list begins with the pairs of a shorter one. The seed sets the first row of the table,
+    so short lists of different seeds do not overlap. Raises UsageError unless `count` is from 0 to LIMIT.
 
     >>> pairs(1)[0].texts["fr"]
     'Ah, votre luge est verte.'
@@ -75,15 +74,15 @@ def pairs(count: int, seed: int = 0) -> list[Pair]:
 
 
 def triples(count: int, seed: int = 0, *, held_out: bool = False) -> list[Triple]:
-    """Return `count` triples with different sentences; the kinds take turns.
+    """Return `count` triples with different sentences, whose kinds alternate.
 
     Args:
         count: Number of triples.
-        seed: Sets the first row, as for `pairs`.
-        held_out: Use the held-out nouns, verbs, adjectives, times and frames.
+        seed: Sets the first row of the table, as for `pairs`.
+        held_out: Return triples with other nouns, verbs, adjectives, times and frames than the training triples.
 
     Raises:
-        UsageError: `count` is not between 0 and TRIPLES.
+        UsageError: `count` is not from 0 to TRIPLES.
 
     >>> triples(3)[2].texts["en"]
     ('The goose is quicker than the fox.', 'The fox is slower than the goose.', 'The fox is quicker than the goose.')
@@ -93,9 +92,9 @@ def triples(count: int, seed: int = 0, *, held_out: bool = False) -> list[Triple
 
 
 def role_pairs(count: int, seed: int = 0) -> list[RolePair]:
-    """Return `count` different pairs; the two kinds take turns. The seed is as for `pairs`.
+    """Return `count` different role pairs, whose two kinds alternate. The seed is as for `pairs`.
 
-    Raises UsageError if `count` is not between 0 and ROLE_PAIRS.
+    Raises UsageError unless `count` is from 0 to ROLE_PAIRS.
 
     >>> role_pairs(2)[1].texts["en"]
     ('The singer saw the man.', 'The man saw the singer.')
@@ -116,5 +115,5 @@ def _drawn(name: str, size: int, count: int, seed: int) -> list[list[str]]:
 
 @cache
 def _table(name: str) -> list[str]:
-    packed = (Path(__file__).parent / f"{name}.tsv.xz").read_bytes()
+    packed = Path(__file__).with_name(f"{name}.tsv.xz").read_bytes()
     return lzma.decompress(packed).decode().splitlines()

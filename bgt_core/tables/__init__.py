@@ -1,4 +1,4 @@
-"""Tables with named columns, whose values are text, numbers, estimates or None; shown, and saved in several formats."""
+"""Tables of texts, numbers and estimates with named columns, which are printed or saved in several formats."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from bgt_core.files import atomic_file
 
 
 class Estimate(NamedTuple):
-    """A number with its interval and its mark: "best" in the row, "tied" with the best, or ""."""
+    """A number with its confidence interval, and its mark in a row of a table: "best", "tied" with the best, or ""."""
 
     value: float
     low: float
@@ -27,24 +27,24 @@ class Estimate(NamedTuple):
 Plain = str | int | float | None
 Value = Plain | Estimate
 
-# The one schema of stored results, of `bgt evaluate` and `bgt-probe`: a row for each score of each system.
+# The columns of all stored results, of `bgt evaluate` and `bgt-probe`, with a row for each score of each system.
 ROWS = {
     "model": "string",
-    "fingerprint": "string",  # of the model's vectors; "" if unknown
+    "fingerprint": "string",  # fingerprint of the model's vectors; "" if unknown
     "task": "string",
     "lang": "string",
     "system": "string",  # the model's latent, or a baseline
     "score": "string",
     "value": "double",
-    "low": "double",  # the ends of its interval; null for a number without one
+    "low": "double",  # ends of the confidence interval; null for a number without an interval
     "high": "double",
-    "n": "int64",  # items
+    "n": "int64",  # number of items
     "baseline": "bool",  # true for a system without a model
     "seed": "int64",
-    "source": "string",  # the data
+    "source": "string",  # name of the data
 }
 
-PARTS = (" ci_low", " ci_high", " mark")  # endings of the columns of an estimate, after the column of its value
+PARTS = (" ci_low", " ci_high", " mark")  # an estimate in column NAME becomes NAME and the columns NAME + these
 MARKS = {"best": " *", "tied": " =", "": ""}
 LEGEND = "* marks the best of a row; = marks the best and those that do not differ significantly from it"
 LEAST_P = 1e-4
@@ -52,10 +52,7 @@ LEAST_P = 1e-4
 
 @dataclass(frozen=True)
 class Table:
-    """A table with one value per column in each row; `digits` is the number of decimals for display.
-
-    Raises UsageError if two columns have the same name.
-    """
+    """A table; `digits` is the number of decimals for display. Raises UsageError if two columns have the same name."""
 
     columns: Sequence[str]
     rows: Sequence[Sequence[Value]]
@@ -66,8 +63,7 @@ class Table:
             raise UsageError(f"Two columns of a table are named '{twice[0]}'; rename one.")
 
     def records(self) -> list[dict[str, Plain]]:
-        """Return one dict per row, all with the same keys. A column NAME of estimates becomes NAME, NAME ci_low, NAME
-        ci_high and NAME mark."""
+        """Return one dict per row, all with the same keys. A column of estimates becomes four columns (see `PARTS`)."""
         estimated = {n for row in self.rows for n, value in enumerate(row) if isinstance(value, tuple)}
         keys = [[name, *(name + part for part in PARTS if n in estimated)] for n, name in enumerate(self.columns)]
         return [
@@ -80,12 +76,12 @@ class Table:
         ]
 
     def lines(self) -> list[list[str]]:
-        """Return the rows as text for display."""
+        """Return the rows as texts for display."""
         return [[plain(value, self.digits) for value in row] for row in self.rows]
 
 
 def plain(value: Value, digits: int) -> str:
-    """ "66.2 [65.0, 67.4] *" """
+    """Format a value as text with this number of decimals, as in "66.2 [65.0, 67.4] *"."""
     match value:
         case None:
             return ""
@@ -97,15 +93,12 @@ def plain(value: Value, digits: int) -> str:
 
 
 def p_text(p: float) -> str:
-    """Format a p-value; below 0.0001 the normal approximation is too imprecise to give digits."""
+    """Format a p-value. If it is below 0.0001, only this bound is shown: there, normal approximations are imprecise."""
     return f"{p:.2g}" if p >= LEAST_P else f"<{LEAST_P:.4f}"
 
 
-# A table on stdout.
-
-
 def show(head: Sequence[str], rows: Sequence[Sequence[str]], text: int = 1) -> None:
-    """Print a table on stdout, drawn if it is a terminal, else tab-separated; the first `text` columns are text."""
+    """Print a table: with lines on a terminal, else tab-separated. The first `text` columns are left-aligned."""
     if not sys.stdout.isatty():
         for row in (head, *rows):
             print("\t".join(row))
@@ -122,9 +115,9 @@ def show(head: Sequence[str], rows: Sequence[Sequence[str]], text: int = 1) -> N
     Console().print(table)
 
 
-# A table as CSV, LaTeX, Markdown and Parquet. Numbers are exact in CSV and Parquet, and rounded in the others.
+# Files of tables: CSV and Parquet have exact numbers, LaTeX and Markdown rounded ones.
 
-STYLES = {"best": r"\textbf{%s}", "tied": r"\underline{%s}", "": "%s"}  # the same in LaTeX
+STYLES = {"best": r"\textbf{%s}", "tied": r"\underline{%s}", "": "%s"}  # the marks in LaTeX
 LATEX_LEGEND = LEGEND.replace("* marks", "bold marks").replace("= marks", "underlining marks")
 TEX = {sign: f"\\{sign}" for sign in "&%$#_{}"} | {
     "\\": r"\textbackslash{}",
@@ -133,22 +126,22 @@ TEX = {sign: f"\\{sign}" for sign in "&%$#_{}"} | {
     "<": r"\textless{}",
     ">": r"\textgreater{}",
     "|": r"\textbar{}",
-    "[": "{[}",  # after the end of a row it would start an argument
+    "[": "{[}",  # TeX would read a "[" after the end of a row as an argument
 }
 
 
 def save(table: Table, path: Path, note: str = "") -> None:
-    """Write a table in the format of the file's ending, .csv, .parquet, .tex or .md, complete or not at all.
+    """Write a table to a .csv, .parquet, .tex or .md file; no partial file is ever left.
 
-    LaTeX is a booktabs tabular with `note` as a comment above it, Markdown a table with it below. Raises NotFound if
-    the file can't be written.
+    LaTeX has `note` as a comment above the table, Markdown as a paragraph below it. Raises NotFound if the file can't
+    be written.
     """
     with atomic_file(path) as partial:
         if path.suffix == ".parquet":
             import pyarrow as pa
             from pyarrow import parquet
 
-            # the same types in every file of `ROWS`, also of columns that are empty in this one
+            # files with the columns `ROWS` always have the same types, even if all values of a column are missing
             known = [(name, pa.type_for_alias(kind)) for name, kind in ROWS.items()]
             schema = pa.schema(known) if list(table.columns) == list(ROWS) else None
             parquet.write_table(pa.Table.from_pylist(table.records(), schema), partial)
@@ -176,7 +169,7 @@ def latex_text(table: Table, note: str = "") -> str:
 
 
 def tex(value: Value, digits: int) -> str:
-    """Format a value as `plain`, for TeX: the mark becomes a style of the number."""
+    """Format a value as `plain` does, for TeX: the mark becomes a style of the number."""
     if isinstance(value, tuple):
         number, ends = plain(value._replace(mark=""), digits).split(" ", 1)
         return f"{STYLES[value.mark] % number} {ends}"
@@ -184,7 +177,7 @@ def tex(value: Value, digits: int) -> str:
 
 
 def markdown(table: Table, text: int | None = None) -> list[str]:
-    """Return the lines of a Markdown table. The first `text` columns are left-aligned; by default, strings are."""
+    """Return the lines of a Markdown table; the first `text` columns, by default those of text, are left-aligned."""
     right = [not isinstance(value, str) for value in table.rows[0]]
     if text is not None:
         right = [number >= text for number in range(len(table.columns))]

@@ -1,4 +1,4 @@
-"""Compare rows of vectors by cosine."""
+"""Compare vectors by cosine, and find nearest neighbours; similarities that differ only by rounding are equal."""
 
 from __future__ import annotations
 
@@ -9,17 +9,15 @@ import numpy as np
 from bgt_core.errors import UsageError
 from bgt_core.vectors.convert import matrix
 
-BLOCK = 1_024  # queries compared with all answers at once
-DECIMALS = 6  # of a similarity: float32 rounding is up to 2e-7, and differs between batches
-ROUNDING = 10.0**-DECIMALS  # similarities that differ by less count as equal
-
-SHAPES = ("N", "D"), ("D",)  # of one side of a comparison: vectors, or a single vector
+BLOCK = 1_024  # number of queries that are compared with all answers at once
+DECIMALS = 6  # decimals of a similarity, because float32 rounding is up to 2e-7 and differs between batches
+ROUNDING = 10.0**-DECIMALS  # similarities that differ by less are equal
 
 Similarity = Callable[[np.ndarray, np.ndarray], np.ndarray]  # (N, D), (M, D) -> (N, M)
 
 
 def binary_scaled(vectors: np.ndarray, axis: int | None = -1) -> np.ndarray:
-    """Scale each row (..., D) by a power of 2, so that its largest magnitude is from 0.5 to 1; float32 or finer.
+    """Scale each row (..., D) by a power of 2, so that its largest magnitude is from 0.5 to 1, in float32 or float64.
 
     Squares then neither overflow nor underflow, and no digit changes. With axis=None, all rows get the same factor.
     """
@@ -40,7 +38,8 @@ def sides(left: object, right: object) -> tuple[np.ndarray, np.ndarray]:
 
     Raises DataError as `matrix`, UsageError if the widths differ.
     """
-    left, right = (matrix(side, name, *SHAPES, dtype=None) for side, name in ((left, "left"), (right, "right")))
+    shapes = ("N", "D"), ("D",)
+    left, right = (matrix(side, name, *shapes, dtype=None) for side, name in ((left, "left"), (right, "right")))
     if left.shape[-1] != right.shape[-1]:
         text = f"has vectors of {left.shape[-1]} units, right of {right.shape[-1]}; expected those of one encoder."
         raise UsageError(text, parameter="left")
@@ -48,10 +47,7 @@ def sides(left: object, right: object) -> tuple[np.ndarray, np.ndarray]:
 
 
 def paired(left: object, right: object) -> tuple[np.ndarray, np.ndarray]:
-    """Convert both sides of a comparison row by row, (N, D) each.
-
-    Raises DataError as `matrix`, UsageError if the shapes differ.
-    """
+    """Convert both sides of a comparison row by row, (N, D) each; UsageError if the shapes differ."""
     left, right = sides(left, right)
     if left.shape != right.shape:
         text = f"has shape {left.shape}, right {right.shape}; expected the same number of vectors."
@@ -78,7 +74,7 @@ def cosine_similarity(left: np.ndarray, right: np.ndarray) -> np.ndarray:
 
 
 def nearest(queries: np.ndarray, answers: np.ndarray, similarity: Similarity = cosine_similarity) -> np.ndarray:
-    """Return the row number of the answer (M, D) most similar to each query (N, D); the first of ties: (N,) int."""
+    """Return the row of the answer (M, D) that is most similar to each query (N, D), the first of ties: (N,) int."""
     first = [np.zeros(0, dtype=np.intp)]
     for start in range(0, len(queries), BLOCK):
         block = similarity(queries[start : start + BLOCK], answers)
@@ -87,7 +83,7 @@ def nearest(queries: np.ndarray, answers: np.ndarray, similarity: Similarity = c
 
 
 class ComparesByCosine:
-    """The similarities of an encoder whose vectors are compared by cosine; a base class for such encoders."""
+    """The base class of encoders whose vectors are compared by cosine."""
 
     def similarity(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
         """Compare each row of left (N, D) with each row of right (M, D): (N, M)."""
@@ -98,11 +94,8 @@ class ComparesByCosine:
         return cosines(left, right)
 
 
-# The one rule for ties: similarities that differ by less than a millionth are equal.
-
-
 def rounded(similarities: np.ndarray) -> np.ndarray:
-    """Round similarities to six decimals before they are ranked or compared with a threshold, so that equal ones tie.
+    """Round similarities to six decimals, so that equal ones tie when they are ranked or compared with a threshold.
 
     Rounding alone would separate close values such as 0.1234564999 and 0.1234565001. So each run of values whose
     neighbours differ by less than a millionth is first set to its lowest value. A run wider than a millionth is cut
@@ -128,14 +121,14 @@ def above(first: np.ndarray, second: np.ndarray) -> np.ndarray:
 
 
 def hits(similarity: np.ndarray, own: np.ndarray) -> np.ndarray:
-    """Return whether the answer most similar to a query is the query's own answer.
+    """Return whether the most similar answer of each query is its correct answer.
 
     Args:
         similarity: Similarity of each query to each answer, (N, M).
-        own: Number of each query's own answer, (N,).
+        own: Column of each query's correct answer, (N,).
 
     Returns:
-        For each query 1 or 0, or 1/k if k answers tie as most similar and its own is one of them, (N,).
+        For each query 1 or 0; or 1/k if k answers tie as most similar and the correct one is among them, (N,).
     """
     first = similarity > similarity.max(1, keepdims=True) - ROUNDING
     return first[np.arange(len(own)), own] / first.sum(1)
@@ -144,7 +137,7 @@ def hits(similarity: np.ndarray, own: np.ndarray) -> np.ndarray:
 def found(
     queries: np.ndarray, answers: np.ndarray, own: np.ndarray | None = None, similarity: Similarity = cosine_similarity
 ) -> np.ndarray:
-    """Return the `hits` of queries (N, D) among answers (M, D), in blocks; by default, query n's own is answer n."""
+    """Return the `hits` of queries (N, D) among answers (M, D); by default, answer n is correct for query n."""
     own = np.arange(len(queries)) if own is None else own
     blocks = [slice(start, start + BLOCK) for start in range(0, len(queries), BLOCK)]
     return np.concatenate([np.zeros(0), *(hits(similarity(queries[rows], answers), own[rows]) for rows in blocks)])

@@ -1,4 +1,4 @@
-"""Convert the output of any encoder or library to arrays, and check their shapes and numbers."""
+"""Convert the output of any encoder or library to NumPy arrays, and check their shapes and numbers."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from numpy.typing import DTypeLike
 
 from bgt_core.errors import BgtError, DataError, NotFound
 
-BLOCK = 16_384  # rows checked at a time: an array may be mapped from a large file
-REAL = "fiu"  # kinds of NumPy dtypes: floats and integers
+BLOCK = 16_384  # number of rows checked at once, because an array may be mapped from a large file
+REAL = "fiu"  # the kinds of NumPy dtypes of floats and integers
 
 
 def matrix(
@@ -29,10 +29,10 @@ def matrix(
     """Convert vectors to an array of finite numbers.
 
     Args:
-        given: Vectors in any form that `numbers` takes.
-        name: Name in messages.
+        given: Vectors in any form that `numbers` accepts.
+        name: Name of the vectors in error messages.
         shapes: Allowed shapes, as in `numbers`.
-        texts: Sentence of each row, for messages.
+        texts: Sentence of each row, for error messages.
         first: Number of the first row, if the rows are part of a longer array.
         dtype: Type of the result; None keeps the given type.
 
@@ -51,9 +51,9 @@ def numbers(given: object, name: str, *shapes: tuple[int | str, ...]) -> np.ndar
     """Convert real numbers of any library to an array; an array is not copied.
 
     Args:
-        given: An array; a tensor of torch of any type, on any device; sparse rows of scipy; a pandas frame of numbers;
-            or a list, a Series or an iterator of rows, each of one of these kinds.
-        name: Name in messages.
+        given: An array; a torch tensor of any type, on any device; a sparse SciPy matrix; a pandas frame of numbers; or
+            a list, a Series or an iterator of rows, each of one of these kinds.
+        name: Name of the numbers in error messages.
         shapes: Allowed shapes; "N" is any size, "D" any size but 0. By default (N, D).
 
     Returns:
@@ -81,7 +81,7 @@ def numbers(given: object, name: str, *shapes: tuple[int | str, ...]) -> np.ndar
 def check_finite(
     array: np.ndarray, name: str, texts: Sequence[str] = (), first: int = 0, dtype: DTypeLike = np.float32
 ) -> None:
-    """Raise DataError if a row of an array (N, D) has NaN, infinity, or numbers that `dtype` can't hold.
+    """Raise DataError if a row of an array (N, D) has NaN, infinity, or numbers outside the range of `dtype`.
 
     `texts` and `first` are as in `matrix`.
     """
@@ -101,7 +101,7 @@ def check_finite(
 
 
 def holds_vectors(given: Any) -> bool:
-    """Whether `given` is meant as vectors, valid or not; otherwise it is meant as sentences."""
+    """Return whether a user meant `given` as vectors, valid or not; otherwise it is meant as sentences."""
     kind = getattr(getattr(given, "dtype", None), "kind", "O")
     if getattr(given, "ndim", 1) > 1 or kind not in "OUST":
         return True
@@ -113,7 +113,7 @@ def holds_vectors(given: Any) -> bool:
 
 
 def listed(given: Any) -> Any:
-    """Make rows readable more than once: an iterator becomes a list, anything else stays as it is."""
+    """Return an iterator as a list, so that its rows can be read more than once; return anything else unchanged."""
     return list(given) if isinstance(given, Iterator) else given
 
 
@@ -124,11 +124,11 @@ def _fits(sizes: tuple[int, ...], shape: tuple[int | str, ...]) -> bool:
 
 
 def _array(given: Any, name: str) -> np.ndarray:
-    """Convert as `numbers`, without its checks."""
+    """Convert `given` to an array, as `numbers` does, without checks of its type and shape."""
     torch, pandas = sys.modules.get("torch"), sys.modules.get("pandas")  # already imported if `given` is theirs
     if torch is not None and isinstance(given, torch.Tensor):
         tensor = given.detach().to_dense().resolve_neg().resolve_conj()
-        if tensor.is_floating_point() and tensor.element_size() < 4:  # small float types that NumPy does not know
+        if tensor.is_floating_point() and tensor.element_size() < 4:  # NumPy lacks bfloat16 and float8
             tensor = tensor.float()
         return tensor.cpu().numpy()
     if hasattr(given, "toarray"):  # sparse
@@ -140,16 +140,16 @@ def _array(given: Any, name: str) -> np.ndarray:
         raise DataError(f"{name}: has masked values; fill them or leave their rows out.")
     if isinstance(given, Mapping):
         keys = ", ".join(map(str, list(given)[:5]))
-        raise DataError(f"{name}: a {type(given).__name__} with {keys}; expected the array of one of them.")
+        raise DataError(f"{name}: a {type(given).__name__} with the keys {keys}; expected one of its arrays.")
     if isinstance(given, str | bytes | Set):
-        raise DataError(f"{name}: a {type(given).__name__} where numbers are expected.")
+        raise DataError(f"{name}: a {type(given).__name__}; expected numbers.")
     if hasattr(given, "__array__") or not isinstance(given, Iterable):
         array = np.asarray(given)
         if array.dtype.kind != "O" or not array.ndim:
             return array
         given = array
     rows = [np.asarray(row) if isinstance(row, list | tuple) else _array(row, name) for row in given]
-    rows = [row.ravel() if row.ndim == 2 and len(row) == 1 else row for row in rows]  # rows of a sparse matrix
+    rows = [row.ravel() if row.ndim == 2 and len(row) == 1 else row for row in rows]  # a sparse row has shape (1, D)
     for number, row in enumerate(rows, 1):
         if row.shape != rows[0].shape:
             shapes = f"row {number} has shape {row.shape}, row 1 {rows[0].shape}"
@@ -157,16 +157,15 @@ def _array(given: Any, name: str) -> np.ndarray:
     return np.stack(rows) if rows else np.empty(0)
 
 
-# Read NumPy's .npy files safely: they are checked before their data is used.
-
+# The errors that NumPy raises for a damaged .npy file.
 DAMAGE = (ValueError, TypeError, KeyError, OverflowError, MemoryError, SyntaxError, EOFError, TokenError, RuntimeError)
 
 
 def read_npy(path: Path) -> np.ndarray:
-    """Map the array of a .npy file read-only; nothing is loaded, whatever shape the file claims.
+    """Map the array of a .npy file read-only, so that memory is not allocated for a shape that a damaged file states.
 
-    Raises NotFound if it can't be read; DataError for another kind of file, for arrays of objects, and if the size of
-    the file does not match the array.
+    Raises NotFound if the file can't be read. Raises DataError if it is of another kind, has objects instead of
+    numbers, or has another size than its array.
     """
     try:
         with warnings.catch_warnings(action="ignore"):  # about headers written by Python 2

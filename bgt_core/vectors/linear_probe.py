@@ -123,35 +123,35 @@ def symmetric_axes(matrix: Tensor) -> tuple[Tensor, Tensor]:
     return values.float(), axes.float()
 
 
-# The linear probe as a scikit-learn estimator; all tasks and tables use it.
+# Probes as scikit-learn estimators.
 
 STRENGTHS = (0.0001, 0.001, 0.01, 0.1, 1.0, 10.0)  # C, the inverse of the L2 penalty, as in scikit-learn
-MIN_ITEMS = 50  # with fewer items, none are held out to choose a strength: the strongest penalty is used
-HELD_OUT = 0.1  # fraction of the items that choose the strength, if no dev items are given
-MAX_EVALUATIONS = 200  # maximum number of evaluations of a linear probe's loss
-BLOCK = 4_096  # items standardised at once, in float64
+MIN_ITEMS = 50  # with fewer items, none are held out to choose a strength, and the strongest penalty is used
+HELD_OUT = 0.1  # fraction of the items that is held out to choose the strength, if no dev items are given
+BLOCK = 4_096  # number of items standardised at once, in float64
 
-Seed = int | np.random.RandomState | None  # as scikit-learn takes it
+Seed = int | np.random.RandomState | None  # as in scikit-learn
 Labelled = tuple[np.ndarray, np.ndarray]  # (N, D) vectors and their (N,) labels
 Layers = list[tuple[np.ndarray, np.ndarray]]  # weight (in, out) and bias (out,), float64
 
 
 class Probe(ClassifierMixin, BaseEstimator):
-    """The common part of all probes: checks, standardising, the choice of a strength, prediction.
+    """The base class of probes: it checks and standardises vectors, chooses the strength of the penalty, and predicts.
 
-    After `fit`: `classes_` (K,), `layers_` on standardised vectors, `strength_` (the chosen one), `dev_losses_` (nats
-    per item of each strength; empty if there were too few items to choose), `converged_`, `n_features_in_`.
+    Attributes after `fit` are `classes_` (K,); `layers_`, which take standardised vectors; `strength_`, the chosen one;
+    `dev_losses_` of each strength in nats per item, empty if there were too few items to choose; `converged_`; and
+    `n_features_in_`.
     """
 
     strengths: Sequence[float]
     random_state: Seed
 
-    # One thread, because more of them waste minutes on a busy machine, and small matrices gain little.
+    # One thread, because several threads waste minutes on a busy machine, and gain little for small matrices.
     @threadpool_limits.wrap(limits=1)
     @usual_defaults()
     @torch.inference_mode()
     def fit(self, X: np.ndarray, y: Any, dev: Labelled | None = None) -> Probe:
-        """Fit (N, D) vectors and N labels; the strength is chosen on `dev`, or else on a random tenth of the items.
+        """Fit vectors (N, D) and N labels; the strength is chosen on `dev`, by default a random tenth of the items.
 
         Warns (ConvergenceWarning) if the chosen strength has not converged. Raises ValueError for invalid arrays or a
         single class.
@@ -200,21 +200,21 @@ class Probe(ClassifierMixin, BaseEstimator):
         return self.classes_[most_probable]
 
     def _valid(self, *given: Any, **settings: Any) -> Any:
-        """Run scikit-learn's check; ignore its warning if the sum of large float32 numbers overflows."""
+        """Run scikit-learn's checks of arrays, without their warning if the sum of large float32 numbers overflows."""
         with np.errstate(invalid="ignore"):
             return validate_data(self, *given, **settings)
 
     def _train(
         self, train: tuple[Tensor, Tensor], dev: tuple[Tensor, Tensor], strengths: Sequence[float], seed: int
     ) -> list[tuple[Layers, bool]]:
-        """Fit each strength to `train`, standardised vectors and class numbers; `dev` may stop the training.
+        """Fit a probe of each strength to `train`, standardised vectors and class numbers; `dev` may stop the training.
 
-        Returns the layers of each strength, and whether it has converged.
+        Returns the layers of each probe, and whether it has converged.
         """
         raise NotImplementedError
 
     def _tensors(self, vectors: np.ndarray, labels: np.ndarray) -> tuple[Tensor, Tensor]:
-        """Return standardised float32 vectors and class numbers; items whose label is not in train are dropped."""
+        """Return standardised float32 vectors and class numbers, without items whose label is not in `classes_`."""
         known = np.flatnonzero(np.isin(labels, self.classes_))
         standard = np.empty((len(known), vectors.shape[1]), np.float32)
         for start in range(0, len(known), BLOCK):
@@ -224,37 +224,36 @@ class Probe(ClassifierMixin, BaseEstimator):
 
 
 class LinearProbe(Probe):
-    """Multinomial logistic regression, fitted to its optimum. The seed only matters without dev items."""
+    """Multinomial logistic regression, fitted to its optimum. The seed only matters if no dev items are given."""
 
     def __init__(
         self,
         strengths: Sequence[float] = STRENGTHS,
         tolerance: float = 3e-5,
-        max_evaluations: int | None = None,
+        max_evaluations: int = 200,
         random_state: Seed = 0,
     ):
         self.strengths = strengths
-        self.tolerance = tolerance  # it has converged if the expected decrease, in nats per item, is smaller
-        self.max_evaluations = max_evaluations  # of the loss; None: MAX_EVALUATIONS. Warns if not converged by then
+        self.tolerance = tolerance  # expected decrease of the loss, in nats per item, at which a strength has converged
+        self.max_evaluations = max_evaluations  # number of evaluations of the loss after which the fit stops
         self.random_state = random_state
 
     def _train(
         self, train: tuple[Tensor, Tensor], dev: tuple[Tensor, Tensor], strengths: Sequence[float], seed: int
     ) -> list[tuple[Layers, bool]]:
-        evaluations = MAX_EVALUATIONS if self.max_evaluations is None else self.max_evaluations
-        fitted = minimise(*train, len(self.classes_), strengths, self.tolerance, evaluations)
+        fitted = minimise(*train, len(self.classes_), strengths, self.tolerance, self.max_evaluations)
         weights, biases = (each.double().numpy() for each in fitted[:2])
         return [([(weights[row], biases[row])], bool(done)) for row, done in enumerate(fitted[2])]
 
 
 def held_out_hits(vectors: np.ndarray, labels: np.ndarray, folds: np.ndarray) -> np.ndarray:
-    """Test a linear probe on each fold: the next fold chooses its strength, the others train it.
+    """Cross-validate a linear probe: for each test fold, the next fold chooses the strength, and the others train.
 
-    If fewer than `MIN_ITEMS` are outside the test fold, all of them train a probe with the strongest penalty.
+    If fewer than `MIN_ITEMS` items are outside the test fold, they all train a probe with the strongest penalty.
 
     Args:
-        vectors: (N, D), in any units.
-        labels: (N,).
+        vectors: Vectors (N, D), in any units.
+        labels: Labels (N,).
         folds: Number of each item's fold, (N,), from 0; items that belong together must be in one fold.
 
     Returns:
@@ -271,7 +270,7 @@ def held_out_hits(vectors: np.ndarray, labels: np.ndarray, folds: np.ndarray) ->
             hits[test] = np.isin(labels[test], known)
             continue
         probe = LinearProbe(STRENGTHS if chooses else STRENGTHS[:1])
-        with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):  # it is close to its optimum anyway
+        with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):  # the fit is close to its optimum
             probe.fit(vectors[train], labels[train], (vectors[dev], labels[dev]))
         hits[test] = probe.predict(vectors[test]) == labels[test]
     return hits

@@ -1,4 +1,4 @@
-"""Linear maps of vectors: erase labels (LEACE), map one encoder to another, and change one property of a sentence."""
+"""Linear maps of vectors: erase labels (LEACE), map one encoder to another, or change one property of a sentence."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from sklearn.linear_model import RidgeCV
 
 from bgt_core.errors import DataError
 
-TOLERANCE = 1e-6  # standard deviations, and singular values, below this share of the largest are rounding error
+TOLERANCE = 1e-6  # standard deviations and singular values below this share of the largest one are rounding error
 
 
 def leace(mean: np.ndarray, covariance: np.ndarray, cross: np.ndarray) -> tuple[np.ndarray, ...]:
-    """Find the LEACE map (Belrose et al., 2023, theorem 4.3): the smallest change, in mean square, that erases labels.
+    """Fit the LEACE map (Belrose et al., 2023, theorem 4.3): the smallest change, in mean square, that erases labels.
 
-    No linear probe can then predict labels better than their frequencies do. Units are first scaled to variance 1,
-    which does not change the result, but keeps the axes of small units.
+    After the change, no linear probe predicts labels better than their frequencies do. Units are first scaled to
+    variance 1, which does not change the result, but prevents that units with little variance count as rounding error.
 
     Args:
         mean: Mean of the vectors, (D,).
@@ -26,8 +26,8 @@ def leace(mean: np.ndarray, covariance: np.ndarray, cross: np.ndarray) -> tuple[
 
     Returns:
         `read` and `write`, (D, r) each: vector - (vector - mean) read write^T has no covariance with the labels. r is
-        less than K, and 0 if there is no covariance beyond rounding. The third, (D,) bool, marks units that then hold
-        only rounding error. It may reveal the label, so set these units to their mean.
+        less than K, and 0 if the covariance is 0 up to rounding. The third, (D,) bool, marks units that contain only
+        rounding error after the change. This may reveal the label, so set these units to their mean.
     """
     variances = covariance.diagonal()
     units = np.sqrt(variances)
@@ -41,27 +41,25 @@ def leace(mean: np.ndarray, covariance: np.ndarray, cross: np.ndarray) -> tuple[
     return read, write, variances - np.square(write).sum(1) < TOLERANCE**2 * variances
 
 
-# An affine map from one encoder's vectors to another's, by least squares, from sentences that both embed.
-
-LEAST = 10  # minimum number of sentences
-PENALTIES = np.logspace(-6, 2, 9)  # ridge penalties, relative to the units' mean variance times the sentences
+LEAST = 10  # minimum number of sentences for `least_squares_map`
+PENALTIES = np.logspace(-6, 2, 9)  # ridge penalties, relative to the mean variance of units times the sentences
 
 
 def least_squares_map(vectors: np.ndarray, onto: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
-    """Fit a map from the vectors of one encoder to those of another.
+    """Fit an affine map from the vectors of one encoder to those of another by ridge regression.
 
-    A ridge penalty, chosen by leaving each sentence out in turn, makes 1,000 sentences enough for any width.
-    Chen, Xu and Bjerva (2025, ALGEN, arXiv 2502.11308) give a decoder the vectors of another encoder in this way.
+    The penalty with the smallest leave-one-out error is used, so that 1,000 sentences suffice for any width. Chen, Xu
+    and Bjerva (2025, ALGEN, arXiv 2502.11308) use such a map to decode the vectors of another encoder.
 
     Args:
         vectors: One encoder's vectors of N sentences, (N, D).
-        onto: The other's vectors of the same sentences, (N, E).
+        onto: The other encoder's vectors of the same sentences, (N, E).
 
     Returns:
         A function that maps vectors of the first encoder, (M, D), to vectors of the second, (M, E) float32.
 
     Raises:
-        DataError: Different numbers of vectors, fewer than ten, or vectors that are all the same.
+        DataError: The numbers of vectors differ or are below ten, or all vectors are the same.
     """
     if len(vectors) != len(onto) or len(vectors) < LEAST:
         raise DataError(
@@ -74,27 +72,29 @@ def least_squares_map(vectors: np.ndarray, onto: np.ndarray) -> Callable[[np.nda
     return lambda given: ridge.predict(given.astype(np.float64)).astype(np.float32)
 
 
-# Directions in a latent that change one property of a sentence: longer, more marks, a question.
-
 HELD_OUT = 5  # every fifth sentence is a test sentence
 MIN_SENTENCES = 50
 
 
 @dataclass(frozen=True, eq=False)
 class Directions:
-    """The effect of each of K factors on a vector, and how well a linear readout predicts the factor."""
+    """Directions in a latent that change K factors of a sentence, such as its length or its number of marks."""
 
     names: tuple[str, ...]
-    patterns: np.ndarray  # (K, D), the change per unit of the factor, such as one more word
-    read: tuple[float, ...]  # correlation of factor and linear readout on held-out sentences
+    patterns: np.ndarray  # (K, D), the change of the vector per unit of the factor, such as one more word
+    read: tuple[float, ...]  # correlation of each factor with its linear prediction on held-out sentences
 
     def move(self, vectors: np.ndarray, steps: np.ndarray) -> np.ndarray:
-        """Move vectors (N, D) by steps (N, K), in units of the factors: (N, D) float32."""
+        """Move vectors (N, D) by steps (N, K) in units of the factors: (N, D) float32."""
         return (vectors + steps @ self.patterns).astype(np.float32)
 
 
 def directions(vectors: np.ndarray, factors: np.ndarray, names: tuple[str, ...]) -> Directions:
-    """Fit the directions of N sentences; every fifth tests the readout. DataError for under 50 or a constant factor."""
+    """Fit the directions of K factors to vectors (N, D) and factors (N, K) of N sentences.
+
+    Every fifth sentence is held out to test the predictions. Raises DataError for fewer than 50 sentences or a factor
+    that is constant.
+    """
     if len(vectors) < MIN_SENTENCES:
         raise DataError(f"{len(vectors)} sentences; directions need {MIN_SENTENCES} or more.")
     factors = np.asarray(factors, dtype=float)

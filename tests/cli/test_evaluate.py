@@ -183,7 +183,7 @@ def test_pairs_are_written_and_baselines_are_marked(bgt: Bgt) -> None:
         ("inversion pairs.tsv --limit 1", 2, "--limit 1 must be at least 2"),
         ("inversion pairs.tsv --corrections -1", 2, "--corrections -1"),
         ("transfer pairs.tsv --langs en,fr --limit 9", 2, "--limit 9 must be at least 20"),
-        ("transfer pairs.tsv --langs en,fr", 4, "fewer than 20 sources show another value than"),
+        ("transfer pairs.tsv --langs en,fr", 4, "fewer than 20 sources have another value than"),
         ("minimal-pairs --count 0", 2, "--count 0 must be at least 1"),
         ("minimal-pairs --langs de", 2, "--langs de: expected en, fr or en,fr"),
         ("style absent.tsv", 3, "DATA absent.tsv: no such file or folder"),

@@ -36,7 +36,7 @@ def outside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_another_package_adds_an_evaluation_with_one_file(bgt: Bgt, outside: Path) -> None:
     listed = bgt("evaluate", "--help").out
-    assert "Marks: is a sentence nearer to itself" in " ".join(listed.split()) and "retrieval" in listed
+    assert "Marks: is a sentence nearer to a copy" in " ".join(listed.split()) and "retrieval" in listed
     assert "--marks" in bgt("evaluate", "marks", "--help").out
     code, out, err = bgt("evaluate", "marks", outside, "--marks", "!?", "--model", "baseline:words", "--json")
     assert code == 0, err

@@ -66,9 +66,9 @@ def test_whole_numbers_are_vectors_and_an_array_is_not_copied() -> None:
     ("given", "message"),
     [
         (None, "of type NoneType; expected numbers, (N, D)."),
-        ("abc", "a str where numbers are expected."),
-        ({"pooled": VECTORS}, "a dict with pooled; expected the array of one of them."),
-        ({1.0, 2.0}, "a set where numbers are expected."),
+        ("abc", "a str; expected numbers."),
+        ({"pooled": VECTORS}, "a dict with the keys pooled; expected one of its arrays."),
+        ({1.0, 2.0}, "a set; expected numbers."),
         (VECTORS[0], "float64 (3,); expected numbers, (N, D)."),
         ([], "float64 (0,); expected numbers"),
         (VECTORS[None], "float64 (1, 4, 3); expected numbers, (N, D); pool it to one vector for each sentence."),

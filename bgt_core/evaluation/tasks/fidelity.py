@@ -1,9 +1,9 @@
-"""Measure how much of a sentence a model keeps when it generates text from its latents.
+"""Fidelity: measure how much of a sentence a model keeps when it generates text from the sentence's latents.
 
-    pairs -> `plan`: whose meaning, whose style -> generated sentences -> `measures`
+    pairs -> `writings`: whose semantic latent, whose language latent -> generated sentences -> scores
 
-Baselines that generate nothing are measured too: the source copied, a random training sentence, and the training
-sentence with the nearest semantic latent.
+Three baselines generate nothing: the copied source, a random training sentence, and the training sentence with the
+nearest semantic latent.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class FidelityKey(NamedTuple):
 
 
 class HeldOut(NamedTuple):
-    """Pairs of two languages, and any number of training sentences of both for the baselines."""
+    """N translations, and any number of training sentences of both languages for the baselines."""
 
     columns: Columns
     train: Columns | None = None
@@ -64,10 +64,10 @@ class HeldOut(NamedTuple):
 class Fidelity(Task[HeldOut]):
     """Fidelity: does text generated from a sentence's latents keep its content?
 
-    Generated from both of a sentence's own latents; with the meaning of the other language and the style of the
-    reference or of a random sentence; with its own meaning and the style of a random sentence. Length and mark are
-    compared with the style, everything else with the reference; negation, numbers and names count if source and
-    reference agree on them.
+    Sentences are generated from both of their own latents; from their translation's semantic latent with the style of
+    the reference, or of a random sentence; and from their own semantic latent with the style of a random sentence.
+    Length and closing mark are compared with the style sentence, everything else with the reference. Negations, numbers
+    and names are compared if source and reference agree on them.
     """
 
     data = "Translations that were not trained on: TSV, Parquet, or X for X.en and X.fr."
@@ -75,10 +75,10 @@ class Fidelity(Task[HeldOut]):
 
     langs: Langs
     train: Annotated[
-        Path | None, "Training translations for the baselines: a random one, and the nearest in meaning."
+        Path | None, "Training translations for baselines: a random one, and the one with the nearest semantic latent."
     ] = None
-    limit: Annotated[int, "At most this many pairs, evenly spaced."] = 300
-    lengths: Annotated[str, "Words of the sentences, as in 1-29, in the first language."] = "1-1000"
+    limit: Annotated[int, "Maximum number of pairs, evenly spaced."] = 300
+    lengths: Annotated[str, "Minimum and maximum number of words in the first language, as in 1-29."] = "1-1000"
     beam: BeamSize = 4
 
     def load(self, paths: Sequence[Path], *, seed: int) -> HeldOut:
@@ -99,9 +99,9 @@ class Fidelity(Task[HeldOut]):
         return HeldOut(columns, of_train if self.train else None)
 
     def statistic(self, items: HeldOut, encoders: Mapping[str, SentenceEncoder], *, seed: int) -> Statistic:
-        """Generate all combinations that the models can; the seed draws styles and random sentences.
+        """Generate and score all combinations of latents; the seed draws style sentences and random sentences.
 
-        Combinations that need a style are left out for a model without language latents.
+        A model without language latents has no recombinations.
         """
         columns, train = items
         langs = list(language_pair(self.langs))
@@ -109,7 +109,7 @@ class Fidelity(Task[HeldOut]):
         if len(set(counts)) > 1:
             raise DataError(f"{' and '.join(map(str, counts))} sentences; expected pairs.")
         if (rows := counts[0]) < 2:
-            raise DataError(f"{rows} pairs; a style comes from another pair: expected 2 or more.")
+            raise DataError(f"{rows} pairs; expected 2 or more, because a style sentence comes from another pair.")
         models = writers(encoders, langs, self.beam)
         latents = {name: Latents(writer, columns) for name, writer in models.items()}
         trained = training_sentences(models, latents, columns, train, seed) if train else {}
@@ -117,7 +117,7 @@ class Fidelity(Task[HeldOut]):
         corpus: dict[FidelityKey, dict[str, OfWeights]] = {}
         right: dict[FidelityKey, dict[str, np.ndarray]] = {}
         rng = np.random.default_rng(seed)
-        other = {lang: (np.arange(rows) + rng.integers(1, rows, rows)) % rows for lang in langs}  # never its own row
+        other = {lang: (np.arange(rows) + rng.integers(1, rows, rows)) % rows for lang in langs}  # row n never has n
         styled = any(LANGUAGE in each.latents for each in models.values())
         for writing in writings(langs, rows, RANDOM, other if styled else {}):
             source, lang = writing.source_lang, writing.lang
@@ -148,7 +148,7 @@ class Fidelity(Task[HeldOut]):
             "compared with the style, the rest with the reference; negation, numbers and names if source and "
             "reference agree"
             + (f"; the numbers in {unread:,} pairs are ambiguous and left out" if unread else "")
-            + ("" if train else "; without --train there are no baselines of training sentences"),
+            + ("" if train else "; no baselines of training sentences without --train"),
             compared=list(models),
             lower_is_better=[each for each in corpus if each.measure == LENGTH_OFF],
         )
@@ -160,7 +160,7 @@ TASK = Fidelity
 def training_sentences(
     models: Mapping[str, Writer], latents: Mapping[str, Latents], columns: Columns, train: Columns, seed: int
 ) -> dict[tuple[str, str], dict[str, list[str]]]:
-    """Choose a training sentence of the output language for each source, by the languages of source and output."""
+    """Return the outputs of the baselines of training sentences, by (source language, output language) and name."""
     rng = np.random.default_rng([seed, 1])
     baselines: dict[tuple[str, str], dict[str, list[str]]] = {}
     for lang in columns:

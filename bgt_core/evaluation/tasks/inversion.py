@@ -1,4 +1,4 @@
-"""Measure how much of a sentence can be generated from its vector."""
+"""Inversion: generate sentences from their vectors, and measure how similar they are to the original sentences."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class InversionKey(NamedTuple):
 
 
 class Texts(NamedTuple):
-    """N sentences to write back, and any number of training sentences."""
+    """N sentences to reconstruct from their vectors, and any number of training sentences."""
 
     held_out: list[str]
     train: list[str]
@@ -49,23 +49,23 @@ class Texts(NamedTuple):
 
 @dataclass(frozen=True)
 class Inversion(Task[Texts]):
-    """Inversion: how much of a sentence can be written back from its vector?
+    """Inversion: how much of a sentence can be generated from its vector?
 
-    Text is written from the semantic latent alone, the others being the means of their priors, and from all latents of
-    the sentence. It is found greedily, by a beam, and by putting the text of the beam first whose own vector is nearest
-    to the given one (reranked); `--corrections` adds the rounds of a writer that reads drafts. The systems are the
-    searches: differences tell what each gains. Compare Morris et al. (2023), "Text Embeddings Reveal (Almost) As Much
-    As Text".
+    Text is generated from the semantic latent alone, with the means of the priors for other latents, and from all
+    latents of the sentence. The searches are greedy search; beam search; and reranking, which chooses the text of the
+    beam whose own vector is nearest to the given one. `--corrections` adds the correction rounds of a writer that was
+    trained with drafts. The systems are the searches, so their differences are the gains of each search. Compare Morris
+    et al. (2023), "Text Embeddings Reveal (Almost) As Much As Text".
     """
 
     data = "Sentences that were not trained on, one per line."
     across = "measure"
 
     lang: Lang = "en"
-    train: Annotated[Path | None, "Training sentences, for the baseline: the one with the nearest vector."] = None
-    limit: Annotated[int, "At most this many lines, evenly spaced."] = 300
+    train: Annotated[Path | None, "Training sentences for a baseline, the sentence with the nearest vector."] = None
+    limit: Annotated[int, "Maximum number of lines, evenly spaced."] = 300
     beam: BeamSize = 8
-    corrections: Annotated[int, "Rounds of correction, by a writer that was trained with drafts."] = 0
+    corrections: Annotated[int, "Number of correction rounds, for a writer that was trained with drafts."] = 0
 
     def load(self, paths: Sequence[Path], *, seed: int) -> Texts:
         check_least(2, limit=self.limit)
@@ -80,7 +80,7 @@ class Inversion(Task[Texts]):
         return Texts(evenly(held_out, self.limit), list(dict.fromkeys(train)))
 
     def statistic(self, items: Texts, encoders: Mapping[str, SentenceEncoder], *, seed: int) -> Statistic:
-        """Write all sentences by each model and search; the seed has no effect."""
+        """Generate all sentences by each model and search; the seed has no effect."""
         texts: dict[tuple[str, str], list[str]] = {}  # system, latents -> N sentences
         for name, writer in writers(encoders, [self.lang], self.beam).items():
             prefix = f"{name} " * (len(encoders) > 1)

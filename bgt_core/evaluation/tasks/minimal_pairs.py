@@ -1,4 +1,4 @@
-"""Generate minimal pairs of the grammar from their latents, and measure whether roles are kept."""
+"""Generate minimal pairs of the grammar from their latents, and measure whether the generated text keeps the roles."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ class RolesKey(NamedTuple):
 class MinimalPairs(Task[Sequence[RolePair]]):
     """Minimal pairs: does text generated from latents keep who does what to whom?
 
-    Sentences of the built-in grammar, and their twins with two roles swapped. An output is right if it names each of
-    the two persons once, the agent first. A second measure needs no output: is a sentence likelier than its twin, given
-    its latents? Ties count half.
+    The sentences are from the built-in grammar; each has a twin in which two persons have swapped roles. A generated
+    sentence is right if it names each of the two persons once, the agent first. A second measure compares likelihoods:
+    given the latents of a sentence, is the sentence likelier than its twin? Ties count half.
     """
 
     across = "measure"
@@ -58,7 +58,7 @@ class MinimalPairs(Task[Sequence[RolePair]]):
         return role_pairs(self.count, seed)
 
     def statistic(self, items: Sequence[RolePair], encoders: Mapping[str, SentenceEncoder], *, seed: int) -> Statistic:
-        """Generate every sentence from its own latents, from the other language's, and in the style of its twin."""
+        """Generate each sentence from its own latents, from its translation's, and in the style of its twin."""
         langs = text_columns(self.langs)[1]
         if not set(langs) <= set(ROLE_LANGS):
             raise UsageError(f"{self.langs}: expected en, fr or en,fr.", parameter="langs")
@@ -83,14 +83,14 @@ TASK = MinimalPairs
 
 
 def measured(writer: Writer, langs: Sequence[str], pairs: Sequence[RolePair]) -> list[tuple[Writing, str, np.ndarray]]:
-    """Measure each writing; return it with each measure, and its mean over both twins of each pair, (N,)."""
+    """Return each plan with each of its measures, as means over both sentences of each of N pairs, (N,)."""
     texts = {lang: [text for pair in pairs for text in pair.texts[lang]] for lang in langs}
     persons = {
         lang: [names for pair in pairs for names in (pair.persons[lang], pair.persons[lang][::-1])] for lang in langs
     }
     latents = Latents(writer, texts)
     rows = []
-    twin = np.arange(2 * len(pairs)) ^ 1  # in its style, only the semantic latent holds the roles
+    twin = np.arange(2 * len(pairs)) ^ 1  # row of the twin: in its style, only the semantic latent encodes the roles
     styles = dict.fromkeys(langs, twin) if LANGUAGE in writer.latents else {}
     for writing in writings(langs, len(twin), SWAPPED, styles):
         vectors, lang = latents.of(writing), writing.lang

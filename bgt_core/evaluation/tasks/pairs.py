@@ -1,9 +1,9 @@
-"""Labelled pairs: which systems recognise pairs that mean the same, and how well?
+"""Labelled pairs: how well does a system's score predict whether two sentences have the same meaning?
 
     files -> scores of each system and of baselines of words -> accuracy, F1, area under the ROC curve
 
-Weights (B, N) are resamples of N pairs, ones (1, N) the pairs themselves (`evaluation.bootstrap`). A pair is predicted
-to mean the same if its score is at least the threshold.
+A pair is predicted to have the same meaning if its score is at least the system's threshold. Weights (B, N) are the
+number of times that each of N pairs is drawn in B resamples (`evaluation.bootstrap`).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from bgt_core.evaluation.systems import systems
 from bgt_core.evaluation.task import Lang, Latent, Task, one_path, tsv_rows
 from bgt_core.vectors.compare import rounded
 
-COLUMNS = ("label", "a", "b")  # of files, as in most files of Quora and MRPC
+COLUMNS = ("label", "a", "b")  # the columns of a file, as in most files of Quora and MRPC
 ACCURACY, F1, AUC, THRESHOLD = "accuracy", "F1", "AUC", "threshold"
 BAG, TFIDF, CLASSIFIER = "bag of words", "tf-idf", "tf-idf + logistic regression"
 SAMPLE_KEY = (2,)
@@ -39,10 +39,10 @@ WORD = r"(?u)\w+"  # runs of letters and digits
 
 @dataclass(frozen=True, eq=False)
 class LabelledPairs:
-    """N pairs of sentences; True means that both mean the same. Raises DataError if one kind of pair is missing."""
+    """N labelled pairs of sentences. Raises DataError unless both labels occur."""
 
     name: str
-    labels: np.ndarray  # (N,) bool
+    labels: np.ndarray  # (N,) bool, True if both sentences have the same meaning
     left: Sequence[str]
     right: Sequence[str]
 
@@ -55,11 +55,18 @@ class LabelledPairs:
 
 
 def read_labelled(path: Path | str, columns: Sequence[str] = COLUMNS) -> LabelledPairs:
-    """Read the pairs of a TSV, plain, .gz, .xz or .zst, without header and quotes.
+    """Read labelled pairs from a TSV without header and quotes, plain, .gz, .xz or .zst.
 
-    `columns` gives the positions of "label", "a" and "b"; "_" skips a column, as do columns at the end. Raises
-    UsageError for other columns, NotFound for an absent file, DataError for a damaged one and, by file and line, for a
-    line with fewer columns, an empty sentence, or a label that is neither 1 nor 0.
+    Args:
+        path: The file.
+        columns: The names of its columns: "label", "a", "b", and "_" for a column to skip. Columns after the last name
+            are skipped, too.
+
+    Raises:
+        UsageError: `columns` lacks a name, or has another one.
+        NotFound: The file is missing.
+        DataError: The file is damaged; or a line, which is named, has too few columns, an empty sentence, or a label
+            other than 1 and 0.
     """
     if sorted(column for column in columns if column != SKIPPED) != sorted(COLUMNS):
         text = f"{','.join(columns)}: expected label, a and b once each, and _ for columns to skip."
@@ -87,7 +94,7 @@ class PairsKey(NamedTuple):
 
 
 class PairsData(NamedTuple):
-    """Pairs to judge, pairs to choose thresholds on, and pairs to train baselines on."""
+    """Pairs to score, pairs to choose thresholds on, and pairs to train baselines on."""
 
     test: LabelledPairs
     dev: LabelledPairs | None = None
@@ -96,19 +103,19 @@ class PairsData(NamedTuple):
 
 @dataclass(frozen=True)
 class Pairs(Task[PairsData]):
-    """Labelled pairs: do two sentences mean the same? Accuracy, F1, area under the ROC curve.
+    """Labelled pairs: do two sentences have the same meaning? Accuracy, F1, area under the ROC curve.
 
-    Baselines are a bag of words, tf-idf and, with --train, logistic regression on tf-idf. The threshold of a
-    probability, as of a trained var-siamese, is 0.5; others are chosen on --dev.
+    Baselines are a bag of words, tf-idf and, with --train, logistic regression on tf-idf. The threshold is 0.5 for a
+    system that predicts a probability, such as a trained var-siamese; for other systems it is chosen on --dev.
     """
 
-    data = "Pairs to judge: TSV (.gz .xz .zst) of label, 1 or 0, a and b."
+    data = "Labelled pairs: a TSV (.gz .xz .zst) with the columns label (1 or 0), a and b."
     across = "measure"
     own_probability = True
 
     dev: Annotated[Path | None, "Labelled pairs to choose thresholds on; without them only AUC is measured."] = None
     train: Annotated[Path | None, "Training pairs, for tf-idf and logistic regression."] = None
-    columns: Annotated[str, "Columns of all these files; _ is a column to skip."] = ",".join(COLUMNS)
+    columns: Annotated[str, "Columns of all these files; _ skips a column."] = ",".join(COLUMNS)
     lang: Lang = "en"
     latent: Latent = None
 
@@ -118,9 +125,9 @@ class Pairs(Task[PairsData]):
         return PairsData(test, *(read_labelled(path, columns) if path else None for path in (self.dev, self.train)))
 
     def statistic(self, items: PairsData, encoders: Mapping[str, SentenceEncoder], *, seed: int) -> Statistic:
-        """Judge every pair by every system; thresholds are the same in all resamples.
+        """Score every pair by every system; thresholds are the same in all resamples.
 
-        tf-idf uses the frequencies of `train`, or without it of `test`. Holm's correction is applied to the differences
+        tf-idf counts words in `train` if it is given, else in `test`. Holm's correction is applied to the differences
         of AUC, and separately to those of accuracy and F1.
         """
         test, dev, train = items
@@ -133,7 +140,7 @@ class Pairs(Task[PairsData]):
         )
         tfidf = fitted(TfidfVectorizer(token_pattern=WORD), (train or test).left, (train or test).right)
         scorers[TFIDF] = partial(word_cosines, tfidf)
-        # a probability has a threshold of its own, above which two sentences mean the same
+        # encoders whose similarity is a probability have a threshold
         own = {system.name: getattr(system.encoder, "threshold", None) for system in rows}
         limits = {name: float(limit) for name, limit in own.items() if limit is not None}
         if train:
@@ -171,7 +178,7 @@ TASK = Pairs
 
 
 def copied(pairs: LabelledPairs, others: LabelledPairs) -> int:
-    """Count the pairs that are also among the others, in either order, and ignoring case and spaces."""
+    """Count the pairs that are also among the others, in either order, whatever their case and spaces."""
     keys = [
         [frozenset(map(copy_key, both)) for both in zip(each.left, each.right, strict=True)] for each in (pairs, others)
     ]
@@ -181,9 +188,9 @@ def copied(pairs: LabelledPairs, others: LabelledPairs) -> int:
 def measured(
     weights: np.ndarray, scores: np.ndarray, thresholds: Sequence[float | None], labels: np.ndarray
 ) -> dict[str, np.ndarray]:
-    """Compute measures x 100 in B resamples, (B, N), of S systems, (S, N): (B, S) each.
+    """Compute the measures x 100 of S systems' scores (S, N) in B resamples (B, N): (B, S) by measure.
 
-    Accuracy and F1 are NaN for a system without a threshold, and are left out if no system has a threshold.
+    Accuracy and F1 are NaN for a system without a threshold, and omitted if no system has a threshold.
     """
     measures: dict[str, np.ndarray] = {}
     if any(limit is not None for limit in thresholds):
@@ -198,33 +205,36 @@ def measured(
 
 
 def best_threshold(scores: np.ndarray, labels: np.ndarray) -> float:
-    """Return the threshold with the highest accuracy on N pairs, the lowest if several tie: (N,), (N,) bool.
+    """Return the threshold with the highest accuracy on N pairs, (N,) and (N,) bool; the lowest if several tie.
 
-    It is halfway between two scores, at the lowest score to predict all pairs positive, or just above the highest to
-    predict all negative.
+    The threshold is halfway between two neighbouring scores; or the lowest score, which predicts all pairs positive;
+    or just above the highest score, which predicts all pairs negative.
     """
     values, group = np.unique(scores, return_inverse=True)  # (G,) rising
-    # correct minus wrong, if pairs with that score are predicted positive
+    # number of correct minus wrong predictions if the pairs with that score are predicted positive
     gained = np.bincount(group, weights=np.where(labels, 1.0, -1.0))
-    right = np.append(gained[::-1].cumsum()[::-1], 0.0)  # (G + 1,): sums from each value on; the last is 0
+    right = np.append(gained[::-1].cumsum()[::-1], 0.0)  # (G + 1,): the sum over each score and all higher scores
     edges = np.concatenate([values[:1], (values[1:] + values[:-1]) / 2, [np.nextafter(values[-1], np.inf)]])
     return float(edges[right.argmax()])
 
 
 def accuracy(weights: np.ndarray, judged: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """Accuracy on the drawn pairs: (B, N), (N,) bool, (N,) bool -> (B,)."""
+    """Compute the accuracy on the drawn pairs: (B, N), (N,) bool, (N,) bool -> (B,)."""
     return weights @ (judged == labels) / weights.sum(1)
 
 
 def f1(weights: np.ndarray, judged: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """F1, 2 TP / (2 TP + FP + FN), of the drawn pairs; 0 without positives: (B, N), (N,), (N,) -> (B,)."""
+    """Compute F1, 2 TP / (2 TP + FP + FN), on the drawn pairs; 0 without positives: (B, N), (N,), (N,) -> (B,)."""
     hits, total = weights @ (judged & labels), weights @ judged.astype(float) + weights @ labels.astype(float)
     return 2 * hits / np.maximum(total, 1)
 
 
 def auc(weights: np.ndarray, scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """Return the area under the ROC curve: the probability that a pair labelled 1 outscores one labelled 0 among the
-    drawn pairs; ties count half. (B, N), (N,), (N,) bool -> (B,); 1/2 if all have the same label."""
+    """Compute the area under the ROC curve on the drawn pairs: (B, N), (N,), (N,) bool -> (B,).
+
+    This is the probability that a pair labelled 1 has a higher score than one labelled 0; ties count half. The area is
+    1/2 if all drawn pairs have the same label.
+    """
     positive, total = weights @ labels.astype(float), weights.sum(1)
     negative = total - positive
     wins = (weights * ranks(weights, scores)) @ labels.astype(float) - positive * (positive + 1) / 2
@@ -232,26 +242,25 @@ def auc(weights: np.ndarray, scores: np.ndarray, labels: np.ndarray) -> np.ndarr
     return np.where(both > 0, wins / np.maximum(both, 1), 0.5)
 
 
-# Baselines of words alone, with scikit-learn: words are lower-cased, and there are no stop words.
+# Baselines that use the words only, lower-cased and without a list of stop words.
 
 
 def fitted(vectorizer: CountVectorizer, left: Sequence[str], right: Sequence[str]) -> CountVectorizer:
-    """Fit the vectorizer on these sentences, each distinct one counted once."""
+    """Fit the vectorizer on the distinct sentences."""
     return vectorizer.fit(list(dict.fromkeys([*left, *right])))
 
 
 def word_cosines(vectorizer: CountVectorizer, left: Sequence[str], right: Sequence[str]) -> np.ndarray:
-    """Return the cosine of the word vectors of each pair of N and N sentences, (N,); 0 without known words."""
+    """Return the cosine of the word vectors of N left and N right sentences, (N,); 0 without known words."""
     vectors = [normalize(vectorizer.transform(side)) for side in (left, right)]
     return np.asarray(vectors[0].multiply(vectors[1]).sum(1), dtype=float).ravel()
 
 
 class TfIdfClassifier:
-    """Logistic regression on [|u - v| ; u * v] of two tf-idf vectors of words and bigrams: the different and the shared
-    ones.
+    """Logistic regression on [|u - v| ; u * v], the different and the shared words and bigrams of two sentences.
 
-    On Quora's held-out pairs this was two points of accuracy better than [u ; v], and half a point better than without
-    bigrams.
+    u and v are tf-idf vectors. On Quora's held-out pairs, this was two points of accuracy better than [u ; v], and half
+    a point better than without bigrams.
     """
 
     def __init__(self, train: LabelledPairs):
@@ -264,5 +273,5 @@ class TfIdfClassifier:
         return sparse.hstack([abs(u - v), u.multiply(v)]).tocsr()
 
     def __call__(self, left: Sequence[str], right: Sequence[str]) -> np.ndarray:
-        """The probability that each pair means the same, (N,)."""
+        """Predict the probability that the sentences of each pair have the same meaning, (N,)."""
         return self._regression.predict_proba(self._features(left, right))[:, 1]

@@ -1,9 +1,9 @@
-"""Translation retrieval: how often is the nearest neighbour in the other language the translation?
+"""Translation retrieval: how often is a sentence's nearest neighbour in the other language its translation?
 
-    pairs -> `EmbeddedSentences` of each language -> neighbours -> hits, (N,) -> their share
+    pairs -> `EmbeddedSentences` of each language -> neighbours -> hits, (N,) -> share of hits
 
-A hit is the sentence of the same line, as in LASER's error: a copy of it on another line is a miss. If k sentences are
-equally similar, up to rounding, each counts 1 / k.
+A hit is the sentence of the same line, as in LASER's error rate: a copy of the translation on another line is a miss.
+If k sentences are equally near, up to rounding, and the translation is one of them, the hit counts 1 / k.
 """
 
 from __future__ import annotations
@@ -26,11 +26,10 @@ from bgt_core.evaluation.task import Langs, Task
 from bgt_core.vectors.compare import BLOCK, Similarity, cosine_similarity, found
 from bgt_core.vectors.compare import hits as hits_among
 
-POOL = "cosine in the pool"  # the name of a search among the sentences of both languages
-SIMILARITY = "cosine"  # name of a search by the encoder's own similarity, which is almost always the cosine
+POOL = "cosine in the pool"  # name of the search among the sentences of both languages
+SIMILARITY = "cosine"  # name of the search by the encoder's own similarity, which is almost always the cosine
 
-# by file: line n of one translates line n of the other
-Translations = Mapping[str, tuple[Sequence[str], Sequence[str]]]
+Translations = Mapping[str, tuple[Sequence[str], Sequence[str]]]  # file -> the sentences of each language, line by line
 
 
 class RetrievalKey(NamedTuple):
@@ -44,10 +43,11 @@ class RetrievalKey(NamedTuple):
 class Retrieval(Task[Translations]):
     """Retrieval: is the nearest sentence in the other language the translation?
 
-    In percent, both ways, by the semantic latent. A copy of the translation on another line is a miss.
+    Precision at 1 in percent, in both directions, by the semantic latent. A copy of the translation on another line is
+    a miss.
     """
 
-    data = "Translations: TSV, Parquet, or X for X.en and X.fr; several files are measured one by one."
+    data = "Translations: TSV, Parquet, or X for X.en and X.fr. Several files are measured separately."
     across = "direction"
 
     langs: Langs
@@ -64,7 +64,7 @@ class Retrieval(Task[Translations]):
         return {called[path]: (sides[0], sides[1]) if sides else ((), ()) for path, sides in columns.items()}
 
     def statistic(self, items: Translations, encoders: Mapping[str, SentenceEncoder], *, seed: int) -> Statistic:
-        """Search in both directions."""
+        """Search the nearest neighbours in both directions."""
         langs = language_pair(self.langs)
         for file, columns in items.items():
             sizes = [len(column) for column in columns]
@@ -99,7 +99,7 @@ TASK = Retrieval
 
 
 def language_pair(text: str) -> tuple[str, str]:
-    """ "en,fr" or "a:en,b:fr" -> ("en", "fr")."""
+    """Return the languages of two columns: "en,fr" or "a:en,b:fr" -> ("en", "fr"); UsageError unless there are two."""
     langs = text_columns(text)[1]
     if len(langs) != 2:
         joined = text.split("-")
@@ -109,15 +109,15 @@ def language_pair(text: str) -> tuple[str, str]:
 
 
 class EmbeddedSentences(NamedTuple):
-    """The N sentences of one language; the U distinct ones are embedded once, so that copies don't replace others."""
+    """The N sentences of one language, with one vector for each of the U distinct ones, so that copies do not tie."""
 
     vectors: np.ndarray  # (U, D)
-    first: np.ndarray  # (U,) the first line of each
-    of_line: np.ndarray  # (N,) the index of each line's sentence
+    first: np.ndarray  # (U,) number of the first line with each distinct sentence
+    of_line: np.ndarray  # (N,) index of each line's sentence among the distinct ones
 
 
 def embed_distinct(system: System, sentences: Sequence[str], lang: str) -> EmbeddedSentences:
-    """Embed the N sentences of one language."""
+    """Embed the distinct ones of the N sentences of one language."""
     rows: dict[str, int] = {}
     of_line = np.array([rows.setdefault(sentence, len(rows)) for sentence in sentences])
     return EmbeddedSentences(system.embed(list(rows), lang), np.unique(of_line, return_index=True)[1], of_line)
@@ -126,7 +126,7 @@ def embed_distinct(system: System, sentences: Sequence[str], lang: str) -> Embed
 def hits_of(
     left: EmbeddedSentences, right: EmbeddedSentences, similarity: Similarity = cosine_similarity
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Search in both directions: whether each line finds its partner, forward and backward, (N,) each, as `hits`."""
+    """Search in both directions: the hits of each left sentence, and of each right sentence, (N,) each."""
     forward, backward = (
         found(queries.vectors[queries.of_line], answers.vectors, answers.of_line, similarity)
         * (answers.first[answers.of_line] == np.arange(len(answers.of_line)))  # a copy of an earlier line is a miss
@@ -138,7 +138,7 @@ def hits_of(
 def in_pool(
     queries: EmbeddedSentences, answers: EmbeddedSentences, similarity: Similarity = cosine_similarity
 ) -> np.ndarray:
-    """Search all distinct sentences of both languages except the query itself, with hits as in `hits_of`, (N,)."""
+    """Search all distinct sentences of both languages except the query itself: the hits, (N,)."""
     shares = np.empty(len(queries.of_line))
     for start in range(0, len(shares), BLOCK):
         lines = slice(start, start + BLOCK)
@@ -151,5 +151,5 @@ def in_pool(
 
 
 def precision_at_1(queries: np.ndarray, answers: np.ndarray, similarity: Similarity = cosine_similarity) -> float:
-    """Return the share of queries (N, D) whose most similar answer (N, D) has the same index; ties share a hit."""
+    """Return the share of queries (N, D) whose most similar answer (N, D) has the same row; k that tie count 1 / k."""
     return float(found(queries, answers, similarity=similarity).mean())

@@ -1,6 +1,6 @@
 """Semantic textual similarity: the correlation of an encoder's similarities with human scores.
 
-files of STS -> sets of pairs -> similarity of each pair -> correlation by set, by year and over years
+STS files -> data sets of pairs -> similarity of each pair -> correlation by data set, by year and over all years
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ AGGREGATES = {  # ways to average the data sets of a year; published scores diff
 
 
 class ScoreKey(NamedTuple):
-    """The data and measure of a score. A year's own score has `dataset` "all", the mean over years "average"."""
+    """The data and the measure of a score."""
 
     year: str
-    dataset: str
+    dataset: str  # "all" for the score of a year, "average" for the mean over years
     score: str  # "Pearson", "mean Pearson", "concatenated Spearman", ...
     pairs: int
 
@@ -49,7 +49,7 @@ class Sts(Task[Sequence[StsSet]]):
     conventions. Pairs are resampled within each set.
     """
 
-    data = "A folder of STS files as SemEval or SentEval gives them, or YEAR/NAME.tsv."
+    data = "A folder of STS files in the layout of SemEval or SentEval, or YEAR/NAME.tsv."
 
     sets: Annotated[
         str, "Years and benchmarks, with commas: 2012-2016, 2014, stsb-dev, stsb-dev-fr, sick, sts17, sts17-en-es."
@@ -59,7 +59,7 @@ class Sts(Task[Sequence[StsSet]]):
     aggregate: Annotated[
         str, "How to average the data sets of a year: mean (the paper's), weighted, concatenated, all."
     ] = "mean"
-    stsb_without: Annotated[str | None, "Leave the pairs of these years out of stsb, as 2016,2017."] = None
+    stsb_without: Annotated[str | None, "Leave pairs of these years out of stsb, as in 2016,2017."] = None
     hard: Annotated[bool, "Also measure Hard STS: pairs of the years with a misleading overlap of words."] = False
     items: Annotated[
         Path | None, "Also write each pair, its gold score and similarities to this file: .parquet, .csv."
@@ -75,13 +75,13 @@ class Sts(Task[Sequence[StsSet]]):
         return read_sets(path, parse_sets(self.sets), lang=self.lang, without=without)
 
     def statistic(self, items: Sequence[StsSet], encoders: Mapping[str, SentenceEncoder], *, seed: int) -> Statistic:
-        """Correlate; the resamples of a set depend only on its name and the seed."""
+        """Correlate similarities and gold scores. The resamples of a data set depend only on its name and the seed."""
         sets, warnings = list(items), dataset_warnings(items)
         if self.hard:
             splits = hard_splits([data for data in sets if data.year.isdigit()])
             note = (
                 f"Hard STS: {len(splits[0].gold):,} different pairs (the paper has {PUBLISHED_PAIRS:,}, with 2013 "
-                "SMT and 2016); shares of word error rates are of these pairs"
+                "SMT and 2016); the top and bottom shares are taken from these pairs"
             )
             sets, warnings = [*sets, *splits], [*warnings, note]
         across = any(data.left_lang != data.right_lang for data in sets)
@@ -104,13 +104,13 @@ TASK = Sts
 
 
 def aggregates(name: str) -> list[str]:
-    """List the aggregation of this name, or every aggregation for "all"."""
+    """Return the aggregation of this name as a list, or all aggregations for "all"; UsageError for another name."""
     check_choice([*AGGREGATES, "all"], aggregate=name)
     return list(AGGREGATES) if name == "all" else [name]
 
 
 def parse_sets(text: str) -> list[str]:
-    """ "2012-2014,sick" -> ["2012", "2013", "2014", "sick"]."""
+    """Split a list of data sets: "2012-2014,sick" -> ["2012", "2013", "2014", "sick"]."""
     names: list[str] = []
     for part in text.split(","):
         years = re.fullmatch(r"(\d{4})-(\d{4})", part)
@@ -121,7 +121,7 @@ def parse_sets(text: str) -> list[str]:
 
 
 def similarities_of(system: System, data: StsSet) -> np.ndarray:
-    """Compare every pair of a set, (N,); errors name the set."""
+    """Compute the similarity of each pair of a data set, (N,); errors name the data set."""
     try:
         return system.similarities(data.left, data.right, data.left_lang, data.right_lang)
     except DataError as error:
@@ -129,7 +129,7 @@ def similarities_of(system: System, data: StsSet) -> np.ndarray:
 
 
 def pair_table(sets: Sequence[StsSet], systems: Sequence[str], similarities: Sequence[np.ndarray]) -> Table:
-    """Make a table with a row for each pair of each set, and a column of similarities for each system."""
+    """Make a table with a row for each pair, and a column of similarities for each system."""
     rows: list[list[Value]] = []
     for data, of_systems in zip(sets, similarities, strict=True):
         columns = zip(data.gold.tolist(), data.left, data.right, *of_systems.tolist(), strict=True)
@@ -143,10 +143,11 @@ def scores(
     weights: Sequence[np.ndarray],
     aggregates: Collection[str] = ("mean",),
 ) -> dict[ScoreKey, np.ndarray]:
-    """Compute scores x 100 of each data set, then of its year, and last over all years: (B, S) for each key.
+    """Compute scores x 100 of each data set, of each year, and over all years: (B, S) for each key.
 
-    For each set, `systems` are S systems' similarities (S, N) and `weights` are B resamples of its pairs (B, N), or
-    ones for the set itself. Years are those of SemEval: other benchmarks share pairs with them, and are not averaged.
+    For each data set, `systems` has the similarities of S systems, (S, N), and `weights` B resamples of its pairs,
+    (B, N), or ones for the data set itself. Years are those of SemEval; other benchmarks are not averaged with them,
+    because they share pairs.
     """
     correlations = {"Pearson": pearson} if {"mean", "weighted"} & set(aggregates) else {}
     if "concatenated" in aggregates:
@@ -186,7 +187,7 @@ def span(years: Iterable[str]) -> str:
 
 
 def explain(sets: Sequence[StsSet], aggregates: Collection[str]) -> str:
-    """Explain the scores of years in words; published ones also differ by whether 2013 has its SMT set."""
+    """Explain in words how the scores of years are averaged, and whether 2013 has its SMT set."""
     names = [data.name for data in sets if data.year == "2013"]
     smt = f"; 2013 {'with' if 'SMT' in names else 'without'} SMT" if names else ""
     has_years = any(data.year.isdigit() for data in sets)
@@ -195,13 +196,11 @@ def explain(sets: Sequence[StsSet], aggregates: Collection[str]) -> str:
     return f"correlation x 100 of cosine and gold{years}{average}{smt}"
 
 
-# Hard STS: pairs with a misleading overlap of words (paper, sec. 4.3; appendix D, Table 6).
+# Hard STS: pairs with a misleading overlap of words (the BGT paper, sec. 4.3; appendix D, Table 6).
 
-WORD = re.compile(r"'?\w+(?:-\w+)*|[^\w\s]")  # don't is don and 't; a punctuation mark counts as a word
+WORD = re.compile(r"'?\w+(?:-\w+)*|[^\w\s]")  # "don't" becomes "don" and "'t"; a punctuation mark counts as a word
 NEGATIONS = {"not", "'t"}
-
-
-RULES = {  # the end of the word error rates and its share of the pool; gold scores to keep, both ends included
+RULES = {  # name: top or bottom of the word error rates, share of the pool, lowest and highest gold score
     "Hard+": ("top", 0.2, 4, 5),
     "Hard-": ("bottom", 0.2, 0, 1),
     "bottom 20% SWER, gold 0-2": ("bottom", 0.2, 0, 2),
@@ -211,13 +210,13 @@ RULES = {  # the end of the word error rates and its share of the pool; gold sco
     "easy: top 20% SWER, gold 0-2": ("top", 0.2, 0, 2),
     "easy: bottom 20% SWER, gold 3-5": ("bottom", 0.2, 3, 5),
 }
-PUBLISHED_PAIRS = 13_023  # of the paper's pool, Table 6
+PUBLISHED_PAIRS = 13_023  # number of pairs in the paper's pool, Table 6
 
 
 def hard_splits(sets: Sequence[StsSet]) -> list[StsSet]:
-    """Hard+, Hard- and the eight rows of Table 6, in the year "hard", cut from all pairs of these sets.
+    """Select Hard+, Hard- and the other rows of Table 6 from the pairs of these data sets; their year is "hard".
 
-    Raises DataError without sets, or if a split can't be correlated: too few pairs, or all with the same gold score.
+    Raises DataError without data sets, or if a split has too few pairs for a correlation, or only one gold score.
     """
     pool = pooled(sets)
     rates = swer(pool.left, pool.right)
@@ -229,32 +228,33 @@ def hard_splits(sets: Sequence[StsSet]) -> list[StsSet]:
 
 
 def pooled(sets: Sequence[StsSet]) -> StsSet:
-    """Pool the pairs of all sets in one, named "all"; of equal pairs with the same gold score, keep the first.
+    """Join the pairs of all data sets in one data set, named "all", without pairs that repeat a pair and its score.
 
-    The five years have 13,294 pairs with a gold score, and the paper's pool 13,023: 271 fewer. Without 2013 SMT and
-    2016, 269 of 11,358 pairs repeat an earlier pair and its score, but 411 an earlier pair whatever its score. So the
-    paper's "unique" counts the score too, and we do.
+    The five years have 13,294 pairs with a gold score; the paper's pool has 271 fewer, 13,023. Without 2013 SMT and
+    2016, 269 of 11,358 pairs repeat an earlier pair and its score, and 411 repeat an earlier pair with any score. So
+    the paper's "unique" pairs seem to be unique with their scores.
     """
     if not sets:
-        raise DataError("Hard STS: no data sets; it is cut from the pairs of all sets.")
+        raise DataError("Hard STS: no data sets of SemEval years; give one or more, because their pairs are selected.")
     rows = dict.fromkeys(row for data in sets for row in zip(data.left, data.right, map(float, data.gold), strict=True))
     left, right, gold = (list(column) for column in zip(*rows, strict=True))
     return replace(sets[0], year="hard", name="all", gold=np.array(gold), left=left, right=right)
 
 
 def words(sentence: str) -> list[str]:
-    """Split into lower-cased words and marks, similar to the Moses-tokenised text that the paper's models read.
+    """Split a sentence into lower-cased words and marks, similar to Moses, which tokenised the text of the paper.
 
-    The paper doesn't define its words. Of the most different fifth, Table 6 has 937 pairs with gold 3-5 and 1,380 with
-    0-2, a ratio of 0.68. In 2012-2015 it is 0.68 with punctuation marks as words, and 0.54 without them.
+    The paper does not define its words. In its Table 6, the fifth of the pairs with the highest word error rates has
+    937 pairs with gold 3-5 and 1,380 with gold 0-2, a ratio of 0.68. We get 0.68 on 2012-2015 if punctuation marks are
+    words, and 0.54 if not.
     """
     return WORD.findall(sentence.lower().replace("\u2019", "'"))
 
 
 def swer(left: Sequence[str], right: Sequence[str]) -> np.ndarray:
-    """Compute symmetric word error rates of N pairs, (WER(a, b) + WER(b, a)) / 2 (paper, footnote 7): (N,).
+    """Compute the symmetric word error rates of N pairs, (WER(a, b) + WER(b, a)) / 2 (paper, footnote 7): (N,).
 
-    The edit distance is the same in both directions; each divides it by the number of words of one side, at least 1.
+    Both directions have the same edit distance; each is divided by the number of words of the other side, at least 1.
     """
     rates = np.empty(len(left))
     for row, sentences in enumerate(zip(left, right, strict=True)):
@@ -271,34 +271,35 @@ def edits(a: Sequence[str], b: Sequence[str]) -> int:
     cost = steps  # edits from the first i words of a to the first j of b, for all j
     for word in rows:
         cost = np.append(cost[0] + 1, np.minimum(cost[1:] + 1, cost[:-1] + (columns != word)))
-        cost = np.minimum.accumulate(cost - steps) + steps  # or from the left, a word of b each
+        cost = np.minimum.accumulate(cost - steps) + steps  # insertions of words of b
     return int(cost[-1])
 
 
 def extreme(rates: np.ndarray, end: str, share: float) -> np.ndarray:
-    """Tell which rates (N,) are in the bottom or top `share`: (N,) bool.
+    """Return which rates (N,) are in the bottom or top `share`: (N,) bool.
 
-    Ties with the last one are included. So they may be more than that share, and do not depend on the order of pairs.
+    All rates that tie with the last one are included, so that the result does not depend on the order of the pairs.
     """
     signed = rates if end == "bottom" else -rates
     return signed <= np.quantile(signed, share, method="inverted_cdf")
 
 
 def negated(sentences: Iterable[str]) -> np.ndarray:
-    """Tell which sentences contain the word "not" or "'t" (paper, footnote 9): (N,) bool.
+    """Return which sentences contain the word "not" or "'t" (paper, footnote 9): (N,) bool.
 
-    "nothing" and "cannot" don't count: with them the split has 757 pairs before SMT and 2016, and the paper's has 705.
+    "nothing" and "cannot" do not count: with them, the split would have 757 pairs even without SMT and 2016, and the
+    paper's split has 705.
     """
     return np.array([not NEGATIONS.isdisjoint(words(sentence)) for sentence in sentences])
 
 
 def chosen(pool: StsSet, name: str, inside: np.ndarray) -> StsSet:
-    """Select the pairs of a split, given as (N,) bool; DataError if their correlation is undefined."""
+    """Select the pairs `inside` a split, (N,) bool; DataError if no correlation can be computed from them."""
     rows = np.flatnonzero(inside).tolist()
     if len(set(pool.gold[rows])) < 2:
         raise DataError(
-            f"Hard STS: {len(rows)} of {len(pool.gold)} pairs fall into '{name}', and a correlation needs two of "
-            "different gold; pool more data sets."
+            f"Hard STS: {len(rows)} of {len(pool.gold)} pairs fall into '{name}', and a correlation needs two pairs "
+            "with different gold scores; give more data sets."
         )
     left, right = ([side[row] for row in rows] for side in (pool.left, pool.right))
     return replace(pool, name=name, gold=pool.gold[rows], left=left, right=right)

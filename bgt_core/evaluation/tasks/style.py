@@ -1,7 +1,6 @@
-"""Do similarities tell style? STEL orders two sentences by style as two others are ordered; STEL-or-Content sets style
-against content.
+"""Style: measure whether similarities compare style (STEL), even if content differs (STEL-or-Content).
 
-STEL's files, or pairs of the built-in sentences -> quadruples -> similarities -> shares by style, differences
+STEL's files, or pairs of the built-in sentences -> quadruples -> similarities -> shares by style
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ from bgt_core.vectors.compare import above
 
 MEASURES = ("STEL", "STEL-or-Content")
 MEAN = "mean"
-MIN_AVERAGED = 30  # quadruples of a style; fewer would make the mean of styles depend on chance
+MIN_AVERAGED = 30  # minimum number of quadruples of a style that counts in the mean of all styles
 COLUMNS = ("Anchor 1", "Anchor 2", "Alternative 1.1", "Alternative 1.2", "Correct Alternative", "style type")
 BASELINES = ("tf-idf of words", "tf-idf of character trigrams")
 TRIGRAMS = {"analyzer": "char", "ngram_range": (3, 3)}
@@ -45,7 +44,7 @@ class Quadruple(NamedTuple):
     """Two sentences with one content and two styles, and two sentences with another content and the same two styles."""
 
     lang: str
-    style: str  # what they differ in
+    style: str  # the property of style in which the sentences differ
     anchors: tuple[str, str]
     alternatives: tuple[str, str]  # in the styles of the first and of the second anchor
 
@@ -59,19 +58,19 @@ class StyleKey(NamedTuple):
 
 @dataclass(frozen=True)
 class Style(Task[Sequence[Quadruple]]):
-    """Style: are sentences of one style and other content alike (STEL, STEL-or-Content)?
+    """Style: are sentences with the same style and different content similar (STEL, STEL-or-Content)?
 
-    Two anchors have one content and two styles; two alternatives have another content and the same two styles. STEL is
-    right if the alternatives are ordered by style as the anchors are: chance is 50. STEL-or-Content is right if the
-    first anchor is nearer to the alternative of its style than to the second anchor, which has its content:
-    similarities of content score about 0. Ties count half.
+    Two anchors have one content and two styles; two alternatives have another content and the same two styles. STEL
+    counts how often similarities match each alternative with the anchor of its style; chance is 50. STEL-or-Content
+    counts how often the first anchor is nearer to the alternative with its style than to the second anchor, which has
+    its content; similarities of content score about 0. Ties count half.
 
-    Baselines are tf-idf of words and of character trigrams, lower-cased and fitted on the same sentences; a word is a
-    character in languages without spaces. A system is measured in the languages that it has. The mean counts each style
-    of a language once, of those with at least 30 quadruples in which all systems are measured.
+    Baselines are tf-idf of words and of character trigrams, lower-cased and fitted on the same sentences; in languages
+    without spaces, each character is a word. A system is measured in the languages that it has. The mean is over the
+    styles of each language that have at least 30 quadruples and are measured by all systems.
 
     Sources: Wegmann and Nguyen (2021), "Does It Capture STEL?"; Wegmann, Schraagen and Nguyen (2022), "Same Author or
-    Just Same Topic?", whose code takes the first anchor too.
+    Just Same Topic?", whose code uses the first anchor too.
     """
 
     data = (
@@ -90,13 +89,13 @@ class Style(Task[Sequence[Quadruple]]):
         return [each for path in paths for each in read_stel(path, self.lang or "en")]
 
     def statistic(self, items: Sequence[Quadruple], encoders: Mapping[str, SentenceEncoder], *, seed: int) -> Statistic:
-        """Compare the sentences of each quadruple by each system that has its language."""
+        """Compare the sentences of each quadruple by each system that has their language."""
         langs = list(dict.fromkeys(each.lang for each in items))
         rows = systems(encoders, (), self.latent, reserved=BASELINES)
         for name, encoder in encoders.items():
             if not any(takes(encoder.langs, lang) for lang in langs):
                 known_lang(langs[0], encoder.langs, name)
-        right: dict[tuple[str, str], np.ndarray] = {}  # of each language and style, (S, 2, N)
+        right: dict[tuple[str, str], np.ndarray] = {}  # language, style -> scores by STEL and STEL-or-Content (S, 2, N)
         for lang in langs:
             chosen = [each for each in items if each.lang == lang]
             compared: list[Compare | None] = [
@@ -142,11 +141,12 @@ TASK = Style
 
 
 def judged(compare: Compare | None, items: Sequence[Quadruple]) -> np.ndarray:
-    """Judge each of N quadruples by STEL and STEL-or-Content: 1 if right, 0 if wrong, 0.5 for a tie, (2, N).
+    """Score each of N quadruples by STEL and STEL-or-Content: 1 if right, 0 if wrong, 0.5 for a tie, (2, N).
 
-    STEL compares (1 - sim(A1, S1))² + (1 - sim(A2, S2))² with (1 - sim(A1, S2))² + (1 - sim(A2, S1))², here by their
-    square roots, which differ by no more than the similarities do; STEL-or-Content compares sim(A1, S1) with
-    sim(A1, A2). NaN without `compare`.
+    A1 and A2 are the anchors, S1 and S2 the alternatives. STEL compares (1 - sim(A1, S1))² + (1 - sim(A2, S2))² with
+    (1 - sim(A1, S2))² + (1 - sim(A2, S1))². Their square roots are compared here, because these differ by no more than
+    the similarities do, so the same tolerance defines ties. STEL-or-Content compares sim(A1, S1) with sim(A1, A2). All
+    scores are NaN without `compare`.
     """
     if compare is None:
         return np.full((len(MEASURES), len(items)), np.nan)
@@ -158,15 +158,16 @@ def judged(compare: Compare | None, items: Sequence[Quadruple]) -> np.ndarray:
 
 
 def tfidf(settings: Mapping[str, Any], left: Sequence[str], right: Sequence[str]) -> np.ndarray:
-    """Return the cosine of the tf-idf of each pair, fitted on all sentences, each distinct one counted once: (N,)."""
+    """Return the cosine of the tf-idf vectors of each of N pairs, fitted on the distinct sentences: (N,)."""
     return word_cosines(fitted(TfidfVectorizer(**settings), left, right), left, right)
 
 
 def read_stel(path: Path, lang: str = "en") -> list[Quadruple]:
-    """Read a file of STEL: tab-separated, with quotes as in CSV and a header; further columns are ignored.
+    """Read a file of STEL: tab-separated, with a header, and with quotes as in CSV; further columns are ignored.
 
-    Raises NotFound for an absent file, DataError for a damaged one, one without rows or a column, and by file and line
-    for an empty field, other fields than the header or another correct alternative than 1 and 2.
+    Raises NotFound if the file is missing. Raises DataError if the file is damaged or lacks rows or a column; and, with
+    file and line, if a field is empty, a row has more or fewer fields than the header, or the correct alternative is
+    neither 1 nor 2.
     """
     table = csv.DictReader((f"{line}\n" for _, line in text_lines(path)), delimiter="\t", strict=True)
     items = []
@@ -176,7 +177,7 @@ def read_stel(path: Path, lang: str = "en") -> list[Quadruple]:
         for row in table:
             *texts, correct, style = ((row[name] or "").strip() for name in COLUMNS)
             if None in row or not all((*texts, style)):
-                raise DataError(f"{path}:{table.line_num}: expected a field for each column, and none of STEL's empty.")
+                raise DataError(f"{path}:{table.line_num}: expected a field for each column, without empty ones.")
             if correct not in ("1", "2"):
                 raise DataError(f"{path}:{table.line_num}: the correct alternative is '{correct}'; expected 1 or 2.")
             first, second, *others = texts
@@ -190,13 +191,13 @@ def read_stel(path: Path, lang: str = "en") -> list[Quadruple]:
 
 
 def built_in(lang: str | None = None, seed: int = 0) -> list[Quadruple]:
-    """Draw a quadruple for each built-in pair that differs in one property (`data.examples.differing`), as anchors.
+    """Make a quadruple of each built-in pair of sentences that differ in one property (`data.examples.differing`).
 
-    The alternatives are another pair of the same property and values, of another meaning; pairs without such a partner
-    are left out. `seed` draws the partner, and which sentence of a pair is the first. Raises UsageError for a `lang`
-    without pairs; by default each that has some is used.
+    The pair are the anchors. The alternatives are a pair with another meaning that differs in the same values of the
+    same property; a pair without such a partner is left out. `seed` draws the partner, and which sentence of a pair is
+    the first. Raises UsageError for a `lang` without pairs; by default, all languages are used.
     """
-    groups: dict[tuple[str, ...], list[tuple[str, dict[str, str]]]] = {}  # pairs: a meaning, and a text of each value
+    groups: dict[tuple[str, ...], list[tuple[str, dict[str, str]]]] = {}  # pairs: the meaning, and the text by value
     for name, *both in differing(style_sentences()):
         of = both[0].lang
         texts = {PROPERTIES[name].value(each.text, of): each.text for each in both}

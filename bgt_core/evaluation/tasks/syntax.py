@@ -2,11 +2,15 @@
 
     files -> `read_treebank` -> `pair_up`: queries and candidates by length -> neighbours -> three measures of parses
 
-A language or syntactic latent should find sentences of the same structure; a semantic one need not. Each measure is a
-ratio of two counts summed over queries: 2 x shared / all brackets of both (micro-averaged labelled F1), or the share of
-words with the same head and relation, which for dependencies is the same formula; edits / nodes of both trees, 0 for
-equal trees and below 1 always; words with the same part of speech / words. Brackets are (label, start, end), matched as
-multisets; parts of speech are not brackets, and the outermost one counts, as in the evaluation of the VGVAE.
+A language or syntactic latent should find sentences of the same structure; a semantic latent need not. Each measure is
+a ratio of two counts, each summed over all queries:
+
+- for constituents, 2 x shared brackets / all brackets of both sentences (micro-averaged labelled F1). Brackets are
+  (label, start, end), compared as multisets. As in the evaluation of the VGVAE, parts of speech are not brackets, and
+  the outermost bracket counts.
+- for dependencies, words with the same head and relation / words (labelled attachment), which is the same formula.
+- tree edits / nodes of both trees. It is 0 for equal trees, and always below 1.
+- words with the same part of speech / words.
 """
 
 from __future__ import annotations
@@ -18,7 +22,7 @@ from pathlib import Path
 from typing import Annotated, NamedTuple
 
 import numpy as np
-from scipy import sparse
+from sklearn.feature_extraction.text import CountVectorizer
 
 from bgt_core.contracts import SentenceEncoder
 from bgt_core.data.textfile import uncompressed
@@ -39,17 +43,17 @@ EXPLAINED = {
     DEPENDENCIES: "labelled attachment: words with the same head and relation, subtypes cut off",
 }
 LENGTHS = (1, 29)  # minimum and maximum number of words in the VGVAE paper's evaluation
-LONGEST = 200
+LONGEST = 200  # maximum number of words that a user may ask for
 
 
 class ParsedSentence(NamedTuple):
-    """A sentence, with all that its parse contributes to the measures."""
+    """A sentence with the properties of its parse that the measures compare."""
 
     text: str
-    tags: Sequence[str]  # parts of speech, one of each word
+    tags: Sequence[str]  # part of speech of each word
     structure: Sequence[tuple[str | int, ...]]  # brackets (label, start, end), or arcs (word, head, relation)
-    labels: Sequence[str]  # of the nodes of its tree, in postorder
-    first: Sequence[int]  # the leftmost leaf below each node
+    labels: Sequence[str]  # labels of the nodes of its tree, in postorder
+    first: Sequence[int]  # number of the leftmost leaf below each node
     kind: str = CONSTITUENTS
 
 
@@ -57,10 +61,10 @@ Group = tuple[Sequence[ParsedSentence], Sequence[ParsedSentence]]  # queries and
 
 
 def read_treebank(files: Sequence[Path], lang: str = "en") -> list[ParsedSentence]:
-    """Read the sentences of files, plain, .gz, .xz or .zst: CoNLL-U if named .conllu, else bracketed trees.
+    """Read the sentences of files, plain, .gz, .xz or .zst: CoNLL-U if the name ends in .conllu, else bracketed trees.
 
     `lang` decides how the words of bracketed trees are joined to text. Raises UsageError without files and for files of
-    both kinds, DataError with file and line for a bad parse, NotFound for an absent file.
+    both kinds, DataError with file and line for an invalid parse, NotFound for a missing file.
     """
     if not files:
         raise UsageError("is missing: expected one or more files of bracketed trees or CoNLL-U.", parameter="files")
@@ -74,7 +78,7 @@ def read_treebank(files: Sequence[Path], lang: str = "en") -> list[ParsedSentenc
 
 
 def of_constituents(tree: Tree, lang: str) -> ParsedSentence:
-    """Convert a tree, with one ROOT above the top constituent whether or not the file has it, because it counts.
+    """Convert a constituency tree. A ROOT is added on top if the file has none, because its bracket counts.
 
     The nodes of the ordered tree are constituents and parts of speech, not words; parts of speech are not brackets.
     """
@@ -83,7 +87,7 @@ def of_constituents(tree: Tree, lang: str) -> ParsedSentence:
     first: list[int] = []
 
     def walk(node: Tree, start: int) -> int:
-        """Add a node that begins with word `start`, and all below it; return the word after it."""
+        """Add a node that begins at word `start`, and all nodes below it; return the number of the word after it."""
         leaf, end = len(labels), start
         for child in node.children:
             end = walk(child, end)
@@ -98,8 +102,7 @@ def of_constituents(tree: Tree, lang: str) -> ParsedSentence:
 
 
 def of_dependencies(parsed: Parsed) -> ParsedSentence:
-    """Convert a dependency parse. Relations lose subtypes ("nsubj" for "nsubj:pass"), and label the nodes of the tree
-    of ordered dependents."""
+    """Convert a dependency parse to arcs and an ordered tree whose labels are relations without subtypes ("nsubj")."""
     relations = {word.number: word.relation.partition(":")[0] for word in parsed.words}
     labels: list[str] = []
     first: list[int] = []
@@ -118,7 +121,7 @@ def of_dependencies(parsed: Parsed) -> ParsedSentence:
 
 @dataclass(frozen=True, eq=False)
 class Pairing:
-    """Queries and candidates by their number of words, and the number of sentences left out, by reason."""
+    """Queries and candidates, grouped by their number of words; and the number of omitted sentences by reason."""
 
     groups: Sequence[Group]
     left_out: dict[str, int]
@@ -132,12 +135,21 @@ def pair_up(
     limit: int | None = None,
     seed: int = 0,
 ) -> Pairing:
-    """Pair queries with candidates of as many words.
+    """Group queries with the candidates that have as many words.
 
-    Without `candidates`, a random half of the sentences are queries and the others candidates. Of sentences that differ
-    only in case the first is kept, and no candidate is also a query: a copy would be nearest for any encoder. `limit`
-    draws at most that many queries. Raises UsageError for impossible lengths or limits and for parses of two kinds,
-    DataError if fewer than two queries have a candidate.
+    Without `candidates`, a random half of the sentences are queries, and the others are candidates. Sentences that
+    repeat an earlier one, whatever their case, are left out, because a copy is the nearest neighbour for any encoder.
+
+    Args:
+        sentences: The queries; or queries and candidates.
+        candidates: The sentences to search.
+        lengths: Minimum and maximum number of words.
+        limit: Maximum number of queries, which are drawn at random.
+        seed: Seed of the random draws.
+
+    Raises:
+        UsageError: Lengths or limit are out of range, or the parses are of two kinds.
+        DataError: Fewer than two queries have a candidate.
     """
     shortest, longest = lengths
     if not 1 <= shortest <= longest <= LONGEST:
@@ -188,22 +200,20 @@ class SyntaxKey(NamedTuple):
 class Syntax(Task[Pairing]):
     """Syntax: does the nearest sentence of the same length have the same structure?
 
-    Bracketed trees, as in the Penn Treebank, lose functions (NP-SBJ is NP) and traces: labelled F1 of brackets.
-    CoNLL-U: labelled attachment instead. With both: tree edit distance, lower is better, and part-of-speech accuracy.
-    Copies of a sentence are left out. Reference rows: a random neighbour, and the best choice of candidates by each
-    measure.
+    Bracketed trees, as in the Penn Treebank, are compared by labelled F1 of brackets, without functions (NP-SBJ is NP)
+    and traces. CoNLL-U is compared by labelled attachment. Both are compared by tree edit distance (lower is better)
+    and part-of-speech accuracy. Copies of a sentence are left out. Two reference systems choose a random neighbour, and
+    the candidates with the best score.
     """
 
-    data = "Parsed sentences: CoNLL-U if called .conllu, else bracketed trees."
+    data = "Parsed sentences: CoNLL-U if the name ends in .conllu, else bracketed trees."
     across = "score"
 
-    candidates: Annotated[list[Path] | None, "Files of the sentences to find, by default half of DATA; repeatable."] = (
-        None
-    )
+    candidates: Annotated[list[Path] | None, "Files to search, by default half of DATA; repeatable."] = None
     lang: Lang = "en"
     latent: Latent = None
-    lengths: Annotated[str, "Words of the sentences, as in 1-29."] = "1-29"
-    limit: Annotated[int | None, "At most this many queries, drawn by the seed."] = None
+    lengths: Annotated[str, "Minimum and maximum number of words of a sentence, as in 1-29."] = "1-29"
+    limit: Annotated[int | None, "Maximum number of queries, drawn at random."] = None
 
     def load(self, paths: Sequence[Path], *, seed: int) -> Pairing:
         needs("numba", "syntax")
@@ -212,10 +222,10 @@ class Syntax(Task[Pairing]):
         return pair_up(queries, candidates, lengths=lengths, limit=self.limit, seed=seed)
 
     def statistic(self, items: Pairing, encoders: Mapping[str, SentenceEncoder], *, seed: int) -> Statistic:
-        """Compare the parses of queries and their neighbours; queries are resampled, neighbours stay.
+        """Compare the parses of queries and their nearest neighbours. Resamples draw queries with their neighbours.
 
-        The score of a random neighbour is the exact mean over all candidates. The upper bound is, for each measure, the
-        best choice of candidates; it is not tested against the others.
+        The score of a random neighbour is the exact mean over all candidates. The upper bound has the best score that a
+        choice of candidates can have, for each measure; its differences to other systems are not tested.
         """
         rows = systems(encoders, [self.lang], self.latent, reserved=(RANDOM, UPPER_BOUND))
         choices = [neighbours(system, items, self.lang) for system in rows]
@@ -248,7 +258,7 @@ TASK = Syntax
 
 
 def neighbours(system: System, pairing: Pairing, lang: str) -> list[np.ndarray]:
-    """Find each query's nearest candidate of its length, the first if several tie: indices (N,) for each group."""
+    """Find the nearest candidate of each query in its group, the first if several tie: indices (N,) for each group."""
     vectors = system.embed([each.text for group in pairing.groups for side in group for each in side], lang)
     rows = []
     for group in pairing.groups:
@@ -257,12 +267,12 @@ def neighbours(system: System, pairing: Pairing, lang: str) -> list[np.ndarray]:
     return rows
 
 
-# Both counts of one measure, for each of N queries with each of M candidates, (N, M), or with one, (N,).
+# The two counts of a measure's ratio: for each of N queries with each of M candidates, (N, M), or with one, (N,)
 Counts = tuple[np.ndarray, np.ndarray]
 
 
 def counts(queries: Sequence[ParsedSentence], candidates: Sequence[ParsedSentence]) -> dict[str, Counts]:
-    """Compare queries with candidates of the same length, by measure: (N, M) float32.
+    """Compare N queries with M candidates of the same length by each measure: (N, M) float32.
 
     Raises NotFound if numba is not installed.
     """
@@ -287,33 +297,21 @@ def counts(queries: Sequence[ParsedSentence], candidates: Sequence[ParsedSentenc
 
 def shared(queries: Sequence[ParsedSentence], candidates: Sequence[ParsedSentence]) -> np.ndarray:
     """Count the brackets or arcs that each query shares with each candidate, as multisets: (N, M)."""
-    numbers: dict[tuple[object, int], int] = {}  # of the first, the second, ... occurrence of an item in a sentence
-    sides = [
-        [
-            [
-                numbers.setdefault((item, again), len(numbers))
-                for item, count in Counter(each.structure).items()
-                for again in range(count)
-            ]
-            for each in side
-        ]
-        for side in (queries, candidates)
-    ]
-    left, right = (
-        sparse.csr_array(
-            (np.ones(sum(map(len, rows)), dtype=np.int32), np.concatenate(rows), np.cumsum([0, *map(len, rows)])),
-            shape=(len(rows), len(numbers)),
-        )
-        for rows in sides
-    )
-    return (left @ right.T).toarray()
+
+    def occurrences(sentence: ParsedSentence) -> list[tuple[object, int]]:
+        """Number the occurrences of equal items, so that the n-th ones of two sentences are equal."""
+        return [(item, nth) for item, count in Counter(sentence.structure).items() for nth in range(count)]
+
+    counter = CountVectorizer(analyzer=occurrences, dtype=np.int32)
+    left = counter.fit_transform(queries)
+    return (left @ counter.transform(candidates).T).toarray()
 
 
 def best_choice(parts: Sequence[Counts], *, lowest: bool) -> list[np.ndarray]:
-    """Choose the candidates, (N,) for each group, that together maximise the ratio over all queries exactly.
+    """Choose the candidates, (N,) for each group, that together maximise the ratio over all queries.
 
-    The best candidate of each single query is not enough, because the score is a ratio of sums. Dinkelbach (1967):
-    while the score improves, choose the candidates that exceed the last ratio most.
+    The best candidate of each query alone need not be in this choice, because the score is a ratio of sums. The
+    algorithm is Dinkelbach's (1967): choose the candidates that exceed the last ratio most, while the ratio improves.
     """
     sign = -1 if lowest else 1
     choices = [(sign * part / whole).argmax(1) for part, whole in parts]
@@ -327,13 +325,13 @@ def best_choice(parts: Sequence[Counts], *, lowest: bool) -> list[np.ndarray]:
 
 
 def total(parts: Sequence[Counts], choices: Sequence[np.ndarray]) -> float:
-    """Return the ratio for these choices."""
+    """Return the ratio of the sums over all queries for these choices."""
     part, whole = chosen(parts, choices)
     return float(part.sum() / whole.sum())
 
 
 def chosen(parts: Sequence[Counts], choices: Sequence[np.ndarray]) -> Counts:
-    """Return the counts of each query with its choice, over all groups: (N,) float64."""
+    """Return the counts of each query with its chosen candidate, over all groups: (N,) float64."""
     rows = zip(parts, choices, strict=True)
     return joined([(part[np.arange(len(own)), own], whole[np.arange(len(own)), own]) for (part, whole), own in rows])
 

@@ -1,4 +1,4 @@
-"""Measure how often generated text takes over the style of another sentence, and how much of its content it keeps.
+"""Transfer: measure how often generated text takes over the style of another sentence, and whether it keeps content.
 
 pairs -> `Change`: sources, and style sentences with another value of a property -> generated sentences -> scores
 """
@@ -38,31 +38,31 @@ class TransferKey(NamedTuple):
 
 
 class Change(NamedTuple):
-    """N rows whose sentence of `lang` shows another value of a property than their style sentences."""
+    """N sources, and N style sentences that have another value of a property than the references of the sources."""
 
     lang: str
     property: str
-    value: str  # of the style sentences
+    value: str  # value of the property in the style sentences
     sources: np.ndarray  # (N,) rows
     styles: np.ndarray  # (N,) rows
 
 
 @dataclass(frozen=True)
 class Transfer(Task[Columns]):
-    """Transfer: does generated text take over another sentence's style, and keep its content?
+    """Transfer: does generated text take over another sentence's style, and keep its own content?
 
-    Style is form of address, politeness, contraction, form of the question and closing mark, told by rules, in the
-    languages that have them. For each value, sources are sentences of either language whose reference shows another
-    value, and style sentences are drawn from those of DATA that show it. Scores are the share of outputs that show it,
-    and their chrF to the reference, lower-cased. If style had no effect, the shares of a property's values would add up
-    to about 100 % at most.
+    Rules find five properties of style, in the languages that have them: form of address, politeness, contraction, form
+    of the question and closing mark. For each value of a property, the style sentences are drawn from the sentences of
+    DATA with that value, and the sources are sentences of either language whose reference has another value. The scores
+    are the share of generated sentences with the value, and their chrF to the reference, lower-cased. If style had no
+    effect, the shares of all values of a property would add up to at most about 100 %.
     """
 
     data = "Translations that were not trained on: TSV, Parquet, or X for X.en and X.fr."
     across = "measure"
 
     langs: Langs
-    limit: Annotated[int, f"At most this many sources for each value, evenly spaced; at least {FEWEST}."] = 150
+    limit: Annotated[int, f"Maximum number of sources for each value, evenly spaced; {FEWEST} or more."] = 150
     beam: BeamSize = 4
 
     def load(self, paths: Sequence[Path], *, seed: int) -> Columns:
@@ -74,10 +74,10 @@ class Transfer(Task[Columns]):
         models = writers(encoders, [*items], self.beam)
         for name, writer in models.items():
             if LANGUAGE not in writer.latents:
-                problem = f"{name}: has no language latent, which holds the style; choose a model that has one."
+                problem = f"{name}: has no language latent, which this task exchanges; choose a model that has one."
                 raise UsageError(problem, parameter="model")
         wanted, left_out = changes(items, self.limit, seed)
-        few = f"fewer than {FEWEST} sources show another value than {', '.join(left_out)}"
+        few = f"fewer than {FEWEST} sources have another value than {', '.join(left_out)}"
         if not wanted:
             raise DataError(f"{few}; give more pairs.", parameter="data")
         corpus: dict[TransferKey, list[OfWeights]] = {}
@@ -106,8 +106,8 @@ class Transfer(Task[Columns]):
             samples=[*map(ItemSample, sizes)],
             hits={key: np.array(rows, dtype=float) for key, rows in hits.items()},
             numbers={key._replace(measure=SOURCES): [float(key.sentences)] * len(models) for key in hits},
-            about=f"{len(next(iter(items.values()))):,} pairs, at most {self.limit} sources whose reference shows "
-            f"another value than the style sentence, beam {self.beam}; values told by rules; chrF of sacrebleu to the "
+            about=f"{len(next(iter(items.values()))):,} pairs, at most {self.limit} sources whose reference has "
+            f"another value than the style sentence, beam {self.beam}; rules find the values; chrF of sacrebleu to the "
             "reference, lower-cased",
             warnings=[f"left out: {few}"] if left_out else [],
         )
@@ -117,7 +117,7 @@ TASK = Transfer
 
 
 def changes(columns: Columns, limit: int, seed: int) -> tuple[list[Change], list[str]]:
-    """List the changes of style that the sentences of each language allow, and the names of those with few sources."""
+    """List the changes of style that the sentences allow, and the names of values that have too few sources."""
     rng = np.random.default_rng(seed)
     wanted, left_out = [], []
     for lang, texts in columns.items():

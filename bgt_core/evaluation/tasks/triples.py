@@ -1,6 +1,6 @@
-"""Measure whether a sentence is nearer to its paraphrase than to one with almost the same words and another meaning.
+"""Triples: is a sentence nearer to its paraphrase than to a sentence with almost the same words and another meaning?
 
-file, or the grammar's held-out part -> `Triples` -> similarity of each pair -> shares by kind, intervals, differences
+file, or held-out triples of the grammar -> `Triples` -> similarities -> shares of triples by kind
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ COLUMNS = ("kind", "sentence", "paraphrase", "altered sentence")
 
 @dataclass(frozen=True)
 class Triples:
-    """N triples of sentences of one language; DataError for an empty set."""
+    """N triples of sentences of one language; DataError for none."""
 
     name: str
-    kinds: Sequence[str]  # of each triple; "" without kinds
+    kinds: Sequence[str]  # kind of each triple; "" if the file has no kinds
     sentences: Sequence[str]
     paraphrases: Sequence[str]
     altered: Sequence[str]
@@ -41,11 +41,11 @@ class Triples:
 
 
 def read_triples(path: Path) -> Triples:
-    """Read a TSV with the columns kind (may be left out), sentence, paraphrase and altered sentence, without header and
-    quotes, plain or compressed (.gz, .xz, .zst). Rows with an empty paraphrase are skipped.
+    """Read a TSV without header and quotes, plain, .gz, .xz or .zst, with 3 or 4 columns.
 
-    Raises NotFound if the file is missing. Raises DataError if it is damaged or no rows are left, and, with file and
-    line, if a row has a wrong number of columns or an empty sentence.
+    The columns are kind (optional), sentence, paraphrase and altered sentence. Rows with an empty paraphrase are
+    skipped. Raises NotFound if the file is missing. Raises DataError if the file is damaged or has no rows left; and,
+    with file and line, if a row has a wrong number of columns or an empty sentence.
     """
     first = next((line for _, line in text_lines(path)), "")
     columns = COLUMNS if first.count("\t") == 3 else COLUMNS[1:]
@@ -76,7 +76,7 @@ class TriplesTask(Task[Triples]):
         "held-out triples of the built-in grammar."
     )
 
-    count: Annotated[int | None, "Number of triples of the grammar, without DATA; by default 1,000."] = None
+    count: Annotated[int | None, "Number of triples of the grammar if DATA is missing; by default 1,000."] = None
     lang: Lang = "en"
     latent: Latent = None
 
@@ -96,7 +96,7 @@ class TriplesTask(Task[Triples]):
         return Triples(f"held-out triples of the grammar ({self.lang})", kinds, first, second, third)
 
     def statistic(self, items: Triples, encoders: Mapping[str, SentenceEncoder], *, seed: int) -> Statistic:
-        """Compare both sentences of every triple with the first."""
+        """Compare the first sentence of each triple with its paraphrase and its altered sentence."""
         rows = systems(encoders, [self.lang], self.latent)
         nearer = np.stack([paraphrase_nearer(system, items, self.lang) for system in rows])  # (S, N)
         kinds = list(dict.fromkeys(items.kinds))
@@ -115,10 +115,7 @@ TASK = TriplesTask
 
 
 def paraphrase_nearer(system: System, items: Triples, lang: str) -> np.ndarray:
-    """Judge each triple: 1 if the paraphrase is nearer, 0 if the altered sentence is, 0.5 for a tie, (N,).
-
-    Similarities that differ only by rounding are a tie.
-    """
+    """Score each triple: 1 if the paraphrase is nearer, 0 if the altered sentence is, 0.5 for a tie, (N,)."""
     columns = items.sentences, items.paraphrases, items.altered
     sentence, paraphrase, altered = np.split(system.embed([text for each in columns for text in each], lang), 3)
     compare = system.encoder.similarity_pairwise

@@ -110,7 +110,7 @@ def test_all_pairs_of_a_file_are_read(tmp_path: Path) -> None:
 
 
 def test_bad_input() -> None:
-    with pytest.raises(BgtError, match=r"fewer than 20 sources show another value than .*fr address tu \(3\)"):
+    with pytest.raises(BgtError, match=r"fewer than 20 sources have another value than .*fr address tu \(3\)"):
         measured(Stub(copies), {"en": ["You."] * 6, "fr": ["Tu es."] * 3 + ["Vous êtes."] * 3})
     with pytest.raises(BgtError, match="model: has no language latent"):
         measured(Stub(copies, [SEMANTIC]))

@@ -15,7 +15,7 @@ import argparse
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -121,7 +121,7 @@ def main() -> None:
     names, langs = text_columns(options.langs)
     rows = read_pairs(options.data, names, Skipped(), strict=True) if options.data else example_sentences(langs)
     columns = {lang: texts[: options.limit] for lang, texts in zip(langs, zip(*rows, strict=True), strict=True)}
-    models = {spec: open_encoder(spec) for spec in options.model or ["bgt-en-fr"]}
+    models: dict[str, Any] = {spec: open_encoder(spec) for spec in options.model or ["bgt-en-fr"]}
     result = compare(ledger({spec: Writer(model, Beam(1)) for spec, model in models.items()}, columns))
     print(markdown_text(result.table("given"), result.about))
 

@@ -267,7 +267,8 @@ def differences(
                 continue
             rows = statistic.hits.get(key)
             p = float(two_sided_p(gain, gains)) if rows is None else sign_test(rows[first], rows[second])
-            difference = Estimate(float(gain), *map(float, interval(gains, level)))
+            low, high = map(float, interval(gains, level))
+            difference = Estimate(float(gain), low, high)
             gaps.append(Difference(key, names[first], names[second], difference, p, p))
     families = np.array([statistic.families.get(gap.key, "") for gap in gaps])
     for family in set(families):

@@ -279,6 +279,7 @@ def score_translations(
     scores = []
     for name, metric in metrics.items():
         copied = metric.corpus_score(sources, [references]).score  # also sets the signature
-        score = Estimate(float(values[name]), *map(float, interval(draws[name], 0.95)))
+        low, high = map(float, interval(draws[name], 0.95))
+        score = Estimate(float(values[name]), low, high)
         scores.append(TranslationScore(name, score, copied, str(metric.get_signature())))
     return scores

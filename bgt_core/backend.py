@@ -1,10 +1,12 @@
-"""Choose a run's device, precision and seed, and call undocumented operators of torch that are faster. Each of these
-has a public operator as its fallback.
+"""Choose a run's device, precision and seed, and multiply matrices with torch's fastest operators.
 
-torch multiplies float32 matrices with MKL, which runs at half speed on processors other than Intel's. There oneDNN is
-used instead, except for a weight's gradient, where MKL is as fast on any processor, or faster by up to a third. Both
-are exact to rounding. oneDNN also multiplies 8-bit integers, on any processor. A release of torch may change or drop
-these operators, so each is tried when this module is imported.
+By default, torch multiplies float32 matrices with MKL, which runs at half speed on processors that are not from Intel.
+On these processors, this module calls oneDNN instead, except for the gradients of weights, for which MKL is equally
+fast or up to a third faster. Both libraries give the same result up to rounding. oneDNN also multiplies 8-bit integers,
+on any processor.
+
+torch does not document its oneDNN operators, and a release may change or drop them. So this module tries each of them
+when it is imported, and uses a documented operator if one fails.
 """
 
 from __future__ import annotations
@@ -50,26 +52,28 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
 
 
 def compiles_shapes(x: Tensor) -> bool:
-    """Whether products of x are compiled for each new shape, as oneDNN does in 16 bits. In training every update has
-    another number of tokens, and compiling takes a fifth of the time; sentences to embed come in few shapes."""
+    """Whether oneDNN compiles code for each new shape of x, as it does for 16-bit products on a CPU.
+
+    In training, the number of tokens differs in each update, so compiling would take a fifth of the time. In embedding,
+    few shapes occur."""
     return x.device.type == "cpu" and matmul_dtype(x) == torch.bfloat16
 
 
 def on_grid(count: int) -> int:
-    """Round the count up, by less than an eighth: up to 16 it stays, up to 32 it becomes even, and so on."""
+    """Round a count up by less than an eighth: to a multiple of 1 up to 16, of 2 up to 32, of 4 up to 64, and so on."""
     step = 1 << max(0, (count - 1).bit_length() - 4)
     return -(-count // step) * step
 
 
 def pad_to_grid(x: Tensor) -> Tensor:
-    """(N, H) -> (on_grid(N), H), without a gradient: rows of zeros follow."""
+    """Append rows of zeros, without a gradient: (N, H) -> (on_grid(N), H)."""
     padded = x.new_empty(on_grid(len(x)), x.shape[1])
     padded[: len(x)], padded[len(x) :] = x, 0
     return padded
 
 
 class _PadRows(torch.autograd.Function):
-    """Pad to the grid. Slices and `F.pad` would fill all rows first, and copy once more in the backward pass."""
+    """`pad_to_grid` with a gradient. `F.pad` would fill all rows first, and copy once more in the backward pass."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor) -> Tensor:
@@ -82,7 +86,7 @@ class _PadRows(torch.autograd.Function):
 
 
 class _FirstRows(torch.autograd.Function):
-    """Return the first rows, those before `pad_to_grid`."""
+    """Remove the rows that `pad_to_grid` appended."""
 
     @staticmethod
     def forward(ctx: Any, padded: Tensor, rows: int) -> Tensor:
@@ -94,15 +98,14 @@ class _FirstRows(torch.autograd.Function):
 
 
 def matmul_dtype(x: Tensor) -> torch.dtype:
-    """The dtype of matrix products of x: autocast's if it is enabled, else that of x."""
+    """The dtype in which x is multiplied: autocast's dtype if autocast is on, otherwise the dtype of x."""
     device = x.device.type
     on = torch.amp.is_autocast_available(device) and torch.is_autocast_enabled(device)
     return torch.get_autocast_dtype(device) if on else x.dtype
 
 
 def uses_onednn(x: Tensor) -> bool:
-    """Whether products of x use oneDNN. It can't multiply empty matrices, and its operators can't be exported or
-    compiled."""
+    """Whether `linear` multiplies x with oneDNN, which can't multiply empty matrices, be exported or be compiled."""
     if not USES_ONEDNN or torch.compiler.is_compiling():
         return False
     return x.device.type == "cpu" and x.dtype == torch.float32 and len(x) > 0
@@ -110,15 +113,15 @@ def uses_onednn(x: Tensor) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class Int8Weight:
-    """A matrix (N, K) in 8 bits, in this CPU's memory layout."""
+    """A matrix W (N, K) of 8-bit integers, in the memory layout that is fastest on this CPU."""
 
     packed: Tensor
-    scales: Tensor  # (N,) float32, of each row
-    zeros: Tensor  # (N,) int64: the rows' zero points, all 0
+    scales: Tensor  # (N,) float32; W is the integers of a row times its scale
+    zeros: Tensor  # (N,) int64, all 0; oneDNN expects a zero point for each row
 
     @classmethod
     def pack(cls, rounded: Tensor, scales: Tensor) -> Int8Weight:
-        """Pack the matrix that is the product of rounded (N, K) int8 and scales (N,)."""
+        """Pack the matrix `rounded` * `scales`, from (N, K) int8 and (N,)."""
         packed = _prepack_int8(rounded) if HAS_ONEDNN_INT8 else rounded
         return cls(packed, scales, torch.zeros(len(rounded), dtype=torch.long))
 
@@ -126,9 +129,9 @@ class Int8Weight:
 def linear_int8(
     x: Tensor, scale: float, zero: int, weight: Int8Weight, bias: Tensor | None, dtype: torch.dtype
 ) -> Tensor:
-    """Compute scale * (x - zero) @ W^T + b for x (..., K) uint8 -> (..., N) of `dtype`, with exact sums of integers.
+    """Compute scale * (x - zero) @ W^T + bias for x (..., K) uint8 -> (..., N) of `dtype`, without overflow of sums.
 
-    On a CPU without VNNI, oneDNN adds pairs of products in 16 bits, so there x must be at most 127.
+    On a CPU without VNNI instructions, x must be at most 127, because oneDNN adds pairs of products in 16 bits.
     """
     if HAS_ONEDNN_INT8:
         return _onednn_int8(x, scale, zero, weight, bias, dtype)
@@ -136,12 +139,12 @@ def linear_int8(
 
 
 def _onednn(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """x (..., K), weight (N, K), bias (N,), single precision -> (..., N), without a gradient."""
+    """`linear` by oneDNN in single precision, without a gradient: x (..., K), weight (N, K), bias (N,) -> (..., N)."""
     return torch.ops.mkldnn._linear_pointwise(x, weight, bias, "none", [], "")
 
 
 def _prepack_int8(rounded: Tensor) -> Tensor:
-    """Pack (N, K) int8 into oneDNN's own layout."""
+    """Copy an int8 matrix (N, K) into oneDNN's memory layout."""
     return torch.ops.onednn.qlinear_prepack(rounded, None)
 
 
@@ -172,7 +175,7 @@ class _Linear(torch.autograd.Function):
 
 
 def _works(operator: Callable[[], Tensor], expected: float) -> bool:
-    """Whether this release of torch has the operator, with the expected arguments and result."""
+    """Whether the operator exists in this release of torch, accepts our arguments and returns the expected number."""
     try:
         return operator().item() == expected
     except (AttributeError, RuntimeError, TypeError):
@@ -180,7 +183,7 @@ def _works(operator: Callable[[], Tensor], expected: float) -> bool:
 
 
 def _probe() -> tuple[bool, bool]:
-    """Whether oneDNN's operators work in single precision, and whether they work in 8 bits."""
+    """Whether oneDNN's operators work in this release of torch: in single precision, and in 8 bits."""
     if not torch.backends.mkldnn.is_available():
         return False, False
     x, weight, one = (torch.tensor([row], device="cpu", dtype=torch.float32) for row in ((1, 2), (3, 4), (1,)))
@@ -199,60 +202,7 @@ def _is_intel() -> bool:
 
 
 HAS_ONEDNN, HAS_ONEDNN_INT8 = _probe()
-USES_ONEDNN = HAS_ONEDNN and not _is_intel()  # in single precision
-BETA1, BETA2, EPS = 0.9, 0.999, 1e-8  # of Adam
-
-
-def fused_adam_(
-    values: list[Tensor],
-    gradients: list[Tensor],
-    means: list[Tensor],
-    squares: list[Tensor],
-    step: Tensor,
-    *,
-    lr: float,
-) -> None:
-    """Make one step of Adam in place, without weight decay and without a gradient (Kingma & Ba 2015, algorithm 1).
-
-    Each parameter, its gradient and its two moments have the same shape; `step` () counts from 1, this step included.
-    Uses one fused kernel if torch has it: `torch.optim.Adam`'s overhead is larger than the update of a small network.
-    """
-    if HAS_FUSED_ADAM:
-        _adam_kernel_(values, gradients, means, squares, step, lr)
-        return
-    steps = step.item()
-    for value, gradient, mean, square in zip(values, gradients, means, squares, strict=True):
-        mean.lerp_(gradient, 1 - BETA1)
-        square.mul_(BETA2).addcmul_(gradient, gradient, value=1 - BETA2)
-        deviation = square.div(1 - BETA2**steps).sqrt_().add_(EPS)
-        value.addcdiv_(mean, deviation, value=-lr / (1 - BETA1**steps))
-
-
-def _adam_kernel_(
-    values: list[Tensor],
-    gradients: list[Tensor],
-    means: list[Tensor],
-    squares: list[Tensor],
-    step: Tensor,
-    lr: float,
-) -> None:
-    torch._fused_adam_(
-        values, gradients, means, squares, [], [step] * len(values),
-        lr=lr, beta1=BETA1, beta2=BETA2, weight_decay=0.0, eps=EPS, amsgrad=False, maximize=False,
-    )  # fmt: skip
-
-
-def _has_fused_adam() -> bool:
-    """Whether this torch has the operator in the form used above: it is private, and may change in any release."""
-    values, gradient, means, squares = torch.zeros(4, 1)
-    try:
-        _adam_kernel_([values], [gradient], [means], [squares], torch.ones(()), 1e-3)
-    except (AttributeError, RuntimeError, TypeError):
-        return False
-    return True
-
-
-HAS_FUSED_ADAM = _has_fused_adam()
+USES_ONEDNN = HAS_ONEDNN and not _is_intel()  # for single precision; 8-bit products use oneDNN on any processor
 
 
 # Choose a run's device, precision and seed.
@@ -262,15 +212,15 @@ INT8 = "int8"  # for embedding only
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # of malloc.h
 
 
-# A forked process inherits torch's pool of threads without its threads, and would wait for them for ever.
+# A forked process has torch's thread pool but not its threads, and would wait for them forever.
 if sys.platform != "win32":
     os.register_at_fork(after_in_child=partial(torch.set_num_threads, 1))
 
 
 def pick_device(name: str | torch.device) -> torch.device:
-    """Return the device of this machine that "auto", "cpu", "cuda[:i]" or a device of torch names.
+    """Return the device of a name: "cpu", "cuda", "cuda:1", ..., or "auto" for a GPU if available, otherwise the CPU.
 
-    Raises UsageError for another name and NotFound for a GPU that is missing.
+    Raises UsageError for any other name, and NotFound if this machine does not have the GPU.
     """
     name = str(name)
     if name == "auto":
@@ -285,10 +235,10 @@ def pick_device(name: str | torch.device) -> torch.device:
 
 @contextmanager
 def usual_defaults() -> Iterator[None]:
-    """Set torch's own default type and device, float32 and CPU, in a block or in a function that this decorates."""
+    """Use float32 and the CPU as torch's defaults in a `with` block, or in the function that this decorates."""
     given = torch.get_default_dtype()
     if given is torch.float32 and torch.get_default_device().type == "cpu":
-        yield  # a device that is entered costs time in every operation
+        yield  # `with torch.device` would slow down every operation
         return
     torch.set_default_dtype(torch.float32)
     try:
@@ -299,15 +249,15 @@ def usual_defaults() -> Iterator[None]:
 
 
 def seed_everything(*numbers: int) -> None:
-    """Seed torch's generators of every device from these non-negative numbers."""
+    """Seed torch's random generators on all devices from a tuple of non-negative integers."""
     torch.manual_seed(int(np.random.SeedSequence(numbers).generate_state(1, np.uint64)[0]))
 
 
 def keep_memory() -> None:
-    """Keep freed memory in this process, if the C library is glibc, until `release_memory`.
+    """Tell glibc to keep freed memory in this process until `release_memory`; no effect with other C libraries.
 
-    A step allocates and frees the same few hundred megabytes as the one before. Otherwise the system would fill them
-    with zeros each time, which takes a thirtieth of the step.
+    Every training step allocates and frees a few hundred megabytes. If they were returned to the system, it would fill
+    them with zeros before each step, which takes 3% of a step.
     """
     if sys.platform == "linux" and hasattr(libc := ctypes.CDLL(None), "mallopt"):
         for option, size in ((M_TRIM_THRESHOLD, 2**31 - 1), (M_MMAP_THRESHOLD, 2**25)):  # 2**25 is its maximum
@@ -315,22 +265,22 @@ def keep_memory() -> None:
 
 
 def release_memory() -> None:
-    """Return freed memory to the system, if the C library is glibc.
+    """Tell glibc to return freed memory to the system; no effect with other C libraries.
 
-    Batches of changing shapes fragment its heap: without this a small run on a CPU grew from 2 to 6 GB in ten minutes.
-    A call takes a tenth of a step.
+    Batches of different shapes fragment glibc's heap: without these calls, the memory of a small training run on a CPU
+    grew from 2 to 6 GB in ten minutes. A call takes as long as a tenth of a training step.
     """
     if sys.platform == "linux" and hasattr(libc := ctypes.CDLL(None), "malloc_trim"):
         libc.malloc_trim(0)
 
 
 def check_precision(precision: str, allowed: Sequence[str] = PRECISIONS) -> None:
-    """Raise UsageError for a precision that is not `allowed`."""
+    """Raise UsageError if the precision is not in `allowed`."""
     check_choice(allowed, precision=precision)
 
 
 def resolve(device: torch.device, precision: str) -> str:
-    """Choose "fp32" or "bf16": "auto" is bf16 on hardware that supports it natively. Raises as `check_precision`."""
+    """Return "fp32" or "bf16"; for "auto", bf16 if the device has instructions for it. UsageError for other names."""
     check_precision(precision)
     if precision != "auto":
         return precision
@@ -338,28 +288,29 @@ def resolve(device: torch.device, precision: str) -> str:
 
 
 def multiplies_bf16(device: torch.device) -> bool:
-    """Whether a device has instructions that multiply bf16."""
+    """Whether a device has instructions for bf16 products."""
     if device.type == "cuda":
         return torch.cuda.is_bf16_supported(including_emulation=False)
     return cpu_has("amx_bf16", "avx512_bf16")
 
 
 def cpu_has(*instructions: str) -> bool:
-    """Whether torch can use one of these AVX-512 or AMX instructions (torch's names): the processor has it, and no
-    environment variable limits torch or oneDNN to older ones."""
+    """Whether torch can use at least one of these AVX-512 or AMX instruction sets, by torch's names.
+
+    False if an environment variable limits torch or oneDNN to older instructions."""
     torch_limit, onednn_limit = (os.environ.get(name, "") for name in ("ATEN_CPU_CAPABILITY", "ONEDNN_MAX_CPU_ISA"))
     limited = torch_limit in ("default", "avx2") or re.fullmatch("SSE41|AVX(2.*)?", onednn_limit.upper())
     return not limited and any(torch.cpu.get_capabilities().get(each) for each in instructions)
 
 
 def warn_if_slow(device: torch.device, precision: str) -> None:
-    """Warn of bf16 on a device that only emulates it."""
+    """Warn if the precision is bf16 and the device only emulates bf16."""
     if precision == "bf16" and not multiplies_bf16(device):
         name = "processor" if device.type == "cpu" else "GPU"
-        text = f"this {name} has no bf16 instructions: products take many times longer than in fp32; use precision auto"
+        text = f"this {name} has no bf16 instructions, so bf16 is many times slower than fp32; use precision auto"
         warnings.warn(text, stacklevel=2)
 
 
 def autocast(device: torch.device, precision: str) -> torch.autocast:
-    """Compute matrix products in that precision; everything else stays in float32."""
+    """Return a context in which matrix products have this precision; other operations stay in float32."""
     return torch.autocast(device.type, dtype=torch.bfloat16, enabled=resolve(device, precision) == "bf16")

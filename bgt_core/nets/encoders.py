@@ -1,6 +1,7 @@
-"""Encoders: a body that encodes a sentence and a head that turns its vector into a posterior; in 8 bits on request.
+"""Encoders: a body that maps a sentence to a vector, and a head that maps the vector to a posterior.
 
-The bodies here average token vectors: plain, weighted, corrected by a Transformer (`nets.layers`), or gated by an LSTM.
+The bodies in this module average token vectors: without weights, weighted by rarity, with a Transformer's correction
+(`nets.layers`), or gated by an LSTM. `quantised` converts an encoder to 8-bit products.
 """
 
 from __future__ import annotations
@@ -21,10 +22,10 @@ from bgt_core.posterior import Gaussian, Point, VonMisesFisher
 
 
 class MeanPooling(nn.Module):
-    """The plain mean of token vectors: SP of Wieting et al. (2019).
+    """The mean of token vectors: the model SP of Wieting et al. (2019).
 
-    EOS and unknown tokens are left out, as in the released code, whose sentences have no EOS. A sentence without other
-    tokens is the zero vector; in the released code it is the vector of the unknown token.
+    EOS and unknown tokens are ignored. A sentence without other tokens gets the zero vector; in the released code, it
+    gets the vector of the unknown token.
     """
 
     def __init__(self, table: nn.Embedding, dropout: float = 0.0):
@@ -40,19 +41,19 @@ class MeanPooling(nn.Module):
 
 
 def mean_of_words(vectors: Tensor, ids: Tensor, layout: PackedLayout) -> Tensor:
-    """The mean over the tokens of each sentence that are neither EOS nor unknown, zero if there are none: vectors (N,
-    H) of token ids (N,) -> (B, H)."""
+    """Average each sentence's vectors (N, H), except those of EOS and unknown tokens; zero without others: (B, H)."""
     counts = (ids != EOS) & (ids != UNK)
     total = layout.sum(vectors * counts[:, None])  # (B, H)
     return total / layout.sum(counts).clamp(min=1)[:, None]
 
 
 class SIFPooling(nn.Module):
-    """The mean of the tokens' directions, each weighted by how rare the token is: a / (a + p).
+    """The mean of token vectors of length 1, each weighted by a / (a + p), where p is the token's probability.
 
-    The weights are those of Arora et al. (2017, SIF), from the tokenizer's own unigram probabilities. They are fixed
-    unless `trained`: a margin loss learns good directions, but weights that are worse for similarity; a teacher can
-    improve them. EOS is left out: its share of the mean, one in T, would reveal the length.
+    These are the weights of Arora et al. (2017, SIF): a rare token counts more. The probabilities are those of the
+    tokenizer's unigram model. The weights are fixed unless `trained`: with a margin loss, trained weights are worse
+    for semantic similarity; with a teacher's vectors, they can be better. EOS is ignored, because its share of the mean
+    would encode the length of the sentence.
     """
 
     rarity: Tensor
@@ -73,21 +74,21 @@ class SIFPooling(nn.Module):
         return self.pool(*self.words(side, layout), layout)
 
     def words(self, side: Tokens, layout: PackedLayout) -> tuple[Tensor, Tensor]:
-        """The direction and weight of each token: Tokens (B, T) -> (N, H), (N,); the weight of EOS is 0."""
+        """Return each token's vector of length 1 and its weight: Tokens (B, T) -> (N, H), (N,). EOS has weight 0."""
         ids = layout.pack(side.ids)  # (N,)
-        weights = self.rarity[ids] * (ids != EOS) * math.sqrt(self.width)  # a unit of the mean is about N(0, 1)
+        weights = self.rarity[ids] * (ids != EOS) * math.sqrt(self.width)  # so that a unit of the mean is about N(0, 1)
         return F.normalize(self.table(ids)), weights
 
     def pool(self, vectors: Tensor, weights: Tensor, layout: PackedLayout) -> Tensor:
-        """The mean of weighted vectors (N, H) -> (B, H)."""
+        """Average the weighted vectors of each sentence: (N, H), (N,) -> (B, H)."""
         return layout.sum(vectors * weights[:, None]) / layout.sum(weights > 0).clamp(min=1)[:, None]
 
 
 class ResidualPooling(nn.Module):
-    """An average plus a correction by a Transformer: average + W body, with W = 0 at the start.
+    """An average plus a linear map of a Transformer's vector: average + W body, with W = 0 before training.
 
-    An average is a good encoder from the start, a Transformer only after many updates: this begins as the average and
-    learns the correction.
+    An average is a good encoder from the start, and a Transformer only after many updates. This body starts as the
+    average, and learns a correction.
     """
 
     def __init__(self, average: SIFPooling, body: nn.Module):
@@ -103,21 +104,18 @@ class ResidualPooling(nn.Module):
         return self.average(side, layout) + self.correction(self.body(side, layout))
 
 
-STD = 0.1  # of initial weights except the table's; biases are 0 (Lasagne's defaults, as in the released code)
+STD = 0.1  # of the initial weights of GRAN; its biases start at 0 (Lasagne's defaults, as in the released code)
 
 
-class GRAN(nn.Module):
-    """The mean of gated token vectors (Wieting and Gimpel 2017; Wieting et al. 2017, sec. 4.1).
+class GRAN(MeanPooling):
+    """The gated recurrent averaging network (Wieting and Gimpel 2017; Wieting et al. 2017, sec. 4.1).
 
-    An LSTM over the token vectors x_t has states h_t; the mean is taken of x_t * sigmoid(W_x x_t + W_h h_t + b). With a
-    gate of 1 it equals `MeanPooling`: the same tokens count, without EOS and unknown ones. The LSTM also sees unknown
-    tokens. Dropout is applied to the token vectors.
+    It averages x_t * sigmoid(W_x x_t + W_h h_t + b), where x_t are the token vectors, with dropout, and h_t the states
+    of an LSTM over them. As in `MeanPooling`, EOS and unknown tokens are not averaged, but the LSTM reads them.
     """
 
     def __init__(self, table: nn.Embedding, dropout: float = 0.0):
-        super().__init__()
-        self.width = table.embedding_dim
-        self.table, self.dropout = table, Dropout(dropout)
+        super().__init__(table, dropout)
         self.lstm = PeepholeLSTM(self.width, self.width)
         self.gate_words = Linear(self.width, self.width)  # W_x and b
         self.gate_states = Linear(self.width, self.width, bias=False)  # W_h
@@ -134,15 +132,15 @@ class GRAN(nn.Module):
 
 
 class PeepholeLSTM(nn.Module):
-    """One layer of an LSTM whose gates see the cell (Gers and Schmidhuber 2000), with initial states of zero.
+    """One layer of an LSTM whose gates also read the cell (Gers and Schmidhuber 2000). Initial states are zero.
 
-        i_t = sigmoid(W_i [x_t ; h_t-1] + p_i * c_t-1 + b_i)      the input to the cell
-        f_t = sigmoid(W_f [x_t ; h_t-1] + p_f * c_t-1 + b_f)      the part of the cell that is kept
-        c_t = f_t * c_t-1 + i_t * tanh(W_c [x_t ; h_t-1] + b_c)
-        o_t = sigmoid(W_o [x_t ; h_t-1] + p_o * c_t + b_o)        the visible part of the cell
-        h_t = o_t * tanh(c_t)
+        i_t = sigmoid(W_i [x_t ; h_t-1] + p_i * c_t-1 + b_i)      input gate
+        f_t = sigmoid(W_f [x_t ; h_t-1] + p_f * c_t-1 + b_f)      forget gate
+        c_t = f_t * c_t-1 + i_t * tanh(W_c [x_t ; h_t-1] + b_c)   cell
+        o_t = sigmoid(W_o [x_t ; h_t-1] + p_o * c_t + b_o)        output gate
+        h_t = o_t * tanh(c_t)                                     state
 
-    Rows of the weights are in the order i, o, f, c, as in ONNX.
+    The rows of each weight matrix are in ONNX's order: i, o, f, c.
     """
 
     def __init__(self, inputs: int, width: int):
@@ -156,16 +154,15 @@ class PeepholeLSTM(nn.Module):
             nn.init.normal_(weight, std=STD)
 
     def forward(self, x: Tensor, layout: PackedLayout) -> Tensor:
-        """Token vectors (N, K) -> the state after each, (N, H), in single precision or better."""
+        """Token vectors (N, K) -> the state after each token, (N, H), in single precision or better."""
         if torch.onnx.is_in_onnx_export():
             return layout.pack(self.exported(layout.unpack(x)))
         parts = [part for *_, part in layout.length_blocks]
-        sums = self.inputs(x).split([len(part.flat_index) for part in parts])  # (N, 4 * H) of all
+        sums = self.inputs(x).split([len(part.flat_index) for part in parts])  # (N, 4 * H) before the split
         return torch.cat([part.pack(self.states(part.unpack(own))) for part, own in zip(parts, sums, strict=True)])
 
     def states(self, sums: Tensor) -> Tensor:
-        """Inputs of each gate, (B, T, 4 * H) -> states (B, T, H). Padding is on the right: its states are meaningless,
-        and no earlier state depends on them."""
+        """W x_t + b of each gate, (B, T, 4 * H) -> states (B, T, H), arbitrary at padding, which is on the right."""
         peep_i, peep_o, peep_f = self.peepholes
         hidden = cell = exact(sums.new_zeros(len(sums), self.width))  # (B, H)
         states = []
@@ -179,10 +176,8 @@ class PeepholeLSTM(nn.Module):
         return torch.stack(states, 1)
 
     def exported(self, x: Tensor) -> Tensor:
-        """Compute the same states with ONNX's operator, which has peepholes: a graph can't loop over an unknown length.
-
-        x (B, T, K) -> (B, T, H).
-        """
+        """Compute the states with ONNX's LSTM operator, (B, T, K) -> (B, T, H), because an ONNX graph has no loop over
+        T."""
         batch, length, _ = x.shape
         bias = torch.cat([self.inputs.bias, torch.zeros_like(self.inputs.bias)])  # the recurrence has no bias
         weights = [weight[None] for weight in (self.inputs.weight, self.recurrence, bias)]
@@ -198,17 +193,17 @@ class PeepholeLSTM(nn.Module):
 
 
 def start(layer: Linear) -> None:
-    """Initialise weights from N(0, 0.01), and biases with 0."""
+    """Initialise a layer's weights from N(0, STD^2), and its bias with 0."""
     nn.init.normal_(layer.weight, std=STD)
     if layer.bias is not None:
         nn.init.zeros_(layer.bias)
 
 
 class GaussianHead(nn.Module):
-    """Mean and log-variance, each a linear map of the body's vector, bias-free as in the released code unless `bias`.
+    """A Gaussian posterior: its mean and its log-variance are linear maps of the body's vector.
 
-    `log_variance` is the initial log-variance: at 0 the posterior starts as wide as the prior, and a decoder gets
-    mostly noise until it has narrowed.
+    `log_variance` is the initial log-variance. At 0 the posterior starts as wide as the prior, and a decoder reads
+    mostly noise until training has made it narrower. As in the released code, the maps have no bias by default.
     """
 
     def __init__(self, width: int, latent: int, log_variance: float = 0.0, bias: bool = False):
@@ -223,8 +218,8 @@ class GaussianHead(nn.Module):
 
 
 class VonMisesFisherHead(nn.Module):
-    """A mean direction and a concentration, each from a linear map of the body's vector. The concentration is above 1,
-    softplus(x) + 1, as in the released code of Chen et al. (2019)."""
+    """A von Mises-Fisher posterior. Its mean direction is a linear map of the body's vector, scaled to length 1; its
+    concentration is softplus(another linear map) + 1, as in the released code of Chen et al. (2019)."""
 
     def __init__(self, width: int, latent: int):
         super().__init__()
@@ -238,7 +233,7 @@ class VonMisesFisherHead(nn.Module):
 
 
 class SharedVarianceHead(nn.Module):
-    """The body's vector is the posterior mean itself; each unit has one trained log-variance for all sentences."""
+    """A Gaussian posterior whose mean is the body's vector. Its log-variances are the same for all sentences."""
 
     def __init__(self, latent: int, log_variance: float = 0.0):
         super().__init__()
@@ -250,7 +245,7 @@ class SharedVarianceHead(nn.Module):
 
 
 class PointHead(nn.Module):
-    """A bias-free linear map of the body's vector, without a variance: the model has no prior."""
+    """A posterior without a variance or a prior: its mean is a linear map of the body's vector, without a bias."""
 
     def __init__(self, width: int, latent: int):
         super().__init__()
@@ -262,7 +257,7 @@ class PointHead(nn.Module):
 
 
 class NoLatent(nn.Module):
-    """The encoder of a latent with 0 units, for a model without this latent; its KL is 0."""
+    """The encoder of a latent with 0 units, in a model that does not use this latent. Its KL is 0."""
 
     def forward(self, side: Tokens) -> Point:
         """Tokens (B, T) -> posterior over (B, 0)."""
@@ -270,9 +265,9 @@ class NoLatent(nn.Module):
 
 
 class Encoder(nn.Module):
-    """q(z | sentence) = head(body(sentence)). With `Point` as the head, the body's vector is the mean itself.
+    """q(z | sentence) = head(body(sentence)). With `Point` as the head, the posterior mean is the body's vector.
 
-    A body takes a side and a layout (`nets.operations`); without a layout it packs the side.
+    A body maps `Tokens` (B, T) to vectors (B, H). It may be given a layout (`nets.operations`) of the same tokens.
     """
 
     def __init__(self, body: nn.Module, head: Callable[[Tensor], Posterior]):
@@ -284,13 +279,13 @@ class Encoder(nn.Module):
         return self.head(self.body(side) if layout is None else self.body(side, layout))
 
 
-TINY = 1e-30  # replaces the largest value if all are zero
+TINY = 1e-30  # smallest maximum from which a scale is computed, as a row may be all zeros
 
 
 class Int8Linear(nn.Module):
-    """x W^T + b with W in 8 bits, with a scale for each row of W, and x rounded to 8 bits with one scale.
+    """x W^T + b with 8-bit integers: W is rounded with one scale per row, and x with one scale.
 
-    Products are exact sums of integers; the error is that of rounding, about 1% of the result's norm.
+    Only rounding causes an error, of about 1% of the norm of the result.
     """
 
     def __init__(self, layer: nn.Linear):
@@ -299,20 +294,20 @@ class Int8Linear(nn.Module):
         scales = weight.abs().amax(1).clamp(min=TINY) / 127
         self.weight = Int8Weight.pack((weight / scales[:, None]).round().to(torch.int8), scales)
         self.bias = layer.bias if layer.bias is None else layer.bias.detach()
-        # x is unsigned; it has 7 bits without VNNI, which adds pairs of products in 16 bits
+        # the integer for x = 0; without VNNI instructions, x has only 7 bits (see `linear_int8`)
         self.zero = 128 if cpu_has("avx512_vnni") else 64
 
     def forward(self, x: Tensor) -> Tensor:
-        """(..., K) -> (..., N), in the dtype of other products."""
+        """(..., K) -> (..., N), in the dtype of other matrix products."""
         low, high = x.aminmax()
         scale = max(-low.item(), high.item(), TINY) / (self.zero - 1)
         half = torch.tensor(self.zero + 0.5, dtype=torch.float32, device="cpu")
-        rounded = torch.add(half, x.float(), alpha=1 / scale).to(torch.uint8)  # truncates
+        rounded = torch.add(half, x.float(), alpha=1 / scale).to(torch.uint8)  # truncated; `half` makes this rounding
         return linear_int8(rounded, scale, self.zero, self.weight, self.bias, matmul_dtype(x))
 
 
 def quantised(encoder: Encoder) -> Encoder:
-    """The same encoder with every Linear of its body in 8 bits; the other parts are shared with it."""
+    """Return a copy of the encoder with 8-bit products in its body; it shares all other parts with the original."""
     return Encoder(_replaced(encoder.body), encoder.head)
 
 

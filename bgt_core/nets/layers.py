@@ -1,4 +1,4 @@
-"""The parts of Transformers: embeddings with positions, attention, feed-forward, encoder layers, and initial values."""
+"""The layers of Transformers: embeddings with positions, attention, feed-forward layers and encoder layers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from bgt_core.nets.operations import PackedLayout, dropout, exact, softmax
 
 
 class Dropout(nn.Module):
-    """Zeros units with this probability in training, and scales the others so that the expectation stays."""
+    """Dropout in training, with this probability: see `operations.dropout`."""
 
     def __init__(self, probability: float):
         super().__init__()
@@ -31,20 +31,20 @@ class Dropout(nn.Module):
 
 @dataclass(eq=False)
 class KeyValues:
-    """The keys and values of one layer in a search, with room for more."""
+    """The keys and values of one layer for all tokens so far, in a search."""
 
-    store: Tensor  # (2, B, heads, room, H/heads)
-    used: int = 0  # columns in use
+    store: Tensor  # (2, B, heads, room, H/heads): keys and values, with room for later tokens
+    used: int = 0  # the number of tokens so far
 
     @classmethod
     def empty(cls, like: Tensor, count: int, heads: int, width: int) -> KeyValues:
-        """An empty cache for `count` sentences, with the device and precision of `like`."""
+        """Return an empty cache for `count` sentences, with the device and precision of `like`."""
         return cls(like.new_empty(2, count, heads, 0, width // heads))
 
     def extend(self, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
-        """Add n columns, (B, heads, n, H/heads) each -> all columns so far, (B, heads, S, H/heads) each."""
+        """Append n tokens, (B, heads, n, H/heads) each; return all tokens so far, (B, heads, S, H/heads) each."""
         start, self.used = self.used, self.used + keys.shape[2]
-        if self.used > self.store.shape[3]:  # double the room, so that a column moves about once
+        if self.used > self.store.shape[3]:  # double the room, so that each token is copied about once
             grown = keys.new_empty(2, *keys.shape[:2], 2 * self.used, keys.shape[3])
             grown[:, :, :, :start] = self.store[:, :, :, :start]
             self.store = grown
@@ -52,17 +52,17 @@ class KeyValues:
         return self.store[0, :, :, : self.used], self.store[1, :, :, : self.used]
 
     def select(self, rows: Tensor) -> None:
-        """Keep only these sentences."""
+        """Keep only these sentences, (B',)."""
         self.store = self.store.index_select(1, rows)
 
 
-# cuDNN's attention is left out: it makes a plan for each new shape, 16 ms on an H100, and every batch has new shapes.
+# Without cuDNN's attention: it plans each new shape for 16 ms (on an H100), and almost every batch has a new shape.
 GPU_ATTENTION = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
 BLOCK_SCORES = 2**25  # attention scores in memory at once
 
 
 def make_embedding(vocab_size: int, width: int) -> nn.Embedding:
-    """A token table (V, H), N(0, 1/H) with a zero row for padding."""
+    """Return a token table (V, H), initialised from N(0, 1/H), with a row of zeros for padding."""
     check_least(1, width=width)
     table = nn.Embedding(vocab_size, width, padding_idx=PAD)
     nn.init.normal_(table.weight, std=width**-0.5)
@@ -72,7 +72,7 @@ def make_embedding(vocab_size: int, width: int) -> nn.Embedding:
 
 
 def xavier_linear(inputs: int, outputs: int, bias: bool = True) -> Linear:
-    """A Linear with Xavier weights and zero bias, as in the released code."""
+    """Return a Linear with Xavier-initialised weights and a bias of zero, as in the released code."""
     layer = Linear(inputs, outputs, bias=bias)
     nn.init.xavier_uniform_(layer.weight)
     if bias:
@@ -81,12 +81,14 @@ def xavier_linear(inputs: int, outputs: int, bias: bool = True) -> Linear:
 
 
 def shift_right(ids: Tensor) -> Tensor:
-    """Shift the target for teacher forcing: EOS, then every token except the last, (B, T) -> (B, T)."""
+    """Return the decoder's input for teacher forcing: EOS, then all tokens except the last, (B, T) -> (B, T)."""
     return F.pad(ids[:, :-1], (1, 0), value=EOS)
 
 
 def sinusoids(start: int, length: int, like: Tensor) -> Tensor:
-    """Fixed positions start..start+length-1: sines, then cosines, (length, H)."""
+    """Return the sinusoidal encodings of positions start..start+length-1: sines, then cosines, (length, H).
+
+    `like` (..., H) provides the width, device and precision."""
     half = like.shape[-1] // 2
     rates = torch.exp(
         torch.arange(half, dtype=torch.float32, device=like.device) * (-math.log(10_000) / max(1, half - 1))
@@ -96,53 +98,55 @@ def sinusoids(start: int, length: int, like: Tensor) -> Tensor:
 
 
 class TokenAndPositionEmbedding(nn.Module):
-    """Token ids -> embedding * sqrt(H) + positions, with dropout."""
+    """Embed tokens: sqrt(H) times a row of the table, plus the position's encoding, with dropout."""
 
     def __init__(self, table: nn.Embedding, dropout: float):
         super().__init__()
         if table.embedding_dim % 2:
-            raise UsageError(f"width {table.embedding_dim} must be even: half of each position are sines")
+            raise UsageError(f"width {table.embedding_dim} must be even: half of a position's encoding are sines")
         self.table, self.dropout = table, Dropout(dropout)
 
     def forward(self, ids: Tensor, layout: PackedLayout, start: int = 0) -> Tensor:
-        """ids (N,), the first column at position `start` -> (N, H), in the dtype of products."""
+        """Token ids (N,) -> (N, H), in the dtype of matrix products. `start` is the position of the first column."""
         words = self.table(ids) * math.sqrt(self.table.embedding_dim)
         x = words + sinusoids(start, layout.shape[1], words)[layout.columns]
         return self.dropout(x.to(matmul_dtype(x)))
 
 
 def blocks_of(q: Tensor, k: Tensor) -> list[slice]:
-    """Slices of the queries (B, heads, T, D) whose scores with keys (B, heads, S, D) are computed at once, so that
-    memory does not grow with T * S. Only a text of more than a thousand words has several."""
-    if torch.compiler.is_compiling():  # a graph has one, since it serves any T
+    """Split the T queries (B, heads, T, D) into blocks that attend to keys (B, heads, S, D) one after another.
+
+    So memory does not grow with T * S. Texts of up to about a thousand words need only one block."""
+    if torch.compiler.is_compiling():  # a compiled graph must fit any T, so it has one block
         return [slice(None)]
     size = max(1, BLOCK_SCORES // (q.shape[0] * q.shape[1] * k.shape[2]))
     return [slice(start, start + size) for start in range(0, q.shape[2], size)]
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, allowed: Tensor | None) -> Tensor:
-    """Scaled dot-product attention: q (B, heads, T, D), k and v (B, heads, S, D), allowed broadcastable to
-    (B, heads, T, S) -> (B, heads, T, D)."""
+    """Scaled dot-product attention: q (B, heads, T, D), k and v (B, heads, S, D) -> (B, heads, T, D).
+
+    `allowed`, broadcastable to (B, heads, T, S), is True where a query may attend to a key."""
     if q.is_cuda:
         with sdpa_kernel(GPU_ATTENTION):
             return F.scaled_dot_product_attention(q, k, v, attn_mask=allowed)
     if len(blocks := blocks_of(q, k)) > 1:
         rows = [allowed if allowed is None or allowed.shape[-2] == 1 else allowed[..., block, :] for block in blocks]
         return torch.cat([attend(q[:, :, block], k, v, row) for block, row in zip(blocks, rows, strict=True)], dim=2)
-    # many tiny products: plain batched matmuls are several times faster than SDPA on a CPU
+    # on a CPU, batched products are several times faster than torch's attention for many small matrices
     scores = exact(q @ k.transpose(-1, -2)).mul_(q.shape[-1] ** -0.5)
-    if allowed is not None:  # added, because masked_fill is slower in both passes, and so is a mask in 16 bits
+    if allowed is not None:  # adding a float32 mask is faster than masked_fill, and than adding a 16-bit mask
         scores.add_(torch.zeros_like(allowed, dtype=scores.dtype).masked_fill_(~allowed, -math.inf))
     return softmax(scores).to(v.dtype) @ v
 
 
 class SelfAttention(nn.Module):
-    """Multi-head self-attention; `cache` holds the keys and values of earlier steps."""
+    """Multi-head self-attention. In a search, `cache` contains the keys and values of earlier tokens."""
 
     def __init__(self, width: int, heads: int):
         super().__init__()
         if heads < 1 or width % heads:
-            raise UsageError(f"width {width} is not a multiple of {heads} heads; choose heads that divide it")
+            raise UsageError(f"width {width} must be a multiple of the number of heads; {heads} heads do not divide it")
         self.heads = heads
         self.qkv, self.out = xavier_linear(width, 3 * width), xavier_linear(width, width)
 
@@ -151,25 +155,21 @@ class SelfAttention(nn.Module):
     ) -> Tensor:
         """x (N, H), allowed broadcastable to (B, heads, T, S) -> (N, H)."""
         qkv, blocks, mixed = self.qkv(x), layout.length_blocks, []
-        # split, because the gradient of each slice would be a tensor of all tokens
+        # split, because in the backward pass a slice would have a gradient of the size of all tokens
         parts = qkv.split([len(part.flat_index) for *_, part in blocks]) if len(blocks) > 1 else [qkv]
-        for piece, (rows, _, part) in zip(parts, blocks, strict=True):
+        for of_block, (rows, _, part) in zip(parts, blocks, strict=True):
             here = allowed
             if allowed is not None and part is not layout:
                 here = allowed.expand(layout.shape[0], -1, -1, -1)[rows, :, : part.shape[1], : part.shape[1]]
-            mixed.append(self.mix(piece, part, here, cache))
+            q, k, v = part.split(of_block, 3, self.heads)  # (B, heads, T, H/heads)
+            if cache is not None:
+                k, v = cache.extend(k, v)
+            mixed.append(part.join(attend(q, k, v, here)))
         return self.out(torch.cat(mixed))
-
-    def mix(self, qkv: Tensor, layout: PackedLayout, allowed: Tensor | None, cache: KeyValues | None) -> Tensor:
-        """(N, 3 * H) -> (N, H)."""
-        q, k, v = layout.split(qkv, 3, self.heads)  # (B, heads, T, H/heads)
-        if cache is not None:
-            k, v = cache.extend(k, v)
-        return layout.join(attend(q, k, v, allowed))
 
 
 class CrossAttention(nn.Module):
-    """Multi-head attention to the states of another sentence."""
+    """Multi-head attention to the states of another sentence, the source."""
 
     def __init__(self, width: int, heads: int):
         super().__init__()
@@ -178,24 +178,24 @@ class CrossAttention(nn.Module):
         self.out = xavier_linear(width, width)
 
     def keys_values(self, states: Tensor, layout: PackedLayout) -> Tensor:
-        """Keys and values of a source, computed once for all queries: states (M, H) -> (2, B, heads, S, H/heads)."""
+        """Compute the source's keys and values, once for all queries: states (M, H) -> (2, B, heads, S, H/heads)."""
         return layout.split(self.kv(states), 2, self.heads)
 
     def forward(self, x: Tensor, layout: PackedLayout, keys_values: Tensor, real: Tensor | None) -> Tensor:
-        """x (N, H), `keys_values` of the source, `real` (B, 1, 1, S) True where these are not padding -> (N, H)."""
+        """Attend to `keys_values` of the source; `real` (B, 1, 1, S) is False at padding: (N, H) -> (N, H)."""
         (q,), (k, v) = layout.split(self.q(x), 1, self.heads), keys_values
         return self.out(layout.join(attend(q, k, v, real)))
 
 
 class FeedForward(nn.Sequential):
-    """Linear, ReLU, Linear at every position, (N, H) -> (N, H)."""
+    """Linear, ReLU and Linear, for each token separately: (N, H) -> (N, H)."""
 
     def __init__(self, width: int, ffn_dim: int):
         super().__init__(xavier_linear(width, ffn_dim), nn.ReLU(), xavier_linear(ffn_dim, width))
 
 
 class EncoderLayer(nn.Module):
-    """Self-attention and feed-forward, LayerNorm after each residual."""
+    """Self-attention and a feed-forward layer, each with a residual connection followed by LayerNorm."""
 
     def __init__(self, width: int, ffn_dim: int, heads: int, dropout: float):
         super().__init__()
@@ -211,7 +211,8 @@ class EncoderLayer(nn.Module):
 
 
 class Transformer(nn.Module):
-    """An encoder's body: the mean over all real positions, EOS included, of the last layer (paper, sec. 3)."""
+    """A Transformer as an encoder's body: the mean of the last layer's states over all tokens, EOS included (paper,
+    sec. 3)."""
 
     def __init__(self, table: nn.Embedding, layers: int, ffn_dim: int, heads: int, dropout: float):
         super().__init__()
@@ -225,9 +226,8 @@ class Transformer(nn.Module):
         return layout.mean(self.states(side, layout))
 
     def states(self, side: Tokens, layout: PackedLayout) -> Tensor:
-        """The last layer at every real position: Tokens (B, T) -> (N, H)."""
+        """Return the last layer's state of each token: Tokens (B, T) -> (N, H)."""
         x = self.words(layout.pack(side.ids), layout)
-        allowed = layout.real
         for layer in self.layers:
-            x = layer(x, layout, allowed)
+            x = layer(x, layout, layout.real)
         return x

@@ -1,9 +1,10 @@
-"""Packing, and frequent operations in less time and memory than torch's own, with the same results up to rounding.
+"""Packed tensors without padding; and dropout, softmax and the loss in less time and memory than torch needs.
 
-Layers compute real tokens only; padding exists inside attention only. A packed tensor (N, H) holds the N real tokens of
-B sentences one after another, row by row of the padded (B, T).
+Layers only compute real tokens; padding is added for attention and removed after it. A packed tensor (N, H) contains
+the N real tokens of B sentences: the rows of the padded tensor (B, T, H) one after another, without padding.
 
-tests/nets/test_operations.py trains every recipe with plain PyTorch instead, and compares losses and gradients.
+The results equal those of torch up to rounding: tests/nets/test_operations.py replaces softmax and loss by torch's own
+in every recipe, and compares losses and gradients.
 """
 
 from __future__ import annotations
@@ -20,23 +21,23 @@ from torch import Tensor
 from bgt_core.backend import compiles_shapes, linear, matmul_dtype, pad_to_grid
 from bgt_core.contracts import Tokens
 
-STEPS = 1 << 16  # values of a 16-bit draw, which decides one unit of dropout; a random word holds four draws
-CHUNK = 32  # tokens per softmax: at a vocabulary of 8k their scores fit a CPU core's cache
-BLOCK = 1024  # tokens whose scores, and then gradients, are in memory; twice that in bf16
-SLAB = 2048  # rows of dW per product; a whole second dW would be the largest tensor in memory
-GPU_BLOCK = 8192  # CHUNK and BLOCK on devices that need large products
+STEPS = 1 << 16  # number of values of a 16-bit integer; dropout draws one such integer for each unit
+CHUNK = 32  # tokens per softmax; with a vocabulary of 8,000, their scores fit into the cache of a CPU core
+BLOCK = 1024  # tokens whose scores are in memory at once in float32; twice as many in bf16
+SLAB = 2048  # rows of the weight's gradient that are computed at once, to save memory
+GPU_BLOCK = 8192  # replaces CHUNK and BLOCK on a GPU, which needs large products
 
 
 @dataclass(frozen=True, eq=False)
 class PackedLayout:
-    """The positions of N real tokens among B x T."""
+    """The positions of the N real tokens of B sentences in a padded tensor (B, T, ...)."""
 
     shape: tuple[int, int]  # B, T
     flat_index: Tensor  # (N,) as in `Tokens`
     mask: Tensor  # (B, T) bool, True at real tokens
 
     def __post_init__(self) -> None:
-        """Compute the cached properties that layers read, because compiled layers can't fill a cache."""
+        """Compute all cached properties, because compiled layers can't fill a cache."""
         if not self.whole:
             _ = self.rows, self.columns, self.fill_index, self.length_blocks
 
@@ -47,12 +48,12 @@ class PackedLayout:
 
     @classmethod
     def column(cls, tokens: Tensor) -> PackedLayout:
-        """Make the layout of one token per sentence, (B,)."""
+        """Return the layout of sentences that have one token each, (B,)."""
         return cls((len(tokens), 1), torch.arange(len(tokens), device=tokens.device), tokens[:, None] >= 0)
 
     @cached_property
     def rows(self) -> Tensor:
-        """The sentence of each token, (N,)."""
+        """The index of each token's sentence, (N,)."""
         return self.flat_index // self.shape[1]
 
     @cached_property
@@ -62,15 +63,15 @@ class PackedLayout:
 
     @property
     def real(self) -> Tensor | None:
-        """The real tokens, as a mask for attention, (B, 1, 1, T) bool; None without padding."""
+        """The attention mask of real tokens, (B, 1, 1, T) bool; None if nothing is padded."""
         return None if self.whole else self.mask[:, None, None, :]
 
     def pack(self, x: Tensor) -> Tensor:
-        """(B, T, ...) -> (N, ...)."""
+        """Remove padding: (B, T, ...) -> (N, ...)."""
         return x.flatten(0, 1).index_select(0, self.flat_index)
 
     def unpack(self, x: Tensor) -> Tensor:
-        """(N, H) -> (B, T, H), zero at padding."""
+        """Pad with zeros: (N, H) -> (B, T, H)."""
         batch, length = self.shape
         if self.whole:
             return x.view(batch, length, -1)
@@ -79,7 +80,7 @@ class PackedLayout:
     def split(self, x: Tensor, parts: int, heads: int) -> Tensor:
         """Reshape for attention: (N, parts * H) -> (parts, B, heads, T, H / heads).
 
-        Values at padding are finite and must not be attended to: they get no gradient.
+        Padding gets arbitrary finite values without a gradient, so attention must mask it.
         """
         batch, length = self.shape
         if self.whole:
@@ -90,7 +91,7 @@ class PackedLayout:
         return moved.view(parts, batch, heads, length, -1)
 
     def join(self, x: Tensor) -> Tensor:
-        """Reshape the result of attention: (B, heads, T, H / heads) -> (N, H)."""
+        """Reshape the output of attention: (B, heads, T, H / heads) -> (N, H)."""
         heads, length = x.shape[1:3]
         if self.whole:
             return x.transpose(1, 2).reshape(len(self.flat_index), -1)
@@ -99,13 +100,13 @@ class PackedLayout:
         return x.reshape(-1, x.shape[-1]).index_select(0, source.flatten()).view(len(self.flat_index), -1)
 
     def repeat(self, z: Tensor) -> Tensor:
-        """Repeat each sentence's value at each of its tokens: (B, ...) -> (N, ...)."""
+        """Copy the row of each sentence to all of its tokens: (B, ...) -> (N, ...)."""
         return z.index_select(0, self.rows)
 
     def sum(self, x: Tensor) -> Tensor:
         """Sum over the tokens of each sentence, in single precision or better: (N, ...) -> (B, ...)."""
-        exact = torch.promote_types(x.dtype, torch.float32)
-        return x.new_zeros(self.shape[0], *x.shape[1:], dtype=exact).index_add(0, self.rows, x.to(exact))
+        x = exact(x)
+        return x.new_zeros(self.shape[0], *x.shape[1:]).index_add(0, self.rows, x)
 
     def mean(self, x: Tensor) -> Tensor:
         """Mean over the tokens of each sentence: (N, H) -> (B, H)."""
@@ -113,20 +114,21 @@ class PackedLayout:
 
     @cached_property
     def whole(self) -> bool:
-        """Whether nothing is padded: packed and padded are then the same memory."""
+        """Whether all sentences have T tokens. Packing is then only a change of shape."""
         return len(self.flat_index) == self.shape[0] * self.shape[1]
 
     @cached_property
     def length_blocks(self) -> list[tuple[slice, slice, PackedLayout]]:
-        """Rows, tokens and layout of adjacent sentences of similar length in a micro-batch.
+        """Blocks of adjacent sentences of similar length: the rows, the tokens and the layout of each block.
 
-        Attention costs the square of the padded length, so on a CPU a new block begins where sentences are half as
-        long. On a GPU there is one block, because finding more would wait for the device.
+        The cost of attention grows with the square of the padded length. So on a CPU, a new block begins where this
+        sentence and all later ones are at most half as long. A GPU gets one block, because finding more needs the
+        lengths on the CPU, and so would wait for the GPU.
         """
         if self.whole or self.mask.device.type != "cpu":
             return [(slice(None), slice(None), self)]
         lengths = self.mask.sum(1)
-        longest = lengths.flip(0).cummax(0).values.flip(0).tolist()  # of each sentence and those after it
+        longest = lengths.flip(0).cummax(0).values.flip(0).tolist()  # longest[i]: maximum of lengths[i:]
         starts = [0]
         for row, length in enumerate(longest):
             if 2 * length <= longest[starts[-1]]:
@@ -143,19 +145,21 @@ class PackedLayout:
 
     @cached_property
     def fill_index(self) -> Tensor:
-        """The token to put at each position, (B * T,): its own, or at padding the one before."""
+        """The packed index to copy to each padded position, (B * T,); padding copies the token before it."""
         return (self.mask.flatten().cumsum(0) - 1).clamp(min=0)
 
 
 class PaddedLayout(PackedLayout):
-    """All B x T positions, with padding: for export, and for batches padded to a common shape. Nothing is moved, and
-    every shape follows from B and T, whereas the number of real tokens depends on the data."""
+    """A layout that keeps padding, so that all shapes depend only on B and T, not on the number of real tokens.
+
+    Used for export, and for batches that are padded to one of a few shapes. "Packed" tensors are then (B * T, ...).
+    """
 
     whole = True
 
     @classmethod
     def of_mask(cls, mask: Tensor) -> PaddedLayout:
-        """(B, T)."""
+        """Return the layout of a mask, (B, T)."""
         batch, length = mask.shape
         return cls((batch, length), torch.arange(batch * length), mask)
 
@@ -180,23 +184,23 @@ class PaddedLayout(PackedLayout):
 
     def sum(self, x: Tensor) -> Tensor:
         """Sum over the real tokens of each sentence, in single precision or better: (B * T, ...) -> (B, ...)."""
-        exact = x.to(torch.promote_types(x.dtype, torch.float32)).unflatten(0, self.shape)
-        return exact.where(self.mask.view(*self.shape, *[1] * (x.dim() - 1)), 0).sum(1)
+        real = self.mask.view(*self.shape, *[1] * (x.dim() - 1))
+        return exact(x).unflatten(0, self.shape).where(real, 0).sum(1)
 
 
 def exact(x: Tensor) -> Tensor:
-    """x in single precision or better."""
+    """Convert x to float32, unless it is float64."""
     return x.to(torch.promote_types(x.dtype, torch.float32))
 
 
 def dropout(x: Tensor, probability: float) -> Tensor:
-    """Zero each unit with this probability, and scale the others so that the expectation stays.
+    """Set each unit to zero with this probability, and scale the others so that the expectation stays the same.
 
-    On a CPU the probability is rounded to a multiple of 1/65536; the scale uses the rounded one.
+    On a CPU, the probability is rounded to a multiple of 1/65536.
     """
     if x.device.type != "cpu":
         return F.dropout(x, probability)
-    words = torch.randint(-(2**63), 2**63 - 1, ((x.numel() + 3) // 4,))
+    words = torch.randint(-(2**63), 2**63 - 1, ((x.numel() + 3) // 4,))  # four draws in each 64-bit word
     draws = words.view(torch.int16)[: x.numel()].view(x.shape)
     dropped = round(probability * STEPS)
     kept = draws.ge_(dropped - STEPS // 2).to(x.dtype).mul_(STEPS / (STEPS - dropped))
@@ -209,8 +213,8 @@ def softmax(scores: Tensor) -> Tensor:
 
 
 class _ShortSoftmax(torch.autograd.Function):
-    """Softmax and its gradient in four passes over memory forward and three backward; autograd of each operation would
-    need a dozen. On a CPU torch's own does not vectorise over fewer than 16 columns, and is six times slower there."""
+    """Softmax over the last dimension. On a CPU, torch's own is six times slower for fewer than 16 columns, because it
+    does not use vector instructions for these."""
 
     @staticmethod
     def forward(ctx: Any, scores: Tensor) -> Tensor:
@@ -230,21 +234,21 @@ class _ShortSoftmax(torch.autograd.Function):
 def nll(
     features: Tensor, weight: Tensor, offset: Tensor | None, target: Tokens, smoothing: float
 ) -> tuple[Tensor, Tensor]:
-    """Label-smoothed cross-entropy of scores = features @ weight.T + offset.
+    """Compute the label-smoothed cross-entropy of scores = features @ weight.T + offset.
 
-    Only the scores of a few hundred tokens are in memory, and their gradient is computed at once. So memory does not
-    grow with T x V, and nothing is computed twice.
+    The forward pass computes the gradients too, for one block of tokens after another. So memory does not grow with
+    N x V, and no score is computed twice.
 
     Args:
-        features: For each token, (N, H).
-        weight: (V, H).
-        offset: Added to the scores of a sentence's tokens, (B, V), or None.
+        features: The features of each token, (N, H).
+        weight: The output matrix, (V, H).
+        offset: Scores to add to those of all tokens of a sentence, (B, V), or None.
         target: B sentences of N tokens.
-        smoothing: From 0 to below 1.
+        smoothing: Share of the probability that label smoothing distributes over all tokens, from 0 to below 1.
 
     Returns:
-        The scalar sum over tokens of (1 - smoothing) * NLL + smoothing * mean over V of -log p, and each sentence's
-        plain NLL without gradient, (B,), both in nats.
+        The loss in nats, a scalar: the sum over tokens of (1 - smoothing) * NLL + smoothing * mean over V of -log p.
+        The NLL of each sentence in nats, without smoothing or gradient, (B,).
     """
     layout = PackedLayout.of(target)
     x, ids = features.to(matmul_dtype(features)), layout.pack(target.ids)
@@ -253,10 +257,10 @@ def nll(
 
 
 class _FusedNLL(torch.autograd.Function):
-    """The loss: the sum of logsumexp - (1 - smoothing) * gold score - smoothing * mean score; and each token's NLL:
-    logsumexp - gold score. The gold score is that of the target.
+    """The loss, the sum of logsumexp - (1 - smoothing) * gold score - smoothing * mean score over the tokens, and the
+    NLL of each token, logsumexp - gold score. The gold score is that of the target token.
 
-    The backward pass scales the gradients in place, so it can run only once; torch rejects a second one.
+    The backward pass scales the gradients in place, so torch refuses a second one.
     """
 
     @staticmethod
@@ -270,10 +274,11 @@ class _FusedNLL(torch.autograd.Function):
         smoothing: float,
         learns: bool,
     ) -> tuple[Tensor, Tensor]:
-        """x (N, H) in the dtype of products, weight (V, H), offset (B, V) or None, rows (N,) each token's sentence;
-        `learns`: whether gradients are on, which this method can't find out."""
+        """x (N, H), weight (V, H), offset (B, V) or None, rows (N,) the index of each token's sentence, target (N,).
+
+        `learns` is `torch.is_grad_enabled()` of the caller; inside this method, gradients are always off."""
         wants_gradient = learns and any(ctx.needs_input_grad[:3])
-        dtype = torch.promote_types(x.dtype, torch.float32)  # of softmax and sums, whatever the dtype of products
+        dtype = torch.promote_types(x.dtype, torch.float32)  # of softmax and sums; products have the dtype of x
         block = BLOCK * 4 // x.itemsize if x.device.type == "cpu" else GPU_BLOCK
         used = weight.to(x.dtype)
         shared = None if offset is None else offset.to(dtype)
@@ -296,10 +301,18 @@ class _FusedNLL(torch.autograd.Function):
                     slab = slice(row, row + SLAB)
                     product = gradients[:, slab].T @ features
                     grad_weight[slab] = grad_weight[slab].add_(product) if first else product
-            del gradients  # freed before the next block
+            del gradients  # free its memory before the next block
         nats, loss = total - gold, (total - (1 - smoothing) * gold).sum()
-        if smoothing:
-            _smooth_(smoothing, x, weight, offset, rows, loss, (grad_x, grad_weight, grad_offset))
+        if smoothing:  # the mean score is linear in x and weight: it and its gradients need no pass over the scores
+            even, direction, share = x.sum(0, dtype=dtype), weight.sum(0, dtype=dtype), smoothing / len(weight)
+            loss -= share * (even @ direction)
+            grad_x -= share * direction
+            grad_weight -= share * even
+            if offset is not None and grad_offset is not None:
+                counts = torch.zeros_like(offset[:, 0], dtype=dtype)
+                counts.index_add_(0, rows, torch.ones_like(x[:, 0], dtype=dtype))  # tokens of each sentence
+                loss -= share * (counts @ offset.sum(1, dtype=dtype))
+                grad_offset -= share * counts[:, None]
         ctx.save_for_backward(grad_x, grad_weight, grad_offset)
         ctx.mark_non_differentiable(nats)
         return loss, nats
@@ -316,11 +329,11 @@ class _FusedNLL(torch.autograd.Function):
 def _scores_to_gradients_(
     scores: Tensor, offset: Tensor | None, rows: Tensor, target: Tensor, smoothing: float, grad_offset: Tensor | None
 ) -> tuple[Tensor, Tensor]:
-    """Replace scores of n tokens without their offset, (n, V), by their gradients in the loss of `_FusedNLL`, without
-    the part of `_smooth_`; return each token's gold score and logsumexp, (n,).
+    """Replace the scores of n tokens, (n, V), by the gradients of the loss; return gold scores and logsumexps.
 
-    offset (B, V), rows (n,) each token's sentence, target (n,); the offset's gradient is added to `grad_offset`. On a
-    CPU every pass covers few tokens, which stay in its cache.
+    The scores come without the offset (B, V), whose gradient is added to `grad_offset`. The gradients do not include
+    that of the mean score. `rows` and `target` are (n,), as in `_FusedNLL.forward`. On a CPU, each pass covers few
+    tokens, so that their scores stay in the cache.
     """
     dtype = torch.promote_types(scores.dtype, torch.float32)
     gold, top, peak = scores.new_empty(3, len(scores), 1, dtype=dtype)
@@ -341,27 +354,3 @@ def _scores_to_gradients_(
         if probs.dtype != gradient.dtype:
             gradient.copy_(probs)
     return gold.squeeze(1), (top - peak.log_()).squeeze(1)  # exact, however unlikely the gold token is
-
-
-def _smooth_(
-    smoothing: float,
-    x: Tensor,
-    weight: Tensor,
-    offset: Tensor | None,
-    rows: Tensor,
-    loss: Tensor,
-    gradients: tuple[Tensor, Tensor, Tensor | None],
-) -> None:
-    """Subtract `smoothing` * the mean score over V from the loss, and its gradient from those of x, weight and offset,
-    all in place. The mean is linear in x, so no pass over the scores is needed."""
-    grad_x, grad_weight, grad_offset = gradients
-    dtype = loss.dtype
-    even, share = x.sum(0, dtype=dtype), smoothing / len(weight)
-    direction = weight.sum(0, dtype=dtype)
-    loss -= share * (even @ direction)
-    grad_x -= share * direction
-    grad_weight -= share * even
-    if offset is not None and grad_offset is not None:
-        counts = torch.zeros_like(offset[:, 0], dtype=dtype).index_add_(0, rows, torch.ones_like(x[:, 0], dtype=dtype))
-        loss -= share * (counts @ offset.sum(1, dtype=dtype))
-        grad_offset -= share * counts[:, None]

@@ -56,8 +56,8 @@ import numpy as np
 import torch
 from threadpoolctl import threadpool_limits
 from torch import Tensor, nn
+from torch.optim.adam import adam
 
-from bgt_core.backend import fused_adam_
 from bgt_core.errors import DataError
 
 Split = tuple[np.ndarray, Sequence[object]]  # (N, D) vectors and their N labels
@@ -159,7 +159,8 @@ class Stack:
     """
 
     def __init__(self, sizes: Sequence[int], penalties: Sequence[float], seed: int, learning_rate: float = 1e-3):
-        self.learning_rate, self.step = learning_rate, torch.zeros(())
+        self.learning_rate = learning_rate
+        self.steps = [torch.zeros(()) for _ in sizes[1:]]  # of each layer; `adam` counts them up
         generator = torch.Generator().manual_seed(seed)
         values = []
         for depth, (inputs, outputs) in enumerate(pairwise(sizes)):
@@ -224,8 +225,11 @@ class Stack:
             gradient = torch.bmm(weights.mT, gradient).mul_(signal)
             gradient.addcmul_(gradient, signal, value=-1)  # the derivative of a sigmoid is signal (1 - signal)
         first_change.flatten(0, 1).addmm_(gradient.flatten(0, 1), batch, alpha=share)
-        self.step += 1
-        fused_adam_(self.values, self.gradients, self.means, self.squares, self.step, lr=self.learning_rate)
+        # the function that torch.optim.Adam calls: the class costs more time than the update of a small network
+        adam(
+            self.values, self.gradients, self.means, self.squares, [], self.steps, lr=self.learning_rate,
+            beta1=0.9, beta2=0.999, eps=1e-8, weight_decay=0.0, amsgrad=False, maximize=False, fused=True,
+        )  # fmt: skip
 
 
 def forward(parameters: Parameters, vectors: Tensor) -> Tensor:

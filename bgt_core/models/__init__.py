@@ -1,1 +1,1 @@
-"""BGT and the base classes of all models, `Batch -> Outputs`. A model that only one recipe uses is in `recipes`."""
+"""The model BGT and the base classes of all models. Models that only one recipe uses are in `recipes`."""

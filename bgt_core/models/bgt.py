@@ -13,15 +13,16 @@ from bgt_core.posterior import sample
 
 
 class BGT(WritingModel):
-    """One semantic latent for all languages and one latent per language (paper, sec. 2-3).
+    """A model with one semantic latent for all languages and one latent per language (paper, sec. 2-3).
 
     Args:
-        encoders: q(z | sentence), under "semantic" and under each language (`NoLatent` for one without a latent).
-        decoders: p(sentence | z_lang, z_semantic), by language.
-        translators: p(sentence | semantic mean of its translation), by language.
-        readout: Takes the input of reconstruction from a posterior, `sample` or `mean`; `forward` may override it.
-        teacher: Maps a semantic mean to another encoder's vector, (B, L) -> (B, D), for batches with targets.
-        train_decoders: If false, there are no predictions: only the semantic encoder learns, in a fraction of the time.
+        encoders: The encoders q(z | sentence): one under "semantic", and one under each language (`NoLatent` if a
+            language has no latent).
+        decoders: The decoder p(sentence | z_language, z_semantic) of each language.
+        translators: The decoder p(sentence | semantic mean of its translation) of each language.
+        readout: `sample` or `mean`: turns posteriors into the input of reconstruction. `forward` may override it.
+        teacher: Maps semantic means to the vectors of another encoder, (B, L) -> (B, D), for batches with targets.
+        train_decoders: If false, the model makes no predictions, so that only the semantic encoder is trained.
     """
 
     def __init__(
@@ -48,7 +49,7 @@ class BGT(WritingModel):
         if not self.train_decoders:
             return Outputs(semantic, posteriors, [], agreement=agreement)
         own = {column: self.encoders[side.lang](side) for column, side in batch.sides.items()}
-        shared = readout(semantic[batch.anchor])  # (B, L): one draw for all sides
+        shared = readout(semantic[batch.anchor])  # (B, L): the same sample for all sides
         predictions: list[Prediction] = []
         for column, side in batch.sides.items():
             latent = self.join({LANGUAGE: readout(own[column]), SEMANTIC: shared})
@@ -60,8 +61,8 @@ class BGT(WritingModel):
         return Outputs(semantic, {**posteriors, LANGUAGE: own}, predictions, agreement=agreement)
 
     def agreement(self, semantic: Mapping[str, Posterior], targets: Tensor | None) -> dict[str, Tensor]:
-        """Return the cosine of each column's mapped semantic mean and the targets (B, D), as (B,); empty for a batch
-        without targets."""
+        """Return the cosines of the targets (B, D) and the mapped semantic means of each column, (B,) each. The result
+        is empty for a batch without targets."""
         if self.teacher is None or targets is None:
             return {}
         return {
@@ -69,5 +70,5 @@ class BGT(WritingModel):
         }
 
     def join(self, latents: Mapping[str, Tensor]) -> Tensor:
-        """Concatenate latents as the input of a reconstruction decoder: [language ; semantic], (B, L_lang + L)."""
+        """Concatenate latents to [language ; semantic], (B, L_language + L), the input of a decoder."""
         return torch.cat([latents[latent] for latent in (LANGUAGE, SEMANTIC) if latent in latents], dim=-1)

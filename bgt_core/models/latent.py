@@ -1,4 +1,4 @@
-"""The base classes of all models: encoders by latent and language, and posterior means as vectors."""
+"""The base classes of all models: `LatentModel` has encoders, and `WritingModel` also has decoders."""
 
 from __future__ import annotations
 
@@ -16,18 +16,21 @@ from bgt_core.nets.output import LanguageOutput
 
 
 class LatentModel(nn.Module):
-    """A model for `langs`. `encoders` has one encoder for all languages under "semantic"; it may also have one for all
-    under "syntactic", and one per language under its code. Vectors are posterior means, compared by cosine."""
+    """A model that encodes sentences of the languages `langs`. Its vectors are posterior means, compared by cosine.
+
+    The keys of `encoders` are "semantic", an encoder for all languages, and optionally "syntactic", another one for all
+    languages, and the codes of languages, each with the encoder of that language's latent.
+    """
 
     def __init__(self, langs: Sequence[str], encoders: Mapping[str, nn.Module]):
         super().__init__()
         self.langs = tuple(langs)
         self.encoders = nn.ModuleDict(encoders)
-        own = {SYNTACTIC: [encoders.get(SYNTACTIC)], LANGUAGE: [encoders.get(lang) for lang in langs]}
+        others = {SYNTACTIC: [encoders.get(SYNTACTIC)], LANGUAGE: [encoders.get(lang) for lang in langs]}
         present = [
             latent
-            for latent, those in own.items()
-            if not any(encoder is None or isinstance(encoder, NoLatent) for encoder in those)
+            for latent, needed in others.items()
+            if not any(encoder is None or isinstance(encoder, NoLatent) for encoder in needed)
         ]
         self.latents: tuple[str, ...] = (SEMANTIC, *present)
 
@@ -41,33 +44,33 @@ class LatentModel(nn.Module):
         return next(part for part in self.encoders[SEMANTIC].modules() if isinstance(part, nn.Embedding))
 
     def restrict(self, occurs: Callable[[str], Tensor]) -> None:
-        """Restrict decoders that support it to the tokens that occur in their language's text.
+        """Restrict the output layers of type `LanguageOutput` to the tokens of their languages.
 
         Args:
-            occurs: For a language, whether each token occurs in its training text, (V,) bool.
+            occurs: Maps a language to (V,) bool, True for each token that occurs in the language's training text.
         """
         for layer in self.modules():
             if isinstance(layer, LanguageOutput):
                 layer.restrict(occurs(layer.lang))
 
     def vectors(self, posterior: Posterior) -> Tensor:
-        """Return the posterior means, (B, L)."""
+        """Return the posterior's means, (B, L)."""
         return posterior.mean
 
 
 class WritingModel(LatentModel):
-    """A model with a decoder for each of its languages, `decoders`, that generates from its latents."""
+    """A model with a decoder for each language, `decoders`, which generates sentences from latents."""
 
     decoders: nn.ModuleDict
 
     @property
     def writes(self) -> tuple[str, ...]:
-        """The languages that it generates."""
+        """The languages in which the model generates sentences."""
         return self.langs
 
     def prior_mean(self, latent: str, like: Tensor) -> Tensor:
-        """Return the mean of a latent's prior, as an input of `join`, in the shape of `like` (N, L). It replaces the
-        latent of an unknown sentence."""
+        """Return the mean of a latent's prior, in the shape of `like` (N, L). `join` takes it instead of a latent if no
+        sentence is given for this latent."""
         return torch.zeros_like(like)
 
     def decoder(self, lang: str) -> Decoder:
@@ -76,6 +79,7 @@ class WritingModel(LatentModel):
 
 
 def cosine_to_targets(means: Tensor, targets: Tensor) -> Tensor:
-    """Return the cosine of each row of `means` and `targets`, vectors of any scale: (B, D), (B, D) -> (B,)."""
+    """Return the cosine of each row of `means` and the same row of `targets`: (B, D), (B, D) -> (B,). The targets may
+    have any scale."""
     exponents = torch.frexp(targets.abs().amax(-1, keepdim=True)).exponent.clamp(-126, 126)
     return F.cosine_similarity(means.float(), torch.ldexp(targets, -exponents), dim=-1)

@@ -1,1 +1,1 @@
-"""Networks: bodies that encode a sentence, heads that turn it into a posterior, decoders that generate one."""
+"""Networks: bodies that map a sentence to a vector, heads that map it to a posterior, and decoders that generate."""

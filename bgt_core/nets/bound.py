@@ -1,11 +1,10 @@
-"""Our extension of the paper: the semantic latent encodes word order and roles, but not the language or closing marks.
-The other files of `nets` can be read without this one.
+"""Our extension of the paper: a semantic latent that encodes word order and roles, but not the language or closing
+marks. The other files of `nets` do not depend on this one.
 
-Holographic binding stores many vectors in one, each under its position (Plate 1995).
-
-A vector of K units is treated as K/2 complex numbers. To bind it to position p, number j is rotated by the angle p *
-w_j, as in rotary embeddings (Su et al. 2021). Bound vectors are added up; rotating the sum back by p * w_j gives the
-vector bound to p, plus the other vectors, rotated by different angles in each number, which look like noise.
+Word order is encoded by holographic binding (Plate 1995), which stores the vectors of many positions in one vector. A
+vector of K units is treated as K/2 complex numbers. To bind it to position p, its complex number j is rotated by the
+angle p * w_j, as in rotary embeddings (Su et al. 2021). The bound vectors are added up. Rotating the sum back by
+p * w_j gives the vector of position p plus noise: the other vectors, each rotated by different angles.
 """
 
 from __future__ import annotations
@@ -29,16 +28,10 @@ from bgt_core.nets.output import OutputLayer, SentencePrediction
 
 
 class Binding(nn.Module):
-    """Binds vectors of `width` units to positions.
+    """Bind vectors of `width` units, an even number, to positions, which may be any real numbers.
 
-    The angles w_j are evenly spaced over the circle. Rotations by different integer positions are then orthogonal, up
-    to width / 2 positions: the mean over j of exp(i (p - q) w_j) is 0 unless p = q. A position may be any real number.
-
-    Args:
-        width: Units of a bound vector, an even number.
-
-    Raises:
-        UsageError: The width is odd or below 2.
+    The angles w_j are evenly spaced over the circle. So the rotations by up to width / 2 different integer positions
+    are orthogonal: the mean over j of exp(i (p - q) w_j) is 0 unless p = q.
     """
 
     def __init__(self, width: int):
@@ -50,47 +43,47 @@ class Binding(nn.Module):
         self.width = width
 
     def angles(self, like: Tensor) -> Tensor:
-        """The angle w_j of each number, (K/2,), on the device of a tensor, in its precision or single precision."""
+        """Return the angles w_j, (K/2,), on the device of `like`, in its precision or in float32 if that is higher."""
         numbers = self.width // 2
         dtype = torch.promote_types(like.dtype, torch.float32)
         return math.pi * ((2 * torch.arange(numbers, dtype=dtype, device=like.device) + 1) / numbers - 1)
 
     def bind(self, vectors: Tensor, positions: Tensor) -> Tensor:
-        """Rotate each vector, (..., K), by its position, broadcastable to (...): (..., K), with the same norms."""
+        """Bind vectors (..., K) to positions, which are broadcast to (...): (..., K), of the same norms."""
         turns = positions[..., None] * self.angles(vectors)
         cos, sin = turns.cos(), turns.sin()
         real, imaginary = vectors.chunk(2, dim=-1)
         return torch.cat([real * cos - imaginary * sin, real * sin + imaginary * cos], dim=-1)
 
     def unbind(self, memory: Tensor, positions: Tensor) -> Tensor:
-        """Rotate a sum of bound vectors back, shaped as in `bind`: the vector bound to each position, plus noise."""
+        """Return the vector that is bound to each position in `memory` (..., K), plus noise; shapes as in `bind`."""
         return self.bind(memory, -positions)
 
 
 class BoundPooling(nn.Module):
-    """Three directions side by side: of an average of token vectors, and of two composed parts, `bound` and `roles`.
+    """An encoder's body that concatenates three vectors: an average of token vectors, a bound part, and roles.
 
-    The bound part keeps the order of tokens: a sum of the Transformer's states, each bound to its position
-    (`Binding`). A decoder can read each state back (`MemoryReader`); from a mean it would have to guess the order.
-    The Transformer may move each state by a learned number of positions, so that translations can put the same word in
-    the same place. The bound vector is a linear map of the token's own vector, plus one of its state, which starts at
-    zero: the states of an untrained Transformer are nearly equal for all tokens, and would encode little more than the
-    length.
+    The bound part encodes word order. It is the sum of one vector per token, each bound to the token's position
+    (`Binding`), so that a decoder can read the vector of each position (`MemoryReader`). The position of a token is its
+    index plus an offset that a Transformer predicts, so that a word and its translation can get the same position. The
+    vector is a linear map of the token's embedding, plus a linear map of the Transformer's state, which is zero before
+    training: the states of an untrained Transformer are nearly equal for all tokens.
 
-    The bound part is good for copying, but two wordings of one fact have few words in the same places. The roles tell
-    who does what to whom in any wording (`RolePooling`).
+    Two wordings of one fact have few words at the same positions, so their bound parts differ. The roles encode who
+    does what to whom, in any wording (`RolePooling`).
 
-    The cosine of two such vectors is the sum of the three parts' cosines, weighted by their shares.
+    The cosine of two sentence vectors is the weighted sum of the cosines of the three parts.
 
     Args:
-        average: The averaged part.
-        body: The Transformer under the bound part.
-        roles: The part that encodes roles, computed from the average's token vectors.
+        average: The average.
+        body: The Transformer of the bound part.
+        roles: The roles, computed from the average's token vectors.
         bound: Units of the bound part, an even number.
-        bound_share, roles_share: Their shares of the cosine, above 0 and together below 1.
+        bound_share, roles_share: The weights of the bound part and of the roles in the cosine, above 0; their sum is
+            below 1, and the rest is the weight of the average.
 
     Raises:
-        UsageError: Shares out of range, or an odd `bound`.
+        UsageError: A weight is out of range, or `bound` is odd.
     """
 
     def __init__(
@@ -104,7 +97,7 @@ class BoundPooling(nn.Module):
     ):
         super().__init__()
         if min(bound_share, roles_share) <= 0 or bound_share + roles_share >= 1:
-            raise UsageError(f"bound_share {bound_share} and roles_share {roles_share}: above 0, and together below 1")
+            raise UsageError(f"bound_share {bound_share}, roles_share {roles_share}: need shares above 0, sum below 1")
         self.width = average.width + bound + roles.width
         self.average, self.body, self.relate = average, body, roles
         self.shares = 1 - bound_share - roles_share, bound_share, roles_share
@@ -115,7 +108,7 @@ class BoundPooling(nn.Module):
         self.binding = Binding(bound)
 
     def forward(self, side: Tokens, layout: PackedLayout | None = None) -> Tensor:
-        """Tokens (B, T) -> (B, H). Vectors have length sqrt(H), so a unit is about N(0, 1) over sentences."""
+        """Tokens (B, T) -> (B, H), of length sqrt(H), so that each unit is about N(0, 1) over sentences."""
         layout = layout or PackedLayout.of(side)
         states = self.body.states(side, layout)  # (N, H)
         words = self.average.words(side, layout)
@@ -126,20 +119,20 @@ class BoundPooling(nn.Module):
         return torch.cat(scaled, dim=1)
 
     def bound(self, side: Tokens, layout: PackedLayout, states: Tensor) -> Tensor:
-        """Sum R(position) (V vector + W state) over the tokens: Tokens (B, T), states (N, H) -> (B, K)."""
+        """Compute the bound part: Tokens (B, T), the Transformer's states (N, H) -> (B, K)."""
         words = self.body.words.table(layout.pack(side.ids)) * math.sqrt(self.body.width)
         positions = layout.columns + exact(self.shift(states))[:, 0]
         return layout.sum(self.binding.bind(exact(self.lexical(words) + self.compose(states)), positions))
 
 
 class MemoryReader(Memory):
-    """Read the bound units of a latent at any position, or as slots for attention.
+    """Unbind the bound part of a latent: at the position of each token, and at positions 0 to S - 1 for attention.
 
     Args:
-        first: Index of the first bound unit in a decoder's latent.
-        bound: Number of bound units.
+        first: Index of the bound part's first unit in a decoder's latent.
+        bound: Units of the bound part, K.
         width: Width of the decoder, H.
-        slots: Number of positions for attention, S: the memory unbound at 0, 1, ..., S - 1.
+        slots: Number of slots for attention, S.
     """
 
     def __init__(self, first: int, bound: int, width: int, slots: int):
@@ -160,10 +153,15 @@ class MemoryReader(Memory):
 
 
 class TaggedDecoder(nn.Module):
-    """A decoder shared by several languages, for one of them, marked by a learnt vector beside the latent.
+    """The decoder of one language, as a view of a decoder that several languages share.
 
-    The shared parameters learn from all languages; each language adds only a vector. `layer` is that language's output
-    layer, used in place of the decoder's.
+    The language has a trained vector, which is appended to the latent, and its own output layer, `layer`. All other
+    parameters are shared, so they learn from all languages.
+
+    Args:
+        decoder: The shared decoder.
+        layer: The output layer of the language, which replaces the decoder's.
+        width: Units of the language's vector.
     """
 
     def __init__(self, decoder: TransformerDecoder, layer: OutputLayer, width: int):
@@ -172,7 +170,7 @@ class TaggedDecoder(nn.Module):
         self.tag = nn.Parameter(torch.randn(width))
 
     def forward(self, role: Role, column: str, latent: Tensor, target: Tokens) -> SentencePrediction:
-        """See `TransformerDecoder`; latent (B, L) is without the vector of the language."""
+        """Predict `target` (B, T) from latent (B, L), without the language's vector."""
         return replace(self.decoder(role, column, self.tagged(latent), target), layer=self.layer)
 
     def start(self, latent: Tensor) -> KVCache:
@@ -187,39 +185,38 @@ class TaggedDecoder(nn.Module):
 
 
 SLOTS, RELATIONS, KEY_WIDTH = 8, 4, 32
-ROUNDING = 1e-4  # a half below this length is mostly rounding error, which must not be scaled to length 1
-SHARP = 3.0  # factor on a slot's initial weights: slots that attend to all tokens equally would lose the order
+ROUNDING = 1e-4  # a vector shorter than this is mostly rounding error, and is not scaled to length 1
+SHARP = 3.0  # scale of a slot's initial weights: at 1, each slot would attend to all tokens almost equally
 
 
 class RolePooling(nn.Module):
-    """Slots that each attend to a token, and relations that each attend to pairs of tokens.
+    """A vector of roles: 8 slots that attend to tokens, and 4 relations that attend to pairs of tokens.
 
-    Transformer layers choose the tokens to attend to. The values are the tokens' own vectors, less their mean over the
-    sentence, which removes what words such as "boy" and "girl" share. So a slot can hold the agent, whichever word it
-    is. The layers read the same vectors, which are similar for words of the same meaning in all languages: a word that
-    was never seen in a role is still found.
+    Let c_t be the vector of token t minus the mean vector of the sentence. This difference removes the component that
+    related words such as "boy" and "girl" share.
 
-    - Slot r: the sum over tokens t of a_rt V c_t, where c_t is the centred vector and a_r a softmax over the tokens.
-      It tells who acts and who is acted on.
-    - Relation p: the sum over tokens t of g_pt (U c_t) * (W sum_s A_pts c_s), an elementwise product of a token with
-      those that it attends to. It tells which word belongs to which: the red cup and the blue plate.
+    - Slot r is the sum over tokens t of a_rt V c_t, where a_r is a softmax over the tokens. Slots can encode who acts
+      and who is acted on, as role-filler bindings do (Smolensky 1990).
+    - Relation p is the sum over tokens t of g_pt (U c_t) * (W sum_s A_pts c_s), the elementwise product of a token and
+      the tokens that it attends to, with a gate g_pt. Relations can encode that the cup is red and the plate blue.
 
-    Both halves are scaled to length 1 / sqrt(2). A sentence without two different words has no roles: its vector is 0.
-    Slots go back to role-filler bindings (Smolensky 1990, tensor product representations).
+    Transformer layers compute a, g and A from the token vectors. Words of similar meaning have similar vectors in all
+    languages, so a word can get a role that it never had in training. The slots and the relations are each scaled to
+    length 1 / sqrt(2). If a sentence has fewer than two different tokens, its vector is 0.
 
     Args:
-        layers: The layers that choose, of width H.
-        width: Units D of the tokens' own vectors.
-        roles: Units K of the result, a multiple of 16.
+        layers: The Transformer layers, of width H.
+        width: Units of the token vectors, D.
+        roles: Units of the result, K, a multiple of 16.
 
     Raises:
-        UsageError: Another number of units.
+        UsageError: `roles` is not a multiple of 16.
     """
 
     def __init__(self, layers: Sequence[EncoderLayer], width: int, roles: int):
         super().__init__()
         if roles < 2 * SLOTS or roles % (2 * SLOTS):
-            raise UsageError(f"roles_dim {roles} must be a multiple of {2 * SLOTS}, as half is {SLOTS} slots")
+            raise UsageError(f"roles_dim {roles} must be a multiple of {2 * SLOTS}: half of it is for {SLOTS} slots")
         self.width, self.layers, inner = roles, nn.ModuleList(layers), layers[0].width
         self.enter, self.norm = Linear(width, inner), nn.LayerNorm(inner)
         self.slots, self.filler = Linear(inner, SLOTS), Linear(width, roles // 2 // SLOTS, bias=False)
@@ -229,17 +226,8 @@ class RolePooling(nn.Module):
         self.head, self.dependent = Linear(width, of_pair, bias=False), Linear(width, of_pair, bias=False)
 
     def forward(self, side: Tokens, layout: PackedLayout, words: tuple[Tensor, Tensor]) -> Tensor:
-        """Pool tokens' own vectors.
-
-        Args:
-            side: B sentences.
-            layout: The layout of their N tokens.
-            words: The tokens' own vectors, (N, D), and the weight of each in the sentence's mean, (N,); nothing
-                attends to a token of weight 0.
-
-        Returns:
-            (B, K), of length 1, or 0 for a sentence that repeats one word.
-        """
+        """Compute roles, (B, K), of length 1 or 0, from `words`: the token vectors (N, D) and their weights in the
+        sentence's mean (N,). Tokens of weight 0 are masked in attention."""
         vectors, weights = words
         x = self.norm(self.enter(vectors * math.sqrt(vectors.shape[1])))
         x = x + sinusoids(0, layout.shape[1], x)[layout.columns]
@@ -250,18 +238,18 @@ class RolePooling(nn.Module):
         counted = (layout.unpack(weights[:, None]).squeeze(2) > 0) & layout.mask  # (B, T)
         halves = self.of_slots(x, centred, counted, layout), self.of_relations(x, centred, counted, layout)
         roles = torch.cat([F.normalize(half.flatten(1), eps=ROUNDING) for half in halves], dim=1) * math.sqrt(0.5)
-        # centred vectors of one word, however often it is repeated, are rounding error
+        # if all tokens are equal, their centred vectors are only rounding error
         ids = layout.unpack(layout.pack(side.ids)[:, None]).squeeze(2)  # (B, T)
         first = ids.gather(1, counted.int().argmax(1, keepdim=True))
         return roles.where(((ids != first) & counted).any(1, keepdim=True), 0)
 
     def of_slots(self, states: Tensor, centred: Tensor, counted: Tensor, layout: PackedLayout) -> Tensor:
-        """The filler of each slot, (B, slots, K / 2 / slots)."""
+        """Return the slots, (B, slots, K / 2 / slots)."""
         scores = layout.unpack(exact(self.slots(states))).transpose(1, 2)  # (B, slots, T)
         return chosen(scores, counted[:, None]) @ layout.unpack(exact(self.filler(centred)))
 
     def of_relations(self, states: Tensor, centred: Tensor, counted: Tensor, layout: PackedLayout) -> Tensor:
-        """The product of each relation, (B, relations, K / 2 / relations)."""
+        """Return the relations, (B, relations, K / 2 / relations)."""
         queries, keys = exact(layout.split(self.pairs(states), 2, RELATIONS))  # (B, relations, T, KEY_WIDTH) each
         dependents = layout.unpack(exact(self.dependent(centred)))[:, None]
         attended = [
@@ -275,31 +263,33 @@ class RolePooling(nn.Module):
 
 
 def chosen(scores: Tensor, counted: Tensor) -> Tensor:
-    """Softmax over the last dimension, restricted to tokens that count; 0 for the others, even if no token counts."""
+    """Softmax over the tokens that count, in the last dimension; 0 for all other tokens."""
     return scores.masked_fill(~counted, -1e4).softmax(-1) * counted
 
 
 class WithoutLanguage(nn.Module):
-    """A body whose vectors have the same mean in every language, so that no linear probe can predict the language.
+    """A body whose vectors have the same mean in all languages, so that no linear probe can predict the language.
 
-    The directions between the languages' means are removed from the vectors, at most K - 1 for K languages. If the
-    means of all classes are equal, no linear predictor is better than the best constant (Belrose et al. 2023, LEACE,
-    theorem 3.1). LEACE finds the smallest such change; this is the orthogonal one, which needs no covariance.
+    It projects the vectors onto the space that is orthogonal to all differences between the means of the K languages,
+    at most K - 1 directions. If the means of all classes are equal, no linear predictor is better than the best
+    constant (Belrose et al. 2023, LEACE, theorem 3.1). LEACE finds the smallest such change of the vectors; the
+    orthogonal projection is larger, but needs no covariances.
 
-    Vectors get shorter, some more than others. If `parts` are given, each part is scaled back to its old length, and so
-    keeps its share of the cosine. Scaling moves the means slightly apart again, so the model uses a second
-    `WithoutLanguage` after the first.
+    The projection shortens vectors. With `parts`, each part is scaled back to its previous length, so that it keeps its
+    weight in the cosine. This scaling moves the means slightly apart, so the model uses two `WithoutLanguage`, the
+    second without `parts`.
 
-    The means are tracked in training, over the last `memory` sentences of each language. Only translations tell how far
-    apart two languages are, because other texts differ in topic. So a micro-batch in several languages moves each of
-    their means relative to the others, and every micro-batch moves all means together. The means change at the end of
-    an update (`settle`), from the micro-batches of all processes. The body needs the language in training only.
+    Each mean is a moving average over the last `memory` training sentences. The distance between the means of two
+    languages is measured on translations only, because other texts also differ in topic. So a micro-batch with several
+    languages moves their means relative to each other, and every micro-batch moves all means by the same vector. The
+    means change at the end of an update (`settle`), from the micro-batches of all processes. In evaluation, the
+    language of a sentence is not used.
 
     Args:
-        body: The body whose vectors are changed.
-        langs: The languages to align.
-        parts: Units of each part that keeps its length; without them, vectors get shorter.
-        memory: Number of sentences over which a mean averages.
+        body: The body whose vectors are projected.
+        langs: The languages.
+        parts: Units of each part of a vector that keeps its length.
+        memory: Number of sentences over which a mean is averaged.
     """
 
     means: Tensor
@@ -313,12 +303,13 @@ class WithoutLanguage(nn.Module):
         self.width: int = body.width  # type: ignore[assignment]
         self.body, self.langs, self.parts, self.memory = body, list(langs), list(parts), memory
         self.register_buffer("means", torch.zeros(len(self.langs), self.width))
-        self.register_buffer("read", torch.zeros(len(self.langs)))  # number of sentences in the means, at most `memory`
+        self.register_buffer("read", torch.zeros(len(self.langs)))  # sentences in each mean, at most `memory`
         self.register_buffer("directions", torch.zeros(len(self.langs) - 1, self.width))  # orthonormal, or zero
-        # of each language in the micro-batch: the sum of its vectors, and how many there are
+        # for each language of the micro-batch: the sum of its vectors, and their number
         self.register_buffer("micro_batch", torch.zeros(len(self.langs), self.width + 1), persistent=False)
-        # Sums over the sentences of each language since the last update: the distance to its mean, less the shift that
-        # all languages share (from micro-batches with translations only); that shift; and both numbers of sentences.
+        # For each language, sums over its sentences since the last update, see `compare_languages`: (1) of their
+        # difference to the language's mean, minus the common shift, in micro-batches with translations only; (2) of the
+        # common shift; the numbers of sentences (3) in the first sum and (4) in the second.
         self.register_buffer("seen", torch.zeros(len(self.langs), 2 * self.width + 2), persistent=False)
 
     def forward(self, side: Tokens, layout: PaddedLayout | None = None) -> Tensor:
@@ -336,13 +327,14 @@ class WithoutLanguage(nn.Module):
 
     @property
     def frozen(self) -> bool:
-        """Whether the body has parameters and all of them are frozen, so that its vectors no longer change."""
+        """Whether the body has parameters, but none of them is trained, so that its vectors do not change."""
         trained = [parameter.requires_grad for parameter in self.body.parameters()]
         return bool(trained) and not any(trained)
 
     @torch.no_grad()
     def compare_languages(self) -> None:
-        """At the end of a micro-batch, add to `seen` how far its languages are from their means."""
+        """Add the micro-batch to the sums `seen`: how far the vectors of each language are from its mean, split into a
+        shift that is common to the languages of the micro-batch, and the rest."""
         total, count = self.micro_batch.split([self.width, 1], dim=1)
         present = count > 0
         gaps = torch.where(present, total / count.clamp(min=1) - self.means, 0.0)
@@ -354,27 +346,24 @@ class WithoutLanguage(nn.Module):
 
     @torch.no_grad()
     def settle(self, seen: Tensor) -> None:
-        """Move the means towards those of an update's sentences, and update the directions.
-
-        Args:
-            seen: (K, 2 H + 2), as `seen`, summed over all processes.
-        """
+        """Update the means and the directions at the end of an update, from the sums `seen` of all processes, added
+        up, (K, 2 H + 2)."""
         apart, common, translated, count = seen.split([self.width, self.width, 1, 1], dim=1)
         translated = translated[:, 0]
         self.read.copy_(torch.minimum(self.read + translated, translated.clamp(min=self.memory)))
         self.means += apart / self.read.clamp(min=1)[:, None]
         self.means += common.sum(0) / count.sum().clamp(min=self.memory)
-        all_read = self.read.min() > 0  # before that, the directions are zero
+        all_read = self.read.min() > 0  # the directions stay zero until all languages have been read
         between = torch.linalg.qr((self.means[1:] - self.means[:1]).T).Q.T  # (K - 1, H)
         self.directions.copy_(torch.where(all_read, between, self.directions))
         self.seen.zero_()
 
 
 class ClosingMarks(nn.Module):
-    """Remove closing marks from sentences, or exchange them between sentences.
+    """Remove closing marks such as "." and "?!" from sentences, or exchange them between sentences.
 
     Args:
-        marks: (V,) bool, True for tokens that consist of marks (`Tokenizer.closing_marks`).
+        marks: (V,) bool, True for tokens that consist of closing marks (`Tokenizer.closing_marks`).
     """
 
     marks: Tensor
@@ -384,7 +373,7 @@ class ClosingMarks(nn.Module):
         self.register_buffer("marks", marks, persistent=False)
 
     def closing(self, side: Tokens) -> Tensor:
-        """Find closing marks, (B, T) bool: marks with only marks between them and EOS. The first token is never one."""
+        """Find closing marks, (B, T) bool: the marks before EOS that no other token follows, except the first token."""
         inside = side.mask & (side.ids != EOS)
         others = inside & ~self.marks[side.ids]
         words_after = others.flip(1).cumsum(1).flip(1)  # from this token on
@@ -392,7 +381,7 @@ class ClosingMarks(nn.Module):
         return torch.cat([torch.zeros_like(at_end[:, :1]), at_end[:, 1:]], dim=1)
 
     def remove(self, side: Tokens) -> Tokens:
-        """Return the sentences without their closing marks, each still ending in EOS; (B, T) as before."""
+        """Return the sentences without their closing marks, but with EOS; (B, T) as before."""
         if side.ids.is_meta:  # on the meta device only shapes are needed
             return side
         closing = self.closing(side)
@@ -402,17 +391,13 @@ class ClosingMarks(nn.Module):
         ids = torch.where(column < last, side.ids, torch.where(column == last, EOS, PAD))
         return Tokens.of(ids, column <= last, side.lang)
 
-    def single(self, side: Tokens) -> tuple[Tensor, Tensor]:
-        """Whether each sentence ends in exactly one closing mark, (B,) bool, and its column, (B,)."""
-        return self.closing(side).sum(1) == 1, side.mask.sum(1) - 2
-
     def exchange(self, side: Tokens, share: float) -> Tokens:
         """Return the sentences, about `share` of them with the closing mark of another sentence of the batch.
 
-        Only sentences that end in exactly one mark give or take one. Random draws use torch's global generator.
+        Only sentences with exactly one closing mark take part. The sentences are drawn by torch's global generator.
         """
-        single, column = self.single(side)
-        column = column.clamp(min=0)[:, None]
+        single = self.closing(side).sum(1) == 1  # (B,)
+        column = (side.mask.sum(1) - 2).clamp(min=0)[:, None]  # the column of the last token before EOS
         mark, other = side.ids.gather(1, column), torch.randperm(len(side.ids), device=side.ids.device)
         takes = single & single[other] & (torch.rand(len(other), device=other.device) < share)
         ids = side.ids.scatter(1, column, torch.where(takes[:, None], mark[other], mark))
@@ -420,8 +405,8 @@ class ClosingMarks(nn.Module):
 
 
 class WithoutClosingMarks(nn.Module):
-    """A body that does not see closing marks: whether a sentence is a question or exclamation is left to the language
-    latents."""
+    """A body that encodes sentences without their closing marks. So only the language latent can encode whether a
+    sentence is a question or an exclamation."""
 
     def __init__(self, body: nn.Module, closing: ClosingMarks):
         super().__init__()

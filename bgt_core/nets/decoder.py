@@ -1,4 +1,4 @@
-"""Transformer decoders: from a latent, or with attention to every state of a source (Vaswani et al. 2017)."""
+"""Transformer decoders (Vaswani et al. 2017) that read a latent, or attend to the encoder states of a source."""
 
 from __future__ import annotations
 
@@ -27,34 +27,34 @@ from bgt_core.nets.output import OutputLayer, Scorer, SentencePrediction
 
 @dataclass(eq=False, kw_only=True)
 class KVCache:
-    """A decoder's state in a search over B sentences, n hypotheses each.
+    """The state of a decoder in a search with n hypotheses for each of B sentences.
 
-    The keys of a sentence's hypotheses are stored side by side and never move: `ancestor_mask` marks those in the past
-    of each hypothesis. So a new parent changes a few bits and copies no keys or values, and all hypotheses of a
-    sentence attend in one product. The results equal those of a forward pass over all tokens so far.
+    The keys and values of all hypotheses of a sentence are stored together, and are never moved. `ancestor_mask` is
+    True at the tokens of a hypothesis itself. So a hypothesis gets a new parent without a copy of keys and values, and
+    all hypotheses of a sentence attend in one product. The scores equal those of a forward pass over all tokens so far.
     """
 
     layers: list[KeyValues]
     ancestor_mask: Tensor  # (B, n, S) bool
     latent: Tensor  # (B, L)
     scorer: Scorer
-    attended: list[Tensor | None]  # for each layer: keys and values beside its own past, (2, B, heads, S, H/heads)
-    real: Tensor | None  # (B, 1, 1, S) bool, True if not padding; None without padding
+    attended: list[Tensor | None]  # keys and values for each layer's cross-attention, (2, B, heads, S, H/heads)
+    real: Tensor | None  # (B, 1, 1, S) bool, False where these are padding; None without padding
     position: int = 0  # position of the next tokens
 
     def advance(self, n: int) -> None:
-        """Add the current tokens, one for each of n hypotheses, to the past of their own hypothesis only."""
+        """Add the current token of each of n hypotheses to the tokens of that hypothesis."""
         own = torch.eye(n, dtype=torch.bool, device=self.ancestor_mask.device)
         self.ancestor_mask = torch.cat([self.ancestor_mask, own.expand(len(self.ancestor_mask), n, n)], dim=2)
         self.position += 1
 
     def reorder(self, parents: Tensor) -> None:
-        """Let hypothesis i continue hypothesis parents[:, i], (B, n)."""
+        """Make hypothesis i of each sentence continue hypothesis parents[:, i], (B, n)."""
         where = parents[:, :, None].expand(-1, -1, self.ancestor_mask.shape[2])
         self.ancestor_mask = self.ancestor_mask.gather(1, where)
 
     def select(self, rows: Tensor) -> None:
-        """Keep only these sentences."""
+        """Keep only these sentences, (B',)."""
         self.ancestor_mask, self.latent = (part.index_select(0, rows) for part in (self.ancestor_mask, self.latent))
         self.scorer.select(rows)
         self.attended = [part if part is None else part.index_select(1, rows) for part in self.attended]
@@ -64,18 +64,19 @@ class KVCache:
 
 
 class Memory(nn.Module):
-    """A part of a decoder's latent, read at each token and as S slots for attention."""
+    """A map from a decoder's latent to vectors for its tokens: one vector is added to each input token, and S others,
+    the slots, can be attended to."""
 
     def at(self, latent: Tensor, positions: Tensor, layout: PackedLayout) -> Tensor:
-        """The memory's content for each token at its own position: (B, L), (N,) -> (N, H)."""
+        """Return the vector to add to each token, given its position: (B, L), (N,) -> (N, H)."""
         raise NotImplementedError
 
     def states(self, latent: Tensor) -> Tensor:
-        """The slots: (B, L) -> (B, S, H)."""
+        """Return the slots: (B, L) -> (B, S, H)."""
         raise NotImplementedError
 
     def keys_values(self, latent: Tensor, layers: Sequence[CrossAttention]) -> list[Tensor | None]:
-        """The keys and values of the slots for each attention: (B, L) -> (2, B, heads, S, H/heads) each."""
+        """Return the keys and values of the slots for each layer: (B, L) -> (2, B, heads, S, H/heads) each."""
         states = self.states(latent)
         batch, slots, _ = states.shape
         real = torch.ones(batch, slots, dtype=torch.bool, device=latent.device)
@@ -84,12 +85,12 @@ class Memory(nn.Module):
 
 
 class DecoderLayer(nn.Module):
-    """Causal self-attention; with `fuses`, the latent in place of cross-attention; feed-forward.
+    """A decoder layer: causal self-attention, fusion of the latent z (if `fuses`), attention to the slots of a `Memory`
+    (if `slots`), and a feed-forward layer.
 
-    Attention fusion is Linear([x ; z]), where a translator would attend to its source (paper, sec. 2). It is computed
-    as Linear_x(x) + Linear_z(z), which is the same map, so that z's part is computed once per sentence. The released
-    code applies a ReLU here and drops its result; this layer has no ReLU. With `slots`, the layer then attends to the
-    slots of a `Memory`.
+    Attention fusion replaces attention to a source by Linear([x ; z]) (paper, sec. 2). It is computed as
+    Linear_x(x) + Linear_z(z), so that z's part is computed once per sentence. The released code also computes a ReLU
+    of the result, but does not use it.
     """
 
     def __init__(
@@ -123,8 +124,8 @@ class DecoderLayer(nn.Module):
         real: Tensor | None = None,
         cache: KeyValues | None = None,
     ) -> Tensor:
-        """x (N, H), latent (B, L) -> (N, H). `attended` are keys and values for cross-attention, and `real` marks those
-        that are not padding."""
+        """x (N, H), latent (B, L) -> (N, H). `attended` are the keys and values for cross-attention; `real` is False
+        where they are padding."""
         x = self.norm_attention(x + self.dropout(self.attention(x, layout, allowed, cache)))
         if self.fuses:
             fused = self.fuse_hidden(x) + layout.repeat(self.fuse_latent(latent))  # (N, H)
@@ -135,13 +136,14 @@ class DecoderLayer(nn.Module):
 
 
 class CausalDecoder(nn.Module):
-    """A stack of decoder layers over the tokens so far: all at once in training, one at a time in search."""
+    """A stack of decoder layers that reads all previous tokens: a whole sentence in training, one token per step in a
+    search."""
 
     words: TokenAndPositionEmbedding
     layers: nn.ModuleList
     heads: int  # of each layer
-    layer: OutputLayer  # not one of `layers`; checkpoints store it under this name
-    word_dropout = 0.0  # proportion of past tokens hidden in training: the latent must supply them
+    layer: OutputLayer  # the output layer; checkpoints use this name
+    word_dropout = 0.0  # share of previous tokens that are hidden in training, so that the latent has to encode them
 
     def predict(
         self,
@@ -152,7 +154,7 @@ class CausalDecoder(nn.Module):
         attended: Sequence[Tensor | None],
         real: Tensor | None = None,
     ) -> SentencePrediction:
-        """Predict `target` (B, T) from latent (B, L) and each layer's keys and values (`KVCache.attended`)."""
+        """Predict `target` (B, T) from latent (B, L). `attended` and `real` are described at `KVCache`."""
         layout = PackedLayout.of(target)
         x = self.words(layout.pack(shift_right(target.ids)), layout)  # (N, H)
         if self.training and self.word_dropout:
@@ -165,13 +167,14 @@ class CausalDecoder(nn.Module):
         return SentencePrediction(role, column, x, latent, self.layer, target)
 
     def fuse_words(self, words: Tensor, latent: Tensor, layout: PackedLayout, positions: Tensor) -> Tensor:
-        """The input at each token: (N, H), latent (B, L), positions (N,) -> (N, H)."""
+        """Add the latent to the embedded tokens: words (N, H), latent (B, L), positions (N,) -> (N, H)."""
         return words
 
     def begin(
         self, like: Tensor, latent: Tensor, attended: Sequence[Tensor | None], real: Tensor | None = None
     ) -> KVCache:
-        """The initial state of a search for each latent, (B, L); keys and values have the precision of `like`."""
+        """Return the initial state of a search, one hypothesis for each latent (B, L). Keys and values have the device
+        and precision of `like`."""
         count, width = len(latent), self.words.table.embedding_dim
         return KVCache(
             layers=[KeyValues.empty(like, count, self.heads, width) for _ in self.layers],
@@ -183,11 +186,12 @@ class CausalDecoder(nn.Module):
         )
 
     def step(self, tokens: Tensor, state: KVCache) -> Tensor:
-        """Score the next token: last tokens of hypotheses (B, n) -> (B, n, V). The first token is EOS."""
+        """Score the next token of each hypothesis, given its last token: (B, n) -> (B, n, V). A search starts with
+        EOS."""
         return state.scorer(self.read(tokens, state))
 
     def read(self, tokens: Tensor, state: KVCache) -> Tensor:
-        """Compute the features of the next token: last tokens of hypotheses (B, n) -> (B, n, H)."""
+        """Compute the features for the next token of each hypothesis, given its last token: (B, n) -> (B, n, H)."""
         count, n = tokens.shape
         ids = tokens.flatten()
         x = self.words(ids, PackedLayout.column(ids), state.position)  # (B * n, H): all at the same position
@@ -200,13 +204,20 @@ class CausalDecoder(nn.Module):
 
 
 class TransformerDecoder(CausalDecoder):
-    """p(sentence | latent): a Transformer that attends only to its own states.
+    """p(sentence | latent z) by a Transformer that reads z and the previous tokens, and starts from EOS.
 
-    It starts from EOS and reads the previous tokens (teacher forcing in training, `step` in a search). `layer` is the
-    output layer, which gets the latent as well (Logit fusion). `fuse` names where else the latent enters: "attention",
-    in each layer (`DecoderLayer`), and "word", at each input token, as a linear map of [word ; z]. The word's part of
-    this map is left out, because the table is trained anyway. `memory` provides a part of the latent at the token's own
-    position, and as slots that every layer attends to.
+    Args:
+        table: The token table, (V, H).
+        layer: The output layer, which also gets z (Logit fusion).
+        latent: Units of z, L.
+        layers: Number of decoder layers.
+        ffn_dim: Width of the feed-forward layers.
+        heads: Number of attention heads.
+        dropout: Probability of dropout in training.
+        word_dropout: Share of previous tokens that are hidden in training, from 0 to 1.
+        fuse: Where else z enters: "attention", in each layer (`DecoderLayer`); "word", as a linear map of z that is
+            added to each input token. The paper maps [word ; z]; the map of the word is part of the trained table.
+        memory: Another map of z, which is added to the input tokens and attended to by each layer.
     """
 
     def __init__(
@@ -245,30 +256,29 @@ class TransformerDecoder(CausalDecoder):
         return words
 
     def slots(self, latent: Tensor) -> list[Tensor | None]:
-        """The keys and values of the memory's slots for each layer, (2, B, heads, S, H/heads) each; None without a
-        memory."""
+        """Return the keys and values of the memory's slots for each layer, (2, B, heads, S, H/heads) or None each."""
         if self.memory is None:
             return [None] * len(self.layers)
         return self.memory.keys_values(latent, [cast(CrossAttention, layer.cross) for layer in self.layers])
 
     def start(self, latent: Tensor) -> KVCache:
-        """The initial state of a search for each latent, (B, L)."""
+        """Return the initial state of a search, one hypothesis for each latent (B, L)."""
         return self.begin(latent, latent, self.slots(latent))
 
 
 @dataclass(frozen=True, eq=False)
 class EncoderStates:
-    """The input of an attention decoder for B sentences: one state for each of their N tokens."""
+    """The input of an `AttentionDecoder`: the encoder states of the N tokens of B source sentences."""
 
     states: Tensor  # (N, H)
-    side: Tokens  # the sentences, (B, T)
+    side: Tokens  # the source sentences, (B, T)
 
     def __len__(self) -> int:
         return len(self.side.ids)
 
     @property
     def device(self) -> torch.device:
-        """Their device."""
+        """The device of the states."""
         return self.states.device
 
     def no_latent(self) -> Tensor:
@@ -277,7 +287,8 @@ class EncoderStates:
 
 
 class AttentionDecoderLayer(DecoderLayer):
-    """Causal self-attention, attention to the source, feed-forward; LayerNorm after each residual."""
+    """A decoder layer: causal self-attention, attention to the source, and a feed-forward layer, each with a residual
+    connection followed by LayerNorm."""
 
     fuses = False
 
@@ -290,11 +301,8 @@ class AttentionDecoderLayer(DecoderLayer):
 
 
 class AttentionDecoder(CausalDecoder):
-    """p(sentence | states of its source).
-
-    It starts from EOS and reads the previous tokens (teacher forcing in training, `step` in a search). `layer` is an
-    output layer without a latent.
-    """
+    """p(sentence | encoder states of its source) by a Transformer that starts from EOS. `layer` is an output layer that
+    reads no latent."""
 
     def __init__(self, table: nn.Embedding, layer: OutputLayer, layers: int, ffn_dim: int, heads: int, dropout: float):
         super().__init__()
@@ -304,7 +312,7 @@ class AttentionDecoder(CausalDecoder):
         self.layer = layer
 
     def forward(self, role: Role, column: str, source: EncoderStates, target: Tokens) -> SentencePrediction:
-        """Predict `target` (B, T) from the states of B sources."""
+        """Predict `target` (B, T) from the encoder states of B sources."""
         layout = PackedLayout.of(source.side)
         return self.predict(
             role, column, source.no_latent(), target, self.keys_values(source.states, layout), layout.real
@@ -314,7 +322,7 @@ class AttentionDecoder(CausalDecoder):
         return [cast(CrossAttention, layer.cross).keys_values(states, layout) for layer in self.layers]
 
     def start(self, source: EncoderStates) -> KVCache:
-        """The initial state of a search for each of B sources."""
+        """Return the initial state of a search, one hypothesis for each of B sources."""
         layout, states = PackedLayout.of(source.side), source.states
         attended = [keys_values.contiguous() for keys_values in self.keys_values(states, layout)]
         return self.begin(states, source.no_latent(), attended, layout.real)

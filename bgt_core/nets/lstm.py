@@ -1,8 +1,8 @@
-"""LSTM encoders and decoders, and the places where a latent can enter them.
+"""LSTM encoders, and LSTM decoders that read a latent.
 
-The LSTMs read padded sentences: for these, torch's LSTM uses oneDNN on a CPU, and for packed ones
-(`pack_padded_sequence`) a loop that is two to three times slower. Batches of similar lengths have little padding. It is
-on the right, after all real tokens; for the backward direction, each sentence is reversed within its own length.
+All LSTMs read padded sentences, because torch's LSTM for packed sequences (`pack_padded_sequence`) is two to three
+times slower on a CPU. Padding is on the right, so no state of a real token depends on it. For a backward LSTM, each
+sentence is reversed without its padding.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from bgt_core.nets.output import OutputLayer, Scorer, SentencePrediction
 
 
 class LSTM(nn.LSTM):
-    """torch's LSTM, in single precision on a CPU without 16-bit arithmetic, for which oneDNN has no other LSTM."""
+    """torch's LSTM; under autocast on a CPU without bf16 instructions, in float32, as oneDNN has no bf16 LSTM there."""
 
     def forward(self, input: Any, hx: Any = None) -> Any:
-        """As `nn.LSTM`."""
+        """See `nn.LSTM`."""
         device = self.weight_ih_l0.device
-        if device.type == "meta":  # only shapes are needed, so one step is enough; torch would loop over all in Python
+        if device.type == "meta":  # only shapes are needed; torch would loop over all time steps in Python
             output, state = super().forward(input[:, :1], hx)
             return output.expand(-1, input.shape[1], -1), state
         if device.type != "cpu" or not torch.is_autocast_enabled("cpu") or resolve(device, "auto") == "bf16":
@@ -38,17 +38,18 @@ class LSTM(nn.LSTM):
 
 
 class BiLSTM(nn.Module):
-    """An encoder's body: the mean over all real positions, EOS included, of [forward ; backward] (paper, app. A).
+    """A bidirectional LSTM as an encoder's body: the mean of [forward ; backward] over all tokens, EOS included (paper,
+    app. A).
 
-    Each direction has half the table's width, so a sentence vector is as wide as in the other bodies (paper: 512 of
-    1024). Dropout is applied to the words and to each layer's output.
+    Each direction has half as many units as the table, so the sentence vector is as wide as the table (1024 in the
+    paper). Dropout is applied to token vectors and to the output of each layer.
     """
 
     def __init__(self, table: nn.Embedding, layers: int, dropout: float):
         super().__init__()
         self.width = table.embedding_dim
         if self.width % 2:
-            raise UsageError(f"width {self.width} must be even: each direction of a BiLSTM has half of it")
+            raise UsageError(f"width {self.width} must be even: each direction of a BiLSTM has half of the units")
         check_least(1, encoder_layers=layers)
         self.table, self.dropout = table, Dropout(dropout)
         half = self.width // 2
@@ -66,7 +67,7 @@ class BiLSTM(nn.Module):
 
 
 class LastState(nn.Module):
-    """An encoder's body: the state of an LSTM after the last token, EOS, as wide as the table."""
+    """An LSTM as an encoder's body: its state after EOS, which is as wide as the table."""
 
     def __init__(self, table: nn.Embedding, dropout: float = 0.0):
         super().__init__()
@@ -82,8 +83,8 @@ class LastState(nn.Module):
 
 
 class FinalStates(nn.Module):
-    """An encoder's body: [the state of an LSTM after the last token, EOS ; that of a backward LSTM after the first],
-    each `width` units wide, whatever the table's width (Deudon 2018)."""
+    """Two LSTMs as an encoder's body: [the state of a forward LSTM after EOS ; the state of a backward LSTM after the
+    first token], `width` units each (Deudon 2018)."""
 
     def __init__(self, table: nn.Embedding, width: int, dropout: float = 0.0):
         super().__init__()
@@ -101,7 +102,7 @@ class FinalStates(nn.Module):
 
 
 def mirrored(mask: Tensor) -> Tensor:
-    """Return the flat index of each position's mirror image in its sentence, (B, T) -> (B * T,). Padding stays."""
+    """Return the flat index that reverses each sentence and keeps its padding in place: mask (B, T) -> (B * T,)."""
     batch, length = mask.shape
     columns = torch.arange(length, device=mask.device)
     last = mask.sum(1, keepdim=True) - 1  # (B, 1)
@@ -110,13 +111,13 @@ def mirrored(mask: Tensor) -> Tensor:
 
 
 def flip(x: Tensor, mirror: Tensor) -> Tensor:
-    """Reverse every sentence, (B, T, H) -> (B, T, H); doing it twice changes nothing."""
+    """Reverse each sentence, by an index from `mirrored`: (B, T, H) -> (B, T, H)."""
     return x.flatten(0, 1).index_select(0, mirror).view(x.shape)
 
 
 @dataclass(eq=False)
 class LSTMState:
-    """An LSTM decoder's state in a search over B sentences, n hypotheses each."""
+    """The state of an LSTM decoder in a search with n hypotheses for each of B sentences."""
 
     latent: Tensor  # (B, L)
     scorer: Scorer
@@ -125,20 +126,21 @@ class LSTMState:
     position: int = 0  # position of the next tokens
 
     def reorder(self, parents: Tensor) -> None:
-        """Let hypothesis i continue hypothesis parents[:, i], (B, n)."""
+        """Make hypothesis i of each sentence continue hypothesis parents[:, i], (B, n)."""
         layers, _, _, width = self.hidden.shape
         where = parents[None, :, :, None].expand(layers, -1, -1, width)
         self.hidden, self.cell = self.hidden.gather(2, where), self.cell.gather(2, where)
 
     def select(self, rows: Tensor) -> None:
-        """Keep only these sentences."""
+        """Keep only these sentences, (B',)."""
         self.latent = self.latent.index_select(0, rows)
         self.scorer.select(rows)
         self.hidden, self.cell = self.hidden.index_select(1, rows), self.cell.index_select(1, rows)
 
 
 class RecurrentDecoder(nn.Module):
-    """p(sentence | latent) by an LSTM that starts from EOS and states of zero; subclasses define its `inputs`."""
+    """p(sentence | latent) by an LSTM that starts from EOS. Subclasses define the LSTM's `inputs`; they may also make
+    its initial state, which is zero, and its features depend on the latent."""
 
     def __init__(self, lstm: nn.LSTM, layer: OutputLayer, dropout: float):
         super().__init__()
@@ -147,33 +149,34 @@ class RecurrentDecoder(nn.Module):
     def forward(self, role: Role, column: str, latent: Tensor, target: Tokens) -> SentencePrediction:
         """Predict `target` (B, T) from latent (B, L)."""
         inputs = self.inputs(shift_right(target.ids), latent)
-        states, _ = self.lstm(inputs, self.initial_state(latent))  # (B, T, H); padding is never in the past
+        states, _ = self.lstm(inputs, self.initial_state(latent))  # (B, T, H)
         x = states.flatten(0, 1).index_select(0, target.flat_index)  # (N, H)
         return SentencePrediction(
             role, column, self.features(x, latent, PackedLayout.of(target)), latent, self.layer, target
         )
 
     def inputs(self, ids: Tensor, latent: Tensor) -> Tensor:
-        """The input of the LSTM: ids (B, T), latent (B, L) -> (B, T, any)."""
+        """Return the input of the LSTM: previous tokens (B, T), latent (B, L) -> (B, T, any)."""
         raise NotImplementedError
 
     def initial_state(self, latent: Tensor) -> tuple[Tensor, Tensor]:
-        """Hidden state and cell before the first token: (B, L) -> (layers, B, H) each."""
+        """Return the initial hidden state and cell: (B, L) -> (layers, B, H) each."""
         lstm, dtype = self.lstm, next(self.lstm.parameters()).dtype
         zeros = torch.zeros(lstm.num_layers, len(latent), lstm.hidden_size, dtype=dtype, device=latent.device)
         return zeros, zeros
 
     def features(self, x: Tensor, latent: Tensor, layout: PackedLayout) -> Tensor:
-        """The input of the output layer: states (N, H), latent (B, L) -> (N, H)."""
+        """Return the input of the output layer: states (N, H), latent (B, L) -> (N, H)."""
         return self.dropout(x)
 
     def start(self, latent: Tensor) -> LSTMState:
-        """The initial state of a search for each latent, (B, L)."""
+        """Return the initial state of a search, one hypothesis for each latent (B, L)."""
         hidden, cell = self.initial_state(latent)
         return LSTMState(latent, self.layer.scorer(latent), hidden[:, :, None], cell[:, :, None])
 
     def step(self, tokens: Tensor, state: LSTMState) -> Tensor:
-        """Score the next token: last tokens of hypotheses (B, n) -> (B, n, V). The first token is EOS."""
+        """Score the next token of each hypothesis, given its last token: (B, n) -> (B, n, V). A search starts with
+        EOS."""
         count, n = tokens.shape
         latent = state.latent.repeat_interleave(n, dim=0)  # (B * n, L)
         before = state.hidden.flatten(1, 2), state.cell.flatten(1, 2)
@@ -185,16 +188,16 @@ class RecurrentDecoder(nn.Module):
 
 
 class LSTMDecoder(RecurrentDecoder):
-    """p(sentence | latent) by an LSTM as wide as its table (paper, sec. 2 and app. A).
+    """p(sentence | latent z) by an LSTM that is as wide as its table (paper, sec. 2 and app. A).
 
-    `fuse` names where the latent enters, any of:
+    `fuse` names the places where z enters:
 
-    - "word": the input of each step is [word ; z].
-    - "hidden": the first hidden state is a linear map of z. Else it is zero.
-    - "attention": z takes the place of the context that attention would give. As in Luong et al. (2015, eq. 5), to
-      whom the paper's "traditional sequence-to-sequence framework" is taken to refer, the output layer reads
-      tanh(Linear([h ; z])). Logit has no tanh.
-    - Logit fusion depends on `layer`: all output layers get the latent, but some do not read it.
+    - "word": the input of each step is [token vector ; z].
+    - "hidden": the initial hidden state is a linear map of z. Without it, the state is zero.
+    - "attention": the output layer reads tanh(Linear([h ; z])), so z replaces the context vector of attention. This is
+      eq. 5 of Luong et al. (2015); the paper only refers to the "traditional sequence-to-sequence framework".
+
+    Logit fusion is a property of the output layer, `layer`.
     """
 
     def __init__(
@@ -229,11 +232,11 @@ class LSTMDecoder(RecurrentDecoder):
 
 
 class TwoLatentDecoder(RecurrentDecoder):
-    """p(sentence | syntactic, semantic): the syntactic latent enters at the LSTM's input, the semantic one at its
-    output (Chen et al. 2019; with the previous token, as in their decoder for generation).
+    """p(sentence | syntactic latent, semantic latent) by an LSTM (Chen et al. 2019).
 
-    The latent is [syntactic ; semantic] (B, L). Its first `syntactic` units are the input of the LSTM beside each
-    previous token; if `table` is None they are the only input, and the decoder does not see earlier tokens.
+    The latent is [syntactic ; semantic] (B, L). The LSTM reads the first `syntactic` units and the previous token, as
+    in the authors' decoder for generation. Without a `table`, it does not read tokens. The output layer reads the
+    semantic latent.
     """
 
     def __init__(self, table: nn.Embedding | None, layer: OutputLayer, syntactic: int, width: int, dropout: float):
@@ -247,12 +250,12 @@ class TwoLatentDecoder(RecurrentDecoder):
 
 
 class FirstCellDecoder(RecurrentDecoder):
-    """p(sentence | z) by an LSTM whose initial cell is z, (B, L), and whose initial hidden state is a trained vector; z
+    """p(sentence | z) by an LSTM whose initial cell is z, (B, L). Its initial hidden state is a trained vector, and z
     enters nowhere else (Deudon 2018).
 
-    In training an input token is replaced by one trained vector with probability `word_dropout`, so that z has to
-    supply the hidden tokens (Bowman et al. 2016). The initial EOS stays. Each token is drawn independently; the
-    released code draws once for all sentences of a batch.
+    In training, each input token except EOS is hidden with probability `word_dropout`: a trained vector replaces it, so
+    that z has to encode the token (Bowman et al. 2016). The tokens to hide are drawn independently, in the released
+    code once for all sentences of a batch.
     """
 
     def __init__(self, table: nn.Embedding, layer: OutputLayer, width: int, dropout: float, word_dropout: float):

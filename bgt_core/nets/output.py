@@ -1,7 +1,7 @@
-"""Output layers, with Logit fusion and without, and the predictions that they score (`contracts.Prediction`).
+"""Output layers of decoders, and predictions with a negative log-likelihood (`contracts.Prediction`).
 
-Logit fusion scores the next token from [latent ; features] (paper, sec. 2). The latent's part of the
-product is the same at every position, so it is computed once per sentence.
+With Logit fusion (paper, sec. 2), an output layer scores the next token from [latent ; features]. The latent's part of
+this product is the same for all tokens of a sentence, so it is computed once per sentence.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from bgt_core.nets.operations import PackedLayout, exact, nll
 
 @dataclass(eq=False)
 class Scorer:
-    """The output layer for B sentences; the part that all tokens of a sentence share is computed once."""
+    """An output layer with the latents of B sentences. It scores the next token from a decoder's features."""
 
-    latent_bias: Tensor  # (B, any): the latent's part of the scores
-    score: Callable[[Tensor, Tensor], Tensor]  # features (..., H) and the bias of each row, (..., any) -> (..., V)
+    latent_bias: Tensor  # (B, any): the latent's part of the product, or of the layer's first product
+    score: Callable[[Tensor, Tensor], Tensor]  # (features (..., H), bias (..., any)) -> scores (..., V)
 
     def __call__(self, features: Tensor) -> Tensor:
-        """Scores of the next token of n hypotheses of each sentence: (B, n, H) -> (B, n, V)."""
+        """Score the next token of n hypotheses for each sentence: (B, n, H) -> (B, n, V)."""
         return self.score(features, self.latent_bias[:, None])
 
     def select(self, rows: Tensor) -> None:
@@ -38,73 +38,68 @@ class Scorer:
 
 
 class OutputLayer(Protocol):
-    """The last layer of a decoder: features and latent to scores of the next token."""
+    """The last layer of a decoder. It scores the next token from a decoder's features and the latent."""
 
     def scorer(self, latent: Tensor) -> Scorer:
-        """Return the scorer of B sentences, given their latents (B, L)."""
+        """Return a scorer for B sentences, given their latents (B, L)."""
         ...
 
     def nll(self, features: Tensor, latent: Tensor, target: Tokens, smoothing: float) -> tuple[Tensor, Tensor]:
-        """(N, H), (B, L) -> (loss, nats), as `Prediction.nll`."""
+        """Return (loss, nats) as `Prediction.nll`, from features (N, H) and latents (B, L)."""
         ...
 
 
 @dataclass(frozen=True, eq=False)
 class SentencePrediction:
-    """A decoder's prediction of the N real tokens of `target`.
-
-    It keeps features, output layer and target together, so that logits always belong to the right side; full logits are
-    computed on request only.
-    """
+    """A decoder's prediction of the N real tokens of `target`. Logits are computed only on request."""
 
     role: Role
     column: str  # the predicted column
-    features: Tensor  # (N, H), in the order of target.ids[target.mask]
+    features: Tensor  # (N, H), of the tokens target.ids[target.mask]
     latent: Tensor  # (B, L)
     layer: OutputLayer
     target: Tokens
 
     @property
     def name(self) -> str:
-        """ "reconstruct/en", "translate/fr"."""
+        """The key of its metrics, such as "reconstruct/en" or "translate/fr"."""
         return f"{self.role}/{self.column}"
 
     def logits(self) -> Tensor:
-        """Scores of the whole vocabulary for each real token, (N, V)."""
-        rows = self.target.flat_index // self.target.ids.shape[1]
+        """Return the scores of all tokens of the vocabulary at each real token, (N, V)."""
         scorer = self.layer.scorer(self.latent)
-        return scorer.score(self.features, scorer.latent_bias[rows])
+        return scorer.score(self.features, PackedLayout.of(self.target).repeat(scorer.latent_bias))
 
     def nll(self, smoothing: float = 0.0) -> tuple[Tensor, Tensor]:
-        """(loss, nats): see `contracts.Prediction.nll`."""
+        """Return (loss, nats): see `contracts.Prediction.nll`."""
         return self.layer.nll(self.features, self.latent, self.target, smoothing)
 
     def token_nll(self) -> Tensor:
-        """The negative log-likelihood of each real token in nats, (N,); `nll` sums it over each sentence."""
-        rows = self.target.flat_index // self.target.ids.shape[1]
+        """Return the negative log-likelihood of each real token in nats, (N,)."""
+        latents = PackedLayout.of(self.target).repeat(self.latent)
         ids = self.target.ids[self.target.mask][:, None]
-        each = Tokens.of(ids, torch.ones_like(ids, dtype=torch.bool), self.target.lang)
-        return self.layer.nll(self.features, self.latent[rows], each, 0.0)[1]
+        each = Tokens.of(ids, torch.ones_like(ids, dtype=torch.bool), self.target.lang)  # N sentences of one token
+        return self.layer.nll(self.features, latents, each, 0.0)[1]
 
 
 @dataclass(frozen=True, eq=False)
 class LabelPrediction:
     """A classifier's prediction of the class of each row."""
 
-    logits: Tensor  # (B, K)
-    labels: Tensor  # (B,) class numbers
+    logits: Tensor  # (B, K), for K classes
+    labels: Tensor  # (B,), the true class of each row, from 0 to K - 1
     name: str = "label"
     role: Role = "auxiliary"
 
     def nll(self, smoothing: float = 0.0) -> tuple[Tensor, Tensor]:
-        """Cross-entropy: (loss, nats), a scalar and (B,)."""
+        """Return the cross-entropy as (loss, nats), a scalar and (B,)."""
         labels = self.labels.long()
         loss = F.cross_entropy(self.logits, labels, reduction="sum", label_smoothing=smoothing)
         return loss, F.cross_entropy(self.logits.detach(), labels, reduction="none")
 
 
 class UntiedOutput(nn.Module):
-    """W [features ; latent] with its own matrix, V x (H + L), as in the released code."""
+    """Logit fusion with an output matrix W of its own, (V, H + L): scores are W [features ; latent] (released code)."""
 
     def __init__(self, vocab_size: int, width: int, latent: int):
         super().__init__()
@@ -114,7 +109,7 @@ class UntiedOutput(nn.Module):
             nn.init.normal_(part.weight, std=width**-0.5)
 
     def scorer(self, latent: Tensor) -> Scorer:
-        """See `OutputLayer.scorer`; the latent's part, (B, V), is added to the scores."""
+        """See `OutputLayer.scorer`. The latent's part, (B, V), is added to the scores."""
         return Scorer(self.latent(latent), lambda features, bias: self.hidden(features) + bias)
 
     def nll(self, features: Tensor, latent: Tensor, target: Tokens, smoothing: float) -> tuple[Tensor, Tensor]:
@@ -122,9 +117,9 @@ class UntiedOutput(nn.Module):
 
 
 class TiedOutput(nn.Module):
-    """E (features + P latent) with E the input table: the latent enters beside the features.
+    """Logit fusion with the token table E as output matrix: scores are E (features + P latent), with a matrix P (H, L).
 
-    At a vocabulary of 8k it has a quarter of the parameters of the untied form, and no V x L product.
+    For a vocabulary of 8,000 tokens, it has a quarter of the parameters of `UntiedOutput`, and no (V, L) product.
     """
 
     def __init__(self, table: nn.Embedding, latent: int):
@@ -133,35 +128,35 @@ class TiedOutput(nn.Module):
         self.project = xavier_linear(latent, table.embedding_dim, bias=False)
 
     def scorer(self, latent: Tensor) -> Scorer:
-        """See `OutputLayer.scorer`; the latent's part, (B, H), is added to the features."""
+        """See `OutputLayer.scorer`. The latent's part, (B, H), is added to the features."""
         return Scorer(self.project(latent), lambda features, bias: linear(features + bias, self.table.weight))
 
     def nll(self, features: Tensor, latent: Tensor, target: Tokens, smoothing: float) -> tuple[Tensor, Tensor]:
         return nll(self.fuse(features, latent, target), self.table.weight, None, target, smoothing)
 
     def fuse(self, features: Tensor, latent: Tensor, target: Tokens) -> Tensor:
-        """features + P latent: (N, H), (B, L) -> (N, H)."""
+        """Compute features + P latent: (N, H), (B, L) -> (N, H)."""
         return features + PackedLayout.of(target).repeat(self.project(latent))
 
 
 def unknown(layer: object, ids: Tensor) -> Tensor:
-    """Tell which of these ids, (N,), a layer scores as the unknown token: (N,) bool.
+    """Find the ids, (N,), that an output layer can only score as the unknown token: (N,) bool.
 
     These are the unknown token itself, and for a `LanguageOutput` all tokens that do not occur in its training text.
     """
-    never = ~layer.occurs[ids] if isinstance(layer, LanguageOutput) else torch.zeros_like(ids, dtype=torch.bool)
-    return never | (ids == UNK)
+    is_unk = ids == UNK
+    return is_unk | ~layer.occurs[ids] if isinstance(layer, LanguageOutput) else is_unk
 
 
 class LanguageOutput(nn.Module):
-    """A tied output layer for one language, which scores only the tokens that occur in that language's text.
+    """A tied output layer for one language, which scores only the tokens that occur in the language's training text.
 
-    A language uses a third of a vocabulary of seven languages. So scores cost a third, and tokens of other languages
-    are never generated. The training text determines the tokens; before that, all are allowed. A token that was not in
-    the text counts as unknown.
+    Of a vocabulary for seven languages, one language uses about a third. So computing scores takes a third of the time,
+    and tokens of other languages are never generated. A token that does not occur is scored as the unknown token.
+    Until `restrict` is called, all tokens are scored.
     """
 
-    occurs: Tensor
+    occurs: Tensor  # (V,) bool
 
     def __init__(self, tied: TiedOutput, lang: str):
         super().__init__()
@@ -169,23 +164,23 @@ class LanguageOutput(nn.Module):
         self.register_buffer("occurs", torch.ones(tied.table.num_embeddings, dtype=torch.bool))  # (V,)
 
     def restrict(self, occurs: Tensor) -> None:
-        """Score only these tokens, (V,) bool, those of earlier calls, EOS, and the unknown token."""
+        """Score only these tokens, (V,) bool, the tokens of earlier calls, EOS and the unknown token."""
         self.occurs.copy_(occurs if self.occurs.all() else occurs | self.occurs)
         self.occurs[[UNK, EOS]] = True
-        self.occurs[[PAD, BOS]] = False  # never generated; the table has no gradient for PAD
+        self.occurs[[PAD, BOS]] = False  # never generated; the table's row of PAD has no gradient
 
     @property
     def tokens(self) -> Tensor:
-        """The ids of the tokens that are scored, (U,)."""
+        """The ids of the U tokens that are scored, (U,)."""
         if self.occurs.is_meta:  # on the meta device only shapes are needed
             return torch.arange(len(self.occurs), device="meta")
         return self.occurs.nonzero().squeeze(1)
 
     def scorer(self, latent: Tensor) -> Scorer:
-        """See `OutputLayer.scorer`; -inf for tokens that don't occur."""
+        """See `OutputLayer.scorer`. Tokens that don't occur have the score -inf."""
         tokens = self.tokens
         rows = self.tied.table(tokens)
-        rows = rows.to(matmul_dtype(rows))  # once: autocast would convert them for each token
+        rows = rows.to(matmul_dtype(rows))  # autocast would convert them again for every token of the output
 
         def score(features: Tensor, bias: Tensor) -> Tensor:
             scores = linear(features + bias, rows)
@@ -195,7 +190,7 @@ class LanguageOutput(nn.Module):
         return Scorer(self.tied.project(latent), score)
 
     def nll(self, features: Tensor, latent: Tensor, target: Tokens, smoothing: float) -> tuple[Tensor, Tensor]:
-        number = self.occurs.cumsum(0) - 1  # (V,): the index of a token among those that occur
+        number = self.occurs.cumsum(0) - 1  # (V,): the index of each token in self.tokens
         number = torch.where(self.occurs, number, number[UNK])
         own = replace(target, ids=number[target.ids])
         fused = self.tied.fuse(features, latent, target)
@@ -203,7 +198,7 @@ class LanguageOutput(nn.Module):
 
 
 class PlainOutput(nn.Module):
-    """W features: an output layer without Logit fusion. W is the input table, or its own matrix."""
+    """An output layer without Logit fusion: scores are W features. W is the token table, or a matrix of its own."""
 
     def __init__(self, matrix: nn.Embedding | nn.Linear):
         super().__init__()
@@ -211,13 +206,13 @@ class PlainOutput(nn.Module):
 
     @classmethod
     def untied(cls, vocab_size: int, width: int) -> PlainOutput:
-        """Its own matrix, V x H, initialised as in `UntiedOutput`."""
+        """Return a layer with a matrix of its own, (V, H), initialised as in `UntiedOutput`."""
         matrix = Linear(width, vocab_size, bias=False)
         nn.init.normal_(matrix.weight, std=width**-0.5)
         return cls(matrix)
 
     def scorer(self, latent: Tensor) -> Scorer:
-        """See `OutputLayer.scorer`; the latent's part is empty, (B, 0)."""
+        """See `OutputLayer.scorer`. The latent's part is empty, (B, 0)."""
         return Scorer(latent[:, :0], lambda features, _: linear(features, self.matrix.weight))
 
     def nll(self, features: Tensor, latent: Tensor, target: Tokens, smoothing: float) -> tuple[Tensor, Tensor]:
@@ -225,7 +220,7 @@ class PlainOutput(nn.Module):
 
 
 class Perceptron(nn.Module):
-    """Layers of Linear and ReLU: the first maps `inputs` to `width` units, the others `width` to `width`."""
+    """A perceptron: `layers` layers of Linear and ReLU, from `inputs` units to `width` units."""
 
     def __init__(self, inputs: int, width: int, layers: int):
         super().__init__()
@@ -238,7 +233,7 @@ class Perceptron(nn.Module):
         return self.after_first(self.first(x))
 
     def after_first(self, x: Tensor) -> Tensor:
-        """Everything after the first linear map: (..., H) -> (..., H)."""
+        """Apply all operations after the first linear map: (..., H) -> (..., H)."""
         x = torch.relu(x)
         for layer in self.layers:
             x = torch.relu(layer(x))
@@ -246,20 +241,20 @@ class Perceptron(nn.Module):
 
 
 class PerceptronOutput(nn.Module):
-    """W MLP([features ; latent]), with the last `latent` units of the decoder's input as the latent."""
+    """An output layer whose scores are W MLP([features ; z]), where z is the last `latent` units of the latent."""
 
     def __init__(self, vocab_size: int, features: int, latent: int, hidden: int, layers: int):
         super().__init__()
         self.perceptron = Perceptron(features, hidden, layers)
-        self.latent = Linear(latent, hidden, bias=False)  # its part of the first map, computed once per sentence
+        self.latent = Linear(latent, hidden, bias=False)  # the part of the MLP's first map that multiplies z
         self.matrix = Linear(hidden, vocab_size, bias=False)
 
     def project_latent(self, latent: Tensor) -> Tensor:
-        """Compute the latent's part of the first map: (B, L) -> (B, hidden)."""
+        """Compute z's part of the MLP's first map: (B, L) -> (B, hidden)."""
         return self.latent(latent[:, -self.latent.in_features :])
 
     def hidden(self, features: Tensor, latent_bias: Tensor) -> Tensor:
-        """(..., H), (..., hidden) -> (..., hidden)."""
+        """Compute the MLP from features (..., H) and z's part (..., hidden): (..., hidden)."""
         return self.perceptron.after_first(self.perceptron.first(features) + latent_bias)
 
     def scorer(self, latent: Tensor) -> Scorer:
@@ -271,9 +266,9 @@ class PerceptronOutput(nn.Module):
 
 
 class BagOfWords(nn.Module):
-    """p(sentence | latent) as if all tokens except EOS were drawn independently from softmax(W MLP(latent)).
+    """A decoder that draws all tokens independently from softmax(W MLP(latent)); EOS has no cost.
 
-    The order of tokens is ignored, so this decoder has a likelihood, but can't generate sentences.
+    It ignores the order of tokens. So it has a likelihood, but can't generate sentences.
     """
 
     def __init__(self, vocab_size: int, latent: int, hidden: int, layers: int):
@@ -283,15 +278,15 @@ class BagOfWords(nn.Module):
 
     def forward(self, role: Role, column: str, latent: Tensor, target: Tokens) -> SentencePrediction:
         """Predict `target` (B, T) from latent (B, L)."""
-        nothing = latent.new_zeros(len(target.flat_index), 0)  # tokens have no features of their own
-        return SentencePrediction(role, column, nothing, latent, self, target)
+        no_features = latent.new_zeros(len(target.flat_index), 0)
+        return SentencePrediction(role, column, no_features, latent, self, target)
 
     def scorer(self, latent: Tensor) -> Scorer:
-        """See `OutputLayer.scorer`: every token has the scores of its sentence, (B, V)."""
+        """See `OutputLayer.scorer`. The scores, (B, V), are the same for all tokens of a sentence."""
         return Scorer(self.matrix(self.perceptron(latent)), lambda features, bias: bias)
 
     def nll(self, features: Tensor, latent: Tensor, target: Tokens, smoothing: float) -> tuple[Tensor, Tensor]:
-        """See `OutputLayer.nll`; one softmax per sentence, no cost of EOS, no label smoothing."""
+        """See `OutputLayer.nll`. There is no label smoothing."""
         layout = PackedLayout.of(target)
         log_p = exact(self.matrix(self.perceptron(latent))).log_softmax(-1)  # (B, V)
         ids = layout.pack(target.ids)  # (N,)
@@ -300,10 +295,10 @@ class BagOfWords(nn.Module):
 
 
 class PositionPredictor(nn.Module):
-    """A perceptron that scores `positions` positions for each word, from [word ; latent].
+    """A perceptron that predicts the position of each token in its sentence, from [token vector ; latent].
 
-    A word is given as its row of `table`. This is also the token table of the latent's encoder, so that this loss
-    trains it. EOS is not a word, and words past the last position are skipped.
+    `table` is the token table of the latent's encoder, so that this loss trains it. The loss ignores EOS, and tokens
+    after the first `positions` tokens.
     """
 
     def __init__(self, table: nn.Embedding, latent: int, hidden: int, layers: int, positions: int):
@@ -314,13 +309,13 @@ class PositionPredictor(nn.Module):
         self.scores = Linear(hidden, positions)
 
     def forward(self, column: str, latent: Tensor, target: Tokens) -> PositionPrediction:
-        """Predict the positions of the words of `target` (B, T) from latent (B, L)."""
+        """Predict the position of each token of `target` (B, T) from latent (B, L)."""
         return PositionPrediction(column, self, latent, target)
 
 
 @dataclass(frozen=True, eq=False)
 class PositionPrediction:
-    """The predicted position of each word; scores are computed when `nll` is called."""
+    """A prediction of the position of each token; `nll` computes the scores."""
 
     column: str
     predictor: PositionPredictor
@@ -330,17 +325,18 @@ class PositionPrediction:
 
     @property
     def name(self) -> str:
-        """ "position/a"."""
+        """The key of its metrics, such as "position/en"."""
         return f"{self.role}/{self.column}"
 
     def nll(self, smoothing: float = 0.0) -> tuple[Tensor, Tensor]:
-        """Cross-entropy of the true position among those of the sentence: (loss, nats), a scalar and (B,)."""
+        """Return (loss, nats), a scalar and (B,): the cross-entropy of the true position, among all positions of the
+        sentence."""
         layout, predictor = PackedLayout.of(self.target), self.predictor
         ids, place = layout.pack(self.target.ids), layout.columns  # (N,)
         words = predictor.table(ids)
         scores = exact(predictor.scores(predictor.perceptron(torch.cat([words, layout.repeat(self.latent)], dim=-1))))
         count, places = scores.shape[1], torch.arange(scores.shape[1], device=scores.device)
-        length = layout.repeat(self.target.mask.sum(1)) - 1  # words, without EOS
+        length = layout.repeat(self.target.mask.sum(1)) - 1  # tokens of the sentence, without EOS
         log_p = scores.masked_fill(places >= length[:, None].clamp(min=1), -torch.inf).log_softmax(-1)
         counts = (ids != EOS) & (place < count)
         gold = log_p.gather(1, torch.where(counts, place, 0)[:, None]).squeeze(1)

@@ -1,7 +1,7 @@
-"""Objectives: `(Outputs, step) -> Loss`. The objective of a recipe is a `Sum` of named parts.
+"""Objectives: functions `(Outputs, step) -> Loss`. The objective of a recipe is a `Sum` of named parts.
 
-To add one, subclass `Part` in one file, list it in `PARTS` of `recipes.recipe`, and name it in a recipe. If it needs
-other data of the rows, such as more columns, labels or vectors, it reads them from `Outputs.batch`.
+To add a part, write a subclass of `Part`, list it in `PARTS` of `recipes.recipe`, and name it in a recipe. A part that
+needs more data of the rows, such as labels or vectors, reads them from `Outputs.batch`.
 """
 
 from __future__ import annotations
@@ -18,31 +18,32 @@ from bgt_core.errors import UsageError
 
 
 class Part:
-    """A part of a `Sum`. Subclasses are frozen dataclasses with a field `weight`; their fields are settings.
+    """A part of a `Sum`. Subclasses are frozen dataclasses, whose fields are settings of recipes; one is `weight`.
 
-    `roles` are the roles of the predictions whose negative log-likelihood it includes; no two parts share a role.
+    `roles` are the roles of the predictions whose negative log-likelihood the part includes. Two parts of a sum can't
+    have the same role.
     """
 
     weight: float
     roles: tuple[Role, ...] = ()
-    both_sides: bool = False  # whether hard negatives are also searched in the sentence's own column
+    both_sides: bool = False  # search hard negatives in the sentence's own column, too
 
     def check(self, columns: Sequence[str], mega_batch: int) -> None:
-        """Raise UsageError if this part can't learn from these columns, or with mega-batches of that size."""
+        """Raise UsageError if this part can't be trained on these columns, or with mega-batches of this size."""
 
     def __call__(self, out: Outputs, step: int) -> Loss:
-        """Return the loss of a batch, summed over its rows and not yet weighted, with its terms."""
+        """Return the loss of a batch, summed over its rows, before `weight` is applied."""
         raise NotImplementedError
 
 
 def total(out: Outputs, costs: Iterable[Tensor]) -> Tensor:
-    """Add up scalars; without any, return 0 on the device of the latents."""
+    """Add up scalars. The sum of no scalars is 0 on the device of the latents."""
     device = next((posterior.mean.device for posterior in out.semantic.values()), None)
     return reduce(add, costs, torch.zeros((), device=device))
 
 
 def check_compared(columns: Sequence[str]) -> None:
-    """Raise UsageError if there are fewer than two text columns to compare."""
+    """Raise UsageError for fewer than two text columns."""
     if len(columns) < 2:
         raise UsageError(
             f"columns {', '.join(columns)}: similarity needs two columns; add one, or set the weight of its loss to 0"
@@ -50,12 +51,12 @@ def check_compared(columns: Sequence[str]) -> None:
 
 
 class Sum(Mapping[str, Part]):
-    """Named parts, each multiplied by its weight; their terms are reported separately.
+    """The weighted sum of named parts. The terms of all parts are reported separately, without weights.
 
-    The names are those of settings: the margin of the part "margin" is `objective.margin.margin`.
+    The names are used in settings: `objective.margin.margin` is the field `margin` of the part "margin".
 
     Args:
-        parts: Each part under its name. A part of weight 0 is not computed.
+        parts: The parts by name. A part of weight 0 is not computed.
 
     Raises:
         UsageError: All weights are 0, a weight is negative, or two parts have the same role.
@@ -66,16 +67,16 @@ class Sum(Mapping[str, Part]):
         self.counting = {name: part for name, part in parts.items() if part.weight}
         if not self.counting:
             raise UsageError("objective: there is nothing to minimise; give a part a weight above 0")
-        payers: dict[str, str] = {}
+        owners: dict[str, str] = {}
         for name, part in self.counting.items():
             if part.weight < 0:
                 raise UsageError(f"objective.{name}.weight {part.weight} must not be negative")
             for role in part.roles:
-                if role in payers:
+                if role in owners:
                     raise UsageError(
-                        f"objective: {payers[role]} and {name} share the role '{role}'; set one weight to 0"
+                        f"objective: {owners[role]} and {name} share the role '{role}'; set one weight to 0"
                     )
-                payers[role] = name
+                owners[role] = name
 
     def __getitem__(self, name: str) -> Part:
         return self.all[name]

@@ -1,4 +1,4 @@
-"""The evidence lower bound, and the negative log-likelihood of predictions beside it."""
+"""The evidence lower bound, and the negative log-likelihood of other predictions."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ from bgt_core.objectives import Part, total
 
 @dataclass(frozen=True)
 class Elbo(Part):
-    """NLL of sentences + annealed KL of every posterior, in nats (paper, eq. 1 and sec. 4).
+    """The NLL of sentences plus the annealed KL of all posteriors, in nats (paper, eq. 1 and sec. 4).
 
-    Reconstruction and KL form the ELBO. Translation (the paper's BilingualTrans) is added with weight 1, and is the
-    only term with smoothed labels. The KL is summed over units, and counted once per row, not per token. With weights
-    other than 1 the sum is not a bound; the reported terms are always unweighted.
+    Reconstruction and KL form the negative ELBO. The NLL of translations (the paper's BilingualTrans) is added, and is
+    the only term with label smoothing. The KL is summed over latent units, and counted once per row, not once per
+    token. If a weight is not 1, the sum is not a bound. Reported terms are never weighted.
 
-    `weights` and `free_nats` are by latent: {"semantic": 0.02, "language": 0.4}. With free nats (Kingma et al. 2016,
-    "free bits"), the mean KL of a posterior over the micro-batch costs at least this many nats, so that training does
-    not push it below.
+    `weights` and `free_nats` have one number per latent, for example {"semantic": 0.02, "language": 0.4}. Free nats
+    are the "free bits" of Kingma et al. (2016): a mean KL over the micro-batch that is lower costs as much as this
+    number, so that training does not reduce it further.
     """
 
     roles = ("reconstruct", "translate", "recombine")
 
-    warmup_steps: int = 65_536  # updates until the KL has its full weight, starting at 0 (released code)
+    warmup_steps: int = 65_536  # updates in which the KL's weight grows from 0 to its full value (released code)
     label_smoothing: float = 0.1
-    weights: Mapping[str, float] = field(default_factory=dict)  # of each latent's KL; 1 by default
-    free_nats: Mapping[str, float] = field(default_factory=dict)  # per row; 0 by default
-    # average their NLLs instead of adding them (released code's translation baseline)
+    weights: Mapping[str, float] = field(default_factory=dict)  # weight of the KL of each latent; 1 by default
+    free_nats: Mapping[str, float] = field(default_factory=dict)  # free nats per row for each latent; 0 by default
+    # average the NLLs of predictions instead of adding them (translation baseline of the released code)
     average_predictions: bool = False
-    sigmoid_midpoint: int = 0  # update at which a sigmoid factor of the KL is 1/2 (Bowman et al. 2016)
-    sigmoid_steepness: float = 0.0  # its steepness, per update; 0: no sigmoid
+    sigmoid_midpoint: int = 0  # update at which the sigmoid factor of the KL is 1/2 (Bowman et al. 2016)
+    sigmoid_steepness: float = 0.0  # steepness of the sigmoid, per update; 0: no sigmoid
     weight: float = 1.0
 
     def __post_init__(self) -> None:
@@ -64,8 +64,8 @@ class Elbo(Part):
         return Loss(total(out, costs), terms)
 
     def annealing(self, step: int) -> float:
-        """Return the factor of the KL at this update, from 0 to 1: min(1, step / warmup_steps), times sigmoid(steepness
-        * (step - midpoint)) if a steepness is set."""
+        """Return the factor of the KL at an update, from 0 to 1: min(1, step / warmup_steps), and with a steepness,
+        times sigmoid(steepness * (step - midpoint))."""
         linear = min(1.0, step / self.warmup_steps) if self.warmup_steps else 1.0
         if not self.sigmoid_steepness:
             return linear
@@ -75,9 +75,9 @@ class Elbo(Part):
 
 @dataclass(frozen=True)
 class CrossEntropy(Part):
-    """NLL of the predictions of some roles, in nats, with smoothed labels (Szegedy et al. 2016).
+    """The NLL of all predictions with these roles, in nats, with label smoothing (Szegedy et al. 2016).
 
-    The reported terms are not smoothed.
+    Reported terms are without label smoothing.
     """
 
     roles: tuple[Role, ...] = ("auxiliary",)

@@ -1,6 +1,6 @@
-"""Losses on similarities: of semantic means to translations, altered sentences and a teacher, and of language latents.
+"""Losses on the cosines of latents: between translations, with altered sentences, with a teacher, and within a style.
 
-All use the cosine. Each says whether it is unitless or in nats; `weight` converts it to nats beside the ELBO.
+Some losses are in nats, as the ELBO is. The others are unitless, and `weight` is their factor in the sum with the ELBO.
 """
 
 from __future__ import annotations
@@ -20,19 +20,18 @@ from bgt_core.objectives import Part, check_compared, total
 
 @dataclass(frozen=True)
 class Margin(Part):
-    """Put a sentence's semantic mean nearer to that of its translation than to that of a wrong one.
+    """A margin loss: a sentence must be more similar to its translation than to a negative, by the semantic means.
 
-    The loss is max(0, margin - cos(s, t) + cos(s, t')), for each pair of columns in both directions. t' is the negative
-    that came with the batch, or without negatives the hardest sentence in the other column of the batch. With
-    `both_sides` it is the hardest of both columns (Wieting et al. 2017, eq. 1), which rarely helps with two languages,
-    because sentences of the same language are nearer. With `mined_only` a batch without negatives costs nothing. A
-    sentence of the same row is never a negative. Unitless; `weight` converts it to nats beside the ELBO.
+    The loss is max(0, margin - cos(s, t) + cos(s, t')), summed over all pairs of columns in both directions; unitless.
+    The negative t' is the batch's negative of that row. If the batch has no negatives, t' is the most similar wrong
+    sentence in the other column of the batch, or, with `both_sides`, in both columns (Wieting et al. 2017, eq. 1).
+    For two languages, `both_sides` rarely helps, because then most negatives are in the sentence's own language.
     """
 
     margin: float = 0.4
     weight: float = 1.0
-    both_sides: bool = False  # search both columns for negatives, in mega-batches too
-    mined_only: bool = False  # no loss for batches without negatives, as before `train.mega_batch_start`
+    both_sides: bool = False  # search negatives in both columns, also in mega-batches
+    mined_only: bool = False  # no loss for batches without negatives, such as those before `train.mega_batch_start`
 
     def __post_init__(self) -> None:
         if not 0 < self.margin < 2:
@@ -51,7 +50,7 @@ class Margin(Part):
             {lang: F.normalize(posterior.mean.float(), dim=-1) for lang, posterior in of.items()}  # (B, L)
             for of in (out.semantic, out.negatives)
         )
-        if len(means) < 2 or (self.mined_only and not negatives):  # with one column there is nothing to compare
+        if len(means) < 2 or (self.mined_only and not negatives):  # one column has no pairs
             return Loss(total(out, []), {})
         hinges = []
         for left, right in combinations(means, 2):
@@ -71,9 +70,9 @@ class Margin(Part):
 
 
 def hardest(cosine: Tensor) -> list[Tensor]:
-    """Return the highest off-diagonal value in each row and in each column of (B, B), (B,) each.
+    """Return the maximum of each row and of each column of (B, B) without the diagonal, (B,) each.
 
-    The diagonal compares sentences of one row. A sentence alone in its batch gets minus infinity, and so no loss.
+    For B = 1 the maximum is minus infinity, so that the sentence has no loss.
     """
     own = torch.eye(len(cosine), dtype=torch.bool, device=cosine.device)
     others = cosine.masked_fill(own, -torch.inf)
@@ -82,10 +81,10 @@ def hardest(cosine: Tensor) -> list[Tensor]:
 
 @dataclass(frozen=True)
 class Contrast(Part):
-    """Let a sentence's semantic mean identify its translation among all sentences of the batch.
+    """A contrastive loss (InfoNCE): find a sentence's translation among all sentences of the other column.
 
-    The loss is -log softmax over t' of cos(s, t') / temperature at the true t, in nats, for each pair of columns in
-    both directions. The candidates are those of the micro-batch, so the value depends on its size.
+    The loss is -log softmax over t' of cos(s, t') / temperature, at the translation t, summed over all pairs of columns
+    in both directions; in nats. The t' are the sentences of the micro-batch, so the loss grows with its size.
     """
 
     temperature: float = 0.05
@@ -104,19 +103,17 @@ class Contrast(Part):
         costs = []
         for left, right in combinations(means, 2):
             scores = left @ right.T / self.temperature  # (B, B), translations on the diagonal
-            for ways in (scores, scores.T):
-                costs.append(F.cross_entropy(ways, own, reduction="sum"))
+            costs += [F.cross_entropy(each, own, reduction="sum") for each in (scores, scores.T)]
         nats = total(out, costs)
         return Loss(nats, {"contrast": nats.detach()} if costs else {})
 
 
 @dataclass(frozen=True)
 class AlteredMargin(Part):
-    """Put translations nearer to each other than an altered sentence is to either, by the cosine of semantic means.
+    """A margin loss: two translations must be more similar to each other than to an altered sentence.
 
-    For each sentence s, its translation t and its altered form s': max(0, margin - cos(s, t) + cos(s, s')) and max(0,
-    margin - cos(s, t) + cos(t, s')). Unitless; `weight` converts it to nats beside the ELBO. A batch without altered
-    sentences costs nothing.
+    For each sentence s, its translation t and its altered form s', the loss is max(0, margin - cos(s, t) + cos(s, s'))
+    + max(0, margin - cos(s, t) + cos(t, s')), by the semantic means; unitless. Without altered sentences it is 0.
     """
 
     weight: float = 100.0
@@ -145,20 +142,19 @@ class AlteredMargin(Part):
 
 @dataclass(frozen=True)
 class Composition(Part):
-    """Let the composed parts of a sentence's semantic mean identify its translation among all sentences of the batch.
+    """A contrastive loss for each composed part of the semantic latent (`Outputs.composed`), such as bound units.
 
-    For each composed part and each two columns: -log softmax over t' of cos(s, t') / temperature at the true t, in
-    nats, as `Contrast`, over the units of that part. Altered sentences are candidates too, those of the translation and
-    those of the sentence itself: the same words in other roles, or with a negation.
+    It is the loss of `Contrast` on the units of the part, with more candidates t': the altered forms of s and of t,
+    which have the same words in other roles, or a negation.
 
-    A paraphrase may reverse the order ("the cat is fed by him"). A part that ignores order fits such pairs better than
-    one that only encodes order, and could stay so. So a second cost separates an altered sentence s' from its own s,
-    whatever its translation: log(1 + exp((cos(s, s') - apart) / temperature)).
+    Some translations and paraphrases reverse the word order ("the cat is fed by him"). For these, a part that ignores
+    order has a lower loss than a part that encodes order, so training could end with a part that ignores order. So the
+    loss log(1 + exp((cos(s, s') - apart) / temperature)) of each sentence s and its altered form s' is added.
     """
 
     weight: float = 1.0
     temperature: float = 0.1
-    apart: float = 0.5  # cosine above which an altered sentence is too near to its original
+    apart: float = 0.5  # cosine of a sentence and its altered form from which the added loss grows
 
     def __post_init__(self) -> None:
         if self.temperature <= 0:
@@ -187,11 +183,11 @@ class Composition(Part):
 
 @dataclass(frozen=True)
 class StyleContrast(Part):
-    """Put a sentence's language latent nearer to those of the same style than to those of other styles.
+    """A contrastive loss on language latents: sentences of the same style must be more similar than other sentences.
 
     A style is a value of `data.properties.signature`. The loss of a sentence s is the mean, over all other sentences t
-    of its style and language, of -log softmax over t' of cos(s, t') / temperature at t, in nats. It compares the means
-    of language latents. The candidates are those of the micro-batch, so the value depends on its size.
+    of its style and language, of -log softmax over t' of cos(s, t') / temperature, at t; in nats. The t' are all other
+    sentences of the language in the micro-batch, so the loss grows with its size.
     """
 
     temperature: float = 0.1
@@ -207,22 +203,22 @@ class StyleContrast(Part):
         return Loss(nats, {"style": nats.detach()} if costs else {})
 
     def cost(self, mean: Tensor, number: Tensor) -> Tensor:
-        """Return the cost of the sentences of one language, given means (B, L) and the numbers of their styles (B,)."""
+        """Return the loss of B sentences of one language: posterior means (B, L), numbers of styles (B,)."""
         latent = F.normalize(mean.float(), dim=-1)
         itself = torch.eye(len(latent), dtype=torch.bool, device=latent.device)
         scores = (latent @ latent.T / self.temperature).masked_fill(itself, -torch.inf)
         same = (number[:, None] == number) & ~itself  # (B, B)
-        chances = scores.log_softmax(1).masked_fill(~same, 0).sum(1)  # (B,)
-        return -(chances / same.sum(1).clamp_min(1)).sum()
+        log_probs = scores.log_softmax(1).masked_fill(~same, 0).sum(1)  # (B,)
+        return -(log_probs / same.sum(1).clamp_min(1)).sum()
 
 
 @dataclass(frozen=True)
 class Distillation(Part):
-    """Point the mapped semantic mean of every column in the direction of the teacher's vector for the row.
+    """A distillation loss: 1 - the cosine of a sentence's mapped semantic mean and the teacher's vector of the row.
 
-    1 - cosine, summed over columns and rows: a translation learns the vector of the sentence that the teacher embedded.
-    The paper uses the squared distance; for vectors compared by cosine the length does not matter. Unitless; `weight`
-    converts it to nats beside the ELBO. Rows without a vector cost nothing.
+    It is summed over rows and columns; unitless. The teacher embeds one sentence of a row, and its translations learn
+    the same vector. The paper uses the squared distance; here vectors are compared by their cosines, so their lengths
+    do not matter. Without a teacher's vectors, the loss is 0.
     """
 
     weight: float = 200.0

@@ -105,7 +105,7 @@ def test_the_cosine_is_the_sum_of_the_parts_cosines_by_their_shares(random_token
 @pytest.mark.parametrize(("bound", "roles"), [(0.0, 0.3), (0.2, -0.1), (0.5, 0.5)])
 def test_shares_that_leave_a_part_without_any_are_refused(bound: float, roles: float) -> None:
     average, body = SIFPooling(torch.rand(30), 6), Transformer(make_embedding(30, 8), 1, 8, 2, 0.0)
-    with pytest.raises(BgtError, match=f"bound_share {bound} and roles_share {roles}: above 0, and together below 1"):
+    with pytest.raises(BgtError, match=f"bound_share {bound}, roles_share {roles}: need shares above 0, sum below 1"):
         BoundPooling(average, body, RolePooling([EncoderLayer(8, 8, 2, 0.0)], 6, 16), 10, bound, roles)
 
 

@@ -1,13 +1,13 @@
-"""A checkpoint: a folder of plain files, each checked against its hash when it is read.
+"""Save, find and load checkpoints. A checkpoint is a folder of these files:
 
-    config.json             recipe, arguments, step, sizes, hashes; written last
+    config.json             recipe, arguments, step, number of parameters, and the hashes of the other files
     model.safetensors       weights
-    tokenizer.model         SentencePiece
-    optimizer.safetensors   only while training: AdamW's moments
-    metrics.jsonl           only of an exported model: the rows of its run
+    tokenizer.model         SentencePiece model
+    optimizer.safetensors   the state of AdamW; only in checkpoints from which training can continue
+    metrics.jsonl           the metrics of the training run; only in exported models
 
-Nothing is ever unpickled. A folder is written under another name and then renamed, so a checkpoint is always whole.
-Functions that read or write weights import torch when they are called, because the import takes a second.
+Loading compares each file with its hash, and unpickles nothing. Saving writes the folder under another name and then
+renames it, so that no checkpoint is incomplete. Functions import torch when they need it, because this takes a second.
 """
 
 from __future__ import annotations
@@ -39,13 +39,14 @@ if TYPE_CHECKING:
 CONFIG, WEIGHTS, TOKENIZER, OPTIMIZER = "config.json", "model.safetensors", "tokenizer.model", "optimizer.safetensors"
 METRICS = "metrics.jsonl"
 KINDS_OF_FOLDERS = {"modules.json": "sentence-transformers", "onnx.json": "onnx", "split.json": "split"}
-PLAIN = re.compile(r"[\w-][\w.-]{0,199}")  # the name of a file in the checkpoint's own folder
-MAYBE = {"version": str, "parameters": int}  # optional entries of a configuration
+PLAIN = re.compile(r"[\w-][\w.-]{0,199}")  # a file name without a folder
+MAYBE = {"version": str, "parameters": int}  # optional entries of config.json
 FORMAT = 3
 
 
 def find(path: Path | str) -> Path:
-    """Find a checkpoint: a folder, the newest of a run's folder, or ORG/NAME or ORG/NAME@REVISION on the hub."""
+    """Return the folder of a checkpoint, given the folder itself, the folder of a training run (its newest checkpoint),
+    a shipped model's name, or ORG/NAME or ORG/NAME@REVISION on the Hugging Face hub."""
     if not isinstance(path, str | PathLike):
         raise UsageError(f"{path}: expected a folder, or the name of a model", parameter="path")
     path = folder_of(path)
@@ -54,36 +55,36 @@ def find(path: Path | str) -> Path:
             f"{path}: no such checkpoint. Train one with `bgt train`, or leave --model out to use bgt-en-fr."
         )
     if other := kind_of_folder(path):
-        raise UsageError(f"{path}: a folder of {other}, not a checkpoint of ours: spell it {other}:{path}")
+        raise UsageError(f"{path}: this is a folder of {other}, not a bgt checkpoint; spell it {other}:{path}")
     if (path / CONFIG).is_file():
         return path
     if newest := steps_of(path):
         return newest[-1]
-    raise NotFound(f"{path}: no checkpoint here: it has no {CONFIG} and no step-* folder with one.")
+    raise NotFound(f"{path}: no checkpoint here: the folder contains neither {CONFIG} nor a step-* folder with it.")
 
 
 def steps_of(run: Path) -> list[Path]:
-    """List the complete checkpoints of a run, oldest first."""
+    """List the checkpoints of a training run, oldest first."""
     found = [path for path in run.glob("step-*") if path.name[5:].isdigit() and (path / CONFIG).is_file()]
     return sorted(found, key=lambda path: int(path.name[5:]))
 
 
 def kind_of_folder(folder: Path) -> str:
-    """Return the kind of encoder that a folder holds, or "" for a checkpoint of ours and for any other folder.
-    UsageError for files of two kinds."""
+    """Return "sentence-transformers", "onnx" or "split" if a folder contains such an encoder, and "" for other folders,
+    checkpoints included. UsageError if the folder contains encoders of two kinds."""
     kinds = [kind for name, kind in KINDS_OF_FOLDERS.items() if (folder / name).is_file()]
-    # our own exported folders are checkpoints too
+    # a checkpoint that was exported for sentence-transformers counts as a checkpoint
     if kinds[:1] == ["sentence-transformers"] and "bgt_core" in (folder / "modules.json").read_text("utf-8", "replace"):
         kinds = kinds[1:]
     if len(kinds) > 1:
         spellings = " or ".join(f"{kind}:{folder}" for kind in kinds)
-        raise UsageError(f"{folder}: holds files of several kinds of encoders; spell it {spellings}")
+        raise UsageError(f"{folder}: contains encoders of several kinds; choose one with {spellings}")
     return kinds[0] if kinds else ""
 
 
 def own_modules(folder: Path) -> bool:
-    """Whether a folder of sentence-transformers has only our modules. It is then a checkpoint too, and runs no other
-    code."""
+    """Whether all modules of a sentence-transformers folder are ours. Then `load` can open the folder as a checkpoint,
+    without running code of other packages."""
     path = folder / "modules.json"
     modules = read_json(path) if path.is_file() else []
     types = [module.get("type") if isinstance(module, dict) else None for module in modules]
@@ -91,6 +92,7 @@ def own_modules(folder: Path) -> bool:
 
 
 def read_config(folder: Path) -> dict[str, Any]:
+    """Read and check the configuration of a checkpoint; DataError if it is damaged or of another format."""
     path = folder / CONFIG
     try:
         config = read_json(path)
@@ -101,36 +103,36 @@ def read_config(folder: Path) -> dict[str, Any]:
     wrong = [key for key, kind in kinds.items() if not isinstance(config.get(key), kind)]
     wrong += [key for key, kind in MAYBE.items() if not isinstance(config.get(key, kind()), kind)]
     if wrong:
-        raise DataError(f"{path}: not a checkpoint's configuration: {', '.join(wrong)} missing or of a wrong kind.")
+        raise DataError(f"{path}: not a checkpoint's configuration: {', '.join(wrong)} missing or of a wrong type.")
     check_card(config.get("card", {}), str(path))
     if config["format"] != FORMAT:
         raise DataError(
-            f"{path}: format {config['format']}, this version reads {FORMAT}. Install the version that wrote it."
+            f"{path}: format {config['format']}; this version reads format {FORMAT}. Install the version that wrote it."
         )
     return config
 
 
 def verify(folder: Path, config: Mapping[str, Any]) -> None:
-    """Raise DataError unless every file named in the configuration exists and has the hash given there."""
+    """Raise DataError unless each file that the configuration lists exists and has the listed hash."""
     files = config["files"]
     for name in (WEIGHTS, TOKENIZER):
         if name not in files:
-            raise DataError(f"{folder / CONFIG}: names no {name}; a checkpoint needs one.")
+            raise DataError(f"{folder / CONFIG}: does not list {name}, which every checkpoint needs.")
     for name, expected in files.items():
         if not PLAIN.fullmatch(name):
-            raise DataError(f"{folder / CONFIG}: names {name!r}; expected the names of files beside it.")
+            raise DataError(f"{folder / CONFIG}: lists {name!r}; expected the names of files in the same folder.")
         if not (folder / name).is_file():
             raise DataError(f"{folder / name}: missing. Copy the checkpoint again.")
         actual = sha256_file(folder / name)
         if actual != expected:
             raise DataError(
-                f"{folder / name}: damaged: its hash is {actual[:12]}, {CONFIG} says {str(expected)[:12]}. "
+                f"{folder / name}: damaged: its hash is {actual[:12]}, but {str(expected)[:12]} in {CONFIG}. "
                 "Copy the checkpoint again."
             )
 
 
 def info(path: Path | str) -> dict[str, Any]:
-    """Describe a checkpoint: check every hash, and give each file's size in bytes."""
+    """Check the hashes of a checkpoint, and return its configuration, its folder and each file's size in bytes."""
     folder = find(path)
     config = read_config(folder)
     verify(folder, config)
@@ -143,7 +145,7 @@ def info(path: Path | str) -> dict[str, Any]:
 
 @dataclass(frozen=True, eq=False)
 class Checkpoint:
-    """A checkpoint that was read and verified."""
+    """A loaded checkpoint."""
 
     folder: Path
     config: Mapping[str, Any]
@@ -152,13 +154,14 @@ class Checkpoint:
 
     @cached_property
     def recipe(self) -> Recipe:
-        """The recipe with all its settings; DataError if they are invalid."""
+        """The recipe with all its settings; DataError if a setting is invalid."""
         with _blamed(self.folder):
             return recipes.build(self.config["recipe"], self.config["arguments"])
 
 
 @contextmanager
 def _blamed(folder: Path) -> Iterator[None]:
+    """Turn a UsageError about a stored setting into a DataError that names the checkpoint."""
     try:
         yield
     except UsageError as error:
@@ -176,11 +179,21 @@ def save(
     metrics: bytes = b"",
     card: Mapping[str, object] | None = None,
 ) -> None:
-    """Write a new folder, complete or not at all. UsageError if it exists already, Diverged for weights with NaN or
-    infinity, NotFound if it can't be written.
+    """Save a checkpoint as a new folder.
 
-    `metrics` are the rows of the run so far, `card` holds measured scores. With the optimiser's state, training can
-    continue.
+    Args:
+        folder: The folder to create.
+        recipe, model, tokenizer: The trained model.
+        step: Number of updates so far.
+        optimizer: An AdamW optimiser; if given, training can continue from the checkpoint.
+        dtype: Precision of the stored weights, by default float32.
+        metrics: The content of the run's metrics.jsonl.
+        card: The content of the model card, such as scores.
+
+    Raises:
+        UsageError: The folder exists already.
+        Diverged: The weights contain NaN or infinity.
+        NotFound: The folder can't be written.
     """
     import torch
 
@@ -197,7 +210,7 @@ def save(
         if metrics:
             (partial / METRICS).write_bytes(metrics)
         if optimizer is not None:
-            state = {  # of AdamW, named as "exp_avg/encoders.en..."; frozen parameters have no state
+            state = {  # keys are like "exp_avg/encoders.en.body..."; frozen parameters have no state
                 f"{key}/{name}": value.detach().cpu().contiguous()
                 for name, parameter in model.named_parameters()
                 for key, value in optimizer.state[parameter].items()
@@ -214,20 +227,20 @@ def save(
             **({"card": card} if card else {}),
         }
         (partial / CONFIG).write_text(json.dumps(config, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-        for path in partial.glob("*.safetensors"):  # safetensors creates files that only their owner can read
+        for path in partial.glob("*.safetensors"):  # safetensors makes files readable to their owner only
             shutil.copymode(partial / CONFIG, path)
 
 
 def load(path: Path | str, device: torch.device | str = "cpu") -> Checkpoint:
-    """Read the checkpoint that `find` finds. A BgtError says which file is missing, damaged or unknown."""
+    """Load a checkpoint, given a path or name as for `find`. NotFound or DataError name the missing or damaged file."""
     import torch
     from torch.overrides import TorchFunctionMode
 
     from bgt_core.data.text import Tokenizer
 
     class WithoutValues(TorchFunctionMode):
-        """Leave new parameters without initial values: stored ones replace them. On the meta device, drawing them
-        imports torch's compiler, which takes a second."""
+        """Skip the initialisation of new parameters, which get stored values. On the meta device, initialisation would
+        import torch's compiler, which takes a second."""
 
         def __torch_function__(self, func: Any, types: object, args: Any = (), kwargs: Any = None) -> Any:
             if getattr(func, "__module__", "") == torch.nn.init.__name__:
@@ -240,14 +253,12 @@ def load(path: Path | str, device: torch.device | str = "cpu") -> Checkpoint:
     tokenizer = Tokenizer.load(folder / TOKENIZER)
     with _blamed(folder):
         sizes, columns = recipes.stored_model(config["recipe"], config["arguments"])
-        # takes no memory, even if the configuration claims sizes that the weights don't have
+        # The meta device needs no memory, even if the configuration is damaged and demands a huge model.
         with torch.device("meta"), WithoutValues():
-            check_shapes(sizes.build(tokenizer, columns), folder / WEIGHTS)
-        with torch.device("cpu"), WithoutValues():  # whatever torch's default device and type are
+            check_shapes(sizes.build(tokenizer, columns), folder / WEIGHTS, all_names=True)
+        with torch.device("cpu"), WithoutValues():  # even if torch has another default device or type
             model = sizes.build(tokenizer, columns).float()
-    weights = load_tensors(folder / WEIGHTS)
-    for name, tensor in tensors(model):
-        copy(tensor, weights, name, folder / WEIGHTS)
+    fill(model, folder / WEIGHTS)
     return Checkpoint(folder, config, model.to(device), tokenizer)
 
 
@@ -258,7 +269,7 @@ def save_tensors(values: Mapping[str, Tensor], path: Path) -> None:
 
     try:
         save_file(dict(values), path)
-    except SafetensorError as error:  # safetensors wraps the system's error
+    except SafetensorError as error:  # safetensors raises it instead of OSError
         raise NotFound(f"{path}: can't be written ({error}).") from None
 
 
@@ -280,7 +291,8 @@ def load_tensors(path: Path) -> dict[str, Tensor]:
 
 
 def tensors(model: nn.Module) -> Iterator[tuple[str, Tensor]]:
-    """Yield every parameter and every persistent buffer with its name, and shared ones only once."""
+    """Yield the names and tensors of all parameters and persistent buffers; a shared tensor only under its first
+    name."""
     persistent = model.state_dict(keep_vars=True)
     seen: set[int] = set()
     for name, tensor in [*model.named_parameters(), *persistent.items()]:
@@ -289,61 +301,59 @@ def tensors(model: nn.Module) -> Iterator[tuple[str, Tensor]]:
             yield name, tensor
 
 
-def check_shapes(outline: nn.Module, path: Path) -> None:
-    """Raise DataError unless the model and the file have tensors of the same names and shapes. Values are not read."""
+def check_shapes(model: nn.Module, path: Path, all_names: bool) -> None:
+    """Raise DataError if tensors of the same name differ in shape between a model and a file, or, with `all_names`, if
+    only one of the two has a tensor. Reads only the file's header."""
     from safetensors import safe_open
 
     with _readable(path), safe_open(path, "pt") as file:
         stored = {name: list(file.get_slice(name).get_shape()) for name in file.keys()}  # noqa: SIM118
-    own = {name: list(tensor.shape) for name, tensor in tensors(outline)}
-    for name in sorted(own.keys() ^ stored.keys()):
+    own = {name: list(tensor.shape) for name, tensor in tensors(model)}
+    for name in sorted(own.keys() ^ stored.keys() if all_names else ()):
         raise DataError(f"{path}: parameter '{name}' is {'missing' if name in own else 'not in this recipe'}.")
-    for name, shape in own.items():
-        if shape != stored[name]:
-            raise DataError(f"{path}: parameter '{name}' has shape {stored[name]}, the recipe makes {shape}.")
+    for name in sorted(own.keys() & stored.keys()):
+        if own[name] != stored[name]:
+            raise DataError(f"{path}: parameter '{name}' has shape {stored[name]}, the recipe makes {own[name]}.")
 
 
 def warm_start(model: nn.Module, folder: Path) -> list[str]:
-    """Copy the weights that the checkpoint and the model share; return the names of the others, which keep their
-    initial values.
-
-    Raises DataError if they share none, or a shape differs.
-    """
+    """Copy weights of a checkpoint to the parameters of the same names; return the names of the other parameters, which
+    keep their values. DataError if no names are equal, or shapes differ."""
     path = folder / WEIGHTS
-    weights, own = load_tensors(path), dict(tensors(model))
-    if not own.keys() & weights.keys():
+    check_shapes(model, path, all_names=False)
+    others = fill(model, path)
+    if len(others) == len(list(tensors(model))):
         raise DataError(f"{path}: init_from: none of its parameters is in this recipe's model.")
-    for name in own.keys() & weights.keys():
-        copy(own[name], weights, name, path)
-    return [name for name in own if name not in weights]
+    return others
 
 
-def copy(tensor: Tensor, weights: Mapping[str, Tensor], name: str, path: Path) -> None:
-    """Copy a stored tensor into `tensor`; DataError if it is missing, the shapes differ, or it has NaN or infinity."""
-    if name not in weights:
-        raise DataError(f"{path}: parameter '{name}' is missing.")
-    value = weights[name]
-    if not value.isfinite().all():
-        raise DataError(f"{path}: parameter '{name}' contains NaN or infinity: its training diverged.")
-    if tensor.shape != value.shape:
-        shapes = f"has shape {list(value.shape)}, the recipe makes {list(tensor.shape)}"
-        raise DataError(f"{path}: parameter '{name}' {shapes}.")
-    tensor.detach().copy_(value)
+def fill(model: nn.Module, path: Path) -> list[str]:
+    """Copy stored tensors to the model's tensors of the same names and shapes; return the names of its other tensors.
+    DataError for NaN or infinity."""
+    weights, others = load_tensors(path), []
+    for name, tensor in tensors(model):
+        if (value := weights.get(name)) is None:
+            others.append(name)
+            continue
+        if not value.isfinite().all():
+            raise DataError(f"{path}: parameter '{name}' contains NaN or infinity: its training diverged.")
+        tensor.detach().copy_(value)
+    return others
 
 
 def fill_optimizer(model: nn.Module, optimizer: torch.optim.Optimizer, folder: Path) -> None:
-    """Restore AdamW's state from a checkpoint that was saved while training."""
+    """Restore AdamW's state from a checkpoint; NotFound if it was saved without."""
     path = folder / OPTIMIZER
     if not path.is_file():
-        raise NotFound(f"{path}: missing: this checkpoint is for use only; training can't continue from it.")
+        raise NotFound(f"{path}: missing: training can't continue from this checkpoint, only from those of a run.")
     state = load_tensors(path)
     for name, parameter in model.named_parameters():
         for key in ("step", "exp_avg", "exp_avg_sq"):
-            if (value := state.get(f"{key}/{name}")) is not None:  # parameters without a gradient so far have no state
+            if (value := state.get(f"{key}/{name}")) is not None:  # a parameter without a gradient so far has none
                 optimizer.state[parameter][key] = value.to(parameter.device)
 
 
-CARD_LISTS: Mapping[str, Mapping[str, Any]] = {  # lists of records, and the fields that each record must have
+CARD_LISTS: Mapping[str, Mapping[str, Any]] = {  # lists of records in a card, with each record's required fields
     "protocol": {"score": str, "how": str},
     "probes": {"task": str, "latent": str, "ci_low": int | float, "ci_high": int | float},
     "data": {"source": str},
@@ -355,10 +365,11 @@ CARD_LISTS: Mapping[str, Mapping[str, Any]] = {  # lists of records, and the fie
 
 
 def check_card(card: object, source: str) -> Mapping[str, Any]:
-    """Check that a card has the form that pages and READMEs rely on; DataError, which names `source`, if not.
+    """Check the form of a model card, on which the app and the model's README rely; DataError, with `source`, if wrong.
 
-    `scores` are {measure: number} or {measure: {column: number or text}}; the lists of `CARD_LISTS` are records with
-    the same columns; other entries are shown unchanged.
+    Its `scores` must be {measure: number} or {measure: {column: number or text}}. Each entry of `CARD_LISTS` must be a
+    list of records with the required fields; without required fields, all records must have the same fields. Other
+    entries are not checked.
     """
 
     def is_plain(value: object) -> bool:
@@ -386,19 +397,19 @@ def check_card(card: object, source: str) -> Mapping[str, Any]:
     return card
 
 
-# Fetch models from the Hugging Face hub, and upload them. Needs the extra `hub`. HF_TOKEN or `hf auth login` identifies
-# the user, HF_ENDPOINT names another hub, HF_HUB_OFFLINE=1 uses the cache alone.
+# Download models from the Hugging Face hub, and upload them. This needs the extra `hub`. Users log in with HF_TOKEN or
+# `hf auth login`. HF_ENDPOINT chooses another hub, and HF_HUB_OFFLINE=1 uses only models that are in the cache.
 
 NAME = re.compile(r"([A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*)(?:@(\S+))?")  # ORG/NAME, ORG/NAME@REVISION
-SHIPPED = Path(__file__).resolve().parent / "pretrained"  # a folder for each model inside the package
+SHIPPED = Path(__file__).resolve().parent / "pretrained"  # has one folder per model
 FILES = ["config.json", "metrics.jsonl", "model.safetensors", "tokenizer.model"]
 
 
 def folder_of(name: str | Path) -> Path:
-    """Find the folder that `name` means: an existing folder, a model inside this package, or a download from the hub.
+    """Return the folder of a name: an existing folder, a shipped model, or a model that is downloaded from the hub.
 
-    Files are kept in the hub's own cache, and fetched again only when they have changed. Raises NotFound for an unknown
-    model or revision, and without permission or connection.
+    Downloads stay in the cache of `huggingface_hub`. Raises NotFound for an unknown model or revision, without
+    permission, and without a connection.
     """
     if os.path.exists(name):  # unlike Path.exists, False for a name that is too long
         return Path(name)
@@ -410,7 +421,7 @@ def folder_of(name: str | Path) -> Path:
     try:
         needs("huggingface_hub", "hub")
     except BgtError as error:
-        raise NotFound(f"{name}: no such checkpoint here; it may be one on the hub. {error}") from None
+        raise NotFound(f"{name}: no such checkpoint here; to look for it on the hub: {error}") from None
     from huggingface_hub import snapshot_download
 
     repository, revision = match.groups()
@@ -419,16 +430,17 @@ def folder_of(name: str | Path) -> Path:
 
 
 def is_path(name: str) -> bool:
-    """Whether a name means a path on this machine, and not a model on the hub. No such folder exists."""
+    """Whether a name that is not an existing folder looks like a path on this machine, not like a model on the hub."""
     parts = re.split(r"[/\\]", name)
     usual = parts[0] == "runs" or os.path.isdir(os.path.dirname(name))
     return len(parts) > 2 or name[:1] in ("~", ".") or (len(parts) > 1 and usual)
 
 
 def upload(name: str, files: Mapping[str, Path | bytes], *, private: bool = False) -> str:
-    """Create the repository ORG/NAME unless it exists, and upload all files in one commit; return its address.
+    """Upload files to the repository ORG/NAME on the hub in one commit, and return its address.
 
-    `private` only matters for a new repository. Raises UsageError for another form of name, NotFound as `folder_of`.
+    Creates the repository if it does not exist, as a private one if `private`. Raises UsageError if the name is not
+    ORG/NAME, and NotFound as `folder_of`.
     """
     if not re.fullmatch(r"[^@]+", name) or not NAME.fullmatch(name):
         raise UsageError(f"{name}: expected ORG/NAME, as in my-group/my-model.")
@@ -445,7 +457,7 @@ def upload(name: str, files: Mapping[str, Path | bytes], *, private: bool = Fals
 
 @contextmanager
 def _explained(name: str) -> Iterator[None]:
-    """Turn errors of the hub or the network into NotFound, one line each."""
+    """Turn errors of the hub or the network into NotFound, with a message of one line."""
     from huggingface_hub import constants, errors
 
     from bgt_core.data.sources import proxy_of
@@ -453,13 +465,13 @@ def _explained(name: str) -> Iterator[None]:
     try:
         yield
     except (errors.LocalEntryNotFoundError, errors.HTTPError, ConnectionError) as error:
-        # LocalEntryNotFoundError only says that the cache has no copy either; its cause is the hub's error
+        # LocalEntryNotFoundError means that the cache has no copy either; its cause is the hub's error
         cause = error.__cause__ if isinstance(error, errors.LocalEntryNotFoundError) else error
         status = cause.response.status_code if isinstance(cause, errors.HfHubHTTPError) else None
         if isinstance(cause, errors.RevisionNotFoundError):
             reason = "the model on the hub has no such revision; leave it out for the newest."
         elif isinstance(cause, errors.GatedRepoError):
-            reason = "the hub asks you to accept its terms first, on the model's page."
+            reason = "accept its terms first, on the model's page on the hub."
         elif isinstance(cause, errors.RepositoryNotFoundError):
             login = "for a private one log in (`hf auth login`, or set HF_TOKEN)"
             reason = f"no such folder here and no such model on the hub; {login}."

@@ -10,8 +10,8 @@ batch without padding, H hidden units, L latent units, V tokens in the vocabular
 sentences and D the size of a vector.
 
 A side of a batch is a *column* of the data, and has a language. Columns are named by language ("en", "fr") if
-all languages differ, and freely ("a", "b") if two columns have the same language. No column is "source" or
-"target" by itself: every column is predicted from another.
+all languages differ, and otherwise have any names ("a", "b"). No column is only a "source" or a "target": each column
+is predicted from another one.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, Self
 
 import numpy as np
 
-if TYPE_CHECKING:  # the processes that prepare text import this file without torch
+if TYPE_CHECKING:  # processes that prepare text import this module without torch
     import torch
     from torch import Tensor, nn
 
 PAD, UNK, BOS, EOS = 0, 1, 2, 3  # token ids, fixed when a tokenizer is trained; decoders start from EOS, not BOS
 
-SEMANTIC, LANGUAGE, SYNTACTIC = "semantic", "language", "syntactic"  # names that users choose from: `--latent semantic`
+SEMANTIC, LANGUAGE, SYNTACTIC = "semantic", "language", "syntactic"  # latents, as in `--latent semantic`
 Role = Literal["reconstruct", "translate", "recombine", "paraphrase", "position", "auxiliary"]
 
 
@@ -39,17 +39,17 @@ class Tokens:
     ids: Tensor  # (B, T) int64
     mask: Tensor  # (B, T) bool, True at real tokens (EOS included)
     lang: str
-    # (N,) int64, indices of the real tokens in mask.flatten(); made on the CPU, because nonzero() synchronises a GPU
+    # (N,) int64, indices of the real tokens in mask.flatten(); computed on the CPU, as nonzero() would wait for a GPU
     flat_index: Tensor
 
     @classmethod
     def of(cls, ids: Tensor, mask: Tensor, lang: str) -> Tokens:
-        """Make a side from ids and mask, both (B, T)."""
+        """Create a side from ids and mask, both (B, T)."""
         return cls(ids, mask, lang, mask.flatten().nonzero().squeeze(1))
 
     @classmethod
     def pad(cls, sentences: Sequence[Sequence[int] | np.ndarray], lang: str, length: int = 0) -> Tokens:
-        """Pad the token ids of B sentences to one side, (B, T), with T at least `length`."""
+        """Create a side from the token ids of B sentences, padded to (B, T), with T at least `length`."""
         import torch
 
         ids = np.full((len(sentences), max(length, *map(len, sentences))), PAD, dtype=np.int64)
@@ -59,11 +59,11 @@ class Tokens:
         return cls.of(padded, padded != PAD, lang)
 
     def map(self, change: Callable[[Tensor], Tensor]) -> Tokens:
-        """Apply a function to each tensor, such as a copy to another device."""
+        """Apply a function to each tensor, for example a copy to another device."""
         return Tokens(change(self.ids), change(self.mask), self.lang, change(self.flat_index))
 
     def to(self, device: torch.device | str) -> Tokens:
-        """Copy the side to another device; the copy does not block if the memory is pinned."""
+        """Copy the side to another device, asynchronously if its memory is pinned."""
         return self.map(lambda tensor: tensor.to(device, non_blocking=True))
 
 
@@ -73,27 +73,27 @@ class Batch:
 
     sides: Mapping[str, Tokens]
     anchor: str  # the column that provides the semantic latent of the whole batch (paper, sec. 3)
-    shift: int = 1  # column i is predicted from column i + shift; it changes with the step, so that all pairs occur
+    shift: int = 1  # column i is predicted from column i + shift (mod columns); it changes from step to step
     negatives: Mapping[str, Tokens] = field(default_factory=dict)  # one hard negative per row and column
-    # for some columns, sentences with the same words and another meaning
+    # sentences of some columns, changed to the same words with another meaning
     altered: Mapping[str, Tokens] = field(default_factory=dict)
     labels: Tensor | None = None  # (B,) float32, for labelled rows
-    targets: Tensor | None = None  # (B, D) float32: vectors of another encoder, such as a teacher, for these rows
+    targets: Tensor | None = None  # (B, D) float32: vectors of another encoder, the teacher, for these rows
 
     def __len__(self) -> int:
         return len(next(iter(self.sides.values())).ids)
 
     def source(self, column: str) -> str:
-        """Return the column that `column` is predicted from: of two columns the other one, of one column itself."""
+        """Return the column from which `column` is predicted. With two columns it is the other one."""
         columns = list(self.sides)
         return columns[(columns.index(column) + self.shift) % len(columns)]
 
     def to(self, device: torch.device | str) -> Batch:
-        """Copy the batch to another device; the copies do not block if the memory is pinned."""
+        """Copy the batch to another device, asynchronously if its memory is pinned."""
         return self._map(lambda tensor: tensor.to(device, non_blocking=True))
 
     def pin(self) -> Batch:
-        """Copy the batch to pinned memory, from which a GPU copies on its own."""
+        """Copy the batch to pinned memory, from which copies to a GPU are asynchronous."""
         return self._map(lambda tensor: tensor.pin_memory())
 
     def _map(self, change: Callable[[Tensor], Tensor]) -> Batch:
@@ -112,11 +112,11 @@ class Posterior(Protocol):
 
     @property
     def mean(self) -> Tensor:
-        """(B, L)."""
+        """The mean, (B, L)."""
 
     @property
     def has_density(self) -> bool:
-        """Whether the posterior has a variance and a prior; a point has neither."""
+        """Whether the posterior has a density and a prior. A point has neither."""
 
     @property
     def standardised_mean(self) -> Tensor:
@@ -129,24 +129,27 @@ class Posterior(Protocol):
         """Return the KL to the prior in nats, summed over latent units, (B,)."""
 
     def log_ratio(self, z: Tensor) -> Tensor:
-        """Return log q(z | sentence) - log p(z) in nats, one z per sentence: (B, L) -> (B,). `kl` is its
-        expectation."""
+        """Return log q(z | sentence) - log p(z) in nats, for one z per sentence: (B, L) -> (B,). Its expectation under
+        q is `kl`."""
 
     def log_density(self, z: Tensor) -> Tensor:
-        """Return log q(z_i | sentence_j) in nats, up to a constant: (M, L) -> (M, B)."""
+        """Return log q(z_i | sentence_j) in nats for M vectors and B sentences, up to a constant: (M, L) -> (M, B)."""
 
 
 class Readout(Protocol):
-    """A function that turns a posterior into the latent for the decoder: a sample, or the mean."""
+    """A function that turns a posterior into the input of a decoder: a sample or the mean."""
 
     def __call__(self, posterior: Posterior) -> Tensor:
-        """(B, L)."""
+        """Return the input, (B, L)."""
 
 
 class Prediction(Protocol):
-    """A prediction with a negative log-likelihood. Its role tells which objective trains it: reconstructions are part
-    of the ELBO, and translations are added to it, with smoothed labels; recombinations use latents of different
-    sentences; paraphrases, word positions and class labels ("auxiliary") have separate objectives."""
+    """A prediction with a negative log-likelihood.
+
+    Its role determines which objective includes it. `Elbo` includes reconstructions, translations, and recombinations,
+    which are generated from latents of different sentences. Paraphrases, word positions and class labels ("auxiliary")
+    have objectives of their own.
+    """
 
     @property
     def role(self) -> Role: ...
@@ -156,8 +159,8 @@ class Prediction(Protocol):
         """The key of its metrics, such as "reconstruct/en": the role and the predicted column."""
 
     def nll(self, smoothing: float = 0.0) -> tuple[Tensor, Tensor]:
-        """Return (loss, nats): the label-smoothed loss summed over the batch, a scalar with gradient, and each row's
-        negative log-likelihood without smoothing or gradient, (B,)."""
+        """Return (loss, nats). The loss is a scalar with gradient: the sum over the batch, with label smoothing. `nats`
+        is each row's negative log-likelihood without smoothing or gradient, (B,)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,33 +173,33 @@ class Styled:
 
 @dataclass(frozen=True, eq=False)
 class Outputs:
-    """The outputs of a model for a batch, which are the only input of objectives."""
+    """The outputs of a model for a batch. Objectives have no other input."""
 
     semantic: Mapping[str, Posterior]  # the semantic posterior of each column
-    # Posteriors with a KL term, by latent: {"semantic": {"semantic": the anchor's}, "language": {"en": its own, ...}}.
-    # The inner name is the key of their metrics, "kl/en".
+    # The posteriors with a KL term, by latent. Inner keys name metrics such as "kl/en": {"semantic": {"semantic": the
+    # posterior of the anchor}, "language": {"en": the posterior of the English column, ...}}.
     posteriors: Mapping[str, Mapping[str, Posterior]]
     predictions: Sequence[Prediction] = field(default_factory=list)
     negatives: Mapping[str, Posterior] = field(default_factory=dict)  # posteriors of the batch's negatives
     altered: Mapping[str, Posterior] = field(default_factory=dict)  # the semantic posteriors of its altered sentences
-    composed: Sequence[slice] = ()  # parts of the semantic latent that are not an average of token vectors
+    composed: Sequence[slice] = ()  # parts of the semantic latent that depend on word order
     agreement: Mapping[str, Tensor] = field(default_factory=dict)  # cosines of mapped semantic means and targets, (B,)
     styles: Mapping[str, Styled] = field(default_factory=dict)  # the language latents of each language, in training
-    batch: Batch | None = None  # in training, the batch itself, for objectives that need more data of its rows
+    batch: Batch | None = None  # the batch, in training, for objectives that need more data of the rows
 
     def of(self, batch: Batch) -> Outputs:
         """Return the same outputs with their batch."""
         return replace(self, batch=batch)
 
     def named_posteriors(self) -> Iterator[tuple[str, Posterior]]:
-        """Yield all posteriors with a KL term, each with the key of its metrics."""
+        """Yield all posteriors with a KL term, each with its inner key."""
         for named in self.posteriors.values():
             yield from named.items()
 
 
 @dataclass(frozen=True, eq=False)
 class Loss:
-    """Sums over the rows of a batch; the training loop divides by the rows of a whole update."""
+    """The loss of a batch, summed over its rows. The training loop divides by the number of rows of an update."""
 
     total: Tensor  # scalar with gradient: the training loss
     # without gradient, in nats: for each row, as "reconstruct/en" (B,), or summed over all rows, as "kl/semantic" ()
@@ -208,25 +211,25 @@ class Model(Protocol):
 
     @property
     def langs(self) -> Sequence[str]:
-        """The languages that it can encode."""
+        """The languages of sentences that the model can encode."""
 
     @property
     def latents(self) -> Sequence[str]:
-        """The latents a sentence can be encoded to: "semantic" first, then "language" or others."""
+        """The latents to which a sentence can be encoded: first "semantic", then "language" or others."""
 
     def encoder(self, latent: str, lang: str) -> nn.Module:
-        """Return the encoder of that latent for sentences of that language: Tokens -> Posterior."""
+        """Return the encoder of a latent for sentences of a language: Tokens -> Posterior."""
 
     @property
     def semantic_table(self) -> nn.Embedding:
-        """The token table of its semantic encoder, (V, H)."""
+        """The token table of the semantic encoder, (V, H)."""
 
     def vectors(self, posterior: Posterior) -> Tensor:
-        """Return the vectors of a posterior, (B, D): its means, unless the model defines others."""
+        """Return the sentence vectors for a posterior, (B, D), by default its means."""
 
     def __call__(self, batch: Batch, readout: Readout | None = None) -> Outputs: ...
 
-    # Of nn.Module:
+    # The methods of nn.Module that users of a model need:
     def modules(self) -> Iterator[nn.Module]: ...
     def parameters(self) -> Iterator[nn.Parameter]: ...
     def named_parameters(self) -> Iterator[tuple[str, nn.Parameter]]: ...
@@ -237,10 +240,10 @@ class Model(Protocol):
 
 
 class SentenceEncoder(Protocol):
-    """The interface of an encoder for evaluation, probes and the app: a `bgt_core.Embedder`, or another encoder that
-    `encoders.open_encoder` opens.
+    """The interface of an encoder for evaluation, probes and the app: a `bgt_core.Embedder`, or an external
+    encoder that `encoders.open_encoder` opens.
 
-    An encoder with empty `langs` takes any language. Most encoders of others do, and have one latent, "semantic".
+    An encoder with empty `langs` accepts any language. Most external encoders do, and their only latent is "semantic".
     """
 
     @property
@@ -251,10 +254,10 @@ class SentenceEncoder(Protocol):
 
     @property
     def fingerprint(self) -> str:
-        """A fingerprint of the vectors, in one line; empty if unknown: results are then not cached."""
+        """One line that changes if the vectors change. If it is empty, results are not cached."""
 
     def embed(self, sentences: Sequence[str], *, lang: str, latent: str = SEMANTIC) -> np.ndarray:
-        """Embed N sentences: (N, D) float32, in order. Encoders that we open also take a single string: (D,)."""
+        """Embed N sentences, (N, D) float32. Encoders of `open_encoder` also accept one string, and return (D,)."""
 
     def similarity(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
         """Compare each row of left (N, D) with each row of right (M, D): (N, M)."""

@@ -1,13 +1,12 @@
-"""Measure the latents of a generative model on held-out pairs: use, cost, information, and likelihood."""
+"""Measure on held-out pairs how a generative model uses its latents: active units, KL, information and likelihood."""
 
 from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from typing import Protocol
 
 import torch
 from torch import Tensor
@@ -16,14 +15,10 @@ from bgt_core.contracts import Batch, Outputs, Posterior, Readout
 from bgt_core.errors import DataError
 from bgt_core.posterior import joined
 
-ACTIVE = 0.01  # a unit is active when the variance of its posterior mean exceeds this (Burda et al. 2016)
-ROWS = 1024  # draws whose densities under all posteriors are in memory at once
+ACTIVE = 0.01  # a unit is active if the variance of its posterior mean is above this (Burda et al. 2016)
+ROWS = 1024  # samples whose densities under all posteriors are in memory at once
 
-
-class Generative(Protocol):
-    """A model that predicts a batch from latents, which `read` takes from its posteriors."""
-
-    def __call__(self, batch: Batch, read: Readout) -> Outputs: ...
+Generative = Callable[[Batch, Readout], Outputs]  # a model; the readout turns posteriors into inputs of its decoders
 
 
 @dataclass(frozen=True)
@@ -34,37 +29,45 @@ class MeanEstimate:
     error: float
 
     @classmethod
-    def of_pairs(cls, values: Sequence[Tensor]) -> MeanEstimate | None:
-        """Average the (N,) values of all batches, N at least 2; None without any."""
-        if not values:
-            return None
+    def of_pairs(cls, values: Sequence[Tensor]) -> MeanEstimate:
+        """Average the values of the pairs of all batches, (N,) each."""
         each = torch.cat(list(values))
         return cls(each.mean().item(), each.std().item() / math.sqrt(len(each)))
 
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """The result of `diagnose`. `neg_elbo` and `iwae_nll` are upper bounds on -log p(x) of the reconstructed sides of a
-    pair, with the latents integrated out; they are None for point posteriors."""
+    """The result of `diagnose`, with latents by name.
 
-    pairs: int
-    units: dict[str, int]  # of each latent
-    active: dict[str, int]  # units whose posterior mean varies (Burda et al. 2016)
-    kl: dict[str, MeanEstimate]  # to the prior; 0 without a prior
-    information: dict[str, MeanEstimate]  # I(x; z), at most log(pairs) (see `information`); absent for points
-    at_mean: MeanEstimate | None  # NLL with each latent at its posterior's mean; None without a reconstruction
-    neg_elbo: MeanEstimate | None  # NLL with latents drawn, plus their KL
-    iwae_nll: MeanEstimate | None  # importance-weighted; tighter with more draws (Burda et al. 2016)
+    `neg_elbo` and `iwae_nll` are upper bounds of -log p(x), where x are the sides that the model reconstructs. They
+    are None if a posterior is a point.
+    """
+
+    pairs: int  # number of pairs
+    units: dict[str, int]  # units of each latent
+    active: dict[str, int]  # units whose posterior mean varies between sentences (Burda et al. 2016)
+    kl: dict[str, MeanEstimate]  # KL of the posterior to the prior; 0 without a prior
+    information: dict[str, MeanEstimate]  # I(x; z), at most log(pairs) (see `information`); no entry for points
+    at_mean: MeanEstimate | None  # NLL given the posterior means; None if the model has no reconstruction
+    neg_elbo: MeanEstimate | None  # NLL given samples of the latents, plus their KL
+    iwae_nll: MeanEstimate | None  # importance-weighted bound, lower with more samples (Burda et al. 2016)
 
 
 @torch.inference_mode()
 def diagnose(
     model: Generative, batches: Iterable[Batch], device: torch.device, samples: int = 20, seed: int = 0
 ) -> Diagnosis:
-    """Measure the latents of a model in evaluation mode on these pairs; the likelihood takes `samples` draws per pair.
+    """Measure the latents of a model in evaluation mode on pairs.
 
-    The result is deterministic, given `seed` and the batches. Every draw needs a pass through the whole model. Raises
-    DataError for a model without posteriors.
+    Args:
+        model: The model.
+        batches: At least two pairs in all.
+        device: The device of the model.
+        samples: Samples of the latents per pair, for the likelihood; each needs a forward pass of the whole model.
+        seed: Seed of the samples; the same seed and batches give the same result.
+
+    Raises:
+        DataError: The model has no posteriors.
     """
     generator = torch.Generator(device).manual_seed(seed)
     posteriors: dict[str, list[Posterior]] = defaultdict(list)
@@ -90,30 +93,30 @@ def diagnose(
     if not posteriors:
         raise DataError("This model has neither a latent with a prior nor a decoder; diagnose a generative model.")
     means = {name: torch.cat([part.standardised_mean for part in parts]) for name, parts in posteriors.items()}
-    gains = {
-        name: [information(parts, generator)] if all(part.has_density for part in parts) else []
-        for name, parts in posteriors.items()
-    }
     return Diagnosis(
         pairs,
         units={name: mean.shape[1] for name, mean in means.items()},
         active={name: active_units(moments(mean), len(mean)) for name, mean in means.items()},
-        kl={name: each for name, values in kls.items() if (each := MeanEstimate.of_pairs(values))},
-        information={name: each for name, values in gains.items() if (each := MeanEstimate.of_pairs(values))},
-        at_mean=MeanEstimate.of_pairs(at_mean),
-        neg_elbo=MeanEstimate.of_pairs(neg_elbo),
-        iwae_nll=MeanEstimate.of_pairs(iwae_nll),
+        kl={name: MeanEstimate.of_pairs(values) for name, values in kls.items()},
+        information={
+            name: MeanEstimate.of_pairs([information(parts, generator)])
+            for name, parts in posteriors.items()
+            if parts[0].has_density
+        },
+        at_mean=MeanEstimate.of_pairs(at_mean) if at_mean else None,
+        neg_elbo=MeanEstimate.of_pairs(neg_elbo) if neg_elbo else None,
+        iwae_nll=MeanEstimate.of_pairs(iwae_nll) if iwae_nll else None,
     )
 
 
 def nll(out: Outputs) -> Tensor:
-    """Return -log p(x | z) of each pair's reconstructed sides, in nats, (B,) float64. Translations do not count."""
+    """Return -log p(x | z) of each pair in nats, (B,) float64, summed over reconstructions, without translations."""
     reconstructed = (prediction for prediction in out.predictions if prediction.role == "reconstruct")
     return reduce(torch.add, (prediction.nll()[1].double() for prediction in reconstructed))
 
 
 def draw(model: Generative, batch: Batch, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-    """Draw all latents once; return -log p(x | z) and log p(z) - log q(z | x) of each pair, in nats, (B,) each."""
+    """Sample all latents; return -log p(x | z) and log p(z) - log q(z | x) of each pair in nats, (B,) each."""
     log_ratios = []
 
     def read(posterior: Posterior) -> Tensor:
@@ -121,31 +124,37 @@ def draw(model: Generative, batch: Batch, generator: torch.Generator) -> tuple[T
         log_ratios.append(-posterior.log_ratio(z).double())
         return z
 
-    nats = nll(model(batch, read))  # first, as it fills log_ratios
+    nats = nll(model(batch, read))  # `read` fills log_ratios
     return nats, reduce(torch.add, log_ratios)
 
 
 def moments(mean: Tensor) -> Tensor:
-    """Return each unit's sum and sum of squares, which add up over batches: means (N, L) -> (2, L) float64."""
+    """Return the sum and the sum of squares of each unit over sentences: means (N, L) -> (2, L) float64."""
     exact = mean.double()
     return torch.stack([exact.sum(0), exact.square().sum(0)])
 
 
 def active_units(sums: Tensor, sentences: float) -> int:
-    """Count the units that vary with the sentence, from `moments` of that many sentences."""
+    """Count the units that vary between sentences, given the `moments` (2, L) of a number of sentences."""
     first, second = sums / sentences
     return int((second - first.square() > ACTIVE).sum())
 
 
 def information(parts: Sequence[Posterior], generator: torch.Generator | None = None) -> Tensor:
-    """Estimate how much information a draw z from each sentence's posterior has about the sentence, in nats, (N,). The
-    mean is I(x; z). `parts` are the posteriors of several batches.
+    """Estimate the mutual information I(x; z) of sentences x and latents z, in nats: the mean of the N returned values.
 
-    I(x; z) = E KL(q(z|x) || p(z)) - KL(q(z) || p(z)) (Hoffman & Johnson 2016) with the aggregated posterior q(z)
-    estimated as the mixture of these N posteriors (Dieng et al. 2019, He et al. 2019). The prior cancels, which leaves
-    log q(z|x) - log q(z); both terms use the same z, so that most of its noise cancels too. Identical posteriors give
-    0; N posteriors without overlap give log N, which no estimate from N sentences can exceed. If the true value is near
-    log N or above, this is a lower bound.
+    I(x; z) = E KL(q(z|x) || p(z)) - KL(q(z) || p(z)) (Hoffman & Johnson 2016), where the aggregated posterior q(z) is
+    estimated by the mixture of these N posteriors (Dieng et al. 2019, He et al. 2019). The prior cancels. This leaves
+     the mean of log q(z|x) - log q(z), with one sample z per sentence. Identical posteriors give 0, and N posteriors
+    without overlap give log N. The estimate can't be above log N. So if I(x; z) is near log N or above it, the estimate
+    is too low.
+
+    Args:
+        parts: The posteriors of N sentences, in one or more batches.
+        generator: The random generator of the samples.
+
+    Returns:
+        log q(z|x) - log q(z) of each sentence, (N,) float64.
     """
     q = joined(parts)
     z = q.rsample(generator)  # (N, L)

@@ -1,6 +1,7 @@
-"""The errors that users see. This module does not import torch, so that commands start fast.
+"""The errors that users see, and checks of arguments. Without torch, so that commands start fast.
 
-Each message names the value, the rule and the way out. Commands print it and exit with the error's `exit_code`.
+Each message names the wrong value, the rule, and what the user can do. Commands print the message and exit with the
+error's `exit_code`.
 """
 
 from __future__ import annotations
@@ -20,9 +21,9 @@ class BgtError(ValueError):
     """The base class of all errors that this package raises on purpose.
 
     Args:
-        message: The whole sentence, or with `parameter` its continuation: "9: expected 100 or more."
-        parameter: The parameter that is wrong, by its Python name; it begins the sentence. Commands put the name of
-            their option in its place.
+        message: The message. With `parameter`, the part after the parameter's name, as in "9 must be at least 100".
+        parameter: The Python name of the wrong parameter, with which the message starts. Commands replace it by the
+            name of their option.
     """
 
     exit_code = 1
@@ -32,67 +33,67 @@ class BgtError(ValueError):
         self.parameter = parameter
 
     def __str__(self) -> str:
-        """The message in one line of limited length, whatever a file or a user put into it."""
+        """Return the message as one line of limited length, without unprintable characters."""
         text = f"{self.parameter} {super().__str__()}"
         line = " ".join("".join(char if char.isprintable() else " " for char in text).split())
         return line if len(line) <= LONGEST else f"{line[: LONGEST // 2]} ... {line[-LONGEST // 3 :]}"
 
 
 class UsageError(BgtError):
-    """An argument is wrong, alone or combined with another: an unknown name, a number out of range."""
+    """An argument is wrong, or does not fit another argument, such as an unknown name or a number out of range."""
 
     exit_code = 2
 
 
 class NotFound(BgtError):
-    """Something required is absent: a file, a device, a library."""
+    """Something is missing, such as a file, a device or a library."""
 
     exit_code = 3
 
 
 class Busy(BgtError):
-    """Another request is using the resource; try again in a moment."""
+    """Another request is using a resource, so the user has to try again."""
 
 
 class DataError(BgtError):
-    """A file or an array has invalid content: a damaged checkpoint, text that is not UTF-8, NaN."""
+    """A file or an array has invalid content, such as a damaged checkpoint, text that is not UTF-8, or NaN."""
 
     exit_code = 4
 
 
 class OutOfMemory(BgtError):
-    """The memory of this machine, or of its GPU, is too small for the work."""
+    """The memory of the machine or of its GPU is too small."""
 
     exit_code = 6
 
 
 class Diverged(BgtError):
-    """Training diverged: a loss is NaN or infinite, or exploded; earlier checkpoints are kept."""
+    """Training diverged: a loss is NaN, infinite or much too high. Earlier checkpoints are kept."""
 
     exit_code = 8
 
 
 class Interrupted(BgtError):
-    """The user, or a signal, stopped the work; finished parts are kept."""
+    """The user or a signal stopped the work. Finished parts are kept."""
 
     exit_code = 130
 
 
 def out_of_memory(error: BaseException) -> bool:
-    """Whether memory ran out: torch raises its own error on a GPU, and a plain RuntimeError on a CPU."""
+    """Whether an error means that memory ran out. On a CPU, torch only raises a RuntimeError with such a message."""
     if isinstance(error, OSError):
         return error.errno == errno.ENOMEM
     return isinstance(error, MemoryError) or bool(NO_MEMORY.search(f"{type(error).__name__} {error}"))
 
 
 def needs(module: str, extra: str) -> None:
-    """Raise NotFound, with the command that installs `module`, if it is absent."""
+    """Raise NotFound if a module is not installed; the message has the command that installs it, by an extra of bgt."""
     if find_spec(module) is None:
         raise NotFound(f'This needs {module}, which is not installed: pip install "bgt[{extra}]"')
 
 
 def check_least(least: float, **settings: float | None) -> None:
-    """Raise UsageError for a setting below `least`; None passes."""
+    """Raise UsageError if a setting is a number below `least`; None is allowed."""
     for name, value in settings.items():
         if value is not None and value < least:
             rule = "not be negative" if least == 0 else f"be at least {least}"
@@ -100,14 +101,14 @@ def check_least(least: float, **settings: float | None) -> None:
 
 
 def check_whole(least: int, **settings: object) -> None:
-    """Raise UsageError for a setting that is not a whole number of `least` or more."""
+    """Raise UsageError if a setting is not an integer of at least `least`."""
     for name, value in settings.items():
         if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
             raise UsageError(f"{value} must be at least {least}, a whole number", parameter=name)
 
 
 def check_choice(known: Iterable[str], **settings: str | None) -> None:
-    """Raise UsageError for a setting that is not one of the `known` words; None passes."""
+    """Raise UsageError if a setting is not one of the `known` words; None is allowed."""
     for name, value in settings.items():
         if value is not None and value not in known:
             hint = did_you_mean(value, known)
@@ -115,7 +116,6 @@ def check_choice(known: Iterable[str], **settings: str | None) -> None:
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """Return a hint for the end of a message about an unknown word, as in " Did you mean 'gender'?"; "" if no word is
-    close."""
+    """Return the hint " Did you mean 'gender'?" for an unknown word such as "gendr"; "" if no known word is similar."""
     close = get_close_matches(word, list(known), n=1)
     return f" Did you mean '{close[0]}'?" if close else ""

@@ -1,6 +1,6 @@
-"""Posteriors over a latent vector: q(z | sentence) of B sentences at once.
+"""Posteriors q(z | sentence) of latent vectors z, for B sentences at once.
 
-A posterior of another family is one more dataclass with these methods; no other code depends on the family.
+To add a family of posteriors, write a dataclass with the same methods. No other code depends on the family.
 """
 
 from __future__ import annotations
@@ -29,84 +29,84 @@ class Gaussian:
 
     @property
     def standardised_mean(self) -> Tensor:
-        """The mean, scaled so that the prior has variance 1 in each unit, (B, L): here the mean itself."""
+        """The mean, (B, L), because the prior has variance 1 in each unit."""
         return self.mean
 
     def rsample(self, generator: torch.Generator | None = None) -> Tensor:
-        """mean + sigma * noise, (B, L); by default from torch's global generator, which the training loop seeds from
-        the seed, the step and the number of the micro-batch."""
+        """Return mean + sigma * noise, (B, L). The default is torch's global generator, which the training loop seeds
+        from the run's seed, the step and the number of the micro-batch."""
         return self.mean + torch.exp(0.5 * self.log_variance) * torch.randn_like(self.mean, generator=generator)
 
     def kl(self) -> Tensor:
-        """KL(q || N(0, I)) in closed form: nats summed over latent units, (B,)."""
-        exact = torch.promote_types(self.mean.dtype, torch.float32)  # half precision would lose small terms
+        """Return KL(q || N(0, I)) in nats, summed over latent units, (B,)."""
+        exact = torch.promote_types(self.mean.dtype, torch.float32)  # in 16 bits, small terms would be lost
         mean, log_variance = self.mean.to(exact), self.log_variance.to(exact)
         return 0.5 * (mean.square() + log_variance.exp() - 1.0 - log_variance).sum(-1)
 
     def log_ratio(self, z: Tensor) -> Tensor:
-        """log q(z | sentence) - log N(z; 0, I) of one z per sentence: (B, L) -> (B,) nats; `kl` is its mean."""
+        """Return log q(z | sentence) - log N(z; 0, I) in nats, for one z per sentence: (B, L) -> (B,)."""
         exact = torch.promote_types(self.mean.dtype, torch.float32)
         z, mean, log_variance = z.to(exact), self.mean.to(exact), self.log_variance.to(exact)
         return 0.5 * (z.square() - (z - mean).square() * torch.exp(-log_variance) - log_variance).sum(-1)
 
     def log_density(self, z: Tensor) -> Tensor:
-        """log q(z_i | sentence_j) of every z under every sentence's posterior: (M, L) -> (M, B) nats, without the
-        constant L/2 log(2 pi). The square is expanded, which gives two matrix products."""
+        """Return log q(z_i | sentence_j) + L/2 log(2 pi) in nats, for M vectors and B sentences: (M, L) -> (M, B). The
+        square (z - mean)^2 is expanded, so that its terms are matrix products."""
         precision = torch.exp(-self.log_variance)
-        own = (self.mean.square() * precision + self.log_variance).sum(1)  # (B,): the terms without z
+        own = (self.mean.square() * precision + self.log_variance).sum(1)  # (B,): terms that do not depend on z
         return -0.5 * (z.square() @ precision.T - 2 * z @ (self.mean * precision).T + own)
 
 
 @dataclass(frozen=True, eq=False)
 class Point:
-    """A point at the mean, without a prior."""
+    """A posterior that is a single point, its mean, in a model without a prior."""
 
     mean: Tensor  # (B, L)
     has_density: ClassVar[bool] = False
 
     @property
     def standardised_mean(self) -> Tensor:
-        """The mean, (B, L), unscaled, because there is no prior."""
+        """The mean, (B, L). It is not scaled, because there is no prior."""
         return self.mean
 
     def rsample(self, generator: torch.Generator | None = None) -> Tensor:
-        """The mean itself, (B, L)."""
+        """Return the mean, (B, L)."""
         return self.mean
 
     def kl(self) -> Tensor:
-        """Zero for each sentence, (B,): there is no prior."""
+        """Return zeros, (B,), because there is no prior."""
         return self.mean.new_zeros(len(self.mean))
 
     def log_ratio(self, z: Tensor) -> Tensor:
-        """Zero for each sentence, (B,), as `kl`."""
+        """Return zeros, (B,), as `kl`."""
         return self.kl()
 
     def log_density(self, z: Tensor) -> Tensor:
-        """UsageError: a point has no density."""
+        """Raise UsageError, because a point has no density."""
         raise UsageError("This model's posteriors are points, which have no density.")
 
 
 def joined(parts: Sequence[Posterior]) -> Posterior:
-    """Concatenate the posteriors of several batches, all of one family: (N, L), in float64."""
+    """Concatenate posteriors of one family from several batches: N sentences, in float64."""
     first: Any = parts[0]
     names = [field.name for field in fields(first)]
     return replace(first, **{name: torch.cat([getattr(part, name) for part in parts]).double() for name in names})
 
 
 def sample(posterior: Posterior) -> Tensor:
-    """A draw, (B, L), as in the paper's ELBO."""
+    """Return a sample, (B, L), as in the paper's ELBO."""
     return posterior.rsample()
 
 
 def mean(posterior: Posterior) -> Tensor:
-    """The mean, (B, L), as in the released code."""
+    """Return the mean, (B, L), as in the released code."""
     return posterior.mean
 
 
-READOUTS: Mapping[str, Readout] = {"sample": sample, "mean": mean}  # functions, because models must be picklable
+READOUTS: Mapping[str, Readout] = {"sample": sample, "mean": mean}  # not lambdas, which can't be pickled
 
 
 def readout_named(name: str) -> Readout:
-    """Return the function that takes latents from posteriors, "sample" or "mean"; UsageError for another name."""
+    """Return the readout of a name, "sample" or "mean"; UsageError for other names."""
     check_choice(READOUTS, readout=name)
     return READOUTS[name]

@@ -1,9 +1,9 @@
-"""Distances of two Gaussian posteriors in closed form: similarities of a pair of sentences, and features of a
-classifier of pairs (Deudon 2018, sec. 4).
+"""Distances of two Gaussian posteriors: similarities of two sentences, and features of a classifier of sentence pairs
+(Deudon 2018, sec. 4).
 
-Each measure is a sum over latent units, because covariances are diagonal. Its *terms* are the summands, one number per
-unit; its similarity is computed from the sum, and is high for sentences that mean the same.
-Posteriors may have any leading dimensions that broadcast: (N, 1, L) and (M, L) give (N, M).
+Covariances are diagonal, so each measure is a sum over latent units. Its *terms* are the summands, one per unit. A
+similarity is computed from this sum; it is high for sentences of the same meaning. The leading dimensions of the two
+posteriors are broadcast: (N, 1, L) and (M, L) give (N, M).
 """
 
 from __future__ import annotations
@@ -16,27 +16,29 @@ from torch import Tensor
 from bgt_core.errors import UsageError, did_you_mean
 from bgt_core.posterior import Gaussian
 
-TINY = 1e-12  # below the length of any mean other than zero
+TINY = 1e-12  # replaces the length of a mean that is 0
 
 
 def w2_terms(left: Gaussian, right: Gaussian) -> Tensor:
-    """(mu1 - mu2)^2 + (sigma1 - sigma2)^2: their sum is the squared Wasserstein distance, (..., L)."""
+    """Return (mu1 - mu2)^2 + (sigma1 - sigma2)^2, (..., L). The sum is the squared 2-Wasserstein distance."""
     spread = torch.exp(0.5 * left.log_variance) - torch.exp(0.5 * right.log_variance)
     return (left.mean - right.mean).square() + spread.square()
 
 
 def mahalanobis_terms(left: Gaussian, right: Gaussian) -> Tensor:
-    """1/2 (1 / sigma1^2 + 1 / sigma2^2) (mu1 - mu2)^2, (..., L)."""
+    """Return 1/2 (1 / sigma1^2 + 1 / sigma2^2) (mu1 - mu2)^2, (..., L)."""
     precision = torch.exp(-left.log_variance) + torch.exp(-right.log_variance)
     return 0.5 * precision * (left.mean - right.mean).square()
 
 
 def jensen_shannon_terms(left: Gaussian, right: Gaussian) -> Tensor:
-    """KL(p1 || m) / 2 + KL(p2 || m) / 2 in nats, (..., L), m the Gaussian with the mixture's mean and variance.
+    """Return KL(p1 || m) / 2 + KL(p2 || m) / 2 in nats, (..., L), where m is the Gaussian with the mean and variance of
+    the mixture (p1 + p2) / 2.
 
-    With m the mixture itself this is the Jensen-Shannon divergence, which has no closed form between Gaussians; of all
-    Gaussians this m comes nearest to it, from above. The sum is log(s) - (log(sigma1) + log(sigma2)) / 2 with
-    s^2 = (sigma1^2 + sigma2^2) / 2 + (mu1 - mu2)^2 / 4. The paper names the divergence and gives no formula.
+    For the Jensen-Shannon divergence, m would be the mixture itself, and then there is no closed form. With this m, the
+    value is an upper bound of the divergence, and no other Gaussian m gives a lower one. It equals log(s) -
+    (log(sigma1) + log(sigma2)) / 2 with s^2 = (sigma1^2 + sigma2^2) / 2 + (mu1 - mu2)^2 / 4. The paper names the
+    divergence, but gives no formula.
     """
     variance = 0.5 * (left.log_variance.exp() + right.log_variance.exp())
     mixed = variance + 0.25 * (left.mean - right.mean).square()
@@ -44,18 +46,18 @@ def jensen_shannon_terms(left: Gaussian, right: Gaussian) -> Tensor:
 
 
 def euclidean_terms(left: Gaussian, right: Gaussian) -> Tensor:
-    """(mu1 - mu2)^2, (..., L)."""
+    """Return (mu1 - mu2)^2, (..., L)."""
     return (left.mean - right.mean).square()
 
 
 def cosine_terms(left: Gaussian, right: Gaussian) -> Tensor:
-    """mu1 mu2 / (|mu1| |mu2|), (..., L): their sum is the cosine; 0 if a mean is 0."""
+    """Return mu1 mu2 / (|mu1| |mu2|), (..., L), or 0 if a mean is 0. The sum is the cosine."""
     lengths = [posterior.mean.norm(dim=-1, keepdim=True).clamp(min=TINY) for posterior in (left, right)]
     return (left.mean / lengths[0]) * (right.mean / lengths[1])
 
 
 def hadamard_terms(left: Gaussian, right: Gaussian) -> Tensor:
-    """mu1 mu2, (..., L): the elementwise product."""
+    """Return the elementwise product mu1 mu2, (..., L)."""
     return left.mean * right.mean
 
 
@@ -72,10 +74,9 @@ FEATURES: Mapping[str, Terms] = {**DISTANCES, "hadamard": hadamard_terms}
 
 
 def similarity(name: str, left: Gaussian, right: Gaussian) -> Tensor:
-    """Return the similarity by one of `DISTANCES`, (...): the cosine, minus the Jensen-Shannon divergence, or minus the
-    distance, which is the root of the sum.
+    """Return the similarity of a name in `DISTANCES`, (...); UsageError for an unknown name.
 
-    Raises UsageError for an unknown name.
+    It is the cosine, the negative Jensen-Shannon bound, or the negative distance: minus the square root of the sum.
     """
     total = terms_named(name, DISTANCES)(left, right).sum(-1)
     if name == "cosine":
@@ -84,12 +85,12 @@ def similarity(name: str, left: Gaussian, right: Gaussian) -> Tensor:
 
 
 def features(names: Sequence[str], left: Gaussian, right: Gaussian) -> Tensor:
-    """The terms of these `FEATURES`, concatenated, (..., K L); UsageError for an unknown name."""
+    """Concatenate the terms of K names in `FEATURES`, (..., K L); UsageError for an unknown name."""
     return torch.cat([terms_named(name, FEATURES)(left, right) for name in names], dim=-1)
 
 
 def terms_named(name: str, known: Mapping[str, Terms]) -> Terms:
-    """Look up a name; UsageError if it is unknown."""
+    """Return the function of a name; UsageError for an unknown name."""
     if name not in known:
         raise UsageError(
             f"'{name}' is not a measure of two posteriors.{did_you_mean(name, known)} Choose from {', '.join(known)}."

@@ -180,7 +180,7 @@ def test_the_kind_of_a_path_is_told_by_its_files(lying: Path, name: str, kind: s
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("both", "both: holds files of several kinds.*spell it sentence-transformers:.*both or onnx:.*both"),
+        ("both", "both: contains encoders of several kinds.*with sentence-transformers:.*both or onnx:.*both"),
         ("model.bin", "model.bin: a file of no known kind.*vectors:"),
         ("kept.parquet", "kept.parquet: a file of no known kind"),
     ],

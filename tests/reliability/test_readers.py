@@ -127,7 +127,7 @@ def test_scores_of_any_allowed_kind_make_a_card(with_config: Callable[..., Path]
 
 @pytest.mark.parametrize("name", ["/etc/passwd", "../model.safetensors", "a/b", "..", ".", "x\0", "", "a" * 300])
 def test_a_checkpoint_names_only_files_beside_it(name: str, with_config: Callable[..., Path]) -> None:
-    with pytest.raises(DataError, match="expected the names of files beside it"):
+    with pytest.raises(DataError, match="expected the names of files in the same folder"):
         checkpoint.load(with_config(files={name: "0"}))
 
 

@@ -24,6 +24,7 @@ import torch
 
 from bench.measure import Measurement, Page
 from bgt_core.files import write_json
+from bgt_core.tables import Table, markdown
 
 PAGES = ("training", "encoding", "generation", "probing", "mining", "app")
 RESULTS, KEPT = Path(__file__).with_name("RESULTS.md"), Path(__file__).with_name("results")
@@ -31,26 +32,26 @@ COLUMNS = ("work", "against", "ratio (range)", "target", "ours", "peer", "error"
 INTRODUCTION = """\
 # Results
 
-A ratio is the peer's time over ours on the same work, the median of the rounds. `reached` is the share
-of the floor: what the machine's own matrix product would allow. Targets are limits of the ratio or, on
-any machine alike, of the share. The top of each page's file says how it measures, and what is equal on
-both sides.
+A ratio is the peer's time divided by ours, for the same work: the median of all rounds, with its range.
+The floor is the time that the matrix products alone would take at the machine's fastest rate. `reached`
+is the floor divided by our time. A target limits the ratio or `reached`. The docstring of each page's
+module describes the measurement, and what is equal on both sides.
 """
 
 
 def parser() -> argparse.ArgumentParser:
-    """Return the command's options; each page reads those that it needs."""
+    """Return the parser of the command; each page uses only some of the options."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("pages", nargs="*", metavar="PAGE", help=f"any of {', '.join(PAGES)}; by default all")
-    parser.add_argument("--threads", type=int, default=1, help="threads of both sides; more than 1: timed on the wall")
+    parser.add_argument("--threads", type=int, default=1, help="threads of both sides; more than 1: wall-clock time")
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--device", default="cpu", help="cuda: training on a GPU")
-    parser.add_argument("--toy", action="store_true", help="tiny sizes, to try whether a page runs")
+    parser.add_argument("--device", default="cpu", help="cpu, or cuda to measure training on a GPU")
+    parser.add_argument("--toy", action="store_true", help="use tiny sizes, to check that a page runs")
     parser.add_argument("--released", type=Path, help="a clone of the code released with the paper (training)")
     parser.add_argument("--senteval", type=Path, help="a clone of SentEval (probing)")
     parser.add_argument("--data", type=Path, help="English-French pairs, as for `bgt train --data` (app)")
-    parser.add_argument("--json", type=Path, help="measure one page in this process, and write its rows here")
-    parser.add_argument("--keep", type=Path, metavar="FILE", help="add the page that --json wrote elsewhere")
+    parser.add_argument("--json", type=Path, help="measure one page in this process, and write its rows to this file")
+    parser.add_argument("--keep", type=Path, metavar="FILE", help="add a page that --json wrote on another machine")
     return parser
 
 
@@ -61,12 +62,11 @@ def cells(row: Measurement) -> tuple[str, ...]:
 
 
 def document(pages: dict[str, Page]) -> str:
-    """RESULTS.md, whole."""
+    """Return the text of RESULTS.md."""
     sections, missed = [INTRODUCTION], []
     for name, page in pages.items():
         rows = [Measurement(**row) for row in page.rows]
-        table = [COLUMNS, ("---",) * len(COLUMNS), *map(cells, rows)]
-        lines = ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in table]
+        lines = markdown(Table(COLUMNS, [*map(cells, rows)]))
         missed += [
             f"- {row.work}: {row.spread}{row.share and f', {row.share} of the floor'}, target {row.target}"
             for row in rows
@@ -108,14 +108,14 @@ def main() -> None:
     arguments, words, failed = parser(), sys.argv[1:], []
     options = arguments.parse_args(words)
     if unknown := sorted({*options.pages} - {*PAGES}):
-        arguments.error(f"'{unknown[0]}' is no page; choose from {', '.join(PAGES)}")
+        arguments.error(f"unknown page '{unknown[0]}'; choose from {', '.join(PAGES)}")
     words = [word for word in words if word not in PAGES]
     if options.keep:
         keep(read(options.keep))
         return
     if options.json:
         if len(options.pages) != 1:
-            arguments.error("--json is for one page")
+            arguments.error("--json needs exactly one page")
         at = words.index("--json")
         measure(options.pages[0], options, words[:at] + words[at + 2 :])
         return

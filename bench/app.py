@@ -1,11 +1,12 @@
-"""Commands in processes of their own, and the app in a browser: what a user waits for, against limits.
+"""The times that a user waits for commands and for the app in a browser, compared with limits.
 
     python -m bench app --data pairs.tsv
 
-The app is started by `streamlit run app/main.py` and driven in headless Chromium, on the wall: the machine must be
-idle. Times end when what was asked for can be seen: a heading and the script at rest, every point, the number of
-selected sentences. Pairs are the first of `--data`, English and French. Stored vectors are random, of 64 units, as
-those of a file that `--model vectors:FILE` opens. Memory is the server's resident set.
+Each command runs in a new process. The app is started by `streamlit run app/main.py` and driven in headless Chromium.
+Times are wall-clock times, so the machine must be idle. A time ends when the result is visible: the heading or the
+whole page, every point of a map, or the number of selected sentences. The pairs are the first English-French pairs of
+`--data`. Stored vectors are random, with 64 units, in a file that `--model vectors:FILE` opens. Memory is the resident
+set of the server.
 """
 
 from __future__ import annotations
@@ -46,9 +47,9 @@ CODE = {  # the code to run, and the maximum of seconds
 }
 TORCH = "import atexit, sys; atexit.register(lambda: print('torch' in sys.modules, file=sys.stderr)); "
 
-ROUNDS = 3  # at most, of the app
+ROUNDS = 3  # maximum number of rounds of the app
 FEW, MANY = 300, 25_000  # pairs
-STORED = {100_000: (30, 1_500), 1_000_000: (300, 4_000)}  # points -> limits: seconds, MB in all
+STORED = {100_000: (30, 1_500), 1_000_000: (300, 4_000)}  # points -> limits: seconds, MB of the server
 WIDTH = 64  # units of stored vectors
 PATIENCE = 600_000  # milliseconds
 AT_REST = "[data-testid=stApp][data-test-script-state=notRunning]"
@@ -74,13 +75,13 @@ LIMITS = {
 
 
 def rows(options: argparse.Namespace) -> Iterator[Measurement]:
-    """Commands, then the start pages, then a walk, then large maps."""
+    """Measure commands, the start page with each shipped model, a walk through the app, and large maps."""
     for name, (code, limit) in CODE.items():
         times = turns({"ours": lambda _, code=code: run(code)}, options.rounds, time.perf_counter)
         has_torch = {"True": "yes", "False": "no"}[run(TORCH + code).split()[-1]]
         yield limited(f"`{name}`, seconds", times["ours"], limit, "s", f"torch imported: {has_torch}")
     if options.data is None:
-        print("The app is not measured: --data takes pairs.")
+        print("The app is not measured; pass a file of pairs as --data.")
         return
     chromium = os.environ.get("BGT_CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
     with sync_playwright() as playwright:
@@ -114,8 +115,8 @@ def run(code: str) -> str:
 
 
 def opening(browser: Browser, title: str) -> list[float]:
-    """Seconds of the start page with a model: until its heading, and until it is whole; then of a new sentence on it:
-    until its nearest sentences are there, and all its text."""
+    """Return four times in seconds: until the heading of the start page is visible, until the page is complete, and,
+    for a new sentence on it, until its nearest sentences and all its generated text are visible."""
     start = time.perf_counter()
     with tab_of(browser) as (tab, address, _):
         query = urlencode({"ckpt": f"{title}, as shipped"})
@@ -129,7 +130,7 @@ def opening(browser: Browser, title: str) -> list[float]:
 
 
 def walk(browser: Browser, data: Path, many: int) -> list[float]:
-    """Do what a user does, and return the measured values in the order of LIMITS."""
+    """Visit the pages and select points as a user would; return the measured values in the order of LIMITS."""
     start = time.perf_counter()
     with tab_of(browser, "--data", f"en,fr={data.resolve()}") as (tab, address, process):
         spent = [until(start, lambda: shown(tab, address))]
@@ -146,7 +147,7 @@ def walk(browser: Browser, data: Path, many: int) -> list[float]:
 
 
 def stored(browser: Browser, points: int) -> tuple[float, float]:
-    """Seconds until a map of stored vectors is drawn, and the server's memory then, MB."""
+    """Return the seconds until a map of stored vectors is drawn, and the memory of the server after this, MB."""
     with TemporaryDirectory() as folder:
         vectors, text = Path(folder, "stored.npy"), Path(folder, "stored.txt")
         np.save(vectors, np.random.default_rng(0).standard_normal((points, WIDTH), np.float32))
@@ -181,7 +182,7 @@ def tab_of(browser: Browser, *arguments: str) -> Iterator[tuple[Page, str, psuti
 
 
 def until(start: float, wait: Callable[[], object]) -> float:
-    """Seconds from a moment until `wait` returns."""
+    """Return the seconds from `start` until `wait` returns."""
     wait()
     return time.perf_counter() - start
 
@@ -198,7 +199,7 @@ def at_rest(tab: Page) -> None:
 
 
 def drawn(tab: Page, least: int) -> None:
-    """A map has that many points, and all is at rest."""
+    """Wait until maps show at least this number of points, and the script has run."""
     tab.wait_for_function(POINTS, arg=least, timeout=PATIENCE)
     at_rest(tab)
 
@@ -221,7 +222,7 @@ def switches(tab: Page) -> list[float]:
 
 
 def lasso(tab: Page) -> float:
-    """Seconds from the end of a lasso around most of the first map until the count of what it selected is there."""
+    """Draw a lasso around most of the first map; return the seconds until the number of selected sentences is shown."""
     tab.wait_for_timeout(1_000)
     box = tab.locator(".nsewdrag").first.bounding_box()
     assert box

@@ -1,10 +1,10 @@
-"""Encoding in sentences per second, compared with other tools: the same Transformer, and the same table of vectors.
+"""Sentences encoded per second, compared with other tools: a Transformer, and a mean of token vectors.
 
-Equal on both sides: the weights (copied into a BERT of sentence-transformers, which computes the same sums, or into a
-`StaticModel` of model2vec), the unigram tokens, the sentences, and the vectors up to the stated error. The peers are
+Equal on both sides: the weights (copied into a BERT of sentence-transformers, which computes the same function, or into
+a `StaticModel` of model2vec), the unigram tokens, the sentences, and the vectors up to the stated error. The peers are
 `SentenceTransformer.encode` and `StaticModel.encode` with defaults, in one process. Sentences have about 12 tokens of
-invented words, and differ between rounds. The time includes tokenising. The floor of a mean of token vectors is
-tokenising alone.
+invented words, and differ between rounds. The time includes tokenising. For a mean of token vectors, the floor is the
+time of tokenising alone.
 """
 
 from __future__ import annotations
@@ -40,18 +40,18 @@ from bgt_core.vectors.compare import cosines
 HEADS, LONGEST = 8, 256
 SIZES = {"d=256, 3 layers": (256, 3, 4_000), "d=1024, 5 layers": (1024, 5, 400)}  # width, layers, sentences per round
 TOY = {"d=16, 1 layer": (16, 1, 100)}
-STATIC = {256: 20_000, 384: 20_000}  # width of a table of token vectors -> sentences a round
+STATIC = {256: 20_000, 384: 20_000}  # width of a table of token vectors -> sentences per round
 
 
 class Plain(nn.Module):
-    """A head that returns the body's vector as the posterior."""
+    """A head that returns the pooled vector of the Transformer as a point posterior."""
 
     def forward(self, features: Tensor) -> Point:
         return Point(features)
 
 
 def rows(options: argparse.Namespace) -> Iterator[Measurement]:
-    """Transformers in each precision, then means of token vectors."""
+    """Measure Transformers in each precision, then means of token vectors."""
     sizes, static = (TOY, {16: 100}) if options.toy else (SIZES, STATIC)
     texts = sentences(options.rounds * (400 if options.toy else 20_000))
     tokenizer = Tokenizer.train(texts[:20_000], 400 if options.toy else 8_000, lowercase=False)
@@ -87,7 +87,7 @@ def transformer_rows(
         error = f"cosine to fp32 at least {cosines(vectors[form], vectors['fp32']).min():.6f}"
         if form == "fp32":
             error = f"differs from the peer by at most {np.abs(vectors[form] - vectors['peer']).max():.0e}"
-        work, against = f"encoding, {name}, {tokens:.1f} tokens a sentence, {form}", "sentence-transformers encode"
+        work, against = f"encoding, {name}, {tokens:.1f} tokens per sentence, {form}", "sentence-transformers encode"
         with_rate = replace(rated, rate=product_rate(dtype, options.threads))
         yield compare(work, against, times[form], times["peer"], with_rate, ">= 75 % of the floor", error)
 

@@ -1,12 +1,13 @@
-"""Beam search, encoding included, against `transformers` `generate` of an encoder-decoder of equal size.
+"""Beam search, including encoding, compared with `generate` of `transformers` for an encoder-decoder of equal size.
 
-Equal: random weights, width, inner size, heads, layers, vocabulary, the sources in a random order, 5 beams, and how
-many tokens each sentence gets: EOS is barred until then and forced there. The peer, MarianMT, encodes each source
-once and attends to it; ours, the recipe `bgt` through `generate`, encodes it twice, for meaning and style. With memory
-slots it is `bgt-bound`, whose decoder attends to the slots as the peer does to its source. The peer
-gets batches of 64, its best of 16, 32, 64, 128 and 256. Lengths are lognormal with a median of 12 tokens. Where they
-differ, ours drops sentences that have ended, the peer computes them to the end of the batch; where not, steps are
-compared. The first size is the one with a target; the others say where its speed comes from, and must not be slower.
+Equal on both sides: width, feed-forward size, heads, layers, vocabulary, random weights, the sources in random order, 5
+beams, and the number of tokens of each output (EOS is forbidden before this length, and forced at it). The peer is
+MarianMT, which encodes each source once and attends to it. Ours is the recipe `bgt` by `generate`, which encodes each
+source twice, for its semantic and its language latent; or the recipe `bgt-bound`, whose decoder attends to memory slots
+as the peer attends to its source. The peer uses batches of 64, its fastest of 16, 32, 64, 128 and 256. Lengths are
+lognormal with a median of 12 tokens. If lengths differ, our search drops finished sentences, while the peer computes
+them to the end of the batch; if they are equal, only the speed of a step differs. Only the first size has a high
+target. The other sizes show the causes of its speed, and must not be slower than the peer.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ class Size:
     arguments: dict[str, int]
     vocab: int
     sentences: int
-    tokens: int | None  # tokens of every output; None: as many as its source
+    tokens: int | None  # number of tokens of every output; None for the length of its source
     target: str
     recipe: str = "bgt"
 
@@ -62,7 +63,7 @@ TOY = [Size("3 sentences", TINY, 60, 3, None, ">= 0", recipe) for recipe in ("bg
 
 
 class Ids(SizedTokenizer):
-    """A tokenizer for sentences written as ids, so that neither side splits text."""
+    """A tokenizer for sentences that are written as ids, so that neither side has to tokenise text."""
 
     def encode(self, sentences: Sequence[str]) -> list[list[int]]:
         return [[*map(int, sentence.split()), EOS] for sentence in sentences]
@@ -99,7 +100,7 @@ class Ends(nn.Module):
 
 
 class EndsAt(LogitsProcessor):
-    """The same for the peer."""
+    """End each sentence of the peer at its length."""
 
     def __init__(self, lengths: Tensor) -> None:
         self.lengths = lengths.repeat_interleave(BEAM)
@@ -137,7 +138,7 @@ def marian(sizes: Mapping[str, int]) -> MarianMTModel:
 
 
 def rows(options: argparse.Namespace) -> Iterator[Measurement]:
-    """Each size, exact and in bf16."""
+    """Measure each size in fp32 and in bf16."""
     agreement = shipped_agreement(8 if options.toy else 256)
     for size in TOY if options.toy else SIZES:
         yield from rows_of(size, options, agreement)
@@ -153,7 +154,7 @@ def rows_of(size: Size, options: argparse.Namespace, agreement: str) -> Iterator
     lengths = torch.tensor([size.tokens or len(sentence) for sentence in ids])
     sources, most = tokenizer.decode(ids), int(lengths.max()) + 1
     embedders = {form: Embedder(model, tokenizer, ("en", "fr"), form) for form in ("fp32", "bf16")}
-    errors = {"fp32": "as a search without caches, which tests compare", "bf16": agreement}
+    errors = {"fp32": "tests compare it with a search without caches", "bf16": agreement}
     rated = Rated("sentences", size.sentences, operations_of(model, ids, lengths.tolist()))
     model.decoders["en"].layer = Ends(model.decoders["en"].layer, lengths)
 
@@ -164,7 +165,7 @@ def rows_of(size: Size, options: argparse.Namespace, agreement: str) -> Iterator
             with autocast(embedders[form].device, form):
                 texts = recombined(embedders[form], sources, sources, most)
             written = [len(text.split()) for text in texts]
-        assert written == lengths.tolist(), form  # equal work on both sides
+        assert written == lengths.tolist(), form  # both sides must do the same work
 
     def theirs(begun: int) -> list[int]:
         side = Tokens.pad([[*sentence, EOS] for sentence in ids[begun : begun + BATCH]], "en")
@@ -182,12 +183,12 @@ def rows_of(size: Size, options: argparse.Namespace, agreement: str) -> Iterator
 
 
 def recombined(bgt: Embedder, sources: Sequence[str], styles: Sequence[str], most: int) -> list[str]:
-    """The sentences of a plain beam search, at most that many tokens each."""
+    """Return the sentences of a plain beam search, with at most `most` tokens each."""
     return generate(bgt, sources, styles, lang="en", search=Beam(), rerank=False, max_length=most)
 
 
 def shipped_agreement(count: int) -> str:
-    """Sentences that bf16 leaves as they are, of the model that ships."""
+    """Describe how many sentences of the default model are the same in bf16 and in fp32."""
     texts = [pair.texts["en"] for pair in pairs(2 * count, seed=0)]
     exact, rounded = (bgt_core.load(precision=precision) for precision in ("fp32", "bf16"))
     expected = recombined(exact, texts[:count], texts[count:], 60)

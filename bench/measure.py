@@ -1,7 +1,7 @@
-"""How every number is measured: all forms in turn on the same work, and the median of the ratios of each round.
+"""Measure several forms of the same work in turn, and compare their times by the median ratio of all rounds.
 
-On one thread, the clock is the processor time of this process, which hardly depends on other programs. On several
-threads and on a GPU it is wall-clock time, so the machine must be idle.
+With one thread, the clock is the processor time of this process, which other programs hardly affect. With several
+threads and on a GPU, it is wall-clock time, so the machine must be idle.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ class Measurement:
     ours: str  # median of our absolute value, with its unit
     peer: str
     error: str  # measured deviation from the exact result
-    floor: str = "none stated"  # the minimum of operations, and the rate at which matrix products could do them
-    reached: float | None = None  # share of that floor; None without a floor
+    floor: str = "none stated"  # number of operations, and the speed if they ran at the rate of matrix products
+    reached: float | None = None  # share of the floor that our time reaches; None without a floor
 
     @property
     def met(self) -> bool:

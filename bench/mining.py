@@ -1,10 +1,10 @@
 """Bitext mining: approximate search compared with exact search.
 
-Vectors are random. Half of a sentence's vector is its own, half is a mixture of four topics. Each language adds noise,
-from a twentieth to three fifths of the squared length, so that translations have cosines of about 0.7. A fifth of the
-right side has no translation. Approximate search must probe about as many lists for these vectors as for real text.
-Only the search is timed, because it is nearly all the work. Exact search takes the same time for each query, so only a
-20th of the queries is timed, and the time is multiplied by 20.
+Vectors are random. Half of the squared length of a sentence's vector is its own, the other half is a mixture of four
+topics. Each language adds noise, between a twentieth and three fifths of the squared length, so that translations have
+cosines of about 0.7. A fifth of the right side has no translation. With these vectors, approximate search has to probe
+about as many lists as with real text. Only the search is timed, because it is nearly all the work. Exact search takes
+the same time for each query, so only a 20th of the queries is timed, and the time is multiplied by 20.
 """
 
 from __future__ import annotations

@@ -1,12 +1,13 @@
-"""Probing by SentEval's protocol: all penalties as one stack, compared with SentEval's own code, from a clone.
+"""Probing by SentEval's protocol, compared with SentEval's own code.
 
     git clone https://github.com/facebookresearch/SentEval
     python -m bench probing --senteval SentEval
 
-Penalties are 1e-5 to 1e-2, minibatches have 64 items, dev accuracy is checked every 4 passes, with early stopping. The
-first row is the whole protocol; the others are parts of it, because each pass costs the same. Ours uses one thread for
-any `--threads`. SentEval only runs on CUDA, and calls `inspect.getargspec`, which Python has removed: `Clone` replaces
-both, but nothing that affects the results or the time. No code of SentEval is stored here.
+Ours trains the classifiers of all penalties, 1e-5 to 1e-2, at once. Minibatches have 64 items, and dev accuracy is
+checked every 4 passes, with early stopping. The first row measures the whole protocol. The other rows measure a few
+passes, because every pass takes the same time. Ours always uses one thread, whatever `--threads` is. SentEval only runs
+on CUDA, and calls `inspect.getargspec`, which no longer exists in Python. `Clone` replaces these two, and nothing that
+affects the results or the time. No code of SentEval is stored here.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from bgt_core.errors import NotFound
 from probes.classifiers.senteval import SentEval, Split, split_classify
 
 ITEMS, TESTED, CLASSES = 20_000, 2_000, 6
-NOISE = 1.5  # in the labels; accuracies come out near 30%, far from chance and from certainty
+NOISE = 1.5  # scale of the noise in the labels; gives accuracies near 30%, far from chance and from 100%
 WHOLE, LOOK = SentEval(), SentEval(hidden=50, max_epoch=0)
 ROWS = (  # width of the vectors, protocol, which part of it
     (1024, WHOLE, "until every early stop"),
@@ -44,7 +45,7 @@ ROWS = (  # width of the vectors, protocol, which part of it
 def rows(options: argparse.Namespace) -> Iterator[Measurement]:
     """Measure softmax regression, and hidden layers."""
     if not options.senteval:
-        print("SentEval is needed, --senteval takes a clone of it: nothing measured.")
+        print("Nothing was measured; pass a clone of SentEval as --senteval.")
         return
     clone = Clone(options.senteval)
     for width, protocol, part in ROWS[2:3] if options.toy else ROWS:
@@ -99,7 +100,7 @@ class Clone:
 
     def __init__(self, path: Path):
         if not (path / "senteval" / "probing.py").is_file():
-            raise NotFound(f"{path}: there is no clone of SentEval; get it from github.com/facebookresearch/SentEval.")
+            raise NotFound(f"{path}: not a clone of SentEval; clone it from github.com/facebookresearch/SentEval.")
         sys.path.insert(0, str(path.resolve()))
         vars(inspect).setdefault("getargspec", lambda function: inspect.getfullargspec(function)[:4])
         self.validation = import_module("senteval.tools.validation")

@@ -1,14 +1,14 @@
-"""The code released with the paper, run as by its own `Trainer`, on a CPU. None of it is stored here:
+"""Run the code released with the paper, by its own `Trainer`, on a CPU. No part of this code is stored here; clone it:
 
     git clone https://github.com/jwieting/bilingual-generative-transformer
     python -m bench training --released bilingual-generative-transformer
 
-It is a fork of fairseq from 2019. A temporary copy is patched for numpy 2 (`np.float` is `float`). Its compiled
-extension cuts batches, which `workload.released_batches` does by the same rule, and its `train.py` needs STS files;
-neither is needed for a step.
+The code is a fork of fairseq from 2019. We patch a temporary copy for numpy 2 (`np.float` becomes `float`). Two of its
+parts are not used: the compiled extension that cuts batches (`workload.released_batches` follows the same rule), and
+`train.py`, which needs STS files.
 
-Its ids of special tokens differ from ours, its positions start at 2, and the sides that it encodes are padded on the
-left. Otherwise it is the same function of the same weights, as `difference` checks.
+The released code has other ids for special tokens, counts positions from 2, and pads encoder inputs on the left.
+Otherwise it computes the same function of the same weights; `difference` checks this.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ from bgt_core.errors import DataError, NotFound
 from bgt_core.models.bgt import BGT
 
 FIRST_POSITION = 2
-SPECIAL = (BOS, PAD, EOS, UNK)  # our ids, in its order
-DIFFERENT = 1e-5  # tolerance of the loss: the peer must compute the same
+SPECIAL = (BOS, PAD, EOS, UNK)  # our ids, in the order of the released code
+DIFFERENT = 1e-5  # maximum relative difference of the losses
 
 
 def load(clone: Path) -> None:
     """Import `fairseq` from a copy of `clone`, patched for the installed numpy. NotFound if it is not a clone."""
     if not (clone / "fairseq" / "criterions" / "bgt_loss.py").is_file():
-        raise NotFound(f"--released {clone}: no fairseq/criterions/bgt_loss.py there; give a clone of the code")
+        raise NotFound(f"--released {clone}: no fairseq/criterions/bgt_loss.py; pass a clone of the released code.")
     with tempfile.TemporaryDirectory() as folder:
         shutil.copytree(clone / "fairseq", Path(folder) / "fairseq")
         old = Path(folder) / "fairseq" / "data" / "indexed_dataset.py"
@@ -55,7 +55,7 @@ def load(clone: Path) -> None:
 
 
 class Released:
-    """Its model with the weights of a `bgt` model whose reconstruction uses the mean, its criterion and its trainer.
+    """The released model, criterion and trainer, with the weights of a `bgt` model that reconstructs from the mean.
 
     Call `load` first.
     """
@@ -97,11 +97,11 @@ class Released:
                 theirs.copy_(whole[self.order] if tokens else whole)
 
     def restart(self) -> None:
-        """Reset the counters: the next batch has half of the KL's weight, and its anchor is English."""
+        """Reset the counters. Then the KL of the next batch has half of its final weight, and the anchor is English."""
         self.model.num_updates, self.model.counter = 1, 0
 
     def weights(self) -> Iterator[tuple[nn.Parameter, list[nn.Parameter], bool]]:
-        """Yield each parameter that it uses, our parameters concatenated in it, and whether its rows are tokens."""
+        """Yield each parameter in use, our parameters that it concatenates, and whether its rows are tokens."""
         ours, theirs = self.ours, self.model
         for encoder, name in ((theirs.encoder_sem, "semantic"), (theirs.encoder_en, "en"), (theirs.encoder_fr, "fr")):
             body, head = ours.encoders[name].body, ours.encoders[name].head
@@ -126,15 +126,15 @@ class Released:
                 yield layer.encoder_attn_layer_norm.bias, [own.norm_fuse.bias], False
 
     def sample(self, rows: Sequence[Pair]) -> dict[str, Any]:
-        """Make a batch with its own collater."""
+        """Make a batch with the collater of the released code."""
         data = import_module("fairseq.data.language_pair_dataset_bgt")
         sides = [{lang: self.numbers[torch.tensor(row[lang])] for lang in ("en", "fr")} for row in rows]
         items = [{"id": n, "source": side["en"], "target": side["fr"]} for n, side in enumerate(sides)]
         return data.collate(items, pad_idx=SPECIAL.index(PAD), eos_idx=SPECIAL.index(EOS))
 
     def form(self, pairs: Sequence[Pair], tokens: int) -> Form:
-        """Return the update in batches of `tokens`, its `--max-tokens`. At the end of an update, it also divides the
-        gradients by the number of pairs, which is not timed."""
+        """Return the update in batches of `tokens` (`--max-tokens` of the released code). At the end of an update, the
+        released code also divides the gradients by the number of pairs; this is not timed."""
         batches, trainer = released_batches(pairs, tokens), self.trainer
         samples = [self.sample(rows) for rows in batches]
 
@@ -145,9 +145,10 @@ class Released:
         return Form(step, list(map(tokens_of, batches)), used, trainer.optimizer.optimizer, CLIP)
 
     def difference(self, straight: StraightBGT, rows: Sequence[Pair]) -> str:
-        """How far its loss and gradients of these rows are from the straight form's, which takes its positions over.
+        """Describe how far its loss and gradients are from those of the straight form, without dropout.
 
-        Without dropout. Leaves no gradients. Raises DataError where the losses differ by more than rounding.
+        The straight form counts positions as the released code does. All gradients are cleared afterwards. Raises
+        DataError if the losses differ by more than rounding.
         """
         self.restart()
         for part in (self.model, straight):
@@ -170,7 +171,7 @@ class Released:
             part.train()
             part.zero_grad()
         if not off[0] <= DIFFERENT:
-            raise DataError(f"released code: loss {loss}, the straight form {expected}; expected the same")
+            raise DataError(f"The released code has loss {loss}, the straight form {expected}; they must be equal.")
         return f"the straight form at its positions: loss {off[0]:.0e}, gradient {off[1]:.0e} off, relative"
 
 

@@ -1,8 +1,9 @@
-"""The straight form of training: it computes the same as the original fairseq code, in the same way.
+"""The straight form of training: the computation of the original fairseq code, in plain PyTorch.
 
-It is the reference for speed here, and for exactness in the tests. Padded positions are computed like all others. The
-latent is concatenated to each token before each fusion and before the output layer. All logits are computed. The
-semantic encoder reads one language at a time, dropout is torch's, and Adam updates one parameter at a time.
+The benchmarks compare our speed with it, and the tests compare our losses and gradients with it. It computes padded
+positions like all others, concatenates the latent to each token before each fusion and before the output layer, and
+computes all logits. The semantic encoder reads one language at a time, dropout is torch's, and Adam updates one
+parameter at a time.
 """
 
 from __future__ import annotations
@@ -28,10 +29,10 @@ Loss = Callable[[Batch, float, float], Tensor]  # the loss of the straight form,
 
 
 class StraightBGT(nn.Module):
-    """The loss of a `bgt` model in nats, summed over a batch, from the same parameters.
+    """Compute the loss of a `bgt` model in nats, summed over a batch, with the model's own parameters.
 
-    Only the matrices that fuse a latent are its own: here one matrix reads [x ; z]. `gradients` returns the expected
-    gradients of the model. `auxiliary` are additional objectives on the semantic posteriors.
+    Only the matrices that fuse a latent are copied: here a single matrix is multiplied with [x ; z]. `gradients`
+    returns the gradients that the model should have. `auxiliary` are additional objectives on the semantic posteriors.
     """
 
     def __init__(self, model: BGT, dropout: float, auxiliary: Sequence[Sum] = ()):
@@ -52,7 +53,7 @@ class StraightBGT(nn.Module):
         )
 
     def parameters_used(self) -> list[nn.Parameter]:
-        """Return its own fused matrices, and all other parameters of the model."""
+        """Return the fused matrices of this form, and all other parameters of the model."""
         parts = {id(part.weight) for pair in self.fused.values() for part in pair}
         return [*self.both.values(), *(p for p in self.model.parameters() if id(p) not in parts)]
 
@@ -121,7 +122,7 @@ class StraightBGT(nn.Module):
 
 
 def attend(attention: nn.Module, x: Tensor, hidden: Tensor) -> Tensor:
-    """Compute multi-head self-attention by two batched products and a softmax; `hidden` positions are masked."""
+    """Compute multi-head self-attention by two batched products and a softmax; positions in `hidden` are masked."""
     batch, length, width = x.shape
     q, k, v = (
         part.view(batch, length, attention.heads, -1).transpose(1, 2)
@@ -144,13 +145,13 @@ def linear(layer: nn.Linear, x: Tensor) -> Tensor:
 
 
 def optimizer(parameters: list[nn.Parameter]) -> torch.optim.Optimizer:
-    """Return Adam: one parameter after another on a CPU, else torch's choice."""
+    """Return Adam. On a CPU it updates one parameter after another; on a GPU torch chooses."""
     foreach = False if parameters[0].device.type == "cpu" else None
     return torch.optim.AdamW(parameters, lr=5e-4, betas=(0.9, 0.98), weight_decay=1e-4, foreach=foreach)
 
 
 def slow(loss_of: Loss, batch: Batch, pairs: int, precision: str = "fp32") -> Tensor:
-    """Forward and backward of the straight form; the loss."""
+    """Run the straight form forward and backward, and return the loss."""
     with autocast(batch.sides[batch.anchor].ids.device, precision):
         loss = loss_of(batch, ANNEAL, SMOOTHING) / pairs
     loss.backward()
@@ -160,7 +161,10 @@ def slow(loss_of: Loss, batch: Batch, pairs: int, precision: str = "fp32") -> Te
 def relative_errors(
     loss: float, expected: float, gradients: Mapping[str, tuple[Tensor, Tensor]]
 ) -> tuple[float, float, tuple[float, str]]:
-    """Of a loss; of all gradients together, each beside the one expected; and of the parameter that fares worst."""
+    """Return the relative error of a loss, of all gradients together, and of the parameter with the largest error.
+
+    `gradients` has pairs by name: a gradient, and its expected value.
+    """
     off = {name: (gradient - slope).norm().item() for name, (gradient, slope) in gradients.items()}
     size = {name: slope.norm().item() for name, (_, slope) in gradients.items()}
     worst = max((off[name] / size[name], name) for name in off if size[name])

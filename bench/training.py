@@ -1,15 +1,17 @@
-"""A training step against the straight form and the released code: forward, backward, optimiser, real tokens a second.
+"""Training steps (forward, backward, optimiser), compared with the straight form and the released code.
 
-    python -m bench training --released CLONE    # adds the rows against the released code (see `released`)
+    python -m bench training --released CLONE    # adds the rows of the released code (see `released`)
     python -m bench training --device cuda       # the page of a GPU; `bare.sh` runs it without a package index
 
-Equal: the model (the recipe `bgt-mean`), its parameters, dropout 0.3, the loss, and the pairs of one update of the
-recipe (25,000 tokens on the longer side). Peers take them sorted by length, as the released code does. Micro-batches
-are the fastest of some sizes, measured first, on a GPU of those that fit. A round is one micro-batch of each form, at
-the same place of the update. Before that, ours trains on the same places of another update: its products in bf16 are
-compiled for each new shape, of which batches have few, and a run meets them again and again. What ends an update
-(clipping, the optimiser) costs the same whatever its size, so it is added in proportion. On a CPU peers compute in
-fp32; on a GPU in our precision, and both sides are measured through `torch.compile` too.
+The unit is real tokens per second, without padding. Equal on both sides: the model (the recipe `bgt-mean`), its
+parameters, dropout 0.3, the loss, and the pairs of one update of the recipe (25,000 tokens on the longer side). Peers
+sort the pairs by length, as the released code does. Each side uses the fastest of several sizes of micro-batches, which
+are measured first; on a GPU, sizes that do not fit into memory are skipped. A round is one micro-batch of each form, at
+the same place of the update. Before the first round, our form trains on the same places of another update, because its
+products in bf16 are compiled for each new shape; a real run has the same few shapes again and again. The end of an
+update (clipping, the optimiser) takes the same time for any size of update, so a share of it is added to each round. On
+a CPU, peers compute in fp32. On a GPU, they compute in our precision, and both sides are also measured with
+`torch.compile`.
 """
 
 from __future__ import annotations
@@ -44,7 +46,8 @@ A_SENTENCE = {"mean", "log_variance", "fuse_latent", "latent", "project", "corre
 
 @dataclass(frozen=True)
 class Size:
-    """A model, and the padded tokens of micro-batches on the longer side; the released code's README uses 500."""
+    """A model, and the sizes of micro-batches to try: padded tokens on the longer side. The README of the released code
+    uses 500."""
 
     name: str
     arguments: Mapping[str, int]
@@ -62,17 +65,17 @@ MICRO_ON_GPU = (25_000, 12_500, 6_000, 2_000)
 
 
 def rows(options: argparse.Namespace) -> Iterator[Measurement]:
-    """Each size, on a GPU plain and compiled, in both precisions, against each peer."""
+    """Measure each size in both precisions against each peer; on a GPU, also with compiled layers."""
     device = torch.device(options.device)
     if device.type == "cuda" and not torch.cuda.is_available():
-        print("No GPU here: nothing measured.")
+        print("This machine has no GPU; nothing was measured.")
         return
     if options.released:
         released.load(options.released)
     else:
-        print("The released code is not measured: --released takes a clone of it.", flush=True)
+        print("The released code is not measured; pass a clone of it as --released.", flush=True)
     for size in TOY if options.toy else SIZES:
-        # what the released code trains: reconstruction reads the posterior's mean
+        # the released code reconstructs from the mean of the posterior
         fixed = {"data.vocab_size": size.vocab, "model.dropout": DROPOUT, "objective.elbo.warmup_steps": 2}
         recipe = recipes.build("bgt-mean", {**fixed, **size.arguments})
         model = recipe.build(SizedTokenizer(size.vocab)).train().to(device)
@@ -89,7 +92,7 @@ def step_rows(
     model: BGT,
     reference: straight.StraightBGT,
     options: argparse.Namespace,
-    compiled: straight.Loss | None = None,  # the straight form, where both sides are compiled
+    compiled: straight.Loss | None = None,  # the compiled straight form, if both sides are compiled
 ) -> Iterator[Measurement]:
     device, note = torch.device(options.device), ", layers compiled" if compiled is not None else ""
     loss = reference if compiled is None else compiled
@@ -115,7 +118,7 @@ def step_rows(
     few = batch_of(pairs[:FEW], 0).to(device)
     errors = {precision: difference(model, recipe, precision, reference, few) for precision in TARGETS}
     best: dict[str, int] = {}  # precision -> tokens of our micro-batches
-    peers: dict[str, dict[str, str]] = {}  # peer -> the precisions of ours that it stands against -> error
+    peers: dict[str, dict[str, str]] = {}  # peer -> precision of our form that it is compared with -> error
     forms: dict[str, Form] = {}
     places = [(2 * number + 1) / (2 * options.rounds) for number in range(options.rounds)]  # shares of the update
     for precision in TARGETS:
@@ -134,7 +137,7 @@ def step_rows(
         tokens, form = fastest(partial(theirs, precision), MICRO_ON_GPU if on_gpu else size.theirs, clock)
         name = f"the straight form{note and ', compiled'}, {tokens:,} tokens a batch, {precision}"
         forms[name], peers[name] = form, {precision: errors[precision]} if on_gpu else errors
-    # A round is one micro-batch of each form, at one place of the update, and its share of what ends an update.
+    # A round: one micro-batch of each form at the same place of the update, and its share of the end of an update.
     ending = {name: form.update_seconds(clock) for name, form in forms.items()}
     times: dict[str, list[float]] = {name: [] for name in forms}
     for number, place in enumerate(places):
@@ -156,7 +159,10 @@ def step_rows(
 
 
 def fastest(make: Callable[[int], Form], sizes: Sequence[int], clock: Callable[[], float]) -> tuple[int, Form]:
-    """Return the fastest size of micro-batches that fits, measured in the middle of the update, and its form."""
+    """Return the fastest size of micro-batches, and its form.
+
+    Sizes are compared in the middle of the update; those that do not fit into memory are skipped.
+    """
     measured = []
     for tokens in sizes:
         try:
@@ -166,7 +172,7 @@ def fastest(make: Callable[[int], Form], sizes: Sequence[int], clock: Callable[[
         except torch.OutOfMemoryError:
             torch.cuda.empty_cache()
     if not measured:
-        raise torch.OutOfMemoryError(f"not even {sizes[-1]:,} tokens fit")
+        raise torch.OutOfMemoryError(f"The smallest size of micro-batches, {sizes[-1]:,} tokens, does not fit.")
     return min(measured, key=lambda row: row[0])[1:]
 
 
@@ -179,9 +185,10 @@ def fast(model: BGT, recipe: Recipe, precision: str, batch: Batch, pairs: int) -
 
 
 def difference(model: BGT, recipe: Recipe, precision: str, reference: straight.StraightBGT, batch: Batch) -> str:
-    """Loss and gradients of one batch without dropout; leaves none behind.
+    """Describe the relative errors of the loss and the gradients of one batch, without dropout.
 
-    Of the gradients, the error of all together, and of the parameter that fares worst.
+    For gradients: the error of all together, and that of the parameter with the largest error. All gradients are
+    cleared afterwards.
     """
     model.eval(), reference.eval()
     expected = straight.slow(reference, batch, 1).item()
@@ -196,7 +203,7 @@ def difference(model: BGT, recipe: Recipe, precision: str, reference: straight.S
 
 
 def operations_of(model: nn.Module, pairs: Sequence[Pair]) -> float:
-    """Count multiply-adds with weights, forward and backward, per real token; maps of latents once per sentence."""
+    """Count the operations with weights per real token, forward and backward; maps of latents once per sentence."""
     tokens = {lang: sum(len(pair[lang]) for pair in pairs) for lang in pairs[0]}
     total = 0.0
     for name, module in model.named_modules():

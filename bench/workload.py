@@ -1,4 +1,4 @@
-"""The data of the measurements: pairs of tokens, how each side cuts them into batches, and invented sentences."""
+"""Data of the measurements: random pairs of token sequences, their batches for both sides, and invented sentences."""
 
 from __future__ import annotations
 

@@ -108,7 +108,7 @@ def test_pages_measured_again_take_the_place_of_their_own_rows_and_one_that_fail
     monkeypatch.setattr(sys, "argv", ["bench", "apps"])
     with pytest.raises(SystemExit):
         command.main()
-    assert "'apps' is no page; choose from training" in capsys.readouterr().err
+    assert "unknown page 'apps'; choose from training" in capsys.readouterr().err
 
 
 def test_a_page_is_written_after_each_row_without_paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -139,7 +139,7 @@ def test_a_page_of_another_machine_is_kept_and_a_machine_without_a_gpu_measures_
     assert "## gpu" in (kept / "RESULTS.md").read_text("utf-8")
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     assert list(training.rows(command.parser().parse_args(["training", "--device", "cuda"]))) == []
-    assert capsys.readouterr().out == "No GPU here: nothing measured.\n"
+    assert capsys.readouterr().out == "This machine has no GPU; nothing was measured.\n"
 
 
 @pytest.mark.parametrize("tokens", [100, 500])

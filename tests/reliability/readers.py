@@ -5,10 +5,8 @@ from __future__ import annotations
 import gzip
 import io
 import json
-import shutil
 import zipfile
 from collections.abc import Callable
-from functools import cache, partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -44,11 +42,16 @@ from probes.results.store import read_cells
 
 
 class Reader(NamedTuple):
-    """A valid input, its file name, and the function that reads it."""
+    """A valid input, the name of its file, and the function that reads this file.
 
-    right: bytes
+    The input is bytes, or the name of a file that a training, a probe or a split wrote; `beside` is a file of theirs
+    that has to stand in the same folder.
+    """
+
+    right: bytes | str
     file: str
     read: Callable[[Path], object]
+    beside: str = ""
 
 
 TREE = b"(ROOT (S (NP (DT The) (NN cat)) (VP (VBZ sleeps)) (. .)))\n"
@@ -68,11 +71,6 @@ CONFIG = {
 RUN = {"recipe": "bgt-small", "arguments": {"train.seed": 3}, "data": ["en-fr=pairs.tsv"]}
 STORE = {"schema": "bgt-questions/2", "calibration": None, "questions": 2, "text": "0", "encoder": "e", "model": "m"}
 STORE |= {"by": "cosine", "lang": "en", "calibrated_on": "", "version": "1"}
-NAMES = (
-    "pairs; packed pairs; parquet; npy; vectors; npz; record; conllu; trees; labelled pairs; items; sentences; "
-    "sts; sets; manifest; card; questions; archive; json; configuration; weights; tokenizer; run; metrics; store; "
-    "overrides; columns; source; kinds; probe parquet; split; upload tsv; upload csv; rows of a link"
-).split("; ")
 
 
 def as_json(value: object) -> bytes:
@@ -132,64 +130,53 @@ def with_record(path: Path) -> object:
     return read_vectors(vectors)
 
 
-def with_weights(whole: Path, about: Path) -> object:
-    """Load a split with this description, and with the weights of a complete split."""
-    shutil.copy(whole / split.WEIGHTS, about.parent)
-    return split.load(about.parent)
-
-
-@cache
-def readers(prepared: Path) -> dict[str, Reader]:
-    """Return readers by name; `prepared` has probe results, a tokenizer, a split and a token store's description."""
-    return {
-        "pairs": Reader(PAIRS, "x.tsv", rows),
-        "packed pairs": Reader(gzip.compress(PAIRS, mtime=0), "x.tsv.gz", rows),
-        "parquet": Reader(as_parquet(en=["Hello.", "Yes."], fr=["Bonjour.", "Oui."]), "x.parquet", rows),
-        "npy": Reader(array(), "x.npy", read_targets),
-        "vectors": Reader(array(), "x.npy", with_lines),
-        "npz": Reader(npz(), "x.npz", look_up),
-        "record": Reader(as_json({"rows": 3, "width": 4, "text": "0"}), "x.npy.json", with_record),
-        "conllu": Reader(CONLLU, "x.conllu", lambda path: read_conllu([path])),
-        "trees": Reader(TREE, "x.mrg", lambda path: read_trees([path])),
-        "labelled pairs": Reader(b"1\tA cat.\tThe cat.\n0\tA dog.\tNo.\n", "x.tsv", read_labelled),
-        "items": Reader(
-            b"tr\t1\tA cat .\nva\t0\tDogs .\nte\t1\tA hen .\n", "x.txt", lambda path: read_items(path, "en")
-        ),
-        "sentences": Reader(b"A cat.\nThe dog sleeps.\n", "x.txt", read_sentences),
-        "sts": Reader(
-            b"3.5\tA cat.\tThe cat.\n1\tNo.\tYes.\n", "2014/x.tsv", lambda path: read_sets(path.parent.parent, ["2014"])
-        ),
-        "sets": Reader(b"stsb-dev", "x", lambda path: read_sets(path.parent, [text(path)])),
-        "manifest": Reader(
-            as_json({"schema": "bgt-data/1", "sources": {}, "files": {}}),
-            manifest.NAME,
-            lambda path: manifest.read_manifest(path.parent),
-        ),
-        "card": Reader(
-            as_json({"schema": "bgt-pairs/1", "file": {}}),
-            "x.tsv.json",
-            lambda path: manifest.read_card(path.with_suffix("")),
-        ),
-        "questions": Reader(as_json(STORE), CARD, lambda path: StoreCard.load(path.parent)),
-        "archive": Reader(archive(), "x.zip", lambda path: unpack(path, path.parent / "unpacked")),
-        "json": Reader(as_json({"a": [1, 2.5, "x"]}), "x.json", lambda path: parse_json(path.read_bytes(), "x.json")),
-        "configuration": Reader(as_json(CONFIG), checkpoint.CONFIG, lambda path: checkpoint.read_config(path.parent)),
-        "weights": Reader(save({"w": torch.ones(2, 3)}), "x.safetensors", checkpoint.load_tensors),
-        "tokenizer": Reader((prepared / "tokenizer.model").read_bytes(), "x.model", Tokenizer.load),
-        "run": Reader(as_json(RUN), SETTINGS, lambda path: read_settings(path.parent)),
-        "metrics": Reader(
-            b'{"kind": "train", "step": 1}\n', "x.jsonl", lambda path: (rows_until(path, 9), state.read_log(path, 9))
-        ),
-        "store": Reader((prepared / "store.json").read_bytes(), "store.json", lambda path: open_corpus(path.parent)),
-        "overrides": Reader(OVERRIDES, "x", overrides),
-        "columns": Reader(b"a:en,b:fr", "x", lambda path: parse_columns(text(path).split(","))),
-        "source": Reader(b"news/en-fr=x.tsv", "x", lambda path: parse_source(text(path))),
-        "kinds": Reader(b"news:3,docs:0.5", "x", lambda path: parse_weights(text(path))),
-        "probe parquet": Reader((prepared / "cell.parquet").read_bytes(), "x.parquet", read_cells),
-        "split": Reader(
-            (prepared / "split" / split.ABOUT).read_bytes(), split.ABOUT, partial(with_weights, prepared / "split")
-        ),
-        "upload tsv": Reader(b"en\tfr\n" + PAIRS, "x.tsv", upload),
-        "upload csv": Reader(b'en,fr\n"Yes, he is.",Oui.\n', "x.csv", upload),
-        "rows of a link": Reader(b"en3-4.7~fr2", "x", lambda path: address.in_ranges(text(path), ["en3", "fr2"])),
-    }
+READERS = {
+    "pairs": Reader(PAIRS, "x.tsv", rows),
+    "packed pairs": Reader(gzip.compress(PAIRS, mtime=0), "x.tsv.gz", rows),
+    "parquet": Reader(as_parquet(en=["Hello.", "Yes."], fr=["Bonjour.", "Oui."]), "x.parquet", rows),
+    "npy": Reader(array(), "x.npy", read_targets),
+    "vectors": Reader(array(), "x.npy", with_lines),
+    "npz": Reader(npz(), "x.npz", look_up),
+    "record": Reader(as_json({"rows": 3, "width": 4, "text": "0"}), "x.npy.json", with_record),
+    "conllu": Reader(CONLLU, "x.conllu", lambda path: read_conllu([path])),
+    "trees": Reader(TREE, "x.mrg", lambda path: read_trees([path])),
+    "labelled pairs": Reader(b"1\tA cat.\tThe cat.\n0\tA dog.\tNo.\n", "x.tsv", read_labelled),
+    "items": Reader(b"tr\t1\tA cat .\nva\t0\tDogs .\nte\t1\tA hen .\n", "x.txt", lambda path: read_items(path, "en")),
+    "sentences": Reader(b"A cat.\nThe dog sleeps.\n", "x.txt", read_sentences),
+    "sts": Reader(
+        b"3.5\tA cat.\tThe cat.\n1\tNo.\tYes.\n", "2014/x.tsv", lambda path: read_sets(path.parent.parent, ["2014"])
+    ),
+    "sets": Reader(b"stsb-dev", "x", lambda path: read_sets(path.parent, [text(path)])),
+    "manifest": Reader(
+        as_json({"schema": "bgt-data/1", "sources": {}, "files": {}}),
+        manifest.NAME,
+        lambda path: manifest.read_manifest(path.parent),
+    ),
+    "card": Reader(
+        as_json({"schema": "bgt-pairs/1", "file": {}}),
+        "x.tsv.json",
+        lambda path: manifest.read_card(path.with_suffix("")),
+    ),
+    "questions": Reader(as_json(STORE), CARD, lambda path: StoreCard.load(path.parent)),
+    "archive": Reader(archive(), "x.zip", lambda path: unpack(path, path.parent / "unpacked")),
+    "json": Reader(as_json({"a": [1, 2.5, "x"]}), "x.json", lambda path: parse_json(path.read_bytes(), "x.json")),
+    "configuration": Reader(as_json(CONFIG), checkpoint.CONFIG, lambda path: checkpoint.read_config(path.parent)),
+    "weights": Reader(save({"w": torch.ones(2, 3)}), "x.safetensors", checkpoint.load_tensors),
+    "tokenizer": Reader("tokenizer.model", "x.model", Tokenizer.load),
+    "run": Reader(as_json(RUN), SETTINGS, lambda path: read_settings(path.parent)),
+    "metrics": Reader(
+        b'{"kind": "train", "step": 1}\n', "x.jsonl", lambda path: (rows_until(path, 9), state.read_log(path, 9))
+    ),
+    "store": Reader("store.json", "store.json", lambda path: open_corpus(path.parent)),
+    "overrides": Reader(OVERRIDES, "x", overrides),
+    "columns": Reader(b"a:en,b:fr", "x", lambda path: parse_columns(text(path).split(","))),
+    "source": Reader(b"news/en-fr=x.tsv", "x", lambda path: parse_source(text(path))),
+    "kinds": Reader(b"news:3,docs:0.5", "x", lambda path: parse_weights(text(path))),
+    "probe parquet": Reader("cell.parquet", "x.parquet", read_cells),
+    "split": Reader(
+        f"split/{split.ABOUT}", split.ABOUT, lambda path: split.load(path.parent), f"split/{split.WEIGHTS}"
+    ),
+    "upload tsv": Reader(b"en\tfr\n" + PAIRS, "x.tsv", upload),
+    "upload csv": Reader(b'en,fr\n"Yes, he is.",Oui.\n', "x.csv", upload),
+    "rows of a link": Reader(b"en3-4.7~fr2", "x", lambda path: address.in_ranges(text(path), ["en3", "fr2"])),
+}

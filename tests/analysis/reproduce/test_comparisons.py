@@ -28,7 +28,6 @@ from bgt_core.recipes import RECIPES
 SCALE = {EVERY: {"model.d_model": 64, "data.vocab_size": 500, "model.encoder_layers": 3}}
 STORED = Path(__file__).resolve().parents[3] / "analysis" / "results" / "reproduce"
 NAMES = [name for name in COMPARISONS if name != "toy"]
-WEIGHTS = {"WPL": "objective.position.weight", "PRL": "objective.paraphrase.weight", "DPL": "objective.margin.weight"}
 
 
 def training(
@@ -132,27 +131,6 @@ def test_published_numbers_are_the_papers() -> None:
         if all(claim.measure in poster.get(name, {}) for name in claim.weights)
     ]
     assert len(by_claim) == 17 and min(by_claim) > 0  # the poster agrees with the claims that we attribute to it
-
-
-@pytest.mark.parametrize("scale", ["small", "paper"])
-def test_each_system_has_the_losses_of_its_name_and_both_latents_are_one_training(scale: str) -> None:
-    comparison = COMPARISONS["vgvae"]
-    every = {system.name: training_of(system, comparison.scales[scale], 1, "d") for system in comparison.systems}
-    for name, made in every.items():
-        arguments = made.build().arguments or {}
-        if name.endswith(", syntactic latent"):
-            assert made.key == every[name.removesuffix(", syntactic latent")].key
-        elif made.recipe == "vgvae" and name != "one latent":
-            words = name.partition(",")[0].split(" + ")
-            losses = set(WEIGHTS) if "ALL" in words else set(words) - {"base"}
-            assert {loss for loss, weight in WEIGHTS.items() if arguments[weight]} == losses
-            assert bool(arguments["train.mega_batch"]) == ("DPL" in losses)
-            body = "lstm" if words[1:] in (["LSTM"], ["LSTM encoder"]) else "average"
-            assert arguments["model.syntactic_body"] == body and arguments["model.semantic_body"] == "average"
-            assert arguments["model.decoder"] == ("lstm" if words[1:] == ["LSTM"] else "bag-of-words")
-    alone = every["one latent"].build().arguments or {}
-    assert alone["model.syntactic_dim"] == 0 and not any(alone[weight] for weight in WEIGHTS.values())
-    assert len({made.key for made in every.values()}) == 8 + 4 + 3
 
 
 def test_a_table_is_read_with_what_it_shares(toy: Comparison) -> None:

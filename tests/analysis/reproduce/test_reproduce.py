@@ -11,7 +11,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,7 @@ import pytest
 import bgt_core
 from analysis.reproduce import results, trainings
 from analysis.reproduce.__main__ import main
-from analysis.reproduce.comparisons import COMPARISONS, DEV, SETS, Claim, Comparison, ExperimentSpec, above, read
+from analysis.reproduce.comparisons import COMPARISONS, Claim, Comparison, ExperimentSpec, above, read
 from bgt_core.data.parallel import Skipped, read_pairs
 from bgt_core.evaluation.bootstrap import FAILS, HOLDS, NOT_RUN, NOT_SEPARABLE, BootstrappedScore
 from bgt_core.evaluation.sts_files import read_sets
@@ -181,6 +180,10 @@ def test_a_failed_training_is_marked_and_tried_again_and_the_rest_is_never_run_t
     assert listed["schema"] == "bgt-reproduce-list/1"
     assert sorted(row["state"] for row in listed["trainings"]) == ["failed", "finished", "finished", "finished"]
     assert reproduce(*command(data, out, "--only", "dropped*")).code == 0  # only the others fail
+    done = reproduce("toy", "--report-only", "--json", "--results", whole / "results")
+    assert json.loads(done.out)["tables"]["toy"] == results.stored(whole / "results", "toy")
+    page = (whole / "results" / "toy.md").read_text("utf-8")
+    assert "| BGT | 2 finished |" in page and "(65.0)" in page and str(whole) not in page
 
 
 @pytest.mark.slow
@@ -205,20 +208,6 @@ def test_what_is_killed_continues_to_the_same_weights(
     assert states == ["waiting", "waiting", "finished", "waiting", "waiting"]
     page = (out / "results" / "toy.md").read_text("utf-8")
     assert "| BGT | 2 waiting | (65.0) | (60.0) | (70.0) |" in page  # the paper's numbers are always shown
-
-
-@pytest.mark.slow
-def test_the_report_is_drawn_from_results_alone(whole: Path, tmp_path: Path, reproduce: Reproduce) -> None:
-    shutil.copytree(whole / "results", tmp_path / "results")
-    (tmp_path / "results" / "toy.md").unlink()
-    done = reproduce("toy", "--report-only", "--json", "--results", tmp_path / "results")
-    assert done.code == 0
-    page = (tmp_path / "results" / "toy.md").read_text("utf-8")
-    assert page == (whole / "results" / "toy.md").read_text("utf-8")
-    assert "| BGT | 2 finished |" in page and "(65.0)" in page and str(whole) not in page
-    document = json.loads(done.out)
-    assert document["schema"] == "bgt-reproduce/1"
-    assert document["tables"]["toy"] == results.stored(whole / "results", "toy")
 
 
 def score(*values: float, spread: float = 0.0, seed: int = 0) -> BootstrappedScore:
@@ -255,24 +244,6 @@ def test_claims_on_planted_results() -> None:
     gaps = results.difference_rows(comparison, scores, 0.95)
     assert [(row["first"], row["second"]) for row in gaps] == [(name, "good") for name in ("poor", "middle", "same")]
     assert gaps[0]["difference"] == pytest.approx(-10)
-
-
-def test_the_best_on_the_dev_set_is_chosen_whatever_the_test_sets_say() -> None:
-    one, two, three = (ExperimentSpec(name, "avg") for name in ("one", "two", "three"))
-    planned = Comparison("", [one, two, three, ExperimentSpec("best", "avg", best_of=["one", "two", "three"])])
-    scores = {"one": {DEV: score(50), SETS: score(70)}, "two": {DEV: score(60), SETS: score(40)}}
-    assert results.choices(planned, scores) == {"best": "two"}
-    assert results.choices(planned, {"one": {SETS: score(70)}}) == {}
-
-
-def test_a_table_by_latent_is_of_systems_that_have_two() -> None:
-    whole = COMPARISONS["vgvae"]
-    row = {"seed": "mean", "system": "ALL", "measure": DEV, "value": 70.0, "ci_low": 69.0, "ci_high": 71.0}
-    table = results.by_latent(whole, {"scores": [row]})
-    assert table.columns == ["system", f"{DEV}, semantic", f"{DEV}, syntactic"]
-    assert ["ALL", "70.0 [69.0, 71.0] (72.3)", "(20.1)"] in table.rows
-    one = replace(whole, systems=[system for system in whole.systems if system.latent == "semantic"])
-    assert not results.by_latent(one, {"scores": [row]}).rows
 
 
 @pytest.mark.parametrize(

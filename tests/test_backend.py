@@ -1,4 +1,4 @@
-"""Products by oneDNN, in 8 bits, and by torch's documented operators if oneDNN's are missing, compared with float64."""
+"""Products of matrices, with oneDNN and without it, in float32 and in 8 bits, are compared with float64."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def switch_off(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(params=[True, False], ids=["onednn", "plain"])
 def has_onednn(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
-    """Run once with oneDNN's operators and once without."""
+    """Run the test with oneDNN's operators and without them."""
     if not request.param:
         switch_off(monkeypatch)
     elif not (backend.HAS_ONEDNN and backend.HAS_ONEDNN_INT8):
@@ -40,7 +40,7 @@ def relative(result: torch.Tensor, exact: torch.Tensor) -> float:
 
 @pytest.mark.parametrize("rows", [1, 16, 21, 33, 64])
 def test_rows_added_for_16_bit_products_change_nothing(rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The numbers are exact in 16 bits, and so small that every sum is exact."""
+    """The numbers are small integers, so that all products and sums are exact in 16 bits."""
     torch.manual_seed(0)
     layer, x, slope = Linear(5, 4), torch.randint(-4, 5, (rows, 5)).float(), torch.randint(-4, 5, (rows, 4)).float()
     torch.nn.init.ones_(layer.weight), torch.nn.init.zeros_(layer.bias)

@@ -1,4 +1,4 @@
-"""Checkpoints are complete or refused, are found by name, and never contain a pickle."""
+"""Damaged checkpoints are refused, checkpoints are found by name, and nothing is unpickled."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def copy(saved: Path, tmp_path: Path) -> Path:
 
 
 def rehash(folder: Path) -> None:
-    """Make the configuration agree with the files, as an attacker would."""
+    """Write the hashes of the changed files into the configuration, as an attacker would."""
     change(folder, lambda config: config["files"].update({name: sha256(folder / name) for name in config["files"]}))
 
 
@@ -67,10 +67,6 @@ def name_of(folder: Path, part: str) -> str:
 DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
     "a flipped bit": (lambda path: flip(weights(path)), r"model\.safetensors: damaged"),
     "a flipped bit in the tokenizer": (lambda path: flip(path / "tokenizer.model"), r"tokenizer\.model: damaged"),
-    "truncated weights": (
-        lambda path: weights(path).write_bytes(weights(path).read_bytes()[:-100]),
-        r"model\.safetensors: damaged",
-    ),
     "truncated weights with a new hash": (
         lambda path: (weights(path).write_bytes(weights(path).read_bytes()[:-100]), rehash(path)),
         r"model\.safetensors: not a safetensors file",
@@ -104,7 +100,6 @@ DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
     "no JSON": (lambda path: (path / "config.json").write_text("{", "utf-8"), r"config\.json: not valid JSON"),
     "not UTF-8": (lambda path: (path / "config.json").write_bytes(b'{"\xff": 1}'), r"config\.json: not valid JSON"),
     "JSON of something else": (lambda path: (path / "config.json").write_text("3"), r"config\.json: .*recipe"),
-    "an empty object": (lambda path: (path / "config.json").write_text("{}"), r"config\.json: .*recipe"),
     "arguments that are a list": (
         lambda path: change(path, lambda config: config.update(arguments=["d_model"])),
         r"config\.json: .*arguments",
@@ -201,7 +196,7 @@ def test_a_save_that_dies_leaves_nothing_that_loads(
     assert not (tmp_path / "step-0000001").exists()
     with pytest.raises(BgtError, match="no checkpoint here"):
         checkpoint.load(tmp_path)
-    checkpoint.save(tmp_path / "step-0000001", recipe, model, tokenizer, step=1)  # replaces the leftovers
+    checkpoint.save(tmp_path / "step-0000001", recipe, model, tokenizer, step=1)  # replaces partial files
     assert checkpoint.load(tmp_path).config["step"] == 1
     assert [path.name for path in tmp_path.iterdir()] == ["step-0000001"]
 
@@ -285,7 +280,7 @@ def test_models_that_ship_are_opened_by_name_unless_a_folder_is_called_so(
 
 
 class Counting(nn.Module):
-    """A linear map with buffers, one of them not persistent."""
+    """A model with a linear map and three buffers, one of which is not persistent."""
 
     mean: torch.Tensor
     batches: torch.Tensor

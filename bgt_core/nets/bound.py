@@ -98,14 +98,13 @@ class BoundPooling(nn.Module):
         super().__init__()
         if min(bound_share, roles_share) <= 0 or bound_share + roles_share >= 1:
             raise UsageError(f"bound_share {bound_share}, roles_share {roles_share}: need shares above 0, sum below 1")
-        self.width = average.width + bound + roles.width
+        self.width, self.binding = average.width + bound + roles.width, Binding(bound)
         self.average, self.body, self.relate = average, body, roles
         self.shares = 1 - bound_share - roles_share, bound_share, roles_share
         self.lexical, self.compose = Linear(body.width, bound, bias=False), Linear(body.width, bound, bias=False)
         self.shift = Linear(body.width, 1, bias=False)
         for added in (self.compose, self.shift):
             nn.init.zeros_(added.weight)
-        self.binding = Binding(bound)
 
     def forward(self, side: Tokens, layout: PackedLayout | None = None) -> Tensor:
         """Tokens (B, T) -> (B, H), of length sqrt(H), so that each unit is about N(0, 1) over sentences."""

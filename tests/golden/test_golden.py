@@ -1,6 +1,7 @@
-"""The losses of tiny runs, kept: a refactor leaves them alone, a change of computation says so by renewing them.
+"""Tiny training runs must have the stored losses. A refactor does not change them. If a computation is changed on
+purpose, store the new losses:
 
-.venv/bin/python tests/golden/test_golden.py > tests/golden/losses.json
+    .venv/bin/python tests/golden/test_golden.py > tests/golden/losses.json
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ def has(name: str, setting: str) -> bool:
 
 
 def curve(name: str, folder: Path) -> dict[str, float]:
-    """What the last report and the last validation of a tiny fp32 run say."""
+    """Return the metrics of the last report and of the last validation of a tiny run in fp32."""
     torch.set_num_threads(1)
     text = folder / "pairs.tsv"
     lines = PAIRS.read_text("utf-8").splitlines()

@@ -1,4 +1,4 @@
-"""Which latents each decoder gets: stub networks record their inputs."""
+"""Stub networks record which latents the decoders of BGT get."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NUMBER = {"en": 1.0, "fr": 2.0}
 
 
 class Reads(nn.Module):
-    """Mean = `base` + the number of the side's language, two units; variance e**-2."""
+    """An encoder whose mean is `base` + the number of the side's language, in two units, with variance e**-2."""
 
     def __init__(self, base: float):
         super().__init__()
@@ -67,7 +67,7 @@ def test_the_anchor_explains_both_sides_and_pays(anchor: str, shared: float) -> 
     assert latents == {
         "reconstruct/en": [21, 21, shared, shared],  # [language ; semantic]
         "reconstruct/fr": [32, 32, shared, shared],
-        "translate/en": [12, 12],  # English from the French sentence's meaning, whoever the anchor is
+        "translate/en": [12, 12],  # English from the semantic latent of the French sentence, for both anchors
         "translate/fr": [11, 11],
     }
     for prediction in out.predictions:
@@ -83,7 +83,7 @@ def test_the_anchor_explains_both_sides_and_pays(anchor: str, shared: float) -> 
 def test_reconstruction_reads_one_draw_and_translation_reads_means() -> None:
     torch.manual_seed(0)
     out = {prediction.name: prediction.latent for prediction in model("sample")(batch("en")).predictions}
-    assert torch.equal(out["reconstruct/en"][:, 2:], out["reconstruct/fr"][:, 2:])  # one draw explains both
+    assert torch.equal(out["reconstruct/en"][:, 2:], out["reconstruct/fr"][:, 2:])  # one sample for both columns
     for name, mean in (("reconstruct/en", [21, 21, 11, 11]), ("reconstruct/fr", [32, 32, 11, 11])):
         noise = out[name] - torch.tensor(mean)
         assert (noise != 0).all()

@@ -1,10 +1,11 @@
-"""Vectors bound to positions and read back, against closed forms; a decoder's memory and roles, by hand; the language
-taken out of vectors, judged by probes of another library; closing marks, taken off and exchanged."""
+"""Binding, memory and roles are compared with closed forms and loops. A linear probe of scikit-learn tries to predict
+the language from vectors. Closing marks are removed and exchanged."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -61,19 +62,34 @@ def test_whole_positions_are_orthogonal() -> None:
     assert_close(torch.exp(1j * distance * binding.angles(torch.zeros(()))).mean(1), 0, FLOAT32, scale=1)
 
 
-@pytest.mark.parametrize("width", [0, 7])
-def test_a_width_without_pairs_is_refused(width: int) -> None:
-    with pytest.raises(BgtError, match=rf"composed width must be even and at least 2 \(got {width}\)"):
-        Binding(width)
-
-
 Stir = Callable[[nn.Module], nn.Module]
 
 
-def pooling() -> BoundPooling:
+def pooling(bound: int = 10, roles: int = 16, bound_share: float = 0.2, roles_share: float = 0.3) -> BoundPooling:
     torch.manual_seed(0)
     average, body = SIFPooling(torch.rand(30), 6), Transformer(make_embedding(30, 8), 1, 8, 2, 0.0)
-    return BoundPooling(average, body, RolePooling([EncoderLayer(8, 8, 2, 0.0)], 6, 16), 10, 0.2, 0.3)
+    relate = RolePooling([EncoderLayer(8, 8, 2, 0.0)], 6, roles)
+    return BoundPooling(average, body, relate, bound, bound_share, roles_share)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"bound": 0}, r"composed width must be even and at least 2 \(got 0\)"),
+        ({"bound": 7}, r"composed width must be even and at least 2 \(got 7\)"),
+        ({"roles": 0}, "roles_dim 0 must be a multiple of 16"),
+        ({"roles": 24}, "roles_dim 24 must be a multiple of 16"),
+        ({"bound_share": 0.0}, "bound_share 0.0, roles_share 0.3: need shares above 0, sum below 1"),
+        ({"roles_share": -0.1}, "bound_share 0.2, roles_share -0.1: need shares above 0, sum below 1"),
+        (
+            {"bound_share": 0.5, "roles_share": 0.5},
+            "bound_share 0.5, roles_share 0.5: need shares above 0, sum below 1",
+        ),
+    ],
+)
+def test_impossible_sizes_and_shares_are_refused(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(BgtError, match=message):
+        pooling(**settings)
 
 
 def test_the_bound_part_is_the_sum_of_states_turned_by_their_positions(
@@ -100,13 +116,6 @@ def test_the_cosine_is_the_sum_of_the_parts_cosines_by_their_shares(random_token
     cosine = sum(share * part for share, part in zip((0.5, 0.2, 0.3), parts, strict=True))
     assert_close(F.cosine_similarity(*vectors, dim=0), cosine)
     assert_close(vectors.square().mean(1), torch.ones(2, dtype=torch.float64))
-
-
-@pytest.mark.parametrize(("bound", "roles"), [(0.0, 0.3), (0.2, -0.1), (0.5, 0.5)])
-def test_shares_that_leave_a_part_without_any_are_refused(bound: float, roles: float) -> None:
-    average, body = SIFPooling(torch.rand(30), 6), Transformer(make_embedding(30, 8), 1, 8, 2, 0.0)
-    with pytest.raises(BgtError, match=f"bound_share {bound}, roles_share {roles}: need shares above 0, sum below 1"):
-        BoundPooling(average, body, RolePooling([EncoderLayer(8, 8, 2, 0.0)], 6, 16), 10, bound, roles)
 
 
 def test_a_reader_unbinds_its_own_units_at_each_token_and_slot() -> None:
@@ -210,28 +219,21 @@ def test_blocks_of_a_long_text_change_nothing(
     assert_close(pooled(roles, average, side, PackedLayout.of(side)), whole)
 
 
-@pytest.mark.parametrize("units", [0, 8, 24])
-def test_each_slot_and_relation_has_units(units: int) -> None:
-    with pytest.raises(BgtError, match=f"roles_dim {units} must be a multiple of 16"):
-        RolePooling([EncoderLayer(8, 8, 2, 0.0)], 4, units)
-
-
 LANGS = ["en", "fr", "de"]
 WIDTH, ROWS = 12, 3_000
 PARTS = [8, 4]
 
 
 class Speaks(nn.Module):
-    """Random vectors with another mean and another covariance in each language."""
+    """A body that returns random vectors, with a different mean and covariance for each language."""
 
     width = WIDTH
 
     def __init__(self) -> None:
         super().__init__()
-        random = torch.Generator().manual_seed(1)
-        self.random = random
-        self.place = torch.randn(len(LANGS), WIDTH, generator=random)
-        self.spread = torch.randn(len(LANGS), WIDTH, WIDTH, generator=random)
+        self.random = torch.Generator().manual_seed(1)
+        self.place = torch.randn(len(LANGS), WIDTH, generator=self.random)
+        self.spread = torch.randn(len(LANGS), WIDTH, WIDTH, generator=self.random)
 
     def forward(self, side: Tokens, layout: None = None) -> Tensor:
         row = LANGS.index(side.lang)
@@ -254,7 +256,7 @@ def trained() -> WithoutLanguage:
 
 
 def told(vectors: dict[str, Tensor]) -> float:
-    """The share of held-out vectors whose language a linear probe predicts."""
+    """Return the accuracy of a linear probe that predicts the language of held-out vectors."""
 
     def half(start: int) -> tuple[np.ndarray, np.ndarray]:
         parts = [v[start::2].numpy() for v in vectors.values()]
@@ -282,7 +284,7 @@ def test_a_frozen_body_keeps_its_means(trained: WithoutLanguage) -> None:
 
 def test_only_the_directions_between_the_means_are_lost(trained: WithoutLanguage) -> None:
     assert_close(trained.directions @ trained.directions.T, torch.eye(2))
-    trained.means += 3  # the plane that stays is that of the means
+    trained.means += 3  # shifting all means does not change the directions between them
     trained.body = Same(torch.randn(50, WIDTH))
     change = trained(sentences("en", 50)) - trained.body.vectors
     assert torch.linalg.matrix_rank(change - change.mean(0)) == 2
@@ -320,7 +322,7 @@ def test_an_untrained_model_and_one_of_one_language_change_nothing() -> None:
 
 
 def read(body: WithoutLanguage, **sides: Tensor) -> None:
-    """Run one micro-batch with the vectors of each language."""
+    """Run one micro-batch in which the body returns these vectors for each language."""
     for lang, vectors in sides.items():
         body.body = Same(vectors)
         body(sentences(lang, len(vectors)))
@@ -328,7 +330,7 @@ def read(body: WithoutLanguage, **sides: Tensor) -> None:
 
 
 def test_each_translation_counts_alike() -> None:
-    """Micro-batches of different sizes, and then more sentences than are remembered."""
+    """The micro-batches have different sizes, and in the end more sentences than the memory."""
     batches = [torch.randn(2, rows, WIDTH) + rows for rows in (5, 1, 30)]
     body = WithoutLanguage(Same(batches[0][0]), ["en", "fr"], memory=36)
 
@@ -347,7 +349,7 @@ def test_each_translation_counts_alike() -> None:
 
 
 def test_topics_of_one_language_do_not_move_languages_apart() -> None:
-    """Chat in English alone, and news in French and German: languages differ as translations do, wherever those lie."""
+    """English also has chats without translations, which must not change the distances between languages."""
     chat, news = torch.randn(2, WIDTH)
     french, german = torch.randn(2, WIDTH)
     body = WithoutLanguage(Same(chat[None]), LANGS, memory=50)
@@ -363,7 +365,7 @@ def test_topics_of_one_language_do_not_move_languages_apart() -> None:
 
 
 def test_the_sides_of_one_language_in_a_micro_batch_count_together() -> None:
-    """A sentence and an altered one, say; the body gets the layout that it was asked with."""
+    """The body encodes sentences and altered sentences separately, and gets the layout of the caller."""
     asked = []
 
     class Asked(Same):

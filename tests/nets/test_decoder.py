@@ -1,5 +1,5 @@
-"""Every place where a latent enters a decoder, against a second implementation: a loop over sentences and steps with
-concatenated latents and one matrix a product. The decoder that attends to a source, against torch's."""
+"""Decoders with a latent are compared with a second implementation: a loop over sentences and steps, in which each
+product of [x ; latent] is one matrix product. The decoder that attends to a source is compared with torch's."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from bgt_core.contracts import EOS, Tokens
-from bgt_core.errors import BgtError
+from bgt_core.errors import UsageError
 from bgt_core.nets.decoder import AttentionDecoder, EncoderStates, TransformerDecoder
 from bgt_core.nets.layers import make_embedding, shift_right, sinusoids
 from bgt_core.nets.lstm import LSTMDecoder
@@ -46,14 +46,16 @@ def made(
 
 
 def joint(x: Tensor, z: Tensor, on_x: nn.Linear, on_z: nn.Linear) -> Tensor:
-    """Multiply one matrix by [x ; z]."""
+    """Multiply [x ; z] by one matrix."""
     return torch.cat([on_x.weight, on_z.weight], dim=1) @ torch.cat([x, z]) + on_x.bias
 
 
 def scores(layer: nn.Module, h: Tensor, z: Tensor) -> Tensor:
-    """(H,), (L,) -> (V,)."""
+    """Score all tokens, (V,), from the features h (H,) and the latent z (L,)."""
     if isinstance(layer, UntiedOutput):
-        return torch.cat([layer.latent.weight, layer.hidden.weight], dim=1) @ torch.cat([z, h])  # [z ; h], as published
+        return torch.cat([layer.latent.weight, layer.hidden.weight], dim=1) @ torch.cat(
+            [z, h]
+        )  # [z ; h] as in the paper
     if isinstance(layer, TiedOutput):
         return layer.table.weight @ (h + layer.project.weight @ z)
     assert isinstance(layer, PlainOutput)
@@ -61,7 +63,7 @@ def scores(layer: nn.Module, h: Tensor, z: Tensor) -> Tensor:
 
 
 def naive_lstm(decoder: LSTMDecoder, tokens: list[int], z: Tensor, fuse: tuple[str, ...]) -> list[Tensor]:
-    """An LSTM with the published gates, step by step."""
+    """Compute an LSTM decoder step by step from the equations of its gates."""
     cells = [torch.zeros(H, dtype=z.dtype) for _ in range(decoder.lstm.num_layers)]
     hidden = [torch.zeros_like(cell) for cell in cells]
     if "hidden" in fuse:
@@ -86,7 +88,7 @@ def naive_lstm(decoder: LSTMDecoder, tokens: list[int], z: Tensor, fuse: tuple[s
 
 
 def naive_transformer(decoder: TransformerDecoder, tokens: list[int], z: Tensor, fuse: tuple[str, ...]) -> list[Tensor]:
-    """Causal self-attention, one head at a time."""
+    """Compute a Transformer decoder, one head of one token at a time."""
     places = sinusoids(0, len(tokens), decoder.words.table.weight)
     xs = [decoder.words.table.weight[token] * H**0.5 + place for token, place in zip(tokens, places, strict=True)]
     if "word" in fuse:
@@ -138,7 +140,7 @@ def test_scores_and_nats_are_those_of_the_straight_form(
 def test_one_step_at_a_time_gives_the_scores_of_teacher_forcing(
     kind: str, fuse: tuple[str, ...], share: bool, stirred: Stir, random_tokens: Callable[..., Tokens]
 ) -> None:
-    """Two sentences, three hypotheses each; after two steps they continue others, then one sentence goes on."""
+    """Search over two sentences with three hypotheses each, in which hypotheses get new parents and a sentence ends."""
     decoder, z = made(kind, fuse, share, stirred), torch.randn(2, L, dtype=torch.float64)
     draw = torch.Generator().manual_seed(3)
     read, parents = torch.randint(4, V, (3, 2, 3), generator=draw), torch.tensor([[2, 0, 0], [1, 1, 2]])
@@ -166,22 +168,25 @@ def test_one_step_at_a_time_gives_the_scores_of_teacher_forcing(
                 assert_close(after[0, hypothesis], scored(1, tokens))
 
 
-@pytest.mark.parametrize(("kind", "fuse"), [("lstm", ()), ("transformer", ("hidden",)), ("lstm", ("word", "logits"))])
-def test_a_fusion_that_there_is_not_is_refused(kind: str, fuse: tuple[str, ...], stirred: Stir) -> None:
-    with pytest.raises(BgtError, match=f"for {kind} choose one or more of word") as error:
-        made(kind, fuse, False, stirred)
-    assert error.value.exit_code == 2
-
-
-def test_a_body_or_a_depth_that_there_is_not_is_refused(stirred: Stir) -> None:
-    with pytest.raises(BgtError, match="body 'gru': choose from transformer, lstm"):
-        made("gru", ("logit",), False, stirred)
-    with pytest.raises(BgtError, match="decoder_layers 0"):
-        made("lstm", ("logit",), False, stirred, layers=0)
+@pytest.mark.parametrize(
+    ("kind", "fuse", "layers", "message"),
+    [
+        ("lstm", (), 2, "for lstm choose one or more of word"),
+        ("transformer", ("hidden",), 2, "for transformer choose one or more of word"),
+        ("lstm", ("word", "logits"), 2, "for lstm choose one or more of word"),
+        ("gru", ("logit",), 2, "body 'gru': choose from transformer, lstm"),
+        ("lstm", ("logit",), 0, "decoder_layers 0"),
+    ],
+)
+def test_an_unknown_fusion_or_body_or_depth_is_refused(
+    kind: str, fuse: tuple[str, ...], layers: int, message: str, stirred: Stir
+) -> None:
+    with pytest.raises(UsageError, match=message):
+        made(kind, fuse, False, stirred, layers)
 
 
 def test_word_dropout_hides_past_pieces_in_training_only(stirred: Stir, random_tokens: Callable[..., Tokens]) -> None:
-    """With all words hidden but by chance none, a decoder can't tell two pasts apart."""
+    """If all previous tokens are hidden, they do not change the scores."""
     table = make_embedding(V, H)
     decoder = stirred(TransformerDecoder(table, TiedOutput(table, L), L, 1, 12, 2, dropout=0.0, word_dropout=1 - 1e-7))
     z, one, two = torch.randn(1, L), random_tokens([8], V, seed=1), random_tokens([8], V, seed=2)
@@ -197,35 +202,33 @@ WIDTH, HEADS, INNER = 12, 3, 20
 Draw = Callable[..., Tokens]
 
 
-def attending(vocab_size: int, seed: int = 0, layers: int = 2, spread: float = 1.0) -> AttentionDecoder:
-    """Convert to float64, move every parameter from its initial value, and scale differences of scores by `spread`."""
-    torch.manual_seed(seed)
-    decoder = AttentionDecoder(
-        make_embedding(vocab_size, WIDTH), PlainOutput.untied(vocab_size, WIDTH), layers, INNER, HEADS, dropout=0.1
-    )
+@pytest.fixture
+def attending() -> AttentionDecoder:
+    """Return a decoder with two layers and a vocabulary of 30, in float64, with no parameter at its initial value."""
+    torch.manual_seed(0)
+    decoder = AttentionDecoder(make_embedding(30, WIDTH), PlainOutput.untied(30, WIDTH), 2, INNER, HEADS, dropout=0.1)
     with torch.no_grad():
         for parameter in decoder.parameters():
             parameter += 0.1 * torch.randn_like(parameter)
-        decoder.layer.matrix.weight *= spread  # type: ignore[attr-defined]
     return decoder.double().eval()
 
 
-def sources(lengths: list[int], seed: int = 5) -> EncoderStates:
-    """Random states of sentences of these lengths."""
+def sources(lengths: list[int]) -> EncoderStates:
+    """Return random states of sentences of these lengths."""
     side = Tokens.pad([[4] * (length - 1) + [EOS] for length in lengths], "fr")
-    generator = torch.Generator().manual_seed(seed)
+    generator = torch.Generator().manual_seed(5)
     return EncoderStates(torch.randn(sum(lengths), WIDTH, dtype=torch.float64, generator=generator), side)
 
 
 def only(source: EncoderStates, row: int) -> EncoderStates:
-    """Return one of the sentences."""
+    """Return the states of one of the sentences."""
     lengths = source.side.mask.sum(1).tolist()
     side = Tokens.pad([source.side.ids[row, : lengths[row]].tolist()], "fr")
     return EncoderStates(source.states.split(lengths)[row], side)
 
 
 def torchs(decoder: AttentionDecoder) -> nn.TransformerDecoder:
-    """torch's decoder with the same weights."""
+    """Return torch's decoder with the same weights."""
     layer = nn.TransformerDecoderLayer(WIDTH, HEADS, INNER, dropout=0.0, batch_first=True, dtype=torch.float64)
     twin = nn.TransformerDecoder(layer, len(decoder.layers)).eval()
     with torch.no_grad():
@@ -252,9 +255,11 @@ def torchs(decoder: AttentionDecoder) -> nn.TransformerDecoder:
 
 
 @pytest.mark.parametrize(("target_lengths", "source_lengths"), [([5, 5, 5], [4, 4, 4]), ([7, 2, 4, 9], [3, 8, 1, 5])])
-def test_attention_is_torchs(target_lengths: list[int], source_lengths: list[int], random_tokens: Draw) -> None:
-    """Scores, and gradients of the states and of every weight; nothing padded, and both sides padded."""
-    decoder, target, source = attending(30), random_tokens(target_lengths, 30), sources(source_lengths)
+def test_attention_is_torchs(
+    attending: AttentionDecoder, target_lengths: list[int], source_lengths: list[int], random_tokens: Draw
+) -> None:
+    """Compare scores and gradients, without padding and with padding on both sides."""
+    decoder, target, source = attending, random_tokens(target_lengths, 30), sources(source_lengths)
     source.states.requires_grad_()
     scores = decoder("translate", "en", source, target).logits()
 
@@ -285,10 +290,10 @@ def test_attention_is_torchs(target_lengths: list[int], source_lengths: list[int
         assert_close(ours.feed[0].weight.grad, theirs.linear1.weight.grad)
 
 
-def test_a_search_reads_what_training_reads(random_tokens: Draw) -> None:
-    """Token by token with a cache, over two hypotheses that change places, while a sentence leaves: the same scores."""
-    decoder, source = attending(30), sources([3, 8, 1])
-    texts = random_tokens([6] * 6, 30).ids.view(3, 2, 6)  # what two hypotheses of each sentence write
+def test_a_search_reads_what_training_reads(attending: AttentionDecoder, random_tokens: Draw) -> None:
+    """In a search, two hypotheses swap in each step, and one of three sentences ends early."""
+    decoder, source = attending, sources([3, 8, 1])
+    texts = random_tokens([6] * 6, 30).ids.view(3, 2, 6)  # the outputs of two hypotheses of each sentence
     expected = torch.stack(
         [
             decoder("translate", "en", only(source, row), Tokens.pad([texts[row, text].tolist()], "en")).logits()
@@ -296,7 +301,7 @@ def test_a_search_reads_what_training_reads(random_tokens: Draw) -> None:
             for text in range(2)
         ]
     ).view(3, 2, 6, 30)
-    rows, order = torch.arange(3), torch.tensor([0])  # sentences that stay; which text each hypothesis writes
+    rows, order = torch.arange(3), torch.tensor([0])  # sentences in the search; the output of each hypothesis
     state, last = decoder.start(source), torch.full((3, 1), EOS)
     for position in range(6):
         scores = decoder.step(last, state)

@@ -1,4 +1,4 @@
-"""Averages by hand; the gated recurrent average against the paper's equations in a plain loop; heads."""
+"""Averages are compared with numbers computed by hand, and GRAN with a loop over the paper's equations."""
 
 from __future__ import annotations
 
@@ -11,13 +11,7 @@ import torch
 
 from bgt_core.contracts import EOS, UNK, Tokens
 from bgt_core.nets.bound import BoundPooling, RolePooling
-from bgt_core.nets.encoders import (
-    GRAN,
-    MeanPooling,
-    ResidualPooling,
-    SharedVarianceHead,
-    SIFPooling,
-)
+from bgt_core.nets.encoders import GRAN, MeanPooling, ResidualPooling, SharedVarianceHead, SIFPooling
 from bgt_core.nets.layers import EncoderLayer, Transformer, make_embedding
 from bgt_core.nets.operations import PackedLayout, PaddedLayout
 from tests.close import assert_close
@@ -32,7 +26,7 @@ def test_rare_pieces_count_more_and_the_end_counts_nothing() -> None:
     assert weight[5] == pytest.approx(0.5)
     pooled = average(Tokens.pad([[4, 5, 5, EOS], [6, EOS], [EOS]], "en"))
     two = (weight[4] * direction[4] + 2 * weight[5] * direction[5]) / 3
-    expected = 3**0.5 * np.stack([two, weight[6] * direction[6], np.zeros(3)])  # a direction of 3 units has length √3
+    expected = 3**0.5 * np.stack([two, weight[6] * direction[6], np.zeros(3)])  # vectors of 3 units have length √3
     assert_close(pooled, expected)
 
 
@@ -80,7 +74,7 @@ def test_a_corrected_average_begins_as_the_average(random_tokens: Callable[..., 
 def test_only_the_tokens_of_a_given_layout_are_read(
     kind: str, random_tokens: Callable[..., Tokens], stirred: Callable[[torch.nn.Module], torch.nn.Module]
 ) -> None:
-    """If the layout hides the last three tokens of each sentence, the result is that of the shorter sentences."""
+    """If the layout lacks the last three tokens of each sentence, the result equals that of the shorter sentences."""
     torch.manual_seed(0)
     average, body = SIFPooling(torch.rand(30), 6), Transformer(make_embedding(30, 8), 1, 8, 2, 0.0)
     make: dict[str, Callable[[], torch.nn.Module]] = {
@@ -105,7 +99,7 @@ def body(dropout: float = 0.0) -> GRAN:
     torch.manual_seed(0)
     made = GRAN(make_embedding(V, H), dropout)
     with torch.no_grad():
-        for parameter in made.parameters():  # away from the start, biases too
+        for parameter in made.parameters():  # from their initial values, which are 0 for biases
             parameter += 0.4 * torch.randn(parameter.shape)
     return made.double()
 
@@ -115,7 +109,7 @@ def sigmoid(x: np.ndarray) -> np.ndarray:
 
 
 def by_hand(ours: GRAN, tokens: list[int]) -> np.ndarray:
-    """One sentence, token by token, by the equations as they are printed."""
+    """Encode one sentence, token by token, by the equations of the paper."""
     weights = {name: value.numpy() for name, value in ours.state_dict().items()}
     of_input, of_state, bias = (
         dict(zip("iofc", np.split(weights[f"lstm.{name}"], 4), strict=True))
@@ -150,7 +144,7 @@ def test_the_gated_average_is_the_paper_s(random_tokens: Callable[..., Tokens]) 
 def test_padding_changes_no_gated_average(
     layout: Callable[[Tokens], PackedLayout], random_tokens: Callable[..., Tokens]
 ) -> None:
-    """Sentences of very different lengths are computed in blocks, and one without padding as it stands."""
+    """Sentences of very different lengths are computed in several blocks."""
     ours, side = body(dropout=0.3).eval(), random_tokens(LENGTHS, V)
     assert len(PackedLayout.of(side).length_blocks) > 1
     together = ours(side, layout(side))

@@ -1,4 +1,4 @@
-"""The Transformer's parts against torch's own, and what padding must not change."""
+"""The layers of Transformers are compared with torch's layers and with formulas."""
 
 from __future__ import annotations
 
@@ -10,24 +10,15 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from bgt_core.contracts import EOS, Tokens
+from bgt_core.contracts import Tokens
 from bgt_core.errors import BgtError
 from bgt_core.nets import layers
-from bgt_core.nets.layers import (
-    EncoderLayer,
-    SelfAttention,
-    sinusoids,
-)
+from bgt_core.nets.layers import EncoderLayer, SelfAttention, sinusoids
 from bgt_core.nets.operations import PackedLayout
 from tests.close import FLOAT32, assert_close
 
-V, H, L = 19, 8, 5
+V, H = 19, 8
 Stir = Callable[[nn.Module], nn.Module]
-
-
-def full(sentences: int, length: int) -> PackedLayout:
-    """Nothing padded."""
-    return PackedLayout.of(Tokens.pad([[EOS] * length] * sentences, "en"))
 
 
 def test_an_encoder_layer_is_torchs(stirred: Stir, random_tokens: Callable[..., Tokens]) -> None:

@@ -1,13 +1,13 @@
-"""LSTMs against torch's own on packed sequences, and decoders step by step."""
+"""LSTM bodies are compared with torch's LSTM on packed sequences, and decoders with loops over steps."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import pytest
 import torch
 from torch import nn
-from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
 
 from bgt_core.contracts import EOS, Tokens
 from bgt_core.errors import BgtError
@@ -20,27 +20,27 @@ V, H = 19, 8
 LENGTHS = [3, 11, 1, 6]
 
 
-def body(layers: int = 1, dropout: float = 0.0) -> BiLSTM:
-    torch.manual_seed(0)
-    return BiLSTM(make_embedding(V, H), layers, dropout).double()
-
-
-def torchs(ours: BiLSTM) -> nn.LSTM:
-    """The same weights in torch's bidirectional LSTM."""
-    lstm = nn.LSTM(H, H // 2, len(ours.forward_layers), batch_first=True, bidirectional=True).double()
+def torchs(forward: Sequence[nn.LSTM], backward: Sequence[nn.LSTM]) -> nn.LSTM:
+    """Return torch's bidirectional LSTM with the weights of these layers."""
+    lstm = nn.LSTM(H, forward[0].hidden_size, len(forward), batch_first=True, bidirectional=True).double()
     with torch.no_grad():
-        for suffix, layers in (("", ours.forward_layers), ("_reverse", ours.backward_layers)):
+        for suffix, layers in (("", forward), ("_reverse", backward)):
             for number, layer in enumerate(layers):
                 for name, value in layer.named_parameters():
                     getattr(lstm, name.replace("l0", f"l{number}{suffix}")).copy_(value)
     return lstm
 
 
+def packed(body: nn.Module, side: Tokens) -> PackedSequence:
+    """Return the body's token vectors as a packed sequence of torch."""
+    return pack_padded_sequence(body.table(side.ids), side.mask.sum(1), batch_first=True, enforce_sorted=False)
+
+
 @pytest.mark.parametrize("layers", [1, 2])
 def test_it_is_the_mean_of_torchs_states(layers: int, random_tokens: Callable[..., Tokens]) -> None:
-    ours, side = body(layers), random_tokens(LENGTHS, V)
-    packed = pack_padded_sequence(ours.table(side.ids), torch.tensor(LENGTHS), batch_first=True, enforce_sorted=False)
-    states, _ = pad_packed_sequence(torchs(ours)(packed)[0], batch_first=True)  # zero at padding
+    ours, side = BiLSTM(make_embedding(V, H), layers, 0.0).double(), random_tokens(LENGTHS, V)
+    lstm = torchs([*ours.forward_layers], [*ours.backward_layers])
+    states, _ = pad_packed_sequence(lstm(packed(ours, side))[0], batch_first=True)  # zero at padding
     expected = states.sum(1) / torch.tensor(LENGTHS)[:, None]
     assert_close(ours(side), expected)
 
@@ -56,35 +56,25 @@ def test_the_last_state_is_torchs_on_packed_sequences(random_tokens: Callable[..
     torch.manual_seed(0)
     ours = LastState(make_embedding(V, H)).double()
     side = random_tokens([5, 1, 9, 2], V)
-    embedded = pack_padded_sequence(ours.table(side.ids), side.mask.sum(1), batch_first=True, enforce_sorted=False)
-    theirs = ours.lstm(embedded)[1][0][0]
+    theirs = ours.lstm(packed(ours, side))[1][0][0]
     assert_close(ours(side), theirs)
-    alone = random_tokens([5, 1, 9, 2], V)
-    longer = Tokens.pad([row[mask].tolist() for row, mask in zip(alone.ids, alone.mask, strict=True)], "en", 20)
+    longer = Tokens.pad([row[mask].tolist() for row, mask in zip(side.ids, side.mask, strict=True)], "en", 20)
     assert_close(ours(longer), theirs)
 
 
 def test_final_states_are_torchs_on_packed_sentences(random_tokens: Callable[..., Tokens]) -> None:
     torch.manual_seed(0)
     ours, side = FinalStates(make_embedding(V, H), 5).double(), random_tokens(LENGTHS, V)
-    lstm = nn.LSTM(H, 5, batch_first=True, bidirectional=True).double()
-    with torch.no_grad():
-        for suffix, layer in (("", ours.forward_lstm), ("_reverse", ours.backward_lstm)):
-            for name, value in layer.named_parameters():
-                getattr(lstm, name + suffix).copy_(value)
-    packed = pack_padded_sequence(ours.table(side.ids), torch.tensor(LENGTHS), batch_first=True, enforce_sorted=False)
-    _, (hidden, _) = lstm(packed)  # (2, B, 5)
+    _, (hidden, _) = torchs([ours.forward_lstm], [ours.backward_lstm])(packed(ours, side))  # (2, B, 5)
     assert_close(ours(side), torch.cat([hidden[0], hidden[1]], 1))
     assert ours.width == 10
 
 
-def first_cell(word_dropout: float = 0.4) -> FirstCellDecoder:
+def first_cell() -> FirstCellDecoder:
     torch.manual_seed(0)
-    made = FirstCellDecoder(make_embedding(V, H), PlainOutput.untied(V, L), L, 0.0, word_dropout).double()
-    with torch.no_grad():  # away from where they start
-        for parameter in (made.first_hidden, made.hidden_word):
-            if parameter is not None:
-                parameter.normal_()
+    made = FirstCellDecoder(make_embedding(V, H), PlainOutput.untied(V, L), L, 0.0, word_dropout=0.4).double()
+    with torch.no_grad():  # their initial values are 0
+        made.first_hidden.normal_(), made.hidden_word.normal_()  # type: ignore[union-attr]
     return made
 
 
@@ -106,14 +96,14 @@ def test_a_decoder_is_torchs_lstm_from_that_cell(random_tokens: Callable[..., To
 
 
 def test_word_dropout_hides_that_share_of_pieces_but_never_the_start() -> None:
-    ours = first_cell(0.4).train()
+    ours = first_cell().train()
     ids = torch.randint(4, V, (400, 50))
     ids[:, 0] = EOS
     torch.manual_seed(1)
     hidden = (ours.inputs(ids, torch.zeros(400, L)) == ours.hidden_word).all(-1)  # (400, 50)
     assert not hidden[:, 0].any()
     assert hidden[:, 1:].double().mean().item() == pytest.approx(0.4, abs=0.02)
-    assert hidden[:, 1:].double().mean(1).std() > 0.03  # each token is drawn by itself, not each step for all
+    assert hidden[:, 1:].double().mean(1).std() > 0.03  # tokens are drawn independently of each other
     assert not (ours.eval().inputs(ids, torch.zeros(400, L)) == ours.hidden_word).all(-1).any()
 
 

@@ -1,4 +1,4 @@
-"""Every recipe has the same losses and gradients with plain PyTorch as with our operations; packing against masks."""
+"""The losses and gradients of all recipes are the same with plain PyTorch; packing is compared with masks."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_losses_and_gradients_of_a_recipe_are_those_of_plain_pytorch(
     labelled = replace(batch, labels=torch.tensor([0.0, 1, 1, 0, 1, 0]))
     results: list[Any] = []
     for plain in (True, False):
-        own = copy.deepcopy(model)  # some follow what they have read
+        own = copy.deepcopy(model)  # some models change their buffers in training
         torch.manual_seed(1)
         with monkeypatch.context() as patch:
             for operation, function in PLAIN.items() if plain else ():
@@ -116,7 +116,7 @@ def side(request: pytest.FixtureRequest, random_tokens: Callable[..., Tokens]) -
 
 
 def test_heads_are_split_and_joined_as_views_of_the_padded(side: Tokens) -> None:
-    """Values and gradients; what is made at padding is not read, as attention does not."""
+    """Compare values and gradients at real tokens. Values at padding are arbitrary."""
     layout, heads = PackedLayout.of(side), 2
     x = torch.randn(len(side.flat_index), 3 * 8, dtype=torch.float64, requires_grad=True)
     padded = torch.zeros(*side.ids.shape, 3 * 8, dtype=torch.float64).masked_scatter(side.mask[:, :, None], x)

@@ -1,4 +1,4 @@
-"""The fused loss against full scores and autograd; bags of words and positions, written out."""
+"""The fused loss is compared with full scores and autograd; bags of words and positions are compared with loops."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def layers() -> dict[str, OutputLayer]:
 
 
 def naive(layer: OutputLayer, features: Tensor, latent: Tensor, target: Tokens, smoothing: float) -> tuple:
-    """Label-smoothed cross-entropy as in fairseq, from full scores of real tokens (N, V)."""
+    """Compute the label-smoothed cross-entropy, as in fairseq, from the full scores of real tokens (N, V)."""
     lengths = target.mask.sum(1)
     copied = latent.repeat_interleave(lengths, dim=0)  # (N, L)
     if isinstance(layer, UntiedOutput):
@@ -83,7 +83,8 @@ def test_loss_nats_and_gradients_are_those_of_full_scores(
 
 
 def test_a_language_scores_its_own_pieces_alone(random_tokens: Callable[..., Tokens]) -> None:
-    """Loss and gradients equal those of full scores with other tokens at -inf, which count as unknown."""
+    """Loss and gradients equal those of full scores in which tokens that do not occur have the score -inf. In the
+    target, such tokens count as unknown."""
     tied = layers()["tied"]
     assert isinstance(tied, TiedOutput)
     own, layer, target = torch.arange(V) % 3 > 0, LanguageOutput(tied, "en"), random_tokens([4, 9], V)
@@ -92,7 +93,7 @@ def test_a_language_scores_its_own_pieces_alone(random_tokens: Callable[..., Tok
     latent = torch.randn(2, L, dtype=torch.float64, requires_grad=True)
     wanted = [features, latent, *tied.parameters()]
     before, _ = layer.nll(features, latent, target, 0.0)
-    assert_close(before, naive(tied, features, latent, target, 0.0)[0])  # nothing is ruled out yet
+    assert_close(before, naive(tied, features, latent, target, 0.0)[0])  # before `restrict`, all tokens are scored
     layer.restrict(torch.arange(V) % 3 > 0)
 
     seen = replace(target, ids=torch.where(own[target.ids], target.ids, UNK))
@@ -168,7 +169,7 @@ def test_a_perceptron_has_as_many_layers_as_it_says() -> None:
 
 
 def places(predictor: PositionPredictor, latent: torch.Tensor, words: list[int]) -> float:
-    """The cost of one sentence's words, in a loop."""
+    """Return the loss of the tokens of one sentence, computed in a loop."""
     total = 0.0
     for place, word in enumerate(words[: predictor.scores.out_features]):
         read = torch.cat([predictor.table.weight[word], latent])

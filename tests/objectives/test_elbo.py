@@ -1,4 +1,4 @@
-"""The bound and the cross-entropy, with numbers by hand."""
+"""The ELBO and the cross-entropy are compared with numbers computed by hand."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.close import assert_close
 
 @dataclass
 class Says:
-    """A prediction of two sentences with known nats; smoothing s adds 100 s to its loss."""
+    """A prediction of two sentences with known nats. Label smoothing of s adds 100 s to its loss."""
 
     name: str
     nats: list[float]
@@ -37,7 +37,7 @@ class Says:
 
 @dataclass
 class Costs:
-    """A posterior with known KL."""
+    """A posterior with a known KL."""
 
     nats: list[float]
 
@@ -86,7 +86,7 @@ TERMS = {
 def test_total(elbo: Elbo, step: int, total: float) -> None:
     loss = elbo(OUT, step)
     assert loss.total.item() == pytest.approx(total)
-    assert {name: value.sum().item() for name, value in loss.terms.items()} == TERMS  # never weighted, never smoothed
+    assert {name: value.sum().item() for name, value in loss.terms.items()} == TERMS  # without weights and smoothing
     assert not any(value.requires_grad for value in loss.terms.values())
 
 
@@ -107,8 +107,8 @@ UNITS = Gaussian(  # two sentences, three units: KL is half the squared mean
 def test_free_nats(free: float, nats: float) -> None:
     out = Outputs({}, {"semantic": {"semantic": UNITS}, "language": {"en": UNITS}})
     loss = Elbo(10, 0.0, {"language": 3.0}, {"language": free})(out, 5)
-    assert loss.total.item() == pytest.approx(0.5 * 2 * (2.5 + 3 * nats))  # of two sentences; meaning is never free
-    assert loss.terms["kl/en"].item() == pytest.approx(5.0)  # what is reported is the KL
+    assert loss.total.item() == pytest.approx(0.5 * 2 * (2.5 + 3 * nats))  # two sentences
+    assert loss.terms["kl/en"].item() == pytest.approx(5.0)  # the reported KL has no free nats
 
 
 @pytest.mark.parametrize(
@@ -127,7 +127,7 @@ def test_impossible_numbers_are_refused(settings: dict[str, Any], message: str) 
 
 
 def test_a_sigmoid_anneals_the_kl() -> None:
-    """sigmoid(0.002 (step - 2500)): 1/2 in the middle, and symmetric around it (Deudon 2018)."""
+    """The settings are those of Deudon (2018): the factor of the KL is sigmoid(0.002 (step - 2500))."""
     elbo = Elbo(warmup_steps=0, label_smoothing=0.0, sigmoid_midpoint=2_500, sigmoid_steepness=0.002)
     none = Elbo(warmup_steps=0, label_smoothing=0.0)(replace(OUT, posteriors={}), 0).total
     for step, share in ((0, 1 / (1 + math.exp(5))), (2_500, 0.5), (3_000, 1 / (1 + math.exp(-1))), (10**9, 1.0)):

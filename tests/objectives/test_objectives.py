@@ -1,4 +1,4 @@
-"""Sums of named parts; the device of losses; an objective of another package, which reads more data."""
+"""Test sums of named parts, the device of losses, and an objective of another package, which needs more data."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_each_part_pays_for_its_roles_and_one_of_weight_0_is_left_out(
     paraphrase: float, position: float, total: float
 ) -> None:
     parts: dict[str, Part] = {
-        "elbo": Elbo(average_predictions=True),  # the mean of the predictions that it pays for: one
+        "elbo": Elbo(average_predictions=True),  # the mean of one prediction, the reconstruction
         "paraphrase": CrossEntropy(("paraphrase",), paraphrase),
         "position": CrossEntropy(("position",), position),
     }
@@ -68,7 +68,7 @@ def test_each_part_pays_for_its_roles_and_one_of_weight_0_is_left_out(
     weighted = {"paraphrase/a": 30.0, "paraphrase/b": 70.0} if paraphrase else {}
     weighted |= {"position/a": 300.0} if position else {}
     assert terms == {"reconstruct/a": 3.0, **weighted}
-    assert dict(Sum(parts)) == parts  # those of weight 0 too
+    assert dict(Sum(parts)) == parts  # parts of weight 0 are included
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def test_a_loss_is_on_the_device_of_its_latents(objective: Callable, langs: list
 
 @dataclass(frozen=True)
 class Graded(Part):
-    """The squared difference of a pair's cosine and its label: data of its own, which no model knows."""
+    """The squared difference between the cosine of a pair and its label, a column of the data that no model reads."""
 
     weight: float = 1.0
 
@@ -113,7 +113,7 @@ class Graded(Part):
 
 
 def test_an_objective_learns_from_data_of_its_own(tiny: Callable[..., Recipe], tsv: Path, tmp_path: Path) -> None:
-    """It touches its own file and the recipe; the labels are a column of the data."""
+    """A user adds an objective by a class and a recipe; the labels are a column of the data."""
     lines = tsv.read_text("utf-8").splitlines()
     text = tmp_path / "graded.tsv"
     text.write_text("".join(f"{line}\t{number % 2}\n" for number, line in enumerate(lines)), "utf-8")

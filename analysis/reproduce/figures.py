@@ -19,13 +19,7 @@ from analysis.reproduce.results import MEAN, Records
 from bgt_core.evaluation.bootstrap import NOT_RUN
 
 OURS, PAPER = "#0072b2", "#d55e00"  # colours by Okabe and Ito: distinct for colour-blind readers and in grey
-HOLLOW: dict[str, Any] = {
-    "marker": "D",
-    "markersize": 5,
-    "markerfacecolor": "none",
-    "markeredgecolor": PAPER,
-    "linestyle": "none",
-}
+HOLLOW: dict[str, Any] = {"marker": "D", "markersize": 5, "mfc": "none", "mec": PAPER, "linestyle": "none"}
 VERDICTS = {"holds": "o", "does not hold": "X", "not separable": "s"}  # marker of each verdict
 SMALL: dict[str, Any] = {"marker": ".", "markersize": 4, "linestyle": "none"}
 

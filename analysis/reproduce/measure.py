@@ -1,9 +1,9 @@
-"""Measure a finished training: its scores, and each score in every bootstrap resample of the test data.
+"""Measure a finished training: its scores, and the value of each score in every bootstrap resample of the test data.
 
-The items are those of `bgt evaluate`: a task's scores are a function of how often each item is drawn, and the draws
-depend only on the test data. So all trainings have the same resamples, and their differences are paired. (The output of
-`bgt evaluate --out` has no draws, so the p-value of a claim could not be computed from it.) A score is an array (1 +
-B,): its value, then its value in each of B resamples. It is stored as a row: latent, measure, value, draws.
+Scores are those of the tasks of `bgt evaluate`. The resamples depend only on the test data, so all trainings have the
+same resamples, and differences between trainings are paired. (The output of `bgt evaluate --out` does not contain the
+resamples, so the p-value of a claim could not be computed from it.) A score is an array (1 + B,): its value, then its
+value in each of B resamples. It is stored as a row with the columns latent, measure, value and draws.
 """
 
 from __future__ import annotations
@@ -58,12 +58,12 @@ OF_PAIRS = (ACCURACY, WORDS_ACCURACY, *AUC_OF.values(), WORDS_AUC, *LEADS)
 
 
 def latents_of(embedder: Embedder) -> list[str]:
-    """List the latents. Without language variables, the language latent has no units, and is left out."""
+    """List the latents with at least one unit. A model without language variables has a language latent of size 0."""
     return [latent for latent in embedder.latents if embedder.width(embedder.langs[0], latent)]
 
 
 def drawn(task: Task[Any], items: Any, encoders: SentenceEncoder, resamples: int, system: int = 0) -> dict[Any, Any]:
-    """Return all scores of one system of a task, by the task's keys."""
+    """Return the scores (1 + B,) of one system of a task, by the keys of the task."""
     statistic = task.statistic(items, {"model": encoders}, seed=0)
     table: dict[Any, np.ndarray] = {}
     if statistic.samples:

@@ -143,9 +143,8 @@ class SelectedPairs(Dataset):
             new = path.with_name(f"new-{path.name}")
             done = clean([self.part(out, "mined")], columns, new, rules, exclude=[self.evaluated(out)], models=models)
             if done.kept < self.count:
-                raise DataError(
-                    f"{self.name} {self.selection.keep}: {done.kept:,} pairs; every filter needs {self.count:,}."
-                )
+                selection = f"{self.name} {self.selection.keep}"
+                raise DataError(f"{selection}: {done.kept:,} pairs; every filter needs {self.count:,}.")
             record_path(new).replace(record_path(path))
             new.replace(path)
         return Source(path, ("a", "b", "_") if self.with_cost else ("a", "b"))
@@ -163,10 +162,7 @@ class SelectedPairs(Dataset):
         paths = {name: out / f"{self.name}-{self.table.content[:10]}-{name}.tsv.zst" for name in ("mined", "set-aside")}
         if not all(path.exists() for path in paths.values()):
             columns = ["_column" if column == "_" else column for column in self.table.columns]
-            with (
-                pair_file(paths["mined"]) as add_mined,
-                pair_file(paths["set-aside"]) as add_others,
-            ):
+            with pair_file(paths["mined"]) as add_mined, pair_file(paths["set-aside"]) as add_others:
                 pairs = read_pairs(self.table.path, columns, Skipped())
                 while rows := list(islice(pairs, 10_000)):
                     aside = hashes([key(row[0]) for row in rows], 0) % np.uint64(SET_ASIDE) == 0

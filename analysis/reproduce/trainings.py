@@ -107,11 +107,10 @@ def training_of(
         for name, value in given.items()
         if name not in left_out and (name not in defaults or as_json(value) != defaults[name])
     }
-    unusual = {name: overrides[name] for name in sorted(system.overrides) if name in overrides}
     words = [
-        f"{name.rpartition('.')[2]}-{file_word(value)}"
-        for name, value in unusual.items()
-        if value != as_json(usual.get(name))
+        f"{name.rpartition('.')[2]}-{file_word(overrides[name])}"
+        for name in sorted(system.overrides)
+        if name in overrides and overrides[name] != as_json(usual.get(name))
     ]
     words += [f"on-{first.recipe}"] if first else []
     words += [file_word(str(system.selection))] if system.selection else []
@@ -121,9 +120,8 @@ def training_of(
 @cache
 def recipe_defaults(recipe: str) -> dict[str, Any]:
     """Return the defaults of the recipe's arguments in JSON form; empty for an unknown recipe."""
-    if recipe not in RECIPES:
-        return {}
-    return {name: as_json(value) for name, value in (recipes.build(recipe, {}).arguments or {}).items()}
+    arguments = recipes.build(recipe, {}).arguments if recipe in RECIPES else None
+    return {name: as_json(value) for name, value in (arguments or {}).items()}
 
 
 def as_json(value: object) -> Any:
@@ -159,10 +157,11 @@ class TrainingPlan:
         Raises UsageError if none matches.
         """
         every = [(system, each) for systems in self.trainings.values() for system, of in systems.items() for each in of]
+        pattern = (only or "*").lower()
         matching = {
             training.key: training
             for system, training in every
-            if only is None or any(fnmatchcase(name.lower(), only.lower()) for name in (system, training.name))
+            if any(fnmatchcase(name.lower(), pattern) for name in (system, training.name))
         }
         if not matching:
             known = ", ".join(dict.fromkeys(system for system, _ in every))
@@ -207,14 +206,12 @@ def plan_trainings(
     for name in names:
         comparison = COMPARISONS[name]
         check_choice(comparison.scales, scale=scale)
-        dataset_of: Callable[[ExperimentSpec], Dataset | None]
-        if comparison.data == "translations":
-            dataset_of = lambda system: translations(system.langs)  # noqa: E731
-        elif comparison.data == "questions":
+        dataset_of: Callable[[ExperimentSpec], Dataset | None] = lambda system: translations(system.langs)  # noqa: E731
+        if comparison.data == "questions":
             dataset_of = read_questions(data)
         elif comparison.data == "parsed":
             dataset_of = partial(lambda parsed, system: parsed, read_parsed(data, comparison.pairs[scale]))
-        else:
+        elif comparison.data == "paraphrases":
             dataset_of = read_paraphrases(data, comparison, scale).dataset
         trainings[name] = {}
         for system in (system for system in comparison.systems if not system.best_of):

@@ -1,4 +1,4 @@
-"""Commands of ours in processes that can be killed: forked from one that has imported everything."""
+"""Run our commands in forked processes that can be killed. The parent process has imported everything already."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ import probes
 from bgt_core import checkpoint
 from bgt_core.grammar import pairs
 
-PATIENCE = 120.0  # seconds that a command may take, until it counts as hanging
+PATIENCE = 120.0  # seconds after which a command counts as hanging
 TINY = (
     "vocab_size=300 d_model=16 semantic_dim=12 language_dim=6 ffn_dim=24 heads=2 valid_pairs=20 batch_tokens=400 "
     "micro_tokens=400 save_every=3 valid_every=5 epochs=1.0"
 )
-# files that hold a time or a path, and those beside the results
+# files that contain times or paths, and files that are not results
 OTHERS = r"^cache|\.lock$|/lock$|\.log$|metrics\.jsonl$|run\.json$|time\.json$"
 PROGRAMS = {"bgt": "bgt_core.cli", "bgt-probe": "probes.cli"}
 SIZES = ("d_model", "semantic_dim", "language_dim", "ffn_dim", "heads")
@@ -33,21 +33,21 @@ PROBE = ["--lang", "en", "--task", "length", "--max-items", "300", "--seeds", "1
 
 
 class Command(NamedTuple):
-    """What is run; "{out}" is a folder of its own, "{data}" what all share. `again` continues what was killed."""
+    """A command line. "{out}" is its output folder, "{data}" the shared input. `again` resumes it after a kill."""
 
     arguments: Sequence[str]
     again: Sequence[str] = ()
 
 
 class Ended(NamedTuple):
-    """How a command ended: its exit code, negative for a signal, and what it wrote on stderr."""
+    """The exit code of a command, negative for a signal, and its output on stderr."""
 
     code: int
     errors: str
 
 
 def commands() -> dict[str, Command]:
-    """Every command that writes files."""
+    """Return commands that write files, by name."""
     settings = {setting.partition("=")[0]: ("--set", setting) for setting in TINY.split()}
     run = "--out {out}/run --workers 1 --device cpu"
     train = f"bgt train bgt-small --langs en,fr --data {{data}}/pairs.tsv {run}".split()
@@ -65,7 +65,7 @@ def commands() -> dict[str, Command]:
 
 
 def shared_data(folder: Path) -> Path:
-    """What the commands read: translations of our grammar, an untrained model, STS pairs."""
+    """Write the input of the commands: translations of the grammar, an untrained model, and STS pairs."""
     from bgt_core import recipes
     from bgt_core.data.text import Tokenizer
 
@@ -86,7 +86,7 @@ def shared_data(folder: Path) -> Path:
 
 
 def warm() -> None:
-    """Imports everything, so that a command in a forked process takes no longer than its work."""
+    """Import all modules, so that commands in forked processes start at once."""
     for package in (bgt_core, probes):
         for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             if not module.name.endswith("__main__"):
@@ -94,7 +94,7 @@ def warm() -> None:
 
 
 def child(arguments: Sequence[str], out: Path, data: Path) -> None:
-    """Run a command in a forked process, its output in a file beside OUT."""
+    """Run a command in this forked process, and write its output to a file beside OUT."""
     os.setsid()
     log = os.open(out.with_name(f"{out.name}.log"), os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     for stream in (1, 2):
@@ -105,14 +105,14 @@ def child(arguments: Sequence[str], out: Path, data: Path) -> None:
 
 
 def started(arguments: Sequence[str], out: Path, data: Path) -> Any:
-    """Start a command; its process."""
+    """Start a command, and return its process."""
     process = get_context("fork").Process(target=child, args=(arguments, out, data))
     process.start()
     return process
 
 
 def run(arguments: Sequence[str], out: Path, data: Path) -> Ended:
-    """A whole command; one that hangs is killed."""
+    """Run a command to its end, or kill it if it hangs."""
     out.mkdir(parents=True, exist_ok=True)
     process = started(arguments, out, data)
     process.join(PATIENCE)
@@ -123,10 +123,10 @@ def run(arguments: Sequence[str], out: Path, data: Path) -> Ended:
 
 
 def names(out: Path) -> set[str]:
-    """Of all files."""
+    """Return the relative paths of all files in a folder."""
     return {path.relative_to(out).as_posix() for path in out.rglob("*") if path.is_file()}
 
 
 def results(out: Path) -> dict[str, bytes]:
-    """The content of every file that a command is for, by name: but those that hold times or the path of `out`."""
+    """Return the contents of the result files by name, without files that contain times or the path of `out`."""
     return {name: (out / name).read_bytes() for name in sorted(names(out)) if not re.search(OTHERS, name)}

@@ -1,4 +1,4 @@
-"""Readers of files and texts from elsewhere, each with a valid input."""
+"""All readers of files and texts from users and other programs, each with a valid input."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ from probes.results.store import read_cells
 class Reader(NamedTuple):
     """A valid input, the name of its file, and the function that reads this file.
 
-    The input is bytes, or the name of a file that a training, a probe or a split wrote; `beside` is a file of theirs
-    that has to stand in the same folder.
+    The input is bytes, or the name of a file that a training, a probe or a split wrote. `beside` is another such file
+    that must be in the same folder.
     """
 
     right: bytes | str

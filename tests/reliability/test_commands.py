@@ -1,4 +1,4 @@
-"""Commands that write are killed at any moment and started again, or meet a file system that is read-only."""
+"""Kill commands that write files, start them again, and compare the results; run commands on a read-only folder."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_a_killed_command_leaves_what_an_undisturbed_one_leaves(name: str, data:
         if command.again and (out / "run" / "run.json").exists():
             arguments = command.again
         end = commands.run(arguments, out, data)
-        done = end.code == 2 and "exists already" in end.errors  # the kill came after the last byte
+        done = end.code == 2 and "exists already" in end.errors  # the command had finished before it was killed
         assert done or not end.code, end.errors
         assert commands.results(out) == commands.results(whole)
         assert not [file for file in commands.names(out) - commands.names(whole) if not file.startswith("cache/")]

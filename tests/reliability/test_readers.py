@@ -1,4 +1,4 @@
-"""Files from elsewhere: any content gives a result or one clear line."""
+"""Readers of files from users: any content gives a result or an error of one line."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ def test_an_array_is_as_long_as_it_says(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 def test_what_cannot_be_printed_is_said_once(unbuffered: str) -> None:
-    """Without a buffer, the error comes at once; otherwise at the end, after the other lines on stderr."""
+    """Without a buffer, the error is raised at once; otherwise at the end, after the other lines on stderr."""
     environment = os.environ | {"PYTHONUNBUFFERED": unbuffered}
     with Path("/dev/full").open("w") as out:
         command = [
@@ -164,7 +164,7 @@ def test_what_cannot_be_printed_is_said_once(unbuffered: str) -> None:
     assert len(before) == (not unbuffered) and not any("can't be written" in line for line in before)
 
 
-ALONE = ("sets", "store")  # valid, but only together with other files
+ALONE = ("sets", "store")  # only valid together with other files
 TOKENS = [
     b"\t", b"\n", b"\0", b"\xff\xfe", b"NaN", b"-1", b"9" * 400, b"[", b"{", b'"', b"\xef\xbb\xbf", b"..", b"(", b")"
 ]  # fmt: skip
@@ -196,7 +196,7 @@ def changed(right: bytes, changes: list[tuple[str | bytes, int, int]]) -> bytes:
 
 @pytest.fixture(scope="module")
 def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder of what a small training, a small probe and a split leave."""
+    """A folder with files of a small training, a small probe and a split."""
     folder = tmp_path_factory.mktemp("readers")
     data = commands.shared_data(folder / "data")
     commands.warm()

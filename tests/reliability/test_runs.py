@@ -1,4 +1,4 @@
-"""A run stops before it damages its state: divergence, a second process, damaged or changed files, a full disk."""
+"""A run keeps its state if it diverges, a second process starts, files are damaged or changed, or a disk is full."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_a_rate_that_diverges_keeps_the_last_good_state(begun: Path, whole: Path
     assert weights(kept) == before and checkpoint.steps_of(begun) == [kept]
     last = training.resume(
         begun, device="cpu", overrides={"train.learning_rate": 1e-4}
-    )  # a lower rate goes on from there
+    )  # training continues with a lower rate
     assert all(value.isfinite().all() for value in load_file(last / "model.safetensors").values())
     assert last.name == checkpoint.steps_of(whole)[-1].name
     assert json.loads((begun / "run.json").read_text())["arguments"]["train.learning_rate"] == 1e-4
@@ -234,7 +234,7 @@ def test_metrics_that_are_no_rows_are_dropped(begun: Path) -> None:
     before, kept = ([json.loads(line) for line in lines.splitlines()] for lines in (rows, metrics.read_bytes()))
     assert all(row["kind"] for row in kept)
     steps, again = ({row["step"] for row in each if row["kind"] == "valid"} for each in (before, kept))
-    assert steps <= again  # others depend on how fast the machine is
+    assert steps <= again  # other rows depend on the speed of the machine
 
 
 def test_a_link_that_a_stranger_left_is_removed_and_not_followed(begun: Path, tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
-"""Write files that are complete or absent, take locks that end with their process, and hash files.
+"""Write files that are always complete, lock files, read JSON and Parquet, and hash files.
 
-Every file is first written under another name in the same folder, and then renamed. A reader finds the old file or the
-new one, never half a file, even if the process or the machine stops.
+Every file is first written under a temporary name in the same folder, and then renamed. So a reader always finds the
+old file or the new one, even if the process or the machine stops while the file is written.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from filelock import FileLock, Timeout
 from bgt_core import PRETRAINED
 from bgt_core.errors import BgtError, DataError, NotFound, UsageError
 
-OF_FILES = ("sentence-transformers", "onnx", "vectors", "split")  # kinds of encoders that may name a path
+OF_FILES = ("sentence-transformers", "onnx", "vectors", "split")  # kinds of encoders whose names may be paths
 PARTIAL = ".partial"  # suffix of an unfinished file or folder
-# Machines that share a disk may have equal process numbers.
+# Part of a temporary name, because processes of two machines that share a disk may have the same number.
 MACHINE = hashlib.sha256(platform.node().encode()).hexdigest()[:6]
 
 
 @contextmanager
 def writing(path: Path, way_out: str = "") -> Iterator[None]:
-    """Turn the system's error on writing `path` into NotFound; `way_out` ends the message."""
+    """Turn an error of the system in writing `path` into NotFound; `way_out` is the end of the message."""
     try:
         yield
     except OSError as error:
@@ -39,10 +39,10 @@ def writing(path: Path, way_out: str = "") -> Iterator[None]:
 
 @contextmanager
 def atomic_file(path: Path, way_out: str = "") -> Iterator[Path]:
-    """Yield a temporary path beside `path`; it is renamed to `path` if the block ends without an error, else deleted.
+    """Yield a temporary path beside `path`; rename it to `path` if the block ends without an error, else delete it.
 
-    Several processes may write the same file: the whole file of the last one stays. Leftovers of killed processes of
-    this machine are removed. Raises NotFound if the file can't be written.
+    If several processes write the same file, the complete file of the last one stays. Temporary files that killed
+    processes of this machine left are deleted. Raises NotFound if the file can't be written.
     """
     partial = path.with_name(f"{path.name}.{os.getpid()}-{MACHINE}{PARTIAL}")
     try:
@@ -60,7 +60,7 @@ def atomic_file(path: Path, way_out: str = "") -> Iterator[Path]:
 
 
 def runs(process: str) -> bool:
-    """Test whether a process with this number runs on this machine; True if unknown."""
+    """Test whether a process with this number runs on this machine; return True if that is unknown."""
     if os.name != "posix" or not process.isdecimal():
         return True
     try:
@@ -74,7 +74,7 @@ def runs(process: str) -> bool:
 
 @contextmanager
 def alone(path: Path) -> Iterator[None]:
-    """Lock `path` against other writers until the block ends; leftovers of killed processes are removed.
+    """Lock `path` against other writers until the block ends; delete temporary files that killed processes left.
 
     Raises UsageError if another process is writing `path`, NotFound if `path` can't be written.
     """
@@ -91,7 +91,7 @@ def alone(path: Path) -> Iterator[None]:
 
 @contextmanager
 def atomic_folder(folder: Path) -> Iterator[Path]:
-    """Yield a new folder to fill; it is renamed to `folder` if the block ends without an error, else deleted.
+    """Yield a new folder to fill; rename it to `folder` if the block ends without an error, else delete it.
 
     Raises UsageError if `folder` exists or another process is writing it, NotFound if it can't be written.
     """
@@ -118,9 +118,10 @@ def check_absent(folder: Path, parameter: str = "") -> None:
 
 
 def lasting_name(encoder: str) -> str:
-    """Name an encoder so that it is found from every folder: "runs/a" -> "/me/runs/a", "split:b" -> "split:/me/b".
+    """Make the path in an encoder's name absolute: "runs/a" -> "/me/runs/a", "split:b" -> "split:/me/b".
 
-    A shipped model is named without its folder. Names of hub models, modules and baselines stay as they are.
+    So a stored name can be opened from any working folder. A shipped model is named without its folder. Names of hub
+    models, modules and baselines do not change.
     """
     if Path(encoder).parent == PRETRAINED.parent:
         return Path(encoder).name
@@ -131,7 +132,7 @@ def lasting_name(encoder: str) -> str:
 
 
 def remove(path: Path) -> None:
-    """Remove a file, a link, or a folder with its content, if it exists."""
+    """Remove a file, a link, or a folder with its content; do nothing if the path does not exist."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
     else:
@@ -139,9 +140,9 @@ def remove(path: Path) -> None:
 
 
 def parse_json(text: str | bytes, source: str) -> Any:
-    """Parse a JSON document strictly: NaN and infinity are errors.
+    """Parse a JSON document; NaN and infinity are errors, because they are not JSON.
 
-    Raises DataError, with the name `source`, for invalid JSON, too deep nesting, and integers of thousands of digits.
+    Raises DataError for invalid JSON, deep nesting, and integers of thousands of digits; the message names `source`.
     """
     try:
         return json.loads(text, parse_constant=_refuse)
@@ -157,7 +158,7 @@ def _refuse(constant: str) -> NoReturn:
 
 
 def read_json(path: Path) -> Any:
-    """Parse a JSON file in UTF-8. Raises NotFound if it can't be read, DataError as `parse_json`."""
+    """Parse a JSON file in UTF-8; NotFound if the file can't be read, DataError as in `parse_json`."""
     try:
         return parse_json(path.read_bytes(), str(path))
     except OSError as error:
@@ -165,9 +166,9 @@ def read_json(path: Path) -> Any:
 
 
 def json_lines(path: Path) -> list[tuple[str, dict[str, Any]]]:
-    """Read the objects of a file of JSON lines: (line, object).
+    """Return (line, object) for each line of a file that is a JSON object; NotFound if the file can't be read.
 
-    Other lines are skipped, such as an incomplete last line. Raises NotFound if the file can't be read.
+    Other lines are skipped: a killed process may have left an incomplete last line.
     """
     try:
         lines = path.read_bytes().splitlines(keepends=True)
@@ -185,24 +186,24 @@ def json_lines(path: Path) -> list[tuple[str, dict[str, Any]]]:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write `text` to `path`, in UTF-8; NotFound if it can't be written."""
+    """Write `text` to `path` in UTF-8; NotFound if the file can't be written."""
     with atomic_file(path) as partial:
         partial.write_text(text, encoding="utf-8")
 
 
 def write_json(path: Path, value: object, indent: int | None = 2) -> None:
-    """Write a JSON document to `path`; NotFound if it can't be written."""
+    """Write a JSON document to `path`; NotFound if the file can't be written."""
     write_text(path, json.dumps(value, indent=indent, ensure_ascii=False) + "\n")
 
 
 @contextmanager
 def file_lock(path: Path, *, wait: bool = False) -> Iterator[bool]:
-    """Try to lock `path` until the block ends; yield True if that succeeded, False if another process has the lock.
+    """Lock the file `path` until the block ends; yield False instead if another process has the lock.
 
-    With `wait`, wait until the lock is free. A lock ends with its process; the file stays. Raises NotFound if the file
-    can't be written.
+    With `wait`, wait until the lock is free. The lock ends when its process ends, but its file stays. Raises NotFound
+    if the file can't be written.
     """
-    lock = FileLock(path, timeout=-1 if wait else 0.25)  # long enough for short checks by others to end
+    lock = FileLock(path, timeout=-1 if wait else 0.25)  # seconds: others lock the file briefly to test it
     with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         with suppress(Timeout):
@@ -223,7 +224,7 @@ def sha256_file(path: Path) -> str:
 
 
 def sync(path: Path) -> None:
-    """Sync a file or folder to disk; Windows can't for folders."""
+    """Flush a file or folder to the disk; a folder is left out on Windows, which does not allow it."""
     with suppress(PermissionError):
         handle = os.open(path, os.O_RDONLY)
         try:
@@ -232,13 +233,12 @@ def sync(path: Path) -> None:
             os.close(handle)
 
 
-# Read Parquet files, with one kind of error for any damaged file.
-
-
 @contextmanager
 def reading_parquet(file: Path | str, expected: str = "a Parquet file") -> Iterator[None]:
-    """Turn pyarrow's errors on `file` into NotFound if the system can't read it, else into DataError, which says that
-    it is not the `expected` file."""
+    """Turn pyarrow's errors on `file` into NotFound if the system can't read the file, else into DataError.
+
+    `expected` completes the message: "not a Parquet file, or damaged".
+    """
     import pyarrow as pa  # slow to import, and only this format needs it
 
     try:
@@ -253,5 +253,5 @@ def reading_parquet(file: Path | str, expected: str = "a Parquet file") -> Itera
 
 
 def record_path(path: Path) -> Path:
-    """Return the path of a file's record, FILE.json."""
+    """Return the path FILE.json, where the record of a file is."""
     return path.with_name(path.name + ".json")

@@ -1,14 +1,14 @@
-"""Embed files of any size in constant memory: lines -> chunks -> encoder -> .npy or .safetensors.
+"""Embed the lines of a file of any size, in constant memory: lines -> chunks -> encoder -> .npy or .safetensors.
 
     embed_file(bgt_core.load(), Path("text.txt.zst"), Path("vectors.npy"), lang="en")
 
-A file is complete or absent; a complete file of the same text, encoder and settings is not made again. Encoders are
-identified by their `fingerprint`; without one, files are always made again.
+A file of vectors is complete or absent. If it is complete and was made from the same text, by an encoder with the same
+`fingerprint` and with the same settings, it is not computed again. An empty fingerprint never matches.
 
-Shards are for parallel processes, on one machine or many, and for work that may be stopped: shard (2, 4) embeds the
-second quarter of the lines into vectors-00002-of-00004.npy. Shards consist of whole chunks, so the parts in order equal
-the whole, bit for bit; `join` makes them one file. No two processes write to the same file, so any shared file system
-can be used.
+Shards divide the work among processes, on one machine or many, or into parts that can be stopped: shard (2, 4) embeds
+the second quarter of the lines into vectors-00002-of-00004.npy. Shards consist of whole chunks, so the shards in order
+equal the whole file, bit for bit; `join` makes them one file. Each process writes its own file, so any shared file
+system can be used.
 """
 
 from __future__ import annotations
@@ -59,16 +59,23 @@ def embed_file(
     shard: tuple[int, int] | None = None,
     report: Callable[[int, int], None] = lambda rows, total: None,
 ) -> Written:
-    """Embed each line of `source`, empty ones too, as a row of `out`, in order.
+    """Embed each line of `source` as a row of `out`, in order; an empty line has a row, too.
 
-    `source` is UTF-8 text: a file (plain, .gz, .xz, .zst), or "-" or a pipe. Stdin and pipes are first copied to a file
-    beside `out`, so that the text can be checked before the work. `out` is a .npy of (N, D) float32, or a .safetensors
-    with that as "vectors"; with `shard`, (number from 1, count), it is `part(out, *shard)`. An existing file is
-    replaced when the new one is complete. `report` gets the number of rows done and of all rows, after each chunk.
+    Args:
+        encoder: Any encoder of sentences.
+        source: UTF-8 text: a file (plain, .gz, .xz, .zst), "-" for stdin, or a pipe. Stdin and pipes are first copied
+            to a file beside `out`, so that all text is checked before the work.
+        out: A .npy file of (N, D) float32, or a .safetensors file with this array as "vectors". An existing file is
+            replaced when the new one is complete.
+        lang: The language of the text.
+        latent: The latent to embed, such as "semantic".
+        shard: (number from 1, number of shards): embed only this shard, into `part(out, *shard)`.
+        report: Called after each chunk with the number of rows done and the number of all rows.
 
-    Raises NotFound if the text is absent or `out` can't be written, DataError for text that is damaged, blank, not
-    UTF-8 or changed meanwhile, UsageError for a language or latent that the encoder lacks, and if another process is
-    writing `out`.
+    Raises:
+        NotFound: The text is absent, or `out` can't be written.
+        DataError: The text is damaged, blank, not UTF-8, or has changed since the work began.
+        UsageError: The encoder lacks the language or the latent, or another process is writing `out`.
     """
     out = part(out, *shard) if shard else out
     check(out)
@@ -80,7 +87,7 @@ def embed_file(
         rows = last - first
         inputs: dict[str, object] = {"lines": [first, last], "text": text, "lang": lang, "latent": latent}
         inputs |= {"encoder": encoder.fingerprint, "version": __version__, "width": width}
-        with suppress(BgtError):  # absent, or not one of our files: it will be replaced
+        with suppress(BgtError):  # if `out` is absent or not a file of vectors, it is written below
             if encoder.fingerprint and read(out)[0] == inputs:
                 report(rows, rows)
                 return Written(out, rows, width)
@@ -100,26 +107,26 @@ def embed_file(
 
 
 def _write(out: Path, rows: int, width: int, vectors: Iterable[np.ndarray], inputs: Mapping[str, object]) -> Written:
-    """Write a file of vectors, and its record."""
+    """Write a file of vectors, and the record of what they were made from."""
     with alone(out), atomic_file(out) as work:
         with work.open("wb") as file:
             file.write(header(out.suffix, rows, width))
             for some in vectors:
                 file.write(np.ascontiguousarray(some, "<f4").data)
-        record_path(out).unlink(missing_ok=True)  # so that a file is never beside another file's record
+        record_path(out).unlink(missing_ok=True)  # so that no file is ever beside the record of another
     write_json(record_path(out), {"rows": rows, **inputs}, indent=1)
     return Written(out, rows, width)
 
 
 def check(out: Path) -> None:
-    """Raise UsageError if `out` is not named as a file of vectors, NotFound if it can't be made."""
+    """Raise UsageError unless `out` ends in one of `SUFFIXES`, NotFound if the file can't be written."""
     if out.suffix not in SUFFIXES:
         raise UsageError(f"{out}: write to a .npy or .safetensors file.")
     check_output(out)
 
 
 def check_output(out: Path) -> None:
-    """Raise NotFound if the file `out` can't be made: it is a folder, or its own folder does not exist."""
+    """Raise NotFound if `out` is a folder, or the folder for it does not exist."""
     with writing(out):
         for is_wrong, code in ((out.is_dir(), errno.EISDIR), (not out.parent.is_dir(), errno.ENOENT)):
             if is_wrong:
@@ -127,10 +134,10 @@ def check_output(out: Path) -> None:
 
 
 def join(out: Path, shards: int) -> Written:
-    """Join the parts of `out` in order into one file, the same as without shards. The parts stay.
+    """Join all shards of `out` into one file, which equals the file made without shards. The shards stay.
 
-    Raises NotFound if one is absent, DataError if one is damaged, or made from other text, by another encoder or with
-    other settings.
+    Raises NotFound if a shard is absent, DataError if a shard is damaged, or was made from other text, by another
+    encoder or with other settings than the first one.
     """
     paths = [part(out, number, shards) for number in range(1, max(1, shards) + 1)]
     parts = [read(path) for path in paths]
@@ -144,7 +151,7 @@ def join(out: Path, shards: int) -> Written:
 
 @contextmanager
 def _file(source: Path, out: Path) -> Iterator[Path]:
-    """A file that can be read twice: `source`, or for stdin or a pipe a copy, which is deleted afterwards."""
+    """Yield a file that can be read twice: `source`, or a temporary copy of stdin or of a pipe."""
     if str(source) != "-" and not source.is_fifo():
         yield source
         return
@@ -162,7 +169,7 @@ def _file(source: Path, out: Path) -> Iterator[Path]:
 
 
 def validate_and_hash(file: Path, name: Path) -> tuple[int, str]:
-    """Check all text before the work, and return (number of lines, SHA-256). Raises DataError for the first error."""
+    """Check all text, so that an error is found before the work; return (number of lines, SHA-256 of the text)."""
     total, blank, digest = 0, True, hashlib.sha256()
     for number, line in text_lines(file, sentences=True, name=name):
         total = number
@@ -191,7 +198,7 @@ def _chunks(numbered: Iterable[tuple[int, str]], first: int, last: int) -> Itera
 
 
 def part(out: Path, number: int, shards: int) -> Path:
-    """Name a shard of `out`: vectors.npy -> vectors-00002-of-00004.npy. Raises BgtError for an impossible shard."""
+    """Return the path of a shard: vectors.npy -> vectors-00002-of-00004.npy; UsageError for an impossible shard."""
     if not 1 <= number <= shards:
         raise UsageError(f"{number}/{shards}: expected I/N, with I from 1 to N.", parameter="shard")
     stem = Path(uncompressed(out.name)).stem
@@ -199,13 +206,13 @@ def part(out: Path, number: int, shards: int) -> Path:
 
 
 def shard_range(total: int, number: int, shards: int, chunk: int) -> tuple[int, int]:
-    """Return first row and last row + 1 of a shard, which has whole chunks; the shards are as even as possible."""
+    """Return the first row and the last row + 1 of a shard of whole chunks; shards differ by one chunk at most."""
     chunks = -(-total // chunk)
     return min(total, chunk * (chunks * (number - 1) // shards)), min(total, chunk * (chunks * number // shards))
 
 
 def stat_signature(file: Path) -> tuple[int, ...] | None:
-    """Return a value that changes with the file; None if the file is gone."""
+    """Return a value that changes whenever the file is written or replaced; None if the file is absent."""
     try:
         status = file.stat()
     except FileNotFoundError:
@@ -213,13 +220,11 @@ def stat_signature(file: Path) -> tuple[int, ...] | None:
     return status.st_ino, status.st_size, status.st_mtime_ns
 
 
-# Read files of vectors.
-
-
 def read(path: Path) -> tuple[dict[str, Any], np.ndarray]:
-    """Open a complete file of vectors: (its provenance, (N, D) float32, read from disk on use).
+    """Open a file of vectors: return its record, and the vectors, (N, D) float32, mapped from disk.
 
-    Raises NotFound if the file or its record is absent, DataError if they do not belong together.
+    The record states the text, encoder and settings. Raises NotFound if the file or its record is absent, DataError if
+    they do not belong together.
     """
     try:
         provenance = read_json(record_path(path))
@@ -239,7 +244,7 @@ def read(path: Path) -> tuple[dict[str, Any], np.ndarray]:
 
 
 def header(suffix: str, rows: int, width: int) -> bytes:
-    """Return the bytes before the float32 values in a file of this suffix."""
+    """Return the bytes that precede the float32 values in a .npy or .safetensors file of this shape."""
     if suffix == ".npy":
         file = io.BytesIO()
         npy.write_array_header_1_0(file, {"descr": "<f4", "fortran_order": False, "shape": (rows, width)})

@@ -1,4 +1,4 @@
-"""Translate one side of a bitext of any size into the language of the other, in constant memory.
+"""Translate one side of a bitext of any size into the language of the other side, in constant memory.
 
     translator = BeamTranslator(bgt_core.load("runs/fr-en"), lang="en", count=5)
     backtranslate(translator, Path("en-fr.tsv.xz"), Path("paraphrases.tsv.xz"), langs=["en", "fr"], into="en")
@@ -7,12 +7,12 @@ The output is a tab-separated table, one row per translation of each sentence, t
 
     reference  translation  cost  row
 
-`reference` is the bitext's sentence in the target language, and `translation` is a translation of the other side.
-`cost` is its negative log-likelihood in nats per token ("nan" if the translator gives none), and `row` is the number of
-the bitext's row, from 1. To read only the texts, skip the other columns with "_": "a,b,_,_=FILE".
+`reference` is the sentence of the bitext in the target language, and `translation` is a translation of the other side.
+`cost` is the negative log-likelihood of the translation in nats per token, or "nan" if the translator computes none.
+`row` is the number of the row in the bitext, from 1. To read only the texts, skip the other columns: "a,b,_,_=FILE".
 
-A table is complete or absent; a complete table of the same inputs is not made again. Shards are for parallel processes
-and for work that may be stopped, as in `bulk`; concatenate them (`cat`) to a table of all rows.
+A table is complete or absent. If it is complete and was made from the same inputs, it is not made again. Shards divide
+the work among processes, as in `bgt_core.bulk`; `cat` joins their tables.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ class BackTranslated(NamedTuple):
 
     path: Path
     rows: int  # rows of the table, one per translation
-    sentences: int  # sentences with a translation
-    untranslated: int  # sound rows of the bitext without a translation
-    skipped: Skipped  # bad rows of the bitext
+    sentences: int  # number of sentences with a translation
+    untranslated: int  # number of sound rows for which the translator returned no translation
+    skipped: Skipped  # the bad rows of the bitext
 
 
 def backtranslate(
@@ -66,16 +66,22 @@ def backtranslate(
     strict: bool = False,
     report: Callable[[int, int], None] = lambda rows, total: None,
 ) -> BackTranslated:
-    """Translate the side of `source` that is not `into`, and write it beside the other side.
+    """Translate the side of `source` that is not in the language `into`, and write a table with the other side.
 
-    `source` is read by `read_pairs`, and `langs` are its two columns, in order. `out` is a TSV (plain, .gz, .xz or
-    .zst), or with `shard`, (number from 1, count), `part(out, *shard)`; its card names its sources. A bad row of the
-    bitext is left out, or with `strict` raises an error before anything is translated. `report` gets the number of rows
-    done and of all rows, after each chunk.
+    Args:
+        translator: Translates sentences into the language `into`.
+        source: The bitext, as in `read_pairs`.
+        out: A .tsv file (plain, .gz, .xz or .zst); its card OUT.json names the sources.
+        langs: The columns of the bitext in order: two languages, and "_" for each column to skip.
+        into: The target language, one of `langs`.
+        shard: (number from 1, number of shards): translate only this shard, into `part(out, *shard)`.
+        strict: Whether a bad row raises an error before anything is translated. Otherwise bad rows are left out.
+        report: Called after each chunk with the number of rows done and the number of all rows.
 
-    Raises UsageError unless there are two columns, for another suffix of `out`, and if another process is writing
-    `out`; NotFound if `source` is absent or `out` can't be written; DataError if `source` is damaged or has changed
-    meanwhile, and if nothing was translated.
+    Raises:
+        UsageError: `langs` are not two languages, the suffix of `out` is another, or another process is writing `out`.
+        NotFound: `source` is absent, or `out` can't be written.
+        DataError: `source` is damaged or has changed since the work began, or no sentence was translated.
     """
     names = read_columns(langs)
     if len(names) != 2 or len(set(names)) != 2:
@@ -123,11 +129,11 @@ def backtranslate(
 
 
 def _finished(out: Path, inputs: dict[str, object]) -> Counter[str] | None:
-    """Return the counts of a complete table with these inputs; None if `out` is not such a table."""
+    """Return the counts of `out` if it is a complete table made from these inputs, else None."""
     try:
         card = manifest.read_card(out) or {}
         counts = Counter({name: int(card[name]) for name in COUNTS})
         same = card["file"]["bytes"] == out.stat().st_size and card.items() >= inputs.items()
-    except (BgtError, OSError, KeyError, TypeError, ValueError):  # not one of our files: it will be replaced
+    except (BgtError, OSError, KeyError, TypeError, ValueError):  # `out` is absent, or another kind of file
         return None
     return counts if same else None

@@ -1,13 +1,13 @@
 """Turn a corpus into batches: choose the pairs of each optimiser step, and split them to fit a device's memory.
 
 The pairs of an optimiser step are an *update*. They are drawn uniformly, or by temperature and weights. An update
-depends only on (seed, step): training can resume at any step without a saved position, and on any device. Each update
-is sorted by length and split into micro-batches, whose gradients are summed.
+depends only on (seed, step). So training can resume at any step without a saved position, and on any device. The pairs
+of an update are sorted by length and split into micro-batches, whose gradients are summed.
 
 With a temperature T, the share of a corpus in each update of a mixture is proportional to n^(1/T), where n is its
 number of tokens, weighted by kind of text (Arivazhagan et al. 2019, "Massively multilingual NMT in the wild"). Within a
-corpus, the share of a kind is proportional to its tokens times its weight. With T = 1, each corpus has its share of the
-tokens; a higher T makes the shares more equal.
+corpus, the share of a kind is proportional to its tokens times its weight. With T = 1, the share of a corpus is
+proportional to its tokens; a higher T makes the shares more equal.
 """
 
 from __future__ import annotations
@@ -25,13 +25,14 @@ from bgt_core.data.columns import altered_columns
 from bgt_core.data.corpus import Corpus, Mixture, Stratum
 from bgt_core.errors import DataError, UsageError
 
-ROUNDS = 6  # rounds of the Feistel network; 4 suffice for a random-looking permutation
+ROUNDS = 6  # rounds of the Feistel network; 4 are enough for a permutation that looks random
 
 
 def rows_per_epoch(strata: Sequence[Stratum], temperature: float, weights: Mapping[str, float]) -> list[int]:
-    """Return the number of rows, at least 1, of each stratum in an epoch; an epoch has as many tokens as all strata.
+    """Return the number of rows of each stratum, at least 1, that an epoch draws.
 
-    `weights` maps kinds of text to weights; other kinds have the weight 1.
+    The rows of an epoch have about as many tokens as all strata. `weights` maps kinds of text to weights; the weight of
+    any other kind is 1.
     """
     total = sum(stratum.tokens for stratum in strata)
     counted = [stratum.tokens / total * weights.get(stratum.kind, 1.0) for stratum in strata]
@@ -49,10 +50,10 @@ def rows_per_epoch(strata: Sequence[Stratum], temperature: float, weights: Mappi
 
 
 def draw(strata: Sequence[Stratum], counts: Sequence[int], step: int, updates: int, seed: int) -> np.ndarray:
-    """Return the rows of update `step`, int64; an epoch has `updates` updates and `counts` rows of each stratum.
+    """Draw the rows of update `step`, int64, if an epoch has `updates` updates and `counts` rows of each stratum.
 
-    The rows of a stratum are drawn in the order of a random permutation, then of another, and so on. So at any step,
-    the numbers of times that two rows were drawn differ by at most one.
+    The rows of a stratum are drawn in the order of a random permutation, then of another one, and so on. So at any step
+    the numbers of times that two of its rows were drawn differ by at most one.
     """
     drawn = []
     for number, (stratum, count) in enumerate(zip(strata, counts, strict=True)):
@@ -67,8 +68,8 @@ def permute(positions: np.ndarray, size: int, seed: int, epoch: int, stream: int
     """Return the elements at `positions` of a random permutation of range(size); int64, same shape.
 
     (seed, epoch, stream) determine the permutation. A Feistel network permutes all numbers of an even number of bits,
-    without a table. Results of `size` or more are permuted again until they are less (cycle walking), so the result is
-    a permutation too.
+    without a table in memory. A result of `size` or more is permuted again until it is below `size` (cycle walking), so
+    the results are a permutation of range(size).
     """
     half = np.uint64(max(1, -(-(size - 1).bit_length() // 2)))
     mask = (np.uint64(1) << half) - np.uint64(1)
@@ -95,10 +96,10 @@ def permute(positions: np.ndarray, size: int, seed: int, epoch: int, stream: int
 
 
 def shuffle_words(sentences: Sequence[np.ndarray], share: float, *seed: int) -> Sequence[np.ndarray]:
-    """Permute the tokens of about `share` of the sentences, with EOS still last, by `seed`.
+    """Permute the tokens of a random `share` of the sentences; EOS stays the last token.
 
-    Every update draws new permutations. The released code of 2019 drew them once, so that a sentence shuffled in the
-    first epoch stayed shuffled in all epochs.
+    `seed` is another one in each update, and so are the permutations. The released code of 2019 drew them once, so that
+    a sentence shuffled in the first epoch was shuffled in the same way in all epochs.
     """
     if not share:
         return sentences
@@ -110,17 +111,17 @@ def shuffle_words(sentences: Sequence[np.ndarray], share: float, *seed: int) -> 
     ]
 
 
-AHEAD = 2  # number of updates prepared in advance
-WINDOW = 8192  # validation pairs sorted together
+AHEAD = 2  # updates prepared in advance
+WINDOW = 8192  # validation pairs that are sorted together
 
 
 @dataclass(frozen=True, eq=False)
 class StepBatch:
     """One worker's share of an optimiser step."""
 
-    rows: int  # of the whole update, over all workers
-    batches: Mapping[int, Batch]  # this worker's micro-batches, by their number in the update
-    closes_mega_batch: bool = True  # True if a run can continue after this update from the weights alone
+    rows: int  # rows of the update, of all workers
+    batches: Mapping[int, Batch]  # the micro-batches of this worker, by their number in the update
+    closes_mega_batch: bool = True  # whether training can resume after this update from the weights alone
 
     def pin(self) -> StepBatch:
         """Copy the batches to pinned memory, from which a GPU can copy while it computes."""
@@ -131,19 +132,19 @@ class StepBatch:
 class Batching:
     """Divides a corpus into updates and micro-batches.
 
-    The anchor column, which provides the semantic latent, alternates: in micro-batch i of step s, it is column
-    (seed + s + i) modulo the number of columns. The paper alternates "within a batch" (sec. 3); its released code
-    alternates per micro-batch, with a counter that a restart resets. `Batch.shift`, which determines the column that
-    each column is predicted from, changes in the same way.
+    The anchor column, which provides the semantic latent, alternates: in micro-batch i of step s, the anchor is column
+    (seed + s + i) modulo the number of columns. In the paper, the anchor alternates "within a batch" (sec. 3); in the
+    released code, it alternates per micro-batch, by a counter that restarts at 0 with the process. `Batch.shift`, which
+    determines from which column each column is predicted, changes in the same way.
     """
 
-    # approximate tokens per update, counted on the longest side of each row, EOS included (paper: 25,000)
+    # approximate number of tokens per update: those of the longest side of each row, EOS included (paper: 25,000)
     batch_tokens: int
-    micro_tokens: int  # padded tokens of the longest side that fit in memory; updates do not depend on it
+    micro_tokens: int  # maximum number of padded tokens of the longest side in a micro-batch; limits memory
     seed: int
     scramble: float = 0.0  # share of the training sentences whose tokens are permuted
     micro_batches: int = 1  # minimum number of micro-batches per update, of equal size, for the workers to share
-    temperature: float = 1.0  # of sampling; above 1, updates have more of small corpora than their share
+    temperature: float = 1.0  # above 1, rows of small corpora are drawn more often than rows of large ones
     weights: Mapping[str, float] = field(default_factory=dict)  # weight of each kind of text in sampling
 
     def __post_init__(self) -> None:
@@ -153,17 +154,21 @@ class Batching:
             raise UsageError(f"{self}: the temperature and all weights must be above 0")
 
     def updates(self, corpus: Corpus | Mixture) -> int:
-        """Return the number of optimiser steps per epoch. An epoch has every row once or, with a temperature or
-        weights, as many tokens as all rows."""
+        """Return the number of optimiser steps per epoch.
+
+        An epoch has every row once. With a temperature or weights, it has about as many tokens as all rows together.
+        """
         if not len(corpus):
             raise DataError(f"the {corpus.split} split of {corpus.folder} holds no pairs")
         counts = self._sampled(corpus)
-        largest = max(counts) if counts else len(corpus)  # not more, so that no update is empty
+        largest = max(counts) if counts else len(corpus)  # an upper bound, so that no update is empty
         return min(largest, -(-corpus.tokens // self.batch_tokens))
 
     def update(self, corpus: Corpus | Mixture, step: int, worker: int = 0, workers: int = 1) -> StepBatch:
-        """Make the micro-batches of rank `worker` of `workers` for optimiser step `step` (from 0), the longest
-        sentences first. Each micro-batch is from one corpus."""
+        """Make the micro-batches of worker number `worker` for optimiser step `step`; both numbers start at 0.
+
+        The longest sentences come first. Each micro-batch is from one corpus.
+        """
         indices = self.rows(corpus, step)
         micro_batches = list(micro_rows(corpus, indices, self.micro_tokens, self.micro_batches))
         shares = deal([int(part.lengths(rows).sum()) for part, rows in micro_batches], workers)
@@ -175,7 +180,7 @@ class Batching:
         return StepBatch(len(indices), batches)
 
     def rows(self, corpus: Corpus | Mixture, step: int) -> np.ndarray:
-        """Draw the rows of optimiser step `step`, int64: by temperature and weights, or from a permutation of all."""
+        """Draw the rows of optimiser step `step`, int64: by temperature and weights, or by permuting all rows."""
         updates = self.updates(corpus)
         if counts := self._sampled(corpus):
             return draw(corpus.strata, counts, step, updates, self.seed)
@@ -184,14 +189,14 @@ class Batching:
         return permute(np.arange(first, last), len(corpus), self.seed, epoch)
 
     def _sampled(self, corpus: Corpus | Mixture) -> list[int]:
-        """Return the number of rows of each stratum in an epoch; empty without temperature and weights."""
+        """Return the number of rows of each stratum in an epoch; an empty list without temperature and weights."""
         if self.temperature == 1 and not self.weights:
             return []
         return rows_per_epoch(corpus.strata, self.temperature, self.weights)
 
 
 def prefetch(make: Callable[[int], StepBatch], steps: range) -> Iterator[StepBatch]:
-    """Yield make(step) for each step; a thread prepares the next ones in advance."""
+    """Yield make(step) for each step, while a thread prepares the next `AHEAD` steps."""
     with ThreadPoolExecutor(1) as thread:
         coming = deque(thread.submit(make, step) for step in steps[:AHEAD])
         for step in steps:
@@ -201,7 +206,7 @@ def prefetch(make: Callable[[int], StepBatch], steps: range) -> Iterator[StepBat
 
 
 def validation(corpus: Corpus | Mixture, micro_tokens: int, most: int | None = None) -> Iterator[Batch]:
-    """Yield every row once, or `most` evenly spaced rows; every call gives the same batches and alternating anchors."""
+    """Yield batches of every row, or of `most` evenly spaced rows. Anchors alternate, and every call gives the same."""
     count = min(len(corpus), most or len(corpus))
     chosen = np.arange(count) * len(corpus) // max(1, count)
     turn = 0
@@ -214,7 +219,7 @@ def validation(corpus: Corpus | Mixture, micro_tokens: int, most: int | None = N
 def micro_rows(
     corpus: Corpus | Mixture, indices: np.ndarray, micro_tokens: int, micro_batches: int = 1
 ) -> Iterator[tuple[Corpus, np.ndarray]]:
-    """Yield the rows of each micro-batch, with their corpus."""
+    """Split rows into micro-batches of one corpus each; yield the corpus and the rows of each micro-batch."""
     for part, rows in corpus.parts(indices):
         lengths = part.lengths(rows)
         for portion in split_evenly(lengths, micro_batches):
@@ -225,9 +230,9 @@ def micro_rows(
 def split_to_fit(lengths: np.ndarray, micro_tokens: int) -> Iterator[np.ndarray]:
     """Yield groups of rows of similar length, with at most `micro_tokens` padded tokens on the longest side.
 
-    lengths (B, sides). A group that does not fit is halved into parts of equal tokens, so that workers have equal
-    loads. A pair that is longer than the limit is a group of its own. The longest pairs come first, so that the first
-    batch fails if memory is too small.
+    lengths (B, sides). A group that is too large is halved into parts of equal tokens, so that workers have equal
+    loads. A pair that is longer than the limit is a group by itself. The longest pairs come first: if the memory is too
+    small for them, the first batch fails.
     """
     if len(lengths) > 1 and len(lengths) * lengths.max() > micro_tokens:
         for half in split_evenly(lengths, 2):
@@ -247,8 +252,10 @@ def deal(sizes: Sequence[int], workers: int) -> list[int]:
 
 
 def split_evenly(lengths: np.ndarray, portions: int) -> list[np.ndarray]:
-    """Divide pairs into portions of similar length and nearly equal tokens, the longest first: return the rows of each
-    portion, sorted. lengths (B, sides)."""
+    """Divide pairs into portions of similar length and nearly equal tokens, the longest pairs first.
+
+    lengths (B, sides). Returns the rows of each portion, sorted.
+    """
     order, tokens = longest_first(lengths), lengths.sum(axis=1)
     middles = np.cumsum(tokens[order]) - tokens[order] / 2
     edges = np.searchsorted(middles, tokens.sum() * np.arange(1, portions) / portions)
@@ -256,14 +263,16 @@ def split_evenly(lengths: np.ndarray, portions: int) -> list[np.ndarray]:
 
 
 def longest_first(lengths: np.ndarray) -> np.ndarray:
-    """Sort rows (B,), descending, by the length of their longest side, then of all sides: lengths (B, sides)."""
+    """Sort rows by the length of the longest side, then of all sides, descending: lengths (B, sides) -> rows (B,)."""
     return np.lexsort((lengths.sum(axis=1), lengths.max(axis=1)))[::-1]
 
 
 def make_batch(corpus: Corpus, rows: np.ndarray, turn: int, scramble: float = 0.0, seed: tuple[int, ...] = ()) -> Batch:
-    """Make a batch of these rows. `turn` determines the anchor and the shift; `scramble` is the share of sentences
-    whose words are shuffled by `seed`. A column whose name begins with "altered" is not a side: it has
-    the altered sentences of the side with the same language."""
+    """Make a batch of these rows.
+
+    `turn` determines the anchor and the shift. `scramble` is the share of the sentences whose words are shuffled, by
+    `seed`. A column whose name begins with "altered" is not a side: it has the altered sentences of another column.
+    """
     alters = altered_columns(corpus.columns)
     columns = [column for column in corpus.columns if column not in alters]
     sides = {

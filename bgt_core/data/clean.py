@@ -1,6 +1,6 @@
-"""Clean parallel text: normalise and filter it, drop copies and evaluation sentences, and write the rest.
+"""Clean parallel text: normalise and filter pairs, drop copies and evaluation sentences, and write the other pairs.
 
-Memory grows by 8 bytes per kept pair (24 at times), for the hashes that detect copies. The same sources and
+Memory grows by 8 bytes per pair kept (up to 24 bytes for short times), for the hashes that detect copies. The same sources and
 settings give the same bytes.
 """
 
@@ -30,22 +30,22 @@ from bgt_core.data.textfile import number, text_lines
 from bgt_core.errors import DataError, NotFound, UsageError, check_choice, check_least
 
 UNITS = ("words", "characters", "tokens")
-Count = Callable[[Sequence[str]], list[int]]  # N sentences -> their lengths
-Report = Callable[[int, int | None], None]  # pairs read so far, all pairs (always None: unknown)
+Count = Callable[[Sequence[str]], list[int]]  # function of N sentences to their lengths
+Report = Callable[[int, int | None], None]  # called with the pairs read so far, and None: their total is unknown
 
 
 @dataclass(frozen=True)
 class CleaningRules:
-    """The rules that a pair must pass; lengths are in `unit`."""
+    """The rules that a pair must meet to be kept; lengths are in `unit`."""
 
     min_length: int = 1
     max_length: int = 100
-    max_ratio: float = 9.0  # longer side's length divided by the shorter's; as in Moses' script
+    max_ratio: float = 9.0  # maximum length of the longer side divided by that of the shorter; as in Moses' script
     unit: str = "words"
-    max_pairs: int | None = None  # size of a random sample, which does not depend on the order of the sources
+    max_pairs: int | None = None  # size of a random sample of the pairs; it does not depend on the order of sources
     seed: int = 1
-    keep: tuple[ScoreRange, ...] = ()  # ranges of scores of the second column as a translation of the first
-    # of pairs with the same first column, keep only the first that passes all other rules
+    keep: tuple[ScoreRange, ...] = ()  # ranges of scores of the second column, as a translation of the first
+    # whether to keep, of all pairs with the same first column, only the first that meets all other rules
     first_of_reference: bool = False
 
     def __post_init__(self) -> None:
@@ -73,14 +73,14 @@ class Candidates(NamedTuple):
         return Candidates(rows, texts, keys, self.lengths[stays], self.costs[stays])
 
 
-Filter = Callable[[Candidates], np.ndarray]  # candidates -> the pairs that stay, (N,) bool
+Filter = Callable[[Candidates], np.ndarray]  # function of N candidates to whether each is kept, (N,) bool
 
 
 class Cleaned(NamedTuple):
-    """The result of `clean`: the numbers of pairs kept and dropped, and the lines skipped, with reasons."""
+    """The result of `clean`: how many pairs were kept and dropped, and which lines were skipped and why."""
 
     kept: int
-    dropped: dict[str, int]  # filter -> number of pairs; a pair is counted for the first filter that drops it
+    dropped: dict[str, int]  # filter -> number of pairs that it drops; only the first such filter counts a pair
     skipped: Skipped
 
 
@@ -97,20 +97,30 @@ def clean(
     strict: bool = False,
     report: Report = lambda pairs, total: None,
 ) -> Cleaned:
-    """Write the pairs of `sources` that pass `rules` to `out`, and a card that records sources and rules to OUT.json.
+    """Write the pairs of `sources` that meet `rules` to `out`, and a card with sources and rules to OUT.json.
 
-    `columns` are languages, or names with their languages; one may be a column of numbers, which is also written:
-    "reference:en", "translation:en", "cost:label". `exclude` are files or folders of sentences, one per line or several
-    in columns: a pair with one of them on any side is dropped, ignoring case and punctuation. `models` are further
-    scores of the second column for `rules.keep`. `licence` is written to the card; the default is the licence that
-    `bgt data download` recorded.
+    Args:
+        sources: Files of pairs, as in `read_pairs`.
+        columns: Languages, or names with languages: "reference:en", "translation:en", "cost:label". The last example is
+            a column of numbers, which is written, too.
+        out: The file to write, a TSV.
+        rules: The rules; by default `CleaningRules()`.
+        exclude: Files or folders of evaluation sentences, one per line or several in columns. A pair with one of these
+            sentences on any side is dropped; case and punctuation do not matter.
+        models: Further scores of the second column, by name, for `rules.keep`.
+        tokenizer: A SentencePiece model, if the unit of lengths is "tokens".
+        licence: Written to the card; by default the licence that `bgt data download` recorded.
+        strict: Whether the first bad row raises an error; otherwise bad rows are skipped.
+        report: Called with the number of pairs read.
 
-    Raises UsageError for inconsistent settings, and DataError for bad sources (see `read_pairs`) or if no pair is left.
+    Raises:
+        UsageError: The settings are inconsistent.
+        NotFound, DataError: A source is bad, as in `read_pairs`, or no pair is left.
     """
     rules, models = rules or CleaningRules(), models or {}
     check_table(out)
     langs = parse_columns(read_columns(columns))
-    names, all_names = list(langs), [column.partition(":")[0] for column in columns]  # without and with skipped columns
+    names, all_names = list(langs), [column.partition(":")[0] for column in columns]  # all_names: skipped ones, too
     label = next((index for index, lang in enumerate(langs.values()) if lang == LABEL), -1)
     if not sources or len(langs) - (label >= 0) < 2:
         raise UsageError(f"{len(sources)} sources of {', '.join(columns)}: expected a source, and two columns of text.")
@@ -153,7 +163,7 @@ def clean(
 
 
 def _sample(rules: CleaningRules, filters: Mapping[str, Filter], pairs: Iterable[Candidates]) -> dict[str, Filter]:
-    """Make a filter that keeps the `rules.max_pairs` pairs with the smallest hashes; {} if there is nothing to drop."""
+    """Make the filter of the random sample: it keeps the pairs with the smallest hashes; {} if all pairs are kept."""
     seen = Seen()
     for candidates in pairs:
         seen.new(_identity(rules, apply(filters, candidates, Counter())))
@@ -164,7 +174,7 @@ def _sample(rules: CleaningRules, filters: Mapping[str, Filter], pairs: Iterable
 
 
 def apply(filters: Mapping[str, Filter], candidates: Candidates, dropped: Counter[str]) -> Candidates:
-    """Return the pairs that every filter keeps; a dropped pair is counted once, for the first filter that drops it."""
+    """Return the candidates that every filter keeps; count the others, for the first filter that drops them."""
     for name, keep in filters.items():
         stays = keep(candidates)
         dropped[name] += len(stays) - int(stays.sum())
@@ -178,7 +188,7 @@ def _in_range(limits: ScoreRange, score: Score, candidates: Candidates) -> np.nd
 
 
 def _identity(rules: CleaningRules, candidates: Candidates) -> np.ndarray:
-    """Hash the text of each pair that must be unique among pairs, (N,) uint64."""
+    """Hash the keys of each pair, (N,) uint64: those of the first column or of all columns, in which pairs must differ."""
     texts = [sides[0] if rules.first_of_reference else "\t".join(sides) for sides in candidates.keys]
     return hashes(texts, rules.seed)
 
@@ -205,7 +215,7 @@ def _read(
 
 
 def _filters(rules: CleaningRules, held_out: Seen) -> dict[str, Filter]:
-    """Return the filters that judge each pair by itself, by name, in order."""
+    """Return the filters that need no other pair to judge a pair, by name, in the order of their use."""
 
     def not_held_out(candidates: Candidates) -> np.ndarray:
         if not len(held_out) or not candidates.keys:
@@ -219,14 +229,14 @@ def _filters(rules: CleaningRules, held_out: Seen) -> dict[str, Filter]:
             (some.lengths.min(axis=1) >= rules.min_length) & (some.lengths.max(axis=1) <= rules.max_length)
         ),
         "ratio": lambda some: some.lengths.max(axis=1) <= rules.max_ratio * some.lengths.min(axis=1),
-        # a pair of equal sentences is not a translation
+        # equal sentences are not a translation
         "same on both sides": lambda some: np.array([len(set(sides)) == len(sides) for sides in some.keys], bool),
         "evaluated on": not_held_out,
     }
 
 
 def length_unit(columns: Sequence[str]) -> str:
-    """Return the unit of lengths for these columns: words, or characters if a language has no spaces between words."""
+    """Return the unit of lengths for columns: "words", or "characters" if a language has no spaces between words."""
     langs = parse_columns(read_columns(columns)).values()
     return "characters" if UNSPACED & set(map(primary, langs)) else "words"
 
@@ -250,7 +260,7 @@ def _count(rules: CleaningRules, langs: Iterable[str], tokenizer: Path | None) -
 
 
 def _held_out(paths: Sequence[Path], seed: int) -> Seen:
-    """Hash the keys of all cells of these files, except numbers."""
+    """Hash the keys of all cells in the files of evaluation sentences, except numbers."""
     seen = Seen()
     for file in chain.from_iterable(map(_files, paths)):
         cells = {cell for _, line in text_lines(file) for cell in line.split("\t") if math.isnan(number(cell))}
@@ -260,7 +270,7 @@ def _held_out(paths: Sequence[Path], seed: int) -> Seen:
 
 
 def _files(path: Path) -> list[Path]:
-    """Return the file, or every file of a folder except hidden files and .json records."""
+    """Return a file, or all files of a folder except hidden files and .json records."""
     if not path.exists():
         raise NotFound(f"{path}: no such file or folder.", parameter="exclude")
     if path.is_file():
@@ -290,10 +300,11 @@ def hashes(texts: Sequence[str], seed: int) -> np.ndarray:
 
 
 class Seen:
-    """A growing set of hashes. It takes 8 bytes per hash, and up to 24 during a merge.
+    """A growing set of hashes, which takes 8 bytes of memory per hash, and up to 24 bytes during a merge.
 
-    The hashes are in sorted runs, each at least twice as long as the next, so adding N hashes takes N log N steps. The
-    probability that two of a hundred million different texts share a hash, so that one is lost, is 1 in 3,700.
+    The hashes are in sorted runs, each at least twice as long as the next, so adding N hashes takes N log N steps. If
+    two different texts have the same hash, one of them is dropped as a copy. For a hundred million texts, the
+    probability of any such pair is 1 in 3,700.
     """
 
     def __init__(self) -> None:
@@ -303,7 +314,7 @@ class Seen:
         return sum(map(len, self._runs))
 
     def holds(self, some: np.ndarray) -> np.ndarray:
-        """Test which hashes are in the set, (N,) bool."""
+        """Test which of N hashes are in the set, (N,) bool."""
         held = np.zeros(len(some), bool)
         for run in self._runs:
             nearest = np.minimum(np.searchsorted(run, some), len(run) - 1)
@@ -311,14 +322,14 @@ class Seen:
         return held
 
     def add(self, some: np.ndarray) -> None:
-        """Add hashes, which must be distinct and not in the set yet."""
+        """Add hashes, which must differ from each other and from those in the set."""
         self._runs.append(np.sort(some))
         while len(self._runs) > 1 and len(self._runs[-2]) < 2 * len(self._runs[-1]):
             last = self._runs.pop()
             self._runs[-1] = np.sort(np.concatenate([self._runs[-1], last]), kind="stable")  # merges sorted runs
 
     def new(self, some: np.ndarray) -> np.ndarray:
-        """Find the hashes that are neither in the set nor earlier in `some`, (N,) bool, and add them."""
+        """Add N hashes; return which of them are neither in the set nor earlier in `some`, (N,) bool."""
         first = np.zeros(len(some), bool)
         first[np.unique(some, return_index=True)[1]] = True
         fresh = first & ~self.holds(some)
@@ -338,18 +349,18 @@ def _not_in_keys() -> dict[int, None]:
 
 
 def copy_key(sentence: str) -> str:
-    """Return a key that ignores case, spaces, Unicode form and invisible characters.
+    """Return a key that ignores case, repeated spaces, Unicode form and invisible characters.
 
-    Most tokenizers give sentences with the same key the same tokens, so most encoders give them the same vector.
+    Most tokenizers produce the same tokens for two sentences with the same key, so most encoders produce the same
+    vector. Such copies must not be divided between training and test.
     """
     return normalise(unicodedata.normalize("NFKC", normalise(sentence)).casefold())
 
 
 def join_copies(sentences: Sequence[str], groups: Sequence[int]) -> list[int]:
-    """Join groups of N sentences that contain copies of the same sentence, directly or through other groups.
+    """Join the groups of N sentences that have copies of the same sentence, directly or through other groups.
 
-    Returns:
-        The group of each sentence, (N,); joined groups take the group of their first sentence.
+    Returns the new group of each sentence, (N,): of joined groups, the one of their first sentence.
     """
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components

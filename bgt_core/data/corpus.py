@@ -1,4 +1,4 @@
-"""Token stores, opened: a corpus of rows, or a mixture of corpora with different columns."""
+"""Open a token store: a corpus of rows, or a mixture of corpora with different columns."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from bgt_core.files import read_json, sha256_file
 
 Json = dict[str, Any]
 
-FORMAT = 3  # version of the store's files; a store of another version is an error
+FORMAT = 3  # version of a store's files; only stores of this version can be opened
 STORE, MIXTURE = "store.json", "mixture.json"
 SPLITS = ("train", "valid")
-IDS = 2**20  # token ids counted at a time
+IDS = 2**20  # token ids that are counted together
 
 
 def damaged(file: Path) -> DataError:
@@ -26,7 +26,7 @@ def damaged(file: Path) -> DataError:
 
 
 def open_corpus(folder: Path | str, split: str = "train") -> Corpus | Mixture:
-    """Open a store made by `prepare`; errors as `Corpus.open`."""
+    """Open a store made by `prepare`: a `Mixture` if it has several corpora; errors as in `Corpus.open`."""
     folder = Path(folder)
     if not (folder / MIXTURE).exists():
         return Corpus.open(folder, split)
@@ -49,19 +49,19 @@ def verify_corpus(corpus: Corpus | Mixture) -> None:
 
 
 class Stratum(NamedTuple):
-    """The rows of one kind of text in one corpus; they are contiguous."""
+    """The rows of one kind of text in one corpus; they follow each other."""
 
     columns: tuple[str, ...]
     kind: str
-    first: int  # first row, in the numbering of the corpus or mixture
+    first: int  # number of the first row in the corpus or mixture
     rows: int
-    tokens: int  # sum over rows of the longest side, EOS included
+    tokens: int  # number of tokens of the longest side, EOS included, summed over the rows
 
 
 class Corpus:
     """One split of a token store: N rows of token ids, mapped read-only from disk.
 
-    `store` is the content of `store.json`: settings, sources, and the numbers of rows kept, dropped and skipped.
+    `store` is the content of `store.json`: the settings, the hashes of the sources and files, and the counts of rows.
     """
 
     def __init__(self, folder: Path, split: str, store: Json):
@@ -69,7 +69,7 @@ class Corpus:
         self.folder, self.split, self.store = folder, split, store
         columns = store["settings"]["columns"]
         self.columns: dict[str, str] = {name: lang for name, lang in columns.items() if lang != LABEL}  # without labels
-        self.tokens: int = store["splits"][split]["tokens"]  # sum over rows of the longest side, EOS included
+        self.tokens: int = store["splits"][split]["tokens"]  # as in `Stratum`
         self.strata: list[Stratum] = []  # only kinds with rows in this split
         first = 0
         for kind, (rows, tokens) in store["splits"][split]["kinds"].items():
@@ -108,15 +108,15 @@ class Corpus:
 
     @property
     def corpora(self) -> list[Corpus]:
-        """A list of this corpus alone, as `Mixture.corpora`."""
+        """A list with only this corpus, so that a corpus can be used in place of a `Mixture`."""
         return [self]
 
     def parts(self, indices: np.ndarray) -> list[tuple[Corpus, np.ndarray]]:
-        """Return this corpus with all the rows, as `Mixture.parts`."""
+        """Return this corpus with the given rows, so that a corpus can be used in place of a `Mixture`."""
         return [(self, indices)]
 
     def lengths(self, indices: np.ndarray) -> np.ndarray:
-        """Return the number of tokens of each side of B rows, EOS included, (B, columns)."""
+        """Return the number of tokens, EOS included, of each side of B rows: (B, columns)."""
         rows = self._index[indices]
         return np.stack([offsets[rows + 1] - offsets[rows] for offsets in self._offsets.values()], axis=1)
 
@@ -127,7 +127,7 @@ class Corpus:
         return [ids[start:stop] for start, stop in zip(starts.tolist(), stops.tolist(), strict=True)]
 
     def used_tokens(self, lang: str, vocab_size: int) -> np.ndarray:
-        """Find the tokens that occur in the text of a language, including held-out rows, (V,) bool."""
+        """Find the tokens that occur in the text of a language, held-out rows included: (V,) bool."""
         occurs = np.zeros(vocab_size, bool)
         for column, of_column in self.columns.items():
             if of_column == lang:
@@ -145,7 +145,7 @@ class Corpus:
 
 
 class Mixture:
-    """Several corpora with different columns, as one: the rows of one follow those of another."""
+    """Several corpora with different columns, whose rows are numbered one corpus after the other."""
 
     def __init__(self, corpora: Sequence[Corpus]):
         self.corpora = list(corpora)
@@ -167,7 +167,7 @@ class Mixture:
         return np.logical_or.reduce([corpus.used_tokens(lang, vocab_size) for corpus in self.corpora])
 
     def parts(self, indices: np.ndarray) -> list[tuple[Corpus, np.ndarray]]:
-        """Group rows by corpus: (corpus, the numbers of these rows in it)."""
+        """Group rows by corpus: return pairs of a corpus and the numbers that its rows have in that corpus."""
         which = np.searchsorted(self._starts, indices, side="right") - 1
         parts = [(corpus, indices[which == i] - self._starts[i]) for i, corpus in enumerate(self.corpora)]
         return [(corpus, rows) for corpus, rows in parts if len(rows)]

@@ -1,9 +1,9 @@
-"""Download data sets: check, unpack and convert them, and record their sources.
+"""Download data sets, check, unpack and convert them, and record where they come from.
 
     download(choose("tatoeba", pair="en-fr"), Path("data"))
 
-`pooch` downloads each archive of a source (`data.sources`) to OUT/.download, complete or not at all. `LAYOUTS` convert
-the unpacked files. The manifest OUT/bgt-data.json records source, SHA-256 and licence.
+`pooch` downloads each archive of a source (`data.sources`) to OUT/.download, complete or not at all. A function of
+`LAYOUTS` converts the unpacked files. The manifest OUT/bgt-data.json records source, SHA-256 and licence.
 """
 
 from __future__ import annotations
@@ -30,30 +30,30 @@ from bgt_core.data.textfile import lines
 from bgt_core.errors import BgtError, DataError
 from bgt_core.files import alone, file_lock, sha256_file, write_json, writing
 
-SMALL, MOST = 2**26, 100  # an archive may unpack to SMALL bytes, or MOST times its size: 3 to 20 times is usual
-UNPROMISED = 2**30  # maximum bytes of a file whose size the server does not give
+SMALL, MOST = 2**26, 100  # an archive may grow to SMALL bytes, or to MOST times its size (text: 3 to 20 times)
+UNPROMISED = 2**30  # maximum number of bytes of a file whose size the server does not announce
 CHUNK = 4096  # rows written together
 STS_COLUMNS = ("gold", "sentence", "sentence")
-NOT_TEXT = (b"version https://git-lfs", b"<!doctype", b"<html")  # how replies begin that are not the requested text
+NOT_TEXT = (b"version https://git-lfs", b"<!doctype", b"<html")  # first bytes of a reply that is not the requested text
 
 # errors of Python's unpackers; RuntimeError: the archive is encrypted, or packed in an unknown way
 DAMAGE = (
     zipfile.BadZipFile, tarfile.TarError, gzip.BadGzipFile, zlib.error, EOFError, ValueError, LookupError, RuntimeError
 )  # fmt: skip
 
-Report = Callable[[int, int | None], None]  # bytes so far, all bytes (None if unknown)
+Report = Callable[[int, int | None], None]  # called with the bytes so far, and all bytes (None if unknown)
 
 
 class Downloaded(NamedTuple):
-    """The files in the folder after a download."""
+    """The result of a download."""
 
-    files: list[Path]
-    left_out: dict[str, int]
+    files: list[Path]  # all files of the source in the folder
+    left_out: dict[str, int]  # reason -> number of rows left out
     new: bool  # False if all files were there before
 
 
 class OutputFile(NamedTuple):
-    """A file made by a layout, with its columns and number of rows if it is a table."""
+    """A file that a layout has made; a table has columns and a number of rows."""
 
     path: Path
     columns: Sequence[str] = ()
@@ -64,19 +64,16 @@ Layout = Callable[[list[Path], Choice, Path, Counter[str]], list[OutputFile]]
 
 
 def download(choice: Choice, out: Path, *, report: Report = lambda done, total: None) -> Downloaded:
-    """Download the chosen data into the folder `out`, unless they are already there.
+    """Download the chosen data into the folder `out`, unless it has them already.
 
     Args:
         choice: What to download, from `sources.choose`.
         out: A folder, which is made if it does not exist.
         report: Called with the bytes read of the current archive, and its size.
 
-    Returns:
-        The files in `out`, and the numbers of rows left out, by reason.
-
     Raises:
-        NotFound: A server fails, or the disk is full; finished archives stay for the next call.
-        DataError: An archive is damaged, or its SHA-256 differs from the published one, or from the first download's.
+        NotFound: A server fails, or the disk is full; complete archives are kept for the next call.
+        DataError: An archive is damaged, or its SHA-256 is not the published one, or not that of the first download.
     """
     records = manifest.read_manifest(out)
     there = {out / name: facts for name, facts in records["files"].items() if facts["source"] == choice.stem}
@@ -114,7 +111,7 @@ def download(choice: Choice, out: Path, *, report: Report = lambda done, total: 
 def _write_down(
     choice: Choice, archives: manifest.Json, made: Sequence[OutputFile], left_out: Counter[str], out: Path
 ) -> None:
-    """Add the files and their source to the manifest, under a lock, because other processes may do the same."""
+    """Add the files and their source to the manifest, locked, because other processes may write it, too."""
     entry = {"what": choice.source.what, "licence": choice.source.licence, "archives": archives}
     entry |= {"left_out": dict(left_out), "downloaded": datetime.now(UTC).isoformat(timespec="seconds")}
     with file_lock(out / ".download" / "manifest.lock", wait=True):
@@ -127,7 +124,7 @@ def _write_down(
 
 
 def _get(address: str, folder: Path, trusted: manifest.Json, report: Report) -> Path:
-    """Download an archive, unless an earlier call did; DataError if its SHA-256 is not the trusted one."""
+    """Download an archive, unless an earlier call has; DataError if its SHA-256 is not the trusted one."""
     import pooch
 
     name = address.rpartition("/")[2]
@@ -169,14 +166,9 @@ class _Bar:
 
 
 def unpack(archive: Path, folder: Path) -> list[Path]:
-    """Unpack a zip, tar, tar.gz or gz into a new folder, and nowhere else; any other file is returned as it is.
+    """Unpack a zip, tar, tar.gz or gz file into `folder`, which is replaced, and write nothing outside it.
 
-    Args:
-        archive: The file; names in it are not trusted.
-        folder: The folder to unpack to; replaced if it exists.
-
-    Returns:
-        The files, sorted by name, without those that macOS adds to archives.
+    Returns the files, sorted by name, without those that macOS adds to archives; only `archive` if it is none.
 
     Raises:
         DataError: The archive is damaged, contains a link or a device, or grows more than text does.
@@ -217,7 +209,7 @@ def unpack(archive: Path, folder: Path) -> list[Path]:
 
 
 def _check_size(archive: Path, size: int) -> None:
-    """Raise DataError if an archive expands more than text does: it may be meant to fill a disk."""
+    """Raise DataError if an archive grows to `size` bytes, far more than text does: it may be meant to fill the disk."""
     allowed = max(SMALL, MOST * archive.stat().st_size)
     if size > allowed:
         raise DataError(
@@ -227,7 +219,7 @@ def _check_size(archive: Path, size: int) -> None:
 
 
 def _whole(files: list[Path], choice: Choice, out: Path, left_out: Counter[str]) -> list[OutputFile]:
-    """Move every file to a folder of the source's name."""
+    """Move every file to a folder with the name of the source."""
     moved = []
     for path in files:
         inside = path.relative_to(out / ".download" / choice.stem)
@@ -245,8 +237,10 @@ def _tracks(files: list[Path], choice: Choice, out: Path, left_out: Counter[str]
 
 
 def _aligned(files: list[Path], choice: Choice, out: Path, left_out: Counter[str]) -> list[OutputFile]:
-    """Convert line-aligned files, NAME.fr or NAME.fra, to one TSV, columns in the order of the languages; pairs with an
-    empty side are left out."""
+    """Convert line-aligned files, NAME.fr or NAME.fra, to one TSV, with columns in the order of `choice.langs`.
+
+    Pairs with an empty side are left out.
+    """
     sides = []
     for lang in choice.langs:
         endings = (f".{lang}", f".{THREE_LETTERS.get(lang, lang)}")

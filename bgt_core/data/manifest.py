@@ -1,9 +1,9 @@
-"""Records of a data folder: the manifest FOLDER/bgt-data.json, and a card for each file that `bgt data` made.
+"""Read and write the records of data: the manifest FOLDER/bgt-data.json, and a card for each file that `bgt data` made.
 
-A manifest has these parts:
+`bgt data download` writes the manifest, which has these parts:
 
     sources.NAME   address, bytes and SHA-256 of the download, its licence and date
-    files.NAME     bytes, SHA-256 and source; columns and rows if we wrote it
+    files.NAME     bytes, SHA-256 and source of each file; for a converted table also its columns and rows
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Json = dict[str, Any]
 
 
 def read_manifest(folder: Path) -> Json:
-    """Read the manifest of `folder`, empty if it does not exist; DataError if it is damaged."""
+    """Read the manifest of `folder`; return an empty one if the file is absent; DataError if it is damaged."""
     path = folder / NAME
     if not path.exists():
         return {"schema": SCHEMA, "sources": {}, "files": {}}
@@ -41,7 +41,7 @@ def read_manifest(folder: Path) -> Json:
 
 
 def facts(path: Path) -> Json:
-    """Return size in bytes and SHA-256 of a file; NotFound if it can't be read."""
+    """Return the size in bytes and the SHA-256 of a file; NotFound if it can't be read."""
     try:
         return {"bytes": path.stat().st_size, "sha256": files.sha256_file(path)}
     except OSError as error:
@@ -49,7 +49,7 @@ def facts(path: Path) -> Json:
 
 
 def read_card(path: Path) -> Json | None:
-    """Read the card that `bgt data` wrote for the file `path`, None without a card; DataError if it is damaged."""
+    """Read the card of the file `path`; return None if there is no card; DataError if the card is damaged."""
     card_path = files.record_path(path)
     try:
         if not card_path.exists():
@@ -65,9 +65,9 @@ def read_card(path: Path) -> Json | None:
 def write_card(
     path: Path, columns: Sequence[str], rows: int, sources: Sequence[Path], about: Json, licence: str | None = None
 ) -> None:
-    """Write the card of a table: its content, its source files, their licences, and `about`.
+    """Write the card of the table `path`: its size, columns, rows, source files with their licences, and `about`.
 
-    An older card is replaced. Raises NotFound if the card can't be written.
+    Replaces an older card. Raises NotFound if the card can't be written.
     """
     licences = licence or "; ".join(sorted({licence_of(file) for file in sources}))
     made = {"sources": {str(file): facts(file) for file in sources}, "licence": licences}

@@ -29,9 +29,9 @@ from bgt_core.data.textfile import STDIN, SUFFIXES, column_hint, line_lists, lin
 from bgt_core.errors import DataError, NotFound, UsageError
 from bgt_core.files import alone, atomic_file, reading_parquet
 
-EXAMPLES = 20  # number of bad lines that are kept as examples
+EXAMPLES = 20  # maximum number of messages about bad lines that are kept
 ROWS = 4096  # rows of a Parquet or Moses file handled together
-SAMPLE = 1_000  # number of first rows that are tested for quotes around all cells
+SAMPLE = 1_000  # number of first rows in which quotes around all cells are an error
 TABLES = tuple(f".tsv{packed}" for packed in SUFFIXES)  # suffixes of tables that are written
 LEVEL = 3  # Zstandard level: as small as gzip in a fifth of the time
 
@@ -41,7 +41,7 @@ Bad = tuple[int, str, str]  # index of a row in its chunk, the reason, and a mes
 
 @dataclass
 class Skipped:
-    """Lines that were skipped in reading: their number for each reason, and messages for the first ones."""
+    """The bad lines of sources, which were skipped: their number for each reason, and messages about the first ones."""
 
     counts: Counter[str] = field(default_factory=Counter)  # reason -> lines
     examples: list[str] = field(default_factory=list)  # "file:line: message"
@@ -237,10 +237,10 @@ def _parquet(file: Path, columns: Sequence[str]) -> Iterator[list[Row]]:
 
 @contextmanager
 def pair_file(out: Path) -> Iterator[Callable[[Sequence[Row]], None]]:
-    """Yield a function that adds rows of UTF-8 to `out`; the file appears, complete, if the block ends without error.
+    """Yield a function that writes rows of UTF-8 cells; the complete file `out` appears when the block ends.
 
-    Unfinished files of killed processes are removed. Raises UsageError if the suffix is not in `TABLES` or if another
-    process is writing the file, NotFound if the file can't be written.
+    If the block raises an error, no file is left. Raises UsageError if the suffix is not in `TABLES` or another process
+    is writing the file, NotFound if the file can't be written.
     """
     check_table(out)
     with alone(out), atomic_file(out) as partial, partial.open("wb") as raw, _compressed(raw, out.suffix) as file:
@@ -252,14 +252,14 @@ def pair_file(out: Path) -> Iterator[Callable[[Sequence[Row]], None]]:
 
 
 def check_table(out: Path) -> None:
-    """Raise UsageError for a name that does not end in one of `TABLES`."""
+    """Raise UsageError unless the name of `out` ends in one of `TABLES`."""
     if not out.name.endswith(TABLES):
         raise UsageError(f"{out}: expected a name ending in {', '.join(TABLES)}.")
 
 
 def _compressed(raw: IO[bytes], kind: str) -> IO[bytes] | io.BufferedIOBase:
     if kind == ".gz":
-        # without name and time, so that the same pairs give the same bytes
+        # no name and no time in the header, so that the same pairs give the same bytes
         return gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0)
     if kind == ".xz":
         return lzma.open(raw, "wb")
@@ -272,15 +272,15 @@ class Translation(NamedTuple):
     """One translation of a sentence."""
 
     text: str
-    cost: float  # negative log-likelihood, nats per token; NaN if the translator gives none
+    cost: float  # negative log-likelihood in nats per token; NaN if the translator computes none
 
 
 class SentenceTranslator(Protocol):
-    """A translator: `generation.translate.BeamTranslator`, or an object of your own."""
+    """A translator of sentences, such as `generation.translate.BeamTranslator`."""
 
     @property
     def fingerprint(self) -> str:
-        """A fingerprint of the translations, in one line."""
+        """One line that identifies the model and its settings; empty if unknown, and then nothing is reused."""
 
     def translate(self, sentences: Sequence[str]) -> list[list[Translation]]:
-        """Translate N sentences: the translations of each, the best first; empty for one that can't be translated."""
+        """Return, for each of N sentences, its translations, the best first; an empty list if there is none."""

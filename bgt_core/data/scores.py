@@ -1,7 +1,7 @@
-"""Score translations, alone or against their references, and keep pairs whose scores are in a range.
+"""Score translations, alone or against their references, and keep the pairs whose scores are in a range.
 
-These are the filters for back-translated text of Wieting, Mallinson & Gimpel (2017, sec. 5.5-5.7). As there, the first
-column is the reference, written by people, and the second is its machine translation.
+Wieting, Mallinson & Gimpel (2017, sec. 5.5-5.7) filter back-translated text by these scores. The first column of a pair
+is the reference, which people wrote; the second column is a machine translation into the same language.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from bgt_core.errors import DataError, UsageError, did_you_mean, needs
 if TYPE_CHECKING:
     from sacrebleu.metrics import BLEU
 
-LONGEST = 100  # words; longer translations count as this long, as in the released code
+LONGEST = 100  # maximum of the score "words", as in the released code
 
-# N pairs of texts, costs of the translations (N,), used only by "cost" -> scores (N,) float64
+# function of N pairs of texts and the costs of the translations, (N,), to their scores, (N,) float64
 Score = Callable[[Sequence[Sequence[str]], np.ndarray], np.ndarray]
 
 
@@ -36,7 +36,7 @@ class SentenceScore(Protocol):
 
     @property
     def fingerprint(self) -> str:
-        """A fingerprint of the scores, in one line."""
+        """One line that identifies the model, for the card of the filtered file."""
 
     def __call__(self, sentences: Sequence[str]) -> np.ndarray:
         """Score N sentences, (N,) float64."""
@@ -69,26 +69,22 @@ class ScoreRange:
         return cls(parts[1], float(parts[2] or -math.inf), float(parts[3] or math.inf))
 
     def holds(self, scores: np.ndarray) -> np.ndarray:
-        """Test which values are in the range: (N,) -> (N,) bool; NaN never is."""
+        """Test which of N scores are in the range, (N,) bool; NaN is outside any range."""
         return (self.least <= scores) & (scores <= self.most)
 
 
-def word_count(translation: str) -> int:
-    """Count the words, up to 100."""
-    return min(LONGEST, len(translation.split()))
-
-
 def ngrams(words: Sequence[str], n: int) -> list[tuple[str, ...]]:
-    """List all n-grams in order: k - n + 1 of k words, or none if k < n."""
+    """List the n-grams of k words in order: k - n + 1 of them; none if k < n."""
     return list(zip(*(words[start:] for start in range(n)), strict=False))
 
 
 def overlap(reference: str, translation: str, n: int) -> float:
     """Return the share, from 0 to 1, of the shorter side's n-grams that also occur in the other side (sec. 5.7).
 
-    As in the released code, a repeated n-gram counts each time, even if the other side has it once; BLEU would clip the
-    count. So "the the cat" and "the dog ran off" overlap by 2/3; with clipping, by 1/3. If both sides have equally many
-    n-grams, the reference's are counted. If the shorter side has no n-gram, the overlap is 0. Case matters.
+    As in the released code, every occurrence of a repeated n-gram counts, even if the other side has the n-gram only
+    once; BLEU would clip the count. So "the the cat" and "the dog ran off" overlap by 2/3; with clipping, by 1/3. If
+    both sides have equally many n-grams, those of the reference are counted. If the shorter side has no n-gram, the
+    overlap is 0. Case matters.
     """
     fewer, others = ngrams(reference.split(), n), ngrams(translation.split(), n)
     if len(others) < len(fewer):
@@ -98,11 +94,11 @@ def overlap(reference: str, translation: str, n: int) -> float:
 
 
 def sentence_bleu(reference: str, translation: str) -> float:
-    """Return sacrebleu's sentence BLEU divided by 100, from 0 to 1; words are split at spaces, smoothing is "add-k".
+    """Return sacrebleu's sentence BLEU, from 0 to 1, of words split at spaces, with "add-k" smoothing.
 
-    For every order except unigrams, 1 is added to the number of matches and of n-grams (Lin & Och 2004). The paper also
-    smooths unigrams and the brevity penalty (Nakov et al. 2012). sacrebleu does not, so a pair without a common word
-    scores 0.
+    For every order except unigrams, 1 is added to the numbers of matches and of n-grams (Lin & Och 2004). The paper
+    also smooths unigrams and the brevity penalty (Nakov et al. 2012). sacrebleu does not, so the score of a pair
+    without a common word is 0.
     """
     return bleu_metric().sentence_score(translation, [reference]).score / 100
 
@@ -116,7 +112,7 @@ def bleu_metric() -> BLEU:
 
 
 def pair_scores(models: Mapping[str, SentenceScore]) -> dict[str, Score]:
-    """Return all scores by name, the fast ones first: scores of the texts, then of the translation by `models`."""
+    """Return all scores by name, the fast ones first; the last ones are the `models`, which score the translation."""
 
     def of_pairs(score: Callable[[str, str], float]) -> Score:
         return lambda pairs, costs: np.array([score(pair[0], pair[1]) for pair in pairs], np.float64)
@@ -126,7 +122,7 @@ def pair_scores(models: Mapping[str, SentenceScore]) -> dict[str, Score]:
 
     return {
         "cost": lambda pairs, costs: costs,
-        "words": of_pairs(lambda reference, translation: word_count(translation)),
+        "words": of_pairs(lambda reference, translation: min(LONGEST, len(translation.split()))),
         **{f"overlap-{n}": of_pairs(functools.partial(overlap, n=n)) for n in (1, 2, 3)},
         "bleu": of_pairs(sentence_bleu),
         **{name: of_translations(score) for name, score in models.items()},
@@ -134,10 +130,7 @@ def pair_scores(models: Mapping[str, SentenceScore]) -> dict[str, Score]:
 
 
 def chosen_scores(ranges: Sequence[ScoreRange], scores: Mapping[str, Score]) -> dict[str, ScoreRange]:
-    """Return the ranges by the name of their score, in the order of `scores`.
-
-    Raises UsageError for an unknown or a repeated score.
-    """
+    """Return the ranges by score, in the order of `scores`; UsageError for an unknown or a repeated score."""
     by_score = {each.score: each for each in ranges}
     for score in by_score:
         if score not in scores:
@@ -153,8 +146,8 @@ def chosen_scores(ranges: Sequence[ScoreRange], scores: Mapping[str, Score]) -> 
 # The perplexity of a sentence under a 3-gram language model, by nltk (`pip install "bgt[lm]"`).
 
 ORDER = 3
-RARE = 2  # rarer words of the training text count as unknown, so that unknown words have a probability
-REMEMBERED = 2**20  # n-grams with a cached probability
+RARE = 2  # words that occur less often in the training text count as unknown, so that unknown words have a probability
+REMEMBERED = 2**20  # number of n-grams whose probability is cached
 START, END = "<s>", "</s>"
 
 
@@ -163,8 +156,7 @@ class Perplexity:
 
     The paper trains KenLM on 40,000 references (Wieting, Mallinson & Gimpel 2017, sec. 5.6). KenLM's Python package
     can't train models, and nltk's Kneser-Ney model scans all its n-grams for each word, so this class uses Witten-Bell
-    smoothing. Perplexities of different methods are not comparable: choose a limit from the perplexities of your own
-    text.
+    smoothing. Perplexities of different methods are not comparable: choose a range from the perplexities of your text.
     """
 
     def __init__(self, sentences: Iterable[str]):
@@ -191,8 +183,8 @@ class Perplexity:
 
     @classmethod
     def of_file(cls, path: Path) -> Perplexity:
-        """Train on a file with one sentence per line, or in the first of its columns. Adjacent equal lines, such as a
-        reference with several translations, count once. Raises DataError for an empty file."""
+        """Train on the lines of a file, or on its first column. Adjacent equal sentences, such as a reference with
+        several translations, count once. Raises DataError for an empty file."""
         lines = (normalise(line.partition("\t")[0]) for _, line in text_lines(path))
         sentences = [sentence for sentence, _ in groupby(lines) if sentence]
         if not sentences:
@@ -200,12 +192,12 @@ class Perplexity:
         return cls(sentences)
 
     def __call__(self, sentences: Sequence[str]) -> np.ndarray:
-        """Return the perplexity of N sentences, (N,) float64: 2^(cross-entropy in bits per word, end included)."""
+        """Return the perplexity of N sentences, (N,) float64: 2^(bits per word); the end of a sentence is a word."""
         from nltk.util import ngrams
 
         return np.array([self.model.perplexity(ngrams(padded_words(text), ORDER)) for text in sentences], np.float64)
 
 
 def padded_words(sentence: str) -> list[str]:
-    """Return the words of a sentence with start and end marks."""
+    """Split a sentence into words, and add marks of its start and end."""
     return [*[START] * (ORDER - 1), *sentence.split(), END]

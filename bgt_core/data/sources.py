@@ -1,9 +1,9 @@
-"""The data sets of `bgt data download`, with their licences (sources.tsv), and requests to servers.
+"""List the data sets of `bgt data download` with their licences (sources.tsv), and explain errors of requests.
 
-Addresses come from public code of 2020-2026, and licences from the sources' own pages; none was checked against the
-server when this was written. A file must have its published SHA-256 (published.tsv, from the dataset_infos.json of
-open_subtitles, giga_fren and sick in the `datasets` library). If none is published, the first download is trusted, and
-later ones must have the same SHA-256.
+Addresses come from public code of 2020-2026, and licences from the pages of the sources. Nobody has checked them with
+the servers. If the SHA-256 of an archive is published, a download must have it (published.tsv, from the
+dataset_infos.json of open_subtitles, giga_fren and sick in the `datasets` library). Otherwise the first download is
+trusted, and later ones must have the same SHA-256.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ if TYPE_CHECKING:
 OPUS = "https://object.pouta.csc.fi/OPUS-{corpus}/{release}/moses/{opus_pair}.txt.zip"
 # name of a release, which becomes a part of file names: without ".."
 LABEL = r"(?!.*\.\.)[A-Za-z0-9](?:[\w.-]{0,98}[A-Za-z0-9])?"
-CODE = r"[a-z]{2,3}(?:_[A-Za-z]+)?"  # a language of OPUS: fr, pt_BR
+CODE = r"[a-z]{2,3}(?:_[A-Za-z]+)?"  # a language code of OPUS: fr, pt_BR
 TIMEOUT = (10.0, 60.0)  # seconds: to connect, and between two blocks
-HEADERS = {"Accept-Encoding": "identity", "User-Agent": "bgt"}  # uncompressed, so that the announced size is the file's
+HEADERS = {"Accept-Encoding": "identity", "User-Agent": "bgt"}  # without compression, which would change the size
 
 
 class DataSource(NamedTuple):
-    """One data set. Addresses may contain {opus_pair}, {release} and {iso} (of the language other than English)."""
+    """One data set. Addresses may contain {opus_pair}, {release}, and {iso}: the language that is not English."""
 
     name: str  # the name that users type
-    what: str
+    what: str  # a short description
     licence: str
     addresses: tuple[str, ...]
     layout: str = "files"  # the conversion of its files: one of `fetch.LAYOUTS`
@@ -55,8 +55,7 @@ PUBLISHED = dict(_table("published.tsv"))
 
 
 def source(name: str) -> DataSource:
-    """Find a source by its name; "opus:NAME" is any other corpus of OPUS, spelled as on OPUS. Raises UsageError for an
-    unknown name."""
+    """Return the source of this name; "opus:NAME" is any other corpus, as OPUS spells it; UsageError if unknown."""
     if name.lower().startswith("opus:") and len(name) > 5:
         address = OPUS.replace("{corpus}", name[5:])
         licence = "not known here; see its LICENSE and https://opus.nlpl.eu"
@@ -69,7 +68,7 @@ def source(name: str) -> DataSource:
 
 
 def languages(pair: str) -> tuple[str, str]:
-    """Split a pair: "en-fr" or "eng_Latn-fra_Latn" -> ("en", "fr"), in the same order; regions stay, as in pt_BR."""
+    """Split a pair in its order: "en-fr" or "eng_Latn-fra_Latn" -> ("en", "fr"); a region, as in pt_BR, stays."""
     given = split_langs(pair)
     first, *rest = [code if "-" not in (code := lang_code(lang)) else lang for lang in given] or [""]
     if len(rest) != 1 or rest[0] == first or not all(re.fullmatch(CODE, lang) for lang in (first, *rest)):
@@ -87,7 +86,7 @@ class Choice(NamedTuple):
 
     @property
     def stem(self) -> str:
-        """Base name of its files, and its name in the manifest: "opensubtitles.v2018.en-fr"."""
+        """The base name of the source's files, and its name in the manifest: "opensubtitles.v2018.en-fr"."""
         parts = [self.source.name, self.release, "-".join(self.langs)]
         return ".".join(filter(None, parts))
 
@@ -142,7 +141,7 @@ def check_encrypted(response: requests.Response, **_: object) -> None:
 
 @contextmanager
 def explained(url: str) -> Iterator[None]:
-    """Turn the errors of requests into NotFound, with the reason and a way out."""
+    """Turn errors of `requests` into NotFound, with the reason and what to do."""
     import requests
     import urllib3
 
@@ -156,7 +155,7 @@ def explained(url: str) -> Iterator[None]:
         raise NotFound(f"{url}: the connection broke; the same command starts this file again.") from error
     except (requests.ConnectionError, requests.Timeout) as error:
         inner, reason = error, type(error).__name__
-        while inner is not None:  # the system's error is the innermost
+        while inner is not None:  # the innermost error is the system's
             reason = inner.strerror if isinstance(inner, OSError) and inner.strerror else reason
             inner = inner.__cause__ or inner.__context__  # type: ignore[assignment]
         proxy = proxy_of(url)
@@ -167,7 +166,7 @@ def explained(url: str) -> Iterator[None]:
 
 
 def proxy_of(url: str) -> str:
-    """Name the proxy of an address and the variable that sets it, for messages; "" without a proxy."""
+    """Name the proxy for an address, and the variable that sets it, for messages; "" without a proxy."""
     from requests.utils import get_environ_proxies, select_proxy
 
     proxy = select_proxy(url, get_environ_proxies(url))

@@ -1,8 +1,8 @@
-"""The token store: translations tokenised, filtered and split, on disk.
+"""Write a token store: read translations, tokenise and filter them, and divide them into train and valid.
 
-    `prepare`: `chunks` of lines -> `tokenise` -> files of ids; `open_corpus`: these files -> `Corpus` or `Mixture`
+    `checked_chunks` of rows -> token ids -> files of a store -> `open_corpus`: a `Corpus` or a `Mixture`
 
-Nothing here holds a corpus in memory: rows stream in, token ids stream out, and a `Corpus` maps them read-only.
+No corpus is held in memory: rows are read, tokenised and written chunk by chunk, and a `Corpus` maps the files.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from bgt_core.errors import DataError, NotFound, UsageError
 from bgt_core.files import atomic_folder, sha256_file
 from bgt_core.vectors.convert import read_npy
 
-BLOCK = 2**16  # rows handled together
+BLOCK = 2**16  # rows of the store that are read together to divide them
 
 
 def prepare(
@@ -40,17 +40,26 @@ def prepare(
     seed: int,
     strict: bool = False,
 ) -> Corpus | Mixture:
-    """Read, tokenise and filter `sources` into a store at `out`, and open its train split.
+    """Read, tokenise and filter `sources`, write them to a store, and open its train split.
 
-    `columns` are as `DataConfig.columns`. A plain path is a file of all columns; sources with different columns make a
-    mixture of corpora, one for each set of columns. A row is kept if every side has `min_tokens` to `max_tokens`
-    tokens, EOS not counted (paper, sec. 4: 5 to 100). About `valid_pairs` of all rows are held out, by a hash of the
-    first column's case-folded text. So all translations of a sentence are in the same split, in every corpus that has
-    the sentence in its first column. A few more rows may be held out for this.
+    Args:
+        sources: Files of rows; a plain path is a file of all columns. Sources with different columns make a mixture of
+            corpora, one for each set of columns.
+        columns: As in `DataConfig.columns`.
+        tokenizer: The tokenizer of all languages.
+        out: The folder of the store. It appears complete or not at all. A store that was made from the same files,
+            tokenizer and settings is opened instead of written again.
+        min_tokens: Minimum number of tokens of every side of a row, EOS not counted (paper, sec. 4: 5).
+        max_tokens: Maximum number of tokens of every side (paper: 100).
+        valid_pairs: Number of rows to hold out. A hash of the case-folded text of the first column decides, so that in
+            all corpora, rows with the same sentence in the first column are in the same split. So a few more rows may
+            be held out.
+        seed: Of the hash.
+        strict: Whether a bad row raises an error; otherwise bad rows are left out and counted.
 
-    The store appears at `out` complete or not at all. A store that was made from the same files, tokenizer and settings
-    is reused. Raises `BgtError` for bad sources (see `read_pairs`), if no row is left to train on, and if `out` is
-    anything else.
+    Raises:
+        UsageError: The settings are impossible, leave no row to train on, or differ from those of the store at `out`.
+        NotFound, DataError: A source is bad, as in `read_pairs`; or `out` is damaged or not a store.
     """
     out = Path(out)
     langs = parse_columns(columns)
@@ -60,7 +69,7 @@ def prepare(
     if not sources:
         raise UsageError("sources: none; expected one file or more")
     parts = _group(sources, langs)
-    settings = [  # everything that determines a store
+    settings = [  # all inputs that determine the content of a store
         {
             "format": FORMAT,
             "sources": [[sha256_file(file) for file in _files(source)] for source in of_part],
@@ -73,7 +82,7 @@ def prepare(
         for names, of_part in parts.items()
     ]
     for of_part in parts.values():
-        target_width(of_part)  # fail early, before the long work
+        target_width(of_part)  # raises an error for unsuitable vectors before the long work
     if out.exists():
         return _reuse(out, settings, strict)
     with atomic_folder(out) as work:
@@ -82,7 +91,7 @@ def prepare(
 
 
 def _group(sources: Sequence[Source | Path | str], langs: Mapping[str, str]) -> dict[tuple[str, ...], list[Source]]:
-    """Group sources by their columns, with those of one kind next to each other."""
+    """Group sources by their columns; in a group, sources of the same kind of text are next to each other."""
     parts: dict[tuple[str, ...], list[Source]] = {}
     for source in sources:
         if not isinstance(source, Source):
@@ -96,7 +105,7 @@ def _group(sources: Sequence[Source | Path | str], langs: Mapping[str, str]) -> 
 
 
 def _files(source: Source) -> list[Path]:
-    """List the files that determine the rows of a source."""
+    """List the files of a source: its text, and its target vectors."""
     files = source_files(source.path, source.columns)
     if source.targets and not source.targets.is_file():
         raise NotFound(f"{source.targets}: can't be read (no such file); expected vectors of the rows of {source.path}")
@@ -110,7 +119,7 @@ def _write(
     tokenizer: Tokenizer,
     strict: bool,
 ) -> None:
-    """Write the store to the new folder `work`: one corpus, or a folder for each corpus of a mixture."""
+    """Write the store to the new folder `work`: the files of one corpus, or a folder for each corpus of a mixture."""
     mixed = len(parts) > 1
     folders = [work / "-".join(names) if mixed else work for names in parts]
     stores: list[Json] = []
@@ -150,7 +159,7 @@ def _reuse(out: Path, settings: Sequence[Json], strict: bool) -> Corpus | Mixtur
 def _encode(
     sources: Sequence[Source], settings: Json, tokenizer: Tokenizer, work: Path, skipped: Skipped, strict: bool
 ) -> Json:
-    """Write ids, offsets, labels, targets and hash of every kept row; return the counts."""
+    """Write the ids, offsets, labels, targets and hashes of the rows that are kept; return the counts for the store."""
     texts = [column for column, lang in settings["columns"].items() if lang != LABEL]
     label = next((number for number, lang in enumerate(settings["columns"].values()) if lang == LABEL), -1)
     dtype = np.dtype("uint16" if tokenizer.vocab_size <= 2**16 else "uint32")
@@ -210,7 +219,7 @@ def _targets_of(source: Source, targets: np.ndarray, rows: np.ndarray) -> np.nda
 
 
 def _held_out_limit(folders: Sequence[Path], valid_pairs: int) -> int:
-    """Return the largest hash of a held-out row, so that about `valid_pairs` rows of all corpora are held out."""
+    """Return the hash up to which rows are held out, so that they are about `valid_pairs` of all corpora together."""
     smallest = np.zeros(0, np.uint64)
     for folder in folders:
         for start in range(0, (folder / "hashes").stat().st_size // 8, BLOCK):
@@ -220,7 +229,7 @@ def _held_out_limit(folders: Sequence[Path], valid_pairs: int) -> int:
 
 
 def _split(work: Path, store: Json, limit: int) -> None:
-    """Assign rows with hashes up to `limit` to `valid`, and write the positions of the rows of each split."""
+    """Hold out the rows with hashes up to `limit`, and write the row numbers of each split."""
     size = store["pairs"]["kept"]
     ends = np.cumsum(list(store["kinds"].values()))
     sums = {split: np.zeros((len(ends), 2), np.int64) for split in SPLITS}  # rows and tokens of each kind
@@ -247,12 +256,12 @@ def _split(work: Path, store: Json, limit: int) -> None:
 
 
 def _read(file: Path, dtype: type, start: int, count: int) -> np.ndarray:
-    """Read at most `count` values from position `start`. The file is not mapped: its pages would fill the memory."""
+    """Read at most `count` values from position `start`; if mapped, the pages of the file would fill the memory."""
     return np.fromfile(file, dtype, count, offset=start * np.dtype(dtype).itemsize)
 
 
 def target_width(sources: Sequence[Source]) -> int:
-    """Return the size of the target vectors of one corpus; 0 without vectors."""
+    """Return the size of the target vectors of one corpus, 0 without vectors; an error if its sources differ."""
     widths = [read_targets(source.targets).shape[1] if source.targets else 0 for source in sources]
     for source, width in zip(sources, widths, strict=True):
         if width and not all(widths):
@@ -267,7 +276,7 @@ def target_width(sources: Sequence[Source]) -> int:
 
 
 def read_targets(path: Path) -> np.ndarray:
-    """Map a file of vectors, floats (rows, D); NotFound if it is absent, DataError for another kind of file."""
+    """Map a file of vectors, floats (rows, D); NotFound if the file is absent, DataError for another kind of file."""
     targets = read_npy(path)
     if targets.ndim != 2 or targets.dtype.kind != "f" or not targets.shape[1]:
         raise DataError(f"{path}: {targets.dtype} {targets.shape}; expected floats (rows, D)")

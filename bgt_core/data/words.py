@@ -1,6 +1,6 @@
-"""Find the words and marks of a sentence, remove each in turn, and measure how similar two languages' writing is.
+"""Find the words and marks of a sentence, remove each of them in turn, and compare the letters of two languages.
 
-The names in capitals are parts of regular expressions, shared by all modules that tell words from marks.
+The constants are parts of regular expressions. All modules that distinguish words from marks use them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from bgt_core.errors import DataError
 
 
 def _characters(categories: set[str]) -> str:
-    """Return the ranges of characters of these categories, except spaces, for the brackets of a regular expression."""
+    """Return the ranges of the characters of these categories, except spaces, for the brackets of a pattern."""
     codes = [*range(0x1EA00), *range(0xE0000, 0xE0200)]  # all assigned marks and controls are in these ranges
     kinds = map(unicodedata.category, map(chr, codes))
     chosen = [code for code, kind in zip(codes, kinds, strict=True) if kind in categories and not chr(code).isspace()]
@@ -45,20 +45,23 @@ def spans(text: str, lang: str) -> list[tuple[int, int]]:
 
 
 def without(text: str, lang: str) -> Iterator[str]:
-    """Yield the text without each of its words and marks in turn. A list of all texts grows as the length squared."""
+    """Yield the text without its first word or mark, then without its second, and so on.
+
+    This is a generator, because a list of all these texts would grow with the square of the length.
+    """
     return (normalise(text[:start] + text[end:]) for start, end in spans(text, lang))
 
 
-# Similarity of the writing of two languages: the overlap of their letters.
+# Similarity of two languages' scripts: the overlap of their letter frequencies.
 
 
 def letter_overlap(first: Iterable[str], second: Iterable[str]) -> float:
-    """Return the `overlap` of two languages' letter frequencies, from 0 to 1, ignoring case."""
+    """Return the `overlap` of the letter frequencies of texts in two languages, from 0 to 1; case does not matter."""
     return overlap(*(Counter(filter(is_letter, "".join(texts).casefold())) for texts in (first, second)))
 
 
 def is_letter(char: str) -> bool:
-    """Test for a letter or a combining mark: Asian scripts write vowels as marks."""
+    """Test for a letter or a combining mark, because many Asian scripts write vowels as marks."""
     return unicodedata.category(char)[0] in "LM"
 
 

@@ -1,1 +1,1 @@
-"""Files of translations to batches: read, filter, store, batch. `fetch` downloads files; `fetch.sources` lists them."""
+"""From files of translations to batches: download, read, clean, store and batch them."""

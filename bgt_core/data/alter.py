@@ -1,8 +1,8 @@
-"""Add to each translation pair an altered sentence: nearly the same words, but another meaning.
+"""Add to each pair of translations an altered sentence, which has nearly the same words but another meaning.
 
-A plain negation is dropped or added (English, French), or two words are exchanged (any language with spaces between
-words). The shipped models were trained on rows with exchanged roles. Rules on parsed sentences made these rows (at
-commit d1f45c03); they are kept as data.
+To alter a sentence, a plain negation is dropped or added (English, French), or two words are exchanged (any language
+with spaces between words). The shipped models were trained on other altered sentences: rules on parsed sentences
+exchanged the roles of words (at commit d1f45c03). Only the resulting rows are kept, as data.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from random import Random
-from typing import NamedTuple
 
 from bgt_core.data import manifest
 from bgt_core.data.clean import Cleaned
@@ -21,7 +20,7 @@ from bgt_core.data.parallel import Skipped, check_table, pair_file, read_pairs, 
 from bgt_core.errors import DataError, UsageError
 
 NEGATION, WORDS = "negation", "words"  # kinds of alteration
-NEGATED = 0.3  # probability of changing the negation, if possible; otherwise two words are exchanged
+NEGATED = 0.3  # probability of changing the negation if a rule can; otherwise two words are exchanged
 _FINITE = r"\b(am|is|are|was|were|will|would|could|should|must|does|did|do|has|have|had)"
 _VERBE = r"(est|es|suis|sont|sommes|êtes|était|étaient|ai|as|a|avons|avez|ont|avait|peut|peux|veut|veux|doit|dois)\b"
 _ADDED = {  # language -> patterns with replacements that add a negation
@@ -34,23 +33,19 @@ _DROPPED = {
 }
 
 
-class Altered(NamedTuple):
-    """A sentence with nearly the same words but another meaning."""
+def altered(text: str, lang: str, rng: Random) -> tuple[str, str] | None:
+    """Change a plain negation or exchange two words.
 
-    kind: str  # NEGATION or WORDS
-    text: str
-
-
-def altered(text: str, lang: str, rng: Random) -> Altered | None:
-    """Change a plain negation or exchange two words; return None for a text without two different words.
+    Returns the kind of alteration, NEGATION or WORDS, and the altered text; None for text without two different words.
 
     >>> negated("The dog is late.", "en"), negated("Il n'est pas là.", "fr")
     ('The dog is not late.', 'Il est là.')
     """
     other = negated(text, lang)
     if other and rng.random() < NEGATED:
-        return Altered(NEGATION, other)
-    return exchanged(text, rng)
+        return NEGATION, other
+    other = exchanged(text, rng)
+    return (WORDS, other) if other else None
 
 
 def negated(text: str, lang: str) -> str:
@@ -64,37 +59,37 @@ def negated(text: str, lang: str) -> str:
     return ""
 
 
-def exchanged(text: str, rng: Random) -> Altered | None:
-    """Exchange two different words; return None if the text has only one. Punctuation stays in place."""
+def exchanged(text: str, rng: Random) -> str:
+    """Exchange two different words, without their punctuation; return "" for text without two different words."""
     words = text.split()
     cores = [word.strip(".,;:!?…\"'«»()") for word in words]
     places = [place for place, core in enumerate(cores) if core]
     if len({cores[place].casefold() for place in places}) < 2:
-        return None
+        return ""
     first = second = places[0]
-    while cores[first].casefold() == cores[second].casefold():  # so that all pairs are equally likely
+    while cores[first].casefold() == cores[second].casefold():  # so all pairs of different words are equally likely
         first, second = rng.sample(places, 2)
     for row, core in ((first, cores[second]), (second, cores[first])):
         words[row] = words[row].replace(cores[row], core, 1)
-    return Altered(WORDS, " ".join(words))
+    return " ".join(words)
 
 
 def alter_rows(source: Path, langs: Sequence[str], out: Path, *, of: str) -> tuple[Cleaned, Counter[str]]:
     """Write each pair with an altered sentence to `out`, and a card that describes the file to OUT.json.
 
     Args:
-        source: Pairs, as `bgt_core.data.parallel.read_pairs` reads them.
-        langs: The two languages of the pairs.
+        source: A file of pairs, as in `bgt_core.data.parallel.read_pairs`.
+        langs: The two languages of the pairs, which are the names of the columns.
         out: The file to write; its columns are `langs` and "altered".
         of: The language whose sentences are altered.
 
     Returns:
-        The file written, and the number of rows of each kind of alteration. A sentence without two different words
-        is dropped with its pair.
+        The numbers of pairs written and dropped, and the number of rows of each kind of alteration. A pair is dropped
+        if its sentence does not have two different words.
 
     Raises:
         UsageError: `langs` are not two different languages, or `of` is not one of them.
-        DataError: The source is bad, or none of its pairs can be altered.
+        NotFound, DataError: The source is bad, as in `read_pairs`, or none of its pairs can be altered.
     """
     check_table(out)
     if len(langs) != 2 or langs[0] == langs[1] or of not in langs:
@@ -106,15 +101,11 @@ def alter_rows(source: Path, langs: Sequence[str], out: Path, *, of: str) -> tup
             if change is None:
                 dropped["one word"] += 1
                 continue
-            kinds[change.kind] += 1
-            add([[part.encode() for part in (*pair, change.text)]])
+            kind, text = change
+            kinds[kind] += 1
+            add([[part.encode() for part in (*pair, text)]])
         if not kinds:
             raise DataError(f"{source}: no sentence in {of} has two different words.")
-    about = {
-        "dropped": dict(dropped),
-        "skipped": dict(skipped.counts),
-        "altered": of,
-        "kinds": dict(kinds),
-    }
+    about = {"dropped": dict(dropped), "skipped": dict(skipped.counts), "altered": of, "kinds": dict(kinds)}
     manifest.write_card(out, (*langs, ALTERED), kinds.total(), source_files(source, langs), about)
     return Cleaned(kinds.total(), dict(dropped), skipped), kinds

@@ -1,16 +1,18 @@
-"""Swap a French or Spanish article to the other gender, by rules that rather skip an article than swap a pronoun:
+"""Swap a French or Spanish article for that of the other gender.
 
-- elided l' has no gender and is never touched, nor are du, au, des, del, al, or "un" in l'un, quelqu'un;
-- articles are skipped if the swap would give "de le", "à le" or "de el", which are always wrong, because these words
-  contract;
-- "le", "la", "los", "las" may be a verb's pronouns. They are skipped after a hyphen, after a word that
-  only a verb follows (a subject pronoun, a negation, another such pronoun, "qui", "pour"), and before a frequent verb
-  form or a word with a verb's ending. So they are also skipped before nouns with such an ending: le dîner, el mar;
-- "un" and "une" are skipped if no noun follows: un de, une des, un à, un ou;
-- one space and a word must follow the article.
+An article often looks like a pronoun. The rules skip an article rather than swap a pronoun:
 
-With a noun of both genders (un élève, une élève), the swapped text is correct. Before a verb that is not listed, a
-pronoun may be swapped.
+- The elided l' has no gender and is never swapped, nor are du, au, des, del, al, or "un" in l'un, quelqu'un.
+- An article is skipped if the swap would give "de le", "à le" or "de el". These are always wrong, because the words
+  contract.
+- "le", "la", "los" and "las" may be pronouns of a verb. They are skipped after a hyphen, after a word that only a verb
+  follows (a subject pronoun, a negation, another such pronoun, "qui", "pour"), and before a frequent verb form or a
+  word with the ending of a verb. So they are also skipped before nouns with such an ending: le dîner, el mar.
+- "un" and "une" are skipped if no noun follows: un de, une des, un à, un ou.
+- One space and a word must follow the article.
+
+The swapped text is correct if its noun has both genders (un élève, une élève). A pronoun may be swapped before a verb
+that is not in the lists.
 """
 
 from __future__ import annotations
@@ -34,7 +36,7 @@ _FOLLOWER = re.compile(r" ([^\W\d_]+(?:-[^\W\d_]+)*)")
 
 
 def candidates(sentence: str, lang: str) -> list[re.Match[str]]:
-    """Find the articles that the rules above allow to swap."""
+    """Find the articles of a sentence that the rules above do not skip."""
     words, articles = _WORDS[lang], []
     for match in _ARTICLES[lang].finditer(sentence):
         article = match[1].lower()
@@ -56,7 +58,7 @@ def candidates(sentence: str, lang: str) -> list[re.Match[str]]:
 
 
 def swap(sentence: str, lang: str, rng: Random) -> str | None:
-    """Swap one random article and keep its letter case; return None if no article may be swapped."""
+    """Swap one random article, and keep its letter case; return None if the rules skip all articles."""
     articles = candidates(sentence, lang)
     if not articles:
         return None

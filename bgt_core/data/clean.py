@@ -1,7 +1,7 @@
 """Clean parallel text: normalise and filter pairs, drop copies and evaluation sentences, and write the other pairs.
 
-Memory grows by 8 bytes per pair kept (up to 24 bytes for short times), for the hashes that detect copies. The same sources and
-settings give the same bytes.
+Memory grows by 8 bytes per pair kept, at times by 24, for the hashes that detect copies. The same sources and settings
+give the same bytes.
 """
 
 from __future__ import annotations
@@ -188,7 +188,7 @@ def _in_range(limits: ScoreRange, score: Score, candidates: Candidates) -> np.nd
 
 
 def _identity(rules: CleaningRules, candidates: Candidates) -> np.ndarray:
-    """Hash the keys of each pair, (N,) uint64: those of the first column or of all columns, in which pairs must differ."""
+    """Hash the texts in which pairs must differ, (N,) uint64: the keys of the first column, or of all columns."""
     texts = [sides[0] if rules.first_of_reference else "\t".join(sides) for sides in candidates.keys]
     return hashes(texts, rules.seed)
 

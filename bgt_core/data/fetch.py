@@ -209,7 +209,7 @@ def unpack(archive: Path, folder: Path) -> list[Path]:
 
 
 def _check_size(archive: Path, size: int) -> None:
-    """Raise DataError if an archive grows to `size` bytes, far more than text does: it may be meant to fill the disk."""
+    """Raise DataError if an archive grows to `size` bytes, more than text does: it may be meant to fill a disk."""
     allowed = max(SMALL, MOST * archive.stat().st_size)
     if size > allowed:
         raise DataError(

@@ -1,8 +1,8 @@
-"""Find properties of wording that a translation need not preserve, such as the form of address, by rules on text.
+"""Find, by rules, properties of wording that a translation may lose, such as the form of address.
 
-The probing tasks of the same names (`probes.tasks`) state each rule's source and its accuracy on sentences labelled by
-hand. The rules ignore case, except in German, where only the capital distinguishes the formal Sie from "she" and
-"they". In German text without any capitals, "sie" with a plural verb counts as formal.
+The probing tasks with the same names (`probes.tasks`) state the source of each rule, and its accuracy on sentences that
+people labelled. The rules ignore case, except in German, where only the capital distinguishes the formal Sie from "she"
+and "they". In German text without any capitals, "sie" with a plural verb counts as formal.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from bgt_core.data.columns import primary
 WORDING: dict[str, Any] = tomllib.loads(Path(__file__).with_name("wording.toml").read_text("utf-8"))
 APOSTROPHES = str.maketrans(dict.fromkeys("’´`ʼ′", "'"))
 _SAME_MARKS = str.maketrans({"。": ".", "．": ".", "۔": ".", "।": ".", "？": "?", "؟": "?", "！": "!"})
-_CLOSING = " \u00a0\u202f\"'»”’)]」』"  # quotes and brackets after a closing mark
+_CLOSING = " \u00a0\u202f\"'»”’)]」』"  # spaces, quotes and brackets that may follow a final mark
 
-Rule = Callable[[str], str]  # text -> its value of the property; "" if it shows none or several
+Rule = Callable[[str], str]  # function of a text to its value of a property; "" if the text shows no value or several
 
 
 def final_mark(text: str) -> str:
@@ -40,7 +40,7 @@ def _patterns(patterns: Mapping[str, Iterable[str]], flags: int = re.IGNORECASE)
 
 
 def _one_of(patterns: Mapping[str, Iterable[str]]) -> Rule:
-    """Make a rule that returns the value whose pattern occurs in a text, if no other value's pattern does."""
+    """Make a rule: it returns the value whose pattern matches a text, if the patterns of all other values don't."""
     compiled = _patterns(patterns)
 
     def rule(text: str) -> str:
@@ -83,12 +83,12 @@ def _politeness(text: str) -> str:
 
 
 class Property(NamedTuple):
-    """A property of wording: a rule for each language that has it."""
+    """A property of wording, with a rule for each language that has the property."""
 
-    rules: Mapping[str, Rule]  # language -> rule; the key "" is for all other languages
+    rules: Mapping[str, Rule]  # language -> rule; the rule of the key "" is for all other languages
 
     def value(self, text: str, lang: str) -> str:
-        """Return the value that `text` shows; "" if it shows none or several, or the language lacks the property."""
+        """Return the value that `text` shows; "" if it shows no value or several, or `lang` lacks the property."""
         rule = self.rules.get(primary(lang), self.rules.get(""))
         return rule(text.translate(APOSTROPHES)) if rule else ""
 
@@ -104,12 +104,12 @@ PROPERTIES = {
 
 
 def values(text: str, lang: str) -> tuple[str, ...]:
-    """Return the value that a text shows of each of `PROPERTIES`, or ""."""
+    """Return the value of each of `PROPERTIES` that a text shows, or ""."""
     return tuple(each.value(text, lang) for each in PROPERTIES.values())
 
 
 def signature(text: str, lang: str) -> tuple[str | bool, ...]:
-    """Describe a sentence's style: the value of each property, and whether it has each wording of its language.
+    """Describe the style of a sentence: the value of each property, and whether each wording of its language occurs.
 
     >>> signature("It's late.", "en") == signature("That's Tom.", "en") != signature("It is late.", "en")
     True

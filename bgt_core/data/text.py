@@ -1,4 +1,4 @@
-"""Convert text to token ids and back: one clean-up for all text, one SentencePiece model for all languages."""
+"""Normalise text, and convert it to token ids and back by one SentencePiece model for all languages."""
 
 from __future__ import annotations
 
@@ -17,19 +17,20 @@ import sentencepiece
 from bgt_core.contracts import BOS, EOS, PAD, UNK
 from bgt_core.errors import BgtError, DataError, NotFound, UsageError
 
-TRAINING_SENTENCES = 2_000_000  # of a longer text, a tokenizer is trained on a random sample, to limit memory
-MANY = 512  # sentences; for fewer, starting threads takes longer than tokenising
+TRAINING_SENTENCES = 2_000_000  # a tokenizer is trained on a random sample of longer text, to limit memory
+MANY = 512  # sentences; starting threads takes longer than tokenising fewer
 CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 CLOSING_MARKS = set(".!?…。！？؟")
-INVISIBLE = {"Cc", "Cf", "Cs"}  # controls; zero-width, bidi and soft-hyphen marks; halves of a surrogate pair
+INVISIBLE = {"Cc", "Cf", "Cs"}  # control characters; zero-width, bidi and soft-hyphen marks; lone surrogates
 
 
 def normalise(text: str) -> str:
-    """Normalise text for all parts of the toolkit: NFC, no invisible characters, single spaces, stripped.
+    """Normalise text: Unicode form NFC, no invisible characters, single spaces, none at the ends.
 
-    Case, accents and punctuation stay; the tokenizer may lower-case. Applying it twice changes nothing.
+    All parts of the toolkit use this function. Case, accents and punctuation do not change here, but a tokenizer may
+    lower-case. Normalised text does not change if it is normalised again.
     """
-    if not text.isprintable():  # most sentences are printable, so the slow loop is rare
+    if not text.isprintable():  # most sentences are printable, so this slow loop is rare
         text = "".join(
             " " if char.isspace() else char
             for char in text
@@ -37,22 +38,19 @@ def normalise(text: str) -> str:
         )
     if not text.isascii():
         text = unicodedata.normalize("NFC", text)
-    text = text.strip(" ")  # the only white space left
+    text = text.strip(" ")  # all other white space is gone
     return " ".join(text.split()) if "  " in text else text
 
 
 def sentence_list(sentences: str | Iterable[str], parameter: str = "sentences") -> list[str]:
-    """Make a list of sentences; a single string is one sentence.
+    """Make a list of N sentences, in their order; a single string is one sentence.
 
     Args:
-        sentences: a string, or an ordered collection of strings: a list, an array, a pandas Series, a generator.
-        parameter: the name of the sentences in error messages.
-
-    Returns:
-        The N sentences, in their order.
+        sentences: A string, or an ordered collection of strings: a list, an array, a pandas Series, a generator.
+        parameter: The name of the argument in error messages.
 
     Raises:
-        UsageError: for other types, such as a table or bytes, and for a row that is not a string (it names the row).
+        UsageError: `sentences` is of another type, such as a table or bytes, or one of its rows is not a string.
     """
     if isinstance(sentences, str):
         return [sentences]
@@ -71,13 +69,14 @@ def sentence_list(sentences: str | Iterable[str], parameter: str = "sentences") 
 
 
 class Tokenizer:
-    """A SentencePiece model for all languages (paper, sec. 4), kept as the bytes of its file.
+    """A SentencePiece model for all languages (paper, sec. 4).
 
-    These bytes are in every checkpoint, because they determine how text is treated (for example lower-cased).
+    `model` is the content of its file. Every checkpoint includes it, because it determines how text is tokenised, for
+    example whether it is lower-cased.
     """
 
     def __init__(self, model: bytes):
-        """Raises DataError if `model` is not a SentencePiece model, or its special ids are not PAD, UNK, BOS, EOS."""
+        """Open a model; DataError if it is not one of SentencePiece, or its special ids are not PAD, UNK, BOS, EOS."""
         if not model:  # SentencePiece would accept it and fail at the first sentence
             raise DataError("tokenizer is empty; expected a SentencePiece model")
         try:
@@ -97,11 +96,11 @@ class Tokenizer:
     def train(
         cls, sentences: Iterable[str], vocab_size: int, *, lowercase: bool, character_coverage: float = 0.9995
     ) -> Tokenizer:
-        """Train a unigram model of `vocab_size` tokens, special ones included.
+        """Train a unigram model of `vocab_size` tokens, special tokens included.
 
-        The rarest characters, up to a share of 1 - `character_coverage` of the text, become UNK; the default is that of
-        SentencePiece. The same sentences give the same bytes. Raises DataError without text, or if there is too little
-        or too varied text for `vocab_size`.
+        The rarest characters become UNK, up to a share of 1 - `character_coverage` of the text. The same sentences give
+        the same model, byte for byte. Raises DataError if there is no text, or if its size or its number of characters
+        does not fit `vocab_size`.
         """
         text = _sample(filter(None, map(normalise, sentences)), TRAINING_SENTENCES)
         if not text:
@@ -119,7 +118,7 @@ class Tokenizer:
                 unk_id=UNK,
                 bos_id=BOS,
                 eos_id=EOS,
-                num_threads=1,  # the number of threads would change the order of sums
+                num_threads=1,  # several threads would change the order of sums, and so the model
                 minloglevel=2,
             )
         except RuntimeError as error:  # translate messages about internal checks
@@ -135,7 +134,7 @@ class Tokenizer:
 
     @classmethod
     def load(cls, path: Path | str) -> Tokenizer:
-        """Read a file; raises NotFound if it is absent, and DataError if it is not a tokenizer."""
+        """Open the tokenizer in a file; NotFound if the file is absent, DataError if it is not a tokenizer."""
         try:
             model = Path(path).read_bytes()
         except FileNotFoundError as error:
@@ -146,21 +145,21 @@ class Tokenizer:
             raise type(error)(f"{path}: {error}") from error
 
     def save(self, path: Path | str) -> None:
-        """Write the tokenizer to a file, byte for byte."""
+        """Write the model to a file."""
         Path(path).write_bytes(self.model)
 
     def encode(self, sentences: str | Iterable[str], *, normalised: bool = False) -> list[list[int]]:
-        """Encode N sentences as N lists of token ids, each ending in EOS. `normalise` is applied unless `normalised`.
+        """Encode N sentences as N lists of token ids, each ending in EOS.
 
-        Raises UsageError as `sentence_list`.
+        The sentences are first normalised, unless they are `normalised` already. Raises UsageError as `sentence_list`.
         """
         texts = list(sentences) if normalised else [normalise(text) for text in sentence_list(sentences)]
         return self._pieces.encode(texts, add_eos=True, num_threads=CORES if len(texts) > MANY else 1)
 
     def unread(self, ids: Iterable[Sequence[int]]) -> int:
-        """Count the sentences without any known token, except empty ones; `ids` is the result of `encode`."""
-        says_nothing = {UNK, EOS, self._pieces.piece_to_id("\N{LOWER ONE EIGHTH BLOCK}")}
-        return sum(len(sentence) > 1 and says_nothing.issuperset(sentence) for sentence in ids)
+        """Count the sentences that are not empty but have no known token; `ids` is the result of `encode`."""
+        meaningless = {UNK, EOS, self._pieces.piece_to_id("\N{LOWER ONE EIGHTH BLOCK}")}
+        return sum(len(sentence) > 1 and meaningless.issuperset(sentence) for sentence in ids)
 
     def decode(self, sentences: Sequence[Sequence[int]]) -> list[str]:
         """Decode N lists of token ids; PAD, BOS and EOS are dropped, UNK becomes two question marks."""
@@ -173,21 +172,21 @@ class Tokenizer:
         return np.exp(np.array(scores, dtype=np.float32))
 
     def texts(self) -> list[str]:
-        """Return the text of each of the V tokens: with a space in front if it begins a word, empty if special."""
+        """Return the text of each of the V tokens: with a leading space if it begins a word, empty if it is special."""
         space, special = "\N{LOWER ONE EIGHTH BLOCK}", (PAD, UNK, BOS, EOS)
         tokens = map(self._pieces.id_to_piece, range(self.vocab_size))
         return ["" if token in special else text.replace(space, " ") for token, text in enumerate(tokens)]
 
     def closing_marks(self) -> np.ndarray:
-        """Find the tokens that consist of sentence-final marks, (V,) bool."""
+        """Find the tokens that consist of marks that end a sentence, (V,) bool."""
         texts = [text.strip() for text in self.texts()]
         return np.array([bool(text) and set(text) <= CLOSING_MARKS for text in texts])
 
 
 def _sample(sentences: Iterable[str], size: int) -> list[str]:
-    """Draw `size` sentences uniformly (reservoir sampling); all of them if there are fewer.
+    """Draw at most `size` sentences uniformly, by reservoir sampling.
 
-    SentencePiece's own sampler draws differently in every process.
+    The sampler of SentencePiece is not used, because it draws other sentences in every process.
     """
     kept: list[str] = []
     draw = random.Random(1)

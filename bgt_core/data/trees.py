@@ -1,9 +1,9 @@
 """Read parsed sentences, as bracketed trees (Penn Treebank) or CoNLL-U, and join tokens to ordinary text.
 
-SentEval's files are tokenised by Moses' rules ("I can 't", "&quot;"), xprobe's by its own ("l' action", "Madrid ' in"),
-and trees by those of the Penn Treebank ("ca n't", "-LRB-"). The models read ordinary text, so the tokens are joined
-first. Lost spaces are guessed: straight quotes open and close in turn, and French has a space inside « » and before
-! ? : ;.
+The models expect ordinary text, but the files of evaluations are tokenised: those of SentEval by Moses ("I can 't",
+"&quot;"), those of xprobe by other rules ("l' action", "Madrid ' in"), and trees as in the Penn Treebank ("ca n't",
+"-LRB-"). `detokenise` guesses the original spaces: straight quotes open and close in turn, and French has a space
+inside « » and before ! ? : ;.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from bgt_core.data.text import normalise
 from bgt_core.data.textfile import text_lines
 from bgt_core.errors import DataError
 
-CJK = r"\u3040-\u30ff\u3400-\u9fff"  # kana and Chinese characters, as the inside of a regular expression's brackets
+CJK = r"\u3040-\u30ff\u3400-\u9fff"  # kana and Chinese characters, for the brackets of a regular expression
 
 _TREEBANK = {"``": '"', "''": '"', "-LRB-": "(", "-RRB-": ")", "-LSB-": "[", "-RSB-": "]", "-LCB-": "{", "-RCB-": "}"}
 _CLOSE = frozenset(", . ; : ! ? … ... ) ] } ” » › 、 。 ، ؛ ؟".split())
 _OPEN = frozenset("( [ { “ ‘ « ‹ ¿ ¡ „ ‚".split())
 _FRENCH = frozenset("; : ! ? « » ‹ ›".split())  # spaces on both sides
-_GERMAN = frozenset("“ ‘".split())  # „these close“
+_GERMAN = frozenset("“ ‘".split())  # closing quotes in German: „so“
 _APOSTROPHE = frozenset("' ’".split())
 _ENDS = frozenset("s t re ve ll d m clock".split())
 _CONTRACTED = re.compile(rf"(?:['’](?:{'|'.join(_ENDS)})|n['’]t)$", re.IGNORECASE)
@@ -39,7 +39,7 @@ _WIDE_SPACE = re.compile(f"(?<={_WIDE}) (?={_WIDE})")
 
 
 def detokenise(sentence: str, lang: str) -> str:
-    """Join tokens, separated by spaces, to normalised text."""
+    """Join the tokens of a sentence, which are separated by spaces, to normalised text."""
     tokens = [_TREEBANK.get(token, token) for token in html.unescape(sentence).replace(" @-@ ", "-").split()]
     text, glued = "", True  # glued: no space between the text and the next token
     quoting: set[str] = set()  # the kinds of quotes that are open
@@ -57,7 +57,7 @@ def detokenise(sentence: str, lang: str) -> str:
 
 
 def _glued(token: str, before: str, after: str, lang: str) -> tuple[bool, bool]:
-    """Return whether a token has no space before it, and whether it has none after it."""
+    """Return whether a token is joined to the token before it, and whether it is joined to the token after it."""
     if token in _APOSTROPHE:
         if lang == "tr" and before[-1:].isalnum() and after[:1].islower():  # a name and its ending
             return True, True
@@ -82,17 +82,17 @@ def _glued(token: str, before: str, after: str, lang: str) -> tuple[bool, bool]:
 
 # Bracketed constituency trees, as the Penn Treebank writes them: (S (NP (DT The) (NN cat)) (VP (VBZ sleeps))).
 
-DEEPEST = 200  # maximum nesting of brackets, far above that of real sentences, because trees are walked by recursion
+DEEPEST = 200  # maximum nesting of brackets, because recursion walks trees; that of real sentences is far lower
 _PART = re.compile(r"[()]|[^\s()]+")
-ROOTS = frozenset({"", "ROOT", "TOP", "S1"})  # labels of brackets around the whole sentence
+ROOTS = frozenset({"", "ROOT", "TOP", "S1"})  # labels of a bracket around a whole sentence
 _EMPTY = "-NONE-"  # label of a trace
 
 
 @dataclass(frozen=True)
 class Tree:
-    """A constituent with its children, or a part of speech with its word; a sentence is its top constituent.
+    """A constituent with its children, or a part of speech with its word. A sentence is its top constituent.
 
-    Labels are without functions ("NP" for "NP-SBJ"). Traces, and constituents that contain only traces, are left out.
+    Labels have no function ("NP" for "NP-SBJ"). Traces, and constituents that contain only traces, are left out.
     """
 
     label: str
@@ -106,7 +106,7 @@ class Tree:
 
     @property
     def depth(self) -> int:
-        """The number of constituents above the deepest word; its part of speech does not count."""
+        """The number of constituents above the deepest word, without its part of speech."""
         return 1 + max(child.depth for child in self.children) if self.children else 0
 
     def text(self, lang: str) -> str:
@@ -115,10 +115,10 @@ class Tree:
 
 
 def read_trees(files: Sequence[Path]) -> list[Tree]:
-    """Read the trees of all files (plain, .gz, .xz, .zst); a tree may have several lines.
+    """Read the trees of all files (plain, .gz, .xz, .zst); a tree may span several lines.
 
-    A bracket around the whole sentence, such as (ROOT ...), is removed. Raises DataError, with file and line, for a
-    bad tree.
+    A bracket around a whole sentence, such as (ROOT ...), is removed. Raises DataError, with file and line, for an
+    invalid tree.
     """
     return [tree for file in files for tree in _trees(file)]
 
@@ -155,8 +155,10 @@ def _trees(file: Path) -> Iterator[Tree]:
 
 
 def _closed(children: list[Tree], names: list[str]) -> Tree | None:
-    """Make the node of a closed bracket; None if it has no word. Functions and numbers are removed from the label:
-    NP-SBJ-1 -> NP, S=2 -> S; -LRB- stays."""
+    """Make the node of a closed bracket; None if it has no word.
+
+    Functions and numbers are removed from the label: NP-SBJ-1 -> NP, S=2 -> S; but -LRB- does not change.
+    """
     full, word = [*names, "", ""][:2]
     label = full if full.startswith("-") else re.split("[-=|]", full)[0] or full
     if children:
@@ -164,7 +166,7 @@ def _closed(children: list[Tree], names: list[str]) -> Tree | None:
     return Tree(label, word=word) if word and full != _EMPTY else None
 
 
-# CoNLL-U (universaldependencies.org/format.html): read parsed sentences, and check that they are trees.
+# CoNLL-U (universaldependencies.org/format.html): read parsed sentences, and check that each is a tree.
 
 COLUMNS = 10
 FIELDS = ("id", "form", "upos", "feats", "head", "deprel", "misc")  # the columns that are read
@@ -172,26 +174,26 @@ FIELDS = ("id", "form", "upos", "feats", "head", "deprel", "misc")  # the column
 
 @dataclass(frozen=True)
 class Word:
-    """One syntactic word; `head` is the number of its head, 0 for the root."""
+    """A syntactic word of a sentence."""
 
-    number: int  # from 1, in the order of the sentence
+    number: int  # its place in the sentence, from 1
     form: str
     upos: str
     feats: dict[str, str]
-    head: int
-    relation: str  # with its subtype, as in nsubj:pass
+    head: int  # the number of its head; 0 for the root
+    relation: str  # the relation to the head, with a subtype, as in nsubj:pass
 
     def is_a(self, relation: str) -> bool:
-        """Test whether `relation`, with any subtype, is the relation to the head."""
+        """Test whether the relation to the head is `relation`, with any subtype."""
         return self.relation.partition(":")[0] == relation
 
 
 @dataclass(frozen=True)
 class Surface:
-    """A written token: one word, or several written as one (French "du" is two words)."""
+    """A written token: a word, or several words that are written as one (French "du" is "de" and "le")."""
 
-    first: int
-    last: int
+    first: int  # number of its first word
+    last: int  # number of its last word
     form: str
     space: bool  # whether a space follows
 
@@ -205,7 +207,7 @@ class Parsed:
 
     @cached_property
     def children(self) -> dict[int, list[Word]]:
-        """The dependents of each head in order, by the head's number; 0 has only the root."""
+        """The dependents of each word, in order, by the number of the word; the dependent of 0 is the root."""
         dependents: dict[int, list[Word]] = {number: [] for number in range(len(self.words) + 1)}
         for word in self.words:
             dependents[word.head].append(word)
@@ -224,7 +226,7 @@ class Parsed:
         return numbers
 
     def text(self, surfaces: Sequence[Surface] | None = None) -> str:
-        """Return the sentence, or only these surfaces, as written."""
+        """Return the text of the sentence, or of some of its surfaces."""
         parts = self.surfaces if surfaces is None else surfaces
         return normalise("".join(part.form + " " * part.space for part in parts))
 
@@ -232,7 +234,7 @@ class Parsed:
 def read_conllu(files: Sequence[Path]) -> list[Parsed]:
     """Read the sentences of all files (plain, .gz, .xz, .zst).
 
-    Raises DataError, with file and line, for a sentence that is not CoNLL-U or not a tree.
+    Raises DataError, with file and line, for a sentence that is not valid CoNLL-U or not a tree.
     """
     return [sentence for file in files for sentence in _sentences(file)]
 
@@ -245,13 +247,13 @@ def _sentences(file: Path) -> Iterator[Parsed]:
 
 
 def _rows(file: Path) -> Iterator[tuple[int, str]]:
-    """Yield (number, line) of the words, and of the empty lines between sentences."""
+    """Yield (number, line) for each word, and for the empty lines between sentences."""
     for number, line in text_lines(file):
         if line.startswith("#"):
             continue
         if line.strip() and (columns := line.count("\t") + 1) != COLUMNS:
             raise DataError(f"{file}:{number}: {columns} columns; CoNLL-U has {COLUMNS}, separated by tabs.")
-        # the library would read two spaces as a tab
+        # conllu would take two spaces for a tab
         yield number, re.sub(" {2,}", " ", line) if line.strip() else ""
 
 

@@ -66,7 +66,7 @@ def backtranslate(
     strict: bool = False,
     report: Callable[[int, int], None] = lambda rows, total: None,
 ) -> BackTranslated:
-    """Translate the side of `source` that is not in the language `into`, and write a table with the other side.
+    """Translate the side of `source` that is not in the language `into`, and write a table of both sides.
 
     Args:
         translator: Translates sentences into the language `into`.
@@ -75,7 +75,7 @@ def backtranslate(
         langs: The columns of the bitext in order: two languages, and "_" for each column to skip.
         into: The target language, one of `langs`.
         shard: (number from 1, number of shards): translate only this shard, into `part(out, *shard)`.
-        strict: Whether a bad row raises an error before anything is translated. Otherwise bad rows are left out.
+        strict: Whether a bad row raises an error before the work. Otherwise bad rows are left out.
         report: Called after each chunk with the number of rows done and the number of all rows.
 
     Raises:
@@ -84,47 +84,45 @@ def backtranslate(
         DataError: `source` is damaged or has changed since the work began, or no sentence was translated.
     """
     names = read_columns(langs)
-    if len(names) != 2 or len(set(names)) != 2:
+    if len(set(names)) != 2 or len(names) != 2:
         raise UsageError(f"{','.join(langs)}: expected two different languages, as in en,fr.", parameter="langs")
     if into not in names:
         raise UsageError(f"{into}: expected one of {' and '.join(names)}.", parameter="into")
     out = part(out, *shard) if shard else out
     check_table(out)
     check_output(out)
-    files = source_files(source, langs)
+    files, skipped = source_files(source, langs), Skipped()
     before = list(map(stat_signature, files))
-    skipped = Skipped()
     total = sum(chunk.size for chunk in checked_chunks(source, langs, skipped, strict))  # check all before the work
     first, last = shard_range(total, *(shard or (1, 1)), CHUNK)
     inputs: dict[str, object] = {"lines": [first, last], "text": list(map(sha256_file, files)), "langs": list(langs)}
     inputs |= {"into": into, "translator": translator.fingerprint, "version": __version__}
     counts = _finished(out, inputs) if translator.fingerprint else None
+    report(0 if counts is None else last - first, last - first)
     if counts is None:
         counts = Counter(dict.fromkeys(COUNTS, 0))
         reference = names.index(into)
         bitext = islice(chain.from_iterable(chunks(source, langs)), first, last)
-        report(0, last - first)
         with pair_file(out) as add:
             while rows := list(islice(bitext, CHUNK)):
-                pairs, places = (checked := check(rows, langs)).rows, checked.places.tolist()
-                translations = translator.translate([pair[1 - reference] for pair in pairs])
+                checked = check(rows, langs)
+                translations = translator.translate([pair[1 - reference] for pair in checked.rows])
                 row = first + counts["read"] + 1  # number of the first of these rows
                 table = [
                     [cell.encode() for cell in (pair[reference], text, f"{cost:.4f}", str(row + place))]
-                    for place, pair, of_pair in zip(places, pairs, translations, strict=True)
+                    for place, pair, of_pair in zip(checked.places, checked.rows, translations, strict=True)
                     for text, cost in of_pair
                 ]
                 add(table)
                 missing = sum(not of_pair for of_pair in translations)
-                counts.update(rows=len(table), read=len(rows), sentences=len(pairs) - missing, untranslated=missing)
+                done = len(translations) - missing
+                counts.update(rows=len(table), read=len(rows), sentences=done, untranslated=missing)
                 report(counts["read"], last - first)
             if counts["read"] != last - first or list(map(stat_signature, files)) != before:
                 raise DataError(f"{source}: changed while it was read; translate it again.")
             if last > first and not counts["rows"]:
                 raise DataError(f"{source}: none of the {last - first} rows could be translated.")
         manifest.write_card(out, COLUMNS, counts["rows"], files, {**counts, **inputs})
-    else:
-        report(last - first, last - first)
     return BackTranslated(out, counts["rows"], counts["sentences"], counts["untranslated"], skipped)
 
 

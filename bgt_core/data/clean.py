@@ -65,12 +65,13 @@ class Candidates(NamedTuple):
     keys: list[tuple[str, ...]]  # the `key` of each text
     lengths: np.ndarray  # (N, L), in the unit of the rules
     costs: np.ndarray  # (N,) float64, the column of numbers; NaN without such a column
+    identities: np.ndarray  # (N,) uint64, hashes of the keys in which pairs must differ: the first, or all
 
     def where(self, stays: np.ndarray) -> Candidates:
         """Select the rows for which `stays`, (N,) bool, is true."""
         chosen = np.flatnonzero(stays).tolist()
         rows, texts, keys = ([some[row] for row in chosen] for some in (self.rows, self.texts, self.keys))
-        return Candidates(rows, texts, keys, self.lengths[stays], self.costs[stays])
+        return Candidates(rows, texts, keys, self.lengths[stays], self.costs[stays], self.identities[stays])
 
 
 Filter = Callable[[Candidates], np.ndarray]  # function of N candidates to whether each is kept, (N,) bool
@@ -128,20 +129,13 @@ def clean(
     if out.absolute() in {file.absolute() for file in files}:
         raise UsageError(f"{out} is one of the sources; write to another file.", parameter="out")
     measure = _count(rules, langs.values(), tokenizer)
-    read = partial(_read, sources, all_names, label, measure, strict)
-    scores = pair_scores(models)
-    ranges = chosen_scores(rules.keep, scores)
-    if label < 0 and "cost" in ranges:
-        raise UsageError(
-            "cost=...: costs are a column of numbers; name it, as in a:en,b:en,cost:label.", parameter="keep"
-        )
-    filters = _filters(rules, _held_out(exclude, rules.seed))
-    filters |= {name: partial(_in_range, limits, scores[name]) for name, limits in ranges.items()}
-    unique = "another of its reference" if rules.first_of_reference else "copy"
+    read = partial(_read, sources, all_names, label, rules, measure, strict)
+    filters = _filters(rules, exclude, models, has_costs=label >= 0)
     skipped, dropped, rows, seen = Skipped(), Counter[str](), 0, Seen()
     first_pass = () if rules.max_pairs is None else read(Skipped(), lambda pairs, total: None)
     sample = _sample(rules, filters, first_pass)
-    filters |= {unique: lambda candidates: seen.new(_identity(rules, candidates)), **sample}
+    unique = "another of its reference" if rules.first_of_reference else "copy"
+    filters |= {unique: lambda candidates: seen.new(candidates.identities), **sample}
     with pair_file(out) as add:
         for candidates in read(skipped, report):
             kept = apply(filters, candidates, dropped).rows
@@ -156,7 +150,7 @@ def clean(
         "rules": {**asdict(rules), "keep": list(map(str, rules.keep))},
         "excluded": {str(file): manifest.facts(file) for path in exclude for file in _files(path)},
         "tokenizer": manifest.facts(tokenizer) if tokenizer else None,
-        "models": {name: models[name].fingerprint for name in ranges if name in models},
+        "models": {name: models[name].fingerprint for name in filters if name in models},
     }
     manifest.write_card(out, names, rows, files, about, licence)
     return Cleaned(rows, dict(dropped), skipped)
@@ -166,11 +160,11 @@ def _sample(rules: CleaningRules, filters: Mapping[str, Filter], pairs: Iterable
     """Make the filter of the random sample: it keeps the pairs with the smallest hashes; {} if all pairs are kept."""
     seen = Seen()
     for candidates in pairs:
-        seen.new(_identity(rules, apply(filters, candidates, Counter())))
+        seen.new(apply(filters, candidates, Counter()).identities)
     if not rules.max_pairs or len(seen) <= rules.max_pairs:
         return {}
     limit = np.uint64(seen.smallest(rules.max_pairs))
-    return {"not in the sample": lambda candidates: _identity(rules, candidates) <= limit}
+    return {"not in the sample": lambda candidates: candidates.identities <= limit}
 
 
 def apply(filters: Mapping[str, Filter], candidates: Candidates, dropped: Counter[str]) -> Candidates:
@@ -187,16 +181,11 @@ def _in_range(limits: ScoreRange, score: Score, candidates: Candidates) -> np.nd
     return limits.holds(score(candidates.texts, candidates.costs))
 
 
-def _identity(rules: CleaningRules, candidates: Candidates) -> np.ndarray:
-    """Hash the texts in which pairs must differ, (N,) uint64: the keys of the first column, or of all columns."""
-    texts = [sides[0] if rules.first_of_reference else "\t".join(sides) for sides in candidates.keys]
-    return hashes(texts, rules.seed)
-
-
 def _read(
     sources: Sequence[Path],
     columns: Sequence[str],
     label: int,
+    rules: CleaningRules,
     measure: Count,
     strict: bool,
     skipped: Skipped,
@@ -209,20 +198,28 @@ def _read(
             if chunk.texts:
                 lengths = np.array([measure(side) for side in zip(*chunk.texts, strict=True)]).T
                 keys = [tuple(map(key, texts)) for texts in chunk.texts]
-                yield Candidates(chunk.rows, chunk.texts, keys, lengths, chunk.values)
+                differ = [sides[0] if rules.first_of_reference else "\t".join(sides) for sides in keys]
+                yield Candidates(chunk.rows, chunk.texts, keys, lengths, chunk.values, hashes(differ, rules.seed))
             done += chunk.size
             report(done, None)
 
 
-def _filters(rules: CleaningRules, held_out: Seen) -> dict[str, Filter]:
+def _filters(
+    rules: CleaningRules, exclude: Sequence[Path], models: Mapping[str, SentenceScore], has_costs: bool
+) -> dict[str, Filter]:
     """Return the filters that need no other pair to judge a pair, by name, in the order of their use."""
-
-    def not_held_out(candidates: Candidates) -> np.ndarray:
-        if not len(held_out) or not candidates.keys:
-            return np.ones(len(candidates.keys), bool)
-        return ~np.any(
-            [held_out.holds(hashes(side, rules.seed)) for side in zip(*candidates.keys, strict=True)], axis=0
+    held_out, scores = _held_out(exclude, rules.seed), pair_scores(models)
+    ranges = chosen_scores(rules.keep, scores)
+    if "cost" in ranges and not has_costs:
+        raise UsageError(
+            "cost=...: costs are a column of numbers; name it, as in a:en,b:en,cost:label.", parameter="keep"
         )
+
+    def not_held_out(some: Candidates) -> np.ndarray:
+        if not len(held_out):
+            return np.ones(len(some.keys), bool)
+        of_cells = held_out.holds(hashes(list(chain.from_iterable(some.keys)), rules.seed))
+        return ~of_cells.reshape(some.lengths.shape).any(axis=1)
 
     return {
         "length": lambda some: (
@@ -232,6 +229,7 @@ def _filters(rules: CleaningRules, held_out: Seen) -> dict[str, Filter]:
         # equal sentences are not a translation
         "same on both sides": lambda some: np.array([len(set(sides)) == len(sides) for sides in some.keys], bool),
         "evaluated on": not_held_out,
+        **{name: partial(_in_range, limits, scores[name]) for name, limits in ranges.items()},
     }
 
 

@@ -219,7 +219,7 @@ def _filters(
         if not len(held_out):
             return np.ones(len(some.keys), bool)
         of_cells = held_out.holds(hashes(list(chain.from_iterable(some.keys)), rules.seed))
-        return ~of_cells.reshape(some.lengths.shape).any(axis=1)
+        return ~np.any(of_cells.reshape(some.lengths.shape), axis=1)
 
     return {
         "length": lambda some: (

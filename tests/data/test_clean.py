@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from bgt_core.data import manifest
-from bgt_core.data.clean import CleaningRules, Seen, clean, copy_key, hashes, join_copies, key
+from bgt_core.data.clean import CleaningRules, Seen, clean, copy_key, join_copies, key
 from bgt_core.data.parallel import Skipped, read_pairs
 from bgt_core.data.scores import ScoreRange
 from bgt_core.data.text import Tokenizer
@@ -251,7 +251,13 @@ def test_the_numbers_may_stand_anywhere(translations: Path, tmp_path: Path) -> N
     ("columns", "rules", "message", "code"),
     [
         (("a:en", "b:en"), {"keep": (ScoreRange("cost", most=1),)}, "keep cost=...: costs are a column", 2),
-        (COLUMNS, {"keep": (ScoreRange("perplexity", most=9),)}, r"keep 'perplexity=..9': no score", 2),
+        (
+            COLUMNS,
+            {"keep": (ScoreRange("blue", most=1),)},
+            "keep 'blue=..1': no score 'blue'; .*Did you mean 'bleu'",
+            2,
+        ),
+        (COLUMNS, {"keep": (ScoreRange("bleu", 0, 1), ScoreRange("bleu", most=0.5))}, "one range for each score", 2),
         (("a:en", "cost:label"), {}, "two columns of", 2),
         (("a:en", "a:en", "cost:label"), {}, "'a' is repeated", 2),
         (("a:en", "b:label", "cost:label"), {}, "at most one may hold labels", 2),
@@ -359,9 +365,3 @@ def test_seen_takes_eight_bytes_a_hash() -> None:
     tracemalloc.stop()
     assert held < 9 * count
     assert peak < 26 * count  # the last merge needs the old runs, the new run and memory to sort it
-
-
-def test_hashes_follow_text_and_seed() -> None:
-    one, two = hashes(["a", "b", "a"], 1), hashes(["a", "b", "a"], 2)
-    assert one[0] == one[2] != one[1]
-    assert not set(one.tolist()) & set(two.tolist())

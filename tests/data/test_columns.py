@@ -53,11 +53,6 @@ def test_a_row_needs_every_column_of_the_file(bad: str, wide: Path) -> None:
         list(read_pairs(wide, ["a", "_", "b", "_"], Skipped(), strict=True))
 
 
-def test_it_is_a_name_of_a_files_columns_and_of_no_other() -> None:
-    assert parse_source("a,_,b,_=x.tsv", ["a", "b"]) == Source(Path("x.tsv"), ("a", "_", "b", "_"))
-    assert str(parse_source("kind/a-_-b=x.tsv")) == "kind/a-_-b=x.tsv"
-
-
 def test_a_store_is_that_of_the_columns_alone(grammar: list[Pair], tokenizer: Tokenizer, tmp_path: Path) -> None:
     """Skipped columns do not change the store, with labels too; other columns of the same file give another store."""
     rows = [(pair.texts["en"], "x", str(number % 3), pair.texts["fr"]) for number, pair in enumerate(grammar)]
@@ -90,14 +85,6 @@ def test_cleaned_pairs_have_the_columns_that_are_read(wide: Path, tmp_path: Path
         clean([wide], ["a:en", "_", "_", "_"], tmp_path / "out.tsv")
 
 
-def test_columns_are_parsed() -> None:
-    assert parse_columns(["en", "fr"]) == {"en": "en", "fr": "fr"}
-    assert parse_columns(["a:en", "b:en", "gold:label"]) == {"a": "en", "b": "en", "gold": "label"}
-    assert parse_source("en-fr=x.tsv") == Source(Path("x.tsv"), ("en", "fr"))
-    assert parse_source("pt-br,en=x.tsv", ("pt-br", "en")).columns == ("pt-br", "en")
-    assert parse_source("x.tsv", ("en", "fr")) == Source(Path("x.tsv"), ("en", "fr"))
-
-
 @pytest.mark.parametrize("columns", ["English", "en en", "a:en a:en", "", "x:label", "a,b", "a:", "a:en _:en"])
 def test_columns_that_are_none_are_refused(columns: str) -> None:
     with pytest.raises(UsageError, match="columns"):
@@ -122,14 +109,30 @@ def test_a_script_or_region_belongs_to_its_language(text: str, langs: list[str])
         assert parse_columns(langs) == {lang: lang for lang in langs}
 
 
-def test_languages_have_one_spelling() -> None:
+def test_columns_and_sources_are_parsed_and_languages_get_one_spelling() -> None:
+    assert parse_columns(["en", "fr"]) == {"en": "en", "fr": "fr"}
+    assert parse_columns(["a:en", "b:en", "gold:label"]) == {"a": "en", "b": "en", "gold": "label"}
     assert parse_columns(["eng_Latn", "b:FR", "eng"]) == {"en": "en", "b": "fr", "eng": "eng"}
     assert canonical_column("a:eng") == "a:en" and canonical_column("_") == "_"
     assert lang_codes("eng_Latn-FR") == "en-fr"
-    assert parse_source("eng_Latn-fra_Latn=x.tsv").columns == ("en", "fr")
-    assert parse_source("eng,fra=x.tsv", ("en", "fr")).columns == ("en", "fr")
+    assert parse_source("x.tsv", ("en", "fr")) == Source(Path("x.tsv"), ("en", "fr"))
+    assert str(parse_source("kind/a-_-b=x.tsv")) == "kind/a-_-b=x.tsv"
     with pytest.raises(UsageError, match=r"Did you mean 'fr'\?$"):
         parse_columns(["en", "french"])
+
+
+@pytest.mark.parametrize(
+    ("text", "known", "columns"),
+    [
+        ("en-fr=x.tsv", "", "en fr"),
+        ("pt-br,en=x.tsv", "pt-br en", "pt-br en"),
+        ("eng_Latn-fra_Latn=x.tsv", "", "en fr"),
+        ("eng,fra=x.tsv", "en fr", "en fr"),
+        ("a,_,b,_=x.tsv", "a b", "a _ b _"),
+    ],
+)
+def test_a_source_names_its_columns(text: str, known: str, columns: str) -> None:
+    assert parse_source(text, known.split()) == Source(Path("x.tsv"), tuple(columns.split()))
 
 
 def test_files_and_columns_may_be_named_by_other_codes(tmp_path: Path) -> None:

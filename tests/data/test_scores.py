@@ -94,18 +94,6 @@ def test_scores_are_computed_in_one_order() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("ranges", "message"),
-    [
-        (["blue=0..1"], "keep 'blue=0..1': no score 'blue'; expected cost, words,.*Did you mean 'bleu'"),
-        (["bleu=0..1", "bleu=..0.5"], "one range for each score"),
-    ],
-)
-def test_ranges_that_do_not_fit_are_refused(ranges: list[str], message: str) -> None:
-    with pytest.raises(UsageError, match=message):
-        chosen_scores([ScoreRange.parse(text) for text in ranges], pair_scores({}))
-
-
 TEXT = ["a b", "a b"]
 
 
@@ -118,22 +106,6 @@ def test_a_small_model_by_hand() -> None:
     b = (2 + b) / (2 + 1)  # after <s> a
     end = b  # </s> after a b is as frequent
     assert Perplexity(TEXT)(["a b"]) == pytest.approx((a * b * end) ** (-1 / 3))
-
-
-def test_it_is_nltks() -> None:
-    from nltk.lm import Vocabulary, WittenBellInterpolated
-    from nltk.util import everygrams, ngrams
-
-    text = ["the dog sees a cat", "a cat sees the dog", "the cat sleeps", "the dog sleeps in the sun"]
-    padded = [["<s>", "<s>", *sentence.split(), "</s>"] for sentence in text]
-    model = WittenBellInterpolated(3, vocabulary=Vocabulary([w for s in padded for w in s], unk_cutoff=2))
-    model.fit([list(everygrams(sentence, max_len=3)) for sentence in padded])
-    ours = Perplexity(text)
-    others = ["the cat sees the dog", "a cat sleeps", "what is unknown", "the"]
-    theirs = [model.perplexity(list(ngrams(["<s>", "<s>", *other.split(), "</s>"], 3))) for other in others]
-    for _ in range(2):  # cached results are the same
-        assert ours(others) == pytest.approx(theirs)
-    assert ours([]).shape == (0,)
 
 
 def test_a_file_is_read_by_its_first_column_and_repeated_lines_count_once(tmp_path: Path) -> None:

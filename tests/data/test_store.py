@@ -14,7 +14,8 @@ import pytest
 
 from bgt_core.contracts import EOS
 from bgt_core.data import store, textfile
-from bgt_core.data.corpus import Corpus
+from bgt_core.data.columns import Source
+from bgt_core.data.corpus import Corpus, Stratum
 from bgt_core.data.parallel import Skipped, read_pairs
 from bgt_core.data.store import prepare
 from bgt_core.data.text import Tokenizer
@@ -58,9 +59,9 @@ def source(tmp_path: Path) -> Path:
     return source
 
 
-def make(source: Path, **options) -> Corpus:
+def make(source: Path, kind: str = "", **options) -> Corpus:
     defaults = {"tokenizer": Words(), "out": source.with_name("store"), "valid_pairs": 40, "seed": 1}
-    return prepare([source], LANGS, **(defaults | options))
+    return prepare([Source(source, LANGS, kind=kind)], LANGS, **(defaults | options))
 
 
 def test_the_filter_keeps_5_to_100_tokens(tmp_path: Path) -> None:
@@ -122,10 +123,16 @@ def test_a_second_call_reuses_the_store(source: Path, monkeypatch: pytest.Monkey
 
 @pytest.mark.parametrize(
     ("options", "named"),
-    [({"seed": 2}, "seed"), ({"min_tokens": 6}, "min_tokens"), ({"tokenizer": Words(999)}, "tokenizer")],
+    [
+        ({"seed": 2}, "seed"),
+        ({"min_tokens": 6}, "min_tokens"),
+        ({"tokenizer": Words(999)}, "tokenizer"),
+        ({"kind": "news"}, "kinds"),
+    ],
 )
 def test_a_store_of_other_settings_is_left_alone(source: Path, options: dict, named: str) -> None:
-    make(source)
+    corpus = make(source)
+    assert corpus.strata == [Stratum(LANGS, "", 0, len(corpus), corpus.tokens)]
     with pytest.raises(BgtError, match=rf"store was made with other {named}; delete it or choose another"):
         make(source, **options)
 

@@ -1,9 +1,10 @@
-"""Split the vectors of any encoder, measure the split, generate text from the vectors, and use it on all pages."""
+"""Split the vectors of any encoder into two latents, show the effect, and use the result on all pages. Also open other
+encoders, and writers that generate text from their vectors."""
 
 from __future__ import annotations
 
-import io
 import os
+import shutil
 import tempfile
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
@@ -14,20 +15,17 @@ from time import perf_counter
 
 import numpy as np
 import pandas as pd
-import plotly.graph_objects as go
 import streamlit as st
-from plotly.subplots import make_subplots
 
 import bgt_core
 from app.core import corpora, rows, startup, state, theme, uploads
 from app.core.address import BOUND, go_to
 from app.core.latents import geometry
-from app.core.latents.chart import AXIS, LARGER
+from app.core.latents.chart import latent_map
 from app.core.markdown import failing, frame, verbatim
-from app.core.rows import language_name
 from app.core.startup import ParallelText
 from app.core.state import Loaded
-from app.core.theme import SYMBOLS, cycled, finish, lang_colour, lang_place, plain
+from app.core.theme import plain
 from bgt_core.checkpoint import KINDS_OF_FOLDERS
 from bgt_core.encoders import identity, with_kind
 from bgt_core.encoders.split import split_encoder
@@ -42,22 +40,22 @@ from bgt_core.vectors.compare import cosine_similarity
 Progress = Callable[[float, str], object]  # called with the completed share and the next step
 
 MOST = 50_000  # maximum number of pairs
-AT_ONCE = 512  # pairs embedded between two progress reports
+AT_ONCE = 512  # number of pairs embedded between two progress reports
 EMBEDDED, FITTED = 0.7, 0.8  # progress after embedding all pairs, and after fitting the split
 DRAWN = 400  # maximum number of pairs on the maps
-HEIGHT, SIZE = 330, 5  # height of the figure and size of its points, in pixels
+HEIGHT = 330  # pixels of the figure
 SHOWN = 4  # number of sentences whose neighbours are shown
-FOUND = 50  # maximum number of local encoders that are offered
-MAX_MEGABYTES, MAX_UNPACKED = 500, 2**31  # of an uploaded file of vectors; unpacked size of its arrays in bytes
+FOUND = 50  # maximum number of encoders on this machine that are offered
+MAX_MEGABYTES, MAX_UNPACKED = 500, 2**31  # maximum size of a file of vectors, and of its arrays in bytes
 KINDS = tuple(kind for kind in state.RUNS if kind != "python:")  # the kinds that do not run foreign code
 ALT = "Two maps of the held-out sentences: the vectors as they are, and the shared parts"
 ABOUT = {  # a description of each method, shown after its name
-    "bgt": "what translations share",
+    "bgt": "factors that translations share",
     "neural": "the same, with a trained hidden layer",
-    "centring": "less each language's mean",
-    "leace": "no linear probe tells the language",
+    "centring": "subtracts each language's mean",
+    "leace": "no linear probe predicts the language",
     "shift": "each language moved onto the first",
-    "subspace": "less each language's largest axis",
+    "subspace": "removes each language's largest axis",
 }
 
 
@@ -107,7 +105,7 @@ def divide(loaded: Loaded) -> None:
         title_of = titles.__getitem__
         method = st.selectbox("Method", possible, key=key, format_func=title_of, width=300, **BOUND) or possible[0]
         pressed = st.button("Split", type="primary", icon=":material/call_split:")
-    needed = f" Two more methods, *neural* and *bgt*, need {needed_rows(width):,} different sentences on each side."
+    needed = f" The methods *neural* and *bgt* need {needed_rows(width):,} different sentences on each side."
     more = "" if possible[0] in FACTORED else needed
     st.caption(f"{len(columns[0]):,} pairs; vectors of {width:,} units by {verbatim(loaded.title)}.{more}")
     if pressed:
@@ -121,8 +119,8 @@ def divide(loaded: Loaded) -> None:
 
 
 def another(loaded: Loaded) -> None:
-    """Open another encoder than those with which the app was started."""
-    # each model has its own box, so the box closes when another model is chosen
+    """Let the user open an encoder, by its name or from a file of vectors."""
+    # each model has its own box, which is closed when the user chooses another model
     first = bool(loaded.second_latent) and loaded.title not in corpora.of_session().models
     box = st.expander("Open an encoder", first, key=f"opener {loaded.title}", icon=":material/folder_open:")
     with box, st.form("other", border=False):
@@ -131,16 +129,16 @@ def another(loaded: Loaded) -> None:
             accept_new_options=True, key="split_open",
         )  # fmt: skip
         st.caption(
-            "Type a name or folder of sentence-transformers, an ONNX folder, a file of vectors, a run of `bgt train`; "
-            "the list has what was found on this machine. Its kind is guessed; or write it: "
+            "Type the name or folder of a sentence-transformers model, an ONNX folder, a file of vectors, or a run of "
+            "`bgt train`. The list has encoders on this machine. The kind is guessed, or you can write it first: "
             f"{', '.join(f'`{kind}`' for kind in KINDS)}. Your sentences stay on this machine."
         )
         file = st.file_uploader(
             "Or its vectors and their sentences", "npz", max_upload_size=MAX_MEGABYTES, key="split_vectors"
         )
         st.caption(
-            "As `numpy.savez(NAME, vectors=vectors, sentences=sentences)` writes them. Then all pages show texts whose "
-            "sentences are in the file: upload these as well."
+            "A file by `numpy.savez(NAME, vectors=vectors, sentences=sentences)`. The pages can then show texts that "
+            "consist of these sentences: upload such texts as well."
         )
         if st.form_submit_button("Open") and (name or file):
             start = perf_counter()
@@ -153,12 +151,12 @@ def another(loaded: Loaded) -> None:
 
 
 def writer(loaded: Loaded) -> None:
-    """Open a writer for the vectors of the chosen encoder."""
+    """Let the user open a writer for the vectors of the chosen encoder."""
     with st.expander("Write text from its vectors", icon=":material/edit_note:"), st.form("writer", border=False):
         folder = st.text_input("Writer", placeholder="FOLDER", key="split_writer")
         st.caption(
-            f"A run of `bgt train writer --encoder NAME`, trained for {verbatim(loaded.title)}. With it, all pages "
-            "that generate text do so from its vectors."
+            f"A run of `bgt train writer --encoder NAME` for {verbatim(loaded.title)}. All pages that generate text "
+            "then do so from the encoder's vectors."
         )
         if st.form_submit_button("Use this writer") and folder.strip():
             with failing():
@@ -167,7 +165,7 @@ def writer(loaded: Loaded) -> None:
 
 
 def add(loaded: Loaded, done: str) -> None:
-    """Add a model to the list in the sidebar and choose it; the page then shows the message `done`."""
+    """Add a model to the list in the sidebar and choose it. The page then shows the message `done`."""
     st.session_state["split_done"] = done
     corpora.change(models={**corpora.of_session().models, loaded.title: loaded})
     st.session_state["next_model"] = loaded.title
@@ -183,7 +181,9 @@ def result(made: Made) -> None:
         f"measured on {min(ROWS, about['held_out_rows']):,} others: how often is the nearest sentence, of all "
         "languages, the translation?"
     )
-    st.plotly_chart(before_and_after(made.maps, made.langs, made.sentences, theme.current()), alt=ALT)
+    langs = next(iter(made.maps.values()))["lang"].unique().tolist()
+    figure = latent_map(made.maps, "lang", langs, side_by_side=True, theme=theme.current(), height=HEIGHT)
+    st.plotly_chart(figure.update_layout(dragmode=False), alt=ALT)  # so that a swipe scrolls the page
     near = pd.DataFrame(made.neighbours, columns=["sentence", "nearest, before", "nearest, after"])
     frame(near, "The nearest other sentence of four sentences, before and after the split")
     with st.container(horizontal=True):
@@ -202,18 +202,15 @@ class Made:
     """A split of the encoder `source`, as a model of this session, with its effect on held-out pairs."""
 
     source: state.Loaded
-    text: ParallelText
     stored: parts.StoredSplit
     loaded: state.Loaded
     verdict: str
-    maps: Mapping[str, np.ndarray]  # by title, (M, 2): the original vectors, and the shared parts
-    langs: np.ndarray  # (M,), the language of each point; the columns of the pairs follow each other
-    sentences: Sequence[str]  # (M,)
+    maps: Mapping[str, pd.DataFrame]  # by title: the original vectors, and the shared parts; rows as in `latent_map`
     neighbours: Sequence[tuple[str, str, str]]  # a sentence, and its nearest other sentence before and after
 
 
 def on_this_machine() -> list[str]:
-    """Return names for `opened` of encoders in the hub's cache, in the current folder, and in the folders inside it."""
+    """Return names, for `opened`, of encoders in the hub's cache, in the current folder, and in its subfolders."""
     cache = Path(os.environ.get("HF_HOME", Path.home() / ".cache" / "huggingface")) / "hub"
     cached = {path.parents[2].name for path in cache.glob("models--*/snapshots/*/modules.json")}
     names = [f"sentence-transformers:{'/'.join(name.split('--')[1:])}" for name in sorted(cached)]
@@ -225,8 +222,8 @@ def on_this_machine() -> list[str]:
 
 
 def opened(typed: str) -> state.Loaded:
-    """Open an encoder; if its kind is not given, guess it. Raises UsageError for a kind that runs code, and other
-    errors as `open_encoder` does."""
+    """Open an encoder, and guess its kind if the name does not begin with one. Raises UsageError for a kind that runs
+    code, and the errors of `open_encoder`."""
     spec = with_kind(typed)
     kind = startup.path_kind(spec)
     if kind and kind not in KINDS:
@@ -237,7 +234,8 @@ def opened(typed: str) -> state.Loaded:
 
 
 def uploaded(name: str, content: bytes) -> state.Loaded:
-    """Open an uploaded file of vectors and their sentences, NAME.npz. DataError if it is too large, or as `look_up`."""
+    """Open an uploaded file of vectors and their sentences. Raises DataError if it is too large, and the errors of
+    `look_up`."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "vectors.npz"
         path.write_bytes(content)
@@ -252,7 +250,8 @@ def uploaded(name: str, content: bytes) -> state.Loaded:
 
 
 def with_writer(loaded: state.Loaded, path: str) -> state.Loaded:
-    """Return the encoder with a writer for its vectors, as a generative model; BgtError if the folder has none."""
+    """Return the encoder and the writer in a folder as one generative model. Raises BgtError if the folder has no
+    writer for this encoder."""
     if not Path(path).is_dir():
         raise NotFound(f"{path}: not a folder; expected a run of `bgt train writer`, or a checkpoint of it.")
     title = startup.free_name(f"{loaded.title}, with {startup.short_name(path)}", state.titles())
@@ -261,7 +260,7 @@ def with_writer(loaded: state.Loaded, path: str) -> state.Loaded:
 
 
 def methods(columns: Sequence[Sequence[str]], width: int, langs: Sequence[str]) -> list[str]:
-    """Return the methods for which there are enough sentences, the best first; `width` is the size of a vector."""
+    """Return the methods for which there are enough sentences, the best first. `width` is the size of a vector."""
     enough = min(len(set(column)) for column in columns) >= needed_rows(width)
     several = len(set(langs)) > 1
     ordered = ["bgt", "neural", *(method for method in METHODS if method not in FACTORED)]
@@ -269,7 +268,8 @@ def methods(columns: Sequence[Sequence[str]], width: int, langs: Sequence[str]) 
 
 
 def make(loaded: state.Loaded, text: ParallelText, method: str, progress: Progress) -> Made:
-    """Fit a split, and compute its effect on held-out pairs; `progress` is called with the completed share."""
+    """Fit a split, and compute its effect on held-out pairs. `progress` is called with the completed share and the next
+    step."""
     columns, langs = corpora.columns_of(text, MOST)
     count, start = len(columns[0]), perf_counter()
 
@@ -283,7 +283,7 @@ def make(loaded: state.Loaded, text: ParallelText, method: str, progress: Progre
     split = fit([gathered], method)
     title = f"{loaded.title}, split ({method})"
     name = startup.portable(loaded.spec or loaded.title)
-    with tempfile.TemporaryDirectory() as folder:  # loaded again, so that its numbers are those of the download
+    with tempfile.TemporaryDirectory() as folder:  # saved and loaded, so that its numbers equal those of the download
         path = Path(folder) / "split"
         parts.save(path, parts.StoredSplit(split, name, identity(loaded.reader)))
         stored = parts.load(path)
@@ -298,21 +298,16 @@ def make(loaded: state.Loaded, text: ParallelText, method: str, progress: Progre
     sentences = [column[row] for column in columns for row in gathered.held_out_rows[:DRAWN]]
     before = np.concatenate(vectors)
     after = np.concatenate([split.shared(column, lang) for column, lang in zip(vectors, langs, strict=True)])
-    maps = {
-        heading: geometry.fit(of, geometry.Method("t-SNE")).xy
-        for heading, of in ((f"{loaded.title}, before", before), ("After: the shared part", after))
-    }
-    return Made(
-        loaded,
-        text,
-        stored,
-        state.Loaded(title, reader, stored.split.langs, {}, [], device),
-        verdict(split.about["scores"]),
-        maps,
-        np.repeat(langs, len(vectors[0])),
-        sentences,
-        [*zip(sentences[:SHOWN], *(nearest(of, sentences) for of in (before, after)), strict=True)],
+    table = pd.DataFrame(
+        {"lang": np.repeat(langs, len(vectors[0])), "text": sentences, "translation": "", "own": False}
     )
+    maps = {}
+    for heading, of in ((f"{loaded.title}, before", before), ("After: the shared part", after)):
+        x, y = geometry.fit(of, geometry.Method("t-SNE")).xy.T
+        maps[plain(heading)] = table.assign(id=table.index, x=x, y=y)
+    new = state.Loaded(title, reader, stored.split.langs, {}, [], device)
+    near = [*zip(sentences[:SHOWN], *(nearest(of, sentences) for of in (before, after)), strict=True)]
+    return Made(loaded, stored, new, verdict(split.about["scores"]), maps, near)
 
 
 def nearest(vectors: np.ndarray, sentences: Sequence[str]) -> list[str]:
@@ -324,38 +319,6 @@ def nearest(vectors: np.ndarray, sentences: Sequence[str]) -> list[str]:
 
 def archive(made: Made) -> bytes:
     """Return a zip file of the folder that `bgt split` would have written."""
-    buffer = io.BytesIO()
-    with tempfile.TemporaryDirectory() as folder, zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as zipped:
-        saved = Path(folder) / "split"
-        parts.save(saved, made.stored)
-        for file in sorted(saved.iterdir()):
-            zipped.write(file, f"split/{file.name}")
-    return buffer.getvalue()
-
-
-def before_and_after(
-    maps: Mapping[str, np.ndarray], langs: np.ndarray, sentences: Sequence[str], theme: str
-) -> go.Figure:
-    """Draw maps (M, 2) of the same sentences side by side. Marks of the first language are larger, so that both are
-    visible if they coincide."""
-    figure = make_subplots(1, len(maps), subplot_titles=[plain(title) for title in maps], horizontal_spacing=0.03)
-    known = list(dict.fromkeys(langs))
-    for column, xy in enumerate(maps.values(), start=1):
-        for lang in known:
-            rows = np.flatnonzero(langs == lang)
-            marker = {
-                "color": lang_colour(lang, theme), "symbol": cycled(SYMBOLS, lang_place(lang)),
-                "size": SIZE + LARGER * (lang == known[0]), "opacity": 0.7,
-            }  # fmt: skip
-            figure.add_trace(
-                go.Scatter(
-                    x=xy[rows, 0], y=xy[rows, 1], mode="markers", marker=marker, name=language_name(lang),
-                    text=[plain(sentences[int(row)]) for row in rows], hovertemplate="%{text}<extra></extra>",
-                    showlegend=column == 1,
-                ),
-                row=1, col=column,
-            )  # fmt: skip
-    finish(figure, "", HEIGHT, theme)
-    figure.update_xaxes(**AXIS)
-    figure.update_yaxes(**AXIS)
-    return figure
+    with tempfile.TemporaryDirectory() as folder:
+        parts.save(Path(folder, "zipped", "split"), made.stored)
+        return Path(shutil.make_archive(f"{folder}/split", "zip", f"{folder}/zipped")).read_bytes()

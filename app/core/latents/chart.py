@@ -1,8 +1,7 @@
-"""Maps of latents: one point per sentence, lines between translations and along a path, and contours of the density."""
+"""Maps of latents: points for sentences, lines between translations and along a path, and contours of the density."""
 
 from __future__ import annotations
 
-import itertools
 import textwrap
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -33,17 +32,17 @@ LAYOUT = {
 MAX_SVG = 5_000  # maximum number of points of an SVG map; larger maps use WebGL
 CLIPPED = (2, 98)  # percentiles at the ends of a colour scale
 LINE, NAME = 0.07, 0.45  # height and width of a cluster's name, as shares of the map
-LARGER = 3  # pixels by which the first language's marks are larger than those drawn over them, so that both are visible
+LARGER = 3  # the first language's marks are larger by this many pixels, so that marks drawn over them leave an edge
 ZOOMED = 0.5  # share of the map's width; if less is visible, fine clusters are named
 TRANSLATIONS, DENSITY = "translations", "density"  # kinds of lines on a map
 MAX_LINES = 500  # maximum number of translations that are joined; more lines would hide the points
 CELLS, LEVELS = 64, 8  # cells per side of the grid in which points are counted; number of contours
-SMOOTHED = 2.0  # standard deviation in cells
+SMOOTHED = 2.0  # standard deviation of the Gaussian filter, in cells
 
 
 @dataclass(frozen=True)
 class Style:
-    """The look of the rows in every panel of a figure."""
+    """How the rows are drawn in every panel of a figure."""
 
     colour: str  # a column name
     order: Sequence[str]  # every category; empty if `colour` is a number
@@ -69,14 +68,21 @@ def latent_map(
     theme: str = "light",
     height: int = 520,
 ) -> go.Figure:
-    """Draw maps one above the other; with `side_by_side`, the first map is to the left of the others. Each has a title.
+    """Draw maps, by title, one above the other. With `side_by_side`, the first map is to the left of the others.
 
-    Points are rows (id, lang, text, translation, own, x, y, `colour`). `colour` is a column: one of `rows.COLOURS`, or
-    the user's. Languages have different symbols; the user's own sentences are stars. Rows whose id is in `chosen` are
-    highlighted. `named` writes the names of clusters on the first map. `lines` may contain `TRANSLATIONS`, to join
-    them, and `DENSITY`, to draw contours. `paths` are the steps (S, 2) from one sentence to another. A point's
-    `customdata` is its row's id. Up to 5,000 points are SVG. More are drawn with WebGL: they are smaller, and more
-    transparent if there are more. `hover` gives every point its text.
+    Args:
+        panels: One row per point: id, lang, text, translation, own, x, y, and the column `colour`; pair for lines.
+        colour: A column: one of `rows.COLOURS`, or the user's.
+        langs: All languages, in order; each has its own symbol. The user's own sentences are stars.
+        chosen: Ids of the rows to highlight.
+        named: Whether to write the names of clusters on the first map.
+        lines: `TRANSLATIONS` joins translations, `DENSITY` draws contours.
+        paths: By title, the steps (S, 2) from one sentence to another.
+        hover: Whether points have hover text.
+
+    Returns:
+        A figure; a point's `customdata` is its row's id. Up to 5,000 points are SVG. More points are drawn with WebGL:
+        smaller, and the more transparent the more points there are.
     """
     count = sum(map(len, panels.values()))
     first = next(iter(panels.values()))
@@ -90,7 +96,7 @@ def latent_map(
     figure, places = panes(list(panels), side_by_side)
     in_legend = set[str]()
     for (title, table), (row, col) in zip(panels.items(), places, strict=True):
-        traces = [pair_lines(table, style.chosen)] * (TRANSLATIONS in lines)
+        traces = [pair_lines(table, style.chosen)] if TRANSLATIONS in lines else []
         traces += [contours(table, theme)] if DENSITY in lines else []
         for trace in panel(table, style):
             if trace.legendgroup:
@@ -111,7 +117,7 @@ def latent_map(
 
 
 def panes(titles: Sequence[str], side_by_side: bool) -> tuple[go.Figure, list[tuple[int, int]]]:
-    """Return an empty figure, and the row and column of each of its panes; titles are aligned to the left."""
+    """Return an empty figure with titles on the left, and the row and column of each of its panes."""
     if side_by_side and len(titles) > 1:
         others = len(titles) - 1
         specs: list[list[dict | None]] = [[{"rowspan": others}, {}], *([None, {}] for _ in range(others - 1))]
@@ -130,8 +136,8 @@ def panes(titles: Sequence[str], side_by_side: bool) -> tuple[go.Figure, list[tu
 
 
 def name_clusters(figure: go.Figure, table: pd.DataFrame, theme: str) -> None:
-    """Write the name of each cluster on the first map, at the middle of the cluster, or higher if another name is
-    there. Names of fine clusters are hidden until the browser shows at most `ZOOMED` of the map."""
+    """Write the name of each cluster on the first map: at the middle of the cluster, or higher if another name is in
+    the way. Names of fine clusters are hidden until the browser shows at most `ZOOMED` of the map."""
     given = table[~table["own"].to_numpy()]
     ground = {"light": "rgba(255, 255, 255, 0.8)", "dark": "rgba(14, 17, 23, 0.8)"}[theme]
     for column, share in ((CLUSTER, 1.0), (FINE_CLUSTER, ZOOMED)):
@@ -149,8 +155,8 @@ def name_clusters(figure: go.Figure, table: pd.DataFrame, theme: str) -> None:
 
 
 def panel(table: pd.DataFrame, style: Style) -> Iterator[go.Scatter | go.Scattergl]:
-    """Yield the points of one map: one trace per language, owner of the sentences, and category; categories have fixed
-    colours."""
+    """Yield the points of one map: one trace for each combination of language, the user's or other sentences, and
+    category. Each category has the same colour on all maps."""
     langs = table["lang"].unique()
     for (lang, own), part in table.groupby(["lang", "own"], sort=False):
         symbol = cycled(themes.STARS if own else themes.SYMBOLS, themes.lang_place(lang))
@@ -165,23 +171,21 @@ def panel(table: pd.DataFrame, style: Style) -> Iterator[go.Scatter | go.Scatter
                 trace.marker.line.update(width=1.2, color=INK[style.theme])
             if value is None:
                 trace.marker.update(color=group[style.colour], coloraxis="coloraxis")
-            else:
-                name = "no mark" if style.colour == "mark" else "none"
-                shade = cycled(themes.PALETTE[style.theme], style.order.index(value))
-                if style.colour == "lang":
-                    name, shade = language_name(value), themes.lang_colour(value, style.theme)
-                elif value == NONE:
-                    shade = themes.REST
-                else:
-                    name = plain(value)
-                trace.update(name=name, legendgroup=value)
-                trace.marker.color = shade
+                yield trace
+                continue
+            name, shade = plain(value), cycled(themes.PALETTE[style.theme], style.order.index(value))
+            if style.colour == "lang":
+                name, shade = language_name(value), themes.lang_colour(value, style.theme)
+            elif value == NONE:
+                name, shade = "no mark" if style.colour == "mark" else NONE, themes.REST
+            trace.update(name=name, legendgroup=value)
+            trace.marker.color = shade
             yield trace
 
 
 def colour_scale(values: pd.Series, colour: str, theme: str) -> dict[str, object]:
-    """Return the colour scale of all panels if `colour` is a number. It covers the 2nd to the 98th percentile, because
-    with a few extreme values all other points would look alike."""
+    """Return the colour scale of all panels for a column of numbers. It covers the 2nd to the 98th percentile, because
+    otherwise a few extreme values could make all other points look alike."""
     low = high = None
     ends: dict[str, object] = {}
     if pd.api.types.is_numeric_dtype(values):
@@ -194,7 +198,7 @@ def colour_scale(values: pd.Series, colour: str, theme: str) -> dict[str, object
 
 
 def points(table: pd.DataFrame, symbol: str, style: Style) -> go.Scatter | go.Scattergl:
-    """Return one trace. If any row of the figure is chosen, the others are faded."""
+    """Return the trace of these rows. If any row of the figure is chosen, the others are faded."""
     ids = table["id"].tolist()
     line = {"width": 0 if style.kind is go.Scattergl else 0.6, "color": EDGE}
     return style.kind(
@@ -208,39 +212,38 @@ def points(table: pd.DataFrame, symbol: str, style: Style) -> go.Scatter | go.Sc
         marker={"symbol": symbol, "size": style.size, "opacity": style.opacity, "line": line},
         selectedpoints=[at for at, row in enumerate(ids) if row in style.chosen] if style.chosen else None,
         selected={"marker": {"opacity": 1, "size": style.size + min(3, style.size // 2)}},
-        # without this, they would have the size of chosen points
+        # otherwise, they would have the size of chosen points
         unselected={"marker": {"opacity": 0.18 * style.opacity, "size": style.size}},
         showlegend=False,
     )
 
 
 def hover(text: str, translation: str, lang: str) -> str:
-    """Wrap the hover text of a point, and escape it, because plotly interprets tags and entities."""
+    """Return the hover text of a point in short lines, escaped for plotly."""
     own, other = ([plain(line) for line in textwrap.wrap(part, 48)[:6]] for part in (text, translation))
     return "<br>".join([f"<b>{plain(language_name(lang))}</b>", *own, *(f"<i>{line}</i>" for line in other)])
 
 
 def pair_lines(table: pd.DataFrame, chosen: Collection[str]) -> go.Scatter:
-    """Join translations with thin lines, closed if there are three or more sentences. At most 500 translations are
-    joined; if rows are chosen, only theirs."""
+    """Join translations with thin lines. The line is closed if there are three or more sentences. At most 500
+    translations are joined. If rows are chosen, only their translations are joined."""
     given = table[~table["own"].to_numpy()]
     pairs = given["pair"].to_numpy()
     if chosen:
         pairs = pairs[[row in chosen for row in given["id"].tolist()]]
     given = given[given["pair"].isin(pd.unique(pairs)[:MAX_LINES])].sort_values("pair", kind="stable")
-    ends = np.flatnonzero(np.diff(given["pair"], append=-1)) + 1  # the end of each pair's rows
-    xs: list[float | None] = []
-    ys: list[float | None] = []
-    for values, column in ((xs, given["x"].tolist()), (ys, given["y"].tolist())):
-        for start, end in itertools.pairwise([0, *ends.tolist()]):
-            if end - start > 1:
-                values += [*column[start:end], *column[start : start + (end - start > 2)], None]
+    places: list[tuple[float | None, float | None]] = []
+    for _, pair in given.groupby("pair")[["x", "y"]]:
+        corners = list(pair.itertuples(index=False, name=None))
+        if len(corners) > 1:
+            places += [*corners, *corners[: len(corners) > 2], (None, None)]
+    xs, ys = zip(*places, strict=True) if places else ((), ())
     line = {"width": 0.7, "color": EDGE}
     return go.Scatter(x=xs, y=ys, mode="lines", line=line, hoverinfo="skip", showlegend=False, meta="pairs")
 
 
 def path_trace(steps: np.ndarray, theme: str) -> go.Scatter:
-    """Draw the joined steps (S, 2); the first and the last show their number."""
+    """Return a line along the steps (S, 2); the first and the last step have their number."""
     return go.Scatter(
         x=steps[:, 0],
         y=steps[:, 1],
@@ -257,7 +260,7 @@ def path_trace(steps: np.ndarray, theme: str) -> go.Scatter:
 
 
 def contours(table: pd.DataFrame, theme: str) -> go.Contour:
-    """Draw lines of equal density of a map's points: counts in a grid, smoothed."""
+    """Return contours of the density of a map's points: their counts in a grid, smoothed."""
     from scipy.ndimage import gaussian_filter
 
     points = table[["x", "y"]].to_numpy(float)

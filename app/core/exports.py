@@ -1,4 +1,4 @@
-"""Exports of a page: its rows, their vectors, its figure, and a link to this view."""
+"""Exports of a page: its rows, their vectors, its figure, and a link to the current view."""
 
 from __future__ import annotations
 
@@ -30,10 +30,6 @@ MAX_VECTORS = 20_000  # maximum number of points in a vector drawing; most progr
 FONTS = "Arial, Liberation Sans, Helvetica, DejaVu Sans, sans-serif"
 CAPTION = {"size": 11, "line": 15, "letters": 100}  # pixels; characters in a line of the widest of these fonts
 FORMULA = ("=", "+", "-", "@", "\t")  # spreadsheets treat cells that start with these as formulas
-MIME = {
-    "csv": "text/csv", "parquet": "application/vnd.apache.parquet",
-    "tex": "application/x-tex", "html": "text/html", "json": "application/json",
-}  # fmt: skip
 SNIPPET = """import plotly.io as pio
 figure = pio.read_json("{name}.json")
 figure.show()"""
@@ -41,8 +37,8 @@ _figure = mounted("figure")
 
 
 def chart(name: str, draw: Callable[..., go.Figure], alt: str, **settings: Any) -> Any:
-    """Show a figure in the browser's theme; `name` is the file name of a saved drawing. A chart with `on_select` always
-    shows its buttons, including the lasso, above the figure."""
+    """Show a figure in the browser's theme. `name` is the file name of a saved drawing. If the chart has `on_select`,
+    its buttons, one of which is the lasso, are always visible above the figure."""
     figure = draw(theme=theme.current())
     config: dict[str, Any] = {
         "displaylogo": False,
@@ -67,17 +63,17 @@ def offer(
     caption: str = "",
     vectors: Callable[[], Mapping[str, np.ndarray]] | None = None,
 ) -> None:
-    """Show a button that opens the export formats; files are made on request.
+    """Show a button that opens the list of exports. A file is only made when the user downloads it.
 
-    `latex` is the table as readers see it. `figure(theme="light")` draws the figure, and `caption` is written into it.
-    `vectors` returns, for each latent, one vector per row of the table (N, D).
+    `latex` is the table for LaTeX, as readers see it. `figure(theme="light")` draws the figure, in which `caption` is
+    printed. `vectors` returns, for each latent, one vector per row of the table (N, D).
     """
     with st.popover(title, icon=":material/download:"):
         if table is not None:
             st.markdown("**Rows**")
             with st.container(horizontal=True):
-                for kind, make in (("csv", as_csv), ("parquet", as_parquet)):
-                    download(name, kind, partial(make, table))
+                download(name, "csv", partial(as_csv, table))
+                download(name, "parquet", partial(table.to_parquet, index=False))
                 if latex is not None:
                     download(name, "tex", partial(as_latex, latex))
             if vectors is not None:
@@ -90,10 +86,11 @@ def offer(
         st.caption(verbatim(in_link()))
 
 
-# Not a fragment: on the pages of the maps and pairs, a rerun that overtakes another would drop the container, but not
-# its parts.
+# This is not a fragment: on the pages of the maps and pairs, a rerun that overtakes another one would remove the
+# fragment's container, but not its parts.
 def drawings(name: str, figure: Callable[[], go.Figure]) -> None:
-    """Offer the figure for print (PNG and SVG, drawn by the browser), for a screen (HTML) and for a notebook (JSON)."""
+    """Offer the figure for print (PNG and SVG, which the browser draws), for screens (HTML), and for notebooks
+    (JSON)."""
     st.markdown("**Figure**")
     with st.container(horizontal=True):
         png = st.button("PNG", key=f"{name}.png")
@@ -103,21 +100,22 @@ def drawings(name: str, figure: Callable[[], go.Figure]) -> None:
     if png or svg:
         kind = "png" if png else "svg"
         drawing = {"figure": figure().to_json(), "name": name, "kind": kind, "dots": DOTS_PER_INCH, "id": uuid4().hex}
-        _figure(data=drawing, key=f"figure_{name}")  # a new id makes the browser save it again
+        _figure(data=drawing, key=f"figure_{name}")  # the browser saves a drawing for each new id
     st.caption(
-        f"PNG: {WIDTH_MM} mm wide at {DOTS_PER_INCH} dpi. SVG: vectors up to {MAX_VECTORS:,} points. "
-        "In a notebook, the JSON becomes the figure again:"
+        f"PNG: {WIDTH_MM} mm wide at {DOTS_PER_INCH} dpi. SVG: a vector drawing, if the figure has up to "
+        f"{MAX_VECTORS:,} points. In a notebook, this code draws the figure from the JSON file:"
     )
     st.code(SNIPPET.format(name=name), language="python", wrap_lines=True)
 
 
 def download(name: str, kind: str, make: Callable[[], str | bytes]) -> None:
     file = f"{name}.{kind}"
-    st.download_button(kind.upper(), make, file, MIME[kind], key=file, on_click="ignore", width="content")
+    st.download_button(kind.upper(), make, file, key=file, on_click="ignore", width="content")
 
 
 def as_csv(table: pd.DataFrame) -> bytes:
-    """Encode as UTF-8 with the byte order mark for spreadsheets; cells that they would compute get an apostrophe."""
+    """Encode as UTF-8 with the byte order mark that spreadsheets need. Cells that a spreadsheet would evaluate as
+    formulas get an apostrophe."""
 
     def uncomputed(cell: Any) -> Any:
         return f"'{cell}" if str(cell).startswith(FORMULA) else cell
@@ -126,14 +124,8 @@ def as_csv(table: pd.DataFrame) -> bytes:
     return table.assign(**safe).rename(columns=uncomputed).to_csv(index=False).encode("utf-8-sig")
 
 
-def as_parquet(table: pd.DataFrame) -> bytes:
-    file = io.BytesIO()
-    table.to_parquet(file, index=False)
-    return file.getvalue()
-
-
 def as_vectors(table: pd.DataFrame, vectors: Mapping[str, np.ndarray]) -> bytes:
-    """Write Parquet: each row's id, text and language, and a column of float32 vectors (N, D) for each latent."""
+    """Encode each row's id, text and language, and its float32 vector in each latent (N, D), as Parquet."""
     columns: dict[str, Any] = {name: pa.array(table[name]) for name in ("id", "text", "lang") if name in table}
     for latent, rows in vectors.items():
         flat = np.ascontiguousarray(rows, np.float32)  # (N, D)
@@ -144,22 +136,14 @@ def as_vectors(table: pd.DataFrame, vectors: Mapping[str, np.ndarray]) -> bytes:
 
 
 def as_latex(table: pd.DataFrame) -> str:
-    """Format as a LaTeX tabular in the style of booktabs."""
-    cells = [[python_value(value) for value in row] for row in table.itertuples(index=False)]
+    """Format as a LaTeX tabular in the style of booktabs, with empty cells for NaN."""
+    cells = table.astype(object).where(table.notna(), None).to_numpy().tolist()
     return latex_text(Table(list(table.columns), cells))
 
 
-def python_value(value: Any) -> str | int | float | None:
-    """Convert numpy numbers to Python numbers, and NaN to None."""
-    value = value.item() if hasattr(value, "item") else value
-    return None if value != value else value
-
-
 def publication(figure: go.Figure, caption: str = "") -> go.Figure:
-    """Copy a figure in the light theme, for print; `caption` contains its method, numbers, seed and model.
-
-    Points that the browser would draw with WebGL become vector graphics, if there are at most 20,000.
-    """
+    """Copy a figure in the light theme for print, with its caption. Points that the browser would draw with WebGL
+    become vector graphics, if they are at most 20,000."""
     drawing: dict[str, Any] = figure.to_dict()
     points = sum(len(trace["x"]) for trace in figure.data if trace.type == "scattergl")
     for trace in drawing["data"]:
@@ -167,7 +151,7 @@ def publication(figure: go.Figure, caption: str = "") -> go.Figure:
             trace["type"] = "scatter"
     paper = go.Figure(drawing)
     title = paper.layout.title.text
-    lines = [plain(line) for line in textwrap.wrap(caption, CAPTION["letters"])]  # file names in it may contain tags
+    lines = [plain(line) for line in textwrap.wrap(caption, CAPTION["letters"])]  # its file names may contain tags
     heading = f'<span style="font-size:{PIXELS["title"]}px;color:{INK["light"]}"><b>{title}</b></span>'
     above = CAPTION["line"] * (len(lines) + (2 if title else 1))
     between = paper.layout.margin.t if title is None and paper.layout.margin.t else 12  # titles of panels

@@ -1,4 +1,5 @@
-"""Show text from users, files and addresses without Markdown; show tables, and the box "How to read this"."""
+"""Show text from users, files and links without interpreting it as Markdown; show tables, and the box "How to read
+this"."""
 
 from __future__ import annotations
 
@@ -18,13 +19,13 @@ from bgt_core.errors import BgtError
 
 HELP = Path(__file__).parents[1] / "help"
 MARKS = re.compile(r"[\\`*_\[\]{}<>&$~|!]|:(?=[A-Za-z])")  # characters with a meaning in Markdown or Streamlit
-ADDRESS = re.compile(r":(?=//)|\bwww(?=\.)|@", re.IGNORECASE)  # parts of addresses, which become links without markup
+ADDRESS = re.compile(r":(?=//)|\bwww(?=\.)|@", re.IGNORECASE)  # marks of addresses, which Streamlit turns into links
 BLOCK = re.compile(r"(#{1,6}|[-+]|\d{1,9}[.)])(\s|$)|-{3,}$")  # starts of headings, lists and rules
-JOINER = "\N{WORD JOINER}"  # invisible
+JOINER = "\N{WORD JOINER}"  # an invisible character
 
 
 def verbatim(text: object, *, addresses: bool = False) -> str:
-    """Escape text so that Markdown shows it unchanged, on one line; with `addresses`, addresses stay links."""
+    """Escape text so that Markdown shows it unchanged, on one line. Addresses become links only with `addresses`."""
     line = " ".join(str(text).split())
     if not addresses:
         line = ADDRESS.sub(rf"\g<0>{JOINER}", line)
@@ -32,13 +33,13 @@ def verbatim(text: object, *, addresses: bool = False) -> str:
 
 
 def problem(error: BgtError) -> None:
-    """Show an error in red; the names and values in it are shown unchanged."""
+    """Show an error in red, without interpreting names and values in it as Markdown."""
     st.error(verbatim(error), icon=":material/error:")
 
 
 @contextmanager
 def failing() -> Iterator[None]:
-    """Show an error raised inside the `with` block; the page continues after the block."""
+    """Show an error that is raised inside the `with` block. The page continues after the block."""
     try:
         yield
     except BgtError as error:
@@ -46,7 +47,7 @@ def failing() -> Iterator[None]:
 
 
 def table(rows: pd.DataFrame, alt: str) -> None:
-    """Show all rows of a table at once, with cells and titles unchanged and addresses as links; `alt` is the
+    """Show all rows of a table. Cells and titles are not interpreted as Markdown, but addresses are links. `alt` is the
     alternative text."""
     escape_cell = partial(verbatim, addresses=True)  # st.table interprets Markdown
     shown = rows.map(escape_cell).rename(columns=escape_cell)
@@ -71,8 +72,8 @@ def frame(
 
 
 def help_of(name: str, second: str = "", writes: bool = True) -> None:
-    """Show `help/NAME.md` in a closed box at the end of a page. Lines with {second} are left out if the model has no
-    second latent, and lines with {writes} if it cannot generate text."""
+    """Show `help/NAME.md` in a closed box. Lines with {second} are left out if the model has no second latent, and
+    lines with {writes} if it can't generate text."""
     lines = (HELP / f"{name}.md").read_text("utf-8").splitlines()
     shown = [line for line in lines if (second or "{second}" not in line) and (writes or "{writes}" not in line)]
     with st.expander("How to read this", icon=":material/help:"):

@@ -1,4 +1,4 @@
-"""Sentences as tables: one row per sentence, with counts of its words and punctuation marks."""
+"""Tables of sentences: one row per sentence, with counts of its words and punctuation marks."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from bgt_core.data.properties import PROPERTIES, final_mark
 from bgt_core.data.text import normalise
 from bgt_core.evaluation.facts import has_negation
 
-# Codes, English names, and names in the language itself and in other languages, as they occur in column titles.
+# Each line has a language's code, its English name, and its names in various languages, as they occur in column titles.
 _LANGUAGES = [line.split("\t") for line in Path(__file__).with_name("languages.tsv").read_text("utf-8").splitlines()]
 LANGUAGE_NAMES = {code: name for code, name, _ in _LANGUAGES}
 COUNTED = {"words": "Length in words", "punctuation": "Punctuation marks", "mark": "Closing mark"}
-STYLES = {  # properties of wording, with the names used by `bgt_core.data.properties` and by probing tasks
+STYLES = {  # properties of style, by their names in `bgt_core.data.properties` and as probing tasks
     "address": "Form of address",
     "politeness": "Politeness",
     "contraction": "Contraction",
@@ -30,17 +30,17 @@ STYLES = {  # properties of wording, with the names used by `bgt_core.data.prope
 }
 CLUSTER, FINE_CLUSTER = "cluster", "fine cluster"
 COLOURS = {"mark": COUNTED["mark"], **STYLES, CLUSTER: "Cluster of meaning", **COUNTED, "lang": "Language"}
-OWN_COLUMN = "own:"  # prefix of the user's columns
+OWN_COLUMN = "own:"  # prefix of the names of the user's columns
 MARKS = {".": "full stop", "!": "exclamation", "?": "question", "...": "ellipsis"}
 NEGATION_LANGS = ("en", "fr", "es", "de", "ja", "ar")  # Turkish is excluded, because it negates inside words
 ARABIC_NEGATION = re.compile(r"(?<!\w)(?:لا|لم|لن|ليس|ليست|لست|لسنا|ليسوا|غير)(?!\w)")
-MAX_OWN = 200
-CATEGORIES = 6  # maximum number; more colours could not be distinguished
+MAX_OWN = 200  # maximum number of sentences that a user can type
+CATEGORIES = 6  # maximum number of categories; more colours could not be distinguished
 OTHER, NONE = "other", "none"
 
 
 def language_name(lang: str) -> str:
-    """Return the name of a language, or its code if the name is unknown; "English 2" for a second column, en2."""
+    """Return the name of a language, or its code if the name is unknown. A second column, en2, is "English 2"."""
     code, number = re.fullmatch(r"(.*?)(\d*)", lang, re.DOTALL).groups()  # type: ignore[union-attr]
     return f"{LANGUAGE_NAMES[code]} {number}".strip() if code in LANGUAGE_NAMES else lang
 
@@ -55,17 +55,18 @@ LANG_OF_TITLE = {title_key(each): lang for lang, name, more in _LANGUAGES for ea
 
 
 def latent_title(latent: str) -> str:
-    """ "Semantic latent", or the same for another name."""
+    """Return the title of a latent, such as "Semantic latent"."""
     return f"{latent.capitalize()} latent"
 
 
 def words(text: str) -> int:
-    """Count the runs of characters between spaces that contain a letter or digit: French puts a space before "?"."""
+    """Count the words. A run of characters between spaces is a word if it contains a letter or a digit, because French
+    puts a space before "?"."""
     return sum(any(map(str.isalnum, run)) for run in text.split())
 
 
 def overlap(left: str, right: str) -> float:
-    """Return the fraction of two sentences' words that are in both, ignoring case (Jaccard); 0 if both are empty."""
+    """Return the fraction of two sentences' words that both contain, ignoring case (Jaccard); 0 if both are empty."""
     left_words, right_words = (set(re.findall(r"\w+", text.lower())) for text in (left, right))
     return len(left_words & right_words) / max(1, len(left_words | right_words))
 
@@ -81,17 +82,13 @@ def mark(text: str) -> str:
 
 
 def negated(text: str, lang: str) -> bool:
-    """Return whether a word of the sentence is a negation; `lang` is one of `NEGATION_LANGS`."""
+    """Return whether a word of the sentence is a negation. `lang` is one of `NEGATION_LANGS`."""
     return bool(ARABIC_NEGATION.search(text) if lang == "ar" else has_negation(text, lang))
 
 
-def counts(text: str) -> dict[str, int | str]:
-    """Return all counts of a sentence, by the names in `COUNTED`."""
-    return {"words": words(text), "punctuation": punctuation(text), "mark": mark(text)}
-
-
 def table(texts: Sequence[str], lang: str, translations: Sequence[str] | None, start: int = 0) -> pd.DataFrame:
-    """Make a table of N sentences in one language, numbered from `start`; the user's own have no translations."""
+    """Make a table of N sentences in one language, numbered from `start`. Without `translations`, the sentences are the
+    user's own."""
     numbers = range(start, start + len(texts))
     own = translations is None
     prefix = "own" if own else f"{lang}_" if lang[-1].isdigit() else lang  # so that en2_0 is not row 20 of en
@@ -111,10 +108,8 @@ def table(texts: Sequence[str], lang: str, translations: Sequence[str] | None, s
 
 
 def translations(texts: Sequence[Sequence[str]], langs: Sequence[str]) -> pd.DataFrame:
-    """Make a table of N translations, a text per language: the N rows of the first language, then the second, ...
-
-    The column `translation` has the texts in all other languages, if there are any.
-    """
+    """Make a table of N translations, each with one text per language: N rows of the first language, N rows of the
+    second, and so on. The column `translation` has the texts in all other languages."""
     tables = []
     for column, lang in enumerate(langs):
         others = [" / ".join(text for at, text in enumerate(row) if at != column) for row in texts]
@@ -123,7 +118,7 @@ def translations(texts: Sequence[Sequence[str]], langs: Sequence[str]) -> pd.Dat
 
 
 def parts(table: pd.DataFrame) -> list[tuple[str, list[str]]]:
-    """Return the language and sentences of each run of rows in the same language."""
+    """Divide a table into runs of rows in one language. Return the language and the sentences of each run."""
     langs = table["lang"].to_numpy()
     starts = [0, *(np.flatnonzero(langs[1:] != langs[:-1]) + 1).tolist(), len(table)]
     texts = table["text"].tolist()
@@ -131,42 +126,42 @@ def parts(table: pd.DataFrame) -> list[tuple[str, list[str]]]:
 
 
 def examples(langs: Sequence[str], count: int) -> pd.DataFrame:
-    """Return the first `count` example sentences that exist in all of `langs`."""
+    """Return the first `count` example sentences that exist in all of these languages."""
     return translations(example_sentences(langs)[:count], langs)
 
 
 def of_grammar(langs: Sequence[str], count: int) -> pd.DataFrame:
-    """Return `count` translations from the built-in grammar, in the given languages."""
+    """Return `count` translations from the built-in grammar."""
     return translations([[pair.texts[lang] for lang in langs] for pair in grammar.pairs(count)], langs)
 
 
 def colours(langs: Sequence[str]) -> list[str]:
-    """Return the columns by which a map of these languages can be coloured; the first is the default."""
+    """Return the columns that can set the colours of a map of these languages. The first is the default."""
     present = {name for name in STYLES if any(primary(lang) in PROPERTIES[name].rules for lang in langs)}
     present |= {"lang"} if len(langs) > 1 else set()
     return [colour for colour in COLOURS if colour in present or colour not in {*STYLES, "lang"}]
 
 
 def styled(rows: pd.DataFrame, name: str) -> pd.Series:
-    """Return each row's value of one of `STYLES`, in the form of `as_colour`: "none" for rows without a value."""
+    """Return each row's value of a property in `STYLES`, as by `as_colour`. Rows without a value have "none"."""
     values = [PROPERTIES[name].value(text, lang) for text, lang in zip(rows["text"], rows["lang"], strict=True)]
     return as_colour(pd.Series(values, rows.index, dtype=str))
 
 
-def label_order(label: str) -> tuple[bool, int, str]:
-    """Return a sort key that puts "4-6" before "10-12", and "other" last."""
-    first = label.partition("-")[0]
-    return label == OTHER, int(first) if first.isdecimal() else 0, label
-
-
 def colour_title(colour: str) -> str:
-    """Return the title of a column that sets the colour: built-in, or the user's."""
+    """Return the title of a column that can set the colours of a map."""
     return COLOURS.get(colour) or colour.removeprefix(OWN_COLUMN)
 
 
 def as_colour(values: pd.Series) -> pd.Series:
-    """Convert a user's column (N,) for colouring: to numbers if all cells are numeric and many differ, else to at most
-    six categories. Rarer categories become "other", and empty cells "none"."""
+    """Convert a column (N,) to colours: numbers if all cells are numbers and more than six differ, else at most six
+    categories. Rarer categories become "other", and empty cells "none"."""
+
+    def label_order(label: str) -> tuple[bool, int, str]:
+        """Return a sort key that puts "4-6" before "10-12", and "other" last."""
+        first = label.partition("-")[0]
+        return label == OTHER, int(first) if first.isdecimal() else 0, label
+
     texts = values.astype("string").str.strip().replace({"": pd.NA, NONE: pd.NA})
     numbers = pd.to_numeric(texts, errors="coerce")
     if numbers.notna().equals(texts.notna()) and numbers.nunique() > CATEGORIES:
@@ -174,13 +169,13 @@ def as_colour(values: pd.Series) -> pd.Series:
     counts = texts.value_counts()
     names = sorted(counts.index[: CATEGORIES - (len(counts) > CATEGORIES)], key=label_order)
     shown = texts.where(texts.isin(names) | texts.isna(), OTHER).fillna(NONE)
-    categories = dict.fromkeys([*names, *[OTHER] * (len(counts) > CATEGORIES), NONE])  # a name may be "other"
+    categories = dict.fromkeys([*names, *[OTHER] * (len(counts) > CATEGORIES), NONE])  # the user may have an "other"
     return pd.Series(pd.Categorical(shown, list(categories)), values.index)
 
 
 def matching(rows: pd.DataFrame, text: str) -> list[str]:
-    """Return the ids of the rows whose sentence contains a text as whole words, ignoring case; if none does, of those
-    that contain it inside a word."""
+    """Return the ids of the rows whose sentence contains a text as whole words, ignoring case. If no sentence does,
+    return those of the rows whose sentence contains the text inside a word."""
     contains = rows[rows["text"].str.contains(text, case=False, regex=False)]
     start, end = r"(?<!\w)" * text[:1].isalnum(), r"(?!\w)" * text[-1:].isalnum()
     whole = contains["text"].str.contains(f"{start}{re.escape(text)}{end}", case=False)
@@ -188,9 +183,9 @@ def matching(rows: pd.DataFrame, text: str) -> list[str]:
 
 
 def typed(lines: str, lang: str, taken: int) -> tuple[pd.DataFrame, int]:
-    """Make rows of a user's sentences, one per line; also return the number of lines over the limit.
+    """Make a table of the sentences that a user typed, one per line; also return the number of lines over the limit.
 
-    Blank lines and repetitions are dropped; `taken` is the number of rows typed before.
+    Blank and repeated lines are dropped. `taken` is the number of sentences that the user typed before.
     """
     texts = list(dict.fromkeys(filter(None, map(normalise, lines.splitlines()))))
     within = texts[: max(0, MAX_OWN - taken)]

@@ -24,15 +24,14 @@ PROBES_FOLDER = "probes"  # folder inside a model's folder with results of `bgt-
 
 @dataclass(frozen=True)
 class ParallelText:
-    """Translations to show, or sentences of one language: a TSV, gz, xz, zst or Parquet file with one column per
-    language."""
+    """Translations, or sentences in one language."""
 
-    langs: tuple[str, ...]  # the languages shown
-    file: Path | None  # None: example sentences, or the built-in grammar
-    credit: str = ""  # Markdown: the source of the sentences, shown with them
+    langs: tuple[str, ...]  # the languages that are shown
+    file: Path | None  # TSV (perhaps compressed) or Parquet, one column per language; None for built-in sentences
+    credit: str = ""  # the source of the sentences in Markdown, shown below them
     columns: tuple[str, ...] = ()  # columns of the file, if they differ from `langs`
-    # The table of an uploaded file; None for other texts. The texts of each of `columns` are in the columns "0", "1",
-    # ...; "gold" and "own:NAME" may follow. In pairs of sentences, both columns have the same language.
+    # The table of an uploaded file; None for other texts. The columns "0", "1", and so on have the sentences of
+    # `columns`; "gold" and "own:NAME" may follow. Pairs of sentences have two columns in one language.
     table: pd.DataFrame = field(default=None, compare=False, repr=False)
     digest: str = ""  # hash of the table
 
@@ -43,11 +42,11 @@ class ParallelText:
 
     @property
     def unit(self) -> str:
-        """The plural noun for its rows."""
+        """The plural noun for the rows of the text."""
         return {1: "sentences", 2: "pairs"}.get(len(self.langs), "translations")
 
     def alone(self, lang: str) -> ParallelText:
-        """Return the sentences of one language, without their translations."""
+        """Return the sentences in one language, without their translations."""
         return replace(self, langs=(lang,), columns=self.columns or self.langs)
 
 
@@ -55,10 +54,8 @@ GRAMMAR = ParallelText(("en", "fr"), None)
 
 
 def texts_in(texts: Mapping[str, ParallelText], langs: Sequence[str]) -> dict[str, ParallelText]:
-    """Return the texts that a model of these languages can read, those with the most languages first.
-
-    A model of one language reads the sentences in its language of every text.
-    """
+    """Return the texts that a model of these languages can read, those with the most languages first. A model of one
+    language can read one column of every text that includes its language."""
     if len(langs) == 1:
         (lang,) = langs
         single = {name: text.alone(lang) for name, text in texts.items() if lang in text.langs}
@@ -69,12 +66,12 @@ def texts_in(texts: Mapping[str, ParallelText], langs: Sequence[str]) -> dict[st
 
 @dataclass(frozen=True)
 class StartOptions:
-    """Everything that a page may open; a name in the address can only select from it."""
+    """The models and files that pages may open. A link can only select from them."""
 
     models: dict[str, str]  # name -> spec for `open_encoder`; the first is the default
     texts: dict[str, ParallelText]
-    results: tuple[Path, ...]  # files and folders of `bgt-probe`
-    questions: Path | None = None  # a store of `bgt retrieve-similar`
+    results: tuple[Path, ...]  # files and folders by `bgt-probe`
+    questions: Path | None = None  # a store by `bgt retrieve-similar`
 
     @property
     def langs(self) -> list[str]:
@@ -114,7 +111,8 @@ def shipped() -> dict[str, str]:
 
 
 def checkpoints(path: str) -> list[str]:
-    """Return the checkpoints and runs in a folder; a model's own folder or an encoder's name is returned unchanged."""
+    """Return the checkpoints and runs in a folder. The folder of a single model, or an encoder's name, is returned
+    unchanged."""
     folder = Path(path)
     if not os.path.isdir(path) or is_model(folder) or (folder / "modules.json").is_file():
         return [path]
@@ -126,13 +124,13 @@ def is_model(folder: Path) -> bool:
 
 
 def short_names(specs: Sequence[str], taken: Collection[str] = ()) -> dict[str, str]:
-    """Return short name -> spec, in the order of `specs`."""
+    """Return the specs by their short names, in order."""
     names = told_apart([short_name(spec) for spec in specs], [pathname(spec) for spec in specs], taken)
     return dict(zip(names, specs, strict=True))
 
 
 def short_name(spec: str) -> str:
-    """Return a model's short name, for display and exports: its folder or file name, or the part after its kind."""
+    """Return a model's short name: the name of its folder or file, or the part of the spec after its kind."""
     kind = path_kind(spec)
     if kind in ("baseline:", "python:"):
         return spec if kind == "baseline:" else spec.removeprefix(kind)
@@ -140,12 +138,12 @@ def short_name(spec: str) -> str:
 
 
 def public(text: str) -> str:
-    """Shorten an absolute path, or a spec that contains one, to its short name; return other text unchanged."""
+    """Return the short name of an absolute path, or of a spec that contains one. Other text is returned unchanged."""
     return short_name(text) if os.path.isabs(os.path.expanduser(pathname(text))) else text
 
 
 def portable(spec: str) -> str:
-    """Return a spec for files that will leave this machine: without the folders above the model's own folder."""
+    """Return a spec without the folders above the model's own folder, for files that may leave this machine."""
     path = pathname(spec)
     if not os.path.exists(path):
         return spec
@@ -154,7 +152,7 @@ def portable(spec: str) -> str:
 
 
 def told_apart(names: Sequence[str], paths: Sequence[str], taken: Collection[str] = ()) -> list[str]:
-    """Make names different: prefix repeated ones with their path's folder, and add a number if that is not enough."""
+    """Make names different: prefix repeated names with their path's folder, and add a number to those still equal."""
     different: list[str] = []
     for name, path in zip(names, paths, strict=True):
         folder = os.path.basename(os.path.dirname(os.path.abspath(path)))
@@ -164,7 +162,7 @@ def told_apart(names: Sequence[str], paths: Sequence[str], taken: Collection[str
 
 
 def free_name(name: str, taken: Collection[str]) -> str:
-    """Return the name, with a number if it is already used."""
+    """Return the name, with a number if it is already taken."""
     return next(
         each for each in (name, *(f"{name} ({number})" for number in range(2, len(taken) + 3))) if each not in taken
     )
@@ -182,7 +180,8 @@ def path_kind(path: str) -> str:
 
 
 def parallel_text(argument: str) -> tuple[str, ParallelText]:
-    """Parse "en,fr,de=triples.tsv" into the name of the text and the text; columns named "_" are skipped."""
+    """Parse an argument such as "en,fr,de=triples.tsv" into the name of the text and the text. Columns named "_" are
+    skipped."""
     langs, equals, file = argument.partition("=")
     codes = tuple(langs.split(","))
     read = read_columns(codes)

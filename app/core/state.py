@@ -1,6 +1,7 @@
-"""Models and their vectors, cached for all sessions, and the one lock around inference.
+"""Models and their vectors, and the lock that admits one request to the models at a time.
 
-Vectors of many sentences are kept once for all sessions; if memory is short, the oldest are dropped.
+All sessions share the models and the vectors of many sentences. If the vectors need too much memory, the least recently
+used ones are dropped.
 """
 
 from __future__ import annotations
@@ -29,29 +30,25 @@ from bgt_core.errors import Busy, UsageError
 from bgt_core.files import json_lines
 
 PATIENCE = 60  # seconds to wait for another session's request
-AT_ONCE = 5_000  # sentences per request; smaller ones have more batch shapes, and oneDNN keeps memory for each
+AT_ONCE = 5_000  # sentences per request; smaller requests have more batch shapes, and oneDNN keeps memory for each
 KEPT_BYTES = 400_000_000  # maximum size of all kept vectors; the newest are always kept
-FEW = 64  # sentences; embedding so few is faster than looking them up
-RUNS = {f"{name}:": kind.runs for name, kind in KINDS.items()}  # how an encoder of each kind runs
+FEW = 64  # number of sentences up to which embedding is faster than a look-up
+RUNS = {f"{name}:": kind.runs for name, kind in KINDS.items()}  # a sentence on how an encoder of each kind runs
 _inference = threading.Lock()
 
 
 @dataclass(frozen=True, eq=False)
 class Loaded:
-    """A model in use, with its checkpoint's description and the rows of its training log. It is an encoder for probes
-    and evaluation (`contracts.SentenceEncoder`), cached and locked.
+    """A model in use. It is an encoder for probes and evaluation (`contracts.SentenceEncoder`), whose requests are
+    cached and wait for each other."""
 
-    `reader` is the result of `open_encoder`; for external encoders, `info` and `log` are empty. `title` is a short name
-    without a path, unique in the session.
-    """
-
-    title: str
-    reader: SentenceEncoder
+    title: str  # a short name without a path, unique in the session
+    reader: SentenceEncoder  # the result of `open_encoder`
     langs: Sequence[str]  # languages that it reads; if it reads any language, those of the app's texts
-    info: Mapping[str, Any]
-    log: list[dict[str, Any]]
-    device: str  # the device, as a sentence
-    spec: str = ""  # its name for `open_encoder`, perhaps with a path, which is only shown as help
+    info: Mapping[str, Any]  # the checkpoint's description; empty for external encoders
+    log: list[dict[str, Any]]  # the rows of its training log; empty for external encoders
+    device: str  # a sentence on where it runs
+    spec: str = ""  # its name for `open_encoder`; it may contain a path, and is only shown as help
 
     @property
     def bgt(self) -> Any:
@@ -62,31 +59,31 @@ class Loaded:
 
     @cached_property
     def digest(self) -> str:
-        """A name for the vectors, used as cache key; without a fingerprint, it differs between processes."""
+        """A name of the model's vectors in caches. For an encoder without a fingerprint, it is random."""
         files = self.info.get("files", {})
         return " ".join(files.values()) or self.reader.fingerprint or uuid.uuid4().hex
 
     @property
     def short(self) -> str:
-        """The start of the weights' SHA-256 hash, or of an external encoder's digest, for names of exported files."""
+        """The start of the weights' SHA-256 hash, or of a hash of an external encoder's digest, for file names."""
         files = self.info.get("files")
         return (files["model.safetensors"] if files else content([self.digest]))[:8]
 
     @property
     def second_latent(self) -> str:
-        """The latent besides the semantic one: "language" or another; "" for Siamese and translation models."""
+        """The name of the other latent besides the semantic latent, such as "language"; "" if there is no other."""
         return next((latent for latent in self.latents if latent != SEMANTIC), "")
 
     @property
     def translates(self) -> str:
-        """The direction of translation, as in "French into English"; "" for a model that does not translate."""
+        """The direction of translation, such as "French into English"; "" for a model that does not translate."""
         model = self.bgt and self.bgt.model
         written = " and ".join(map(rows.language_name, model.translates if isinstance(model, TranslationModel) else ()))
         return f"{self.languages} into {written}" if written else ""
 
     @property
     def cannot_write(self) -> str:
-        """The reason why it cannot write a sentence in the style of another; "" if it can."""
+        """The reason why the model can't generate a sentence in the style of another one; "" if it can."""
         if not self.bgt:
             return "This encoder can't generate sentences. A writer trained for it can: open one on “Your encoder”."
         if self.translates:
@@ -107,7 +104,7 @@ class Loaded:
 
     @property
     def reads(self) -> str:
-        """The languages that the model reads; if it does not state them, those that the app uses with it."""
+        """The languages that the model reads. If they are unknown, those in which the app uses it."""
         stated = "" if self.reader.langs else "Its languages are unknown. Shown: "
         return self.translates or stated + self.languages
 
@@ -134,19 +131,19 @@ BY_DIGEST: dict[str | type, Callable[[Any], Any]] = {Loaded: attrgetter("digest"
 
 
 def titles() -> list[str]:
-    """Return the names of the app's models, the default first, then of those opened or split in this session or in that
-    of the link."""
+    """Return the titles of the models: first those with which the app was started, then those opened or split in this
+    session or in the session of the link."""
     return [*startup.read().models, *corpora.of_session().models]
 
 
 def model() -> Loaded:
-    """Return the model chosen in this session, by default the first; raises BgtError as `opened` does."""
+    """Return the model chosen in this session, by default the first. Raises BgtError if it can't be opened."""
     chosen, names = st.session_state.get("ckpt"), titles()
     return opened(chosen if chosen in names else names[0])
 
 
 def opened(title: str) -> Loaded:
-    """Open the model with this title, once; raises BgtError as `open_encoder` does."""
+    """Open the model with this title, once for all sessions. Raises BgtError if it can't be opened."""
     return corpora.of_session().models.get(title) or _load(title, startup.read().models[title])
 
 
@@ -156,7 +153,7 @@ def _load(title: str, spec: str) -> Loaded:
 
 
 def of_spec(title: str, spec: str) -> Loaded:
-    """Open an encoder of any kind. Raises BgtError as `open_encoder`, and UsageError if it has no semantic latent."""
+    """Open an encoder of any kind. Raises UsageError if it has no semantic latent, and the errors of `open_encoder`."""
     spec = with_kind(spec)
     kind = startup.path_kind(spec)
     if not kind:
@@ -168,10 +165,10 @@ def of_spec(title: str, spec: str) -> Loaded:
 
 
 def checkpoint(title: str, path: str, opens: Callable[[Path], SentenceEncoder]) -> Loaded:
-    """Open a `bgt` model with its description and its log; `opens` opens the folder, and may raise BgtError."""
+    """Open a `bgt` model with its description and training log. `opens` opens the folder, and may raise BgtError."""
     info = bgt_core.info(path)
     folder = Path(info["folder"])
-    logs = [folder / "metrics.jsonl", folder.parent / "metrics.jsonl"]  # in a checkpoint; in a run
+    logs = [folder / "metrics.jsonl", folder.parent / "metrics.jsonl"]  # the places in a checkpoint and in a run
     log = next((read_log(file, info["step"]) for file in logs if file.is_file()), [])
     reader: Any = opens(folder)
     reader.embed([], lang=reader.langs[0])  # raises if a writer's encoder has changed
@@ -182,7 +179,7 @@ def checkpoint(title: str, path: str, opens: Callable[[Path], SentenceEncoder]) 
 
 
 def read_log(path: Path, last: int) -> list[dict[str, Any]]:
-    """Read the rows of a training log up to a step, because the run may have continued after the checkpoint. Rows on
+    """Read the rows of a training log up to a step, because the run may have continued after the checkpoint. Reports on
     held-out pairs are skipped if a value is not a number."""
     rows = [row for _, row in json_lines(path) if row.get("kind") and isinstance(row.get("step"), int)]
     return [
@@ -195,7 +192,7 @@ def read_log(path: Path, last: int) -> list[dict[str, Any]]:
 
 @contextmanager
 def inference() -> Iterator[None]:
-    """Admit one request at a time; raises BgtError after waiting a minute."""
+    """Admit one request at a time. Raises Busy after a wait of a minute."""
     if not _inference.acquire(timeout=PATIENCE):
         raise Busy("The model is busy with another request; try again in a moment.")
     try:
@@ -205,16 +202,15 @@ def inference() -> Iterator[None]:
 
 
 def embed(loaded: Loaded, texts: Sequence[str], lang: str, latent: str) -> np.ndarray:
-    """Embed sentences: (N, D). Vectors of many sentences are computed once for all sessions, with a progress bar, and
-    are read-only."""
+    """Embed sentences: (N, D). If they are many, all sessions share the vectors, which are then read-only."""
     return embed_parts(loaded, [(lang, list(texts))], latent)
 
 
 def embed_parts(loaded: Loaded, parts: Sequence[tuple[str, Sequence[str]]], latent: str) -> np.ndarray:
-    """Embed parts, (language, sentences), and return their vectors in that order, (N, D)."""
+    """Embed the sentences of all parts, (language, sentences), in order: (N, D), as `embed` does."""
 
     def read(texts: Sequence[str], lang: str) -> np.ndarray:
-        with inference():  # one lock per request, so that a long text does not block other users
+        with inference():  # locked for each request, so that a long text does not block other users
             return loaded.reader.embed(texts, lang=lang, latent=latent)
 
     if sum(len(texts) for _, texts in parts) <= FEW:
@@ -225,7 +221,7 @@ def embed_parts(loaded: Loaded, parts: Sequence[tuple[str, Sequence[str]]], late
 
 @dataclass(eq=False)
 class Matrix:
-    """Vectors (N, D), None until they are computed."""
+    """Vectors (N, D), or None while they are not computed yet."""
 
     vectors: np.ndarray | None = None
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -240,10 +236,8 @@ def _kept() -> OrderedDict[str, Matrix]:
 def filled(
     key: str, parts: Sequence[tuple[str, Sequence[str]]], embed: Callable[[Sequence[str], str], np.ndarray]
 ) -> np.ndarray:
-    """Return the vectors of the sentences of all parts, (language, sentences), in order: (N, D), read-only.
-
-    `embed` returns the vectors of up to 5,000 sentences of a language; `key` identifies the vectors. Shows progress.
-    """
+    """Return the kept vectors of a key, (N, D), read-only. If they are not kept yet, embed the sentences of all parts,
+    (language, sentences), in order, and show the progress. `embed` embeds up to 5,000 sentences in a language."""
     kept = _kept()
     matrix = kept.setdefault(key, Matrix())
     kept.move_to_end(key)

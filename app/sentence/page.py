@@ -1,4 +1,4 @@
-"""The start page: the content of each latent of one sentence."""
+"""The start page: one sentence, and the information in each of its latents."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from bgt_core.data.text import normalise
 from bgt_core.data.words import WORD, spans, without
 from bgt_core.evaluation.facts import Check, checks, differences
 
-MAX_CHARACTERS = 300  # far more than in the training sentences of the shipped models
+MAX_CHARACTERS = 300  # maximum length; far more than the training sentences of the shipped models have
 EXAMPLE = "You are late."
 MEANING_YOURS, STYLE_YOURS = "Your meaning, in the style of {}", "The meaning of {}, in your style"
-ISOLATE, END_ISOLATE = "\u2068", "\u2069"  # text between these keeps its own direction
+ISOLATE, END_ISOLATE = "\u2068", "\u2069"  # text between these characters keeps its own direction
 ENDS = {  # closing marks in words
     "question": "with a question mark",
     "exclamation": "with an exclamation mark",
@@ -36,12 +36,12 @@ ENDS = {  # closing marks in words
     rows.NONE: "without a mark",
     rows.OTHER: "with another mark",
 }
-MANY = 40  # maximum number of words and marks of a sentence that is drawn
+MANY = 40  # maximum number of words and marks of a sentence for the bars
 
 
 def heading(place: DeltaGenerator, loaded: state.Loaded | None = None) -> None:
-    """Show the title, how the latents were trained, and the results of stored probes. Until the model is loaded, show
-    the text that fits most models."""
+    """Show the title, how the latents were trained, and the results of stored probes. While the model is loading, show
+    the text for a model with two latents that was trained on translations."""
     second = loaded.second_latent if loaded else LANGUAGE
     learnt_from = compute.learnt_from(loaded) if loaded and loaded.info else "translations"
     semantic = f"{square(SEMANTIC)} <b>semantic latent</b>"
@@ -66,7 +66,7 @@ def heading(place: DeltaGenerator, loaded: state.Loaded | None = None) -> None:
 
 
 def tells_more(loaded: state.Loaded) -> str:
-    """Describe which properties are predicted better from which latent, by stored probes; "" if none are stored."""
+    """Describe which properties probes predict better from which latent; "" if the model has no stored results."""
     from app.core import results  # slow to import, and not needed while the model loads
 
     folder = Path(loaded.info["folder"]) if loaded.info else None
@@ -80,8 +80,8 @@ def tells_more(loaded: state.Loaded) -> str:
         tasks = sorted(tasks, key=lambda task: results.task_group(task) != results.MEANING)  # meaning first
         parts.append(f"from the {latent} latent: {results.named(tasks, notes) or 'no property that was tested'}")
     own, both = results.nats(loaded.log, loaded.langs)
-    much = f" The {loaded.second_latent} latent holds {own:.0f} of {both:,.0f} nats of information." * (both == both)
-    return f"{much} What linear probes read better {'; '.join(parts)}."
+    much = f" The {loaded.second_latent} latent has {own:.0f} of {both:,.0f} nats of information." * (both == both)
+    return f"{much} Linear probes predict better {'; '.join(parts)}."
 
 
 def page(loaded: state.Loaded) -> None:
@@ -112,7 +112,8 @@ def page(loaded: state.Loaded) -> None:
 def field(
     loaded: state.Loaded, given: tuple[str, str], of: tuple[str, str], keys: tuple[str, str], hint: str = ""
 ) -> tuple[str, str]:
-    """Ask for a sentence and its language, each with a title and a default; return the sentence normalised."""
+    """Ask for a sentence and its language, each with a title and a default. Return the normalised sentence and its
+    language."""
     langs = list(loaded.langs)
     left, right = st.columns([5, 1])
     typed = left.text_input(given[0], given[1], placeholder=hint or None, key=keys[0], **BOUND)
@@ -146,8 +147,8 @@ def nearest(loaded: state.Loaded, text: str, lang: str) -> None:
 
 
 def in_common(loaded: state.Loaded, text: str, lang: str, latent: str, near: pd.DataFrame) -> str:
-    """Describe what the neighbours have in common with a text, each compared with all sentences: the closing mark, and
-    among those in its language the length, form of address, contraction and form of a question."""
+    """Count the neighbours that share a property with the text, and compare with all sentences. The properties are the
+    closing mark and, among sentences in the language of the text, the length and the style."""
     every = compute.nearest(loaded, text, lang, latent, None)
     of_all, shared = compute.alike(text, lang, every), compute.alike(text, lang, near)
     count, usual = shared["mark"].sum(), of_all["mark"].mean()
@@ -168,7 +169,7 @@ def in_common(loaded: state.Loaded, text: str, lang: str, latent: str, near: pd.
 
 
 def rebuilt(loaded: state.Loaded, text: str, lang: str) -> None:
-    """Show the reconstruction: the text generated from both of its own latents."""
+    """Show the reconstruction: the text that is generated from the sentence's own two latents."""
     st.subheader("Reconstruction: written from its own two latents")
     place = st.empty()
     for search in compute.SEARCHES:
@@ -185,8 +186,8 @@ def rebuilt(loaded: state.Loaded, text: str, lang: str) -> None:
 
 @st.fragment
 def swaps(loaded: state.Loaded, text: str, lang: str) -> None:
-    """Exchange one latent with that of another sentence. If no other sentence is typed, write an English sentence in
-    French, in both forms of address."""
+    """Generate two sentences after one latent is exchanged with that of another sentence. If the user types no other
+    sentence, generate an English sentence in French, in both forms of address."""
     st.subheader("Recombination: one of its latents exchanged")
     fitting, fitting_lang = compute.partner(loaded, text, lang)
     asked_for = ("The other sentence", ""), ("The other's language", fitting_lang), ("other", "other_language")
@@ -196,7 +197,10 @@ def swaps(loaded: state.Loaded, text: str, lang: str) -> None:
         other, other_lang = fitting, fitting_lang
     if not other:
         return
-    ways = [(text, lang, other, other_lang), (other, other_lang, text, lang)]
+    ways = [
+        (text, lang, other, other_lang),
+        (other, other_lang, text, lang),
+    ]  # source, its language, style, its language
     if contrasted:
         ways = [(text, lang, form, other_lang) for form in compute.FORMS]
     places = []
@@ -204,15 +208,17 @@ def swaps(loaded: state.Loaded, text: str, lang: str) -> None:
         quoted = f"“{ISOLATE}{verbatim(style if source == text else source)}{END_ISOLATE}”"
         side.markdown(f"**{MEANING_YOURS if source == text else STYLE_YOURS}**".format(quoted))
         places.append(side.empty())
+    batches = [ways] if len({way[1::2] for way in ways}) == 1 else [[way] for way in ways]  # of the same languages
     for search in compute.SEARCHES:
-        if contrasted:
-            written = compute.written(loaded, [text] * 2, list(compute.FORMS), other_lang, search, lang)
-        else:
-            written = pd.concat(compute.exchanged(loaded, [text], [other], lang, search, other_lang))
-        for place, (source, source_lang, style, into), best in zip(places, ways, written.itertuples(), strict=True):
-            checked = checks(source, source_lang, best.text, into)
-            taken = taken_over(best.text, into, style, source, source_lang)
-            place.html(output(best, loaded.second_latent, into, checked, taken))
+        best = []
+        for batch in batches:
+            sources, source_langs, styles, langs = zip(*batch, strict=True)
+            written = compute.written(loaded, list(sources), list(styles), langs[0], search, source_langs[0])
+            best += written.itertuples()
+        for place, (source, source_lang, style, into), row in zip(places, ways, best, strict=True):
+            checked = checks(source, source_lang, row.text, into)
+            taken = taken_over(row.text, into, style, source, source_lang)
+            place.html(output(row, loaded.second_latent, into, checked, taken))
     fields = {f"meanings_{lang}": text, "mlang": rows.language_name(lang), "glang": rows.language_name(other_lang)}
     go_to("rewrite", "More on writing: meaning by style", **fields, **{f"styles_{other_lang}": other})
 
@@ -229,13 +235,13 @@ def words(loaded: state.Loaded, text: str, lang: str) -> None:
     highest = max(1e-6, float(table[latents].to_numpy().max()))
     keys = " ".join(f"{square(latent)} {latent}" for latent in latents)
     st.html(
-        f"How far does each latent move when one word is left out? {keys}. The highest bar is {highest:.2f}: 0 is not "
-        "at all, 1 means unrelated."
+        f"How far does each latent move if one word is left out? {keys}. The highest bar is {highest:.2f}. At 0 the "
+        "latent does not move, at 1 it has nothing in common with the original."
     )
     st.html(bars(table, latents, highest, lang))
     strongest = {latent: table["word"].iloc[int(table[latent].to_numpy().argmax())] for latent in latents}
-    heard = "; ".join(f"the {latent} latent most for “{verbatim(word)}”" for latent, word in strongest.items())
-    st.caption(f"The largest moves: {heard}.")
+    largest = "; ".join(f"“{verbatim(word)}” moves the {latent} latent most" for latent, word in strongest.items())
+    st.caption(f"{largest}.")
     with st.expander("The same as a table"):
         titles = {latent: rows.latent_title(latent) for latent in latents}
         markdown.frame(
@@ -254,7 +260,7 @@ def square(latent: str) -> str:
 
 
 def coloured(latent: str, more: str = "") -> str:
-    """Return a style attribute that sets a latent's colour, followed by more CSS."""
+    """Return a style attribute with a latent's colour, followed by more CSS."""
     return f'style="--bgt:{theme.latent_colour(latent, theme.current())};{more}"'
 
 
@@ -264,8 +270,8 @@ def head(title: str, explained: str, latent: str) -> str:
 
 
 def neighbours(text: str, lang: str, near: pd.DataFrame, latent: str, languages: bool) -> str:
-    """List sentences with their cosines. Highlight what they share with a text: words, length, closing mark, and the
-    words that show the same form of address, contraction or form of a question."""
+    """Return a list of sentences with their cosines as HTML. The words, length, closing mark and style that a sentence
+    shares with the text are highlighted."""
     alike, own = compute.alike(text, lang, near), compute.wording(text, lang)
     items = []
     for row, same in zip(near.itertuples(), alike.itertuples(), strict=True):
@@ -291,7 +297,7 @@ def tag(text: str, same: bool) -> str:
 
 
 def marked(text: str, known: Set[str]) -> str:
-    """Return the text as HTML in which known words are marked, ignoring case."""
+    """Return the text as HTML in which the `known` words are marked, ignoring case."""
     parts = re.split(f"({WORD.pattern})", text)
     return "".join(f"<mark>{escape(part)}</mark>" if part.casefold() in known else escape(part) for part in parts)
 
@@ -315,10 +321,8 @@ def pair_html(pair: Pair, cosines: Mapping[str, float], latents: Sequence[str]) 
 def output(
     written: Any, second: str, lang: str, checked: Sequence[Check], taken: Mapping[str, str] | None = None
 ) -> str:
-    """Format a row of `compute.written`, with the checks against its source and the cosine in each latent.
-
-    `taken` are the properties of wording that come from the style sentence; the words that show them are marked.
-    """
+    """Return a row of `compute.written` as HTML, with the checks against its source and the cosine in each latent.
+    `taken` are the properties that come from the style sentence; the words that express them are marked."""
     taken, text = taken or {}, written.text
     tags = "".join(tag(f"{compute.title(name, value)}, from the style", True) for name, value in taken.items())
     facts = "".join(
@@ -337,7 +341,8 @@ def output(
 
 
 def bars(table: pd.DataFrame, latents: Sequence[str], highest: float, lang: str) -> str:
-    """Draw the sentence with a bar over each `word` for each latent; the bar's height is the value in its column."""
+    """Return the sentence as HTML with a bar over each word for each latent. The bar's height is the value in the
+    latent's column."""
     words = []
     for row in table.to_dict("records"):
         drawn = "".join(

@@ -34,18 +34,10 @@ def table() -> pd.DataFrame:
     )
 
 
-def test_csv_and_parquet_hold_the_same_rows(table: pd.DataFrame) -> None:
-    parquet = pd.read_parquet(io.BytesIO(exports.as_parquet(table)))
-    assert parquet.equals(table)
+def test_csv_has_the_same_rows_and_a_spreadsheet_evaluates_nothing(table: pd.DataFrame) -> None:
     csv = pd.read_csv(io.BytesIO(exports.as_csv(table)))
-    assert csv["cosine"].tolist() == pytest.approx(table["cosine"].tolist())
-    assert csv["text"].tolist()[3:] == table["text"].tolist()[3:]
-
-
-def test_a_spreadsheet_computes_nothing(table: pd.DataFrame) -> None:
-    csv = pd.read_csv(io.BytesIO(exports.as_csv(table)))
-    assert csv["text"].tolist()[:3] == ["'=1+1", "'-no", "'@you"]
-    assert csv["cosine"][0] == -0.5  # numbers are not changed to text
+    assert csv["cosine"].tolist() == pytest.approx(table["cosine"].tolist())  # numbers stay numbers
+    assert csv["text"].tolist() == ["'=1+1", "'-no", "'@you", *table["text"][3:]]
     named = table.rename(columns={"text": "=SUM(A1)", "own": "@own"})
     assert pd.read_csv(io.BytesIO(exports.as_csv(named))).columns.tolist() == ["'=SUM(A1)", "cosine", "'@own"]
 
@@ -132,7 +124,7 @@ def test_no_export_holds_a_path_of_this_machine(
         given.extend([name, exports.link(), settings.get("title", "")])
         if table is not None:
             given.append(exports.as_csv(table))
-            given.append(pd.read_parquet(io.BytesIO(exports.as_parquet(table))).to_csv())
+            given.append(table.to_csv())
         given.extend([exports.as_latex(latex)] if latex is not None else [])
         if figure is not None:
             given.append(publication(figure(theme="light"), settings.get("caption", "")).to_json())

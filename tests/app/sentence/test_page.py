@@ -15,7 +15,6 @@ import bgt_core
 from app.core import pairs, state
 from app.sentence import compute
 from bgt_core.data.examples import example_sentences
-from bgt_core.generation.options import DEFAULT_SEARCH
 from bgt_core.vectors.compare import cosines
 from probes.results.store import Cell, write_cells
 from tests.close import FLOAT32, assert_close
@@ -64,12 +63,12 @@ def test_what_a_word_does_is_measured_without_it(loaded: state.Loaded, saved: Pa
 
 def test_latents_are_exchanged_as_the_library_does(loaded: state.Loaded, saved: Path, library: Callable) -> None:
     other = compute.fitting(loaded, TEXT, "en")
-    forth, back = compute.exchanged(loaded, [TEXT], [other], "en", DEFAULT_SEARCH)
+    table = compute.written(loaded, [TEXT, other], [other, TEXT], "en")
     expected = [best.text for best in library([TEXT, other], [other, TEXT])]
-    assert [*forth["text"], *back["text"]] == expected
+    assert table["text"].tolist() == expected
     assert other and not other.endswith("?")
     written, meant = bgt_core.load(saved).embed([expected[0], TEXT], lang="en")
-    assert_close(forth["meaning"].iloc[0], cosines(written, meant), FLOAT32, scale=1)
+    assert_close(table["meaning"].iloc[0], cosines(written, meant), FLOAT32, scale=1)
 
 
 def test_an_english_sentence_is_written_in_both_french_forms_of_address(opened: Open) -> None:
@@ -132,6 +131,6 @@ def test_the_heading_tells_how_it_was_trained_and_what_stored_probes_say(
     write_cells(model / "probes" / "en.parquet", cells_of("model"))
     start("--model", model)
     text = shown(opened("main"))
-    assert "What linear probes read better from the language latent: length " in text
+    assert "Linear probes predict better from the language latent: length " in text
     assert re.search(r"length \d+% \(from the other \d+%\)", text)
     assert "; from the semantic latent: no property that was tested." in text

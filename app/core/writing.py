@@ -24,11 +24,7 @@ STEPS = 9
 
 
 def candidates(
-    loaded: Loaded,
-    semantic: np.ndarray,
-    second: np.ndarray,
-    lang: str,
-    search: Search = DEFAULT_SEARCH,
+    loaded: Loaded, semantic: np.ndarray, second: np.ndarray, lang: str, search: Search = DEFAULT_SEARCH
 ) -> list[list[Candidate]]:
     """Generate candidates in `lang` for each row of both latents, (N, L) and (N, M); the most faithful come first."""
     latents = {SEMANTIC: semantic, loaded.second_latent: second}

@@ -112,11 +112,7 @@ def show_grid(loaded: state.Loaded, table: pd.DataFrame, notices: dict[str, str]
         f"{theme.square(SEMANTIC, theme.current())} cosine to the row's semantic latent &emsp; "
         f"{theme.square(second, theme.current())} cosine to the column's {second} latent"
     )
-    exports.offer(
-        f"bgt-grid-{loaded.short}",
-        table.rename(columns={"second": second}),
-        latex=wide(table, styles),
-    )
+    exports.offer(f"bgt-grid-{loaded.short}", table.rename(columns={"second": second}), latex=wide(table, styles))
 
 
 def defaults(lang: str) -> tuple[Sequence[str], Sequence[str]]:
@@ -216,11 +212,7 @@ def beyond(text: str, rebuilt: str, lang: str) -> str:
 
 
 def written_grid(
-    loaded: Loaded,
-    meanings: Sequence[str],
-    meaning_lang: str,
-    styles: Sequence[str],
-    lang: str,
+    loaded: Loaded, meanings: Sequence[str], meaning_lang: str, styles: Sequence[str], lang: str
 ) -> tuple[pd.DataFrame, list[str]]:
     """Generate every meaning in every style in one search: one row per cell, meanings in the outer loop. Also
     reconstruct each meaning.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -31,8 +30,8 @@ ADDRESSES = {  # addresses of the papers in `papers.bib`
 PAPERS = {  # the paper of each recipe; all other recipes: BGT's paper
     "vgvae": "chen2019multitask", **dict.fromkeys(("avg", "gran", "translator"), "wieting2017backtranslated"),
 }  # fmt: skip
-ENDS = ("low", "high")  # columns of a card with the ends of the interval of its column "score"
-ONE_DIGIT = re.compile(r"%|x 100|chrF|BLEU")  # scores of these units have one decimal, cosines and correlations two
+ENDS = ("low", "high")  # columns of a card with the interval of its column "score"
+ONE_DIGIT = re.compile(r"%|x 100|chrF|BLEU")  # numbers with these units have one decimal, others two
 TITLES = {
     "data": "Training data",
     "protocol": "How it was measured",
@@ -53,18 +52,16 @@ TABS = {  # tabs, and the records in them
 FACT = 160  # width in pixels of a number
 LONG = 12  # tables with more rows scroll
 HELP_OF = {
-    "Updates": "Of its last training, which may have started from another model.",
+    "Updates": "The updates of its last training, which may have started from another model.",
     "Checkpoint": "The start of the SHA-256 hash of model.safetensors: exported files are named after it.",
 }
-COLLAPSED = 0.1  # nats; a latent with a smaller KL holds almost no information
+COLLAPSED = 0.1  # nats; a latent with a smaller KL has almost no information
 
 
 def page(loaded: state.Loaded) -> None:
-    ours(loaded) if loaded.info else outside(loaded)
-
-
-def ours(loaded: state.Loaded) -> None:
-    """Show the checkpoint's own description."""
+    if not loaded.info:
+        outside(loaded)
+        return
     info = loaded.info
     facts = {
         "Languages": str(len(loaded.langs)),
@@ -107,20 +104,22 @@ def stored(loaded: state.Loaded) -> None:
     st.subheader("Settings")
     given = {"recipe": info["recipe"], **info["arguments"]}
     shown = {name: startup.public(readable(value)) for name, value in given.items()}
-    known = meanings()
+    explained = (HERE / "settings.tsv").read_text("utf-8").splitlines()  # by the end of the setting's name
+    known = dict(line.split("\t") for line in explained)
     lines = [
         (name, value, next((known[end] for end in known if name.endswith(end)), "")) for name, value in shown.items()
     ]
     settings = pd.DataFrame(lines, columns=["Setting", "Value", "Meaning"])
-    st.dataframe(settings, hide_index=True, height=420, alt="The settings of the recipe that trained this model",
-                 column_config={"Value": {"width": 95}, "Meaning": {"width": "large"}})  # fmt: skip
+    frame(
+        settings, "The settings of the recipe that trained this model", widths={"Value": 95, "Meaning": 400}, height=420
+    )
     exports.offer(f"bgt-settings-{loaded.short}", settings, latex=settings)
     st.subheader("Cite")
     st.code(paper(loaded)[1], language="bibtex", wrap_lines=True)
 
 
 def outside(loaded: state.Loaded) -> None:
-    """Show the known properties of an external encoder."""
+    """Show the known properties of an encoder that is not a checkpoint of this toolkit."""
     st.info(f"This is an external encoder: its card, training and settings are unknown. {loaded.device}.")
     lang = loaded.langs[0]
     try:
@@ -133,30 +132,28 @@ def outside(loaded: state.Loaded) -> None:
         "Languages": loaded.reads,
         "Fingerprint": loaded.short,
     }
-    table(pd.DataFrame(known.items(), columns=["", "Known"]), "What is known of this encoder")
+    table(pd.DataFrame(known.items(), columns=["", "Known"]), "The known properties of this encoder")
     st.markdown(
-        "Measure it: *What each latent holds* tells what it shows, *Pairs* and *Compare models* how well it finds "
-        "sentences of one meaning, and *Your encoder* splits its vectors into what translations share and the rest."
+        "Other pages measure it. *What each latent holds* shows which properties can be read from its vectors. *Pairs* "
+        "and *Compare models* show how well it finds sentences of the same meaning. *Your encoder* splits its vectors "
+        "into a part that translations share, and the rest."
     )
 
 
 def records(card: Mapping[str, object]) -> None:
-    """Show the model's card: lists of records as tables (data, licences), all other values as text."""
+    """Show the records of the model's card: lists of records as tables (data, licences), all other values as text."""
     for name, value in card.items():
         title = TITLES.get(name, name.capitalize())
         st.subheader(verbatim(title))
-        if isinstance(value, list) and value and all(isinstance(row, Mapping) for row in value):
-            rows_of = pd.DataFrame(value, dtype=object)
-            rows_of = rows_of.map(lambda cell: "" if cell != cell else readable(cell))
-            rows_of = rows_of.rename(  # units and acronyms keep their case
-                columns=lambda title: title[:1].upper() + title[1:] if title.split(" ")[0].islower() else title
-            )
-            if len(rows_of) > LONG:
-                frame(rows_of, f"The model's card: {title}", height=360)
-            else:
-                table(rows_of, f"The model's card: {title}")
-        else:
+        if not (isinstance(value, list) and value and all(isinstance(row, Mapping) for row in value)):
             st.text(readable(value))
+            continue
+        rows_of = pd.DataFrame(value, dtype=object).map(lambda cell: "" if cell != cell else readable(cell))
+        rows_of = rows_of.rename(  # units and acronyms keep their case
+            columns=lambda title: title[:1].upper() + title[1:] if title.split(" ")[0].islower() else title
+        )
+        alt = f"The model's card: {title}"
+        frame(rows_of, alt, height=360) if len(rows_of) > LONG else table(rows_of, alt)
 
 
 def scores(loaded: state.Loaded) -> None:
@@ -172,7 +169,7 @@ def scores(loaded: state.Loaded) -> None:
 
 
 def training(loaded: state.Loaded) -> None:
-    """Show the last report on held-out pairs; the export contains all reports."""
+    """Show the last report on held-out pairs. The export has all reports."""
     reports = [row for row in loaded.log if row.get("kind") == "valid"]
     held_out = reports[-1] if reports else None
     if not held_out or not any(name == "elbo" or name.startswith(("retrieval/", "kl/")) for name in held_out):
@@ -219,12 +216,6 @@ def paper(loaded: state.Loaded) -> tuple[str, str]:
     return ADDRESSES[name], next(entry for entry in entries if name in entry)
 
 
-@cache
-def meanings() -> dict[str, str]:
-    """Return a short explanation of each setting, by the end of the setting's name."""
-    return dict(line.split("\t") for line in (HERE / "settings.tsv").read_text("utf-8").splitlines())
-
-
 def readable(value: object) -> str:
     if isinstance(value, int) and not isinstance(value, bool):
         return f"{value:,}"
@@ -232,8 +223,8 @@ def readable(value: object) -> str:
 
 
 def cell(measure: str, value: object, ends: tuple[float, float] | None) -> str:
-    """Format a number, with the decimals that suit its unit, and its interval."""
-    if value is None or isinstance(value, str) or not isinstance(value, int | float) or value != value:
+    """Format a number with the decimals that suit its unit, and with its interval."""
+    if not isinstance(value, int | float) or value != value:
         return "" if value is None or value != value else str(value)
     form = "z.1f" if ONE_DIGIT.search(measure) or abs(value) > 1 else "z.2f"
     interval = f" [{ends[0]:{form}}, {ends[1]:{form}}]" if ends else ""
@@ -241,8 +232,7 @@ def cell(measure: str, value: object, ends: tuple[float, float] | None) -> str:
 
 
 def intervals(card: Mapping[str, Any]) -> dict[tuple[str, str], tuple[float, float]]:
-    """Compute intervals in percent of a card's scores, by measure and column. Precision at 1 gets Wilson's interval if
-    the card has the number of translations; probes have intervals in the card."""
+    """Return the intervals of a card's scores, in percent, by measure and column, where the card suffices."""
     ends = {}
     how = next((str(row["how"]) for row in card.get("protocol", []) if row["score"] == "Retrieval"), "")
     among = re.search(r"among ([\d,]+) translations", how)
@@ -262,13 +252,13 @@ def intervals(card: Mapping[str, Any]) -> dict[tuple[str, str], tuple[float, flo
 def score_table(
     measures: Mapping[str, float | Mapping[str, float]], intervals: Mapping[tuple[str, str], tuple[float, float]]
 ) -> pd.DataFrame:
-    """Return one row per measure, and one more if it was measured before training; cells are texts with intervals."""
+    """Return one row per measure, and one more for a measure before training. Cells are texts with intervals."""
     table = {name: value if isinstance(value, Mapping) else {"score": value} for name, value in measures.items()}
     names = dict.fromkeys(column.removeprefix(UNTRAINED) for row in table.values() for column in row)
     columns = [column for column in names if column not in ENDS]
     lines = []
     for measure, row in table.items():
-        # as rows, because more columns would not fit on a phone
+        # measures before training are rows, because more columns would not fit on a phone
         for before, title in (("", measure), (UNTRAINED, f"{measure}, untrained")):
             keys = [before + column for column in columns]
             own = {"score": (row["low"], row["high"])} if {*ENDS} <= {*row} else {}

@@ -20,10 +20,7 @@ JS = Path(__file__).parent / "js"
 
 
 class Bound(TypedDict):
-    """Arguments of a widget that keep its value in the address.
-
-    If a link sets such a parameter to "", the value is None, even of a required choice: see `controls.choice`.
-    """
+    """Arguments of a widget that keep its value in the address. A link with an empty value sets it to None."""
 
     bind: Literal["query-params"]
 
@@ -94,8 +91,7 @@ MAX_ROWS = 1_500  # maximum number of characters of a parameter; some programs c
 
 
 def put(parameter: str, text: str) -> str:
-    """Set a parameter of the address, and return its value. If the text is empty or too long, remove the parameter and
-    return ""."""
+    """Set a parameter of the address and return its text. Remove it, and return "", if it is empty or too long."""
     if not text or len(text) > MAX_ROWS:
         st.query_params.pop(parameter, None)
         return ""

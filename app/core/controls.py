@@ -89,8 +89,7 @@ def warn(loaded: state.Loaded, texts: Sequence[str], lang: str, title: str = "",
 
 
 def switch(loaded: state.Loaded, texts: Sequence[str], lang: str, key: str, title: str, field: str = "") -> None:
-    """Show a button that chooses another language of the model, if most texts are in it, in the control with this
-    `key`. `field` is the key of their text area without its language."""
+    """Show a button that changes the language in the control `key` if most texts are in another language."""
     other = checks.other_language(texts, lang)
     if other in loaded.langs:
         label = f"{title} is {rows.language_name(other)}"

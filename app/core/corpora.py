@@ -68,8 +68,7 @@ def restore() -> bool:
 
 
 def kept(own: OwnTexts) -> str:
-    """Store a state and return its key. If there are too many states or they need too much memory, drop the least
-    recently used ones."""
+    """Store a state and return its key. If the states need too much memory, drop the least recently used ones."""
     key = secrets.token_urlsafe(KEY_BYTES)
     with _lock:
         _kept[key] = own
@@ -86,8 +85,7 @@ def recalled(key: str) -> OwnTexts | None:
 
 
 def _bytes() -> int:
-    """Return the size of all states in bytes, with an assumed size of encoders. A table in several states counts
-    once."""
+    """Return the size of all states in bytes. A table in several states counts once; an encoder's size is a guess."""
     models = {id(model) for own in _kept.values() for model in own.models.values()}
     tables = [
         table for own in _kept.values() for table in (*own.typed, *(text.table for text in own.uploaded.values()))
@@ -97,8 +95,7 @@ def _bytes() -> int:
 
 
 def readable(langs: Sequence[str], least: int = 1) -> dict[str, ParallelText]:
-    """Return the texts that a model of these languages can read, by name, the user's own first. `least` is the minimum
-    number of sentences per row, which are translations of each other."""
+    """Return the texts that a model can read, the user's own first, with at least `least` languages or sides."""
     texts = startup.texts_in(of_session().uploaded, langs) | startup.texts_in(startup.read().texts, langs)
     return {name: text for name, text in texts.items() if len(text.sides) >= least}
 

@@ -89,8 +89,7 @@ def offer(
 # This is not a fragment: on the pages of the maps and pairs, a rerun that overtakes another one would remove the
 # fragment's container, but not its parts.
 def drawings(name: str, figure: Callable[[], go.Figure]) -> None:
-    """Offer the figure for print (PNG and SVG, which the browser draws), for screens (HTML), and for notebooks
-    (JSON)."""
+    """Offer the figure for print (PNG and SVG, drawn by the browser), screens (HTML) and notebooks (JSON)."""
     st.markdown("**Figure**")
     with st.container(horizontal=True):
         png = st.button("PNG", key=f"{name}.png")
@@ -114,8 +113,7 @@ def download(name: str, kind: str, make: Callable[[], str | bytes]) -> None:
 
 
 def as_csv(table: pd.DataFrame) -> bytes:
-    """Encode as UTF-8 with the byte order mark that spreadsheets need. Cells that a spreadsheet would evaluate as
-    formulas get an apostrophe."""
+    """Encode as UTF-8 for spreadsheets. Cells that a spreadsheet would evaluate as formulas get an apostrophe."""
 
     def uncomputed(cell: Any) -> Any:
         return f"'{cell}" if str(cell).startswith(FORMULA) else cell
@@ -142,8 +140,7 @@ def as_latex(table: pd.DataFrame) -> str:
 
 
 def publication(figure: go.Figure, caption: str = "") -> go.Figure:
-    """Copy a figure in the light theme for print, with its caption. Points that the browser would draw with WebGL
-    become vector graphics, if they are at most 20,000."""
+    """Copy a figure in the light theme for print, with its caption, as a vector drawing if it has few points."""
     drawing: dict[str, Any] = figure.to_dict()
     points = sum(len(trace["x"]) for trace in figure.data if trace.type == "scattergl")
     for trace in drawing["data"]:

@@ -47,8 +47,7 @@ def failing() -> Iterator[None]:
 
 
 def table(rows: pd.DataFrame, alt: str) -> None:
-    """Show all rows of a table. Cells and titles are not interpreted as Markdown, but addresses are links. `alt` is the
-    alternative text."""
+    """Show all rows of a table. Its texts are not interpreted as Markdown, but addresses are links."""
     escape_cell = partial(verbatim, addresses=True)  # st.table interprets Markdown
     shown = rows.map(escape_cell).rename(columns=escape_cell)
     st.table(shown, border="horizontal", hide_index=True, alt=alt)

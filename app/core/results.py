@@ -102,8 +102,7 @@ class Key(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class ResultTables:
-    """Accuracies, differences between two latents, and predictions. Models of the same name with different weights stay
-    separate."""
+    """Results as tables. Models of the same name with different weights stay separate."""
 
     scores: pd.DataFrame  # accuracies as fractions
     gaps: pd.DataFrame  # differences in percentage points
@@ -208,8 +207,7 @@ def framed(rows: list[dict[str, Any]], columns: list[str]) -> pd.DataFrame:
 
 
 def read_path(path: Path) -> list[Cell]:
-    """Read a file, or all files of a folder. If the folder is inside a model's folder, results of a model of that name
-    belong to that model."""
+    """Read a file, or all files of a folder; results inside a model's folder belong to that model."""
     if not path.is_dir():
         return read_file(path)
     cells = [cell for file in sorted(path.glob("*.parquet")) for cell in read_file(file)]
@@ -248,8 +246,7 @@ RULE = (
 
 
 def shown(scores: pd.DataFrame) -> pd.Series:
-    """Return the latents that show the property according to `RULE`, as "semantic, language", for each result (`CELL`
-    and `mark`)."""
+    """Return the latents that show the property by `RULE`, as "semantic, language", for each result."""
     keys = [*CELL, "mark"]
     majority = scores[scores["latent"] == MAJORITY].set_index(keys)["accuracy"].groupby(level=keys).first()
     latents = scores[scores["latent"].isin(LATENTS)].join(majority.rename("majority"), on=keys)
@@ -279,8 +276,7 @@ def leads(model: Path, second_latent: str) -> dict[str, list[str]]:
 
 
 def accuracies(model: Path, latents: Sequence[str]) -> dict[str, tuple[float, ...]]:
-    """Return the accuracies of these latents on each task, averaged over languages, from the results in a model's
-    folder. Tasks without a result for each of the latents are left out."""
+    """Return the latents' accuracies on each task, averaged over languages, from the results in a model's folder."""
     scores = gathered([model / startup.PROBES_FOLDER]).scores
     means = scores.pivot_table("accuracy", "task", "latent").reindex(columns=list(latents)).dropna()
     return {str(task): tuple(row) for task, *row in means.itertuples()}
@@ -313,8 +309,7 @@ def p_value(p: float) -> str:
 
 
 def provenance(results: pd.DataFrame) -> str:
-    """Describe the source of results in a caption: models with the start of their hash, data, numbers of sentences and
-    seeds."""
+    """Describe the source of results in a caption: models, data, numbers of sentences and seeds."""
     trainings = dict.fromkeys(results[["model", "fingerprint"]].itertuples(index=False, name=None))
     models = [f"{model} (fingerprint {name[:8]})" for model, name in trainings]
     if len(models) > 1:  # figures number the models in the same order

@@ -60,8 +60,7 @@ def latent_title(latent: str) -> str:
 
 
 def words(text: str) -> int:
-    """Count the words. A run of characters between spaces is a word if it contains a letter or a digit, because French
-    puts a space before "?"."""
+    """Count the words. Punctuation between spaces is no word: French puts a space before "?"."""
     return sum(any(map(str.isalnum, run)) for run in text.split())
 
 
@@ -87,8 +86,7 @@ def negated(text: str, lang: str) -> bool:
 
 
 def table(texts: Sequence[str], lang: str, translations: Sequence[str] | None, start: int = 0) -> pd.DataFrame:
-    """Make a table of N sentences in one language, numbered from `start`. Without `translations`, the sentences are the
-    user's own."""
+    """Make a table of N sentences, numbered from `start`. Sentences without `translations` are the user's own."""
     numbers = range(start, start + len(texts))
     own = translations is None
     prefix = "own" if own else f"{lang}_" if lang[-1].isdigit() else lang  # so that en2_0 is not row 20 of en
@@ -174,8 +172,7 @@ def as_colour(values: pd.Series) -> pd.Series:
 
 
 def matching(rows: pd.DataFrame, text: str) -> list[str]:
-    """Return the ids of the rows whose sentence contains a text as whole words, ignoring case. If no sentence does,
-    return those of the rows whose sentence contains the text inside a word."""
+    """Return the ids of the rows that contain a text as whole words or, if no row does, anywhere; ignore case."""
     contains = rows[rows["text"].str.contains(text, case=False, regex=False)]
     start, end = r"(?<!\w)" * text[:1].isalnum(), r"(?!\w)" * text[-1:].isalnum()
     whole = contains["text"].str.contains(f"{start}{re.escape(text)}{end}", case=False)

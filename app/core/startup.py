@@ -54,8 +54,7 @@ GRAMMAR = ParallelText(("en", "fr"), None)
 
 
 def texts_in(texts: Mapping[str, ParallelText], langs: Sequence[str]) -> dict[str, ParallelText]:
-    """Return the texts that a model of these languages can read, those with the most languages first. A model of one
-    language can read one column of every text that includes its language."""
+    """Return the texts that a model of these languages can read, those with the most languages first."""
     if len(langs) == 1:
         (lang,) = langs
         single = {name: text.alone(lang) for name, text in texts.items() if lang in text.langs}
@@ -111,8 +110,7 @@ def shipped() -> dict[str, str]:
 
 
 def checkpoints(path: str) -> list[str]:
-    """Return the checkpoints and runs in a folder. The folder of a single model, or an encoder's name, is returned
-    unchanged."""
+    """Return the checkpoints and runs in a folder; a single model's folder or name is returned unchanged."""
     folder = Path(path)
     if not os.path.isdir(path) or is_model(folder) or (folder / "modules.json").is_file():
         return [path]
@@ -180,8 +178,7 @@ def path_kind(path: str) -> str:
 
 
 def parallel_text(argument: str) -> tuple[str, ParallelText]:
-    """Parse an argument such as "en,fr,de=triples.tsv" into the name of the text and the text. Columns named "_" are
-    skipped."""
+    """Return the name and the text of an argument such as "en,fr,de=triples.tsv". Columns named "_" are skipped."""
     langs, equals, file = argument.partition("=")
     codes = tuple(langs.split(","))
     read = read_columns(codes)

@@ -39,8 +39,7 @@ _inference = threading.Lock()
 
 @dataclass(frozen=True, eq=False)
 class Loaded:
-    """A model in use. It is an encoder for probes and evaluation (`contracts.SentenceEncoder`), whose requests are
-    cached and wait for each other."""
+    """A model in use: an encoder for probes and evaluation, whose vectors are cached and whose requests wait."""
 
     title: str  # a short name without a path, unique in the session
     reader: SentenceEncoder  # the result of `open_encoder`
@@ -131,8 +130,7 @@ BY_DIGEST: dict[str | type, Callable[[Any], Any]] = {Loaded: attrgetter("digest"
 
 
 def titles() -> list[str]:
-    """Return the titles of the models: first those with which the app was started, then those opened or split in this
-    session or in the session of the link."""
+    """Return the models' titles: those of the start options, then those opened or split in this session."""
     return [*startup.read().models, *corpora.of_session().models]
 
 

@@ -66,8 +66,7 @@ def map_figures(
 
 
 def closest(loaded: Loaded, fitted: Spaces, text: str, lang: str, latent: str, count: int) -> pd.DataFrame:
-    """Return the sentences on the maps that are nearest to a typed one: of any language in the semantic latent, of the
-    same language in the second latent."""
+    """Return the sentences on the maps that are nearest to a typed one; for style, those in its language."""
     space = fitted.semantic if latent == SEMANTIC else fitted.second[lang]
     return spaces.nearest(loaded, embed(loaded, [text], lang, latent)[0], space.rows, space.vectors, count)
 
@@ -124,8 +123,7 @@ def mean_difference(left: np.ndarray, right: np.ndarray) -> tuple[str, str, str]
 
 
 def share_difference(has: np.ndarray, chosen: np.ndarray) -> tuple[str, str, str]:
-    """Return the share of rows in `has` (N,) bool among the chosen and the other rows, and the difference in percentage
-    points with its 95% interval (Newcombe 1998, method 10)."""
+    """Return both shares of rows in `has`, and their difference with its interval (Newcombe 1998, method 10)."""
     counts = [(int(has[side].sum()), int(side.sum())) for side in (chosen, ~chosen)]
     first, second = (f"{right / count:.0%}" if count else "" for right, count in counts)
     if not (first and second):

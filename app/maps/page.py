@@ -145,8 +145,7 @@ def restore(table: pd.DataFrame) -> None:
 
 
 def choose(loaded: state.Loaded) -> Choice | None:
-    """Show the row of controls. The default method is t-SNE if the model ships with that map of these sentences, else
-    PCA."""
+    """Show the row of controls. The default method is t-SNE if the model ships with that map, else PCA."""
     with st.container(key="strip", horizontal=True, vertical_alignment="bottom"):
         text = controls.choose_text(loaded.langs)
         if text is None:
@@ -177,8 +176,7 @@ def choose(loaded: state.Loaded) -> Choice | None:
 
 
 def choose_projection(name: str, axes: Sequence[str]) -> geometry.Method:
-    """Ask for the settings of a method: two axes of probes, or a metric and perhaps a number of neighbours and a
-    seed."""
+    """Ask for the settings of a method: two probe axes, or a metric and perhaps neighbours and a seed."""
     if name == spaces.PROBE_AXES:
         across = st.selectbox("To the right", axes, key="axis_x", **BOUND)
         upwards = st.selectbox("Upwards", [axis for axis in axes if axis != across], key="axis_y", **BOUND)

@@ -176,8 +176,7 @@ def unpacked(text: str, count: int) -> np.ndarray:
 
 
 def event_of(name: str) -> dict[str, Any]:
-    """Return the last event of this name from the browser: "picked" {key, rows, id} or "moved" {key, id, map, x, y,
-    at}."""
+    """Return the browser's last event "picked" {key, rows, id} or "moved" {key, id, map, x, y, at}."""
     return dict(st.session_state[WIRE][name] or {})
 
 
@@ -198,8 +197,7 @@ def move(fitted: spaces.Spaces, method: geometry.Method) -> None:
 
 
 def star(loaded: state.Loaded, fitted: spaces.Spaces, method: geometry.Method, row: str, lang: str) -> None:
-    """Explain that the star can be dragged. After a drag, show the sentences generated from the latents before and
-    after."""
+    """Explain that the star can be dragged, or show the sentences generated before and after a drag."""
     moved = st.session_state.get("moved")
     if moved is None or (moved["id"], *moved["of"]) != (row, fitted.semantic.digest, method):
         st.caption("Drag the star: the model generates a sentence at its new place.")

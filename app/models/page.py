@@ -11,15 +11,14 @@ import streamlit as st
 from app.core import controls, corpora, exports, pairs, rows, state, uploads
 from app.core.address import BOUND
 from app.core.markdown import frame, verbatim
-from app.core.startup import ParallelText
-from app.core.state import Loaded
+from app.core.state import BY_DIGEST, Loaded
 from bgt_core.contracts import SEMANTIC
 from bgt_core.errors import BgtError
 from bgt_core.evaluation.systems import System, disagreement
 from bgt_core.evaluation.tasks.retrieval import embed_distinct, hits_of
 
-SIDES = ("first", "second")  # of a comparison of two models
-MAX_PAIRS = 1_000  # maximum number for the search, whose time is quadratic
+SIDES = ("first", "second")  # the two models of a comparison
+MAX_PAIRS = 1_000  # maximum number of pairs for the search, whose time is quadratic
 MOST = 4  # maximum number of models
 SHOWN = 20  # number of pairs shown
 GAP = "Second minus first"
@@ -41,7 +40,7 @@ def page(loaded: Loaded) -> None:
 
 
 def chosen(loaded: Loaded) -> list[Loaded]:
-    """Let the user choose the models to compare, and open them; show an error for one that can't be opened."""
+    """Let the user choose the models to compare, and open them. Show an error for a model that can't be opened."""
     titles = state.titles()
     second = next((title for title in titles if title != loaded.title), loaded.title)
     names = st.multiselect(
@@ -62,7 +61,7 @@ def chosen(loaded: Loaded) -> list[Loaded]:
 
 
 def disagreements(models: Sequence[Loaded], langs: Sequence[str]) -> None:
-    """Show the pairs whose similarity differs most between two models, and the effect of each word in one pair."""
+    """Show the pairs on whose similarity two models differ most, and the effect of each word of one pair."""
     first, *others = models
     texts = corpora.readable(langs, 2)
     with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -73,10 +72,14 @@ def disagreements(models: Sequence[Loaded], langs: Sequence[str]) -> None:
         st.info(f"No pairs of sentences in {', '.join(map(rows.language_name, langs))}. Upload some.")
         return
     both = [first, others[titles.index(chosen)]]
-    table, text_langs = ranked_pairs(both, texts[name])
+    (left, right, *_), text_langs = corpora.columns_of(texts[name], MAX_PAIRS)
+    made = disagreement(dict(zip(SIDES, both, strict=True)), left, right, (text_langs[0], text_langs[1]))
+    numbers = {f"{side} rank": 100 * ranks for side, ranks in zip(SIDES, made.ranks.T, strict=True)}
+    numbers |= dict(zip(SIDES, made.similarities.T, strict=True))
+    table = pd.DataFrame({"left": left, "right": right, **numbers, "gap": 100 * made.gaps}).iloc[made.order]
     st.caption(
-        f"{len(table):,} pairs. A pair's rank, in percent, is the share of the others that are less similar: models "
-        f"use their scales differently. The largest gaps of both ranks come first. {texts[name].credit}"
+        f"{len(table):,} pairs. A pair's rank is the percentage of other pairs that are less similar. Ranks can be "
+        f"compared, although models use their scales differently. The largest gaps come first. {texts[name].credit}"
     )
     ranks = {f"{side} rank": model.title for side, model in zip(SIDES, both, strict=True)}
     shown = table.head(SHOWN)[["left", "right", *ranks, "gap"]]
@@ -92,17 +95,14 @@ def disagreements(models: Sequence[Loaded], langs: Sequence[str]) -> None:
     exports.offer("bgt-models-disagreements", table, title="Export all pairs")
     row = table.iloc[next((at for at in event.selection.rows if at < len(table)), 0)]
     st.subheader("What each word adds", anchor=False)
-    pairs.show_words(systems(both), pairs.Pair(row["left"], text_langs[0], row["right"], text_langs[1]))
+    systems = {model.title: (model, SEMANTIC) for model in both}
+    pairs.show_words(systems, pairs.Pair(row["left"], text_langs[0], row["right"], text_langs[1]))
     if len(shown) > 1:
         st.caption("Choose a row above to see the words of another pair.")
 
 
-def systems(models: Sequence[Loaded]) -> dict[str, tuple[Loaded, str]]:
-    """Return each model with its semantic latent, by its title."""
-    return {model.title: (model, SEMANTIC) for model in models}
-
-
 def retrieval(models: Sequence[Loaded], langs: Sequence[str]) -> None:
+    """Show how often each model finds the translation of a sentence."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         texts = {name: text for name, text in corpora.readable(langs).items() if len(text.langs) > 1}
         if not texts:
@@ -111,8 +111,11 @@ def retrieval(models: Sequence[Loaded], langs: Sequence[str]) -> None:
         text = texts[st.selectbox("Sentences", list(texts), key="cmp_text2", width=280, **BOUND)]
         left = controls.language("From", text.langs, "cmp_from")
         right = controls.language("Into", [lang for lang in text.langs if lang != left], "cmp_into")
-    forward, backward = translations_found(models, text, (left, right))
-    count = len(forward[models[0].title])
+    table = corpora.sentences(text, MAX_PAIRS)
+    sides = [tuple(table.loc[table["lang"] == lang, "text"]) for lang in (left, right)]
+    count = len(sides[0])
+    both_ways = {model.title: translations_found(model, (left, right), *sides) for model in models}
+    forward, backward = ({name: way[at] for name, way in both_ways.items()} for at in (0, 1))
     both = {name: (forward[name].astype(float) + backward[name]) / 2 for name in forward}
     st.caption(f"{count:,} pairs; by chance {100 / count:.1f}% would be found. {text.credit}")
     names = rows.language_name(left), rows.language_name(right)
@@ -121,36 +124,11 @@ def retrieval(models: Sequence[Loaded], langs: Sequence[str]) -> None:
         pairs.show_scores(pairs.shares(hits), f"{title}, %", f"bgt-models-{title.replace(' ', '-').lower()}")
 
 
-def ranked_pairs(models: Sequence[Loaded], text: ParallelText) -> tuple[pd.DataFrame, list[str]]:
-    """Return the pairs of a text by the disagreement of two models, largest first, and the languages of both sides.
-
-    Columns: left, right; for each of `SIDES` its similarity and its rank in percent; gap, the difference of ranks.
-    """
-    (left, right, *_), langs = corpora.columns_of(text, MAX_PAIRS)
-    encoders = dict(zip(SIDES, models, strict=True))
-    made = disagreement(encoders, left, right, (langs[0], langs[1]))
-    numbers = {f"{side} rank": 100 * ranks for side, ranks in zip(SIDES, made.ranks.T, strict=True)}
-    numbers |= dict(zip(SIDES, made.similarities.T, strict=True))
-    table = pd.DataFrame({"left": left, "right": right, **numbers, "gap": 100 * made.gaps})
-    return table.iloc[made.order], langs
-
-
+@st.cache_data(max_entries=32, show_spinner="Looking for translations", hash_funcs=BY_DIGEST)
 def translations_found(
-    models: Sequence[Loaded], text: ParallelText, langs: tuple[str, str]
-) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
-    """Return by model, for each pair, whether left finds right, and whether right finds left: `hits` (N,) each."""
-    table = corpora.sentences(text, MAX_PAIRS)
-    left, right = (tuple(table.loc[table["lang"] == lang, "text"]) for lang in langs)
-    hits = [_found(model.digest, state.content([*left, *right]), langs, left, right, model) for model in models]
-    names = [model.title for model in models]
-    forward, backward = (dict(zip(names, way, strict=True)) for way in zip(*hits, strict=True))
-    return forward, backward
-
-
-@st.cache_data(max_entries=32, show_spinner="Looking for translations")
-def _found(
-    digest: str, content: str, langs: tuple[str, str], _left: Sequence[str], _right: Sequence[str], _model: Loaded
+    model: Loaded, langs: tuple[str, str], left: Sequence[str], right: Sequence[str]
 ) -> tuple[np.ndarray, np.ndarray]:
-    system = System(_model.title, _model)
-    left, right = (embed_distinct(system, side, lang) for side, lang in zip((_left, _right), langs, strict=True))
-    return hits_of(left, right, _model.similarity)
+    """Return whether each left sentence's nearest right sentence is its translation, and vice versa: (N,) each."""
+    system = System(model.title, model)
+    of_left, of_right = (embed_distinct(system, side, lang) for side, lang in zip((left, right), langs, strict=True))
+    return hits_of(of_left, of_right, model.similarity)

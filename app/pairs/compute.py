@@ -235,8 +235,7 @@ def marked(loaded: Loaded, mine: pairs.Pair | None, lang: str, random: dict[str,
 
 @st.cache_data(max_entries=16, show_spinner="Resampling pairs")
 def judged(given: pd.DataFrame, second_latent: str, langs: tuple[str, str]) -> Result:
-    """Return Pearson's r x 100 of each latent and of tf-idf with human scores, and the differences. Raises DataError
-    for fewer than 3 pairs, or if all scores are equal."""
+    """Compare the latents and tf-idf by Pearson's r x 100 with human scores. Raises DataError like `correlations`."""
     parts = [given.iloc[start : start + BAGS] for start in range(0, len(given), BAGS)]
     sides = (
         [
@@ -253,8 +252,7 @@ def judged(given: pd.DataFrame, second_latent: str, langs: tuple[str, str]) -> R
 
 
 def misjudged(given: pd.DataFrame) -> pd.Series:
-    """Return the deviation of the semantic latent from human scores on each pair, as a difference of standard scores.
-    Above 0, the latent's similarity is higher than people's."""
+    """Return the standard score of the semantic latent's similarity minus that of the human score, for each pair."""
     semantic, gold = ((given[name] - given[name].mean()) / max(given[name].std(), 1e-12) for name in ("semantic", GOLD))
     return semantic - gold
 

@@ -193,8 +193,7 @@ def dots(
 def placed(
     figure: go.Figure, results: pd.DataFrame, ticks: tuple[int, ...], theme: str
 ) -> tuple[Lines, dict[tuple[str, ...], float]]:
-    """Write the names of `results` (columns `LINE`, live and lead) in order, with `ticks` in the headings. Return the
-    lines, and the y of each result."""
+    """Write the names of `results` in order, with `ticks` in the headings; return the lines, and each result's y."""
     lines, y = Lines(figure, theme), {}
     several = results["model"].nunique() > 1
     for group, part in in_order(results).groupby("group", sort=False):
@@ -205,8 +204,7 @@ def placed(
 
 
 def in_order(results: pd.DataFrame) -> pd.DataFrame:
-    """Sort results, and add a column `group`. Results computed in this session come first, in their order. The others
-    are sorted by the group of the task, the task's mean lead, and their lead."""
+    """Sort results by group (session's results first), by the task's mean lead and by their lead; add `group`."""
     names = [RUN_HERE, *TASK_GROUPS, OTHER_TASKS]
     groups = [RUN_HERE if row.live else task_group(row.task) for row in results.itertuples()]
     means = results.groupby("task")["lead"].transform("mean")

@@ -141,16 +141,14 @@ def run(
 
 
 def texts_of(lang: str) -> dict[str, startup.ParallelText | None]:
-    """Return the texts with sentences in a language, by name: the app's and the user's. The value None stands for the
-    example sentences."""
+    """Return all texts with sentences in a language, by name. None stands for the example sentences."""
     examples = {startup.EXAMPLES: None} if lang in LANGS else {}
     others = {**startup.read().texts, **corpora.of_session().uploaded}
     return examples | {name: text for name, text in others.items() if lang in text.langs and not text.credit}
 
 
 def upload() -> None:
-    """Let the user upload files of results. The session keeps them, although Streamlit empties the uploader when the
-    user leaves the page."""
+    """Let the user upload files of results, which stay although Streamlit empties the uploader on other pages."""
     if "result_files" not in st.session_state:
         st.session_state["earlier"] = st.session_state.get("uploaded", [])
     files = st.file_uploader(
@@ -255,8 +253,7 @@ def with_paper(gaps: pd.DataFrame) -> pd.DataFrame:
 
 
 def verdict(gaps: pd.DataFrame) -> tuple[str, list[str]]:
-    """Count the results whose interval agrees with the paper's claim. Return a sentence with the count, and the tasks
-    that contradict the claim."""
+    """Count the results that agree with the paper's claim, as a sentence; also return the tasks that contradict it."""
     signs = {results.MEANING: 1, results.ADDED: -1}
     expected = [EXPECTED.get(task, signs.get(results.task_group(task), 0)) for task in gaps["task"]]
     low, high = (gaps[end] * expected for end in ("ci_low", "ci_high"))
@@ -271,8 +268,7 @@ def verdict(gaps: pd.DataFrame) -> tuple[str, list[str]]:
 
 
 def reason(loaded: state.Loaded, contrary: Sequence[str]) -> str:
-    """Explain why this model contradicts the paper's claim on properties of form that translations share. Return "" if
-    it does not, or if its semantic latent has too little information for this explanation."""
+    """Explain why a semantic latent with much information contradicts the paper's claim on form; else return ""."""
     own, both = results.nats(loaded.log, loaded.langs)
     if set(SHARED_FORM).isdisjoint(contrary) or not both > MUCH * own:
         return ""

@@ -10,7 +10,7 @@ import streamlit as st
 
 from app.core import exports, startup, state, uploads
 from app.core.address import BOUND
-from app.core.markdown import verbatim
+from app.core.markdown import frame, verbatim
 from app.core.state import BY_DIGEST, Loaded
 from bgt_core.errors import BgtError
 from bgt_core.neighbours.questions import CARD, Hit, QuestionStore
@@ -42,30 +42,21 @@ def page(loaded: Loaded) -> None:
     near = table(store, hits, threshold)
     if threshold is not None:
         st.subheader(f"Duplicates: {near['Duplicate'].sum()} of the nearest {len(near)}", anchor=False)
-    three = st.column_config.NumberColumn(format="%.3f", width="small")
-    st.dataframe(
-        near,
-        hide_index=True,
-        column_config={
-            "Duplicate": st.column_config.CheckboxColumn(width="small"),
-            "Probability": st.column_config.ProgressColumn(format="percent", min_value=0.0, max_value=1.0),
-            "W2": three,
-            "Cosine": three,
-        },
-        alt=f"The {len(near)} stored questions most like “{question}”, and their ranking scores",
-    )
+    percent = st.column_config.ProgressColumn(format="percent", min_value=0.0, max_value=1.0)
+    alt = f"The {len(near)} stored questions most similar to “{question}”, with the scores by which they are ranked"
+    frame(near, alt, {"W2": "%.3f", "Cosine": "%.3f"}, {"W2": 75, "Cosine": 75}, {"Probability": percent})
     st.caption(explanation(store))
     exports.offer(f"bgt-questions-{loaded.short}", near, latex=near)
 
 
 @st.cache_resource(max_entries=3, show_spinner="Reading the questions", hash_funcs=BY_DIGEST)
 def opened(loaded: Loaded, folder: Path, written_ns: int) -> QuestionStore:
-    """Open the store in a folder, once for all sessions; raises BgtError if it was made by another model."""
+    """Open the store in a folder, once for all sessions. Raises BgtError if another model made it."""
     return QuestionStore.open(folder, loaded.reader)
 
 
 def table(store: QuestionStore, hits: Sequence[Hit], threshold: float | None) -> pd.DataFrame:
-    """Return one row per question; columns without values in this store are left out."""
+    """Return one row per question, with the columns that this store has."""
     near = pd.DataFrame({"Question": [hit.question for hit in hits]})
     if threshold is not None:
         near["Probability"] = [hit.probability for hit in hits]
@@ -76,12 +67,12 @@ def table(store: QuestionStore, hits: Sequence[Hit], threshold: float | None) ->
 
 def explanation(store: QuestionStore) -> str:
     """Explain the columns."""
-    ranked = "Ranked by the cosine of their vectors with the question's."
+    ranked = "They are ranked by the cosine of their vector and that of your question."
     if store.card.by == "probability":
         ranked = (
-            "W2, the Wasserstein distance of two posteriors, finds the nearest ones; the siamese network ranks them by "
-            "the probability that both questions mean the same."
+            "The nearest questions are those with the lowest W2, the Wasserstein distance of two posteriors. The "
+            "siamese network ranks them by the probability that both questions have the same meaning."
         )
     if store.card.calibrated_on:
-        ranked += f" Probabilities are calibrated on {verbatim(store.card.calibrated_on)}, and hold for similar pairs."
+        ranked += f" Probabilities are calibrated on {verbatim(store.card.calibrated_on)}, and valid for similar pairs."
     return f"{len(store):,} stored questions. {ranked}"

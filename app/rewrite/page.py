@@ -1,7 +1,6 @@
 """Generate text from one sentence's meaning and another's style, in a grid, or move along directions of style.
 
-Each tab is a function of the model and of whether the tab is open. Fields are always drawn, so that they keep their
-text, but only the open tab computes.
+The page draws the fields of both tabs, so that they keep their text, but computes only the open tab.
 """
 
 from __future__ import annotations
@@ -34,10 +33,10 @@ TITLES = {  # directions: being a question, and properties of wording
     "politeness": "More polite",
     "contraction": "More contracted",
 }
-FAR = {"vous", "Sie", "usted", "siz", "polite", "short"}  # values at the far end of a direction
+FAR = {"vous", "Sie", "usted", "siz", "polite", "short"}  # values of properties at the positive end of a direction
 STEPS = (-4, -2, 0, 2, 4)
-REMEMBERED = 20  # maximum number of grids kept in a session
-MOST = 5  # maximum number of rows and of columns in a grid
+REMEMBERED = 20  # maximum number of grids that a session keeps
+MOST = 5  # maximum number of rows and of columns of a grid
 MEANINGS_AND_STYLES = {
     "en": (
         ("You are late.", "Can you help me?", "We are going to the beach tomorrow."),
@@ -60,7 +59,7 @@ def page(loaded: state.Loaded) -> None:
 
 @st.fragment
 def view(draw: Callable[[state.Loaded, bool], None], loaded: state.Loaded, is_open: bool) -> None:
-    """Draw a tab and, if it is open, the link to it; actions in the tab rerun only this fragment."""
+    """Draw a tab and, if it is open, the link to it. Actions in the tab rerun only this fragment."""
     draw(loaded, is_open)
     if is_open:
         copy_link()
@@ -101,22 +100,20 @@ def grid(loaded: state.Loaded, is_open: bool) -> None:
         table, rebuilt = grids[request]
         pairs = zip(meanings, rebuilt, strict=True)
         notices = {meaning: beyond(meaning, again, meaning_lang) for meaning, again in pairs}
-        show_grid(loaded, table, notices, styles)
+        second, squares = loaded.second_latent, (SEMANTIC, loaded.second_latent)
+        st.html(html(table, notices, second, theme.current()))
+        of_row, of_column = (theme.square(latent, theme.current()) for latent in squares)
+        st.html(
+            f"{of_row} cosine to the row's semantic latent &emsp; {of_column} cosine to the column's {second} latent"
+        )
+        cells = table.pivot(index="meaning", columns="style", values="text").loc[meanings, styles]
+        latex = cells.reset_index(allow_duplicates=True)  # a style may be the word "meaning"
+        exports.offer(f"bgt-grid-{loaded.short}", table.rename(columns={"second": second}), latex=latex)
     help_of("rewrite-grid")
 
 
-def show_grid(loaded: state.Loaded, table: pd.DataFrame, notices: dict[str, str], styles: Sequence[str]) -> None:
-    second = loaded.second_latent
-    st.html(html(table, notices, second, theme.current()))
-    st.html(
-        f"{theme.square(SEMANTIC, theme.current())} cosine to the row's semantic latent &emsp; "
-        f"{theme.square(second, theme.current())} cosine to the column's {second} latent"
-    )
-    exports.offer(f"bgt-grid-{loaded.short}", table.rename(columns={"second": second}), latex=wide(table, styles))
-
-
 def defaults(lang: str) -> tuple[Sequence[str], Sequence[str]]:
-    """Return three meanings and three styles; short example sentences for languages without chosen ones."""
+    """Return the default meanings and styles; short example sentences for languages without chosen ones."""
     if lang in MEANINGS_AND_STYLES or lang not in LANGS:
         return MEANINGS_AND_STYLES.get(lang, ((), ()))
     short = [text for (text,) in example_sentences((lang,)) if len(text) < 30]
@@ -124,27 +121,27 @@ def defaults(lang: str) -> tuple[Sequence[str], Sequence[str]]:
 
 
 def lines(place: st.delta_generator.DeltaGenerator, title: str, default: Sequence[str], key: str) -> list[str]:
-    """Return the first different lines of a field, up to the limit of the grid; show a caption if it has more."""
+    """Return the different lines of a field, up to the limit of the grid. Show a caption if the field has more."""
     text = place.text_area(title, "\n".join(default), key=key, height=120, **BOUND)
     stripped = (line.strip()[: writing.MAX_CHARACTERS] for line in text.splitlines())
     sentences = list(dict.fromkeys(filter(None, stripped)))
     if len(sentences) > MOST:
-        place.caption(f"A grid holds {MOST} by {MOST}; the first {MOST} lines are read.")
+        place.caption(f"A grid has at most {MOST} rows and columns: only the first {MOST} lines are used.")
     return sentences[:MOST]
 
 
 def in_a_direction(loaded: state.Loaded, is_open: bool) -> None:
-    """Turn a sentence into a question, or make it more formal or contracted, by moving its style in a direction."""
+    """Turn a sentence into a question, or make it more formal or contracted, by moving its second latent."""
     texts = startup.texts_in(startup.read().texts, loaded.langs).values()
     usable = [lang for lang in loaded.langs if any(lang in text.langs for text in texts)]
     if not usable:
         st.info(
-            "Directions are learnt from sentences; start the app with a file in this model's languages, by `--data`."
+            "Directions are learnt from sentences. Start the app with `--data` and a file in a language of this model."
         )
         return
     st.markdown(
         f"Each slider moves the **{loaded.second_latent} latent** in the direction in which real sentences become "
-        "questions, more formal, or contracted. The semantic latent stays."
+        "questions, more formal, or contracted. The semantic latent does not change."
     )
     with st.container(horizontal=True, vertical_alignment="bottom"):
         lang = controls.language("Language", usable, "dlang")
@@ -172,8 +169,7 @@ def in_a_direction(loaded: state.Loaded, is_open: bool) -> None:
 
 @st.fragment
 def sliders(loaded: state.Loaded, directions: Directions, source: str, lang: str, moving: Sequence[str]) -> None:
-    """Show a slider for each direction that changes the sentence. Moving it generates a sentence, and reruns only this
-    fragment."""
+    """Show a slider for each direction that changes the sentence. Moving it reruns only this fragment."""
     if not moving:
         return
     low, high = float(STEPS[0]), float(STEPS[-1])
@@ -185,7 +181,7 @@ def sliders(loaded: state.Loaded, directions: Directions, source: str, lang: str
 
 
 def steps(loaded: state.Loaded, directions: Directions, table: pd.DataFrame, moved: pd.Series, lang: str) -> None:
-    """List the sentence at every step of the directions that change it (`moved`), and name the other directions."""
+    """List the sentence at every step of each direction that changes it (`moved`), and name the other directions."""
     st.subheader("Every direction, step by step")
     if not moved.all():
         still = " and ".join(TITLES[name] for name in moved[~moved].index)
@@ -195,14 +191,14 @@ def steps(loaded: state.Loaded, directions: Directions, table: pd.DataFrame, mov
     markdown.table(shown, "The sentence generated at every step of every direction")
     read = (f"{TITLES[name].lower()} {r:.2f}" for name, r in zip(directions.names, directions.read, strict=True))
     st.caption(
-        f"How well each can be read from held-out sentences, as a correlation: {', '.join(read)}. Far steps leave what "
-        "the decoder was trained on: nonsense there is expected."
+        f"Correlation of the true and the predicted value on held-out sentences: {', '.join(read)}. At far steps, the "
+        "latent is unlike those in training: expect nonsense there."
     )
     exports.offer(f"bgt-directions-{loaded.short}-{lang}", table)
 
 
 def beyond(text: str, rebuilt: str, lang: str) -> str:
-    """Return a warning if the reconstruction of a sentence fails a check; else ""."""
+    """Return a warning if the reconstruction of a sentence fails a check, else ""."""
     if not (changed := differences(checks(text, lang, rebuilt, lang))):
         return ""
     return (
@@ -214,45 +210,37 @@ def beyond(text: str, rebuilt: str, lang: str) -> str:
 def written_grid(
     loaded: Loaded, meanings: Sequence[str], meaning_lang: str, styles: Sequence[str], lang: str
 ) -> tuple[pd.DataFrame, list[str]]:
-    """Generate every meaning in every style in one search: one row per cell, meanings in the outer loop. Also
-    reconstruct each meaning.
+    """Generate every meaning in every style, and reconstruct each meaning. Return one row per cell, all styles of a
+    meaning after each other, and the reconstructions.
 
-    `semantic` is the cosine of the generated text to the meaning's semantic latent; `second` is its cosine to the
-    style's second latent. `unchanged` is the cosine of the meaning's own sentence to that latent, NaN for another
-    language. `changed` describes the parts of the meaning that the text lost, by rules.
+    `semantic` is the cosine of the semantic latents of text and meaning; `second` is the cosine of the second latents
+    of text and style. `unchanged` is the latter cosine of the meaning's own sentence, NaN if it is in another language.
+    `changed` describes the parts of the meaning that the text lost, according to rules.
     """
     semantic, own = (embed(loaded, meanings, meaning_lang, latent) for latent in (SEMANTIC, loaded.second_latent))
     second = embed(loaded, styles, lang, loaded.second_latent)
     cells = np.repeat(semantic, len(styles), axis=0), np.tile(second, (len(meanings), 1))
-    alike = meaning_lang == lang  # the reconstructions can then be part of the same search
-    if alike:
-        cells = np.concatenate([cells[0], semantic]), np.concatenate([cells[1], own])
-    best = [ranked[0] for ranked in candidates(loaded, *cells, lang)]
-    count = len(meanings) * len(styles)
-    again = best[count:]
-    if not alike:
-        ranked = candidates(loaded, semantic, own, meaning_lang)
-        again = [each[0] for each in ranked]
-    unchanged = loaded.similarity(own, second) if alike else np.full((len(meanings), len(styles)), np.nan)
-    table = pd.DataFrame(
-        {
-            "meaning": np.repeat(meanings, len(styles)),
-            "style": list(styles) * len(meanings),
-            "text": [each.text for each in best[:count]],
-            "semantic": [each.kept[SEMANTIC] for each in best[:count]],
-            "second": [each.kept[loaded.second_latent] for each in best[:count]],
-            "unchanged": unchanged.ravel(),
-        }
-    )
+    count = len(cells[0])
+    if meaning_lang == lang:  # one search generates the cells and the reconstructions
+        ranked = candidates(loaded, np.concatenate([cells[0], semantic]), np.concatenate([cells[1], own]), lang)
+        unchanged = loaded.similarity(own, second)
+    else:
+        ranked = [*candidates(loaded, *cells, lang), *candidates(loaded, semantic, own, meaning_lang)]
+        unchanged = np.full((len(meanings), len(styles)), np.nan)
+    best = [each[0] for each in ranked]
+    table = pd.DataFrame({"meaning": np.repeat(meanings, len(styles)), "style": list(styles) * len(meanings)})
+    table["text"] = [each.text for each in best[:count]]
+    for column, latent in (("semantic", SEMANTIC), ("second", loaded.second_latent)):
+        table[column] = [each.kept[latent] for each in best[:count]]
+    table["unchanged"] = unchanged.ravel()
     pairs = zip(table["meaning"], table["text"], strict=True)
     table["changed"] = [differences(checks(meaning, meaning_lang, text, lang)) for meaning, text in pairs]
-    return table, [each.text for each in again]
+    return table, [each.text for each in best[count:]]
 
 
 @st.cache_resource(max_entries=8, show_spinner="Finding directions", hash_funcs=BY_DIGEST)
 def fitted_directions(loaded: Loaded, text: ParallelText, lang: str) -> Directions:
-    """Fit directions of the second latent to a text's sentences in a language. A step is half the difference between a
-    statement and a question, or between tu and vous."""
+    """Fit directions of the second latent to sentences. Two steps lead from a statement to a question."""
     table = corpora.sentences(text, FITTED_ON)
     table = table[table["lang"] == lang]
     factors = {QUESTION: np.where(table["mark"] == "question", 1, -1).tolist()}
@@ -267,7 +255,7 @@ def fitted_directions(loaded: Loaded, text: ParallelText, lang: str) -> Directio
 def write_moved(
     loaded: Loaded, directions: Directions, source: str, lang: str, steps: Sequence[Sequence[float]]
 ) -> list[str]:
-    """Generate the source with its second latent moved, once per row of `steps` (S, K), in units of the factors."""
+    """Generate the source after its second latent is moved, once per row of `steps` (S, K) in K directions."""
     second = directions.move(embed(loaded, [source], lang, loaded.second_latent), np.asarray(steps, dtype=float))
     semantic = np.repeat(embed(loaded, [source], lang, SEMANTIC), len(second), axis=0)
     return write(loaded, semantic, second, lang)
@@ -275,7 +263,7 @@ def write_moved(
 
 @st.cache_data(max_entries=32, show_spinner=False, hash_funcs=BY_DIGEST)
 def every_step(loaded: Loaded, _directions: Directions, source: str, lang: str) -> pd.DataFrame:
-    """Generate the source at every step of every direction, one direction at a time."""
+    """Generate the source at every step of each direction."""
     moves = [(name, step) for name in _directions.names for step in STEPS]
     steps = [[step * (name == other) for other in _directions.names] for name, step in moves]
     texts = write_moved(loaded, _directions, source, lang, steps)
@@ -283,7 +271,7 @@ def every_step(loaded: Loaded, _directions: Directions, source: str, lang: str) 
 
 
 def html(table: pd.DataFrame, notices: Mapping[str, str], second_latent: str, theme: str) -> str:
-    """Format the grid as HTML: one row per meaning, with its notice if it has one, and one column per style."""
+    """Return the grid as HTML: one row per meaning, perhaps with a notice, and one column per style."""
     styles = list(dict.fromkeys(table["style"]))
     heads = "".join(f'<th scope="col">{escape(style)}</th>' for style in styles)
     lines = []
@@ -301,14 +289,7 @@ def html(table: pd.DataFrame, notices: Mapping[str, str], second_latent: str, th
 
 
 def bar(cosine: float, latent: str, theme: str) -> str:
-    """Format a number with a bar from 0 to 1 in the colour of the latent."""
+    """Return a cosine and its bar in the colour of the latent as HTML."""
     width = round(100 * min(max(cosine, 0.0), 1.0))
     filled = f'<i style="width:{width}%;background:{latent_colour(latent, theme)}"></i>'
     return f'<div class="kept" title="{latent} cosine {cosine:z.2f}"><span>{cosine:z.2f}</span>{filled}</div>'
-
-
-def wide(table: pd.DataFrame, styles: Sequence[str]) -> pd.DataFrame:
-    """Return the sentences in the layout of the page: one column per style."""
-    cells = table.pivot(index="meaning", columns="style", values="text")
-    rows = list(dict.fromkeys(table["meaning"]))
-    return cells.loc[rows, list(styles)].reset_index(allow_duplicates=True)  # a style may be the word "meaning"

@@ -65,15 +65,13 @@ def nearest(loaded: Loaded, text: str, lang: str, latent: str, count: int | None
 
 
 def alike(text: str, lang: str, table: pd.DataFrame) -> pd.DataFrame:
-    """Return two columns for the sentences of a table: whether they have the same closing `mark` as the text, and
-    whether they have the same `length` within a word."""
+    """Return whether each sentence has the same closing `mark` and the same `length`, within a word, as the text."""
     same_length = (table["length"] - length(text, lang)).abs() <= CLOSE
     return pd.DataFrame({"mark": table["mark"] == rows.mark(text), "length": same_length & (table["lang"] == lang)})
 
 
 def partner(loaded: Loaded, text: str, lang: str) -> tuple[str, str]:
-    """Return a sentence whose latents can be exchanged with those of a text, and its language. If the model reads
-    French, it is a question in the other form of address for English and French texts; else, see `fitting`."""
+    """Return a sentence to exchange latents with: a French question in the other form of address, if possible."""
     if lang in ("en", "fr") and "fr" in loaded.langs:
         return FORMS[PROPERTIES["address"].value(text, lang) == "vous"], "fr"
     return fitting(loaded, text, lang), lang
@@ -141,8 +139,7 @@ def title(name: str, value: str) -> str:
 
 
 def showing(text: str, lang: str, values: Mapping[str, str]) -> set[str]:
-    """Return the words of a text, in lower case, that express one of these properties, alone or with their
-    neighbours."""
+    """Return the words of a text, in lower case, that express these properties alone or with their neighbours."""
     shown = set[str]()
     words = [] if primary(lang) in UNSPACED else text.split()
     for name, value in values.items():
@@ -158,8 +155,7 @@ def showing(text: str, lang: str, values: Mapping[str, str]) -> set[str]:
 
 
 def taken_over(text: str, lang: str, style: str, source: str, source_lang: str) -> dict[str, str]:
-    """Return the properties of a generated text that have the value of the style sentence, and not that of the
-    source."""
+    """Return the properties that a generated text shares with its style sentence, but not with its source."""
     of_style, of_source = wording(style, lang), wording(source, source_lang)
     values = wording(text, lang)
     return {

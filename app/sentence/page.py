@@ -40,8 +40,7 @@ MANY = 40  # maximum number of words and marks of a sentence for the bars
 
 
 def heading(place: DeltaGenerator, loaded: state.Loaded | None = None) -> None:
-    """Show the title, how the latents were trained, and the results of stored probes. While the model is loading, show
-    the text for a model with two latents that was trained on translations."""
+    """Show the title, the model's training, and results of probes; without a model, assume the most common kind."""
     second = loaded.second_latent if loaded else LANGUAGE
     learnt_from = compute.learnt_from(loaded) if loaded and loaded.info else "translations"
     semantic = f"{square(SEMANTIC)} <b>semantic latent</b>"
@@ -112,8 +111,7 @@ def page(loaded: state.Loaded) -> None:
 def field(
     loaded: state.Loaded, given: tuple[str, str], of: tuple[str, str], keys: tuple[str, str], hint: str = ""
 ) -> tuple[str, str]:
-    """Ask for a sentence and its language, each with a title and a default. Return the normalised sentence and its
-    language."""
+    """Ask for a sentence and its language, each with a title and a default; return both, the sentence normalised."""
     langs = list(loaded.langs)
     left, right = st.columns([5, 1])
     typed = left.text_input(given[0], given[1], placeholder=hint or None, key=keys[0], **BOUND)
@@ -270,8 +268,7 @@ def head(title: str, explained: str, latent: str) -> str:
 
 
 def neighbours(text: str, lang: str, near: pd.DataFrame, latent: str, languages: bool) -> str:
-    """Return a list of sentences with their cosines as HTML. The words, length, closing mark and style that a sentence
-    shares with the text are highlighted."""
+    """Return sentences with their cosines as HTML; properties that they share with the text are highlighted."""
     alike, own = compute.alike(text, lang, near), compute.wording(text, lang)
     items = []
     for row, same in zip(near.itertuples(), alike.itertuples(), strict=True):
@@ -341,8 +338,7 @@ def output(
 
 
 def bars(table: pd.DataFrame, latents: Sequence[str], highest: float, lang: str) -> str:
-    """Return the sentence as HTML with a bar over each word for each latent. The bar's height is the value in the
-    latent's column."""
+    """Return the sentence as HTML with bars over each word, as high as the values in the latents' columns."""
     words = []
     for row in table.to_dict("records"):
         drawn = "".join(

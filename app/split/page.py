@@ -222,8 +222,7 @@ def on_this_machine() -> list[str]:
 
 
 def opened(typed: str) -> state.Loaded:
-    """Open an encoder, and guess its kind if the name does not begin with one. Raises UsageError for a kind that runs
-    code, and the errors of `open_encoder`."""
+    """Open an encoder and guess its kind if needed. Raises UsageError for a kind that runs code."""
     spec = with_kind(typed)
     kind = startup.path_kind(spec)
     if kind and kind not in KINDS:
@@ -234,8 +233,7 @@ def opened(typed: str) -> state.Loaded:
 
 
 def uploaded(name: str, content: bytes) -> state.Loaded:
-    """Open an uploaded file of vectors and their sentences. Raises DataError if it is too large, and the errors of
-    `look_up`."""
+    """Open an uploaded file of vectors and their sentences. Raises DataError if it is too large or damaged."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "vectors.npz"
         path.write_bytes(content)
@@ -250,8 +248,7 @@ def uploaded(name: str, content: bytes) -> state.Loaded:
 
 
 def with_writer(loaded: state.Loaded, path: str) -> state.Loaded:
-    """Return the encoder and the writer in a folder as one generative model. Raises BgtError if the folder has no
-    writer for this encoder."""
+    """Return an encoder with the writer in a folder. Raises BgtError if the folder has no writer for it."""
     if not Path(path).is_dir():
         raise NotFound(f"{path}: not a folder; expected a run of `bgt train writer`, or a checkpoint of it.")
     title = startup.free_name(f"{loaded.title}, with {startup.short_name(path)}", state.titles())
@@ -268,8 +265,7 @@ def methods(columns: Sequence[Sequence[str]], width: int, langs: Sequence[str]) 
 
 
 def make(loaded: state.Loaded, text: ParallelText, method: str, progress: Progress) -> Made:
-    """Fit a split, and compute its effect on held-out pairs. `progress` is called with the completed share and the next
-    step."""
+    """Fit a split, and compute its effect on held-out pairs. `progress` gets the completed share and the next step."""
     columns, langs = corpora.columns_of(text, MOST)
     count, start = len(columns[0]), perf_counter()
 

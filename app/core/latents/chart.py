@@ -155,8 +155,7 @@ def name_clusters(figure: go.Figure, table: pd.DataFrame, theme: str) -> None:
 
 
 def panel(table: pd.DataFrame, style: Style) -> Iterator[go.Scatter | go.Scattergl]:
-    """Yield the points of one map: one trace for each combination of language, the user's or other sentences, and
-    category. Each category has the same colour on all maps."""
+    """Yield the points of one map: one trace per language, category, and kind of sentence (the user's or given)."""
     langs = table["lang"].unique()
     for (lang, own), part in table.groupby(["lang", "own"], sort=False):
         symbol = cycled(themes.STARS if own else themes.SYMBOLS, themes.lang_place(lang))
@@ -184,8 +183,7 @@ def panel(table: pd.DataFrame, style: Style) -> Iterator[go.Scatter | go.Scatter
 
 
 def colour_scale(values: pd.Series, colour: str, theme: str) -> dict[str, object]:
-    """Return the colour scale of all panels for a column of numbers. It covers the 2nd to the 98th percentile, because
-    otherwise a few extreme values could make all other points look alike."""
+    """Return the colour scale of a column of numbers, from the 2nd to the 98th percentile because of extreme values."""
     low = high = None
     ends: dict[str, object] = {}
     if pd.api.types.is_numeric_dtype(values):
@@ -225,8 +223,7 @@ def hover(text: str, translation: str, lang: str) -> str:
 
 
 def pair_lines(table: pd.DataFrame, chosen: Collection[str]) -> go.Scatter:
-    """Join translations with thin lines. The line is closed if there are three or more sentences. At most 500
-    translations are joined. If rows are chosen, only their translations are joined."""
+    """Join translations with thin lines: those of the chosen rows, or the first 500 if no rows are chosen."""
     given = table[~table["own"].to_numpy()]
     pairs = given["pair"].to_numpy()
     if chosen:

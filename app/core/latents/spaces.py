@@ -83,8 +83,7 @@ BY_DIGEST = state.BY_DIGEST | {Space: attrgetter("digest")}
 
 
 class Spaces(NamedTuple):
-    """The semantic space of all rows, and one space of the second latent per language, because these are not comparable
-    between languages. `second` is empty if the model has one latent."""
+    """The semantic space of all rows, and the second latent's space of each language, if the model has one."""
 
     semantic: Space
     second: dict[str, Space]
@@ -195,8 +194,7 @@ def vector(space: Space, row: str) -> np.ndarray:
 def nearest(
     loaded: Loaded, vector: np.ndarray, table: pd.DataFrame, vectors: np.ndarray, count: int, but: str = ""
 ) -> pd.DataFrame:
-    """Return the rows of a table that are nearest to a vector (D,) in the full space, with their similarity. `vectors`
-    (N, D) belong to the rows. The row with the id `but` is left out."""
+    """Return the rows whose vectors (N, D) are most similar to a vector (D,), without the row with the id `but`."""
     near = table.assign(Cosine=loaded.similarity(vector[None], vectors)[0])
     near = near[near["id"] != but].sort_values("Cosine", ascending=False, kind="stable").head(count)
     return near[["id", "Cosine", "lang", "text"]].rename(columns={"lang": "In", "text": "Sentence"})

@@ -65,7 +65,7 @@ def test_the_page_opens_with_a_grid_that_is_written(opened: Open, library: Calla
 def test_a_grid_holds_five_by_five_and_needs_a_sentence(opened: Open) -> None:
     app = opened("rewrite", glang="English")
     app.put(app.text_area(key="meanings_en"), "\n".join(f"Number {number}." for number in range(7)))
-    assert len(cells(app)) == 15 and any("first 5 lines" in caption.value for caption in app.caption)
+    assert len(cells(app)) == 15 and any("first 5 lines are used" in caption.value for caption in app.caption)
     app.put(app.text_area(key="styles_en"), " ")
     assert "at least one" in app.warning[0].value and not cells(app)
 

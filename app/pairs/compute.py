@@ -1,4 +1,4 @@
-"""Pairs of sentences and their similarity in both latents, to find pairs on which the latents disagree."""
+"""Pairs of sentences and their similarity in both latents, which shows the pairs on which the latents disagree."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ from bgt_core.grammar import LANGS, NEGATION, triples
 from bgt_core.vectors.compare import cosines, rounded
 
 NEAR_IN_MEANING, NEAR_IN_STYLE, RANDOM = "Nearest in meaning", "Nearest in style", "Random pairs"  # kinds of pairs
+KINDS = (NEAR_IN_MEANING, NEAR_IN_STYLE)
 OWN_PAIRS, MINE, START = "Your pairs", "Your two sentences", "Pairs of the start page"
 PARAPHRASES, NEGATIONS, ROLES = "Paraphrases", "Negations", "Roles swapped"  # kinds of built-in pairs
 BUILT_IN = 200  # number of sentences, each with a paraphrase and with a negation or swapped roles
@@ -32,8 +33,8 @@ BACKGROUND = 20_000  # maximum number of random pairs for percentiles; `help/pai
 NEAR = 95  # percent of random pairs below a near pair; `help/pairs.md` names it
 TICKS = (1, 50, 90, 99, 99.9)  # percentiles marked on the axes
 MAX_SEARCHED = 5_000  # maximum number of sentences for the search of neighbours, whose time is quadratic
-AT_ONCE = 1_000  # rows whose similarities are computed at once
-BAGS = 100  # pairs whose bags of words are in memory at once
+AT_ONCE = 1_000  # number of rows whose similarities are computed at once
+BAGS = 100  # number of pairs whose bags of words are in memory at once
 ANCHORS = 300  # translations used to compare two sentences of different languages; `help/pairs.md` names it
 AXES = ("semantic", "style")  # similarity columns of pairs
 GOLD = f"{rows.OWN_COLUMN}gold"
@@ -43,24 +44,23 @@ QUADRANTS = {  # (near in meaning, near in style) -> name, in the order of the p
     (False, False): "Near in neither",
     (True, False): "Near in meaning only",
 }
-CORNERS = ((0.01, 0.99), (0.99, 0.99), (0.01, 0.01), (0.99, 0.01))  # places of the labels, by quadrant
-NONE = "without a value"  # legend entry of points without a colour value
+CORNERS = ((0.01, 0.99), (0.99, 0.99), (0.01, 0.01), (0.99, 0.01))  # places of the quadrants' names
+NONE = "without a value"  # legend entry of points without a value of the colour
 MAX_SVG = 2_000  # maximum number of points for SVG; more are drawn with WebGL
 MAX_HOVER = 10_000  # maximum number of points with their own hover text
 SHORT = 70  # maximum number of characters of a sentence in a hover text
 HEIGHT = 520
-CLIPPED = 0.98  # quantile of the amounts above which all have the same colour
+CLIPPED = 0.98  # quantile above which all values have the same colour
 
 
 @dataclass(frozen=True)
 class PairSource:
-    """A source of pairs in a text. There are translations into another language, the user's pairs of one language,
-    pairs chosen here by similarity, and pairs of the built-in grammar. Random pairs of the text are added to each."""
+    """A source of pairs, to which random pairs of a text are added."""
 
-    left: str
+    left: str  # language of the left sentences
     right: str
-    given: bool  # whether the pairs are in the text
-    built_in: bool = False
+    given: bool  # whether the text has the pairs: translations, or the user's pairs; otherwise they are found by search
+    built_in: bool = False  # whether the pairs come from the built-in grammar
 
     @property
     def title(self) -> str:
@@ -73,23 +73,22 @@ class PairSource:
 
 
 def sources(text: ParallelText) -> list[PairSource]:
-    """Return the sources of pairs in a text, those within one language first."""
+    """Return the sources of pairs for a text, those within one language first."""
     own = [PairSource(text.langs[0], text.langs[0], True)] if len(text.sides) > len(text.langs) else []
-    made = [PairSource(lang, lang, False) for lang in text.langs]
-    built_in = [PairSource(lang, lang, False, True) for lang in text.langs if lang in LANGS]
-    return [*own, *made, *built_in, *(PairSource(left, right, True) for left, right in combinations(text.langs, 2))]
+    own += [PairSource(lang, lang, False) for lang in text.langs]
+    own += [PairSource(lang, lang, False, True) for lang in text.langs if lang in LANGS]
+    return [*own, *(PairSource(left, right, True) for left, right in combinations(text.langs, 2))]
 
 
 def compared(
     loaded: Loaded, text: ParallelText, count: int, source: PairSource
 ) -> tuple[pd.DataFrame, dict[str, np.ndarray]]:
-    """Return a table with one row per pair of the first `count` rows of a text, and the similarities of random pairs by
-    the names in `AXES`, in ascending order. Both are shared: do not change them.
+    """Return a table of pairs from the first `count` rows of a text, and the similarities of random pairs by the names
+    in `AXES`, in ascending order. Both are shared: do not change them.
 
     Columns: `kind`; `left`, `right` and the ids of their rows, `left_row` and `right_row` ("" for built-in pairs);
-    their similarities `semantic` and, in the second latent, `style` (NaN if it is missing); `semantic_rank` and
-    `style_rank`, the percentage of random pairs that are less similar; the user's own columns, only for given pairs.
-    Random pairs come last.
+    their similarities `semantic` and, in the second latent, `style` (NaN without that latent); `semantic_rank` and
+    `style_rank`, the percentage of random pairs that are less similar; for given pairs, the user's columns.
     """
     table = corpora.sentences(text, count)
     made, random = _compared(loaded.digest, content(table["text"]), source, table, loaded)
@@ -120,38 +119,34 @@ def _compared(
     other = right + size * source.given
     unlike = (left != right) & (texts[left] != texts[other])
     left, right = left[unlike], other[unlike]
-    random = dict(zip(AXES, similarities(_loaded, source, vectors, left, right), strict=True))
+
+    def similarities(left: np.ndarray, right: np.ndarray) -> dict[str, np.ndarray]:
+        """Compare rows in each latent, by the names in `AXES`: (P,) each, rounded."""
+        pairwise, values = _loaded.similarity_pairwise, dict.fromkeys(AXES, np.full(len(left), np.nan))
+        for axis, of in zip(AXES, vectors, strict=False):
+            translated = axis != SEMANTIC and source.left != source.right
+            values[axis] = rounded(across(_loaded, of, left, right) if translated else pairwise(of[left], of[right]))
+        return values
+
+    random = similarities(left, right)
     tables = []
     for kind, first, second in [*indices(_loaded, source, vectors, size), (RANDOM, left[:size], right[:size])]:
-        values = dict(zip(AXES, similarities(_loaded, source, vectors, first, second), strict=True))
+        values = similarities(first, second)
         ranked = {f"{axis}_rank": ranks(values[axis], random[axis]) for axis in AXES}
         places = {"left": texts[first], "right": texts[second], "left_row": ids[first], "right_row": ids[second]}
         tables.append(pd.DataFrame({"kind": kind, **places, **values, **ranked}))
     return pd.concat(tables, ignore_index=True), {axis: np.sort(of) for axis, of in random.items()}
 
 
-def similarities(
-    loaded: Loaded, source: PairSource, vectors: Sequence[np.ndarray], left: np.ndarray, right: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Compare rows `left` and `right` of the latents (N, D) and (N, M) in meaning and in style: (P,) each, rounded."""
-    pairwise = loaded.similarity_pairwise
-    meaning, *styles = vectors
-    in_style = np.full(len(left), np.nan)
-    for style in styles:
-        within = source.left == source.right
-        in_style = rounded(pairwise(style[left], style[right]) if within else across(loaded, style, left, right))
-    return rounded(pairwise(meaning[left], meaning[right])), in_style
-
-
 def ranks(values: Any, random: np.ndarray) -> np.ndarray:
-    """Return the percentage of random pairs that are less similar than each value; ties count half: (N,)."""
+    """Return the percentage of random pairs that are less similar than each value, (N,). Ties count half."""
     below = sum(np.searchsorted(np.sort(random), values, side=side) for side in ("left", "right"))
     return 50 * below / max(1, len(random))
 
 
 @cache
 def built_in(lang: str) -> pd.DataFrame:
-    """Return pairs of the built-in grammar, with words not used in training shipped models: `kind`, `left`, `right`."""
+    """Return pairs of the built-in grammar (`kind`, `left`, `right`), with words that no shipped model has seen."""
     pairs = []
     for triple in triples(BUILT_IN, held_out=True):
         sentence, paraphrase, altered = triple.texts[lang]
@@ -163,7 +158,8 @@ def built_in(lang: str) -> pd.DataFrame:
 def indices(
     loaded: Loaded, source: PairSource, vectors: Sequence[np.ndarray], size: int
 ) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
-    """Yield kinds of pairs with the rows of left and right sentences; built-in ones follow `size` rows of a text."""
+    """Yield each kind of pairs, with the indices of their left and right sentences. Built-in sentences come after the
+    `size` sentences of a text."""
     if source.given:
         yield OWN_PAIRS if source.left == source.right else "Translations", np.arange(size), np.arange(size) + size
     elif source.built_in:
@@ -172,7 +168,7 @@ def indices(
             left = size + np.flatnonzero(kinds == kind)
             yield kind, left, left + len(kinds)
     else:
-        for kind, of in zip((NEAR_IN_MEANING, NEAR_IN_STYLE), vectors, strict=False):
+        for kind, of in zip(KINDS, vectors, strict=False):
             near = nearest(loaded, of)
             ends = np.unique(np.sort(np.stack([np.arange(len(near)), near], 1), axis=1), axis=0)  # each pair once
             yield kind, ends[:, 0], ends[:, 1]
@@ -189,11 +185,11 @@ def nearest(loaded: Loaded, vectors: np.ndarray) -> np.ndarray:
 
 
 def across(loaded: Loaded, style: np.ndarray, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """Compare the styles of sentences in two languages through translations, because the latents have no common axes.
+    """Compare the styles of sentences in two languages by translations, because the latents have no common axes.
 
-    A sentence's profile is its similarities to `ANCHORS` sentences of its language, less the anchors' means. It is
-    correlated with the other sentence's profile, whose anchors are their translations. A sentence is never its own
-    anchor. The first half of `style` (N, D) is in one language, the second are translations. Returns (P,), -1 to 1.
+    A sentence's profile has its similarities to `ANCHORS` other sentences of its language, minus the mean of each
+    anchor. The translations of these sentences are the anchors of the other language. The result (P,) is the
+    correlation of both profiles. The second half of `style` (N, D) has the translations of the first half.
     """
     half = len(style) // 2
     anchors = np.unique(np.linspace(0, half - 1, min(ANCHORS, half)).astype(int))
@@ -209,12 +205,13 @@ def across(loaded: Loaded, style: np.ndarray, left: np.ndarray, right: np.ndarra
 
 @st.cache_resource(max_entries=1)
 def bag_of_words() -> SentenceEncoder:
-    """Return the baseline encoder: a bag of words in which rare words have more weight."""
+    """Return the baseline: an encoder of word counts in which rare words have more weight."""
     return open_encoder("baseline:tfidf")
 
 
 def alike(loaded: Loaded, pair: pairs.Pair) -> dict[str, float]:
-    """Return the similarity of two sentences by each comparable latent, by tf-idf, and by the share of common words."""
+    """Return the similarity of two sentences: by each latent that can be compared, tf-idf, and the share of common
+    words."""
     bags = (bag_of_words().embed([text], lang=lang) for text, lang in (pair[:2], pair[2:]))
     by_latent = {rows.latent_title(latent): of for latent, of in pairs.cosines_of(loaded, pair).items()}
     overlap = rows.overlap(pair.text, pair.other)
@@ -236,15 +233,14 @@ def marked(loaded: Loaded, mine: pairs.Pair | None, lang: str, random: dict[str,
 @st.cache_data(max_entries=16, show_spinner="Resampling pairs")
 def judged(given: pd.DataFrame, second_latent: str, langs: tuple[str, str]) -> Result:
     """Compare the latents and tf-idf by Pearson's r x 100 with human scores. Raises DataError like `correlations`."""
-    parts = [given.iloc[start : start + BAGS] for start in range(0, len(given), BAGS)]
-    sides = (
-        [
+    by_words = np.empty(len(given))
+    for start in range(0, len(given), BAGS):
+        part = given.iloc[start : start + BAGS]
+        left, right = (
             bag_of_words().embed(part[side].tolist(), lang=lang)
             for side, lang in zip(("left", "right"), langs, strict=True)
-        ]
-        for part in parts
-    )
-    by_words = np.concatenate([cosines(*bags) for bags in sides])
+        )
+        by_words[start : start + BAGS] = cosines(left, right)
     systems = {rows.latent_title(SEMANTIC): given["semantic"].to_numpy(float)}
     if second_latent and langs[0] == langs[1]:
         systems[rows.latent_title(second_latent)] = given["style"].to_numpy(float)
@@ -258,22 +254,22 @@ def misjudged(given: pd.DataFrame) -> pd.Series:
 
 
 def ordered(pairs: pd.DataFrame) -> str:
-    """Describe how similar built-in pairs of each kind are in meaning, and whether paraphrases are most similar."""
+    """Describe how similar the built-in pairs of each kind are in meaning, and whether paraphrases are most similar."""
     medians = pairs.groupby("kind", sort=False)["semantic"].median()
     near = ", ".join(f"{kind.lower()} {medians[kind]:z.2f}" for kind in (PARAPHRASES, NEGATIONS, ROLES))
     nearer = [kind.lower() for kind in (NEGATIONS, ROLES) if medians[kind] >= medians[PARAPHRASES]]
-    wrong = f"{' and '.join(nearer)} are nearer than paraphrases: this cosine is no measure of meaning there"
+    wrong = f"{' and '.join(nearer)} are nearer than paraphrases: for these pairs the cosine does not measure meaning"
     return f"Median cosine of meaning: {near}. " + (f"Here {wrong}." if nearer else "Paraphrases are the nearest.")
 
 
 @dataclass(frozen=True, eq=False)
 class Plane:
-    """The content of the figure: pairs as points, some as stars, the random pairs for comparison, and the colour."""
+    """The content of the figure."""
 
     pairs: pd.DataFrame  # as returned by `compared`
-    random: dict[str, np.ndarray]
-    stars: pd.DataFrame  # as returned by `marked`
-    colour: str  # the column "kind", another category, or a number
+    random: dict[str, np.ndarray]  # similarities of random pairs, by the names in `AXES`
+    stars: pd.DataFrame  # pairs with their own symbols, as returned by `marked`
+    colour: str  # a column of categories or numbers
     colour_title: str
     axes: tuple[str, str]  # titles of the axes
 
@@ -286,21 +282,19 @@ class Plane:
 
     @cached_property
     def quadrants(self) -> dict[str, pd.DataFrame]:
-        """The pairs of each quadrant, by the quadrant's name, most extreme first. A pair is ranked by its distance from
-        the nearer of the two `lines`, in standard deviations over all pairs."""
-        of = [self.pairs[axis].to_numpy() - line for axis, line in zip(AXES, self.lines, strict=True)]
-        apart = [np.abs(each) / max(self.pairs[axis].std(), 1e-12) for axis, each in zip(AXES, of, strict=True)]
-        table = self.pairs.assign(extreme=np.minimum(*apart))
-        return {
-            name: table[((of[0] >= 0) == alike) & ((of[1] >= 0) == similar)].sort_values(
-                "extreme", ascending=False, kind="stable"
-            )
-            for (alike, similar), name in QUADRANTS.items()
-        }
+        """The pairs of each quadrant, by the quadrant's name. They are sorted by their distance from the nearer of the
+        two `lines`, in standard deviations over all pairs, the largest distance first."""
+        meaning, style = (self.pairs[axis].to_numpy() - line for axis, line in zip(AXES, self.lines, strict=True))
+        spread = [max(self.pairs[axis].std(), 1e-12) for axis in AXES]
+        table = self.pairs.assign(extreme=np.minimum(np.abs(meaning) / spread[0], np.abs(style) / spread[1]))
+        table = table.assign(meant=meaning >= 0, styled=style >= 0)
+        ranked = table.sort_values("extreme", ascending=False, kind="stable")
+        parts = {near: part.drop(columns=["meant", "styled"]) for near, part in ranked.groupby(["meant", "styled"])}
+        return {name: parts.get(near, ranked.head(0)) for near, name in QUADRANTS.items()}
 
 
 def draw(plane: Plane, theme: str = "light") -> go.Figure:
-    """Draw the pairs; a point's `customdata` is the number of its row."""
+    """Draw the pairs. A point's `customdata` is the index of its row."""
     pairs, compared = plane.pairs, len(plane.random["semantic"])
     # transparent, so that overlapping points look darker
     size, opacity = (7, 0.75) if len(pairs) <= 2_000 else (5, 0.4) if len(pairs) <= 10_000 else (4, 0.15)
@@ -361,7 +355,7 @@ def draw(plane: Plane, theme: str = "light") -> go.Figure:
 
 
 def traces(pairs: pd.DataFrame, colour: str, title: str, theme: str) -> Iterator[tuple[str, np.ndarray, dict]]:
-    """Yield the name, rows and marker of each part with its own look; the last part is drawn on top."""
+    """Yield the name, rows and marker of each group of points of one colour. The last group is drawn on top."""
     values = pairs[colour]
     if pd.api.types.is_numeric_dtype(values):
         missing = values.isna().to_numpy()
@@ -372,7 +366,7 @@ def traces(pairs: pd.DataFrame, colour: str, title: str, theme: str) -> Iterator
         shown = np.flatnonzero(~missing)
         amounts = values.to_numpy(float)[shown]
         scale = {"color": amounts, "colorscale": AMOUNTS[theme], "colorbar": bar}
-        if len(amounts):  # with a few extreme values, all others would look alike
+        if len(amounts):  # otherwise, a few extreme values could make all others look alike
             scale |= {"cmin": float(amounts.min()), "cmax": float(np.quantile(amounts, CLIPPED))}
         yield title, shown, scale
         return
@@ -386,12 +380,12 @@ def traces(pairs: pd.DataFrame, colour: str, title: str, theme: str) -> Iterator
 
 
 def share(rank: float, compared: int) -> str:
-    """Format the percentage `rank` of the `compared` random pairs."""
+    """Describe which part of the `compared` random pairs the percentage `rank` is."""
     return f"all {compared:,} random pairs" if rank == 100 else f"{rank:.1f} % of {compared:,} random pairs"
 
 
 def hover_text(row: Any, compared: int) -> str:
-    """Return both sentences, and each cosine with the percentage of random pairs below it."""
+    """Return the sentences of a pair, and each cosine with the percentage of random pairs below it."""
     lines = [plain(text if len(text) <= SHORT else f"{text[:SHORT]}…") for text in (row.left, row.right)]
     lines.append(f"meaning {row.semantic:z.2f}: nearer than {share(row.semantic_rank, compared)}")
     lines.append(f"style {row.style:z.2f}: nearer than {share(row.style_rank, compared)}")

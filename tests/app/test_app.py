@@ -1,20 +1,29 @@
-"""Every page opens with every kind of model, and explains what the model lacks and what the user can do."""
+"""Every page opens with every kind of model; models and links that do not open are explained; pages can be added."""
 
 from __future__ import annotations
 
 import json
+import shutil
+import sys
+import threading
+import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pytest
 import streamlit as st
 
+import app as package
 import bgt_core
 from app import shell
-from app.core import state, theme
+from app.core import startup, state, theme
+from app.sentence import page
 from bgt_core.data.examples import example_sentences
+from bgt_core.errors import DataError
 from probes.results.store import Cell, write_cells
 from tests.close import assert_close
 
@@ -91,10 +100,10 @@ def test_every_page_opens_and_says_what_the_model_lacks(kind: str, begin: Callab
         if kind in ("three languages", "function")
         else ("main", *SAYS[kind])
     )
-    for page in dict.fromkeys(every):
-        app = opened(page)
-        assert app.title and not app.error, page
-        assert SAYS[kind].get(page, "") in texts(app), page
+    for name in dict.fromkeys(every):
+        app = opened(name)
+        assert app.title and not app.error, name
+        assert SAYS[kind].get(name, "") in texts(app), name
 
 
 def test_a_probe_of_both_latents_is_drawn_and_compared(begin: Callable, opened: Open) -> None:
@@ -108,23 +117,6 @@ def test_a_probe_of_both_latents_is_drawn_and_compared(begin: Callable, opened: 
     (gap,) = app.put(app.button_group(key="show"), "Difference").figures()
     assert gap["layout"]["xaxis"]["title"]["text"] == "← syntactic · semantic →"
     assert not any("Open and grey" in caption.value for caption in app.caption)
-
-
-def test_each_language_has_its_own_map_and_symbol(begin: Callable, opened: Open) -> None:
-    begin("three languages")
-    app = opened("maps", colour="Language")
-    assert any("There are 270 translations" in caption.value for caption in app.caption)
-    semantic, language = app.figures()
-    drawn: dict[str, set] = {}
-    for trace in language["data"]:
-        looks = {(row[:2], trace["marker"]["symbol"]) for row in trace["customdata"]}
-        drawn.setdefault(trace["xaxis"], set()).update(looks)
-    assert list(drawn.values()) == [{("en", "circle")}, {("fr", "diamond")}, {("de", "triangle-up")}]
-    points = [trace for trace in semantic["data"] if trace["mode"] == "markers"]
-    assert [trace["name"] for trace in points] == NAMES
-    assert len({trace["marker"]["color"] for trace in points}) == 3
-    assert sum(len(trace["customdata"]) for trace in points) == 810
-    assert semantic["layout"]["height"] == language["layout"]["height"] == 720
 
 
 def test_many_sentences_are_embedded_once_though_nobody_knows_what_decides_the_vectors(begin: Callable) -> None:
@@ -168,3 +160,145 @@ def test_heads_of_columns_are_not_cut(
             title, width = column.get("label") or name, column.get("width")
             if title in names and isinstance(width, int):
                 assert 6.6 * len(title) + 16 <= width, (title, width)
+
+
+SHIPPED = next(iter(startup.shipped()))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("damage", [Path.unlink, lambda path: path.write_bytes(path.read_bytes()[:-9])])
+def test_a_bad_checkpoint_is_named_and_the_app_lives_on(
+    start: Start, opened: Open, saved: Path, tmp_path: Path, damage: Callable[[Path], object]
+) -> None:
+    name = "model.safetensors"
+    folder = Path(shutil.copytree(saved, tmp_path / "model"))
+    damage(folder / name)
+    start("--model", folder)
+    app = opened("main")
+    assert app.error
+    (message,) = app.code
+    assert str(folder) in message.value and (name in message.value or not (folder / name).exists())
+    assert "Traceback" not in str(app)
+    app.selectbox(key="ckpt").set_value(SHIPPED)  # another model still opens
+    assert app.run().text_input and not app.error
+    app.selectbox(key="ckpt").set_value("model")
+    shutil.copytree(saved, folder, dirs_exist_ok=True)
+    assert app.run().text_input and not app.error
+
+
+def test_an_empty_folder_of_models_says_the_way_out(start: Start, opened: Open, tmp_path: Path) -> None:
+    for path in (tmp_path, tmp_path / "nowhere"):
+        start("--model", path)
+        app = opened("main")
+        assert path.name in app.code[0].value and "--model" in app.caption[0].value
+        assert SHIPPED in app.selectbox(key="ckpt").options
+
+
+@pytest.mark.parametrize(
+    ("parameters", "needs"),
+    [
+        ({"ckpt": "../../etc/passwd"}, "../../etc/passwd"),
+        ({"ckpt": "<b>x</b>"}, "<b>x</b>"),
+        ({"ckpt": "MiniLM, split (neural)"}, "MiniLM, split (neural)"),
+        ({"models": "gone"}, "the model “gone”"),
+        ({"data": "Yours: mine.tsv (en-fr)"}, "the sentences “Yours: mine.tsv"),
+        ({"cmp_aligned": "gone.tsv (en-fr)"}, "the sentences “gone.tsv"),
+        ({"own": "AAAAAAAAAAAAAAAAAAAAAA"}, "sentences, files or encoders that are not kept any more"),
+        ({"ckpt": "gone", "own": "x"}, "the model “gone”, sentences, files or encoders"),
+    ],
+)
+def test_a_link_to_what_is_not_here_shows_nothing(opened: Open, parameters: dict[str, str], needs: str) -> None:
+    app = opened("main", sentence="A cat.", **parameters)
+    shown = app.text_input or app.markdown[1:] or app.html().count("<div")
+    assert needs in app.error[0].value.replace("\\", "") and not shown
+    app.press("Open the page without it")
+    assert app.selectbox(key="ckpt").value == "model" and app.text_input[0].value == "A cat." and not app.error
+
+
+def test_a_busy_model_is_no_crash(opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    def busy(*_: object) -> None:
+        with state.inference(), state.inference():
+            pytest.fail("one request at a time")
+
+    monkeypatch.setattr(state, "PATIENCE", 0.01)
+    monkeypatch.setattr(page, "page", busy)
+    app = opened("main")
+    assert "busy" in app.warning[0].value and [button.label for button in app.button] == ["Try again"]
+
+
+def test_sessions_side_by_side_lose_nothing_of_the_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every rerun sets the path, while Streamlit adds and removes the app's folder for other sessions."""
+    main = Path(package.__file__).parent / "main.py"
+    code = compile(
+        main.read_text("utf-8").partition("\nfrom app.core")[0].replace("from __future__", "#"), main, "exec"
+    )
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    before, folder = set(sys.path), str(main.parent)
+
+    def others() -> None:
+        for _ in range(2_000):
+            sys.path.insert(0, folder)
+            time.sleep(0)
+            with suppress(ValueError):
+                sys.path.remove(folder)
+
+    def rerun() -> None:
+        for _ in range(200):
+            exec(code, {"__file__": str(main)})
+
+    threads = [threading.Thread(target=work) for work in (others, rerun, rerun)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert before <= {*sys.path, folder}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("spec", ["sentense-transformers:x", "vectors:nowhere.npy"])
+def test_a_wrong_name_lists_the_forms_and_the_shipped_model_still_opens(start: Start, opened: Open, spec: str) -> None:
+    start("--model", spec)
+    app = opened("main")
+    assert app.error and "nowhere" in app.code[0].value + "nowhere" * ("sentense" in spec)
+    (forms,) = (text.value for text in app.markdown if "onnx:FOLDER" in text.value)
+    assert all(form in forms for form in ("onnx:FOLDER", "python:MODULE:OBJECT", "vectors:FILE"))
+    app.selectbox(key="ckpt").set_value(SHIPPED)
+    assert not app.run().error
+
+
+def test_a_sentence_without_a_vector_is_named_below_the_page_s_title(
+    start: Start, opened: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    np.savez(tmp_path / "few.npz", vectors=np.eye(1), sentences=np.array(["Can you help me?"]))
+    start("--model", f"vectors:{tmp_path / 'few.npz'}", "--data", "en=few.tsv")
+
+    def typed(*_: object) -> None:
+        st.title("Typed")
+        state.embed(state.model(), ["Can you help me?", "Shall we go?"], "en", "semantic")
+
+    monkeypatch.setattr(page, "page", typed)
+    app = opened("main")
+    assert "no vector for 'Shall we go?'" in app.error[0].value and app.title
+
+
+def test_a_page_from_outside_is_drawn_as_the_others(
+    opened: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = ModuleType("app.echo.page")
+
+    def page(loaded: Any) -> None:
+        text = st.text_input("Your sentence")
+        st.write(f"{loaded.name}: {text}")
+        if "?" in text:
+            raise DataError("a question: give a statement")
+
+    module.page = page  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "app.echo.page", module)
+    monkeypatch.setitem(shell.PAGES, "echo", shell.Page("echo", "echo", "Echo", "campaign", "It repeats you."))
+    app = opened("echo")
+    assert [app.title[0].value, app.markdown[0].value] == ["Echo", "It repeats you."]
+    app.text_input[0].set_value("It is late?")
+    assert "a question: give a statement" in str(app.run().error[0].value)
+    app.text_input[0].set_value("It is late.")
+    app.run()
+    assert not app.error and any("It is late." in part.value for part in app.markdown)

@@ -16,8 +16,7 @@ import pytest
 
 from bgt_core.errors import BgtError
 from probes.results.store import Cell, read_cells, write_cells
-from tests.app.conftest import App
-from tests.app.hostile import HOSTILE, hostile_in
+from tests.app.conftest import HOSTILE, App, hostile_in
 
 
 def damaged(content: bytes, seed: int) -> bytes:

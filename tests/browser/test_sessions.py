@@ -1,4 +1,4 @@
-"""Several users at once, and users who leave: the others do not notice."""
+"""Users of the app: several at once, users who type fast, go back, leave, or follow a stranger's link."""
 
 from __future__ import annotations
 
@@ -7,6 +7,9 @@ from urllib.parse import urlencode
 
 import pytest
 from playwright.sync_api import Page, expect
+
+from tests.app.conftest import HOSTILE, STRANGER
+from tests.browser.conftest import HEADINGS
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 TEXTS = ("The cat sleeps.", "He is my friend.")
@@ -46,3 +49,76 @@ def test_two_people_write_at_once_while_a_third_changes_the_model_and_a_fourth_l
         expect(page.locator(CELL)).to_have_text(alone[text].replace("\n", ""), timeout=60_000)
     settle(third)
     assert third.get_by_test_id("stException").count() == 0
+
+
+Visit = Callable[..., Page]
+Turn = Callable[[Page, str], None]
+FIELDS = [  # page, and label of its field
+    ("A sentence", "Your sentence"),
+    ("Meaning by style", "Meanings, one per line"),
+]
+
+
+def test_back_brings_back_what_was_typed(
+    visit: Visit, settle: Callable[[Page], None], turn_to: Turn, address: str
+) -> None:
+    page = visit(address, quiet_404=True)
+    for title, label in FIELDS:
+        if title != FIELDS[0][0]:
+            turn_to(page, title)
+        page.get_by_label(label, exact=True).fill("Tu es en retard.")
+        page.get_by_label(label, exact=True).blur()
+        settle(page)
+    turn_to(page, "Model and data")
+    for title in [title for title, _ in reversed(FIELDS)]:
+        page.go_back()
+        heading = page.get_by_role("heading", level=1, name=HEADINGS.get(title, title))
+        expect(heading).to_be_visible(timeout=60_000)
+        if label := dict(FIELDS).get(title):
+            expect(page.get_by_label(label, exact=True)).to_have_value("Tu es en retard.", timeout=60_000)
+
+
+PAIRS = [  # page, and the labels of its fields
+    ("", "Your sentence", "The other sentence"),
+    ("style", "Meanings, one per line", "Styles, one per line"),
+    ("pairs", "Left", "Right"),
+]
+
+
+@pytest.mark.parametrize(("place", "first", "second"), PAIRS)
+def test_two_fields_keep_what_is_typed_into_them_without_a_pause(
+    visit: Callable[..., Page],
+    settle: Callable[[Page], None],
+    within: Callable[[float], float],
+    address: str,
+    place: str,
+    first: str,
+    second: str,
+) -> None:
+    page = visit(f"{address}/{place}", quiet_404=True)
+    fields = [page.get_by_label(name, exact=True) for name in (first, second)]
+    for texts in (("The cat sleeps.", "Is it late?"), ("A dog.", "What?")):
+        for field, text in zip(fields, texts, strict=True):
+            field.click(timeout=within(30))
+            page.keyboard.press("Control+A")
+            page.keyboard.type(text, delay=40)  # at a user's speed; the page runs again meanwhile
+        page.wait_for_timeout(500)
+        settle(page)
+        for field, text in zip(fields, texts, strict=True):
+            expect(field).to_have_value(text)
+
+
+@pytest.mark.parametrize(
+    ("page", "parameters"),
+    [("", ("ckpt",)), ("", ("sentence",)), ("style", ("meanings_en",)), ("latents", ("find", "start"))],
+    ids=("model", "start", "style", "latents"),
+)
+def test_a_link_makes_the_browser_ask_nobody(
+    visit: Callable[..., Page], address: str, page: str, parameters: tuple[str, ...]
+) -> None:
+    link = urlencode(dict.fromkeys(parameters, HOSTILE))
+    shown = visit(f"{address}/{page}?{link}", quiet_404=True)  # fails if another server than the app's is asked
+    if "ckpt" in parameters:
+        shown.get_by_text("This link can't be opened here").wait_for()
+    assert "stranger.test" in shown.content()
+    assert not shown.locator(f"a[href^='{STRANGER}'], img[src^='{STRANGER}']").count()

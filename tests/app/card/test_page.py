@@ -36,7 +36,7 @@ def with_card(saved: Path, tmp_path: Path) -> Path:
     return folder
 
 
-def test_it_draws_the_log_and_the_scores(start: Start, opened: Open, with_card: Path) -> None:
+def test_it_shows_scores_the_training_log_data_files_and_settings(start: Start, opened: Open, with_card: Path) -> None:
     start("--model", with_card)
     app = opened("card")
     assert {metric.label: metric.value for metric in app.metric}["Updates"] == "7"
@@ -47,11 +47,6 @@ def test_it_draws_the_log_and_the_scores(start: Start, opened: Open, with_card: 
     assert parts["ELBO"] == "-86.0"  # of step 4, because the run continued after this checkpoint
     assert [name for name, value in parts.items() if "collapse" in value] == ["KL, English"]  # below 0.1 nats
     assert any("higher is better" in caption.value for caption in app.caption)
-
-
-def test_it_tells_data_files_and_settings(start: Start, opened: Open, with_card: Path) -> None:
-    start("--model", with_card)
-    app = opened("card")
     everything = "\n".join(table.value.to_string() for table in (*app.dataframe, *app.table))
     config = json.loads((with_card / "config.json").read_text("utf-8"))
     assert "CC BY 2.0 FR" in everything and config["files"]["model.safetensors"] in everything

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from typing import Any
 
 import pandas as pd
-import plotly.graph_objects as go
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,10 +15,9 @@ from markdown_it import MarkdownIt
 
 from app.core import startup
 from app.core.corpora import OwnTexts
-from app.core.exports import publication
 from app.core.markdown import JOINER, verbatim
 from app.core.uploads import text_of
-from tests.app.hostile import HOSTILE, STRANGER, hostile_in, markdown_of
+from tests.app.conftest import HOSTILE, STRANGER, hostile_in, markdown_of
 
 MARKDOWN = MarkdownIt("commonmark")
 Open = Callable[..., Any]
@@ -71,8 +69,3 @@ def test_columns_and_cells_of_a_file(opened: Open) -> None:
         assert not hostile_in(app)
     app = opened("maps").upload(f"{HOSTILE[:20]}.tsv".replace("/", ""), table.to_csv(sep="\t", index=False))
     assert any("stranger" in text for element in app._tree for text in markdown_of(element)) and not hostile_in(app)
-
-
-def test_a_caption_of_a_figure_is_no_markup() -> None:
-    paper = publication(go.Figure(), '<a href="http://stranger.test">click</a> & more')
-    assert "<a" not in paper.layout.title.text and "&lt;a" in paper.layout.title.text

@@ -131,13 +131,10 @@ def test_a_latent_tells_more_of_what_it_shows_and_leads_on(
     low: float,
     expected: list[str],
 ) -> None:
+    assert results.leads(tmp_path, "language") == {}
     (tmp_path / "probes").mkdir()
     write_cells(tmp_path / "probes" / "en.parquet", cells_of("model", points=points, low={"language": low}))
     assert results.leads(tmp_path, "language")["language"] == expected
-
-
-def test_nothing_is_said_without_stored_probes(tmp_path: Path) -> None:
-    assert results.leads(tmp_path, "language") == {}
 
 
 def test_the_information_of_the_latents_is_that_of_the_last_report() -> None:

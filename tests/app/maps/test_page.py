@@ -1,18 +1,22 @@
-"""The page of both latents: the maps, selections, the user's sentences, and the interpolation between two sentences."""
+"""The page of both latents: maps, selections, search, the user's sentences, and interpolation."""
 
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from html import escape
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
+from scipy.stats import ttest_ind
 
-from app.core import exports, rows
-from app.core.latents import geometry
+from app.core import corpora, exports, rows, startup, state
+from app.core.address import MAX_ROWS
+from app.core.latents import geometry, spaces
+from app.maps import compute, selection
 
 Open = Callable[..., Any]
 
@@ -50,7 +54,7 @@ def test_both_maps_hold_every_sentence_and_keep_languages_apart(opened: Open) ->
 def test_a_selection_lights_the_same_rows_on_both_maps_and_survives_a_new_colour(opened: Open) -> None:
     app = opened("maps")
     app.session_state["chosen"] = ["en3", "fr7"]
-    for colour in rows.colours(("en", "fr")):
+    for colour in ("words", rows.CLUSTER):
         app.put(app.box("Colour"), colour)
         assert app.lit() == {"en3", "fr7"}
     table = rows.examples(("en", "fr"), 300).set_index("id")
@@ -214,3 +218,138 @@ def test_few_or_equal_vectors_are_mapped_at_once_and_the_caption_says_how(
     assert told in caption
     xy = np.array(list(places(app.figures()[0]).values()))
     assert len(np.unique(xy, axis=0)) == different
+
+
+def find(app: Any, text: str, way: str = "Words") -> list[str]:
+    """Search for a text, and return the ids of the selected rows."""
+    (control,) = (control for control in app.segmented_control if control.label == "Find by")
+    control.set_value(way)
+    app.text_input(key="find").set_value(text)
+    return app.run().session_state["chosen"]
+
+
+def test_found_by_meaning_or_style_are_the_nearest_in_that_latent(opened: Open) -> None:
+    app = opened("maps")
+    by_words = find(app, "the")
+    by_meaning = find(app, "Where is the dog?", "Meaning")
+    assert len(by_meaning) == 20 and by_meaning != by_words
+    by_style = find(app, "Where is the dog?", "Style")
+    assert len(by_style) == 20 and all(row.startswith("en") for row in by_style)
+    assert by_style != by_meaning
+    loaded = state.model()
+    table = corpora.sentences(startup.read().texts["Example sentences (en-fr)"], 300)
+    vectors = spaces.vectors_of(loaded, table, "semantic")
+    similar = loaded.similarity(loaded.embed(["Where is the dog?"], lang="en"), vectors)[0]
+    assert set(by_meaning) == set(table["id"].iloc[(-similar).argsort(kind="stable")[:20]])
+
+
+def test_nearest_are_those_of_a_row_or_of_a_typed_text_and_of_nothing_that_is_gone(opened: Open) -> None:
+    app = opened("maps")
+    app.text_area[0].set_value("Where is my dog?")
+    app.press("Draw as stars")
+    box = app.selectbox(key="nearest_of")
+    assert box.value == "own0"
+    app.press("Remove your 1 sentence")
+    assert app.selectbox(key="nearest_of").value is None  # not the text "own0"
+    app.selectbox(key="nearest_of").set_value("en7").run()
+    assert app.session_state["chosen"] == ["en7"]
+
+
+def test_maps_have_the_axes_that_were_asked_for_and_say_how_well_they_are_read(opened: Open) -> None:
+    app = opened("maps")
+    app.put(app.selectbox(key="map"), "Probe axes")
+    assert app.selectbox(key="axis_x").options == ["Longer", "Question", "Negation"]
+    (caption,) = (caption.value for caption in app.caption if "linear probes" in caption.value)
+    assert caption.startswith("Longer to the right, Question upwards")
+    assert "longer correlation" in caption and "question AUC" in caption
+    app.put(app.selectbox(key="axis_x"), "Question")
+    assert app.selectbox(key="axis_y").options == ["Longer", "Negation"]
+
+
+def kept(app: Any, name: str, chosen: Sequence[str]) -> None:
+    """Select rows, and save them under a name."""
+    app.session_state["chosen"] = list(chosen)
+    app.run()
+    app.put(app.text_input(key="slice_name"), name)
+    app.press("Keep")
+
+
+def test_a_slice_is_kept_by_name_selected_again_and_brought_by_a_link(opened: Open) -> None:
+    app = opened("maps")
+    kept(app, "polite: yes", ["en3", "en4", "fr7"])
+    kept(app, "short", ["en9"])
+    assert app.query_params["slice"] == ["polite: yes:en3-4~fr7", "short:en9"]
+    for other in (app, opened("maps", slice=["polite: yes:en3-4~fr7", "short:en9", "none:en99999", "<b>:../x"])):
+        (pills,) = (pills for pills in other.button_group if pills.label == "Select")
+        assert pills.options == ["polite: yes", "short"]
+        other.put(pills, "polite: yes")
+        assert other.session_state["chosen"] == ["en3", "en4", "fr7"] and other.lit() == {"en3", "en4", "fr7"}
+    app.press("Remove it")
+    assert app.query_params["slice"] == "short:en9"
+
+
+def test_a_slice_too_long_for_a_link_stays_in_the_session(opened: Open) -> None:
+    app = opened("maps")
+    every_other = [f"en{number}" for number in range(0, 300, 2)] + [f"fr{number}" for number in range(0, 300, 2)]
+    kept(app, "x" * 40, every_other)
+    kept(app, "y" * 40, every_other)
+    assert list(app.session_state["slice"]) == ["x" * 40, "y" * 40]
+    linked = app.query_params["slice"]
+    assert linked.startswith("x" * 40) and len(linked) < MAX_ROWS
+
+
+@pytest.mark.parametrize("count", [1, 8, 13])
+def test_a_selection_comes_back_as_it_was_sent(count: int) -> None:
+    mask = np.random.default_rng(count).random(count) < 0.5
+    mask[0] = True
+    assert selection.unpacked(selection.packed(mask), count).tolist() == mask.tolist()
+    assert selection.packed(mask & False) == "" and not selection.unpacked("", count).any()
+
+
+@pytest.fixture
+def table() -> pd.DataFrame:
+    english = ["Is the train late?", "Which train?", "A train to Paris?", "I like tea."]
+    french = ["Le thé est bon.", "Il aime le thé.", "Nous buvons.", "Oui."]
+    return pd.concat([rows.table(english, "en", english), rows.table(french, "fr", french)], ignore_index=True)
+
+
+def test_translations_coincide_within_the_width_of_a_mark(table: pd.DataFrame) -> None:
+    """The map is 10 wide, so a mark is 0.15 wide. The pairs are 0, 0.1, 0.2 and 5 apart. A star has no translation."""
+    own = rows.typed("A star.", "en", 0)[0].assign(x=0.0, y=0.0)
+    placed = table.assign(x=[0, 1, 2, 10, 0, 1, 2.2, 5], y=[0, 0, 0, 0, 0, 0.1, 0, 0])
+    assert compute.coincide(pd.concat([placed, own])) == (2, 4)
+
+
+def test_a_selection_is_described_against_the_rest(table: pd.DataFrame) -> None:
+    chosen = np.arange(8) < 3
+    lines = compute.compared(table, chosen).set_index("Measure")
+    assert lines.loc["Sentences", ["Selected", "Rest"]].tolist() == ["3", "5"]
+    assert lines.loc["Words in a sentence", ["Selected", "Rest"]].tolist() == ["3.3", "2.8"]
+    assert lines.loc["Closing mark: question", ["Selected", "Rest"]].tolist() == ["100%", "0%"]
+    assert "Closing mark: exclamation" not in lines.index
+    assert lines.loc["English", "Difference"].startswith("+80 [")
+    assert lines.loc["Words that stand out", "Selected"] == "train"
+
+
+@pytest.mark.parametrize("count", [0, 1, 8])
+def test_there_may_be_nothing_to_compare(table: pd.DataFrame, count: int) -> None:
+    lines = compute.compared(table, np.arange(8) < count).set_index("Measure")
+    assert not lines.loc["Words in a sentence", "Difference"]
+
+
+def test_intervals_are_welchs_and_newcombes() -> None:
+    rng = np.random.default_rng(0)
+    left, right = rng.normal(5, 1, 9), rng.normal(3, 2, 30)
+    low, high = ttest_ind(left, right, equal_var=False).confidence_interval()
+    assert compute.mean_difference(left, right)[2] == f"{left.mean() - right.mean():+.1f} [{low:.1f}, {high:.1f}]"
+    has = np.repeat([True, False, True, False], [56, 14, 48, 32])  # Newcombe (1998), table II: 56/70 against 48/80
+    assert compute.share_difference(has, np.arange(150) < 70) == ("80%", "60%", "+20 [5, 33]")
+
+
+def test_whole_words_come_before_parts_of_words() -> None:
+    table = rows.table(["The train is late.", "Un entraînement", "She is training.", "TRAIN!", "(a+b)"], "en", None)
+    assert rows.matching(table, "train") == ["own0", "own3"]
+    assert rows.matching(table, "rain") == ["own0", "own2", "own3"]
+    assert rows.matching(table, "(a+b") == ["own4"]
+    assert rows.matching(table, ".") == ["own0", "own2"]
+    assert rows.matching(table, "plane") == []

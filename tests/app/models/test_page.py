@@ -24,7 +24,6 @@ FUNCTION = """
 def lengths(sentences):
     return [[len(text), text.count("e"), 1 + text.count("?")] for text in sentences]
 """
-BY = ["Disagreements", "Translations found"]
 
 
 @pytest.fixture
@@ -54,18 +53,11 @@ def test_paired_differences_are_surer_than_the_scores() -> None:
     assert second["difference_high"] - second["difference_low"] < 0.5 * (second["high"] - second["low"])
 
 
-def test_every_view_opens_on_ours_two_models_a_function(two_models: list[str], opened: Open) -> None:
-    app = opened("models")
-    assert app.multiselect(key="models").value == two_models
-    for name in BY[1:]:
-        app = opened("models", by=name)
-        assert not app.error, name
-
-
 def test_disagreements_are_those_of_the_vectors_and_the_first_pair_has_its_words(
     two_models: list[str], opened: Open
 ) -> None:
-    app = opened("models", by="Disagreements")
+    app = opened("models")
+    assert app.multiselect(key="models").value == two_models
     ranked, *of_words = (table.value for table in app.dataframe)
     columns = list(zip(*example_sentences(("en", "fr"))[: page.MAX_PAIRS], strict=True))
     encoders = {name: open_encoder(startup.read().models[name]) for name in two_models}

@@ -158,6 +158,7 @@ def test_lines_are_grouped_and_sorted_by_the_lead_of_the_semantic_latent() -> No
 def test_differences_have_the_colour_of_their_language_and_the_papers_beside(cells_of: Callable) -> None:
     given = [*cells_of("m", "en", -1.0), *cells_of("x", "ja", 2.0, langs=("en", "ja"))]
     gaps = page.with_paper(results.gathered([], given).gaps)
+    assert page.with_paper(gaps.assign(second="syntactic"))["paper_gap"].isna().all()
     dots = {trace.name: trace for trace in chart.gap_dots(gaps).data}
     assert {name: list(trace.x) for name, trace in dots.items()} == {
         "English": [-1.0, -1.0], "Japanese": [2.0, 2.0], chart.PAPER: pytest.approx([73.0 - 80.2, 60.7 - 65.3])
@@ -173,14 +174,6 @@ def test_a_result_run_here_is_a_line_of_its_own(cell: Cell) -> None:
     tables = results.gathered([], [cell], [replace(cell, trail=trail)])
     for figure in (chart.probe_dots(tables.scores), chart.gap_dots(page.with_paper(tables.gaps))):
         assert len(set(figure.data[0].y)) == 2 and "rect" in [shape.type for shape in figure.layout.shapes]
-
-
-def test_the_papers_language_latents_are_not_set_beside_syntactic_ones() -> None:
-    gap = {"model": "m", "fingerprint": "", "probe": "linear", "lang": "en", "task": "length", "langs": "en fr",
-           "first": "semantic", "points": 1.0, "ci_low": 0.0, "ci_high": 2.0, "p": 0.5}  # fmt: skip
-    table = pd.DataFrame([gap | {"second": second} for second in ("language", "syntactic", "majority")])
-    published = page.with_paper(table).set_index("second")
-    assert published["paper_gap"].notna().to_dict() == {"language": True, "syntactic": False}
 
 
 def test_the_verdict_counts_what_agrees_with_the_paper_and_names_what_does_not() -> None:

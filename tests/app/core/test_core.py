@@ -1,0 +1,198 @@
+"""Parts that several pages share: pairs and words, tables of sentences, cached vectors, colours, controls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import bgt_core
+from app.core import rows, state, theme
+from app.core.pairs import LEAST
+from app.core.state import filled
+from bgt_core.contracts import SYNTACTIC
+from bgt_core.vectors.compare import cosines
+from tests.close import FLOAT32, assert_close
+
+Open = Callable[..., Any]
+LEFT, RIGHT = "The cat sleeps.", "Is the cat asleep?"
+EN = {"one_left_lang": "English", "one_right_lang": "English"}
+
+
+def of_words(app: Any) -> list[Any]:
+    return [table.value for table in app.dataframe if "Word" in table.value]
+
+
+def shown(effect: float) -> float:
+    """Return the effect as it is shown: 0 if it is 0 in two decimals."""
+    return effect if abs(effect) >= LEAST else 0.0
+
+
+def test_each_latent_has_what_the_pair_loses_without_a_word(opened: Open, saved: Path) -> None:
+    left, right = of_words(opened("pairs", left=LEFT, right=RIGHT, **EN))
+    assert left["Word"].tolist() == ["The", "cat", "sleeps", "."]
+    assert right["Word"].tolist() == ["Is", "the", "cat", "asleep", "?"]
+    bgt = bgt_core.load(saved)
+    for latent, title in (("semantic", "Semantic latent"), ("language", "Language latent")):
+        whole, no_cat = (cosines(*bgt.embed([text, RIGHT], lang="en", latent=latent)) for text in (LEFT, "The sleeps."))
+        assert_close(left.set_index("Word")[title]["cat"], shown(whole - no_cat), FLOAT32, scale=1)
+        no_mark = cosines(*bgt.embed([LEFT, RIGHT[:-1]], lang="en", latent=latent))
+        assert_close(right.set_index("Word")[title]["?"], shown(whole - no_mark), FLOAT32, scale=1)
+
+
+def test_two_languages_are_compared_in_meaning_only(opened: Open) -> None:
+    left, _ = of_words(
+        opened("pairs", left=LEFT, right="Le chat dort.", one_left_lang="English", one_right_lang="French")
+    )
+    assert list(left) == ["Word", "Semantic latent"]
+
+
+def test_a_text_of_too_many_words_is_named(opened: Open) -> None:
+    app = opened("pairs", left="a " * 301, right="Stop", **EN)
+    assert not of_words(app)
+    assert any("this one has 301" in caption.value for caption in app.caption)
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "punctuation", "mark"),
+    [
+        ("Where is it?", 3, 1, "question"),
+        ("Où est-ce ?", 2, 2, "question"),  # the French mark is separated by a space, but is not a word
+        ("Well, it rains...", 3, 2, "ellipsis"),
+        ("Well, it rains…", 3, 2, "ellipsis"),
+        ("So what!", 2, 1, "exclamation"),
+        ("It is.", 2, 1, "full stop"),
+        ("It is", 2, 0, "none"),
+        ("駅はどこですか？", 1, 1, "question"),
+        ("أين المحطة؟", 2, 1, "question"),
+        ("« Où est-ce ? »", 2, 4, "question"),  # quotes are not closing marks
+        ("As follows:", 2, 1, "other"),
+        ("شكرًا", 1, 0, "none"),  # the diacritic above its last letter but one is not a mark
+        ("", 0, 0, "none"),
+    ],
+)
+def test_counts(text: str, words: int, punctuation: int, mark: str) -> None:
+    assert (rows.words(text), rows.punctuation(text), rows.mark(text)) == (words, punctuation, mark)
+
+
+def test_typed_lines_are_cleaned_bounded_and_numbered_on() -> None:
+    kept, over = rows.typed("  One  line.\n\nOne line.\nAnother\u200b.\n", "fr", 5)
+    assert kept["text"].tolist() == ["One line.", "Another."]
+    assert kept["id"].tolist() == ["own5", "own6"] and kept["own"].all() and set(kept["lang"]) == {"fr"}
+    assert over == 0
+    kept, over = rows.typed("\n".join(map(str, range(300))), "en", 10)
+    assert (len(kept), over) == (rows.MAX_OWN - 10, 300 - (rows.MAX_OWN - 10))
+    assert len(rows.typed(" \n", "en", 0)[0]) == 0
+
+
+def test_sentences_are_coloured_by_the_properties_of_their_language() -> None:
+    table = rows.translations([("You're late.", "Vous êtes en retard."), ("Yes.", "Tu dors ?")], ("en", "fr"))
+    assert list(rows.styled(table, "address")) == [rows.NONE, rows.NONE, "vous", "tu"]
+    assert list(rows.styled(table, "contraction")) == ["short", rows.NONE, rows.NONE, rows.NONE]
+    assert list(rows.styled(table, "question-form")) == [rows.NONE, rows.NONE, rows.NONE, "intonation"]
+    assert {"address", "contraction", "question-form", "lang"} <= set(rows.colours(("en", "fr")))
+    assert set(rows.colours(("ja",))) & {*rows.STYLES, "lang"} == {"politeness"}
+    assert {rows.colours(langs)[0] for langs in (("en",), ("en", "fr"), ("xx",))} == {"mark"}
+
+
+class Counting:
+    """Embed each sentence as its length and that of its language's name; record the texts."""
+
+    def __init__(self) -> None:
+        self.seen: list[str] = []
+
+    def __call__(self, texts: Sequence[str], lang: str) -> np.ndarray:
+        self.seen += texts
+        return np.array([[len(text), len(lang)] for text in texts], np.float32)
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch, fresh: None) -> None:
+    monkeypatch.setattr(state, "AT_ONCE", 2)
+
+
+PARTS = [("en", ["a", "bb", "ccc"]), ("fra", ["dddd"])]
+
+
+@pytest.mark.usefixtures("small")
+def test_each_sentence_is_embedded_once_in_its_language_and_there_is_one_copy() -> None:
+    embed = Counting()
+    vectors = filled("key", PARTS, embed)
+    assert vectors.tolist() == [[1, 2], [2, 2], [3, 2], [4, 3]]
+    assert filled("key", PARTS, embed) is vectors and not vectors.flags.writeable
+    assert embed.seen == ["a", "bb", "ccc", "dddd"]
+
+
+@pytest.mark.usefixtures("small")
+def test_the_longest_unused_go_when_they_take_too_much_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(state, "KEPT_BYTES", 2 * 4 * 2 * 4)  # two matrices of 4 rows with 2 float32 numbers
+    embed = Counting()
+    for key in ("first", "second", "first", "third", "first"):
+        filled(key, PARTS, embed)
+    assert len(embed.seen) == 3 * 4
+    filled("second", PARTS, embed)
+    assert len(embed.seen) == 4 * 4
+
+
+GROUNDS = {"light": ("#ffffff", "#f7f7f6"), "dark": ("#171614", "#262730")}  # the page, and boxes on it
+# Linear RGB as seen without one kind of cones (Machado, Oliveira and Fernandes 2009, severity 1).
+XYZ = np.array([[0.4124564, 0.3575761, 0.1804375], [0.2126729, 0.7151522, 0.072175], [0.0193339, 0.119192, 0.9503041]])
+
+
+def linear(colour: str) -> np.ndarray:
+    """Convert "#rrggbb" to linear RGB (3,), by the sRGB curve."""
+    channels = np.array([int(colour[at : at + 2], 16) for at in (1, 3, 5)]) / 255
+    return np.where(channels <= 0.04045, channels / 12.92, ((channels + 0.055) / 1.055) ** 2.4)
+
+
+def contrast(one: str, other: str) -> float:
+    """Return the contrast ratio of WCAG."""
+    low, high = sorted(XYZ[1] @ linear(colour) for colour in (one, other))
+    return (high + 0.05) / (low + 0.05)
+
+
+def marks(name: str) -> dict[str, str]:
+    latents = {latent: colour for latent, colour in theme.LATENTS[name].items() if latent != SYNTACTIC}
+    return {**latents, **theme.LANGUAGES[name]}
+
+
+@pytest.mark.parametrize("name", GROUNDS)
+def test_marks_stand_out_from_their_ground_and_words_can_be_read(name: str) -> None:
+    for ground in GROUNDS[name]:
+        assert min(contrast(colour, ground) for colour in marks(name).values()) >= 3
+        assert contrast(theme.INK[name], ground) >= 4.5
+    hover = theme.hover_label(name)
+    assert contrast(hover["font"]["color"], hover["bgcolor"]) >= 4.5
+
+
+def test_every_language_has_a_colour_and_a_symbol_of_its_own() -> None:
+    langs = list(theme.LANGUAGES["light"])
+    assert langs == list(theme.LANGUAGES["dark"])
+    assert len({theme.cycled(theme.SYMBOLS, theme.lang_place(lang)) for lang in langs}) == len(langs)
+    looks = {(theme.cycled(theme.PALETTE["light"], n), theme.cycled(theme.SYMBOLS, n)) for n in range(42)}
+    assert len(looks) == 42  # combinations of colour and symbol: more than there are symbols
+
+
+ENGLISH = {f"one_{side}_lang": "English" for side in ("left", "right")}
+FRENCH = "Il fait très froid ce matin dans notre maison."
+
+
+@pytest.mark.parametrize(
+    ("page", "link", "label", "control", "field"),
+    [
+        ("main", {"sentence": FRENCH}, "It is French", "language", "sentence"),
+        ("pairs", {"left": "Yes.", "right": FRENCH, **ENGLISH}, "Right is French", "one_right_lang", "right"),
+        ("rewrite", {"meanings_en": FRENCH}, "The text of meanings is French", "mlang", "meanings_fr"),
+        ("rewrite", {"styles_en": FRENCH, "glang": "English"}, "The text of styles is French", "glang", "styles_fr"),
+    ],
+)
+def test_a_button_makes_it_the_language_of_the_text(
+    opened: Callable[..., Any], page: str, link: dict[str, str], label: str, control: str, field: str
+) -> None:
+    app = opened(page, **link).press(label)
+    assert app.session_state[control] == "fr" and app.session_state[field] == FRENCH
+    assert not [box.value for box in app.warning if "This looks like French" in box.value]
+    assert not [button.label for button in app.button if button.label.endswith("is French")]

@@ -1,10 +1,16 @@
-"""Latents of sentences as maps and tables, cached for all sessions.
+"""Maps of the latents of sentences, cached for all sessions.
 
 Some maps ship with a model: t-SNE and UMAP of the example sentences that the app shows first. `python -m
 app.core.latents.spaces` computes these maps for every model in the package, and writes `maps.safetensors` into its
-folder. The file is the same if the libraries have the same versions. A map is stored under a hash of the model, the
-sentences and the settings, so it is never shown for others. The file is not part of the checkpoint: if it is missing,
-maps are computed.
+folder. A map is stored under a hash of the model, the sentences and the settings, so that it is never shown for others.
+The file is not part of the checkpoint: if it is missing, maps are computed.
+
+The axes of a map can be scores of linear probes: sentence length, question, negation.
+
+    score (N,) = unit vectors (N, D) @ weights (D,) + bias, by ridge regression on the example sentences
+
+A score is relative to the factor's mean among those sentences, in standard deviations, so that both axes have the same
+scale. The quality of an axis is measured on held-out sentences, in five folds.
 """
 
 from __future__ import annotations
@@ -60,12 +66,12 @@ def content(table: pd.DataFrame) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Space:
-    """One latent of some sentences: a table with map coordinates `x` and `y`, and a vector per row, (N, D)."""
+    """A map of one latent: a table of sentences with their places `x` and `y`, and their vectors (N, D)."""
 
     rows: pd.DataFrame
     vectors: np.ndarray
     projection: geometry.Projection
-    digest: str  # of the model, the latent and the fitted sentences
+    digest: str  # identifies the model, the latent and the fitted sentences
 
     @cached_property
     def content(self) -> str:
@@ -74,11 +80,11 @@ class Space:
 
     @property
     def given(self) -> np.ndarray:
-        """A mask (N,) of the rows of the text, without the user's own: the map is fitted on them."""
+        """A mask (N,) of the rows to which the map is fitted: all but the user's own sentences."""
         return ~self.rows["own"].to_numpy()
 
 
-# Keys in Streamlit's caches: a space's key is the digest of its model, latent and fitted rows.
+# The keys of models and spaces in Streamlit's caches.
 BY_DIGEST = state.BY_DIGEST | {Space: attrgetter("digest")}
 
 
@@ -97,14 +103,14 @@ def spaces(loaded: Loaded, table: pd.DataFrame, method: geometry.Method) -> Spac
 
 
 def space(loaded: Loaded, table: pd.DataFrame, latent: str, method: geometry.Method) -> Space:
-    """Map a latent of all rows. The map is fitted on the text's rows; the user's own rows are then placed on it."""
+    """Map a latent of all rows. The map is fitted to the text's rows; then the user's own rows are placed on it."""
     vectors = vectors_of(loaded, table, latent)
     own = table["own"].to_numpy()
     given = vectors[~own] if own.any() else vectors  # avoid a needless copy
     digest = key(loaded.digest, table[~own], latent)
     if method.name == PROBE_AXES:
-        axes = probe_axes(loaded, table["lang"].unique().tolist(), latent, method.axes)
-        projection = on_probe_axes(given, axes)
+        langs = tuple(table["lang"].unique().tolist())
+        projection = on_probe_axes(given, [probe_axis(loaded, langs, latent, name) for name in method.axes])
     else:
         projection = _fitted(digest, method, given, loaded.info.get("folder", ""))
     xy = np.empty((len(table), 2))
@@ -124,7 +130,7 @@ def _fitted(digest: str, method: geometry.Method, _vectors: np.ndarray, _folder:
 
 
 def stored(loaded: Loaded, table: pd.DataFrame, method: geometry.Method) -> bool:
-    """Return whether the model ships with maps of the text's rows by this method, in all latents."""
+    """Return whether the model ships with maps of the text's rows by this method, for all latents."""
     maps = _stored(loaded.info.get("folder", ""))
     given = latents_of(table[~table["own"].to_numpy()], loaded.second_latent)
     return bool(maps) and all(name(key(loaded.digest, part, latent), method) in maps for latent, part in given)
@@ -136,7 +142,7 @@ def _stored(folder: str) -> dict[str, np.ndarray]:
 
 
 def vectors_of(loaded: Loaded, table: pd.DataFrame, latent: str) -> np.ndarray:
-    """Embed every row in its own language, (N, D); the array may be read-only."""
+    """Embed every row in its language, (N, D). The array may be read-only."""
     own = table["own"].to_numpy()
     if not own.any() or own.all():
         return embed_parts(loaded, rows.parts(table), latent)
@@ -147,7 +153,7 @@ def vectors_of(loaded: Loaded, table: pd.DataFrame, latent: str) -> np.ndarray:
 
 
 def coloured(spaces: Spaces, colour: str) -> Spaces:
-    """Return the spaces with a column `colour` in their rows; nothing is added if sentences always have that column."""
+    """Add the column `colour` to the rows of the spaces, unless they have it already."""
     semantic = spaces.semantic
     if colour in rows.STYLES:
         values = {colour: rows.styled(semantic.rows, colour).array}
@@ -168,7 +174,7 @@ def coloured(spaces: Spaces, colour: str) -> Spaces:
 
 @st.cache_data(max_entries=8, show_spinner=False)
 def _clusters(digest: str, content: str, _space: Space) -> dict[str, pd.Categorical]:
-    """Assign each row to a cluster and a fine cluster, named by their most central sentence in the first language."""
+    """Assign each row to a cluster and a fine cluster. The name of a cluster is its most central sentence."""
     table = _space.rows
     first = _space.given & (table["lang"] == table["lang"].iloc[0]).to_numpy()
     clusters = {}
@@ -209,17 +215,17 @@ def trust(space: Space, method: geometry.Method) -> float | None:
 
 
 def key(model: str, table: pd.DataFrame, latent: str) -> str:
-    """Name the vectors of a table by the model's digest, the latent, and a hash of the sentences in order."""
+    """Return a key for the vectors of a table: the model's digest, the latent, and a hash of the sentences."""
     return f"{model} {latent} {content(table)}"
 
 
 def name(key: str, method: geometry.Method) -> str:
-    """Return the name under which the map of these vectors by this method is stored."""
+    """Return the name under which the file stores the map of these vectors by this method."""
     return hashlib.sha256(f"{key} {method}".encode()).hexdigest()
 
 
 def read(folder: Path) -> dict[str, np.ndarray]:
-    """Read the maps (N, 2) in a model's folder, by `name`; empty without that file. Raises DataError if damaged."""
+    """Read the maps (N, 2) in a model's folder, by `name`. Raises DataError if the file is damaged."""
     path = folder / FILE
     if not path.is_file():
         return {}
@@ -231,7 +237,7 @@ def read(folder: Path) -> dict[str, np.ndarray]:
 
 
 def latents_of(table: pd.DataFrame, second_latent: str) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Yield each latent and its rows to map: for the semantic latent all, for the second those of one language."""
+    """Yield each latent and the rows of each of its maps: all rows, or those in one language for the second latent."""
     yield SEMANTIC, table
     if second_latent:
         for _, part in table.groupby("lang", sort=False):
@@ -239,7 +245,7 @@ def latents_of(table: pd.DataFrame, second_latent: str) -> Iterator[tuple[str, p
 
 
 def write(folder: Path) -> None:
-    """Compute the maps of a model for those of `TEXTS` whose languages it reads, and write them into its folder."""
+    """Compute the maps of a model for the texts in `TEXTS` that it can read, and write them into its folder."""
     encoder = bgt_core.load(folder)
     digest = " ".join(bgt_core.info(folder)["files"].values())
     second_latent = next((latent for latent in encoder.latents if latent != SEMANTIC), "")
@@ -256,8 +262,8 @@ def write(folder: Path) -> None:
             shutil.copymode(folder / "config.json", partial)  # safetensors creates files that only their owner can read
 
 
-# Factors for an axis: a function of a sentence and its language, and the languages in which a rule can label sentences.
-# Plural is not offered because it needs parsed sentences. Length excludes Japanese, which has no spaces.
+# The properties that an axis can show: a function of a sentence and its language, and the languages for which the
+# function is defined. Length is not defined for Japanese, which has no spaces.
 FACTORS: dict[str, tuple[Callable[[str, str], float], Sequence[str]]] = {
     "Longer": (lambda text, lang: float(rows.words(text)), [lang for lang in LANGS if lang != "ja"]),
     "Question": (lambda text, lang: float(text.rstrip()[-1:] in ("?", "？", "؟")), LANGS),
@@ -267,9 +273,9 @@ FACTORS: dict[str, tuple[Callable[[str, str], float], Sequence[str]]] = {
 
 @dataclass(frozen=True)
 class Reading:
-    """The accuracy with which a factor is predicted for held-out sentences, with a 95% interval."""
+    """How well a factor is predicted for held-out sentences, with a 95% interval."""
 
-    measure: str  # "correlation", or "AUC" of a factor that is 0 or 1
+    measure: str  # "AUC" for a factor that is 0 or 1, else "correlation"
     value: float
     low: float
     high: float
@@ -283,25 +289,19 @@ class Axis:
     """A linear readout of a latent: score = vectors (N, D) at unit length @ weights (D,) + bias."""
 
     name: str
-    spread: float  # the factor's standard deviation; a score of 1 is this number of words, or this share
     weights: np.ndarray
     bias: float
     reading: Reading
 
 
 def axes_offered(langs: Sequence[str]) -> list[str]:
-    """Return the axes that can be fitted in all of these languages."""
+    """Return the names of the axes that are defined for all of these languages."""
     return [name for name, (_, labelled) in FACTORS.items() if set(langs) <= set(labelled)]
-
-
-def probe_axes(loaded: Loaded, langs: Sequence[str], latent: str, names: tuple[str, str]) -> tuple[Axis, Axis]:
-    """Return both axes of a map of a latent, fitted on the example sentences of these languages."""
-    return probe_axis(loaded, tuple(langs), latent, names[0]), probe_axis(loaded, tuple(langs), latent, names[1])
 
 
 @st.cache_resource(max_entries=64, show_spinner=False, hash_funcs=BY_DIGEST)
 def probe_axis(loaded: Loaded, langs: tuple[str, ...], latent: str, name: str) -> Axis:
-    """Fit one axis. Raises NotFound if it is not offered in these languages."""
+    """Fit an axis on the example sentences in these languages. Raises NotFound if it is not defined for them."""
     if name not in axes_offered(langs):
         able = ", ".join(FACTORS[name][1]) if name in FACTORS else "none"
         raise NotFound(f"No axis '{name}' in {', '.join(langs)}: sentences are labelled in {able}.")
@@ -327,7 +327,7 @@ def fitted_axis(name: str, vectors: np.ndarray, values: np.ndarray, english: np.
         held_out[test] = vectors[test] @ weights + bias - values[~test].mean()
     spread = float(values.std())
     weights, bias = ridge(vectors, (values - values.mean()) / spread)
-    return Axis(name, spread, weights, bias, reading(held_out, values, len(set(english))))
+    return Axis(name, weights, bias, reading(held_out, values, len(set(english))))
 
 
 def ridge(vectors: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, float]:
@@ -355,8 +355,8 @@ def reading(scores: np.ndarray, values: np.ndarray, different: int) -> Reading:
     return Reading("correlation", correlation, math.tanh(z - half), math.tanh(z + half))
 
 
-def on_probe_axes(vectors: np.ndarray, pair: tuple[Axis, Axis]) -> geometry.Projection:
-    """Return the map of vectors (N, D) with these two axes."""
+def on_probe_axes(vectors: np.ndarray, pair: Sequence[Axis]) -> geometry.Projection:
+    """Return the map of vectors (N, D) on these two axes."""
     weights = np.column_stack([axis.weights for axis in pair]).astype(np.float32)  # (D, 2)
     bias = np.array([axis.bias for axis in pair], np.float32)
 

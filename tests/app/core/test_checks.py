@@ -21,7 +21,7 @@ def small() -> SimpleNamespace:
 
 def test_the_language_of_unseen_sentences_is_guessed_and_hardly_ever_wrongly_warned_of() -> None:
     right, false_alarms, caught, pairs = 0, 0, 0, 0
-    for fold in range(5):
+    for fold in range(2):  # of five
         known = checks.profiles(
             {lang: [text for at, text in enumerate(texts) if at % 5 != fold] for lang, texts in SENTENCES.items()}
         )
@@ -31,7 +31,7 @@ def test_the_language_of_unseen_sentences_is_guessed_and_hardly_ever_wrongly_war
                 false_alarms += bool(checks.another_language(text, lang, known))
                 caught += sum(checks.another_language(text, other, known) == lang for other in LANGS if other != lang)
                 pairs += len(LANGS) - 1
-    count = sum(map(len, SENTENCES.values()))
+    count = pairs // (len(LANGS) - 1)
     assert right > 0.99 * count  # measured: 99.5 %
     assert false_alarms <= 0.002 * count  # measured: 0.1 %
     assert caught > 0.95 * pairs  # measured: 96 %; English and French 99 %, Turkish 83 %

@@ -128,7 +128,7 @@ def test_a_map_shows_the_scores_and_its_axes_say_how_to_move_on_it(saved: Path) 
     table = rows.examples(("en", "fr"), 40)
     method = geometry.Method(spaces.PROBE_AXES, axes=("Longer", "Question"))
     fitted = spaces.spaces(loaded, table, method)
-    longer, question = spaces.probe_axes(loaded, ["en"], "language", method.axes)
+    longer, question = (spaces.probe_axis(loaded, ("en",), "language", name) for name in method.axes)
     space = fitted.second["en"]
     assert_close(space.rows["x"], unit(space.vectors) @ longer.weights + longer.bias, FLOAT32)
     assert_close(space.rows["y"], unit(space.vectors) @ question.weights + question.bias, FLOAT32)

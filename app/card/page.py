@@ -33,15 +33,10 @@ PAPERS = {  # the paper of each recipe; all other recipes: BGT's paper
 ENDS = ("low", "high")  # columns of a card with the interval of its column "score"
 ONE_DIGIT = re.compile(r"%|x 100|chrF|BLEU")  # numbers with these units have one decimal, others two
 TITLES = {
-    "data": "Training data",
-    "protocol": "How it was measured",
-    "fidelity": "Fidelity of generated text",
-    "kept": "Negation and numbers kept",
-    "transfer": "Style taken over",
-    "roles": "Who did what to whom",
-    "command": "Trained with",
-    "training": "Training took",
-}
+    "data": "Training data", "protocol": "How it was measured", "fidelity": "Fidelity of generated text",
+    "kept": "Negation and numbers kept", "transfer": "Style taken over", "roles": "Who did what to whom",
+    "command": "Trained with", "training": "Training took",
+}  # fmt: skip
 EXAMPLE = "Hello."
 WRITING, TRAINING, DATA = "Generated text", "Training", "Data"
 TABS = {  # tabs, and the records in them

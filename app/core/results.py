@@ -26,29 +26,17 @@ from probes.tasks import TASKS
 
 MEANING, ADDED = "Meaning", "What a language adds"  # tasks that the semantic or the second latent should predict better
 TASK_GROUPS = {
-    ADDED: SENTEVAL_GROUPS["style"],
-    MEANING: SENTEVAL_GROUPS["semantic"],
-    "Form": SENTEVAL_GROUPS["syntax"],
+    ADDED: SENTEVAL_GROUPS["style"], MEANING: SENTEVAL_GROUPS["semantic"], "Form": SENTEVAL_GROUPS["syntax"],
     "Surface": SENTEVAL_GROUPS["surface"],
-}
+}  # fmt: skip
 OTHER_TASKS = "Other tasks"
 TASK_TITLES = {
-    "subj-num": "Number of the subject",
-    "obj-num": "Number of the object",
-    "depth": "Depth of the tree",
-    "top-const": "Top constituents",
-    "word-content": "Word content",
-    "length": "Length",
-    "punct-num": "Punctuation: how much",
-    "punct-first": "Punctuation: which first",
-    "gender": "Gender of articles",
-    "tense": "Tense",
-    "bigram-shift": "Neighbours swapped",
-    "coord-inv": "Clauses swapped",
-    "lang-id": "Language identity",
-    "sentence-type": "Closing mark",
-    **STYLES,
-}
+    "subj-num": "Number of the subject", "obj-num": "Number of the object", "depth": "Depth of the tree",
+    "top-const": "Top constituents", "word-content": "Word content", "length": "Length",
+    "punct-num": "Punctuation: how much", "punct-first": "Punctuation: which first", "gender": "Gender of articles",
+    "tense": "Tense", "bigram-shift": "Neighbours swapped", "coord-inv": "Clauses swapped",
+    "lang-id": "Language identity", "sentence-type": "Closing mark", **STYLES,
+}  # fmt: skip
 
 
 def task_title(task: str) -> str:

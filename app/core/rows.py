@@ -23,11 +23,9 @@ _LANGUAGES = [line.split("\t") for line in Path(__file__).with_name("languages.t
 LANGUAGE_NAMES = {code: name for code, name, _ in _LANGUAGES}
 COUNTED = {"words": "Length in words", "punctuation": "Punctuation marks", "mark": "Closing mark"}
 STYLES = {  # properties of style, by their names in `bgt_core.data.properties` and as probing tasks
-    "address": "Form of address",
-    "politeness": "Politeness",
-    "contraction": "Contraction",
+    "address": "Form of address", "politeness": "Politeness", "contraction": "Contraction",
     "question-form": "Form of the question",
-}
+}  # fmt: skip
 CLUSTER, FINE_CLUSTER = "cluster", "fine cluster"
 COLOURS = {"mark": COUNTED["mark"], **STYLES, CLUSTER: "Cluster of meaning", **COUNTED, "lang": "Language"}
 OWN_COLUMN = "own:"  # prefix of the names of the user's columns

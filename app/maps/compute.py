@@ -1,4 +1,4 @@
-"""The figures of the maps, and numbers about them: the selection compared with the rest, scores in the full space."""
+"""The figures of the maps and their captions, and the comparison of a selection with the other sentences."""
 
 from __future__ import annotations
 
@@ -19,11 +19,12 @@ from app.core.writing import Interpolation
 from bgt_core.contracts import SEMANTIC
 from bgt_core.evaluation.bootstrap import wilson
 
-ALL, BOTH = "all", "Both"  # the figure with the maps of all latents; the choice of all maps
+ALL, BOTH = "all", "Both"  # name of the figure with the maps of all latents; choice to show them
 MAP_HEIGHT = 240  # pixels of each language's map
-KEYWORDS, FEW, COUNTED = 8, 3, 20_000  # words shown; sentences that must have a word; sentences counted at most
+KEYWORDS = 8  # maximum number of words that stand out
+FEW, COUNTED = 3, 20_000  # minimum number of sentences with such a word; maximum number of sentences that are counted
 WORD = re.compile(r"[^\W\d_]{2,}(?:['’][^\W\d_]+)*")
-MARK = 0.015  # width of a mark as a share of the map
+MARK = 0.015  # width of a mark as a fraction of the map
 
 
 def map_figures(
@@ -35,8 +36,8 @@ def map_figures(
     panels: str = BOTH,
     lines: Sequence[str] = (),
 ) -> dict[str, partial]:
-    """Return the drawing function of each latent's map, by its name, and of a figure with all; `panels` may be one
-    latent. `second` is the second latent, `paths` are by "semantic" or language, `lines` as in `latent_map`."""
+    """Return the functions that draw the map of each latent, by its name, and all maps. `second` is the name of the
+    second latent, `panels` is `BOTH` or a latent, `paths` are by "semantic" or language."""
     name_of = rows.language_name if len(langs) <= 3 else str  # more full names would not fit
     signs = {lang: theme.lang_title(lang, name_of(lang)) for lang in fitted.second}
     title_of = {SEMANTIC: "Semantic latent  " + "  ".join(signs.values())}
@@ -72,15 +73,13 @@ def closest(loaded: Loaded, fitted: Spaces, text: str, lang: str, latent: str, c
 
 
 def among(table: pd.DataFrame, ids: frozenset[str]) -> np.ndarray:
-    """Return a mask (N,) of the rows with these ids; for Arrow strings, pandas takes ten times as long."""
+    """Return a mask (N,) of the rows with these ids. For Arrow strings, pandas needs ten times as long."""
     return np.fromiter(map(ids.__contains__, table["id"].tolist()), bool, len(table))
 
 
 def compared(table: pd.DataFrame, chosen: np.ndarray) -> pd.DataFrame:
-    """Compare the chosen rows, (N,) bool, with the others: one measure per row, differences with 95% intervals.
-
-    All cells are texts; a cell is empty if there is nothing to compare.
-    """
+    """Compare the chosen rows, (N,) bool, with the others. Return a table of texts with one measure per row. A cell is
+    empty if there is nothing to compare. Differences have 95% intervals."""
     count = int(chosen.sum())
     lines = [("Sentences", f"{count:,}", f"{len(chosen) - count:,}", "")]
     lengths = table["words"].to_numpy()
@@ -91,7 +90,7 @@ def compared(table: pd.DataFrame, chosen: np.ndarray) -> pd.DataFrame:
     shares |= {rows.language_name(lang): table["lang"] == lang for lang in langs if len(langs) > 1}
     by_share = [(title, *share_difference(has.to_numpy(), chosen)) for title, has in shares.items()]
     lines += [line for line in by_share if {*line[1:3]} - {"0%", ""}]
-    # otherwise, words of another language would be keywords
+    # only sentences in the languages of the selection, because words of other languages would stand out
     comparable = table["lang"].isin(table["lang"][chosen].unique()).to_numpy()
     here, elsewhere = table["text"][chosen].tolist(), table["text"][comparable & ~chosen].tolist()
     lines.append(("Words that stand out", keywords(here, elsewhere), keywords(elsewhere, here), ""))
@@ -99,18 +98,18 @@ def compared(table: pd.DataFrame, chosen: np.ndarray) -> pd.DataFrame:
 
 
 def keywords(here: Sequence[str], elsewhere: Sequence[str]) -> str:
-    """Return the words that are in at least `FEW` sentences here, and in at least twice the share of those elsewhere.
-    They are sorted by the number of sentences times the log of this ratio. Large texts are sampled, evenly."""
+    """Return the words that occur in at least `FEW` sentences here, and at least twice as often as elsewhere, sorted by
+    the number of sentences times the log of this ratio. Large texts are sampled."""
     sides = [texts[:: 1 + len(texts) // COUNTED] for texts in (here, elsewhere)]
     own, others = (Counter(word for text in side for word in {*WORD.findall(text.lower())}) for side in sides)
-    # smoothing: add one sentence with every word elsewhere, so that no ratio is infinite
+    # add one sentence with all words elsewhere, so that no ratio is infinite
     ratio = {word: (own[word] / len(sides[0])) / ((others[word] + 1) / (len(sides[1]) + 1)) for word in own}
     weight = {word: own[word] * math.log(of) for word, of in ratio.items() if own[word] >= FEW and of >= 2}
     return ", ".join(sorted(weight, key=lambda word: (-weight[word], word))[:KEYWORDS])
 
 
 def mean_difference(left: np.ndarray, right: np.ndarray) -> tuple[str, str, str]:
-    """Return both means, and their difference with its 95% interval by Welch's t-test."""
+    """Return both means, and their difference with its interval by Welch's t-test."""
     from scipy.stats import ttest_ind
 
     first, second = (f"{part.mean():.1f}" if len(part) else "" for part in (left, right))
@@ -136,7 +135,7 @@ def share_difference(has: np.ndarray, chosen: np.ndarray) -> tuple[str, str, str
 
 
 def with_places(fitted: Spaces, second_latent: str) -> pd.DataFrame:
-    """Return the rows by id, with their places on the map of the semantic latent (x, y) and of the second latent."""
+    """Return the rows by id, with their places on the maps of the semantic latent (x, y) and of the second latent."""
     table = fitted.semantic.rows.set_index("id", drop=False)
     if not fitted.second:
         return table
@@ -145,7 +144,7 @@ def with_places(fitted: Spaces, second_latent: str) -> pd.DataFrame:
 
 
 def vectors_of(fitted: Spaces, second_latent: str, chosen: Sequence[str]) -> dict[str, np.ndarray]:
-    """Return the vectors (N, D) of the chosen rows in each latent; of all rows if none is chosen."""
+    """Return the vectors (N, D) of the chosen rows in each latent, or of all rows if none is chosen."""
     ids = list(chosen) or fitted.semantic.rows["id"].tolist()
     vectors = {}
     for latent, held in {SEMANTIC: [fitted.semantic], second_latent: list(fitted.second.values())}.items():
@@ -179,17 +178,17 @@ def caption(method: geometry.Method, fitted: Spaces, second_latent: str) -> str:
         f"{how} of {len(fitted.semantic.rows):,} vectors{lengths}.": True,
         f"The vectors of {' and '.join(same)} are all the same: no map can tell the sentences apart.": same,
         f"{method.name} needs {geometry.LEAST} vectors that it can tell apart; drawn by PCA: {', '.join(few)}.": few,
-        f"{str(number).capitalize()} used, with so few vectors: {enumerated(lower, '.3g')}.": lower,
+        f"{str(number).capitalize()} used, because there are few vectors: {enumerated(lower, '.3g')}.": lower,
         f"Trustworthiness of 15 neighbours: {trust}.": trust,
-        f"{same_place:,} of {pairs:,} translations coincide: the larger mark, of the first language, is below.": pairs,
-        f"{each} is a space of its own, fitted alone: compare within a panel, not across.": fitted.second,
-        "Distances between far groups are not meaningful.": True,
+        f"{same_place:,} of {pairs:,} translations coincide. There, the first language has the larger mark.": pairs,
+        f"{each} has its own map: compare sentences within a map, not between maps.": fitted.second,
+        "Distances between distant groups are not meaningful.": True,
     }
     return " ".join(text for text, needed in parts.items() if needed)
 
 
 def coincide(table: pd.DataFrame) -> tuple[int, int]:
-    """Count the translations whose sentences are all within a mark's width on the map; also count all translations."""
+    """Count the translations whose sentences are all within a mark's width on the map, and all translations."""
     places = table.loc[~table["own"].to_numpy()].groupby("pair")[["x", "y"]]
     apart = (places.max() - places.min()).max(axis=1)[places.size() > 1]
     width = MARK * np.ptp(table[["x", "y"]].to_numpy(), axis=0).max()
@@ -201,7 +200,7 @@ def enumerated(values: Mapping[str, float | None], form: str) -> str:
 
 
 def paths(walk: Interpolation | None, fitted: Spaces) -> dict[str, np.ndarray]:
-    """Return the steps on the maps, (steps, 2), by "semantic" and by the language whose latent was moved."""
+    """Return the places (steps, 2) of an interpolation on the maps, by "semantic" or its language."""
     maps: dict[str, np.ndarray] = {}
     if walk is None:
         return maps

@@ -39,11 +39,9 @@ ANCHORS = 300  # translations used to compare two sentences of different languag
 AXES = ("semantic", "style")  # similarity columns of pairs
 GOLD = f"{rows.OWN_COLUMN}gold"
 QUADRANTS = {  # (near in meaning, near in style) -> name, in the order of the page
-    (False, True): "Near in style only",
-    (True, True): "Near in both",
-    (False, False): "Near in neither",
+    (False, True): "Near in style only", (True, True): "Near in both", (False, False): "Near in neither",
     (True, False): "Near in meaning only",
-}
+}  # fmt: skip
 CORNERS = ((0.01, 0.99), (0.99, 0.99), (0.01, 0.01), (0.99, 0.01))  # places of the quadrants' names
 NONE = "without a value"  # legend entry of points without a value of the colour
 MAX_SVG = 2_000  # maximum number of points for SVG; more are drawn with WebGL

@@ -25,26 +25,12 @@ from probes.tasks import TASKS
 
 FIRST = "length"  # the default task, which exists for all languages and sentences
 TITLES = {
-    "task": "Task",
-    "points": "Difference",
-    "ci_low": "95%: from",
-    "ci_high": "95%: to",
-    "paper_gap": "The paper's",
-    "best": "Baseline, %",
-    "which": "Which baseline",
-    "shown": "Shown by",
-    "lang": "Language",
-    "model": "Model",
-    "latent": "Latent or baseline",
-    "accuracy": "Accuracy, %",
-    "selectivity": "Selectivity, points",
-    "information": "Bits per item",
-    "run": "Trained + tested on",
-    "data": "Data",
-    "classes": "Classes",
-    "note": "Note",
-    "mark": "Mark",
-}
+    "task": "Task", "points": "Difference", "ci_low": "95%: from", "ci_high": "95%: to", "paper_gap": "The paper's",
+    "best": "Baseline, %", "which": "Which baseline", "shown": "Shown by", "lang": "Language", "model": "Model",
+    "latent": "Latent or baseline", "accuracy": "Accuracy, %", "selectivity": "Selectivity, points",
+    "information": "Bits per item", "run": "Trained + tested on", "data": "Data", "classes": "Classes",
+    "note": "Note", "mark": "Mark",
+}  # fmt: skip
 HIGHLIGHT = "background-color: rgba(230, 159, 0, 0.16)"  # for results computed in this session, as in the figure
 MAX_LISTED = 200  # maximum number of listed sentences; the export has all
 ITEM_TITLES = {"pvi": "Bits", "sentence": "Sentence", "label": "Label", "predicted": "Predicted"}

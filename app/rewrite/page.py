@@ -28,11 +28,9 @@ from bgt_core.vectors.maps import Directions, directions
 FITTED_ON = 2_000  # maximum number of translations from which directions are fitted
 QUESTION = "question"
 TITLES = {  # directions: being a question, and properties of wording
-    QUESTION: "More of a question",
-    "address": "More formal",
-    "politeness": "More polite",
+    QUESTION: "More of a question", "address": "More formal", "politeness": "More polite",
     "contraction": "More contracted",
-}
+}  # fmt: skip
 FAR = {"vous", "Sie", "usted", "siz", "polite", "short"}  # values of properties at the positive end of a direction
 STEPS = (-4, -2, 0, 2, 4)
 REMEMBERED = 20  # maximum number of grids that a session keeps

@@ -29,13 +29,9 @@ EXAMPLE = "You are late."
 MEANING_YOURS, STYLE_YOURS = "Your meaning, in the style of {}", "The meaning of {}, in your style"
 ISOLATE, END_ISOLATE = "\u2068", "\u2069"  # text between these characters keeps its own direction
 ENDS = {  # closing marks in words
-    "question": "with a question mark",
-    "exclamation": "with an exclamation mark",
-    "full stop": "with a full stop",
-    "ellipsis": "with an ellipsis",
-    rows.NONE: "without a mark",
-    rows.OTHER: "with another mark",
-}
+    "question": "with a question mark", "exclamation": "with an exclamation mark", "full stop": "with a full stop",
+    "ellipsis": "with an ellipsis", rows.NONE: "without a mark", rows.OTHER: "with another mark",
+}  # fmt: skip
 MANY = 40  # maximum number of words and marks of a sentence for the bars
 
 

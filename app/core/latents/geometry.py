@@ -1,6 +1,6 @@
-"""Maths on latent vectors: maps to two dimensions, neighbours in the full space, clusters.
+"""Mathematics of vectors: maps in two dimensions, the trustworthiness of maps, clusters.
 
-sklearn and UMAP take seconds to import, so they are imported inside the functions that use them.
+The functions import scikit-learn and UMAP themselves, because these imports take seconds.
 """
 
 from __future__ import annotations
@@ -16,30 +16,30 @@ from threadpoolctl import threadpool_limits
 
 from bgt_core.vectors.compare import unit
 
-AXES = 50  # principal axes given to t-SNE and UMAP; the maps are at least as trustworthy as with all axes
-ANGLE, STEPS = 0.8, 750  # t-SNE: on these axes as trustworthy as the defaults, 0.5 and 1,000, in half the time
-WIDE = 2_048  # units; for wider vectors, as of bags of words, finding a few axes is faster without the full covariance
-BLOCK = 4_096  # number of rows scaled at a time; a copy of all rows would double the memory
-PLACED_BY = 5  # a new row on a t-SNE or UMAP map is placed at the median position of this number of nearest rows
+AXES = 50  # number of principal axes for t-SNE and UMAP; the maps are at least as trustworthy as with all axes
+ANGLE, STEPS = 0.8, 750  # t-SNE's maps are as trustworthy as with its defaults, 0.5 and 1,000, in half the time
+WIDE = 2_048  # units; for wider vectors, such as bags of words, a few axes are found faster without the covariance
+BLOCK = 4_096  # number of rows that are scaled at a time; a copy of all rows would double the memory
+PLACED_BY = 5  # number of nearest rows whose median is the place of a new row on a t-SNE or UMAP map
 CLUSTERED = 5_000  # maximum number of rows from which the means of clusters are computed
-REACHED_IN = 20  # steps after which a vector has reached its new place on a plane
+REACHED_IN = 20  # number of steps after which a vector has reached its new place on a plane
 TRUST_NEIGHBOURS, TRUST_ROWS = 15, 1_000
 COSINE, EUCLIDEAN = "Cosine", "Euclidean"
-SCALED: dict[str, Callable[[np.ndarray], np.ndarray]] = {  # scale rows (N, D): Euclidean distance then orders by metric
+SCALED: dict[str, Callable[[np.ndarray], np.ndarray]] = {  # scale rows (N, D) so that Euclidean distance is the metric
     COSINE: unit,
-    EUCLIDEAN: partial(np.asarray, dtype=float),  # float32 can't hold the squares of 1e30 and 1e-30
+    EUCLIDEAN: partial(np.asarray, dtype=float),  # the squares of 1e30 and 1e-30 are outside the range of float32
 }
-# Rows are the same if their variance, as a fraction of their mean square, is below this. By cosine, rounding to unit
-ROUNDING = {COSINE: 1e-13, EUCLIDEAN: 0.0}  # length alone causes such a variance
-FLOAT32 = np.finfo(np.float32).min, np.finfo(np.float32).max  # limits of the numbers that models can read
-LEAST = 5  # minimum number of different points for t-SNE and UMAP; for fewer, PCA is used
-APART = 3e-7  # fraction of a row's length; nearer points coincide; rounding moves points less than this
-FINEST = 1e-14  # fraction of the largest coordinate; nearer points also coincide, because float64 has no more digits
+# All rows are the same if the ratio of their variance and mean square is below this; rounding can cause such a ratio.
+ROUNDING = {COSINE: 1e-13, EUCLIDEAN: 0.0}
+FLOAT32 = np.finfo(np.float32).min, np.finfo(np.float32).max  # limits of the numbers that models accept
+LEAST = 5  # minimum number of different points for t-SNE and UMAP; fewer points are mapped by PCA
+APART = 3e-7  # points coincide at a distance below this fraction of their length; rounding moves points less
+FINEST = 1e-14  # points also coincide at a distance below this fraction of the largest coordinate
 
 
 @dataclass(frozen=True)
 class Method:
-    """The method by which vectors become a map; PCA uses neither `neighbours` nor `seed`."""
+    """The settings of a map. PCA uses neither `neighbours` nor `seed`."""
 
     name: str = "PCA"
     neighbours: int = 15  # for t-SNE, the perplexity
@@ -50,23 +50,23 @@ class Method:
 
 @dataclass(frozen=True, eq=False)
 class Projection:
-    """A fitted map: `xy` (N, 2) are the places of the fitted rows; `project` places more rows, (M, D) -> (M, 2)."""
+    """A fitted map."""
 
-    xy: np.ndarray
-    project: Callable[[np.ndarray], np.ndarray]
-    variance: float | None  # the fraction of the variance that the map shows; None unless made by PCA
+    xy: np.ndarray  # (N, 2), the places of the fitted rows
+    project: Callable[[np.ndarray], np.ndarray]  # places more rows, (M, D) -> (M, 2)
+    variance: float | None  # the fraction of the variance that a map by PCA shows; None for other maps
     axes: np.ndarray | None = None  # (D, 2), of unit length, if the map is a projection on a plane
-    read: tuple[str, ...] = ()  # how well each axis can be read from the latent, for a map on probe axes
+    read: tuple[str, ...] = ()  # how well each probe axis can be read from the latent
     metric: str = COSINE
-    neighbours: float | None = None  # used by UMAP, or t-SNE's perplexity; lower than the method's if points are few
+    neighbours: float | None = None  # the method's number, or less if there are few points; None without neighbours
 
 
-@threadpool_limits.wrap(limits=1)  # several OpenMP threads on busy cores wait for each other, and take 7 times as long
+@threadpool_limits.wrap(limits=1)  # on busy cores, several OpenMP threads wait for each other and take 7 times as long
 def fit(vectors: np.ndarray, method: Method) -> Projection:
-    """Fit a map to vectors (N, D) by the method and its metric; the same input gives the same map.
+    """Fit a map to vectors (N, D). The same input gives the same map.
 
-    Points that coincide get one place. With fewer than `LEAST` different points, t-SNE and UMAP are replaced by PCA:
-    their native code can't map so few, and may crash the process.
+    Points that coincide have the same place. For fewer than `LEAST` different points, t-SNE and UMAP are replaced by
+    PCA, because their native code may crash the process.
     """
     plane = principal_axes(vectors, 2, method.metric)
     pca = Projection(plane.project(vectors), plane.project, plane.variance, plane.axes, metric=method.metric)
@@ -76,8 +76,8 @@ def fit(vectors: np.ndarray, method: Method) -> Projection:
         points = principal_axes(vectors, AXES, method.metric).project(vectors)
     else:
         points = SCALED[method.metric](vectors)
-    if method.metric == EUCLIDEAN:  # vectors may be huge and far from the origin; both methods compute in float32
-        points = points - np.median(points, 0)  # the median does not depend on a few long rows
+    if method.metric == EUCLIDEAN:  # both methods compute in float32, but vectors may be huge and far from the origin
+        points = points - np.median(points, 0)  # a few long rows do not change the median
         points /= np.abs(points).max()
     first, place = different(points, APART if method.metric == COSINE else FINEST)
     if len(first) < LEAST:
@@ -96,10 +96,10 @@ def fit(vectors: np.ndarray, method: Method) -> Projection:
 
 
 def different(points: np.ndarray, least: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return the rows (K,) of points (N, D) that coincide with no earlier one, and each point's index in them, (N,).
+    """Return the indices (K,) of points (N, D) that coincide with no earlier point, and each point's place in these.
 
-    Points within `least`, or `APART` of their length, coincide. They are neighbours along any line, so each point is
-    only compared with the next one along a random line.
+    Points coincide at a distance of at most `least`, or of `APART` times their length. Such points are neighbours along
+    any line, so that it is enough to compare each point with the next one along a random line.
     """
     order = np.argsort(points @ np.random.default_rng(0).normal(size=points.shape[1]))
     lengths = np.linalg.norm(points[order[1:]], axis=1)
@@ -112,12 +112,12 @@ def different(points: np.ndarray, least: float) -> tuple[np.ndarray, np.ndarray]
 
 
 def placed(vectors: np.ndarray, xy: np.ndarray, metric: str = COSINE) -> Projection:
-    """Return a map with known places (N, 2) of vectors (N, D), but without a transform. A new row (M, D) is placed at
-    the median of its nearest rows, because a mean could lie in the empty space between two parts of the map."""
+    """Return a map with known places (N, 2) of vectors (N, D). A new row is placed at the median of its nearest rows,
+    because their mean could be in the empty space between two parts of the map."""
 
     def among_neighbours(new: np.ndarray) -> np.ndarray:
         rows = SCALED[metric](vectors)
-        nearness = SCALED[metric](new) @ rows.T - (rows**2).sum(1) / 2  # falls with the distance
+        nearness = SCALED[metric](new) @ rows.T - (rows**2).sum(1) / 2  # decreases with the distance
         nearest_rows = np.argsort(-nearness, axis=1, kind="stable")[:, :PLACED_BY]
         return np.median(xy[nearest_rows], axis=1)
 
@@ -141,8 +141,8 @@ class PrincipalAxes:
 
 
 def principal_axes(vectors: np.ndarray, count: int, metric: str = COSINE) -> PrincipalAxes:
-    """Return the `count` leading axes of scaled rows (N, D), computed from their covariance, except for wide vectors.
-    The largest component of each axis is positive."""
+    """Return the `count` leading axes of scaled rows (N, D), from their covariance unless the vectors are wide. The
+    largest component of each axis is positive."""
     scaled = SCALED[metric]
     if vectors.shape[1] > WIDE:
         from sklearn.decomposition import PCA
@@ -174,21 +174,21 @@ def principal_axes(vectors: np.ndarray, count: int, metric: str = COSINE) -> Pri
 
 
 def least_variance(mean_square: float, metric: str) -> float:
-    """Return the total variance below which rows with this mean square are all the same."""
+    """Return the total variance below which rows with this mean square count as all the same."""
     return max(ROUNDING[metric] * mean_square, float(np.finfo(float).tiny))
 
 
 def umap(points: np.ndarray, neighbours: int, seed: int) -> np.ndarray:
-    """Map points (N, K) with UMAP, using exact neighbours: UMAP's own search takes half a minute to compile."""
+    """Map points (N, K) by UMAP with exact neighbours, because UMAP's own search takes half a minute to compile."""
     from sklearn.neighbors import NearestNeighbors
     from umap import UMAP, umap_
 
     for slow in (umap_.smooth_knn_dist, umap_.compute_membership_strengths):
-        with suppress(AttributeError, RuntimeError):  # numba can't compile here, or can't cache the compiled code
+        with suppress(AttributeError, RuntimeError):  # raised if numba can't compile, or can't cache the compiled code
             slow.enable_caching()
     distances, nearest_rows = NearestNeighbors(n_neighbors=neighbours, algorithm="brute").fit(points).kneighbors(points)
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "precomputed_knn")  # warns that `transform` will not work; it is not used
+        warnings.filterwarnings("ignore", "precomputed_knn")  # it warns about `transform`, which is not used
         reducer = UMAP(
             n_neighbors=neighbours, random_state=seed, n_jobs=1, precomputed_knn=(nearest_rows, distances)
         ).fit(points)
@@ -198,27 +198,26 @@ def umap(points: np.ndarray, neighbours: int, seed: int) -> np.ndarray:
 def moved(projection: Projection, vectors: np.ndarray, vector: np.ndarray, xy: np.ndarray) -> np.ndarray:
     """Change a vector (D,) so that its place on a map of vectors (N, D) is `xy` (2,).
 
-    On a plane, it moves along the axes; on a t-SNE or UMAP map, it becomes the mean of the rows nearest to `xy`. With
-    the cosine metric it keeps its length, so on a plane it cannot move beyond what that length allows.
+    On a plane, the vector moves along the axes. On a t-SNE or UMAP map, it becomes the mean of the rows nearest to
+    `xy`. With the cosine metric, its length does not change, which limits its moves on a plane.
     """
     scaled = SCALED[projection.metric]
     start = scaled(vector[None])[0]
     lengths = [np.linalg.norm(each.astype(float)) for each in (vector, start)]  # float32 overflows at 1e30 squared
-    length = float(lengths[0] / lengths[1]) if vector.any() else 1.0  # the length in the scale of the map
+    length = float(lengths[0] / lengths[1]) if vector.any() else 1.0  # ratio of the vector's length to that on the map
     if projection.axes is None:
         nearest_rows = np.argsort(((projection.xy - xy) ** 2).sum(1), kind="stable")[:PLACED_BY]
         return np.clip(length * scaled(vectors[nearest_rows].mean(0, dtype=float, keepdims=True))[0], *FLOAT32)
-    for _ in range(REACHED_IN):  # each step is exact on the plane, but with cosine it leaves the sphere slightly
+    for _ in range(REACHED_IN):  # a step is exact on the plane, but with cosine it changes the vector's length
         step = projection.axes @ (xy - projection.project(start[None])[0])
         start = scaled(start[None] + step)[0]
     return np.clip(length * start.astype(float), *FLOAT32)
 
 
 def trust(vectors: np.ndarray, xy: np.ndarray, metric: str = COSINE) -> float | None:
-    """Return the trustworthiness of a map (Venna and Kaski 2001): 1 if the 15 nearest neighbours of each point on the
-    map are also its nearest neighbours in vector space.
+    """Return the trustworthiness of a map (Venna and Kaski 2001) from at most 1,000 rows; None for fewer than 31 rows.
 
-    It is computed from at most 1,000 evenly spaced rows; None for fewer than 31 rows.
+    It is 1 if the 15 nearest neighbours of each point on the map are also its nearest neighbours in vector space.
     """
     from sklearn.manifold import trustworthiness
 
@@ -230,9 +229,9 @@ def trust(vectors: np.ndarray, xy: np.ndarray, metric: str = COSINE) -> float | 
 
 @threadpool_limits.wrap(limits=1)
 def clusters(vectors: np.ndarray, fitted_on: np.ndarray, count: int) -> np.ndarray:
-    """Assign each row (N, D) to one of `count` groups by k-means at unit length; 0 is the largest group: (N,) int.
+    """Assign each row (N, D), at unit length, to one of `count` groups by k-means: (N,) int; 0 is the largest group.
 
-    The means are computed from at most 5,000 rows, evenly spread, of those in `fitted_on` (N,) bool.
+    The means are computed from at most 5,000 rows of the mask `fitted_on` (N,).
     """
     from sklearn.cluster import KMeans
 
@@ -247,7 +246,7 @@ def clusters(vectors: np.ndarray, fitted_on: np.ndarray, count: int) -> np.ndarr
 
 
 def central(vectors: np.ndarray, group: np.ndarray) -> int:
-    """Return the index of the vector (N, D) in a group (N,) bool that is nearest by cosine to the group's mean."""
+    """Return the index of the vector (N, D) in a group, a mask (N,), with the highest cosine to the group's mean."""
     rows = np.flatnonzero(group)
     units = unit(vectors[rows])
     return int(rows[(units @ units.mean(0)).argmax()])

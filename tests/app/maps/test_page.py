@@ -203,7 +203,7 @@ def vectors_of(tmp_path: Path, vectors: np.ndarray) -> tuple[str, ...]:
         (120, 1, "The vectors of semantic are all the same"),
         (120, 3, "t-SNE needs 5 vectors that it can tell apart; drawn by PCA: semantic."),
         (3, 3, "t-SNE needs 5 vectors that it can tell apart; drawn by PCA: semantic."),
-        (7, 7, "Perplexity used, with so few vectors: semantic 2."),
+        (7, 7, "Perplexity used, because there are few vectors: semantic 2."),
         (100, 100, "Trustworthiness"),
     ],
 )

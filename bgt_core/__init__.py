@@ -1,4 +1,4 @@
-"""Bilingual Generative Transformer: sentence embeddings that keep meaning and style apart."""
+"""Bilingual Generative Transformer: sentence embeddings with one latent for meaning and one for style."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __version__ = "0.1.0"
 
 PRETRAINED = Path(__file__).parent / "pretrained" / "bgt-en-fr"
 
-# Names are imported when they are first used, so that `bgt --help` starts without torch.
+# The module of each name, which is imported at the first use, so that `bgt --help` starts without torch.
 _HOMES = {
     "Beam": "generation.options",
     "BeamTranslator": "generation.translate",
@@ -28,7 +28,7 @@ _HOMES = {
     "train": "training",
 }
 
-__all__ = [  # spelled out, as the API pages read it
+__all__ = [  # literal strings, because the tool that makes the API pages reads no other form
     "GREEDY",
     "PRETRAINED",
     "RECIPES",
@@ -53,20 +53,17 @@ __all__ = [  # spelled out, as the API pages read it
 from bgt_core.errors import BgtError, DataError, NotFound, UsageError  # noqa: E402
 
 if TYPE_CHECKING:
-    from bgt_core.checkpoint import info as info
-    from bgt_core.embedder import Embedder as Embedder
-    from bgt_core.encoders import load as load
-    from bgt_core.encoders import open_encoder as open_encoder
-    from bgt_core.evaluation.task import evaluate as evaluate
-    from bgt_core.generation.generate import generate as generate
-    from bgt_core.generation.options import GREEDY as GREEDY
-    from bgt_core.generation.options import Beam as Beam
-    from bgt_core.generation.options import Sample as Sample
-    from bgt_core.generation.translate import BeamTranslator as BeamTranslator
-    from bgt_core.neighbours.bitext import mine as mine
-    from bgt_core.recipes import RECIPES as RECIPES
-    from bgt_core.splitting import split as split
-    from bgt_core.training import train as train
+    from bgt_core.checkpoint import info
+    from bgt_core.embedder import Embedder
+    from bgt_core.encoders import load, open_encoder
+    from bgt_core.evaluation.task import evaluate
+    from bgt_core.generation.generate import generate
+    from bgt_core.generation.options import GREEDY, Beam, Sample
+    from bgt_core.generation.translate import BeamTranslator
+    from bgt_core.neighbours.bitext import mine
+    from bgt_core.recipes import RECIPES
+    from bgt_core.splitting import split
+    from bgt_core.training import train
 
 
 def __getattr__(name: str) -> Any:

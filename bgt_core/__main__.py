@@ -1,4 +1,4 @@
-"""`python -m bgt_core` is `bgt`, in a form that `torchrun -m` can start."""
+"""`python -m bgt_core` runs `bgt`; `torchrun -m bgt_core` starts it in several processes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from importlib import import_module
 
 
 def main(module: str = "bgt_core.cli", program: str = "bgt") -> None:
-    """Import and run a program; an interruption, of the import too, is one line."""
+    """Import and run a program. An interruption, even of the import, prints one line."""
     try:
         import_module(module).main()
     except KeyboardInterrupt:

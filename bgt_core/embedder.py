@@ -23,18 +23,19 @@ from bgt_core.posterior import Gaussian
 from bgt_core.vectors.compare import cosine_similarity, cosines, unit
 
 BATCH_TOKENS, CPU_TOKENS = 8_192, 2_048  # maximum padded tokens of a batch, on a GPU and on a CPU
-LONG = 64  # batches of sentences with more tokens than this hold fewer rows
-SPARE = 32  # on a CPU, a batch may add padding of up to 1 / SPARE of the call's tokens, to have a common shape
+LONG = 64  # batches of sentences with more tokens than this have fewer rows
+SPARE = (
+    32  # on a CPU, up to 1 / SPARE of a call's tokens are added to a batch as padding, so that it has a common shape
+)
 
 
 class Embedder:
-    """A trained model with its tokenizer.
+    """A trained model with its tokenizer, which embeds sentences of `langs` in `latents`.
 
-    It embeds sentences of `langs` in `latents`: "semantic" has one space for all languages, "language" a separate space
-    for each (if the model has language latents). Vectors are posterior means, without dropout, and not normalised;
-    compare them with `similarity`. Matrix products have the given `precision`: "fp32", "bf16" (cosine to fp32 above
-    0.998), "auto" (bf16 if the device multiplies it natively), or "int8" (encoders only, on a CPU; cosine to fp32 about
-    0.999).
+    The latent "semantic" has one space for all languages, "language" (if the model has it) a separate space for each
+    language. Vectors are posterior means, without dropout, and not normalised; compare them by `similarity`. The
+    `precision` of matrix products is "fp32", "bf16" (cosine to fp32 above 0.998), "auto" (bf16 if the device multiplies
+    it natively), or "int8" (encoders only, on a CPU; cosine to fp32 about 0.999).
     """
 
     def __init__(self, model: LatentModel, tokenizer: Tokenizer, langs: Sequence[str], precision: str = "auto"):
@@ -49,7 +50,7 @@ class Embedder:
             )
         warn_if_slow(self.device, precision)
         self.precision = precision if precision == INT8 else resolve(self.device, precision)
-        self.read = self.unread = 0  # sentences embedded so far, and how many had no known token
+        self.read = self.unread = 0  # number of sentences embedded so far, and of those without a known token
         self._widths: dict[nn.Module, int] = {}  # by encoder, filled on first use
         self.latents = tuple(model.latents)
         self.encoders = {(latent, lang): model.encoder(latent, lang) for latent in self.latents for lang in self.langs}
@@ -71,11 +72,13 @@ class Embedder:
         show_progress: bool = False,
         normalize: bool = False,
     ) -> np.ndarray:
-        """Embed N sentences of one language: (N, D) float32, in the order given, or (D,) for a single string.
+        """Embed N sentences of one language: (N, D) float32, in the given order, or (D,) for a single string.
 
         Args:
-            sentences: An empty sentence is embedded as the end-of-sentence token alone.
-            batch_size: Maximum sentences per batch; None limits only the tokens, which suits nearly every machine.
+            sentences: A string, or several. An empty sentence is embedded as the end-of-sentence token alone.
+            lang: Language of the sentences.
+            latent: "semantic", "language", or another of `latents`.
+            batch_size: Maximum sentences per batch. None limits only the tokens, which suits nearly every machine.
             show_progress: Draw a progress bar on stderr.
             normalize: Scale vectors to length 1.
 
@@ -102,10 +105,10 @@ class Embedder:
         return vectors[0] if isinstance(sentences, str) else vectors
 
     def posteriors(self, sentences: str | Iterable[str], *, lang: str, latent: str = SEMANTIC) -> Gaussian:
-        """Return q(z | sentence) of N sentences of one language, (N, L), in the order given; float32, on the CPU.
+        """Return q(z | sentence) of N sentences of one language, (N, L), in the given order; float32, on the CPU.
 
-        A single string is one sentence, (1, L). `posterior.distances` compares posteriors. Raises UsageError as
-        `embed`, and if the model's posteriors are not Gaussian.
+        A single string is one sentence, (1, L). `posterior.distances` compares posteriors. Raises the errors of
+        `embed`, and UsageError if the model's posteriors are not Gaussian.
         """
         lang = known_lang(lang, self.langs, "this model")
         encoder, units = self.encoder(latent, lang), self.width(lang, latent)
@@ -113,7 +116,7 @@ class Embedder:
         mean, log_variance = torch.empty(2, len(ids), units, dtype=torch.float32, device="cpu")
         for rows, posterior in self._read(encoder, lang, ids):
             if not isinstance(posterior, Gaussian):
-                raise UsageError(f"This model's {latent} posteriors are not Gaussian: compare their means by cosine.")
+                raise UsageError(f"This model's {latent} posteriors are not Gaussian: compare its vectors by cosine.")
             mean[rows] = posterior.mean[: len(rows)].float().cpu()
             log_variance[rows] = posterior.log_variance[: len(rows)].float().cpu()
         return Gaussian(mean, log_variance)
@@ -126,15 +129,20 @@ class Embedder:
         batch_size: int | None = None,
         show_progress: bool = False,
     ) -> Iterator[tuple[list[int], Posterior]]:
-        """Yield batches of the sentences with these token ids: the numbers of n rows, and their posteriors. Posteriors
-        after the first n belong to padding rows."""
+        """Encode the sentences with these token ids in batches. Yield the numbers of the n sentences of each batch, and
+        their posteriors; posteriors after the first n belong to padding rows."""
         lengths = [len(sentence) for sentence in ids]
         budget, spare = (CPU_TOKENS, sum(lengths) // SPARE) if self.device.type == "cpu" else (BATCH_TOKENS, 0)
         most = batch_size or budget
         batches: Iterable[list[int]] = by_length(lengths, budget, most)
+        if show_progress:
+            from rich.console import Console
+            from rich.progress import track
+
+            batches = track(batches, "embedding", console=Console(stderr=True))
         # no_grad: under inference_mode, autocast would convert every weight for every batch
         with torch.no_grad(), autocast(self.device, "auto" if self.precision == INT8 else self.precision):
-            for rows in with_bar(batches, len(ids)) if show_progress else batches:
+            for rows in batches:
                 full = rows_of(lengths[rows[0]], budget, most)
                 side, layout = shaped([ids[row] for row in rows], lang, full, spare)
                 yield rows, encoder(side.to(self.device), layout)
@@ -189,10 +197,8 @@ class Embedder:
 
 
 def by_length(lengths: Sequence[int], budget: int, most: int) -> list[list[int]]:
-    """Group all rows, the longest first, into batches of at most `budget` padded tokens and `most` sentences.
-
-    Every batch except the last is as large as its longest sentence allows.
-    """
+    """Group sentences of these lengths, the longest first, into batches of at most `budget` padded tokens and `most`
+    sentences. Each batch, except the last, is as large as its longest sentence allows."""
     order = sorted(range(len(lengths)), key=lengths.__getitem__, reverse=True)
     batches: list[list[int]] = []
     first = 0
@@ -203,17 +209,18 @@ def by_length(lengths: Sequence[int], budget: int, most: int) -> list[list[int]]
 
 
 def rows_of(longest: int, budget: int, most: int) -> int:
-    """Return the number of rows of a batch with sentences of up to `longest` tokens; attention costs their square."""
+    """Return the number of rows of a batch with sentences of up to `longest` tokens. Beyond `LONG` tokens, the number
+    decreases with the square of the length, as the cost of attention does."""
     length = on_grid(longest)
     return max(1, min(most, budget // length, LONG * budget // length**2))
 
 
 def shaped(sentences: Sequence[Sequence[int]], lang: str, full: int, spare: int) -> tuple[Tokens, PackedLayout | None]:
-    """Pad token ids, the longest first, to one batch, and choose its layout; None is the packed layout.
+    """Pad token ids, the longest first, to one batch. Return it with its layout; None is the packed layout.
 
-    If that adds at most `spare` tokens, the batch is padded to `full` rows and a length of the grid, and all of it is
-    computed. So there are few different shapes: for each new one, oneDNN compiles matrix products, which takes as long
-    as a batch, and keeps them in memory.
+    If at most `spare` tokens of padding are needed, the batch is padded to `full` rows and a length of the grid, and
+    all positions are computed. This limits the number of different shapes: oneDNN compiles matrix products for each new
+    shape, which takes as long as a batch, and keeps the compiled code in memory.
     """
     length = on_grid(len(sentences[0]))
     padding = full * length - sum(map(len, sentences))
@@ -221,15 +228,3 @@ def shaped(sentences: Sequence[Sequence[int]], lang: str, full: int, spare: int)
         return Tokens.pad(sentences, lang), None
     side = Tokens.pad([*sentences, *[[EOS] * length] * (full - len(sentences))], lang, length)
     return side, None if len(side.flat_index) == side.ids.numel() else PaddedLayout.of_mask(side.mask)
-
-
-def with_bar(batches: Iterable[list[int]], sentences: int) -> Iterator[list[int]]:
-    """Yield the batches, and show on stderr the share of the sentences that are done."""
-    from rich.console import Console
-    from rich.progress import Progress
-
-    with Progress(console=Console(stderr=True)) as bar:
-        task = bar.add_task("sentences", total=sentences)
-        for rows in batches:
-            yield rows
-            bar.advance(task, len(rows))

@@ -1,4 +1,4 @@
-"""Capabilities are recognised in every version of Python."""
+"""`isinstance` recognises the capabilities of models in every version of Python."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Embed sentences: order, batches, languages, latents."""
+"""`Embedder.embed`: order, batches, precision, languages, latents."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ import torch
 
 import bgt_core
 from bgt_core.contracts import Posterior, Tokens
-from bgt_core.embedder import by_length
 from bgt_core.errors import UsageError
 from bgt_core.grammar import Pair
 from bgt_core.nets.operations import PackedLayout
@@ -69,7 +68,7 @@ def test_each_vector_is_the_posterior_mean_of_its_sentence(model: bgt_core.Embed
                 assert_close(row, mean)
 
 
-def test_vectors_are_scaled_to_length_one_where_asked(model: bgt_core.Embedder) -> None:
+def test_vectors_are_scaled_to_length_one_on_request(model: bgt_core.Embedder) -> None:
     texts = ["The dog sleeps.", "It is late.", "Where is the old man's house?"]
     vectors, normalized = (model.embed(texts, lang="en", normalize=normalize) for normalize in (False, True))
     assert normalized.dtype == np.float32
@@ -77,12 +76,6 @@ def test_vectors_are_scaled_to_length_one_where_asked(model: bgt_core.Embedder) 
     assert np.abs(lengths - 1).max() > 0.1
     np.testing.assert_allclose(normalized, vectors / lengths, rtol=1e-5)
     assert_close(np.linalg.norm(model.embed(texts[0], lang="en", normalize=True)), 1)
-
-
-def test_batches_hold_every_row_once_within_the_budget() -> None:
-    lengths = [9, 1, 4, 4, 30, 2, 7, 7, 7, 3]
-    assert by_length(lengths, 20, 3) == [[4], [0, 6], [7, 8], [2, 3, 9], [5, 1]]  # row 4 is longer than the budget
-    assert by_length([], 20, 3) == []
 
 
 def test_a_batch_has_at_most_batch_size_sentences(
@@ -116,15 +109,14 @@ def test_a_progress_bar_is_drawn_on_stderr_on_request(
     assert capsys.readouterr().err == ""
     assert np.array_equal(model.embed(texts, lang="en", show_progress=True), vectors)
     shown = capsys.readouterr()
-    assert shown.out == "" and "sentences" in shown.err and "100%" in shown.err
+    assert shown.out == "" and "embedding" in shown.err and "100%" in shown.err
 
 
-@pytest.mark.parametrize("latent", ["semantic", "language"])
 def test_text_of_any_lengths_is_embedded_in_few_shapes(
-    model: bgt_core.Embedder, monkeypatch: pytest.MonkeyPatch, latent: str
+    model: bgt_core.Embedder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each shape costs memory, because oneDNN keeps its compiled code."""
-    model, draw = in_precision(model, "fp32"), random.Random(0)
+    latent, model, draw = "language", in_precision(model, "fp32"), random.Random(0)
     words = "dog house old man late sleeps where is the".split()
     lengths = [min(200, max(1, round(8 * draw.lognormvariate(0, 0.8)))) for _ in range(20_000)]
     texts = [" ".join(draw.choices(words, k=length)) for length in lengths]
@@ -150,7 +142,7 @@ def test_text_of_any_lengths_is_embedded_in_few_shapes(
         assert_close(vectors[row], model.embed(texts[row], lang="en", latent=latent))
 
 
-def test_an_empty_sentence_is_the_end_alone(model: bgt_core.Embedder) -> None:
+def test_an_empty_sentence_is_embedded_as_eos(model: bgt_core.Embedder) -> None:
     both = model.embed(["", "The dog sleeps.", " \u200b "], lang="en")
     assert np.isfinite(both).all()
     assert_close(both[0], both[2])

@@ -1,6 +1,6 @@
-"""Count our files that one call runs through: a reader who follows a sentence or a setting must open as many.
+"""Limit the number of our files whose functions run in one call, because a reader who follows the call must open them.
 
-A profiler counts the files whose functions run. Code that only runs when a module is imported is not counted.
+A profiler counts the files. Code that only runs when a module is imported is not counted.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import bgt_core
 from bgt_core.training import loop
 from tests.conftest import Done
 
-EMBED, EMBEDDER, STEP, SETTING = 25, 11, 15, 5  # files at most
+EMBED, EMBEDDER, STEP, SETTING = 25, 11, 15, 5  # maximum numbers of files
 
 ROOT = Path(__file__).resolve().parent.parent
 OURS = tuple(str(ROOT / name) + "/" for name in ("app", "bgt_core", "probes"))
@@ -27,7 +27,7 @@ RATE = 0.001234  # a learning rate that no other number equals
 
 
 class Walk:
-    """Our files whose functions run inside the block, including threads."""
+    """A context manager that collects our files whose functions run inside the block, in all threads."""
 
     def __init__(self, counts: Callable[[FrameType], bool] = lambda frame: True):
         self.counts, self.importing, self.files = counts, threading.local(), set[str]()
@@ -55,7 +55,7 @@ class Walk:
         assert 1 < len(names) <= count, f"{len(names)} files, at most {count}:\n" + "\n".join(names)
 
 
-def test_a_sentence_is_embedded_by_a_command(bgt: Callable[..., Done], tmp_path: Path) -> None:
+def test_embedding_by_a_command(bgt: Callable[..., Done], tmp_path: Path) -> None:
     (tmp_path / "in.txt").write_text("Where is the dog?\n", "utf-8")
     with Walk() as walk:
         done = bgt("embed", tmp_path / "in.txt", "--out", tmp_path / "out.npy")
@@ -63,7 +63,7 @@ def test_a_sentence_is_embedded_by_a_command(bgt: Callable[..., Done], tmp_path:
     walk.passes_at_most(EMBED)
 
 
-def test_a_sentence_is_embedded_by_a_model_in_memory() -> None:
+def test_embedding_by_a_model_in_memory() -> None:
     model = bgt_core.load()
     with Walk() as walk:
         model.embed("Where is the dog?", lang="en")
@@ -83,7 +83,8 @@ def test_a_training_step(trains: Callable[[], Done], monkeypatch: pytest.MonkeyP
 
 
 def test_a_setting_reaches_the_optimiser(trains: Callable[[], Done]) -> None:
-    """Count the files whose functions hold the rate: as a number, as text, in a mapping, or in training settings."""
+    """Count the files whose functions have the rate in a variable: as a number, as text, in a mapping, or in training
+    settings."""
 
     def holds(value: Any) -> bool:
         match value:
@@ -102,7 +103,7 @@ def test_a_setting_reaches_the_optimiser(trains: Callable[[], Done]) -> None:
 
 @pytest.fixture
 def trains(bgt: Callable[..., Done], tsv: Path, tmp_path: Path) -> Callable[[], Done]:
-    """Train a small model for one epoch with a command."""
+    """Return a function that trains a small model for one epoch by a command."""
     settings = [*SIZES, f"train.learning_rate={RATE}"]
     options = [part for setting in settings for part in ("--set", setting)]
     return lambda: bgt("train", "bgt-small", "--data", tsv, "--out", tmp_path / "run", "--device", "cpu", *options)

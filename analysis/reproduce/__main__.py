@@ -83,7 +83,7 @@ def reproduce(
     from analysis.reproduce import results as rows
     from analysis.reproduce import trainings
     from analysis.reproduce.comparisons import OF_BGT, check_names
-    from bgt_core.cli.train import Progress
+    from bgt_core.cli.train import show_progress
     from bgt_core.evaluation.comparison import check_bootstrap
     from bgt_core.files import file_lock
 
@@ -112,7 +112,7 @@ def reproduce(
         return
     try:
         if not report_only:
-            with Progress() as progress:
+            with show_progress() as progress:
                 trainings.run_trainings(plan, only, progress)
         with file_lock(plan.out / "results.lock", wait=True):  # one process at a time
             for each in names:

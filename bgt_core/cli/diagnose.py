@@ -41,8 +41,8 @@ def diagnose(
     limit: Annotated[
         int,
         Option(
-            help="At most this many pairs, evenly spaced. The estimate of the information cannot exceed the logarithm "
-            "of their number."
+            help="Maximum number of pairs, evenly spaced. The estimate of the information can't exceed the logarithm "
+            "of this number."
         ),
     ] = 1_000,
     samples: Annotated[
@@ -127,7 +127,7 @@ def left_out(corpus: Corpus) -> str:
     pairs, settings = corpus.store["pairs"], corpus.store["settings"]
     counts = {
         f"with a side of under {settings['min_tokens']} tokens": pairs["too short"],
-        f"with one of over {settings['max_tokens']}": pairs["too long"],
+        f"with a side of over {settings['max_tokens']}": pairs["too long"],
         "unreadable": sum(corpus.store["skipped"].values()),
     }
     missing = sum(counts.values())

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type_hints
 
 import typer
+from typer import Argument, Option
 from typer.core import TyperGroup
 
 from bgt_core import PRETRAINED
@@ -55,7 +56,7 @@ def run(
     seed: options.SeedOption = 0,
     out: Annotated[
         Path | None,
-        typer.Option(
+        Option(
             metavar="FILE",
             help="Output file: .parquet or .csv for the scores, .md or .tex for tables of scores and differences, "
             ".json for everything.",
@@ -100,12 +101,12 @@ def task_command(name: str, task: type[Task[Any]]) -> Any:
     parameters = list(inspect.signature(run, eval_str=True).parameters.values())[2:]
     own = []
     if task.data:
-        argument = typer.Argument(metavar="DATA...", help=task.data, show_default=False)
+        argument = Argument(metavar="DATA...", help=task.data, show_default=False)
         own.append(parameters[0].replace(name="data", annotation=Annotated[list[Path] | None, argument], default=None))
     for each in settings:
         kind, text, *_ = get_args(hints[each.name])
         shown = each.default is not MISSING and each.default is not None
-        option = typer.Option(f"--{each.name.replace('_', '-')}", help=text, show_default=shown)
+        option = Option(f"--{each.name.replace('_', '-')}", help=text, show_default=shown)
         default = inspect.Parameter.empty if each.default is MISSING else each.default
         own.append(parameters[0].replace(name=each.name, annotation=Annotated[kind, option], default=default))
     parameters = [each.replace(kind=each.KEYWORD_ONLY) for each in (*own, *parameters)]

@@ -65,8 +65,8 @@ def generate(
         int,
         Option(
             min=0,
-            help="Rounds of correction by a writer that was trained with drafts. In each round, it generates new texts "
-            "from the best text so far; all texts are ranked as by --rerank.",
+            help="Number of correction rounds, for a writer that was trained with drafts. In each round, it generates "
+            "new texts from the best text so far; all texts are ranked as by --rerank.",
         ),
     ] = 0,
     model: options.ModelOption = PRETRAINED,
@@ -80,7 +80,7 @@ def generate(
     from bgt_core.vectors.convert import matrix, read_npy
 
     if (source is None) == (vectors is None):
-        raise UsageError("or --vectors is needed, and only one of them.", parameter="source")
+        raise UsageError("or --vectors is needed, but not both.", parameter="source")
     for name, text in (("source", source), ("style", style)):
         if text is not None and not text.strip():
             raise UsageError("is empty: give a sentence.", parameter=name)

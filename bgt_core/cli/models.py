@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 import sys
-from enum import StrEnum
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from typer import Argument, Option
 
@@ -51,21 +50,13 @@ def on_one_line(value: object) -> object:
     return value if isinstance(value, str | int | float) else json.dumps(value, ensure_ascii=False)
 
 
-class Form(StrEnum):
-    """The format of an export, or the hub."""
-
-    CHECKPOINT = "checkpoint"
-    SENTENCE_TRANSFORMERS = "sentence-transformers"
-    ONNX = "onnx"
-    HUB = "hub"
-
-
 def export(
     path: Annotated[Path, Argument(help="A checkpoint or run folder, ORG/NAME, or split:FOLDER.")],
     out: Annotated[Path, Option(help="Output folder, which must not exist; or with --to hub, ORG/NAME.")],
     to: Annotated[
-        Form, Option("--to", help="The format; or hub, to upload the checkpoint to the Hugging Face hub.")
-    ] = Form.CHECKPOINT,
+        Literal["checkpoint", "sentence-transformers", "onnx", "hub"],
+        Option("--to", help="The format; or hub, to upload the checkpoint to the Hugging Face hub."),
+    ] = "checkpoint",
     half: Annotated[bool, Option("--half", help="Store weights in 16 bits (checkpoint).")] = False,
     figures: Annotated[
         Path | None,
@@ -86,11 +77,11 @@ def export(
     """
     from bgt_core.encoders import publish
 
-    if to is Form.HUB:
+    if to == "hub":
         print(publish.push(path, str(out), private=private))
         return
     measured = publish.read_figures(figures) if figures else None
-    difference = publish.export(path, out, to=to.value, half=half, figures=measured, latent=latent, lang=lang)
+    difference = publish.export(path, out, to=to, half=half, figures=measured, latent=latent, lang=lang)
     if difference is not None:
         print(f"largest relative difference from the model in double precision: {difference:.1e}", file=sys.stderr)
     print(out)

@@ -171,7 +171,7 @@ def about(card: StoreCard) -> str:
     """Describe a store: its number of questions, and the source of its probabilities."""
     probabilities = "no probabilities; --dev makes them from labelled pairs"
     if scaling := card.calibration:
-        probabilities = "probabilities as the model gives them; --dev calibrates them"
+        probabilities = "uncalibrated probabilities of the model; --dev calibrates them"
         if card.calibrated_on:
             scaled = f"slope {scaling.slope:.3g}, offset {scaling.offset:.3g}"
             probabilities = f"probabilities calibrated on {card.calibrated_on} ({scaled})"

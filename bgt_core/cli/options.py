@@ -38,7 +38,7 @@ EncodersOption = Annotated[
     list[str] | None,
     Option(
         "--model",
-        help=f"{ENCODER}. Repeat the option to compare several; write NAME=SPEC to choose the name of one in the "
+        help=f"{ENCODER}. Repeat the option to compare several encoders; write NAME=SPEC to set a name for the "
         "results.",
         show_default=SHIPPED,
     ),

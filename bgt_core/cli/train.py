@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
 from typing import Annotated, Any
 
 from typer import Argument, Option
@@ -89,7 +90,7 @@ def train(
     from bgt_core.recipes import parse_overrides
     from bgt_core.training.workers import Workers
 
-    with Progress() as report:
+    with show_progress() as report:
         if resume:
             if recipe or data or langs or columns or init_from or tokenizer or teacher or encoder:
                 text = "continues a run with its stored settings: give only --out, and --set for settings to change."
@@ -101,7 +102,7 @@ def train(
                 text = "is needed to start a run, as in: bgt train bgt-small --data pairs.tsv --out runs/mine"
                 raise UsageError(text, parameter="data" if recipe else "recipe")
             if langs and columns:
-                raise UsageError("and --columns both name the columns; give one.", parameter="langs")
+                raise UsageError("and --columns both name the columns: give only one of them.", parameter="langs")
             folder = training.train(
                 recipe, data, out, columns=(columns or langs or "").split(",") if columns or langs else (),
                 overrides=parse_overrides(overrides or []) | ({"model.encoder": encoder} if encoder else {}),
@@ -112,55 +113,37 @@ def train(
         print(folder)
 
 
-class Progress:
-    """The progress of a training run on stderr: a bar on a terminal, plain lines elsewhere. Call it with each row of
-    metrics."""
+@contextmanager
+def show_progress() -> Iterator[Callable[[dict[str, Any]], None]]:
+    """Show each reported row of metrics on stderr: as a progress bar on a terminal, else as a line of text."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-    def __init__(self) -> None:
-        from rich import progress
-        from rich.console import Console
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    terminal = sys.stderr.isatty()
+    bar = Progress(*columns, console=Console(stderr=True), disable=not terminal)
+    task = bar.add_task("training", total=None)
 
-        self.bar = None
-        if sys.stderr.isatty():
-            columns = (progress.TextColumn("{task.description}"), progress.BarColumn(), progress.MofNCompleteColumn())
-            self.bar = progress.Progress(*columns, progress.TimeRemainingColumn(), console=Console(stderr=True))
-            self.task = self.bar.add_task("training", total=None)
-
-    def __enter__(self) -> Progress:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self.bar:
-            self.bar.stop()
-
-    def __call__(self, row: dict[str, Any]) -> None:
-        if self.bar:
-            self.bar.start()  # not earlier, because only one of several workers reports rows
+    def report(row: dict[str, Any]) -> None:
+        bar.start()  # not earlier, because only one of several workers reports rows
         if row["kind"] == "data":
-            self.print("data: " + ", ".join(f"{count} {what}" for what, count in row["pairs"].items()))
-            for example in row["skipped"]:
-                self.print(f"skipped {example}")
+            counts = ", ".join(f"{count} {what}" for what, count in row["pairs"].items())
+            lines = [f"data: {counts}", *(f"skipped {example}" for example in row["skipped"])]
+        elif row["kind"] == "note":
+            lines = [row["text"]]
+        elif terminal and row["kind"] == "train":
+            text = f"loss {row['loss']:.4g}, {row['tokens_per_second']:,.0f} tokens/s"
+            bar.update(task, completed=row["step"], total=row["steps"], description=text)
             return
-        if row["kind"] == "note":
-            self.print(row["text"])
-            return
-        values = " ".join(
-            f"{name} {value:.4g}" if isinstance(value, float) else f"{name} {value}"
-            for name, value in row.items()
-            if name not in ("kind", "step", "steps")
-        )
-        line = f"{row['kind']} {row['step']}/{row['steps']} {values}"
-        if self.bar is None or row["kind"] != "train":
-            self.print(line)
         else:
-            self.bar.update(self.task, completed=row["step"], total=row["steps"])
-            self.bar.update(self.task, description=f"loss {row['loss']:.4g}, {row['tokens_per_second']:,.0f} tokens/s")
+            lines = [f"{row['kind']} {row['step']}/{row['steps']}"]
+            for name, value in row.items():
+                if name not in ("kind", "step", "steps"):
+                    lines[0] += f" {name} {value:.4g}" if isinstance(value, float) else f" {name} {value}"
+        for line in lines:
+            bar.console.out(line, highlight=False)  # above the bar
 
-    def print(self, line: str) -> None:
-        """Print a line, above the bar if there is one."""
-        if self.bar is None:
-            print(line, file=sys.stderr, flush=True)
-        else:
-            self.bar.console.print(line, markup=False, highlight=False)
+    try:
+        yield report
+    finally:
+        bar.stop()

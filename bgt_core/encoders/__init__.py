@@ -1,11 +1,11 @@
-"""The kinds of encoder: how each is named, opened and run. `open_encoder` opens any of them.
+"""The kinds of encoder. `open_encoder` opens an encoder of any kind by its name.
 
-An encoder is named KIND:FORM, as in `KINDS`. A model of ours has no kind: PATH names a checkpoint or run, ORG/NAME or
+The name is KIND:FORM, as listed in `KINDS`. Names of our models have no kind: PATH is a checkpoint or run, ORG/NAME or
 ORG/NAME@REVISION a model on the hub. `with_kind` adds the kind for folders, files of vectors, and well-known names.
 
-To add a kind, write a module here that has its name and a function `open_encoder(name, device, precision)`, and add a
-row to `KINDS`. Help, documentation and app read that table. `publish`, `sentence_transformers`, `onnx` and `mteb` use
-our models in other tools.
+To add a kind, write a module in this folder with the kind's name and a function `open_encoder(name, device,
+precision)`, and add a row to `KINDS`, from which help, documentation and app are made. The modules `publish`,
+`sentence_transformers`, `onnx` and `mteb` make our models usable in other libraries.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ Opens = Callable[[str], SentenceEncoder]  # opens an encoder by its name, as `op
 
 
 class Kind(NamedTuple):
-    """A kind of encoder, named KIND:FORM."""
+    """A kind of encoder, for help and app. Its encoders have names KIND:FORM."""
 
     form: str
-    about: str
-    runs: str  # how it runs, as a sentence
-    needs: tuple[str, str] | None = None  # a module, and the extra that installs it
+    about: str  # what FORM is
+    runs: str  # how the encoder runs, as a sentence
+    needs: tuple[str, str] | None = None  # a required module, and the extra that installs it
 
 
 KINDS = {
     "sentence-transformers": Kind(
         "NAME",
-        "a model of that library: on the hub, or a folder",
+        "a model of that library, on the hub or in a folder",
         "Runs in sentence-transformers",
         ("sentence_transformers", "sentence-transformers"),
     ),
@@ -53,35 +53,35 @@ KINDS = {
     ),
     "python": Kind(
         "MODULE:OBJECT",
-        "your own: an object with `embed` or `encode`, or a function from sentences to vectors",
+        "your own code: an object with `embed` or `encode`, or a function from sentences to vectors",
         "Runs your own Python code, on this machine and with your rights",
     ),
-    "vectors": Kind("FILE", "vectors made elsewhere, looked up by sentence", "Looks up vectors in a file"),
+    "vectors": Kind("FILE", "stored vectors, looked up by sentence", "Looks up vectors in a file"),
     "split": Kind(
         "FOLDER",
-        "a split of one of these, from `bgt split`: its latents are semantic and language",
+        "a split of another encoder, from `bgt split`; its latents are semantic and language",
         "Splits the vectors of another encoder",
     ),
     "baseline": Kind(
         "words|tfidf|random",
-        "a baseline that a trained model should beat; random@SEED has other weights",
+        "a baseline that a trained model should beat; random@SEED draws other weights",
         "Runs on this machine",
     ),
 }
 FORMS = ", ".join(["PATH", "ORG/NAME", *(f"{name}:{kind.form}" for name, kind in KINDS.items())])
 FILES = {".npy": "vectors", ".npz": "vectors"}
-# Names of the models that sentence-transformers publishes. Any other name without a slash is a folder, and so is a
-# name with a file extension.
+# Names of models that sentence-transformers publishes. Other names without a slash, and names with a file extension,
+# are paths.
 KNOWN = re.compile(
     r"(sentence-transformers/\w|(?=.*(MiniLM|mpnet|bert|distiluse|LaBSE|-t5-))\w)(?!.*\.[a-z]+$)[\w.-]*", re.IGNORECASE
 )
 
 
 def with_kind(spec: str) -> str:
-    """Add the kind to a spec without one, from the files at that path or from a well-known name.
+    """Add the kind to a spec without a kind, if it is a path with files of that kind, or a well-known name.
 
-    Our models, and specs that are not recognised, get no kind. Raises UsageError for a folder with files of two kinds,
-    and for a file of an unknown kind.
+    Our models, and unknown specs, get no kind. Raises UsageError for a folder with files of two kinds, and for a file
+    of no kind.
     """
     from bgt_core.checkpoint import kind_of_folder, own_modules
 
@@ -91,11 +91,11 @@ def with_kind(spec: str) -> str:
     elif os.path.isfile(path):
         kind = FILES.get(Path(path).suffix, "")
         if not kind:
-            raise UsageError(f"{spec}: a file of no known kind; name a model's folder, or one of {FORMS}.")
+            raise UsageError(f"{spec}: this file is not an encoder; expected a model's folder, or one of {FORMS}.")
     else:
         kind, _, folder = spec.partition(":")
         if kind == "sentence-transformers" and own_modules(Path(os.path.expanduser(folder))):
-            return folder  # a checkpoint of ours that this library can open too
+            return folder  # a checkpoint of ours, exported for that library
         return f"sentence-transformers:{spec}" if KNOWN.fullmatch(spec) else path
     return f"{kind}:{path}" if kind else path
 
@@ -104,10 +104,10 @@ def load(path: str | Path = PRETRAINED, device: str | torch.device = "auto", pre
     """Open the model in a checkpoint, or in the newest checkpoint of a run.
 
     Args:
-        path: A folder; the name of a model that ships, as "bgt-multilingual"; or ORG/NAME or ORG/NAME@REVISION, which
-            is fetched from the hub unless a folder has that name. By default bgt-en-fr, made by recipe `bgt-bound`.
-        device: "cpu", "cuda", "cuda:1", a device of torch, or "auto": a GPU if there is one.
-        precision: "fp32", "bf16", "auto" (bf16 where the device multiplies it natively), or on a CPU "int8".
+        path: A folder; the name of a model that ships, such as "bgt-multilingual"; or ORG/NAME or ORG/NAME@REVISION,
+            which is downloaded from the hub unless a folder has this name. By default bgt-en-fr, of recipe `bgt-bound`.
+        device: "cpu", "cuda", "cuda:1", a device of torch, or "auto": a GPU if available.
+        precision: "fp32", "bf16", "auto" (bf16 if the device multiplies it natively), or on a CPU "int8".
 
     Returns:
         The model with its tokenizer.
@@ -126,11 +126,11 @@ def load(path: str | Path = PRETRAINED, device: str | torch.device = "auto", pre
 def open_encoder(
     spec: str | Path = PRETRAINED, *, device: str | torch.device = "auto", precision: str = "auto"
 ) -> SentenceEncoder:
-    """Open the encoder that `spec` names: the file or folder at this path, one of `KINDS`, or a name on the hub.
+    """Open an encoder by its name: a path, KIND:FORM as in `KINDS`, or a name on the hub.
 
-    Unless they define others, encoders that are not ours have one latent, "semantic", and accept any `lang` (their
-    `langs` are empty). Their vectors are checked. Unpickling an encoder opens it again. `precision` applies to our
-    models and to those of sentence-transformers; "auto" leaves the latter unchanged. Raises UsageError for an unknown
+    An encoder that is not ours has one latent, "semantic", and accepts any `lang` (its `langs` are empty), unless it
+    defines others. Its vectors are checked. A pickled encoder is opened again when it is unpickled. `precision` applies
+    to our models and to those of sentence-transformers, which "auto" leaves unchanged. Raises UsageError for an unknown
     spec, NotFound for an absent encoder, DataError for an object that is not an encoder.
     """
     if not isinstance(spec, str | os.PathLike):
@@ -150,7 +150,7 @@ def open_encoder(
         hint = did_you_mean(f"{kind}:", [f"{known}:" for known in KINDS])
         raise UsageError(f"{spec}: no such file, and no kind of encoder '{kind}'.{hint} Expected one of {FORMS}.")
     if not rest:
-        raise UsageError(f"{spec}: names no encoder; expected one of {FORMS}.")
+        raise UsageError(f"{spec}: the name of the encoder is missing; expected one of {FORMS}.")
     if needed := KINDS[kind].needs:
         needs(*needed)
     module = import_module(f"bgt_core.encoders.{kind.replace('-', '_')}")  # each kind loads only what it needs
@@ -160,34 +160,24 @@ def open_encoder(
     return encoder
 
 
-# A stored split or writer names the encoder that it was made with. These functions open it and check it.
-
-
 def identity(encoder: SentenceEncoder) -> str:
-    """Return a fingerprint of the encoder that does not depend on where it runs. For our models it leaves out precision
-    and device, which change vectors very little."""
+    """Return a fingerprint of the encoder that is the same on every device. For our models, it does not depend on the
+    precision either, because both change vectors very little."""
     return getattr(encoder, "identity", encoder.fingerprint)
 
 
 def named_encoder(name: str, known: str, opens: Opens, user: str) -> SentenceEncoder:
-    """Open an encoder by its name, and check that it has not changed.
+    """Open the encoder `name` of a stored split or writer, and check that it has not changed.
 
-    Args:
-        name: Its name, as `--model` takes it.
-        known: Its `identity` when the split or writer was made; "" if unknown.
-        opens: Opens an encoder by its name, as `open_encoder`.
-        user: The split or writer that was made from its vectors, for messages.
-
-    Raises:
-        NotFound: The encoder is absent.
-        DataError: It has changed.
+    `known` is the encoder's `identity` when the split or writer was made, "" if unknown. `user` describes the split or
+    writer in messages. Raises NotFound if the encoder is absent, DataError if it has changed.
     """
     try:
         encoder = opens(name)
     except NotFound as error:
         raise NotFound(
-            f"{user}: made from vectors of {name}, which is not found. If that is a relative path, change to the "
-            f'folder that it starts from, or correct "encoder" in the JSON file of {user}. ({error})'
+            f"{user}: made from vectors of {name}, which is not found. If this is a relative path, change to the "
+            f'folder where it starts, or correct "encoder" in the JSON file of {user}. ({error})'
         ) from None
     if known and identity(encoder) != known:
         raise DataError(

@@ -1,8 +1,8 @@
-"""Encoders that a trained model should beat. None of them is fitted on the sentences that it embeds."""
+"""Baselines that a trained model should beat. No baseline is fitted on the sentences that it embeds."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -18,24 +18,22 @@ from bgt_core.embedder import Embedder
 from bgt_core.encoders.external import ExternalEncoder
 from bgt_core.errors import UsageError
 
-BUCKETS = 2**13  # hash buckets; with forty words, two collide with probability 0.1, and half of the collisions cancel
-
-UNTRAINED = 3  # untrained models with different seeds, because a single one could be lucky
+BUCKETS = 2**13  # hash buckets; among forty words, a collision has probability 0.1, and half of the collisions cancel
+UNTRAINED = 3  # untrained models with different seeds, because a single model could be lucky
 
 
 def open_encoder(name: str, device: str = "auto", precision: str = "auto") -> ExternalEncoder | Embedder:
-    """Open the baseline `words`, `tfidf`, `random` or `random@SEED`; UsageError for any other name."""
+    """Open the baseline words, tfidf, random or random@SEED; UsageError for any other name."""
     kind, at, seed = name.partition("@")
     if kind == "random" and (not at or seed.isdigit()):
         return random(int(seed or 1), device, precision)
-    makers: dict[str, Callable[[], ExternalEncoder]] = {"words": words, "tfidf": tfidf}
-    if name not in makers:
+    if name not in ("words", "tfidf"):
         raise UsageError(f"baseline:{name}: expected words, tfidf, random or random@SEED, as in random@2.")
-    return makers[name]()
+    return words() if name == "words" else tfidf()
 
 
 def words() -> ExternalEncoder:
-    """Make an encoder that counts lower-cased words (a bag of words), hashed into 8,192 signed counts."""
+    """Make a bag-of-words encoder: counts of lower-cased words, hashed into 8,192 signed units."""
     bag = HashingVectorizer(n_features=BUCKETS, token_pattern=r"\w+", norm=None, dtype=np.float32)
     return ExternalEncoder(
         "baseline:words", lambda texts, lang, latent: bag.transform(texts).toarray(), fingerprint=f"words {BUCKETS}"
@@ -43,11 +41,11 @@ def words() -> ExternalEncoder:
 
 
 def tfidf() -> ExternalEncoder:
-    """Make an encoder that counts tokens and weights each by -log of its probability (tf-idf).
+    """Make a tf-idf encoder: counts of tokens, each weighted by -log of the token's probability.
 
-    The tokenizer is that of the shipped model; its probabilities come from training text in English and French. Nothing
-    is fitted here, so a sentence has the same vector in every text. Text in other languages is cut into short tokens.
-    (Model cards use `FittedTfIdf`, which counts words and is fitted on the sentences that it is tested on.)
+    Tokenizer and probabilities are those of the shipped model, from English and French text. They are fixed, so a
+    sentence has the same vector in every text. Text in other languages is cut into short tokens. (Model cards use
+    `FittedTfIdf`, which counts words and is fitted on the test sentences.)
     """
     tokenizer = Tokenizer.load(PRETRAINED / checkpoint.TOKENIZER)
     rarity = -np.log(tokenizer.probabilities())  # (V,), 0 for special tokens
@@ -60,10 +58,8 @@ def tfidf() -> ExternalEncoder:
 
 
 def random(seed: int = 1, device: str = "auto", precision: str = "auto", like: str | Path = PRETRAINED) -> Embedder:
-    """Initialise a model with the recipe and tokenizer of the one in the folder `like`: the paper's random encoder.
-
-    The same seed gives the same weights.
-    """
+    """Make the paper's random encoder: an untrained model with the recipe and tokenizer of the model in the folder
+    `like`. The same seed gives the same weights."""
     folder = checkpoint.find(Path(like))
     config = checkpoint.read_config(folder)
     recipe = recipes.build(config["recipe"], config["arguments"])
@@ -75,10 +71,8 @@ def random(seed: int = 1, device: str = "auto", precision: str = "auto", like: s
 
 
 def tokens(bgt: Embedder) -> ExternalEncoder:
-    """Make an encoder that averages the token embeddings of a sentence, before any layer.
-
-    The embedding table is that of the model's semantic encoder. A sentence without tokens gets zeros.
-    """
+    """Make an encoder that averages the token vectors of a sentence. The vectors are from the embedding table of the
+    model's semantic encoder. A sentence without tokens gets zeros."""
     table = bgt.model.semantic_table.weight.detach().float().cpu()
 
     def embed(texts: list[str], lang: str, latent: str) -> np.ndarray:
@@ -94,7 +88,7 @@ def tokens(bgt: Embedder) -> ExternalEncoder:
 def reference_encoders(
     bgt: Embedder, folder: str | Path = PRETRAINED, device: str = "auto"
 ) -> dict[str, Sequence[SentenceEncoder]]:
-    """Open the baselines for a probe of the model in `folder`: three untrained models, and the mean of its token
-    vectors."""
+    """Make the encoders that a probe compares with the model in `folder`: three untrained models, and the mean of the
+    model's token vectors."""
     untrained = [random(seed, device, bgt.precision, folder) for seed in range(1, UNTRAINED + 1)]
     return {"untrained encoder": untrained, "mean of tokens": [tokens(bgt)]}

@@ -1,13 +1,13 @@
 """Compare sentences of one of our models by a distance or a probability, instead of the cosine of their vectors.
 
-The values of `--distance`:
+The values of `--distance`, whose formulas are in `posterior.distances`:
 
-    cosine          of posterior means
-    euclidean       of posterior means
-    w2              Wasserstein-2 of posteriors; formulas are those of `posterior.distances`
-    mahalanobis     of means, in units of both posteriors' standard deviations
-    jensen-shannon  of posteriors, through the Gaussian nearest to both
-    wmd             Word Mover's Distance (Kusner et al. 2015): moves one sentence's tokens to the other's
+    cosine          between posterior means
+    euclidean       between posterior means
+    w2              Wasserstein-2 distance between posteriors
+    mahalanobis     between means, in units of both posteriors' standard deviations
+    jensen-shannon  between posteriors, through the Gaussian nearest to both
+    wmd             Word Mover's Distance (Kusner et al. 2015) between bags of tokens
     probability     that two sentences mean the same, by a trained `var-siamese`
 
 `ReferenceProbability` scores single sentences by a trained `reference-classifier`.
@@ -30,6 +30,7 @@ from bgt_core.encoders.external import ExternalEncoder
 from bgt_core.errors import DataError, NotFound, UsageError, check_choice, needs
 from bgt_core.posterior import Gaussian
 from bgt_core.posterior.distances import DISTANCES, similarity
+from bgt_core.vectors.compare import Similarity
 
 PROBABILITY, WMD = "probability", "wmd"
 NAMES = (*DISTANCES, WMD, PROBABILITY)
@@ -42,26 +43,16 @@ class PosteriorEncoder(ExternalEncoder):
     def __init__(self, embedder: Embedder, distance: str):
         """`distance` is one of `posterior.distances.DISTANCES`."""
         super().__init__(
-            "this model",
-            self._vectors,
-            embedder.langs,
-            embedder.latents,
+            "this model", self._vectors, embedder.langs, embedder.latents,
             fingerprint=lambda: f"posteriors of {embedder.fingerprint}",
-            similarity=self._each_with_each,
-            similarity_pairwise=self._row_by_row,
-        )
+            similarity=partial(each_with_each, self._row_by_row), similarity_pairwise=self._row_by_row,
+        )  # fmt: skip
         self._embedder, self._distance = embedder, distance
         self.opened_as = partial(compared_by, embedder, distance)
 
     def _vectors(self, sentences: list[str], lang: str, latent: str) -> np.ndarray:
         posteriors = self._embedder.posteriors(sentences, lang=lang, latent=latent)
         return torch.cat([posteriors.mean, posteriors.log_variance], dim=-1).numpy()
-
-    def _each_with_each(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-        table = np.empty((len(left), len(right)))
-        for row, vector in enumerate(left):
-            table[row] = self._row_by_row(np.broadcast_to(vector, right.shape), right)
-        return table
 
     def _row_by_row(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
         similarities = np.empty(len(left))
@@ -76,12 +67,7 @@ class PosteriorEncoder(ExternalEncoder):
 
 
 class DuplicateEncoder(PosteriorEncoder):
-    """Compare sentences by a trained `var-siamese`: the similarity is the probability that they mean the same.
-
-    classifier = DuplicateEncoder(bgt_core.load("runs/siamese"))
-    questions = classifier.embed(["How old is the earth?", "What is the earth's age?"], lang="en")
-    classifier.similarity_pairwise(questions[:1], questions[1:])
-    """
+    """Compare sentences by a trained `var-siamese`. The similarity is the probability that they mean the same."""
 
     threshold = 0.5  # minimum probability of a duplicate
 
@@ -89,7 +75,7 @@ class DuplicateEncoder(PosteriorEncoder):
         """Raises UsageError if the model is not a duplicate classifier."""
         super().__init__(embedder, PROBABILITY)
         if not isinstance(embedder.model, DuplicateModel):
-            raise UsageError("'probability' needs a duplicate classifier; train a var-siamese.", parameter="distance")
+            raise UsageError("'probability' needs a duplicate classifier: train a var-siamese.", parameter="distance")
         self._model, self.latents = embedder.model, (SEMANTIC,)
 
     def compare(self, left: Gaussian, right: Gaussian) -> torch.Tensor:
@@ -98,6 +84,14 @@ class DuplicateEncoder(PosteriorEncoder):
         return self._model.duplicate_probability(
             *(Gaussian(side.mean.to(device), side.log_variance.to(device)) for side in (left, right))
         )
+
+
+def each_with_each(row_by_row: Similarity, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """Compare each row of left with each row of right, (N, D), (M, D) -> (N, M), by a function of equal shapes."""
+    table = np.empty((len(left), len(right)))
+    for row, vector in enumerate(left):
+        table[row] = row_by_row(np.broadcast_to(vector, right.shape), right)
+    return table
 
 
 def gaussian(vectors: np.ndarray) -> Gaussian:
@@ -109,14 +103,12 @@ def gaussian(vectors: np.ndarray) -> Gaussian:
 def compared_by(encoder: SentenceEncoder, distance: str) -> SentenceEncoder:
     """Return an encoder of the same model that compares sentences by `distance`, one of `NAMES`.
 
-    Raises UsageError for another name, for an encoder that is not ours (it has only vectors), and for a model that does
-    not support this distance; NotFound for wmd if POT is not installed.
+    Raises UsageError for another name, for an encoder that is not ours (which has no posteriors), and for a model that
+    does not support this distance; NotFound for wmd if POT is not installed.
     """
     check_choice(NAMES, distance=distance)
     if not isinstance(encoder, Embedder):
-        raise UsageError(
-            f"{distance}: only models of ours have posteriors to compare; leave it out.", parameter="distance"
-        )
+        raise UsageError(f"{distance}: only our models have posteriors to compare; leave it out.", parameter="distance")
     if distance == "cosine":
         return encoder
     kinds = {PROBABILITY: DuplicateEncoder, WMD: WordMover}
@@ -129,32 +121,25 @@ def with_own_probability(encoder: SentenceEncoder) -> SentenceEncoder:
     return compared_by(encoder, PROBABILITY) if siamese else encoder
 
 
-# Word Mover's Distance (Kusner et al. 2015) over a model's token vectors, by POT.
-
-LONGEST = 256  # maximum number of tokens of a sentence
+LONGEST = 256  # maximum number of tokens of a sentence for wmd
 
 
 class WordMover(ExternalEncoder):
-    """Embed sentences as bags of tokens: a vector is token ids (256,), padded; similarity is the negative distance.
+    """Compare sentences by the Word Mover's Distance, which POT computes exactly. A vector is the padded token ids of a
+    sentence, (256,); the similarity is the negative distance.
 
-    The distance is the minimum cost of moving the mass of one bag to the other. The mass of a token is its share in the
-    sentence; the cost of a move is the Euclidean distance between two token vectors (before any layer). EOS counts only
-    in an otherwise empty sentence. Unlike in the paper, stop words count too.
+    The distance is the minimum cost of moving the mass of one bag of tokens to the other. The mass of a token is its
+    relative frequency in the sentence. The cost of a move is the Euclidean distance between the two rows of the
+    embedding table. EOS counts only in an otherwise empty sentence. Unlike in the paper, stop words count too.
     """
 
     def __init__(self, embedder: Embedder):
         """Raises NotFound if POT is not installed."""
         needs("ot", "transport")
         super().__init__(
-            "this model",
-            self._ids,
-            embedder.langs,
-            fingerprint=lambda: f"token ids of {embedder.fingerprint}",
-            similarity=lambda left, right: self._compared([(a, b) for a in left for b in right]).reshape(
-                len(left), len(right)
-            ),
-            similarity_pairwise=lambda left, right: self._compared([*zip(left, right, strict=True)]),
-        )
+            "this model", self._ids, embedder.langs, fingerprint=lambda: f"token ids of {embedder.fingerprint}",
+            similarity=partial(each_with_each, self._compared), similarity_pairwise=self._compared,
+        )  # fmt: skip
         self._tokenizer, self.opened_as = embedder.tokenizer, partial(compared_by, embedder, WMD)
         self.table = embedder.model.semantic_table.weight.detach().double().cpu().numpy()  # (V, H)
 
@@ -164,19 +149,18 @@ class WordMover(ExternalEncoder):
         for row, ids in enumerate(self._tokenizer.encode(sentences)):
             tokens = [token for token in ids if token != EOS] or [EOS]
             if len(tokens) > LONGEST:
-                raise DataError(
-                    f"{len(tokens)} tokens in {sentences[row][:60]!r}: wmd compares sentences of up to {LONGEST}."
-                )
+                text = f"{len(tokens)} tokens in {sentences[row][:60]!r}: wmd compares sentences of up to {LONGEST}."
+                raise DataError(text)
             vectors[row, : len(tokens)] = tokens
         return vectors
 
-    def _compared(self, pairs: Sequence[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
-        """Return the negative distance of each pair of rows of token ids, computed exactly by network simplex."""
+    def _compared(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+        """Return the negative distance between row i of left and row i of right, both token ids."""
         import ot
         from scipy.spatial.distance import cdist
 
-        similarities = np.zeros(len(pairs))
-        for number, pair in enumerate(pairs):
+        similarities = np.zeros(len(left))
+        for number, pair in enumerate(zip(left, right, strict=True)):
             bags = [np.unique(row[row != PAD].astype(np.int64), return_counts=True) for row in pair]
             costs = cdist(*(self.table[tokens] for tokens, _ in bags))  # (K, K')
             similarities[number] = -ot.emd2(*(counts / counts.sum() for _, counts in bags), costs)
@@ -184,24 +168,21 @@ class WordMover(ExternalEncoder):
 
 
 class ReferenceProbability:
-    """Score a sentence by the probability that a person wrote it, not a machine translator; a trained classifier.
-
-    `data.clean.clean(models={"classifier": ...})` selects pairs by it.
-    """
+    """Score sentences by a trained classifier: the probability that a person wrote the sentence, not a machine
+    translator. `data.clean.clean(models={"classifier": ...})` selects pairs by this score."""
 
     def __init__(self, embedder: Embedder):
         """Raises UsageError if the model is not a reference classifier."""
         if not isinstance(embedder.model, ReferenceModel):
-            raise UsageError("this model is not a reference classifier; train a reference-classifier.")
+            raise UsageError("this model is not a reference classifier: train a reference-classifier.")
         self._embedder, self._model = embedder, embedder.model
 
     @classmethod
     def load(cls, path: str | Path, device: str = "auto", precision: str = "fp32") -> ReferenceProbability:
         """Load a checkpoint or run; NotFound if absent, DataError if damaged, UsageError for another kind of model."""
         if not Path(path).exists():
-            raise NotFound(
-                f"{path}: no such run; train one with `bgt train reference-classifier`.", parameter="classifier"
-            )
+            text = f"{path}: no such run; train one with `bgt train reference-classifier`."
+            raise NotFound(text, parameter="classifier")
         try:
             return cls(load(path, device, precision))
         except UsageError as error:
@@ -214,5 +195,5 @@ class ReferenceProbability:
 
     def __call__(self, sentences: Sequence[str]) -> np.ndarray:
         """Score N sentences: (N,) float64, from 0 to 1."""
-        vectors = self._embedder.embed(sentences, lang=self._embedder.langs[0])  # all its languages have one encoder
+        vectors = self._embedder.embed(sentences, lang=self._embedder.langs[0])  # the same encoder for all languages
         return self._model.reference_probability(torch.from_numpy(vectors).to(self._embedder.device)).cpu().numpy()

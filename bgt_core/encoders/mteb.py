@@ -2,9 +2,9 @@
 
     mteb.evaluate(load_mteb("runs/mine", latent="language"), mteb.get_tasks(tasks=["STS12"]))
 
-`mteb.evaluate` also takes the model of `load_sentence_transformer`, which has the semantic latent. Do not choose
-another latent by `encode_kwargs`: its results would overwrite the semantic latent's. mteb's STS12 to STS16 join
-the data sets of a year, and STS13 lacks SMT, so their scores differ from the paper's; use `bgt evaluate sts` for those.
+`mteb.evaluate` also accepts a model of `load_sentence_transformer`, for the semantic latent. Do not choose another
+latent by `encode_kwargs`, because mteb would overwrite the scores of the semantic latent. For the paper's scores, use
+`bgt evaluate sts`: in mteb, STS12 to STS16 join all data sets of a year, and STS13 lacks SMT.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from bgt_core.errors import UsageError
 
 
 class MtebEncoder(AbsEncoder):
-    """Wrap `encoder` for mteb. mteb stores scores under `name` (ORG/NAME) and `revision`.
+    """An encoder for mteb, which stores its scores under `name` (ORG/NAME) and `revision`.
 
-    Vectors are compared by cosine. The language of a sentence is that of its subset, unless `lang` is given.
+    Vectors are compared by cosine. Sentences are embedded as sentences of their subset's language, or of `lang`.
     """
 
     def __init__(
@@ -48,14 +48,15 @@ class MtebEncoder(AbsEncoder):
         return self.model.embed(sentences, lang=lang, latent=self.latent)
 
     def _lang(self, task: Any, subset: str) -> str:
-        """Return the language of a subset; of two, the first that the model knows, as all share the semantic space."""
+        """Return the language of a subset. If there are several, return the first that the encoder supports: all
+        languages share the semantic space."""
         scripts = task.hf_subsets_to_langscripts.get(subset) or task.bcp47_codes
         langs = list(dict.fromkeys(lang_code(script.split("-")[0]) for script in scripts))  # ISO 639-3, eng-Latn
         known = [lang for lang in langs if not self.model.langs or lang in self.model.langs]
         if not known:
             raise UsageError(
-                f"{task.name}/{subset} is in {', '.join(langs)}; the model only supports "
-                f"{', '.join(self.model.langs)}; to embed it as one of these, pass lang= to MtebEncoder."
+                f"{task.name}/{subset} is in {', '.join(langs)}, and the model only supports "
+                f"{', '.join(self.model.langs)}. To embed it as one of these, pass lang= to MtebEncoder."
             )
         if self.latent != SEMANTIC and len(langs) > 1:
             raise UsageError(
@@ -74,9 +75,9 @@ def load_mteb(
     device: str = "auto",
     precision: str = "auto",
 ) -> MtebEncoder:
-    """Open a checkpoint, a run or ORG/NAME on the hub for mteb; the revision is the hash of the weights.
+    """Open a checkpoint, a run or ORG/NAME on the hub for mteb. The revision is the hash of the weights.
 
-    `name` is "bgt/FOLDER" by default, with the latent added unless it is the semantic one.
+    `name` is "bgt/FOLDER" by default. If another latent than the semantic one is chosen, it is added to the name.
     """
     folder = checkpoint.find(path)
     encoder = load(folder, device, precision)

@@ -1,14 +1,14 @@
-"""Export an encoder as an ONNX file, token ids to vectors, which runs without torch. Needs the extra `onnx`.
+"""Export an encoder to an ONNX file, which runs without torch. Needs the extra `onnx`.
 
-`export` writes the folder, `open_encoder` opens it as an encoder.
+`export` writes a folder, and `open_encoder` opens it as an encoder:
 
     OUT/model.onnx       input_ids, attention_mask (B, T) int64 -> sentence_embedding (B, L) float32
     OUT/tokenizer.model  SentencePiece: text to ids
-    OUT/onnx.json        settings of both
+    OUT/onnx.json        settings of both files
 
-Our models compute on packed tokens, whose number depends on the data, but the shapes of an ONNX graph must follow from
-its inputs. So the exported encoder computes all B x T positions (`PaddedLayout`). Its vectors are compared with those
-of the model in double precision before the folder appears.
+Our models compute on packed tokens, whose number depends on the data. In an ONNX graph, all shapes must follow from the
+shapes of its inputs, so the exported encoder computes all B x T positions (`PaddedLayout`). Before the folder appears,
+its vectors are compared with the model's in double precision.
 """
 
 from __future__ import annotations
@@ -39,16 +39,16 @@ from bgt_core.files import atomic_folder, read_json, sha256_file
 from bgt_core.nets.operations import PaddedLayout
 
 MODEL, ABOUT, SCHEMA = "model.onnx", "onnx.json", "bgt-onnx/1"
-TOLERANCE = 1e-3  # relative difference that counts as rounding: a cosine of 0.9999995
+TOLERANCE = 1e-3  # maximum relative difference by rounding; equals a cosine of 0.9999995
 INPUTS, OUTPUT = ("input_ids", "attention_mask"), "sentence_embedding"
 
 
 def export(loaded: Checkpoint, out: Path, *, latent: str = SEMANTIC, lang: str | None = None) -> float:
-    """Export the encoder of a latent to a new folder. Return its largest difference from the model (`difference`).
+    """Export the encoder of a latent to a new folder. Return its largest difference from the model (see `difference`).
 
-    `lang`, by default the model's first, only matters for the language latent. The folder is complete or absent. Raises
-    UsageError if the model lacks the latent or the language, or if the folder exists; DataError if the file differs
-    from the model by more than 1e-3.
+    `lang`, by default the model's first, only matters for the language latent. The folder is written completely or not
+    at all. Raises UsageError if the model lacks the latent or the language, or if the folder exists; DataError if the
+    file differs from the model by more than 1e-3.
     """
     for module in ("onnx", "onnxruntime", "onnxscript"):
         needs(module, "onnx")
@@ -80,9 +80,9 @@ def export(loaded: Checkpoint, out: Path, *, latent: str = SEMANTIC, lang: str |
 
 
 def open_encoder(name: str | Path, device: str = "cpu", precision: str = "fp32") -> ExternalEncoder:
-    """Open a folder that `export` wrote, as an encoder of one latent. ONNX Runtime runs it on the CPU.
+    """Open a folder of `export` as an encoder with one latent, which ONNX Runtime runs on the CPU.
 
-    Raises NotFound if ONNX Runtime or a file is absent, DataError if one is damaged.
+    Raises NotFound if ONNX Runtime or a file is absent, DataError if a file is damaged.
     """
     import onnxruntime
     from onnxruntime.capi.onnxruntime_pybind11_state import Fail, InvalidGraph, InvalidProtobuf
@@ -90,10 +90,12 @@ def open_encoder(name: str | Path, device: str = "cpu", precision: str = "fp32")
     folder = Path(name)
     for file in (ABOUT, MODEL, checkpoint.TOKENIZER):
         if not (folder / file).is_file():
-            raise NotFound(f"{folder / file}: missing; `bgt export --to onnx` writes such a folder.")
+            raise NotFound(f"{folder / file}: missing. Export the model again by `bgt export --to onnx`.")
     about = read_json(folder / ABOUT)
     if not isinstance(about, dict) or about.get("schema") != SCHEMA:
-        raise DataError(f"{folder / ABOUT}: not of the schema {SCHEMA}; `bgt export --to onnx` writes it.")
+        raise DataError(
+            f"{folder / ABOUT}: expected schema {SCHEMA}. Export the model again by `bgt export --to onnx`."
+        )
     tokenizer = Tokenizer.load(folder / checkpoint.TOKENIZER)
     try:
         session = onnxruntime.InferenceSession(folder / MODEL, providers=["CPUExecutionProvider"])
@@ -116,7 +118,7 @@ def open_encoder(name: str | Path, device: str = "cpu", precision: str = "fp32")
 
 
 class Padded(nn.Module):
-    """Run an encoder on all positions of a padded batch. Its parameters and vectors are the same."""
+    """An encoder that computes all positions of a padded batch, with the same parameters and vectors."""
 
     def __init__(self, encoder: nn.Module):
         super().__init__()
@@ -129,33 +131,20 @@ class Padded(nn.Module):
 
 
 def write(padded: Padded, path: Path) -> None:
-    """Write the ONNX file; its graph takes any B and T."""
+    """Write the ONNX file. Its graph accepts any B and T."""
     example = Tokens.pad([[4, 5, 6, EOS], [4, EOS], [4, 5, EOS]], "")
     dynamic = {name: {0: torch.export.Dim("batch"), 1: torch.export.Dim("tokens")} for name in INPUTS}
     with torch.no_grad(), _quietly():
         program: Any = torch.onnx.export(
-            padded,
-            (example.ids, example.mask.long()),
-            input_names=list(INPUTS),
-            output_names=[OUTPUT],
-            dynamic_shapes=dynamic,
-            dynamo=True,
-            verbose=False,
-        )
+            padded, (example.ids, example.mask.long()), input_names=list(INPUTS), output_names=[OUTPUT],
+            dynamic_shapes=dynamic, dynamo=True, verbose=False,
+        )  # fmt: skip
         program.save(path, external_data=False)
 
 
 def difference(encoder: nn.Module, path: Path, vocab_size: int) -> float:
-    """Compare the file with the model in double precision, over random batches of many shapes.
-
-    Args:
-        encoder: The encoder that was exported.
-        path: The ONNX file.
-        vocab_size: Number of token ids.
-
-    Returns:
-        The norm of the largest difference of two vectors, as a share of the root mean square of the vectors' norms.
-    """
+    """Compare an ONNX file with its encoder in double precision, on random batches of many shapes. Return the largest
+    norm of the difference between two vectors, divided by the root mean square of the vectors' norms."""
     import onnxruntime
 
     session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
@@ -174,18 +163,14 @@ def difference(encoder: nn.Module, path: Path, vocab_size: int) -> float:
 
 @contextmanager
 def _quietly() -> Iterator[None]:
-    """Silence messages about torchvision and tracing, which the exporter has for its own developers."""
+    """Silence the messages and warnings about torchvision, tracing and deprecated parts, which torch's exporter prints
+    for its own developers. `difference` finds a wrong export."""
     logger = logging.getLogger("torch.onnx")
     before = logger.level
     logger.setLevel(logging.ERROR)
     try:
         with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", message=r"`isinstance\(treespec, LeafSpec\)` is deprecated")
-            warnings.filterwarnings("ignore", message="# The axis name: .* will not be used")
-            warnings.filterwarnings("ignore", message="_check_is_size will be removed")
-            warnings.filterwarnings(
-                "ignore", message="(?s)The tensor attributes .*_flat_weights.* were assigned during"
-            )
+            warnings.simplefilter("ignore")
             yield
     finally:
         logger.setLevel(before)

@@ -1,4 +1,4 @@
-"""Prepare a checkpoint for others: copy it for use, convert it for another library, or upload it to the hub."""
+"""Publish a checkpoint: copy it without training state, convert it for another library, or upload it to the hub."""
 
 from __future__ import annotations
 
@@ -39,32 +39,29 @@ def export(
     latent: str | None = None,
     lang: str | None = None,
 ) -> float | None:
-    """Write the checkpoint at `path` to the new folder `out`; for ONNX, return the largest difference from torch.
+    """Write the checkpoint at `path` to the new folder `out`. For ONNX, return the largest difference from torch.
 
-    `to="checkpoint"` leaves out the training state, can store 16 bits (`half`), and adds measured `figures`, see
-    `read_figures`. `to="onnx"` exports one encoder: that of `latent` (by default "semantic") and, for a language
-    latent, of `lang` (by default the first). `to="sentence-transformers"` also takes a split as `path` (split:FOLDER,
-    with its language `lang`). Raises UsageError for an unknown `to`, options of another form, or if `out` exists.
+    `to="checkpoint"` leaves out the training state, can store weights in 16 bits (`half`), and adds measured `figures`
+    (see `read_figures`). `to="onnx"` exports one encoder: that of `latent` (by default "semantic") and, for the
+    language latent, of `lang` (by default the first). `to="sentence-transformers"` also accepts a split, with the path
+    split:FOLDER and a language `lang`. Raises UsageError for an unknown `to`, for options that `to` does not support,
+    and if `out` exists.
     """
     check_choice(FORMS, to=to)
     check_absent(out)
     split = str(path).startswith(SPLIT)
     if (half or figures) and to != CHECKPOINT:
-        raise UsageError(
-            "only works for a checkpoint: export one first, then convert it to another form.",
-            parameter="half" if half else "figures",
-        )
+        text = "is for the form checkpoint only. Export a checkpoint first, then convert it."
+        raise UsageError(text, parameter="half" if half else "figures")
     if split and to != SENTENCE_TRANSFORMERS:
-        raise UsageError(f"{to}: a split can only be exported to {SENTENCE_TRANSFORMERS}", parameter="to")
+        raise UsageError(f"{to}: a split can only be exported to {SENTENCE_TRANSFORMERS}.", parameter="to")
     if split and latent not in (None, SEMANTIC):
-        raise UsageError(f"{latent}: only the {SEMANTIC} latent of a split can be exported", parameter="latent")
+        raise UsageError(f"{latent}: only the {SEMANTIC} latent of a split can be exported.", parameter="latent")
     if split and lang is None:
-        raise UsageError("is needed: a split has a different map for each language", parameter="lang")
+        raise UsageError("is needed: a split has a different map for each language.", parameter="lang")
     if (latent or lang) and to != ONNX and not split:
-        raise UsageError(
-            "chooses the encoder of an ONNX file; other forms have all encoders: leave it out.",
-            parameter="latent" if latent else "lang",
-        )
+        text = "chooses the encoder of an ONNX file. Other forms have all encoders: leave it out."
+        raise UsageError(text, parameter="latent" if latent else "lang")
     if to == SENTENCE_TRANSFORMERS:
         needs("sentence_transformers", "sentence-transformers")
         from bgt_core.encoders import sentence_transformers
@@ -74,7 +71,9 @@ def export(
     loaded = checkpoint.load(path)
     if to != CHECKPOINT and latent in (None, SEMANTIC) and isinstance(loaded.model, VectorModel):
         encoder = loaded.model.stored.encoder
-        raise UsageError(f"{to}: the semantic encoder of this writer is {encoder}; export that one.", parameter="to")
+        raise UsageError(
+            f"{to}: the semantic encoder of this writer is {encoder}; export that encoder.", parameter="to"
+        )
     if to == ONNX:
         from bgt_core.encoders import onnx
 
@@ -92,16 +91,14 @@ def export(
 
 
 def push(path: Path | str, name: str, *, private: bool = False) -> str:
-    """Upload a checkpoint and its model card to the repository ORG/NAME of the hub; return its address.
+    """Upload a checkpoint and its model card to the repository `name`, ORG/NAME, of the hub; return its address.
 
-    Raises UsageError for a checkpoint with training state, and as `checkpoint.upload`.
+    Raises UsageError for a checkpoint with training state, and the errors of `checkpoint.upload`.
     """
     loaded = checkpoint.load(path)
     if checkpoint.OPTIMIZER in loaded.config["files"]:
-        raise UsageError(f"{loaded.folder}: holds training state; push the folder that `bgt export` makes.")
-    files: dict[str, Path | bytes] = {
-        file: loaded.folder / file for file in (checkpoint.CONFIG, *loaded.config["files"])
-    }
+        raise UsageError(f"{loaded.folder}: has training state. Export it by `bgt export`, then upload that folder.")
+    files = {file: loaded.folder / file for file in (checkpoint.CONFIG, *loaded.config["files"])}
     use = USE_TRANSLATOR if isinstance(loaded.model, TranslationModel) else USE
     if isinstance(loaded.model, VectorModel):
         use = use.replace("load(", "open_encoder(")
@@ -110,15 +107,13 @@ def push(path: Path | str, name: str, *, private: bool = False) -> str:
 
 
 def read_figures(path: Path) -> dict[str, object]:
-    """Read the measured figures of a model card from a JSON object; NotFound if `path` is absent, DataError if it holds
-    anything else."""
+    """Read the figures of a model card, such as scores, from a JSON file; NotFound if it is absent, DataError if it has
+    another form."""
     figures = read_json(path)
     if not isinstance(figures, dict):
-        raise DataError(f"{path}: expected a JSON object of figures.")
+        raise DataError(f"{path}: expected a JSON object.")
     return dict(check_card(figures, str(path)))
 
-
-# Write the README of an exported model from its checkpoint's description.
 
 ABOUT = """A Bilingual Generative Transformer: it embeds the meaning of a sentence and its style as two vectors.
 Semantic vectors of all its languages share one space; language vectors are comparable within a language. Both are
@@ -137,9 +132,9 @@ DATA = ("source", "pairs", "times", "licence")  # columns of "Trained on"
 
 
 def model_card(name: str, checkpoint: Checkpoint, use: str) -> str:
-    """Write the model card: Markdown, with the hub's header. `use` is Python that loads the model by `name`.
+    """Write the model card, a README in Markdown with the hub's header. `use` is Python code that loads the model.
 
-    Figures come from the checkpoint's own card; without one, the README has no figures.
+    The figures are those stored in the checkpoint; a card without them has no tables.
     """
     config = checkpoint.config
     card = config.get("card", {})

@@ -1,4 +1,4 @@
-"""Encoders that Python can import: an object, or a function from sentences to vectors."""
+"""Encoders in a user's Python code: an object, or a function from sentences to vectors."""
 
 from __future__ import annotations
 
@@ -12,17 +12,15 @@ from operator import attrgetter
 from typing import Any
 
 from bgt_core.contracts import SEMANTIC
-from bgt_core.encoders.external import CountsTruncated, ExternalEncoder
+from bgt_core.encoders.external import ExternalEncoder
 from bgt_core.errors import BgtError, DataError, NotFound, UsageError, out_of_memory
 from bgt_core.vectors.convert import listed
 
 
 def import_object(spec: str) -> Any:
-    """Import python:MODULE:OBJECT, from the current directory too; OBJECT may be dotted.
+    """Import python:MODULE:OBJECT, where MODULE may be in the current directory, and OBJECT may have dots.
 
-    Raises:
-        UsageError: `spec` does not have this form.
-        NotFound: The module or object is absent.
+    Raises UsageError for another form, NotFound if the module or the object is absent.
     """
     module, _, path = spec.removeprefix("python:").partition(":")
     if not module or not path:
@@ -40,15 +38,13 @@ def import_object(spec: str) -> Any:
 
 
 def _run(spec: str, own: Callable[[], Any]) -> Any:
-    """Run a user's code and return its result, an iterator as a list; DataError says where the code failed.
-
-    Our own errors, an absent module and a lack of memory are raised unchanged.
-    """
+    """Run a user's code and return its result, with iterators as lists. If the code fails, raise a DataError with file,
+    line and reason. Our own errors, an absent module and a lack of memory are raised unchanged."""
     try:
         return listed(own())
     except (BgtError, ModuleNotFoundError):
         raise
-    except (Exception, SystemExit) as error:  # SystemExit or a broken pipe would end a command without a message
+    except (Exception, SystemExit) as error:  # a command would end on SystemExit or a broken pipe without a message
         if out_of_memory(error):
             raise
         frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith("<")]
@@ -60,13 +56,14 @@ def _run(spec: str, own: Callable[[], Any]) -> Any:
 
 
 def open_encoder(name: str, device: str = "auto", precision: str = "auto") -> ExternalEncoder:
-    """Import MODULE:OBJECT, from the current directory too; OBJECT may be dotted, as in `model.encode`.
+    """Open MODULE:OBJECT, where MODULE may be in the current directory, and OBJECT may have dots, as in model.encode.
 
-    OBJECT is an encoder, or a class or function without arguments that makes one. An encoder is an object with
+    OBJECT is an encoder, or a class or function that makes an encoder without arguments. An encoder is an object with
     `embed(sentences, *, lang, latent)`, or with `encode(sentences)` as in sentence-transformers; or a function from a
-    list of sentences to vectors. It gets `lang` and `latent` if it has parameters of these names. Its vectors may have
-    any form that `vectors.convert` takes. `langs`, `latents`, `fingerprint`, `similarity`, `similarity_pairwise` and
-    `count_truncated` of OBJECT are used too. Raises NotFound if OBJECT is absent, DataError if it is not an encoder.
+    list of sentences to vectors. The call passes `lang` and `latent` if they are parameters. Vectors may have any form
+    that `vectors.convert` accepts. The attributes `langs`, `latents`, `fingerprint`, `similarity`,
+    `similarity_pairwise` and `count_truncated` are used if OBJECT has them. Raises NotFound if OBJECT is absent,
+    DataError if it is not an encoder.
     """
     spec = f"python:{name}"
     own = import_object(spec)
@@ -75,8 +72,8 @@ def open_encoder(name: str, device: str = "auto", precision: str = "auto") -> Ex
             own = _run(spec, own)
         elif inspect.isclass(own):
             raise DataError(
-                f"{spec}: is a class that needs arguments; make an object of it in the module, and name that, or a "
-                "function without arguments that makes it."
+                f"{spec}: is a class that needs arguments. Make an object of it in the module, or write a function "
+                "without arguments that makes one, and give its name."
             )
     if not _verb(own) and not callable(own):
         expected = "expected an object with `embed` or `encode`, or a function from sentences to vectors"
@@ -85,26 +82,27 @@ def open_encoder(name: str, device: str = "auto", precision: str = "auto") -> Ex
         return ExternalEncoder(spec, _calling(spec, own))
     optional = ("langs", "latents", "fingerprint", "similarity", "similarity_pairwise")
     given = {name: value for name in optional if (value := getattr(own, name, None)) is not None}
-    if isinstance(own, CountsTruncated) and inspect.isroutine(own.count_truncated):
+    if inspect.isroutine(getattr(own, "count_truncated", None)):
         count = _calling(spec, own.count_truncated)
         given["truncated"] = lambda texts, lang: count(texts, lang, SEMANTIC)
     return ExternalEncoder(spec, _calling(spec, getattr(own, verb)), **given)
 
 
 def _verb(own: object) -> str:
-    """Return the name of the method that embeds, "embed" or "encode", or ""; the `encode` of a string does not."""
+    """Return the name of the method that embeds, "embed" or "encode"; "" without one. A string's `encode` does not."""
     verbs = () if isinstance(own, str) else ("embed", "encode")
     return next((verb for verb in verbs if callable(getattr(own, verb, None))), "")
 
 
 def _calling(spec: str, function: Callable[..., Any]) -> Callable[[list[str], str, str], Any]:
-    """Wrap a function of sentences: pass `lang` and `latent` if it takes them; DataError if it needs other arguments.
+    """Wrap a function of sentences so that `lang` and `latent` are passed if they are among its parameters.
 
-    `embed(sentences, **rest)` gets both. Other functions with `**rest` get neither, as they may reject unknown names.
+    `embed(sentences, **rest)` gets both. Other functions with `**rest` get neither, because they may reject unknown
+    names. Raises DataError if the function needs other arguments.
     """
     try:
         signature = inspect.signature(function)
-    except ValueError:  # a built-in function without a signature gets the sentences alone
+    except ValueError:  # some built-in functions have no signature: pass only the sentences
         signature = inspect.signature(lambda sentences: ...)
     title = getattr(function, "__name__", type(function).__name__)
     rest = title == "embed" and any(each.kind is each.VAR_KEYWORD for each in signature.parameters.values())
@@ -113,8 +111,8 @@ def _calling(spec: str, function: Callable[..., Any]) -> Callable[[list[str], st
         signature.bind([], **dict.fromkeys(names))
     except TypeError as error:
         raise DataError(
-            f"{spec}: {title}{signature} can't be called with a list of sentences: {error}. Name a function that calls "
-            "it, or the method of an object."
+            f"{spec}: {title}{signature} can't be called with a list of sentences: {error}. Give the name of a "
+            "function that calls it, or of the method of an object."
         ) from None
 
     def call(texts: list[str], lang: str, latent: str) -> Any:
@@ -125,10 +123,10 @@ def _calling(spec: str, function: Callable[..., Any]) -> Callable[[list[str], st
 
 
 def _needs_nothing(function: Callable[..., Any]) -> bool:
-    """Whether a function can be called without arguments. If so, it makes an encoder: an encoder itself needs
+    """Whether a function can be called without arguments. Such a function makes an encoder, because an encoder needs
     sentences."""
     try:
         inspect.signature(function).bind()
-    except (TypeError, ValueError):  # ValueError: a built-in function without a signature
+    except (TypeError, ValueError):  # ValueError: some built-in functions have no signature
         return False
     return True

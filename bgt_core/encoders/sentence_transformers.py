@@ -1,14 +1,14 @@
 """Use our models and splits in sentence-transformers (5.7 or newer). Needs the extra `sentence-transformers`.
 
-A folder saved here, or by `bgt export --to sentence-transformers`, is a checkpoint of ours with that library's
-files beside it, so `bgt_core.load` reads it too. That library opens it in three ways:
+`bgt export --to sentence-transformers` writes a checkpoint of ours together with the files of that library, so
+`bgt_core.load` opens the folder too. That library opens it in three ways:
 
     load_sentence_transformer(path)                       recommended; needs no flag
-    SentenceTransformer(modules=[BGTModule.load(path)])   the same, with room for more modules
-    SentenceTransformer(path, trust_remote_code=True)     version 6 needs the flag for foreign classes
+    SentenceTransformer(modules=[BGTModule.load(path)])   the same, and more modules can be added
+    SentenceTransformer(path, trust_remote_code=True)     version 6 needs the flag for classes of other packages
 
-`model.encode(sentences, latent="language", lang="fr")` chooses the latent, by default the semantic one. `lang`
-only matters for the language latent; by default it is the model's first language.
+`model.encode(sentences, latent="language", lang="fr")` chooses the latent, by default the semantic one. `lang` is only
+needed for the language latent; by default it is the model's first language.
 """
 
 from __future__ import annotations
@@ -49,10 +49,10 @@ vectors = model.encode(["Where is the station?"])"""
 
 
 def open_encoder(name: str, device: str = "auto", precision: str = "auto") -> ExternalEncoder:
-    """Open a SentenceTransformer by its name on the hub or its folder, with its own pooling, prompts and scaling.
+    """Open a model of sentence-transformers, on the hub or in a folder, with its own pooling, prompts and scaling.
 
-    Raises NotFound if the library can't load the model. (`encoders.open_encoder` opens a folder that has only our
-    modules as a checkpoint.)
+    Raises NotFound if the library can't load the model. (`encoders.open_encoder` opens exported models of ours as
+    checkpoints instead.)
     """
     if is_path(name) and not os.path.isdir(name):
         raise NotFound(f"sentence-transformers:{name}: no such folder.")
@@ -76,12 +76,12 @@ def open_encoder(name: str, device: str = "auto", precision: str = "auto") -> Ex
         return sum(len(ids) > limit for ids in tokenizer(sentences, truncation=False, verbose=False)["input_ids"])
 
     def fingerprint() -> str:
-        """Hash weights and configuration, but not device and library version, which only change rounding."""
+        """Hash weights and configuration, but not device and library version, because they only change rounding."""
         tokenizer = getattr(model.tokenizer, "backend_tokenizer", None)
-        if tokenizer is None:  # a slow tokenizer has no complete serialised form
+        if tokenizer is None:  # a slow tokenizer can't be serialised completely
             return ""
         rules = json.loads(tokenizer.to_str())
-        del rules["padding"], rules["truncation"]  # they are left over from the last call
+        del rules["padding"], rules["truncation"]  # the last call has set them
         layers = [(type(layer).__name__, getattr(layer, "pooling_mode", "")) for layer in model]
         parts = (layers, model.max_seq_length, model.prompts, model.default_prompt_name, rules, precision == "bf16")
         digest = hashlib.sha256(json.dumps(parts, sort_keys=True).encode())
@@ -94,7 +94,7 @@ def open_encoder(name: str, device: str = "auto", precision: str = "auto") -> Ex
 
 
 class BGTModule(InputModule):
-    """A module that runs a checkpoint: text to `sentence_embedding`, the posterior mean of a latent."""
+    """A module of sentence-transformers that runs a checkpoint: text to `sentence_embedding`, the posterior mean."""
 
     def __init__(self, loaded: Checkpoint):
         super().__init__()
@@ -108,7 +108,7 @@ class BGTModule(InputModule):
     def preprocess(self, inputs: Sequence[Any], prompt: str | None = None, **_: object) -> dict[str, Tensor]:
         """Tokenize B sentences: input_ids (B, T) and attention_mask (B, T)."""
         if wrong := [type(text).__name__ for text in inputs if not isinstance(text, str)]:
-            raise UsageError(f"BGT embeds sentences; expected str, got {wrong[0]}.")
+            raise UsageError(f"expected sentences of type str, got {wrong[0]}.")
         side = Tokens.pad(self.tokenizer.encode([(prompt or "") + text for text in inputs]), self.reader.langs[0])
         return {"input_ids": side.ids, "attention_mask": side.mask.long()}
 
@@ -122,11 +122,11 @@ class BGTModule(InputModule):
         return {**features, "sentence_embedding": encoder(side).mean}
 
     def get_embedding_dimension(self) -> int:
-        """Units of the semantic latent."""
+        """Return the number of units of the semantic latent."""
         return self.width
 
     def save(self, output_path: str, *_: object, **__: object) -> None:
-        """Copy the original checkpoint if the weights are unchanged; else save a new one, without figures."""
+        """Copy the original checkpoint if the weights are unchanged; otherwise save a new one, without figures."""
         with tempfile.TemporaryDirectory(dir=output_path) as scratch:
             source = self.checkpoint.folder
             if not self._as_read():
@@ -155,7 +155,7 @@ class BGTModule(InputModule):
         local_files_only: bool = False,
         **_: Any,
     ) -> BGTModule:
-        """Load a checkpoint, a run, a folder saved here, or a name on the hub."""
+        """Load a checkpoint, a run, an exported folder, or ORG/NAME on the hub."""
         where: dict[str, Any] = {"token": token, "cache_folder": cache_folder, "revision": revision}
         path = cls.load_dir_path(str(model_name_or_path), subfolder, local_files_only=local_files_only, **where)
         return cls(checkpoint.load(Path(path or model_name_or_path)))
@@ -164,7 +164,7 @@ class BGTModule(InputModule):
 def load_sentence_transformer(path: str | Path, device: str | None = None) -> SentenceTransformer:
     """Open a checkpoint, a run, an exported folder, or ORG/NAME on the hub as a SentenceTransformer.
 
-    Its revision, under which tools store results, is the hash of the weights. Raises the errors of `bgt_core.load`.
+    Its revision is the hash of the weights; other tools store results under it. Raises the errors of `bgt_core.load`.
     """
     loaded = checkpoint.load(path)
     model = SentenceTransformer(modules=[BGTModule(loaded)], device=device)
@@ -174,7 +174,8 @@ def load_sentence_transformer(path: str | Path, device: str | None = None) -> Se
 
 
 def export(loaded: Checkpoint, out: Path) -> None:
-    """Write a folder that both libraries read, with a README, completely or not at all; UsageError if it exists."""
+    """Write a new folder, with a README, that both libraries open. It is written completely or not at all; UsageError
+    if it exists."""
     with atomic_folder(out) as partial:
         model = SentenceTransformer(modules=[BGTModule(loaded)], device="cpu")
         model.save(os.fspath(partial), create_model_card=False)
@@ -182,25 +183,20 @@ def export(loaded: Checkpoint, out: Path) -> None:
 
 
 def export_split(folder: Path, out: Path, lang: str) -> None:
-    """Write a model of sentence-transformers, followed by a Dense module that computes the shared part of a language.
+    """Export a split of a sentence-transformers model to the new folder `out`: this model, followed by a Dense module
+    that computes the shared part of vectors of `lang`.
 
-    Args:
-        folder: A split that `bgt split` wrote, of an encoder sentence-transformers:NAME.
-        out: A new folder, written completely or not at all.
-        lang: Language of the sentences that the exported model will embed.
-
-    Raises:
-        UsageError: The split is of another kind of encoder or by `neural`, or lacks the language.
-        DataError: The encoder has changed.
+    Raises UsageError if `folder` is a split of another kind of encoder or by `neural`, or lacks the language; DataError
+    if the encoder has changed.
     """
     stored = parts.load(folder)
     kind, _, name = stored.encoder.partition(":")
     if kind != "sentence-transformers":
-        raise UsageError(f"{folder}: splits {stored.encoder or 'stored vectors'}; expected sentence-transformers:NAME")
+        raise UsageError(f"{folder}: splits {stored.encoder or 'stored vectors'}; expected sentence-transformers:NAME.")
     of = stored.split.of(lang)
     if of.hidden is not None:
-        method = stored.split.method
-        raise UsageError(f"{folder}: {method} has a hidden layer, which a Dense module can't hold; use another method")
+        text = f"{stored.split.method} has a hidden layer, which a Dense module lacks; use another method"
+        raise UsageError(f"{folder}: {text}.")
     open_split(folder)  # checks that the encoder has not changed
     inner = SentenceTransformer(name, device="cpu")
     weight, bias = torch.from_numpy(of.read), torch.from_numpy(of.centre - of.read @ of.offset)

@@ -1,4 +1,4 @@
-"""Open a split encoder: `semantic` is the shared part of another encoder's vectors, `language` the private part."""
+"""Split encoders. The latent semantic is the shared part of another encoder's vectors, language is the private part."""
 
 from __future__ import annotations
 
@@ -17,19 +17,13 @@ from bgt_core.splitting.parts import Split
 
 
 def split_encoder(name: str, split: Split, inner: SentenceEncoder, fingerprint: str = "") -> ExternalEncoder:
-    """Make an encoder that splits the vectors of another one.
+    """Make an encoder from a split and the encoder `inner` whose semantic vectors it was fitted on.
 
-    Args:
-        name: Its name in messages.
-        split: Fitted on vectors of `inner`.
-        inner: The encoder whose semantic latent is split; if it counts truncated sentences, so does the result.
-        fingerprint: A fingerprint of the split, such as the hash of its file; "" if unknown.
-
-    Returns:
-        An encoder with the latents `semantic`, (N, K), and `language`, (N, D), for the split's languages.
+    The latents are semantic, (N, K), and language, (N, D), for the split's languages. `name` appears in messages.
+    `fingerprint` is that of the split, such as the hash of its file; "" if unknown.
     """
 
-    @lru_cache(maxsize=2)  # callers usually need both parts, for sentences in two languages
+    @lru_cache(maxsize=2)  # most callers need both parts of sentences in two languages
     def whole(sentences: tuple[str, ...], lang: str) -> np.ndarray:
         return inner.embed(sentences, lang=lang, latent=SEMANTIC)
 
@@ -49,29 +43,24 @@ def split_encoder(name: str, split: Split, inner: SentenceEncoder, fingerprint: 
 
 
 def part(split: Split, vectors: np.ndarray, lang: str, latent: str) -> np.ndarray:
-    """Return the shared part of vectors (N, D), or the private part for LANGUAGE; float32 underflow becomes 0."""
+    """Return the shared part of vectors (N, D) for SEMANTIC, else the private part. Values that float32 can't represent
+    as normal numbers become 0."""
     given = split.shared(vectors, lang) if latent == SEMANTIC else split.private(vectors, lang)
     return np.where(np.abs(given) < np.finfo(np.float32).tiny, 0, given)
 
 
 def open_encoder(name: str | Path, device: str = "auto", precision: str = "auto") -> ExternalEncoder:
-    """Open the folder that `bgt split` wrote, and the encoder that it names.
+    """Open a folder of `bgt split`, and the encoder whose vectors the split was fitted on.
 
-    Args:
-        name: The folder, with split.safetensors and split.json.
-        device: Device of the encoder.
-        precision: Precision of the encoder, as `encoders.open_encoder` takes it.
-
-    Raises:
-        UsageError: The split was fitted on stored vectors, and no encoder was named.
-        DataError: The encoder has changed since the split was fitted.
+    Raises UsageError if this encoder is unknown because the split was fitted on stored vectors, DataError if it has
+    changed.
     """
     folder = Path(name)
     stored = parts.load(folder)
     if not stored.encoder:
         raise UsageError(
-            f"{folder}: was fitted on stored vectors of no named encoder; fit it again with --model, or split vectors "
-            "in Python: bgt_core.splitting.parts.load(FOLDER).split.parts(vectors, lang)."
+            f"{folder}: fitted on stored vectors of an unknown encoder. Fit it again with --model, or split vectors in "
+            "Python: bgt_core.splitting.parts.load(FOLDER).split.parts(vectors, lang)."
         )
     opens = partial(open_any, device=device, precision=precision)
     inner = named_encoder(stored.encoder, stored.fingerprint, opens, str(folder))

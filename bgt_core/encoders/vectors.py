@@ -1,9 +1,9 @@
-"""Look up vectors by sentence, in a file of vectors and sentences.
+"""Stored vectors as an encoder, which looks up the vector of each sentence.
 
 The file is one of:
 
-    NAME.npy   (N, D) numbers, and NAME.txt, one sentence per line: as for `bgt embed NAME.txt --out NAME.npy`
-    NAME.npz   "vectors", (N, D) numbers, and "sentences", (N,) text, as np.savez writes them; nothing is unpickled
+NAME.npy   (N, D) numbers, beside NAME.txt with one sentence per line, as `bgt embed NAME.txt --out NAME.npy` makes
+NAME.npz   "vectors", (N, D) numbers, and "sentences", (N,) text, as np.savez writes them; nothing is unpickled
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ def open_encoder(name: str, device: str = "cpu", precision: str = "fp32") -> Ext
 
 
 def look_up(path: Path, name: str = "") -> ExternalEncoder:
-    """Open a file of vectors as an encoder. Sentences match if they are equal after `normalise`.
+    """Open a file of vectors as an encoder. It finds a sentence if both are equal after `normalise`.
 
     `name`, by default the path, appears in messages. Raises UsageError for another kind of file, NotFound if it is
-    absent, DataError if it is damaged or one sentence has two different vectors. The encoder raises DataError, with the
-    sentence, for a sentence without a vector.
+    absent, DataError if it is damaged or has two different vectors for a sentence. The encoder raises DataError for a
+    sentence that is not in the file.
     """
     name = name or str(path)
     spec = f"vectors:{name}"
@@ -60,7 +60,7 @@ def look_up(path: Path, name: str = "") -> ExternalEncoder:
 
 
 def read(path: Path, name: str) -> tuple[list[str], np.ndarray]:
-    """Read the N sentences and vectors (N, D) of a file, unchanged."""
+    """Read N sentences and their vectors (N, D) from a file, without checks of the numbers."""
     if path.suffix not in (".npy", ".npz"):
         raise UsageError(f"{name}: expected NAME.npy with NAME.txt beside it, or NAME.npz.")
     try:
@@ -80,7 +80,7 @@ def read(path: Path, name: str) -> tuple[list[str], np.ndarray]:
     if sentences is None:
         text = path.with_suffix(".txt")
         if not text.is_file():
-            raise NotFound(f"{text}: absent; expected the sentences of {path.name}, one per line.")
+            raise NotFound(f"{text}: no such file; expected the sentences of {path.name}, one per line.")
         return [line for _, line in text_lines(text)], vectors
     if sentences.dtype.kind != "U" or sentences.ndim != 1:
         raise DataError(f'{name}: "sentences" is {sentences.dtype} of shape {sentences.shape}; expected text, (N,).')

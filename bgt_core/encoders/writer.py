@@ -1,4 +1,4 @@
-"""A writer (`recipes.writer`), together with the encoder whose vectors it generates text from."""
+"""A writer: a model of `recipes.writer`, with the encoder from whose vectors it generates text."""
 
 from __future__ import annotations
 
@@ -20,12 +20,8 @@ from bgt_core.vectors.convert import matrix
 
 
 class WriterEmbedder(Embedder):
-    """A writer whose semantic latent is computed by the encoder that it was trained for, opened when first needed.
-
-    Args:
-        writer: The embedder of a writer's model.
-        opens: Opens an encoder by its name, as `open_encoder`.
-    """
+    """A writer whose semantic vectors are computed by the encoder that it was trained for. At the first use, `opens`
+    opens this encoder by its name."""
 
     def __init__(self, writer: Embedder, opens: Opens) -> None:
         super().__init__(writer.model, writer.tokenizer, writer.langs, writer.precision)
@@ -36,11 +32,11 @@ class WriterEmbedder(Embedder):
 
     @cached_property
     def inner(self) -> SentenceEncoder:
-        """The encoder; DataError if it has changed since the writer was trained."""
+        """The encoder of the semantic vectors; DataError if it has changed since the writer was trained."""
         return named_encoder(self.stored.encoder, self.stored.fingerprint, self.opens, "the writer")
 
     def embed(self, sentences: str | Iterable[str], *, lang: str, latent: str = SEMANTIC, **options: Any) -> np.ndarray:
-        """See `Embedder.embed`. Semantic vectors are the encoder's, (N, D), and its batches are its own choice."""
+        """See `Embedder.embed`. Semantic vectors, (N, D), come from the other encoder, which ignores `batch_size`."""
         if latent != SEMANTIC:
             return super().embed(sentences, lang=lang, latent=latent, **options)
         lang = known_lang(lang, self.langs, "this model")
@@ -60,25 +56,19 @@ class WriterEmbedder(Embedder):
 
     @cached_property
     def fingerprint(self) -> str:
-        """See `Embedder.fingerprint`; empty if the encoder's is unknown."""
+        """See `Embedder.fingerprint`; "" if the encoder's fingerprint is unknown."""
         inner = self.stored.fingerprint
         return f"{super().fingerprint} of {inner}" if inner else ""
 
 
 def attached(embedder: Embedder, encoder: SentenceEncoder, name: str) -> Embedder:
-    """Give a writer an encoder that is open already, instead of one that it opens by name.
+    """Connect a writer with the open encoder that it was trained for; `name` is the encoder's name, as for --model.
 
-    Args:
-        embedder: The writer.
-        encoder: The encoder that it was trained for.
-        name: The encoder's name, as `--model` takes it.
-
-    Raises:
-        UsageError: The model is not a writer, or it was trained for another encoder.
+    Raises UsageError if the model is not a writer, or was trained for another encoder.
     """
     if not isinstance(embedder.model, VectorModel):
-        raise UsageError("This model reads sentences itself; expected a writer, as `bgt train writer` makes it.")
+        raise UsageError("This model encodes sentences itself; expected a writer of `bgt train writer`.")
     stored = embedder.model.stored
     if name != stored.encoder and not (stored.fingerprint and identity(encoder) == stored.fingerprint):
-        raise UsageError(f"This writer was trained for {stored.encoder}, not for {name}; open one trained for it.")
+        raise UsageError(f"This writer was trained for {stored.encoder}, not for {name}; open a writer trained for it.")
     return WriterEmbedder(embedder, lambda _: encoder)

@@ -1,1 +1,1 @@
-"""Sentences from latents or from other sentences: search, style transfer, translation, directions in latent spaces."""
+"""Generation of sentences from latents or from other sentences: search, style transfer, translation."""

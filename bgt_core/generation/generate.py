@@ -1,7 +1,7 @@
 """Generate sentences with the meaning of one sentence and the style of another.
 
-The library, `bgt generate` and the app all use `generate`. From the candidates of a beam search it returns the
-one whose own latents are closest to the given ones; `candidates` returns all of them.
+`generate` embeds the texts of a beam search, and returns the text whose latents are most similar to the given latents.
+`candidates` returns all texts. The library, `bgt generate` and the app use these functions.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from bgt_core.embedder import Embedder
 from bgt_core.errors import UsageError
 from bgt_core.generation.options import DEFAULT_SEARCH, Beam, Sample, Search
 from bgt_core.generation.search import AT_ONCE, Context, Report, decode, decoder_input, generative, n_best, quiet
-from bgt_core.nets.output import SentencePrediction, unknown
+from bgt_core.nets.output import SentencePrediction
 from bgt_core.vectors.convert import matrix
 
-# The best of (0.25, 0.5, 1) x (0, 0.1, 0.2, 0.3, 0.5, 1): better than no reranking in both latents and in chrF, and
-# also for the style of another sentence, where similarities alone prefer broken sentences.
+# The best of (0.25, 0.5, 1) x (0, 0.1, 0.2, 0.3, 0.5, 1): better than no reranking in both latents and in chrF. In the
+# style of another sentence, similarities without the likelihood prefer broken sentences.
 SECOND_WEIGHT, LIKELIHOOD_WEIGHT = 0.5, 0.3
 
 
@@ -45,12 +45,12 @@ def generate(
     """Generate a sentence with the meaning of each source, in the style of the sentence of the same row.
 
     Args:
-        bgt: An embedder whose model has language latents, or a syntactic one, and a decoder.
+        bgt: An embedder whose model has a decoder and a latent for style, language or syntactic.
         sources, styles: N sentences each.
         lang: Language of the styles, and of the output.
         source_lang: Language of the sources, by default `lang`.
         search: A `Beam` or a `Sample`.
-        rerank: Return the candidate that keeps most of both latents, not the most probable one.
+        rerank: Return the text whose latents are most similar to the given latents, not the most probable text.
         seed: Seed of a `Sample`; the same seed gives the same text.
         max_length: Maximum number of tokens of an output.
 
@@ -58,7 +58,7 @@ def generate(
         N sentences.
 
     Raises:
-        UsageError: The numbers of sentences differ, or the model lacks the language, a latent for style or a decoder.
+        UsageError: The numbers of sentences differ, or the model lacks the language, the latent or the decoder.
 
     >>> generate(bgt_core.load(), ["The old man sees the red car."], ["Is it late?"], lang="en")
     ['the old man sees the red car?']
@@ -73,7 +73,8 @@ def generate(
 def exchanged(
     bgt: Embedder, sources: Sequence[str], styles: Sequence[str], lang: str, source_lang: str
 ) -> dict[str, np.ndarray]:
-    """Return the latents that `generate` decodes: semantic latents of N sources, and style latents of N styles."""
+    """Return the latents that `generate` decodes: the semantic latents of N sources, and the latents for style of N
+    styles."""
     second = style_latent(bgt)
     sources, styles = sentence_list(sources), sentence_list(styles)
     if len(sources) != len(styles):
@@ -85,11 +86,10 @@ def exchanged(
 
 
 def style_latent(bgt: Embedder) -> str:
-    """Return the name of the latent for style; UsageError if the model has none."""
+    """Return the name of the model's latent for style; UsageError for a model without such a latent."""
     second = next((latent for latent in (LANGUAGE, SYNTACTIC) if latent in bgt.latents), None)
     if second is None:
-        kinds = "use one trained by `bgt`, `bgt-small` or `vgvae`"
-        raise UsageError(f"This model has no latent for style (language or syntactic); {kinds}.")
+        raise UsageError("This model has no latent for style: use a model of `bgt`, `bgt-small` or `vgvae`.")
     return second
 
 
@@ -108,22 +108,24 @@ def from_vectors(
     """Generate sentences from semantic vectors.
 
     Args:
-        bgt: An embedder whose model can generate; for a writer, the vectors are its encoder's.
-        vectors: Semantic vectors of N sentences, (N, D), in any form that `vectors.convert` takes.
+        bgt: An embedder whose model has a decoder.
+        vectors: Semantic vectors of N sentences, (N, D), in any form that `vectors.convert` accepts. A writer needs
+            vectors of its encoder.
         lang: Language of the output.
-        style: Sentence that gives the language latent; by default, the latent is the mean of its prior.
+        style: Sentence whose language latent is used; by default, the mean of the latent's prior.
         search: A `Beam` or a `Sample`.
-        rerank: Embed each text of the beam, and put first the one with the highest cosine to its vector.
-        corrections: Rounds in which a writer trained with drafts corrects the best text so far; they rerank as well.
+        rerank: Embed each text of the beam, and rank the texts by their cosine to the given vector.
+        corrections: Rounds in which a writer that was trained with drafts corrects the best text so far. The texts are
+            reranked too.
         seed: Seed of a `Sample`.
         max_length: Maximum number of tokens of a text.
 
     Returns:
-        For each vector the distinct texts of the beam, the best first, or the one text that was drawn.
+        For each vector the distinct texts of the beam, the best first, or the text that was drawn.
 
     Raises:
         UsageError: The model lacks the language or a decoder, or does not support the style or the corrections.
-        DataError: The vectors have another width; also as `matrix`.
+        DataError: The vectors have another width, or are not finite numbers.
     """
     lang = known_lang(lang, bgt.langs, "this model")
     model, width = generative(bgt), bgt.width(lang, SEMANTIC)
@@ -148,10 +150,10 @@ def from_vectors(
 
 @dataclass(frozen=True)
 class Candidate:
-    """A sentence generated from latents, and its similarity to each of them, by the latent's name."""
+    """A sentence generated from latents."""
 
     text: str
-    kept: Mapping[str, float]
+    kept: Mapping[str, float]  # by latent: the similarity of the sentence's latent to the given latent
     score: float
 
 
@@ -170,12 +172,12 @@ def candidates(
     report: Report = quiet,
 ) -> list[list[Candidate]]:
     """Generate candidates for each row of the latents, (N, L) each: the distinct texts of a beam search, the highest
-    score first, or one drawn text; errors as `decode`.
+    score first, or one drawn text. Raises the errors of `decode`.
 
     Each text is embedded. Its score is its semantic similarity to the given latent, plus `second_weight` times its
     similarity in the other latent (not computed if the weight is 0), plus `likelihood_weight` times its log-probability
-    per token in nats. Without `rerank`, the order is that of the search, by likelihood. In each of the `corrections`, a
-    writer reads the best text so far as a draft, and the texts that it generates become candidates too.
+    per token in nats. Without `rerank`, texts are in the order of the search, by likelihood. In each of the
+    `corrections`, a writer decodes again with the best text so far as a draft, and the new texts become candidates too.
     """
     latents = {name: matrix(of, name) for name, of in latents.items()}
     lang = known_lang(lang, bgt.langs, "this model")
@@ -207,8 +209,8 @@ def searched(
     max_length: int,
     report: Report = quiet,
 ) -> list[dict[str, float]]:
-    """Return the distinct texts of a beam for each row, the likeliest first, with their log-probability per token; or
-    one drawn text, with 0."""
+    """Search for each row. Return the distinct texts of a beam, the most probable first, with their log-probability per
+    token; or one drawn text, with 0."""
     if isinstance(search, Beam):
         contexts = decoder_input(bgt, latents, lang, max_length).split(AT_ONCE)
         return hypotheses(bgt, contexts, lang, search, max_length, report)
@@ -224,10 +226,8 @@ def scored(
     weights: Mapping[str, float],
     likelihood_weight: float,
 ) -> list[list[Candidate]]:
-    """Embed the texts of each row, which have their log-probability per token, and return them as candidates, in order.
-
-    Latents with the weight 0 are left out.
-    """
+    """Embed the texts of each row, {text: log-probability per token}, and return them as candidates in the same order.
+    Latents with the weight 0 are left out."""
     row_of = np.repeat(np.arange(len(texts)), [len(of_row) for of_row in texts])  # (all candidates,)
     flat = [item for of_row in texts for item in of_row.items()]
     written = [text for text, _ in flat]
@@ -245,10 +245,12 @@ def scored(
 
 
 def drafted(bgt: Embedder, latents: Mapping[str, np.ndarray], drafts: Sequence[str], lang: str) -> Iterator[Context]:
-    """Yield inputs of a decoder that reads drafts, for `AT_ONCE` rows each; UsageError if the model reads none."""
+    """Yield inputs of a decoder that corrects drafts, for up to `AT_ONCE` rows each; UsageError if the model can't."""
     model = bgt.model
     if not isinstance(model, CorrectingModel):
-        raise UsageError("This model reads no drafts; corrections need a writer of `bgt train writer`.")
+        raise UsageError(
+            "This model was not trained to correct drafts; corrections need a writer of `bgt train writer`."
+        )
     device, vectors = next(model.parameters()).device, bgt.embed(drafts, lang=lang)
     for start in range(0, len(drafts), AT_ONCE):
         part = slice(start, start + AT_ONCE)
@@ -260,8 +262,8 @@ def drafted(bgt: Embedder, latents: Mapping[str, np.ndarray], drafts: Sequence[s
 def hypotheses(
     bgt: Embedder, contexts: Iterable[Context], lang: str, search: Beam, max_length: int, report: Report
 ) -> list[dict[str, float]]:
-    """Return the distinct texts of a beam search for each row of the decoder's inputs, the likeliest first, with their
-    log-probability per token."""
+    """Return the distinct texts of a beam search for each row of the decoder's inputs, the most probable first, with
+    their log-probability per token."""
     texts: list[dict[str, float]] = []
     decoder = generative(bgt).decoder(lang)
     with torch.no_grad():
@@ -273,12 +275,10 @@ def hypotheses(
     return texts
 
 
-# An embedder with a decoder and its search options, for evaluations; and the likelihood of text.
-
-
 @dataclass(frozen=True)
 class Writer:
-    """An embedder with a decoder, and its search options. Raises UsageError for a model without a decoder."""
+    """An embedder with search options, for evaluations of generated text and of likelihoods. Raises UsageError for a
+    model without a decoder."""
 
     bgt: Embedder
     search: Search
@@ -296,35 +296,30 @@ class Writer:
         return self.bgt.latents
 
     def embed(self, sentences: Sequence[str], *, lang: str, latent: str = SEMANTIC) -> np.ndarray:
-        """Embed sentences by the model: (N, D) float32."""
+        """Embed N sentences: (N, D) float32."""
         return self.bgt.embed(sentences, lang=lang, latent=latent)
 
     def similarity(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-        """Compare vectors by the model: (N, D), (M, D) -> (N, M)."""
+        """Compare each vector with each: (N, D), (M, D) -> (N, M)."""
         return self.bgt.similarity(left, right)
 
     def write(self, latents: Mapping[str, np.ndarray], *, lang: str) -> list[str]:
-        """Generate a sentence of `lang` for each row of the latents, (N, L) each; errors as
-        `generation.search.decode`."""
+        """Generate a sentence of `lang` for each row of the latents, (N, L) each; raises the errors of `decode`."""
         return decode(self.bgt, latents, lang=lang, search=self.search, max_length=self.max_length)
 
     def log_likelihood(self, latents: Mapping[str, np.ndarray], sentences: Sequence[str], *, lang: str) -> np.ndarray:
-        """Return log p(sentence | latents) in nats, of one sentence of `lang` per row of the latents: (N,) float64."""
+        """Return log p(sentence | latents) in nats for one sentence of `lang` per row of the latents: (N,) float64."""
         predictions = self._predictions(latents, self.bgt.tokenizer.encode(sentences), lang)
         return -np.array([nats for prediction in predictions for nats in prediction.nll()[1].tolist()])
 
     def tokens(self, sentences: Sequence[str]) -> list[list[str]]:
-        """Return the tokens of N sentences as text, without EOS; a token that begins a word begins with a space."""
+        """Return the tokens of N sentences as text, without EOS. The first token of a word starts with a space."""
         texts = self.bgt.tokenizer.texts()
         return [[texts[token] for token in ids[:-1]] for ids in self.bgt.tokenizer.encode(sentences)]
 
     def token_nats(self, latents: Mapping[str, np.ndarray], sentences: Sequence[str], *, lang: str) -> list[np.ndarray]:
-        """Return -log p(token | previous tokens, latents) in nats, of each token of N sentences of `lang` and EOS:
-        N arrays (T,).
-
-        Raises:
-            UsageError: The decoder does not predict one token after the other.
-        """
+        """Return -log p(token | previous tokens, latents) in nats for each token, EOS included, of N sentences of
+        `lang`: N arrays (T,). UsageError if the decoder does not predict tokens one after the other."""
         ids = self.bgt.tokenizer.encode(sentences)
         nats: list[float] = []
         for prediction in self._predictions(latents, ids, lang):
@@ -333,18 +328,8 @@ class Writer:
             nats += prediction.token_nll().tolist()
         return np.split(np.array(nats), np.cumsum([len(sentence) for sentence in ids])[:-1])
 
-    def count_unknown(self, sentences: Sequence[str], *, lang: str) -> tuple[int, int]:
-        """Count the tokens of sentences of `lang` that the decoder treats as unknown, and all tokens, with EOS.
-
-        Unknown tokens never occurred in that language in training, or are characters without a token.
-        """
-        ids = torch.tensor([token for sentence in self.bgt.tokenizer.encode(sentences) for token in sentence])
-        layer = getattr(generative(self.bgt).decoder(lang), "layer", None)
-        device = next(generative(self.bgt).parameters()).device
-        return int(unknown(layer, ids.to(device)).sum()), len(ids)
-
     def prior_mean(self, latent: str, like: np.ndarray) -> np.ndarray:
-        """Return the mean of a latent's prior, in the shape of `like` (N, L)."""
+        """Return the mean of a latent's prior, repeated in the shape of `like`, (N, L)."""
         model = generative(self.bgt)
         device = next(model.parameters()).device
         return model.prior_mean(latent, torch.tensor(like, device=device)).cpu().numpy()
@@ -352,7 +337,7 @@ class Writer:
     def _predictions(
         self, latents: Mapping[str, np.ndarray], ids: Sequence[Sequence[int]], lang: str
     ) -> Iterator[Prediction]:
-        """Yield the decoder's predictions of sentences with these token ids, `AT_ONCE` sentences each."""
+        """Yield the decoder's predictions of sentences with these token ids, for up to `AT_ONCE` sentences each."""
         model, lang = generative(self.bgt), known_lang(lang, self.bgt.langs, "this model")
         device, decoder = next(model.parameters()).device, model.decoder(lang)
         for start in range(0, len(ids), AT_ONCE):

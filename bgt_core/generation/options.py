@@ -1,4 +1,4 @@
-"""Options of beam search and of sampling, with limits on repetition; without torch, so that commands start fast."""
+"""Options of beam search and of sampling. This module does not import torch, so that commands start fast."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from bgt_core.errors import UsageError, check_choice, check_least
 
 @dataclass(frozen=True)
 class Beam:
-    """The `size` best hypotheses, ranked by log-probability / length ** `length_penalty` (released code: 5 and 1).
+    """Beam search with `size` hypotheses, ranked by log-probability / length ** `length_penalty` (released code: 5, 1).
 
-    The length is in tokens, EOS included: a penalty above 1 favours long sentences, below 1 short ones.
-    `no_repeat_ngram` n excludes a token that would complete an n-gram a second time, `max_run` r one that would occur
-    more than r times in a row; 0 is no limit. Probabilities are not renormalised.
+    The length is in tokens, EOS included. A penalty above 1 favours long sentences, a penalty below 1 short sentences.
+    With `no_repeat_ngram` n, no n-gram occurs twice; with `max_run` r, no token occurs more than r times in a row; 0 is
+    no limit. Probabilities are not renormalised after tokens are excluded.
     """
 
     size: int = 5
@@ -27,16 +27,15 @@ class Beam:
     def __post_init__(self) -> None:
         check_least(1, beam=self.size)
         if not 0 <= self.length_penalty < math.inf:
-            raise UsageError(
-                f"{self.length_penalty} must be a number of at least 0; 1 ranks by the mean.",
-                parameter="length_penalty",
-            )
+            text = f"{self.length_penalty} must be a number of at least 0; 1 ranks by the mean per token."
+            raise UsageError(text, parameter="length_penalty")
         check_least(0, no_repeat_ngram=self.no_repeat_ngram, max_run=self.max_run)
 
 
 @dataclass(frozen=True)
 class Sample:
-    """Sampling from the most probable tokens, with a total mass of `top_p`, at a temperature; limits as in `Beam`."""
+    """Sampling at a temperature, from the most probable tokens with a total probability of `top_p`; limits as in
+    `Beam`."""
 
     temperature: float = 1.0
     top_p: float = 1.0
@@ -45,17 +44,15 @@ class Sample:
 
     def __post_init__(self) -> None:
         if not 0 < self.temperature < math.inf:
-            text = f"{self.temperature} must be a number above 0; for the most probable token use a beam of 1."
+            text = f"{self.temperature} must be a number above 0. For the most probable tokens, use a beam of 1."
             raise UsageError(text, parameter="temperature")
         if not 0 < self.top_p <= 1:
-            raise UsageError(
-                f"{self.top_p} must be above 0 and at most 1, a share of the probability.", parameter="top_p"
-            )
+            raise UsageError(f"{self.top_p} must be a probability above 0 and at most 1.", parameter="top_p")
         check_least(0, no_repeat_ngram=self.no_repeat_ngram, max_run=self.max_run)
 
 
 GREEDY = Beam(1)
-DEFAULT_SEARCH = Beam(8, no_repeat_ngram=3, max_run=1)  # reconstructs example sentences best, and never loops
+DEFAULT_SEARCH = Beam(8, no_repeat_ngram=3, max_run=1)  # the best reconstructions of example sentences, without loops
 
 Search = Beam | Sample
 
@@ -65,9 +62,10 @@ SETTINGS: dict[str, int | float] = {**OF_DRAWS, **LIMITS, "length_penalty": DEFA
 
 
 def search_of(beam: int, settings: Sequence[str]) -> tuple[Search, int]:
-    """Return a `Beam` of that size, or a `Sample` if a setting is one of `OF_DRAWS`; and the seed of a `Sample`.
+    """Make a `Beam` of this size, or a `Sample` if a setting is one of `OF_DRAWS`. Return it with the seed of draws.
 
-    Raises UsageError for a setting that is not NAME=VALUE with one of `SETTINGS`, or that the search does not have.
+    Settings have the form NAME=VALUE. Raises UsageError for another form, for a name that is not in `SETTINGS`, and for
+    a setting that the search does not have.
     """
     given: dict[str, Any] = {}
     for setting in settings:
@@ -77,12 +75,11 @@ def search_of(beam: int, settings: Sequence[str]) -> tuple[Search, int]:
         try:
             given[name] = type(SETTINGS[name])(value)
         except ValueError:
-            raise UsageError(
-                f"{setting}: expected {name}=NUMBER, as {name}={SETTINGS[name]}.", parameter="set"
-            ) from None
+            text = f"{setting}: expected {name}=NUMBER, as in {name}={SETTINGS[name]}."
+            raise UsageError(text, parameter="set") from None
     seed = given.pop("seed", None)
     if seed is None and not given.keys() & OF_DRAWS.keys():
         return Beam(beam, **LIMITS | given), 0
     if "length_penalty" in given:
-        raise UsageError("length_penalty: draws have no beam to rank; leave it out.", parameter="set")
+        raise UsageError("length_penalty is for a beam only, not for random draws: leave it out.", parameter="set")
     return Sample(**LIMITS | given), seed or 0

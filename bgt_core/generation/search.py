@@ -19,9 +19,9 @@ from bgt_core.errors import UsageError, check_least
 from bgt_core.generation.options import DEFAULT_SEARCH, Beam, Sample, Search
 from bgt_core.vectors.convert import matrix
 
-NEVER = (PAD, UNK, BOS)  # tokens that no search chooses
-AT_ONCE = 128  # sentences searched together: bounds the memory, B x beam x V scores
-BLOCK = 160  # scores per block; at first only the maximum of each block is used
+NEVER = (PAD, UNK, BOS)  # tokens that are never generated
+AT_ONCE = 128  # sentences per batch; limits the memory for B x beam x V scores
+BLOCK = 160  # scores per block of `largest`
 
 
 class Context(Protocol):
@@ -33,7 +33,7 @@ class Context(Protocol):
     def device(self) -> torch.device: ...
 
 
-Report = Callable[[int], None]  # gets the number of tokens so far; an exception that it raises ends the search
+Report = Callable[[int], None]  # called with the number of tokens so far; it may raise an exception to end the search
 
 
 def quiet(tokens: int) -> None:
@@ -41,10 +41,10 @@ def quiet(tokens: int) -> None:
 
 
 def generative(bgt: Embedder) -> GenerativeModel:
-    """Return the model of an embedder if it can generate; UsageError if not."""
-    model = getattr(bgt, "model", None)  # other encoders have no model
+    """Return the model of an embedder; UsageError if it can't generate."""
+    model = getattr(bgt, "model", None)  # encoders of other libraries have no model
     if not isinstance(model, GenerativeModel):
-        raise UsageError("This model can't generate from its latents; use one trained by `bgt`.")
+        raise UsageError("This model can't generate from its latents: use a model of `bgt`.")
     return model
 
 
@@ -58,11 +58,11 @@ def decode(
     max_length: int = 60,
     report: Report = quiet,
 ) -> list[str]:
-    """Generate a sentence of `lang` for each row of the latents, which are given by name, (N, L) each.
+    """Generate a sentence of `lang` for each row of the latents, {name: (N, L)}.
 
-    The decoder gets [language ; semantic], as in training (the released code decodes from another vector, on which it
-    was not trained). Raises UsageError if the latents differ in length or are not those of the model, or if the model
-    lacks the language.
+    The input of the decoder is [language ; semantic], as in training. (The released code decodes from another vector
+    than in training.) Raises UsageError if the latents differ in length or are not the latents of the model, or if the
+    model lacks the language.
 
     >>> bgt = bgt_core.load()
     >>> latents = {latent: bgt.embed(["Is it late?"], lang="en", latent=latent) for latent in bgt.latents}
@@ -83,7 +83,7 @@ def decode(
 
 
 def decoder_input(bgt: Embedder, latents: Mapping[str, np.ndarray], lang: str, max_length: int) -> Tensor:
-    """Join latents, (N, L) each, to the input of the decoder of `lang`, (N, L_lang + L); UsageError as `decode`."""
+    """Join latents, (N, L) each, to the input of the decoder of `lang`, (N, L_lang + L); errors as in `decode`."""
     model = generative(bgt)
     for latent in latents:
         bgt.encoder(latent, lang)
@@ -101,7 +101,7 @@ def decoder_input(bgt: Embedder, latents: Mapping[str, np.ndarray], lang: str, m
 
 
 def next_scores(decoder: Decoder, tokens: Tensor, state: DecoderState) -> Tensor:
-    """Compute the logits of the next token: (B, n) -> (B, n, V). EOS is excluded at the first position."""
+    """Compute the logits of the next token: (B, n) -> (B, n, V). EOS can't be the first token."""
     barred = NEVER if state.position else (*NEVER, EOS)
     scores = decoder.step(tokens, state).float()
     scores[:, :, barred] = -torch.inf
@@ -116,7 +116,7 @@ def sample(
     generator: torch.Generator,
     report: Report = quiet,
 ) -> list[list[int]]:
-    """Draw the token ids of a sentence per row by nucleus sampling (Holtzman et al. 2020)."""
+    """Draw a sentence per row by nucleus sampling (Holtzman et al. 2020); return the token ids."""
     tokens = torch.full((len(context),), EOS, device=context.device)
     state, written = decoder.start(context), tokens.new_empty(len(context), 0)
     done = torch.zeros_like(tokens, dtype=torch.bool)
@@ -146,15 +146,15 @@ class Hypothesis:
 def n_best(
     decoder: Decoder, context: Context, search: Beam, count: int, max_length: int, report: Report = quiet
 ) -> list[list[Hypothesis]]:
-    """Run a beam search over a batch: the `count` best hypotheses of each sentence, the best first; fewer if the beam
-    is smaller, or if there are no more.
+    """Run a beam search over a batch. Return the `count` best hypotheses of each sentence, the best first; fewer if the
+    beam is smaller, or if there are fewer hypotheses.
 
-    A finished hypothesis stays in the beam at its final score; a sentence whose hypotheses are all finished leaves the
-    batch.
+    A finished hypothesis stays in the beam with its final score. A sentence leaves the batch when all its hypotheses
+    are finished.
     """
     winners: dict[int, list[Hypothesis]] = {}
     rows = torch.arange(len(context), device=context.device)  # the sentence of each row of the batch, (B,)
-    tokens = torch.full((len(context), 1), EOS, device=context.device)  # one hypothesis, which the first step branches
+    tokens = torch.full((len(context), 1), EOS, device=context.device)  # at first, one hypothesis per sentence
     written, totals = tokens.new_empty(len(context), 1, 0), torch.zeros_like(tokens, dtype=torch.float)
     done = torch.zeros_like(tokens, dtype=torch.bool)
     state = decoder.start(context)
@@ -190,8 +190,8 @@ def n_best(
 
 
 def most_probable(scores: Tensor, size: int, permitted: Tensor) -> tuple[Tensor, Tensor]:
-    """Return log-probabilities and ids of the `size` most probable tokens, (B, n, size), best first (fewer if V is
-    smaller). `scores` (B, n, V) are overwritten; `permitted` are the scores with -inf for excluded tokens."""
+    """Return log-probabilities and ids of the `size` most probable tokens, (B, n, size), the best first; fewer if V is
+    smaller. Overwrites `scores` (B, n, V). `permitted` are the scores with -inf for excluded tokens."""
     rows = scores.view(-1, scores.shape[-1])
     top, tokens = largest(permitted.view(rows.shape), min(size, rows.shape[1]))
     most = top[:, :1] if permitted is scores else rows.amax(1, keepdim=True)
@@ -201,8 +201,8 @@ def most_probable(scores: Tensor, size: int, permitted: Tensor) -> tuple[Tensor,
 
 
 def largest(scores: Tensor, size: int) -> tuple[Tensor, Tensor]:
-    """Compute `topk` of each row, (N, V) -> values and indices, (N, size), in a third of torch's time: the largest
-    values are in the blocks with the largest maxima."""
+    """Compute `topk` of each row, (N, V) -> values and indices, (N, size), in a third of torch's time. The largest
+    values can only be in the blocks with the largest maxima."""
     count, vocab = scores.shape
     width = max(width for width in range(1, BLOCK + 1) if vocab % width == 0)
     blocks = scores.view(count, -1, width)
@@ -218,18 +218,15 @@ def until_end(ids: list[int]) -> list[int]:
     return ids[: ids.index(EOS)] if EOS in ids else ids
 
 
-# Exclude tokens from the next step of a search, by its options.
-
-
 def allowed(scores: Tensor, written: Tensor, search: Search) -> Tensor:
-    """Set scores of the next token (B, n, V) to -inf for tokens that the rules of `search` exclude, given each
-    hypothesis so far, (B, n, T); returns a copy if there are rules."""
+    """Exclude tokens that would break the limits of `search`: set their scores for the next token, (B, n, V), to -inf.
+    `written` are the hypotheses so far, (B, n, T). Returns a copy if there are limits."""
     size, most, length = search.no_repeat_ngram, search.max_run, written.shape[2]
-    if size and length >= size:  # the last token of every earlier n-gram that starts with the last `size` - 1 tokens
+    if size and length >= size:  # exclude the last token of each earlier n-gram that starts with the last n - 1 tokens
         ngrams = written.unfold(2, size, 1)  # (B, n, T - size + 1, size)
         repeated = (ngrams[..., :-1] == written[:, :, None, length - size + 1 :]).all(-1)
         scores = barred(scores, ngrams[..., -1], repeated)
-    if most and length >= most:  # the last token, if it occurs `most` times in a row
+    if most and length >= most:  # exclude the last token if it occurs `most` times in a row
         last = written[:, :, -1:]
         scores = barred(scores, last, (written[:, :, -most:] == last).all(2, keepdim=True))
     return scores

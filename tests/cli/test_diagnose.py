@@ -26,7 +26,7 @@ Bgt = Callable[[str], tuple[int, str, str]]
 
 @pytest.fixture
 def bgt(bgt: Callable) -> Bgt:
-    """bgt("pairs.tsv --model model"): exit code, stdout, stderr."""
+    """bgt("pairs.tsv --model model"): exit code, stdout and stderr of `bgt diagnose`."""
     return lambda arguments: bgt("diagnose", *arguments.split(), "--device", "cpu")
 
 
@@ -34,7 +34,7 @@ def bgt(bgt: Callable) -> Bgt:
 def here(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, saved: Path, grammar: list[Pair], tsv: Path, tokenizer: Tokenizer
 ) -> Path:
-    """A folder: `model`, a checkpoint alone; `run`, the same in its run with data; pairs.tsv and one.tsv."""
+    """The working directory: `model`, a checkpoint; `run`, a run with the same checkpoint and data; files of pairs."""
     monkeypatch.chdir(tmp_path)
     shutil.copytree(saved, "model")
     shutil.copytree(saved, "run/step-0000007")
@@ -47,7 +47,7 @@ def here(
 
 
 @pytest.mark.usefixtures("here")
-def test_a_run_is_diagnosed_on_what_it_held_out(bgt: Bgt) -> None:
+def test_a_run_is_diagnosed_on_its_held_out_pairs(bgt: Bgt) -> None:
     code, out, err = bgt("--model run --samples 3 --seed 5 --limit 30 --json")
     assert code == 0, err
     document = json.loads(out)
@@ -71,7 +71,9 @@ def test_files_may_have_their_columns_in_any_order_and_pairs_left_out_are_counte
     assert "30 pairs" in err and "left out" not in err
     turned = bgt("turned.tsv --langs fr,en --model model --samples 2")
     english = next(line for line in turned[1].splitlines() if line.startswith("en\t"))
-    assert english.split("\t")[:4] == latents[2][:4]  # the semantic latent is of other anchors now
+    assert (
+        english.split("\t")[:4] == latents[2][:4]
+    )  # only semantic values change, because the anchor column is another one
 
     text, long = Path("pairs.tsv").read_text("utf-8"), " ".join(["dog"] * 200)
     Path("odd.tsv").write_text(f"{text}a\tb\n{long}\t{long}\n{long}\tun\nalone\n", "utf-8")
@@ -79,12 +81,13 @@ def test_files_may_have_their_columns_in_any_order_and_pairs_left_out_are_counte
     assert (code, again) == (0, out), err
     told = next(line for line in err.splitlines() if "left out" in line)
     assert re.fullmatch(
-        r"4 of 34 pairs are left out: \d with a side of under 2 tokens, \d with one of over 100, 1 unreadable\.", told
+        r"4 of 34 pairs are left out: \d with a side of under 2 tokens, \d with a side of over 100, 1 unreadable\.",
+        told,
     )
 
 
 @pytest.mark.usefixtures("here")
-def test_a_model_without_a_prior_has_the_first_likelihood_alone(
+def test_a_model_without_a_prior_has_one_likelihood(
     bgt: Bgt, tiny: Callable[..., Recipe], tokenizer: Tokenizer
 ) -> None:
     recipe = tiny("english-ae")
@@ -101,12 +104,10 @@ def test_a_model_without_a_prior_has_the_first_likelihood_alone(
     ("arguments", "code", "message"),
     [
         ("--model model", 3, "give a FILE"),
-        ("--model nowhere", 3, "nowhere: no such checkpoint"),
         ("pairs.tsv --model model --langs en,de", 2, "--langs en,de: expected columns of the model, en,fr"),
         ("pairs.tsv --model model --limit 1", 2, "--limit 1 must be at least 2"),
         ("pairs.tsv --model model --samples 0", 2, "--samples 0 must be at least 1"),
         ("one.tsv --model model", 4, "1 pairs"),
-        ("absent.tsv --model model", 3, "absent.tsv"),
     ],
 )
 def test_bad_input_is_one_line(bgt: Bgt, arguments: str, code: int, message: str) -> None:

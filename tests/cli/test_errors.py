@@ -39,7 +39,7 @@ def command(
 
 @pytest.fixture
 def said_by(capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], tuple[int, str]]:
-    """said_by(arguments): exit code and stderr of the program above."""
+    """said_by(arguments): run the program above; return its exit code and stderr."""
 
     def call(arguments: str) -> tuple[int, str]:
         monkeypatch.setattr("sys.argv", ["program", *arguments.split()])
@@ -59,14 +59,14 @@ def said_by(capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch) -> C
         ("command source", "IN 9: expected less\n"),
         ("command parameter", "PARAMETER 9: expected less\n"),
         ("command elsewhere", "elsewhere 9: expected less\n"),
-        ("command level --seed -1", "--seed: "),  # of the parser of the arguments
+        ("command level --seed -1", "--seed: "),  # an error of typer's parser
         ("command level -l high", "--confidence: "),
         ("command level --nothing", "No such option: --nothing"),
         ("command", "PARAMETER: missing"),
         ("nothing", "No such command 'nothing'"),
     ],
 )
-def test_an_error_is_one_line_that_names_the_command_s_own_option(
+def test_an_error_is_one_line_with_the_option_of_the_command(
     said_by: Callable[[str], tuple[int, str]], arguments: str, start: str
 ) -> None:
     code, err = said_by(arguments)
@@ -101,7 +101,7 @@ def test_a_warning_is_one_line(said_by: Callable[[str], tuple[int, str]], monkey
 
 
 @pytest.mark.parametrize("program", [bgt, bgt_probe])
-def test_every_command_answers_in_this_way(program: typer.Typer) -> None:
+def test_every_command_is_of_this_class(program: typer.Typer) -> None:
     def commands(command: Any) -> Iterator[Any]:
         names = command.list_commands(None) if hasattr(command, "list_commands") else []
         yield from (
@@ -111,7 +111,7 @@ def test_every_command_answers_in_this_way(program: typer.Typer) -> None:
     assert all(isinstance(each, Command) for each in commands(typer.main.get_command(program)))
 
 
-def test_what_is_checked_names_its_parameter() -> None:
+def test_a_check_names_the_parameter() -> None:
     for check, message in (
         (lambda: check_least(1, beam=None, count=0), "count 0 must be at least 1"),
         (lambda: check_least(0, seed=-1), "seed -1 must not be negative"),

@@ -1,4 +1,4 @@
-"""`bgt evaluate`: tables, JSON and files of every task, and a line for what is foreseeable."""
+"""`bgt evaluate`: the tables, JSON and files of every task, and one line for each expected error."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ import pytest
 
 import bgt_core
 from bgt_core.evaluation.task import evaluate
-from bgt_core.evaluation.tasks.fidelity import Fidelity
 from bgt_core.evaluation.tasks.sts import Sts
 from bgt_core.grammar import Pair, triples
 from bgt_core.tables import ROWS
@@ -24,7 +23,7 @@ TREES = [f"(S (NP (DT d{n}) (NN n{n % 7})) (VP (VB v{n % 5})))" for n in range(4
 
 @pytest.fixture
 def bgt(bgt: Callable) -> Bgt:
-    """bgt("sts sts --json"): exit code, stdout, stderr of `bgt evaluate`, by few resamples."""
+    """bgt("sts sts --json"): exit code, stdout and stderr of `bgt evaluate`, with few resamples."""
 
     def run(arguments: str) -> tuple[int, str, str]:
         few = () if "--resamples" in arguments else ("--resamples", "100")
@@ -35,7 +34,7 @@ def bgt(bgt: Callable) -> Bgt:
 
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, saved: Path, grammar: list[Pair]) -> Path:
-    """A folder with a model and small data of every task, the working one."""
+    """The working directory, with a model and small data for every task."""
     monkeypatch.chdir(tmp_path)
     shutil.copytree(saved, "model")
     rows = "5\tThe dog sleeps.\tThe dog sleeps.\n0\tAnna reads.\tA car.\n2\tA car.\tThe red car.\n"
@@ -43,9 +42,9 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, saved: Path, grammar: 
     pairs = "".join("\t".join(pair.texts.values()) + "\n" for pair in grammar[:12])
     of_kinds = "".join("\t".join([each.kind, *each.texts["en"]]) + "\n" for each in triples(20))
     files = {
-        "sts/2012/A.tsv": rows, "labels.tsv": labelled, "pairs.tsv": pairs, "one.tsv": pairs.splitlines()[0] + "\n",
+        "sts/2012/A.tsv": rows, "labels.tsv": labelled, "pairs.tsv": pairs,
         "triples.tsv": of_kinds, "trees.mrg": "\n".join(TREES), "side.tsv": "one side\n", "bad.mrg": "word",
-        "empty.tsv": "", "empty.mrg": "",
+        "empty.mrg": "",
     }  # fmt: skip
     for name, text in files.items():
         Path(name).parent.mkdir(parents=True, exist_ok=True)
@@ -54,7 +53,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, saved: Path, grammar: 
 
 
 def lines(out: str) -> list[list[list[str]]]:
-    """The tables that are printed."""
+    """Parse the printed tables: their rows of cells."""
     return [[line.split("\t") for line in part.splitlines()] for part in out.split("\n\n")]
 
 
@@ -103,18 +102,15 @@ def test_a_table_of_systems_and_their_differences(
 
 
 @pytest.mark.usefixtures("here")
-def test_one_call_gives_what_the_command_prints(bgt: Bgt) -> None:
+def test_the_library_returns_the_result_that_the_command_prints(bgt: Bgt) -> None:
     model = bgt_core.load("model", "cpu")
     document = json.loads(bgt("sts sts --sets 2012 --model model --json").out)
     expected = evaluate(Sts(sets="2012"), {"model": model}, "sts", resamples=100)
     assert json.loads(json.dumps(expected.as_dict())) == document
-    document = json.loads(bgt("fidelity pairs.tsv --langs en,fr --beam 1 --seed 3 --model model --json").out)
-    expected = evaluate(Fidelity("en,fr", beam=1), {"model": model}, "pairs.tsv", resamples=100, seed=3)
-    assert json.loads(json.dumps(expected.as_dict())) == document
 
 
 @pytest.mark.usefixtures("here")
-def test_a_result_goes_into_the_format_of_its_file(bgt: Bgt) -> None:
+def test_the_ending_of_the_output_file_sets_its_format(bgt: Bgt) -> None:
     command = "sts sts --sets 2012 --model m=model --model baseline:words"
     for ending in ("parquet", "csv", "md", "tex"):
         assert bgt(f"{command} --out t.{ending}").code == 0
@@ -155,44 +151,28 @@ def test_pairs_are_written_and_baselines_are_marked(bgt: Bgt) -> None:
         ("sts sts --sets 2012 --out no/t.json", 3, "the folder no does not exist"),
         ("sts sts --sets 2012 --latent style", 2, "--latent style: model has"),
         ("sts sts --sets 2012 --model model --model other=x/model", 3, "x/model"),
-        ("pairs absent.tsv", 3, "absent.tsv"),
         ("pairs labels.tsv --columns a,b", 2, "--columns a,b: expected label, a and b"),
-        ("pairs labels.tsv --model baseline:words --distance w2", 2, "--distance w2: only models of ours"),
         ("triples triples.tsv --count 9", 2, "--count is for the grammar's triples"),
         ("triples --lang de", 2, "--lang de"),
         ("triples --count 1000000", 2, "0 to 2,000 triples"),
-        ("triples --count 0", 4, "no triples"),
         ("retrieval pairs.tsv --langs en", 2, "--langs en: expected two languages"),
         ("retrieval absent.tsv --langs en,fr", 3, "DATA absent.tsv: no such file or folder"),
-        ("retrieval empty.tsv --langs en,fr", 4, "empty.tsv is empty"),
-        ("retrieval side.tsv --langs en,fr", 4, "side.tsv:1: 1 column, expected 2"),
-        ("retrieval pairs.tsv --langs en,fr --model nowhere", 3, "nowhere: no such checkpoint"),
-        ("syntax absent.mrg", 3, "absent.mrg"),
         ("syntax trees.mrg --lengths 29", 2, "--lengths 29: expected the minimum and maximum number of words"),
         ("syntax trees.mrg --lengths 9-300", 2, "9-300: expected from 1 to 200 words"),
-        ("syntax trees.mrg --lengths 5-4", 2, "5-4: expected from 1 to 200 words"),
         ("syntax bad.mrg", 4, "bad.mrg:1: 'word' outside any bracket"),
         ("syntax empty.mrg", 4, "0 of 0 sentences are queries"),
-        ("fidelity pairs.tsv --langs en,en", 2, "--langs en,en: expected two languages"),
         ("fidelity pairs.tsv --langs en,de", 2, "--langs de: model has en, fr"),
-        ("fidelity pairs.tsv --langs en,fr --beam 0", 2, "beam 0 must be at least 1"),
-        ("fidelity one.tsv --langs en,fr", 4, "1 of 1 pairs"),
         ("fidelity pairs.tsv --langs en,fr --lengths 90-99", 4, "0 of 12 pairs"),
         ("fidelity pairs.tsv --langs en,fr --model baseline:words", 2, "can't generate"),
         ("inversion side.tsv", 4, "side.tsv: 1 sentences; expected 2 or more"),
-        ("inversion pairs.tsv --limit 1", 2, "--limit 1 must be at least 2"),
         ("inversion pairs.tsv --corrections -1", 2, "--corrections -1"),
         ("transfer pairs.tsv --langs en,fr --limit 9", 2, "--limit 9 must be at least 20"),
-        ("transfer pairs.tsv --langs en,fr", 4, "fewer than 20 sources have another value than"),
-        ("minimal-pairs --count 0", 2, "--count 0 must be at least 1"),
-        ("minimal-pairs --langs de", 2, "--langs de: expected en, fr or en,fr"),
-        ("style absent.tsv", 3, "DATA absent.tsv: no such file or folder"),
         ("style pairs.tsv", 4, "pairs.tsv: no column 'Anchor 1'; expected a header with Anchor 1, Anchor 2, "),
         ("style --lang ar", 2, "--lang ar: the built-in set has de, en, es, fr, ja, tr"),
         ("style --lang de", 2, "--lang de: model has en, fr"),
     ],
 )
-def test_errors_take_a_line(bgt: Bgt, arguments: str, code: int, message: str) -> None:
+def test_an_error_is_one_line(bgt: Bgt, arguments: str, code: int, message: str) -> None:
     got, out, err = bgt(arguments if "--model" in arguments else f"{arguments} --model model")
     assert (got, out) == (code, ""), err
     assert message in err

@@ -25,13 +25,13 @@ SHORT = ("--max-length", 6, "--beam", 3)
 
 @pytest.fixture(scope="module")
 def writer(save_writer: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A writer, and a file of vectors."""
+    """The checkpoint of a writer; vectors.npy is beside it."""
     folder = save_writer(tmp_path_factory.mktemp("writer") / "writer", fingerprint="words 8192")
     np.save(folder.parent / "vectors.npy", bgt_core.open_encoder("baseline:words").embed(TEXTS, lang="en"))
     return folder
 
 
-def test_a_file_of_vectors_and_their_texts_give_the_same_output(writer: Path, bgt: Bgt) -> None:
+def test_vectors_and_their_sentences_give_the_same_output(writer: Path, bgt: Bgt) -> None:
     vectors = writer.parent / "vectors.npy"
     done = bgt("generate", "--vectors", vectors, "--model", writer, *SHORT)
     assert (done.code, done.err) == (0, "")
@@ -48,7 +48,7 @@ def test_a_file_of_vectors_and_their_texts_give_the_same_output(writer: Path, bg
 
 
 def test_reranked_texts_are_in_the_order_of_their_cosine_with_the_vector(writer: Path, bgt: Bgt) -> None:
-    """Here, the encoder embeds each text alone."""
+    """The expected order is computed from texts that are embedded one by one."""
     model, encoder = bgt_core.open_encoder(writer), bgt_core.open_encoder("baseline:words")
     vectors = np.load(writer.parent / "vectors.npy")
     vectors += encoder.embed(["a cat a dog"], lang="en")  # words that an untrained model may generate
@@ -59,7 +59,7 @@ def test_reranked_texts_are_in_the_order_of_their_cosine_with_the_vector(writer:
         assert after == [before[row] for row in sorted(range(len(before)), key=lambda row: -cosine[row])]
 
 
-def test_a_changed_encoder_is_refused_only_where_it_is_needed(
+def test_a_changed_encoder_is_an_error_only_if_it_is_needed(
     writer: Path, bgt: Bgt, tmp_path: Path, tiny: Callable[..., Recipe], tokenizer: Tokenizer
 ) -> None:
     recipe = tiny("writer", fingerprint="words 12")
@@ -89,11 +89,11 @@ def test_bad_vectors_are_one_line(writer: Path, bgt: Bgt, tmp_path: Path, array:
 @pytest.mark.parametrize("given", [(), ("--source", "a", "--vectors", __file__)])
 def test_text_or_vectors_but_not_both(writer: Path, bgt: Bgt, given: tuple[str, ...]) -> None:
     done = bgt("generate", *given, "--model", writer)
-    assert done.code == 2 and "--source or --vectors is needed, and only one of them" in done.err
+    assert done.code == 2 and "--source or --vectors is needed, but not both" in done.err
 
 
-def test_a_model_of_ours_writes_from_vectors_too(saved: Path, bgt: Bgt, tmp_path: Path) -> None:
-    """The language latent is the mean of the prior, 0."""
+def test_a_model_of_ours_generates_from_vectors_too(saved: Path, bgt: Bgt, tmp_path: Path) -> None:
+    """The language latent is 0, the mean of its prior."""
     model = bgt_core.load(saved)
     semantic = model.embed(TEXTS, lang="en")
     np.save(tmp_path / "own.npy", semantic)
@@ -104,10 +104,10 @@ def test_a_model_of_ours_writes_from_vectors_too(saved: Path, bgt: Bgt, tmp_path
     assert done.out == "".join(best.text + "\n" for best, *_ in expected)
 
 
-def test_corrections_write_again_from_the_best_text_and_rank_all(
+def test_each_correction_decodes_from_the_best_text_and_ranks_all(
     bgt: Bgt, tmp_path: Path, save_writer: Callable[..., Path], tokenizer: Tokenizer
 ) -> None:
-    """The test repeats each round step by step."""
+    """Compare with rounds that the test computes step by step."""
     save_writer(tmp_path / "drafts", columns=["en", "draft_en:en"], fingerprint="words 8192")
     model, search = bgt_core.open_encoder(tmp_path / "drafts"), bgt_core.Beam(3)
     vectors = model.embed(TEXTS, lang="en")
@@ -132,7 +132,7 @@ def test_corrections_write_again_from_the_best_text_and_rank_all(
     assert (done.code, done.out.splitlines()) == (0, [best for best, *_ in written])
 
 
-def test_corrections_need_a_writer_of_drafts_that_searches(writer: Path, saved: Path, bgt: Bgt) -> None:
+def test_corrections_need_a_beam_and_a_writer_trained_with_drafts(writer: Path, saved: Path, bgt: Bgt) -> None:
     vectors = ("generate", "--vectors", writer.parent / "vectors.npy", "--corrections", 1, *SHORT)
     done = bgt(*vectors, "--model", writer)
     assert done.code == 2 and "reads no drafts; train one with a column of them, such as draft_en" in done.err

@@ -1,4 +1,4 @@
-"""`bgt mine`: its output, its errors, and libraries that run in the same process."""
+"""`bgt mine`: its output and its errors. (`tests/neighbours/test_questions.py` runs `bgt retrieve-similar`.)"""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 class Bag:
-    """Sums a fixed vector for each word. Languages share the vectors, as if all words were cognates."""
+    """An encoder that sums a fixed vector for each word. Languages share the vectors, as if all words were cognates."""
 
     langs, latents, fingerprint = ("en", "fr"), ("semantic",), ""
 
@@ -39,7 +39,7 @@ PAIRS = {(1, 3), (2, 4), (4, 1)}  # line of A, line of B
 
 @pytest.fixture
 def bgt(bgt: Callable, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., tuple[int, str, str]]:
-    """bgt("A B --langs en,fr ..."): run `bgt mine` in a new folder, with `Bag` as the model."""
+    """bgt("A B --langs en,fr ..."): run `bgt mine` with `Bag` as the model, in a folder with texts and vectors."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(cli.options, "open_encoder", lambda model, device: Bag())
     for name, lines in (("en.txt", ENGLISH), ("fr.txt", FRENCH)):
@@ -76,7 +76,7 @@ def test_the_command_takes_vectors_of_the_lines(bgt: Callable[..., tuple[int, st
         assert Path("again.tsv").read_text() == Path("pairs.tsv").read_text()
 
 
-def test_the_command_keeps_what_reaches_the_threshold(bgt: Callable[..., tuple[int, str, str]]) -> None:
+def test_the_command_keeps_pairs_above_the_threshold(bgt: Callable[..., tuple[int, str, str]]) -> None:
     bgt("en.txt fr.txt --langs en,fr --out pairs.tsv")
     every = mined()
     limit = every[1][0]
@@ -99,7 +99,7 @@ def test_the_command_scores_against_known_pairs(bgt: Callable[..., tuple[int, st
     assert "best of the other half" in rows_of
 
 
-def test_copies_in_a_list_are_known_once() -> None:
+def test_copies_in_a_list_count_once() -> None:
     vectors = np.eye(3, dtype=np.float32)
 
     class Letters:

@@ -1,4 +1,4 @@
-"""The options of `bgt` and `bgt-probe`: one name for one thing, with the same meaning in all commands."""
+"""An option of `bgt` and `bgt-probe` has the same meaning in all commands."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import typer
+from rich.text import Text
 
 from bgt_core.cli import program as bgt
 from bgt_core.cli.errors import spell_langs
@@ -18,10 +19,10 @@ from probes.cli import app as bgt_probe
 
 ROOT = Path(__file__).resolve().parents[2]
 
-# Options whose help differs between commands, and the words with which it begins in all of them.
+# Options whose help differs between commands, and the words with which it must begin in each.
 MEANINGS = {
     "--columns": "Columns",
-    "--corrections": "Rounds",
+    "--corrections": "Number of correction rounds",
     "--count": "Number of",
     "--data": "Data",
     "--dev": "Labelled pairs",
@@ -29,8 +30,8 @@ MEANINGS = {
     "--lang": "Language of",
     "--langs": "Languages of",
     "--latent": "Latent",
-    "--lengths": "Words of the sentences",
-    "--limit": "At most this many",
+    "--lengths": "Minimum and maximum number of words",
+    "--limit": "Maximum number of",
     "--max-length": "Maximum length",
     "--model": "A checkpoint or run",
     "--n-best": "Number of",
@@ -42,29 +43,7 @@ MEANINGS = {
     "--vectors": "Instead of --",
 }
 
-# Names for one thing; the two programs together may have only one of them.
-SYNONYMS = [
-    ("--resamples", "--bootstrap"),
-    ("--seed", "--random-seed"),
-    ("--json", "--as-json"),
-    ("--out", "--output", "--out-dir", "--folder"),
-    ("--lang", "--language"),
-    ("--langs", "--languages"),
-    ("--latent", "--latents"),
-    ("--task", "--tasks"),
-    ("--model", "--checkpoint"),  # --encoder is another thing: `bgt train writer` learns from its vectors
-    ("--limit", "--max-sentences"),
-    ("--max-length", "--most", "--max-tokens"),
-    ("--min-length", "--least"),
-    ("--lengths", "--min-words", "--max-words"),
-    ("--into", "--target-lang", "--to-lang"),
-    ("--senteval", "--paper"),
-    ("--strict", "--fail-on-warnings"),
-    ("--distance", "--metric", "--similarity"),
-    ("--n-best", "--nbest", "--hypotheses"),
-]
-
-# Options with one default, and commands whose own default is part of published results.
+# Options with the same default in all commands, and the exceptions, whose defaults are part of published results.
 DEFAULTS = {
     "--beam": {
         "bgt generate": 8,
@@ -113,11 +92,6 @@ def test_a_name_means_one_thing(options: dict[str, dict[str, Any]]) -> None:
     assert not strangers
 
 
-@pytest.mark.parametrize("names", SYNONYMS, ids=" ".join)
-def test_a_thing_has_one_name(names: tuple[str, ...], options: dict[str, dict[str, Any]]) -> None:
-    assert [name for name in names if name in options] == [names[0]]
-
-
 @pytest.mark.parametrize("name", DEFAULTS)
 def test_a_name_has_one_default(name: str, options: dict[str, dict[str, Any]]) -> None:
     own = {command: options[name][command].default for command in DEFAULTS[name]}
@@ -127,7 +101,7 @@ def test_a_name_has_one_default(name: str, options: dict[str, dict[str, Any]]) -
 
 
 def errors(folder: str) -> Iterator[tuple[str, str, str | None]]:
-    """(place, message up to its first value, parameter) of each error that a package raises."""
+    """Yield (place, message up to its first value, parameter) for each error that the code of a package raises."""
     for path in sorted((ROOT / folder).rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             if not isinstance(node, ast.Call) or ast.unparse(node.func) not in ("UsageError", "NotFound", "DataError"):
@@ -148,7 +122,7 @@ def test_an_error_carries_its_parameter_and_does_not_spell_it(folder: str) -> No
 
 
 @pytest.mark.parametrize("folder", ["bgt_core/cli", "probes"])
-def test_what_a_command_complains_of_is_a_parameter_of_a_command(folder: str) -> None:
+def test_an_error_of_a_command_names_one_of_its_parameters(folder: str) -> None:
     names = {parameter.name for _, parameter in programs()}
     unknown = [
         f"{place}: {parameter}" for place, _, parameter in errors(folder) if parameter and parameter not in names
@@ -162,3 +136,11 @@ def test_languages_are_spelled_in_one_way_and_never_empty() -> None:
     assert given == {"lang": "en", "columns": "a:en,fr", "langs": "en-fr"}  # en-fr is not a language, and fails later
     with pytest.raises(UsageError, match="source_lang '': expected a language code"):
         spell_langs({"source_lang": " "})
+
+
+def test_help_has_no_markup() -> None:
+    """Rich interprets [words] in square brackets as markup, and drops them from the help."""
+    commands = [typer.main.get_command(bgt), typer.main.get_command(bgt_probe)]
+    commands += getattr(commands[0], "commands", {}).values()
+    texts = [each.help or "" for each in commands] + [getattr(each, "help", None) or "" for _, each in programs()]
+    assert not [text for text in texts if Text.from_markup(text).plain != text.replace("\\[", "[")]

@@ -12,7 +12,7 @@ import pytest
 from bgt_core.evaluation.split_report import Report
 from bgt_core.splitting import parts
 
-Bgt = Callable[..., Any]  # its exit code, stdout, stderr
+Bgt = Callable[..., Any]  # returns exit code, stdout, stderr
 
 
 @pytest.fixture
@@ -20,7 +20,6 @@ def pairs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     rows = [f"the {noun} {number}\tle {noun} {number}" for noun in ("cat", "dog", "hat") for number in range(40)]
     Path("pairs.tsv").write_text("\n".join(rows), "utf-8")
-    Path("few.tsv").write_text("\n".join(rows[:9]), "utf-8")
     Path("there").mkdir()
     for lang in ("en", "fr"):
         np.save(f"stored.{lang}.npy", np.random.default_rng(lang == "fr").standard_normal((100, 8)).astype(np.float16))
@@ -28,7 +27,7 @@ def pairs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.slow
-def test_a_split_is_made_shown_and_opened(bgt: Bgt, pairs: Path) -> None:
+def test_a_split_is_stored_printed_and_opened(bgt: Bgt, pairs: Path) -> None:
     done = bgt(
         "split", "pairs.tsv", "--langs", "en,fr", "--model", "baseline:random", "--method", "leace", "--out", "made"
     )
@@ -46,7 +45,9 @@ def test_a_split_is_made_shown_and_opened(bgt: Bgt, pairs: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_report_has_each_method_that_the_rows_allow(bgt: Bgt, pairs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_report_has_each_method_that_the_number_of_rows_allows(
+    bgt: Bgt, pairs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     given: list[Any] = []
 
     def report(encoder: Any, model: str, splits: Any, columns: Any, langs: Any, **settings: Any) -> Report:
@@ -73,7 +74,7 @@ def test_several_files_give_one_split_and_a_report_each(bgt: Bgt, pairs: Path, m
     assert done.code == 0 and "from 180 rows" in done.out and "The encoder of the stored vectors is unknown" in done.out
     assert parts.load(Path("made")).split.langs == ("en", "fr", "de")
     opened = bgt("embed", "pairs.tsv", "--lang", "en", "--model", "split:made", "--out", "x.npy")
-    assert opened.code == 2 and "of no named encoder; fit it again with --model" in opened.err
+    assert opened.code == 2 and "of an unknown encoder. Fit it again with --model" in opened.err
     made = "bgt_core.evaluation.split_report.report"
     monkeypatch.setattr(made, lambda *given, **_: Report({}, {}, f"{given[4]} {len(given[3][0])}"))
     twice = bgt(
@@ -91,25 +92,17 @@ def test_several_files_give_one_split_and_a_report_each(bgt: Bgt, pairs: Path, m
     [
         ("pairs.tsv --langs en,fr --out there", 2, "--out there: exists already; choose another folder, or remove it"),
         ("pairs.tsv --langs en,fr --out no/new", 3, "the folder no does not exist"),
-        ("pairs.tsv --langs en --out new", 2, "--langs en: expected two columns or more"),
         ("en,fr,_=pairs.tsv --out new", 4, "2 columns, expected 3"),
         ("pairs.tsv --out new", 2, "give its columns, as en-fr=pairs.tsv"),
         ("pairs.tsv --langs en,en --out new", 2, "use names, as in a:en,b:en"),
-        ("few.tsv --langs en,fr --out new", 2, "of 9 rows: at least 50"),
-        ("pairs.tsv --langs en,fr --out new", 2, "of 120 different rows in en for vectors of 1,024 units: bgt needs"),
         ("en-fr=pairs.tsv en-de=pairs.tsv --out new", 2, "--langs de: the encoder has en, fr"),
         ("en-fr=stored --out new --report", 2, "--report needs sentences"),
         ("en-fr=stored --out new --method leace", 4, "of 8 and of 1024 units"),
         ("pairs.tsv --langs en,fr --out new --method pca", 2, "pca"),
-        (
-            "pairs.tsv --langs en,fr --out new --sts-data there",
-            2,
-            "--sts-data is used by the report only: add --report",
-        ),
-        ("absent.tsv --langs en,fr --out new", 3, "absent.tsv"),
+        ("pairs.tsv --langs en,fr --out new --sts-data there", 2, "--sts-data is used by the report only: add"),
     ],
 )
-def test_what_goes_wrong_is_a_line(bgt: Bgt, pairs: Path, arguments: str, code: int, message: str) -> None:
+def test_an_error_is_one_line(bgt: Bgt, pairs: Path, arguments: str, code: int, message: str) -> None:
     done = bgt("split", *arguments.split(), "--model", "baseline:random")
     assert done.code == code and message in done.err, done.err
     assert done.err.startswith("bgt: ") and done.err.count("\n") == 1

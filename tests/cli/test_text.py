@@ -20,7 +20,7 @@ Bgt = Callable[..., Any]
 
 @pytest.fixture(scope="module")
 def model(tsv: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A French-English translator of a few updates."""
+    """A French-English translator, trained for a few updates."""
     out = tmp_path_factory.mktemp("runs") / "fr-en"
     settings = {"d_model": 16, "encoder_layers": 1, "decoder_layers": 1, "ffn_dim": 24, "heads": 2, "vocab_size": 400}
     settings |= {"epochs": 1.0, "batch_tokens": 3_000, "valid_pairs": 20, "warmup_steps": 2, "learning_rate": 1e-2}
@@ -51,7 +51,7 @@ def test_a_file_is_translated_line_by_line(bgt: Bgt, here: Path, model: Path) ->
     assert bgt("translate", "-", "--model", model, "--into", "en", "--beam", 2, *SHORT, stdin=stdin).out == done.out
 
 
-def test_back_translations_of_a_model(bgt: Bgt, here: Path, model: Path) -> None:
+def test_back_translations_are_those_of_the_model(bgt: Bgt, here: Path, model: Path) -> None:
     options = ("--langs", "en,fr", "--model", model, "--n-best", 6, "--out", "out.tsv", *SHORT)
     done = bgt("data", "backtranslate", "pairs.tsv", *options)
     rows = [line.split("\t") for line in Path("out.tsv").read_text("utf-8").splitlines()]
@@ -78,15 +78,13 @@ ERRORS = {
     "no length": (f"{BACK} --model MODEL --max-length 0", 2, "--max-length 0 must be at least 1"),
     "8 bits": (f"{BACK} --model MODEL --precision int8", 2, "precision 'int8': choose from auto, fp32, bf16"),
     "a model that does not translate": (f"{BACK} --model SAVED", 2, "This model does not translate"),
-    "an absent file": ("translate no.fr --model MODEL", 3, "no.fr: no such file or folder"),
     "a written latent": ("generate --source a --style b --model MODEL", 2, "can't generate from its latents"),
     "diagnose a generative model": ("diagnose pairs.tsv --langs en,fr --model MODEL", 4, "neither a latent"),
-    "nothing to rewrite": ("evaluate fidelity pairs.tsv --langs en,fr --model MODEL", 2, "can't generate"),
 }
 
 
 @pytest.mark.parametrize("name", ERRORS)
-def test_what_goes_wrong_is_said_in_a_line(name: str, bgt: Bgt, here: Path, model: Path, saved: Path) -> None:
+def test_an_error_is_one_line(name: str, bgt: Bgt, here: Path, model: Path, saved: Path) -> None:
     command, code, message = ERRORS[name]
     words = [{"MODEL": model, "SAVED": saved}.get(word, word) for word in shlex.split(command)]
     done = bgt(*words)

@@ -1,4 +1,4 @@
-"""A tiny model of another library."""
+"""Fixture: a tiny model of sentence-transformers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import torch
 
 @pytest.fixture(scope="session")
 def bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A sentence-transformers folder with a tiny untrained BERT and its own vocabulary."""
+    """A folder with a tiny untrained BERT: `plain` for transformers, `st` for sentence-transformers."""
     pytest.importorskip("sentence_transformers")
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer.modules import Pooling, Transformer

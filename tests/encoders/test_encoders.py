@@ -1,4 +1,4 @@
-"""`open_encoder` opens any encoder by its name. Its output is checked, and errors are one line."""
+"""`open_encoder` opens an encoder of any kind by its name, and checks its vectors. Errors are one line."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import bgt_core
 from bgt_core import bulk, encoders
 from bgt_core.encoders import named_encoder, open_encoder, with_kind
 from bgt_core.encoders.baseline import reference_encoders
-from bgt_core.encoders.external import CountsTruncated, ExternalEncoder
+from bgt_core.encoders.external import ExternalEncoder
 from bgt_core.errors import BgtError, DataError, NotFound, UsageError
 from tests.close import assert_close
 
@@ -65,7 +65,6 @@ class Plain:
 encodes, plain = Encodes(), Plain()
 def rows(sentences): return sparse.csr_matrix([[len(text), 1] for text in sentences])
 text = "abc"
-number = 3
 def short(sentences): return np.ones((len(sentences) - 1, 2))
 def nan(sentences): return np.where(np.arange(len(sentences))[:, None] == 1, np.nan, [[1.0, 2.0]])
 
@@ -75,13 +74,9 @@ def lazy(sentences):
     yield [1.0, 2.0]
     yield {}["absent"]
 def full(sentences): raise MemoryError
-class Five(Model): langs = 5
 class Asks(Model):
     def langs(self): return ["en"]
-class Anything:
-    def __getattr__(self, name): return Anything()
-    def encode(self, sentences): return [[1.0]] * len(sentences)
-five, asks, anything = Five(), Asks(), Anything()
+asks = Asks()
 
 class Speaks:
     langs = ["en", "fra"]
@@ -90,9 +85,6 @@ class Speaks:
     def prompted(self, sentences, prompt): ...
     def transform(self, sentences): return lengths(sentences)
 
-class Prompted:
-    def encode(self, sentences, prompt): ...
-
 class Numbered(Encodes):
     fingerprint, latents = 12345, None
 
@@ -100,13 +92,13 @@ class Vectoriser:
     def fit(self, sentences): return self
     transform = Speaks.transform
 
-speaks, prompted, vectoriser = Speaks(), Prompted(), Vectoriser()
+speaks, vectoriser = Speaks(), Vectoriser()
 """
 
 
 @pytest.fixture
 def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """A user's folder with encoders in my_encoders.py, as the current directory."""
+    """The current directory is a user's folder with encoders in my_encoders.py."""
     (tmp_path / "my_encoders.py").write_text(MODULE, "utf-8")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("sys.path", [path for path in sys.path if path])
@@ -123,18 +115,14 @@ def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         ("\0", r"no such checkpoint", 3),
         ("sentence-transformer:x", r"'sentence-transformer'. Did you mean 'sentence-transformers:'\?", 2),
         ("word2vec:x", r"no kind of encoder 'word2vec'.*python:MODULE:OBJECT", 2),
-        ("python:", r"names no encoder", 2),
+        ("python:", r"the name of the encoder is missing", 2),
         ("python:my_encoders", r"expected python:MODULE:OBJECT", 2),
         ("python:my_encoderz:lengths", r"no module 'my_encoderz'", 3),
         ("python:my_encoders:width", r"no attribute 'width'", 3),
-        ("python:my_encoders:five", r"five: langs is of type int; expected strings, as \('en', 'fr'\)", 4),
-        ("python:my_encoders:asks", r"asks: langs is of type method; expected strings", 4),
-        ("python:my_encoders:anything", r"anything: langs is of type Anything; expected strings", 4),
-        ("python:my_encoders:number", r"is int; expected an object with `embed` or `encode`", 4),
+        ("python:my_encoders:asks", r"asks: langs is of type method; expected strings, as \('en', 'fr'\)", 4),
         ("python:my_encoders:text", r"is str; expected an object with `embed` or `encode`", 4),
-        ("python:my_encoders:Fitted", r"is a class that needs arguments; make an object of it in the module", 4),
-        ("python:my_encoders:prompted", r"encode\(sentences, prompt\) can't be called .*argument: 'prompt'", 4),
-        ("python:my_encoders:speaks.prompted", r"missing a required argument: 'prompt'", 4),
+        ("python:my_encoders:Fitted", r"is a class that needs arguments. Make an object of it in the module", 4),
+        ("python:my_encoders:speaks.prompted", r"\(sentences, prompt\) can't be called .*argument: 'prompt'", 4),
         ("python:my_encoders:Speaks.encode", r"missing a required argument: 'sentences'.* method of an object", 4),
         ("python:my_encoders:vectoriser", r"is Vectoriser; expected an object with `embed` or `encode`, or a func", 4),
         ("baseline:bow", r"expected words, tfidf, random or random@SEED", 2),
@@ -143,7 +131,7 @@ def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         ("vectors:x.npy", r"x.npy: can't be read", 3),
     ],
 )
-def test_what_opens_nothing_is_named(mine: None, spec: str, message: str, code: int) -> None:
+def test_a_name_that_opens_no_encoder_is_an_error(mine: None, spec: str, message: str, code: int) -> None:
     with pytest.raises(BgtError, match=message) as error:
         open_encoder(spec)
     assert error.value.exit_code == code and "\n" not in str(error.value)
@@ -151,7 +139,7 @@ def test_what_opens_nothing_is_named(mine: None, spec: str, message: str, code: 
 
 @pytest.fixture
 def lying(saved: Path, tmp_path: Path) -> Path:
-    """A folder with an encoder of each kind that is recognised by its files alone."""
+    """A folder with encoders of each kind that `with_kind` recognises by its files."""
     modules = [{"type": "sentence_transformers.models.Transformer"}], [{"type": "bgt_core.Encode"}]
     files = {
         "st/modules.json": json.dumps(modules[0]), "onnx/onnx.json": "{}", "split/split.json": "{}",
@@ -172,7 +160,7 @@ KINDS = {
 
 
 @pytest.mark.parametrize(("name", "kind"), [(name, kind) for kind, names in KINDS.items() for name in names])
-def test_the_kind_of_a_path_is_told_by_its_files(lying: Path, name: str, kind: str) -> None:
+def test_the_files_of_a_path_determine_its_kind(lying: Path, name: str, kind: str) -> None:
     assert with_kind(f"{lying}/{name}") == f"{kind}{lying}/{name}"
     assert with_kind(f"{kind}{lying}/{name}") == f"{kind}{lying}/{name}"
 
@@ -181,8 +169,8 @@ def test_the_kind_of_a_path_is_told_by_its_files(lying: Path, name: str, kind: s
     ("name", "message"),
     [
         ("both", "both: contains encoders of several kinds.*with sentence-transformers:.*both or onnx:.*both"),
-        ("model.bin", "model.bin: a file of no known kind.*vectors:"),
-        ("kept.parquet", "kept.parquet: a file of no known kind"),
+        ("model.bin", "model.bin: this file is not an encoder.*vectors:"),
+        ("kept.parquet", "kept.parquet: this file is not an encoder"),
     ],
 )
 def test_a_path_of_two_kinds_or_none_is_refused(lying: Path, name: str, message: str) -> None:
@@ -238,7 +226,7 @@ def test_functions_objects_classes_and_factories_of_the_current_folder(mine: Non
 
 
 @pytest.mark.parametrize("name", ["encodes", "Encodes", "plain", "rows"])
-def test_tensors_and_sparse_rows_of_the_methods_that_people_have(mine: None, name: str) -> None:
+def test_tensors_and_sparse_rows_of_usual_methods(mine: None, name: str) -> None:
     encoder = open_encoder(f"python:my_encoders:{name}")
     vectors = encoder.embed(TEXTS, lang="en")
     assert vectors.dtype == np.float32 and vectors.tolist() == [[15, 1], [14, 1], [21, 1]]
@@ -257,22 +245,15 @@ def test_every_function_gets_the_language_and_latent_that_it_names(mine: None) -
 
 
 @pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        ("leaves", r"failed in my_encoders\.py, line \d+: SystemExit\."),
-        ("pipes", r"failed in my_encoders\.py, line \d+: BrokenPipeError\."),
-        ("lazy", r"failed in my_encoders\.py, line \d+: KeyError: 'absent'\."),
-    ],
+    ("name", "message"), [("leaves", "SystemExit"), ("pipes", "BrokenPipeError"), ("lazy", "KeyError: 'absent'")]
 )
-def test_code_that_fails_is_named_with_its_line_and_never_ends_a_command_as_a_success(
-    mine: None, name: str, message: str
-) -> None:
-    with pytest.raises(BgtError, match=rf"python:my_encoders:{name}: {message}") as error:
-        open_encoder(f"python:my_encoders:{name}").embed(TEXTS, lang="en")
-    assert error.value.exit_code == 4
+def test_an_error_of_user_code_names_the_line(mine: None, name: str, message: str) -> None:
+    encoder = open_encoder(f"python:my_encoders:{name}")
+    with pytest.raises(DataError, match=rf"{name}: failed in my_encoders\.py, line \d+: {message}\."):
+        encoder.embed(TEXTS, lang="en")
 
 
-def test_a_lack_of_memory_stays_one_and_a_module_may_fail_too(mine: None, tmp_path: Path) -> None:
+def test_a_lack_of_memory_and_a_failing_module_are_errors(mine: None, tmp_path: Path) -> None:
     with pytest.raises(MemoryError):
         open_encoder("python:my_encoders:full").embed(TEXTS, lang="en")
     for name, text, message in (
@@ -291,7 +272,7 @@ def test_a_fingerprint_is_text(mine: None) -> None:
         _ = ExternalEncoder("x", lambda texts, lang, latent: [[1.0]], fingerprint=lambda: [1]).fingerprint
 
 
-def test_what_an_object_says_of_itself_holds(mine: None) -> None:
+def test_similarity_fingerprint_and_truncation_of_an_object_are_used(mine: None) -> None:
     plain, distant = (open_encoder(f"python:my_encoders:{name}") for name in ("Model", "Distant"))
     left, right = np.array([[3.0, 0.0], [0.0, 1.0]]), np.array([[1.0, 0.0], [0.0, 2.0], [0.0, 0.0]])
     np.testing.assert_allclose(plain.similarity(left, right), [[1, 0, 0], [0, 1, 0]])
@@ -300,7 +281,7 @@ def test_what_an_object_says_of_itself_holds(mine: None) -> None:
     np.testing.assert_allclose(distant.similarity_pairwise(left, right[:2]), [-2, -1])
     assert (plain.fingerprint, distant.fingerprint) == ("", "two constants")
     counts = [encoder.count_truncated(TEXTS, lang="en") for encoder in (plain, distant)]
-    assert counts == [0, 1] and isinstance(distant, CountsTruncated)
+    assert counts == [0, 1]
 
 
 @pytest.mark.parametrize(
@@ -310,11 +291,10 @@ def test_what_an_object_says_of_itself_holds(mine: None) -> None:
         ("nan", r"row 2 contains NaN or infinity, for 'Le chien dort.'"),
     ],
 )
-def test_vectors_are_checked_where_they_come_in(mine: None, name: str, message: str) -> None:
+def test_vectors_of_an_encoder_are_checked(mine: None, name: str, message: str) -> None:
     encoder = open_encoder(f"python:my_encoders:{name}")
-    with pytest.raises(BgtError, match=rf"python:my_encoders:{name}: .*{message}") as error:
+    with pytest.raises(DataError, match=rf"python:my_encoders:{name}: .*{message}"):
         encoder.embed(TEXTS, lang="en")
-    assert error.value.exit_code == 4
 
 
 def test_vectors_that_embed_wrote_are_looked_up(saved: Path, tmp_path: Path) -> None:
@@ -329,35 +309,26 @@ def test_vectors_that_embed_wrote_are_looked_up(saved: Path, tmp_path: Path) -> 
         encoder.embed([TEXTS[0], "A cat.", "Two cats."], lang="en")
 
 
-def test_vectors_of_an_npz_and_what_is_wrong_with_files(tmp_path: Path) -> None:
-    path = tmp_path / "v.npz"
-    vectors = np.arange(6).reshape(3, 2)
+def test_vectors_of_an_npz_and_errors_of_files(tmp_path: Path) -> None:
+    path, vectors = tmp_path / "v.npz", np.arange(6).reshape(3, 2)
     np.savez(path, vectors=vectors, sentences=TEXTS)
     assert open_encoder(f"vectors:{path}").embed(TEXTS[::-1], lang="en").tolist() == vectors[::-1].tolist()
-
-    def refused(match: str) -> None:
-        with pytest.raises(BgtError, match=match):
+    for content, message in (
+        ({"sentences": np.array(TEXTS, dtype=object)}, "not a NumPy file of numbers or text"),  # would need a pickle
+        ({"sentences": TEXTS[:2]}, "3 vectors for 2 sentences"),
+        ({"sentences": [*TEXTS[:2], TEXTS[0]]}, "rows 1 and 3 differ for the same sentence, 'The dog sleeps.'"),
+        ({"vectors": vectors * np.nan}, "row 1 contains NaN or infinity"),
+        ({"vectors": vectors[:0], "sentences": np.array([], dtype=str)}, "empty; expected sentences"),
+    ):
+        np.savez(path, **{"vectors": vectors, "sentences": TEXTS} | content)
+        with pytest.raises(BgtError, match=message):
             open_encoder(f"vectors:{path}")
-
-    np.savez(path, vectors=vectors, sentences=np.array(TEXTS, dtype=object))
-    refused("not a NumPy file of numbers or text")  # objects would need a pickle
-    np.savez(path, vectors=vectors, sentences=TEXTS[:2])
-    refused("3 vectors for 2 sentences")
-    np.savez(path, vectors=vectors, sentences=[TEXTS[0], TEXTS[1], TEXTS[0]])
-    refused("rows 1 and 3 differ for the same sentence, 'The dog sleeps.'")
-    np.savez(path, vectors=vectors * np.nan, sentences=TEXTS)
-    refused("row 1 contains NaN or infinity")
     np.savez(path, vectors=vectors)
-    refused('two arrays, "vectors" and "sentences"')
-    np.savez(path, vectors=vectors[:0], sentences=np.array([], dtype=str))
-    refused("empty; expected sentences")
-    path.write_bytes(b"PK nothing")
-    refused("not a NumPy file")
-    path = tmp_path / "alone.npy"
-    np.save(path, vectors)
-    refused("alone.txt: absent")
-    path.with_suffix(".txt").write_bytes(b"caf\xe9\n\n\n")
-    refused("not UTF-8")
+    with pytest.raises(BgtError, match='two arrays, "vectors" and "sentences"'):
+        open_encoder(f"vectors:{path}")
+    np.save(tmp_path / "alone.npy", vectors)
+    with pytest.raises(BgtError, match=r"alone\.txt: no such file"):
+        open_encoder(f"vectors:{tmp_path / 'alone.npy'}")
 
 
 def test_the_bag_of_words_has_the_cosines_of_counted_words() -> None:
@@ -373,7 +344,7 @@ def test_the_bag_of_words_has_the_cosines_of_counted_words() -> None:
     assert_close(unit @ unit.T, [[cosine(a, b) for b in texts] for a in texts])
 
 
-def test_tfidf_counts_rare_pieces_for_more_and_knows_no_other_sentence() -> None:
+def test_tfidf_weights_rare_tokens_more_and_each_sentence_alone() -> None:
     bag = open_encoder("baseline:tfidf")
     common, rare, both = bag.embed(["the", "hospital", "the hospital the"], lang="en")
     np.testing.assert_allclose(both, 2 * common + rare, rtol=1e-6)
@@ -393,7 +364,7 @@ def test_the_random_encoder_is_the_shipped_architecture_and_its_seed() -> None:
         assert not np.allclose(other.embed(TEXTS, lang="fr", latent=latent), vectors)
 
 
-def test_what_a_probe_must_beat_has_the_shape_and_tokenizer_of_its_model(saved: Path) -> None:
+def test_the_references_of_a_probe_have_the_shape_and_tokenizer_of_its_model(saved: Path) -> None:
     mine = bgt_core.load(saved)
     references = reference_encoders(mine, saved)
     assert [len(several) for several in references.values()] == [3, 1]
@@ -424,9 +395,7 @@ def test_libraries_that_are_absent_are_named_with_their_extra(
 def test_a_changed_encoder_is_refused_and_an_unknown_one_is_not() -> None:
     words = open_encoder("baseline:words")
     assert named_encoder("baseline:words", "", lambda _: words, "the split") is words
-    with pytest.raises(
-        DataError, match=r"^baseline:words: has changed since the split was made .*it was other, now it is"
-    ):
+    with pytest.raises(DataError, match=r"^baseline:words: has changed since the split .*it was other, now it is"):
         named_encoder("baseline:words", "other", lambda _: words, "the split")
 
 
@@ -438,5 +407,5 @@ def test_a_kind_from_outside_is_a_module_and_a_row(monkeypatch: pytest.MonkeyPat
     monkeypatch.setitem(sys.modules, "bgt_core.encoders.counting", module)
     monkeypatch.setitem(encoders.KINDS, "counting", encoders.Kind("LETTER", "counts a letter", "Counts letters"))
     np.testing.assert_array_equal(open_encoder("counting:o").embed(["of", "no one"], lang="en"), [[1, 1], [2, 1]])
-    with pytest.raises(UsageError, match="counting:: names no encoder"):
+    with pytest.raises(UsageError, match="counting:: the name of the encoder is missing"):
         open_encoder("counting:")

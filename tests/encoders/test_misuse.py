@@ -1,4 +1,4 @@
-"""Wrong input and unusual environments: every kind of encoder reacts in the same way."""
+"""Every kind of encoder handles wrong input and unusual environments in the same way."""
 
 from __future__ import annotations
 
@@ -25,21 +25,7 @@ from bgt_core.errors import NotFound, UsageError
 from tests.close import assert_close
 
 TEXTS = ["The dog sleeps.", "It is late.", "Where is the old man's house?"]
-KINDS = (
-    "checkpoint",
-    "int8",
-    "euclidean",
-    "w2",
-    "wmd",
-    "probability",
-    "words",
-    "tfidf",
-    "random",
-    "vectors",
-    "python",
-    "onnx",
-    "sentence-transformers",
-)
+KINDS = "checkpoint int8 w2 wmd probability words tfidf random vectors python onnx sentence-transformers".split()
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +42,6 @@ def openers(
         yield {
             "checkpoint": partial(bgt_core.load, saved, "cpu", "fp32"),
             "int8": partial(bgt_core.load, saved, "cpu", "int8"),
-            "euclidean": lambda: compared_by(bgt_core.load(saved, "cpu"), "euclidean"),
             "w2": lambda: compared_by(bgt_core.load(saved, "cpu"), "w2"),
             "wmd": lambda: compared_by(bgt_core.load(saved, "cpu"), "wmd"),
             "probability": lambda: compared_by(bgt_core.load(saved_siamese, "cpu"), "probability"),
@@ -83,15 +68,11 @@ def encoder(
     return openers[request.param]()
 
 
-def same(given: np.ndarray, expected: np.ndarray) -> None:
-    assert_close(given, expected)
-
-
 def test_one_string_is_one_sentence(encoder: SentenceEncoder) -> None:
     vectors = encoder.embed(TEXTS, lang="en")
     alone = encoder.embed(TEXTS[0], lang="en")
     assert alone.shape == vectors.shape[1:]
-    same(alone, vectors[0])
+    assert_close(alone, vectors[0])
 
 
 @pytest.mark.parametrize(
@@ -100,22 +81,19 @@ def test_one_string_is_one_sentence(encoder: SentenceEncoder) -> None:
     ids=["tuple", "array", "objects", "series", "generator"],
 )
 def test_strings_in_an_order_are_sentences(encoder: SentenceEncoder, make: Callable[[list[str]], object]) -> None:
-    same(encoder.embed(make(TEXTS), lang="en"), encoder.embed(TEXTS, lang="en"))
+    assert_close(encoder.embed(make(TEXTS), lang="en"), encoder.embed(TEXTS, lang="en"))
 
 
 @pytest.mark.parametrize(
     ("given", "message"),
     [
         (None, "is of type NoneType; expected a string or a list of strings"),
-        (3, "is of type int"),
         (b"The dog sleeps.", "is of type bytes"),
         (pd.DataFrame({"text": TEXTS}), "is of type DataFrame"),
-        (np.array([TEXTS]), "is of type ndarray"),
         ({"text": TEXTS}, "is of type dict"),
         (set(TEXTS), "is of type set"),
         (pd.Series([TEXTS[0], None, TEXTS[1]]), "row 2 of 3 is of type "),
         ([TEXTS[0], None], "row 2 of 2 is of type NoneType; expected a string. Drop or fill missing values"),
-        ([TEXTS[0], b"bytes"], "row 2 of 2 is of type bytes"),
         ([TEXTS], "row 1 of 1 is of type list; expected a string.$"),
         (np.array([1.0, np.nan]), "row 1 of 2 is of type float64"),
     ],
@@ -132,7 +110,7 @@ def test_vectors_are_paired_row_by_row_only(encoder: SentenceEncoder) -> None:
     with pytest.raises(UsageError, match=r"left has shape \(3, \d+\), right \(1, \d+\)"):
         encoder.similarity_pairwise(vectors, vectors[:1])
     for compare in (encoder.similarity, encoder.similarity_pairwise):
-        same(compare(vectors.tolist(), torch.tensor(vectors, requires_grad=True)), compare(vectors, vectors))
+        assert_close(compare(vectors.tolist(), torch.tensor(vectors, requires_grad=True)), compare(vectors, vectors))
         with pytest.raises(UsageError, match=r"left has vectors of \d+ units, right of 1"):
             compare(vectors, vectors[:, :1])
 
@@ -156,7 +134,7 @@ def test_threads_share_an_encoder(encoder: SentenceEncoder) -> None:
 
 @contextmanager
 def defaults(dtype: torch.dtype, device: str) -> Iterator[None]:
-    """torch with another default type and device."""
+    """Set other defaults of torch for the type and device of new tensors."""
     torch.set_default_dtype(dtype)
     torch.set_default_device(device)
     try:
@@ -177,7 +155,7 @@ def test_defaults_of_torch_change_nothing(openers: dict[str, Callable[[], Senten
 
 
 @pytest.mark.parametrize("device", ["cpu", "cpu:0", torch.device("cpu")])
-def test_a_device_has_any_of_its_names(saved: Path, device: str | torch.device) -> None:
+def test_a_device_may_be_named_in_several_ways(saved: Path, device: str | torch.device) -> None:
     assert bgt_core.load(saved, device).device == torch.device("cpu")
     assert open_encoder(saved, device=device).embed(TEXTS, lang="en").shape == (3, 12)
     assert open_encoder("baseline:random", device=device).device == torch.device("cpu")
@@ -199,5 +177,5 @@ def test_an_unknown_device_is_named(saved: Path) -> None:
 
 
 def test_an_encoder_made_by_hand_says_that_it_cannot_be_pickled() -> None:
-    with pytest.raises(UsageError, match="mine can't be pickled; make it in each process"):
+    with pytest.raises(UsageError, match="mine can't be pickled: make it in each process"):
         pickle.dumps(ExternalEncoder("mine", lambda texts, lang, latent: [[1.0]] * len(texts)))

@@ -1,4 +1,4 @@
-"""mteb evaluates our models on made-up tasks: scores equal scipy's, and are stored under the checkpoint's hash."""
+"""mteb evaluates our models on made-up tasks. The scores equal scipy's, and are stored under the checkpoint's hash."""
 
 from __future__ import annotations
 
@@ -73,19 +73,17 @@ class German(SmallSts):
 
 
 def run(model: Any, task: Any, cache: Path) -> tuple[Any, dict[str, float]]:
-    """Return the whole result, and the scores of its only subset."""
+    """Evaluate a model; return the result, and the scores of its only subset."""
     result = mteb.evaluate(model, task, cache=ResultCache(cache), show_progress_bar=False, co2_tracker=False)
     return result, result.task_results[0].scores["test"][0]
 
 
 @pytest.mark.parametrize("latent", ["semantic", "language"])
-def test_sts_scores_are_scipy_s_and_filed_under_the_hash(saved: Path, tmp_path: Path, latent: str) -> None:
+def test_sts_scores_are_scipy_s_and_stored_under_the_hash(saved: Path, tmp_path: Path, latent: str) -> None:
     result, scores = run(load_mteb(saved, latent=latent, precision="fp32"), SmallSts(), tmp_path)
     ours = bgt_core.load(saved, precision="fp32")
     cosines = ours.similarity_pairwise(*(ours.embed(side, lang="en", latent=latent) for side in (LEFT, RIGHT)))
-    assert_close(
-        scores["cosine_pearson"], pearsonr(cosines, GOLD)[0], FLOAT32, scale=1
-    )  # mteb's cosines are in single precision
+    assert_close(scores["cosine_pearson"], pearsonr(cosines, GOLD)[0], FLOAT32, scale=1)  # mteb computes in float32
     assert_close(scores["main_score"], spearmanr(cosines, GOLD)[0], FLOAT32, scale=1)
     weights = checkpoint.read_config(saved)["files"]["model.safetensors"]
     name = "bgt/model" if latent == "semantic" else "bgt/model-language"

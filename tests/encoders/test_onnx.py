@@ -1,4 +1,4 @@
-"""The exported file, without torch, gives the model's vectors for any number of sentences of any length."""
+"""The exported file gives the model's vectors without torch, for any number of sentences of any length."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_an_exported_folder_opens_as_an_encoder(saved: Path, tmp_path: Path) -> 
 def test_every_body_is_exported(
     name: str, tmp_path: Path, tiny: Callable[..., Recipe], stirred: Callable, tokenizer: Tokenizer
 ) -> None:
-    """A BiLSTM, a gated average, and an average with words bound to positions."""
+    """The bodies are a BiLSTM, a gated average, and an average of words that are bound to positions."""
     encoder = stirred(tiny(name).build(tokenizer)).eval().encoders["semantic"]
     bodies = {"bilstm": "BiLSTM", "gran": "GRAN", "bgt-bound": "WithoutLanguage"}
     assert type(encoder.body).__name__ == bodies[name]
@@ -101,7 +101,9 @@ def test_a_file_that_differs_is_not_kept(
     assert not list(tmp_path.iterdir())
 
 
-def test_what_can_t_be_exported_is_named(saved: Path, tmp_path: Path, bgt: Callable[..., tuple]) -> None:
+def test_an_export_that_the_model_does_not_support_is_an_error(
+    saved: Path, tmp_path: Path, bgt: Callable[..., tuple]
+) -> None:
     for choice, message in (
         (["--lang", "de", "--latent", "language"], "--lang de: "),
         (["--latent", "style"], "--latent style: "),

@@ -1,4 +1,4 @@
-"""A model pushed to a hub and loaded from it is the same; each failure is one clear line."""
+"""A model that is uploaded to a hub and loaded again has the same vectors; an error is one line."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TEXTS = ["The dog sleeps.", "", "Where is the station?"]
 
 
 class Hub:
-    """A stand-in for the hub's library: repositories in memory, or an error that every call raises."""
+    """A stand-in for the library of the hub. It keeps repositories in memory, or raises `error` in every call."""
 
     def __init__(self, cache: Path):
         self.cache = cache
@@ -64,7 +64,7 @@ def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Hub:
 
 @pytest.fixture
 def push(bgt: Callable[..., tuple]) -> Callable[..., tuple]:
-    """push(path, name, *flags): exit code, stdout, stderr."""
+    """push(path, name, *flags): run `bgt export --to hub`; return exit code, stdout and stderr."""
     return lambda path, name, *flags: bgt("export", path, "--to", "hub", "--out", name, *flags)
 
 
@@ -114,7 +114,7 @@ def answer(kind: type[errors.HfHubHTTPError], status: int) -> errors.HfHubHTTPEr
         (errors.LocalEntryNotFoundError("no"), "not fetched before, and the hub can't be reached.*HF_HUB_OFFLINE"),
     ],
 )
-def test_what_the_hub_answers_is_one_line(
+def test_an_error_of_the_hub_is_one_line(
     hub: Hub, push: Callable[..., tuple], saved: Path, error: Any, message: str
 ) -> None:
     hub.error = error
@@ -134,7 +134,7 @@ def test_a_name_has_two_parts_and_a_folder_of_that_name_wins(
     assert bgt_core.load(NAME).langs == ("en", "fr") and not hub.cache.exists()
 
 
-def test_without_the_library_the_way_out_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_library_the_error_names_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("bgt_core.errors.find_spec", lambda name: None)
     with pytest.raises(BgtError, match=r'no such checkpoint here.*pip install "bgt\[hub\]"') as error:
         bgt_core.load("my-group/my-model")

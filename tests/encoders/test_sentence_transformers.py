@@ -1,4 +1,7 @@
-"""Models of sentence-transformers as our encoders, and our models in sentence-transformers, with equal vectors."""
+"""Models of sentence-transformers as our encoders, and our models in sentence-transformers, with equal vectors.
+
+The libraries order the sentences of a batch differently, so vectors differ by rounding.
+"""
 
 from __future__ import annotations
 
@@ -26,25 +29,18 @@ TEXTS = ["The dog sleeps.", "", "Il fait beau.", "Where is the station? " * 9]
 CHOICES = [("semantic", "en"), ("language", "fr")]
 
 
-def same(given: object, expected: object) -> None:
-    """Equal except for rounding, because the two libraries order the sentences of a batch differently."""
-    assert_close(given, expected)
-
-
-def test_a_model_of_theirs_on_our_bench(bert: Path) -> None:
+def test_a_model_of_theirs_as_our_encoder(bert: Path) -> None:
     encoder = open_encoder(f"sentence-transformers:{bert / 'st'}", device="cpu")
     texts = ["the dog sleeps.", "cats", "the cat sleeps, the dog sleeps"]
     model, tokenizer = BertModel.from_pretrained(bert / "plain"), BertTokenizerFast.from_pretrained(bert / "plain")
     with torch.no_grad():  # mean pooling by hand, one sentence at a time
         expected = [model(**tokenizer(text, return_tensors="pt")).last_hidden_state[0].mean(0) for text in texts]
     assert_close(encoder.embed(texts, lang="en"), torch.stack(expected))
-    fresh = open_encoder(f"sentence-transformers:{bert / 'st'}", device="cpu")
-    assert encoder.fingerprint == fresh.fingerprint  # although the tokenizer has been used
     assert encoder.embed([], lang="fr").shape == (0, 8)
     lengths = ["the " * 30, "the " * 31, "the cat"]  # the model reads 32 tokens, two of them special
     assert encoder.count_truncated(lengths, lang="en") == 1
     again = open_encoder(f"sentence-transformers:{bert / 'st'}", device="cpu")
-    assert encoder.fingerprint == again.fingerprint  # independent of sentences embedded before
+    assert encoder.fingerprint == again.fingerprint  # although the tokenizer of `encoder` has been used
     assert encoder.fingerprint != open_encoder(f"sentence-transformers:{bert / 'st'}", precision="bf16").fingerprint
     with pytest.raises(BgtError, match="can't load it") as error:
         open_encoder(f"sentence-transformers:{bert}", device="cpu")
@@ -55,15 +51,14 @@ def test_a_model_of_theirs_on_our_bench(bert: Path) -> None:
 def test_ours_gives_the_embedder_s_vectors(saved: Path, latent: str, lang: str) -> None:
     expected = bgt_core.load(saved, "cpu", "fp32").embed(TEXTS, lang=lang, latent=latent)
     model = load_sentence_transformer(saved, device="cpu")
-    same(model.encode(TEXTS, latent=latent, lang=lang), expected)
-    alone = model.encode(TEXTS, latent=latent, lang=lang, batch_size=1)  # other shapes round differently
-    assert_close(alone, expected)
+    for batch_size in (32, 1):
+        assert_close(model.encode(TEXTS, latent=latent, lang=lang, batch_size=batch_size), expected)
 
 
 def test_defaults_are_the_semantic_latent_and_the_cosine(saved: Path) -> None:
     ours, model = bgt_core.load(saved, "cpu", "fp32"), load_sentence_transformer(saved, device="cpu")
     vectors = model.encode(TEXTS)
-    same(vectors, ours.embed(TEXTS, lang="en"))
+    assert_close(vectors, ours.embed(TEXTS, lang="en"))
     assert model.get_embedding_dimension() == vectors.shape[1]
     pairs = model.similarity_pairwise(vectors[:1], vectors[2:3])
     assert_close(pairs, ours.similarity_pairwise(vectors[:1], vectors[2:3]))
@@ -75,7 +70,7 @@ def test_defaults_are_the_semantic_latent_and_the_cosine(saved: Path) -> None:
         model.encode(TEXTS, style="plain")
 
 
-def test_saved_there_it_opens_three_ways_and_as_a_checkpoint(saved: Path, tmp_path: Path) -> None:
+def test_a_saved_model_opens_in_three_ways_and_as_a_checkpoint(saved: Path, tmp_path: Path) -> None:
     model = load_sentence_transformer(saved, device="cpu")
     expected = model.encode(TEXTS, latent="language", lang="fr")
     folder = tmp_path / "st"
@@ -88,11 +83,11 @@ def test_saved_there_it_opens_three_ways_and_as_a_checkpoint(saved: Path, tmp_pa
     ):
         np.testing.assert_array_equal(opened.encode(TEXTS, latent="language", lang="fr"), expected)
     ours = bgt_core.load(folder, "cpu", "fp32")
-    same(ours.embed(TEXTS, lang="fr", latent="language"), expected)
+    assert_close(ours.embed(TEXTS, lang="fr", latent="language"), expected)
 
 
 @pytest.mark.parametrize("kind", ["planted.Module", "bgt_core_planted.Module"])
-def test_no_code_of_others_runs_beside_ours(saved: Path, tmp_path: Path, kind: str | None) -> None:
+def test_code_in_a_folder_is_never_run(saved: Path, tmp_path: Path, kind: str | None) -> None:
     folder = tmp_path / "st"
     publish.export(saved, folder, to="sentence-transformers")
     modules = json.loads((folder / "modules.json").read_text())
@@ -104,7 +99,7 @@ def test_no_code_of_others_runs_beside_ours(saved: Path, tmp_path: Path, kind: s
     assert not (tmp_path / "ran").exists()
 
 
-def test_trained_there_it_is_saved_as_trained_and_without_old_figures(saved: Path, tmp_path: Path) -> None:
+def test_a_model_trained_in_that_library_is_saved_without_old_figures(saved: Path, tmp_path: Path) -> None:
     shutil.copytree(saved, tmp_path / "m")
     config = json.loads((saved / "config.json").read_text("utf-8"))
     (tmp_path / "m" / "config.json").write_text(json.dumps({**config, "card": {"scores": {}}}), "utf-8")
@@ -121,14 +116,14 @@ def test_trained_there_it_is_saved_as_trained_and_without_old_figures(saved: Pat
     assert "card" not in json.loads((tmp_path / "st" / "config.json").read_text("utf-8"))
 
 
-def test_exported_by_the_command_half_bytes_and_figures_stay(
+def test_the_command_exports_weights_in_16_bits_and_figures_unchanged(
     saved: Path, tmp_path: Path, bgt: Callable[..., tuple]
 ) -> None:
     out = tmp_path / "st"
     assert bgt("export", bgt_core.PRETRAINED, "--out", out, "--to", "sentence-transformers").code == 0
     shipped = bgt_core.load(bgt_core.PRETRAINED, "cpu", "fp32")
     vectors = load_sentence_transformer(out, device="cpu").encode(TEXTS, latent="language", lang="fr")
-    same(vectors, shipped.embed(TEXTS, lang="fr", latent="language"))
+    assert_close(vectors, shipped.embed(TEXTS, lang="fr", latent="language"))
     for name in ("config.json", "model.safetensors"):
         assert (out / name).read_bytes() == (bgt_core.PRETRAINED / name).read_bytes()
     readme = (out / "README.md").read_text("utf-8")
@@ -143,7 +138,7 @@ def test_exported_by_the_command_half_bytes_and_figures_stay(
 
 
 def split_of(bert: Path, out: Path, method: str) -> Path:
-    """A split of the small model on 60 made-up pairs."""
+    """Split the vectors of the small model, fitted on 60 made-up pairs."""
     words = ["the", "dog", "cat", "sleeps"]
     english = [" ".join(words[number // 4**place % 4] for place in range(3)) for number in range(60)]
     encoder = open_encoder(f"sentence-transformers:{bert / 'st'}", device="cpu")
@@ -158,7 +153,7 @@ def test_a_split_is_exported_as_a_dense_module(bert: Path, tmp_path: Path, bgt: 
     done = bgt("export", f"split:{folder}", *"--to sentence-transformers --lang fr --out".split(), tmp_path / "st")
     assert done.code == 0, done.err
     theirs = SentenceTransformer(str(tmp_path / "st"), device="cpu").encode(["the dog.", "cats"])
-    same(theirs, open_encoder(f"split:{folder}", device="cpu").embed(["the dog.", "cats"], lang="fr"))
+    assert_close(theirs, open_encoder(f"split:{folder}", device="cpu").embed(["the dog.", "cats"], lang="fr"))
     assert "# A split of" in (tmp_path / "st" / "README.md").read_text("utf-8")
 
 
@@ -177,7 +172,7 @@ def test_a_split_is_exported_as_a_dense_module(bert: Path, tmp_path: Path, bgt: 
         ("neural", "--to sentence-transformers --lang fr", 2, "neural has a hidden layer, which a Dense module"),
     ],
 )
-def test_what_no_dense_module_holds_is_refused(
+def test_a_split_that_a_dense_module_can_not_compute_is_an_error(
     bert: Path, tmp_path: Path, bgt: Callable, method: str, options: str, code: int, message: str
 ) -> None:
     folder = split_of(bert, tmp_path / "split", method)

@@ -21,7 +21,7 @@ Saves = Callable[..., Path]
 
 @pytest.fixture
 def saves(save_writer: Callable[..., Path], tmp_path: Path) -> Saves:
-    """saves(**settings): the checkpoint of a writer."""
+    """saves(**settings): save a writer; return the checkpoint."""
     return partial(save_writer, tmp_path / "writer")
 
 
@@ -60,12 +60,12 @@ def test_an_encoder_of_another_width_is_refused(saves: Saves) -> None:
         writer.embed(TEXTS, lang="en")
 
 
-def test_its_fingerprint_is_of_both(saves: Saves) -> None:
+def test_the_fingerprint_depends_on_writer_and_encoder(saves: Saves) -> None:
     folder = saves(fingerprint="words 8192")
     assert bgt_core.open_encoder(folder).fingerprint == f"{bgt_core.load(folder).fingerprint} of words 8192"
 
 
-def test_of_an_unknown_encoder_nothing_but_its_name_is_known(saves: Saves) -> None:
+def test_a_writer_without_a_fingerprint_accepts_an_encoder_by_name(saves: Saves) -> None:
     folder, inner = saves(), bgt_core.open_encoder("baseline:words")
     assert bgt_core.open_encoder(folder).fingerprint == ""
     unknown = bgt_core.load(folder)
@@ -74,7 +74,7 @@ def test_of_an_unknown_encoder_nothing_but_its_name_is_known(saves: Saves) -> No
         attached(unknown, inner, "the same by another name")
 
 
-def test_an_open_encoder_is_taken_if_the_writer_was_trained_for_it(saves: Saves, saved: Path) -> None:
+def test_an_open_encoder_is_accepted_if_the_writer_was_trained_for_it(saves: Saves, saved: Path) -> None:
     inner, other = (bgt_core.open_encoder(f"baseline:{name}") for name in ("words", "tfidf"))
     known = bgt_core.load(saves(fingerprint="words 8192"))
     for name in ("baseline:words", "the same by another name"):
@@ -86,7 +86,7 @@ def test_an_open_encoder_is_taken_if_the_writer_was_trained_for_it(saves: Saves,
         attached(bgt_core.load(saved), inner, "baseline:words")
 
 
-def test_what_needs_a_semantic_encoder_of_tokens_is_refused_in_one_line(
+def test_exports_and_diagnosis_of_a_writer_are_errors_of_one_line(
     saves: Saves, tmp_path: Path, bgt: Callable[..., Any]
 ) -> None:
     folder = saves()

@@ -1,4 +1,4 @@
-"""Translations of an untrained model: their costs equal those of teacher forcing; and their scores."""
+"""Translations of an untrained model, whose costs equal those of teacher forcing."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ LENGTH = 12  # tokens of a source, and of a translation
 def folder(
     tokenizer: Tokenizer, stirred: Callable[[nn.Module], nn.Module], tmp_path_factory: pytest.TempPathFactory
 ) -> Path:
-    """A checkpoint from French to English and German, with flat probabilities; sentences end early."""
+    """A translator from French to English and German. Its probabilities are flat, so that sentences end early."""
     torch.manual_seed(0)
     recipe = recipes.build("translator", SIZES | {"columns": ["fr", "en", "de"]})
     model = stirred(recipe.build(tokenizer))
@@ -51,7 +51,7 @@ def french(grammar: list[Pair], tokenizer: Tokenizer) -> list[str]:
 
 
 def cost(model: bgt_core.Embedder, source: str, tokens: list[int]) -> float:
-    """Nats per token by teacher forcing, among the tokens that a search may choose."""
+    """Return the nats per token by teacher forcing; tokens that are never generated are excluded."""
     side = Tokens.pad(model.tokenizer.encode([source]), "fr")
     target = Tokens.pad([tokens], "en")
     scores = model.model.decoder("en")("translate", "en", model.model.states(side), target).logits().detach()
@@ -76,7 +76,7 @@ def test_translations_are_the_cheapest_first_each_with_its_cost(model: bgt_core.
     assert {len(translations) for translations in written} == {4}
 
 
-def test_what_is_empty_or_too_long_has_none(model: bgt_core.Embedder, french: list[str]) -> None:
+def test_an_empty_or_long_sentence_has_no_translation(model: bgt_core.Embedder, french: list[str]) -> None:
     (length,) = map(len, model.tokenizer.encode(french[:1]))
     long = " ".join(french[:2])
     written = BeamTranslator(model, max_length=length - 1).translate(["", french[0], " ", long])
@@ -95,13 +95,13 @@ def test_what_is_empty_or_too_long_has_none(model: bgt_core.Embedder, french: li
         ({"max_length": 0}, "max_length 0 must be at least 1"),
     ],
 )
-def test_what_makes_no_translator(model: bgt_core.Embedder, options: dict, message: str) -> None:
+def test_wrong_options_of_a_translator_are_refused(model: bgt_core.Embedder, options: dict, message: str) -> None:
     with pytest.raises(UsageError, match=message):
         BeamTranslator(model, **options)
 
 
-def test_only_a_translator_translates_and_it_writes_from_no_latent(model: bgt_core.Embedder, saved: Path) -> None:
-    with pytest.raises(UsageError, match="does not translate; use one trained by `bgt train translator`"):
+def test_a_translator_translates_but_has_no_latent_for_style(model: bgt_core.Embedder, saved: Path) -> None:
+    with pytest.raises(UsageError, match="does not translate: use a model of `bgt train translator`"):
         BeamTranslator(bgt_core.load(saved, "cpu"))
     with pytest.raises(UsageError, match="no latent for style"):
         bgt_core.generate(model, ["a"], ["b"], lang="fr")

@@ -203,7 +203,7 @@ def test_the_commands_do_the_same(
 ) -> None:
     folder = tmp_path / "store"
     done = bgt("retrieve-similar", folder, "--build", text, "--model", saved_siamese)
-    assert done.code == 0 and "probabilities as the model gives them" in done.err
+    assert done.code == 0 and "uncalibrated probabilities of the model" in done.err
     queries = tmp_path / "queries.txt"
     queries.write_text(f"{QUERIES[1]}\n\n", encoding="utf-8")
     asked = ("retrieve-similar", folder, QUERIES[0], "--file", queries, "--top", 3)

@@ -1,4 +1,4 @@
-"""Compare searches with plain versions without a cache, a batch or a beam."""
+"""Compare searches with plain versions without a cache, a batch or a beam, and candidates with a loop over texts."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from torch import Tensor, nn
 
 import bgt_core
 from bgt_core.contracts import BOS, EOS, PAD, UNK, Tokens
-from bgt_core.errors import BgtError, UsageError
-from bgt_core.generation.generate import generate
+from bgt_core.errors import BgtError, DataError, UsageError
+from bgt_core.generation.generate import candidates, from_vectors, generate
 from bgt_core.generation.options import GREEDY, Beam, Sample, search_of
 from bgt_core.generation.search import BLOCK, Hypothesis, decode, largest, n_best, sample
 from bgt_core.nets.bound import MemoryReader
@@ -22,13 +22,14 @@ from bgt_core.nets.decoder import TransformerDecoder
 from bgt_core.nets.layers import make_embedding
 from bgt_core.nets.lstm import LSTMDecoder
 from bgt_core.nets.output import TiedOutput, UntiedOutput
+from bgt_core.vectors.compare import cosines
 
 L = 5
 
 
 @pytest.fixture(params=[0, 1, 2, "memory"], ids=["one", "two", "three", "memory"])
 def decoder(request: pytest.FixtureRequest) -> TransformerDecoder:
-    """A decoder of 7 tokens, 3 of them words, with flat probabilities; EOS is likely enough to come early."""
+    """A decoder with 7 tokens, 3 of them words, and flat probabilities, so that sentences may end early."""
     if request.param == "memory":
         return made(7, 0, memory=MemoryReader(first=1, bound=4, width=8, slots=3))
     return made(7, request.param)
@@ -50,7 +51,8 @@ def latents(count: int) -> Tensor:
 
 
 def log_chances(decoder: nn.Module, latent: Tensor, past: list[int]) -> Tensor:
-    """Log-probabilities of the token after `past`, by teacher forcing, without a cache; special tokens are excluded."""
+    """Return the log-probabilities of the token after `past` by teacher forcing, without a cache. Special tokens are
+    excluded."""
     target = Tokens.of(torch.tensor([[*past, EOS]]), torch.ones(1, len(past) + 1, dtype=torch.bool), "en")
     scores = decoder("reconstruct", "en", latent[None], target).logits()[-1].detach()
     scores[[PAD, UNK, BOS]] = -torch.inf
@@ -84,8 +86,8 @@ def repeats(sentence: list[int], rules: Beam | Sample) -> bool:
 
 
 def straight(decoder: nn.Module, latent: Tensor, search: Beam, max_length: int) -> list[tuple[list[int], float]]:
-    """Beam search by its definition, without a cache or batch: extend every hypothesis by all tokens that the rules
-    allow, and keep the `size` largest sums; finished ones stay. Return the best first, each with its mean."""
+    """Search by the definition of beam search, without a cache or batch: extend every hypothesis by all tokens that the
+    rules allow, and keep the `size` largest sums. Return the hypotheses, best first, each with its mean."""
     kept: list[tuple[float, list[int]]] = [(0.0, [])]
     for _ in range(max_length):
         children = []
@@ -106,8 +108,8 @@ def straight(decoder: nn.Module, latent: Tensor, search: Beam, max_length: int) 
 @pytest.mark.parametrize(
     ("vocab_size", "size", "max_length"), [(7, 1, 9), (7, 3, 9), (7, 20, 3), (41, 5, 6), (320, 4, 5)]
 )
-def test_a_beam_is_what_it_is_by_definition(layer: type, vocab_size: int, size: int, max_length: int) -> None:
-    """In single precision, with two layers; some sentences end at once, some never."""
+def test_a_beam_search_follows_the_definition(layer: type, vocab_size: int, size: int, max_length: int) -> None:
+    """The decoder has two layers and single precision. Some sentences end at once, some never."""
     torch.manual_seed(vocab_size)
     table = make_embedding(vocab_size, 16)
     output = layer(table, L) if layer is TiedOutput else layer(vocab_size, 16, L)
@@ -127,7 +129,7 @@ def test_a_beam_is_what_it_is_by_definition(layer: type, vocab_size: int, size: 
 
 @pytest.mark.parametrize("rules", [(2, 0), (3, 0), (0, 1), (0, 2), (3, 2), (1, 0), (0, 0)], ids=str)
 @pytest.mark.parametrize("length_penalty", [0.0, 1.0, 2.0])
-def test_a_beam_with_rules_is_what_it_is_by_definition(rules: tuple[int, int], length_penalty: float) -> None:
+def test_a_beam_search_with_limits_follows_the_definition(rules: tuple[int, int], length_penalty: float) -> None:
     decoder, z = looping(9, 1), latents(6)
     search = Beam(4, *rules, length_penalty)
     written = n_best(decoder, z, search, 4, 8)
@@ -150,7 +152,7 @@ def test_draws_keep_the_rules(rules: Sample) -> None:
 
 
 @pytest.mark.parametrize("size", [1, 4])
-def test_an_lstm_is_searched_by_the_same_definition(size: int) -> None:
+def test_the_beam_search_of_an_lstm_follows_the_definition(size: int) -> None:
     torch.manual_seed(3)
     table = make_embedding(41, 16)
     fuse = ("word", "hidden", "attention")
@@ -170,7 +172,7 @@ def test_an_lstm_is_searched_by_the_same_definition(size: int) -> None:
 
 @pytest.mark.parametrize("vocab_size", [1, 7, BLOCK, 2 * BLOCK, 211, 400, 1000])
 def test_the_largest_are_topks(vocab_size: int) -> None:
-    """Also if scores tie, if blocks are excluded, and if V is prime."""
+    """Some scores are equal, some blocks are excluded, and some vocabulary sizes are prime."""
     draw = torch.Generator().manual_seed(vocab_size)
     scores = torch.randn(20, vocab_size, generator=draw)
     scores[5:10] = scores[5:10].round()
@@ -183,8 +185,8 @@ def test_the_largest_are_topks(vocab_size: int) -> None:
         assert all(len(set(row)) == size for row in places.tolist())
 
 
-def test_draws_are_those_of_a_search_without_a_cache(decoder: TransformerDecoder) -> None:
-    """With the same generator, and probabilities computed anew for each prefix, sentences are equal."""
+def test_draws_equal_those_without_a_cache(decoder: TransformerDecoder) -> None:
+    """Compare with draws from the same generator, with probabilities that are computed again for each prefix."""
     z = latents(7)
     drawn_with_cache = sample(decoder, z, Sample(0.8, 0.9), 6, torch.Generator().manual_seed(5))
     generator, written = torch.Generator().manual_seed(5), [[] for _ in z]
@@ -209,7 +211,7 @@ SOURCES = ["The old dog sleeps.", "Anna reads a book!", "Is the car red?"]
 STYLES = ["Well, my brother is here.", "Oh, the cat...", "So, we do not know."]
 
 
-def test_the_same_seed_writes_the_same_text(model: bgt_core.Embedder) -> None:
+def test_the_same_seed_generates_the_same_text(model: bgt_core.Embedder) -> None:
     options = {"lang": "en", "search": Sample(), "max_length": 8}
     first = generate(model, SOURCES, STYLES, seed=1, **options)
     torch.randn(3)  # other draws do not matter
@@ -228,7 +230,7 @@ def test_the_same_seed_writes_the_same_text(model: bgt_core.Embedder) -> None:
         ({"sources": SOURCES, "styles": STYLES, "lang": "en", "max_length": 0}, "max_length 0"),
     ],
 )
-def test_what_can_not_be_written_is_refused(model: bgt_core.Embedder, options: dict, message: str) -> None:
+def test_wrong_arguments_are_refused(model: bgt_core.Embedder, options: dict, message: str) -> None:
     with pytest.raises(BgtError, match=message) as error:
         generate(model, **options)
     assert error.value.exit_code == 2
@@ -248,7 +250,7 @@ def test_what_can_not_be_written_is_refused(model: bgt_core.Embedder, options: d
         (lambda: Beam(length_penalty=float("nan")), "length_penalty nan"),
         (lambda: search_of(4, ["max_ran=2"]), "set 'max_ran': choose from .* Did you mean 'max_run'?"),
         (lambda: search_of(4, ["max-run=many"]), "set max-run=many: expected max_run=NUMBER"),
-        (lambda: search_of(4, ["seed=1", "length_penalty=2"]), "length_penalty: draws have no beam to rank"),
+        (lambda: search_of(4, ["seed=1", "length_penalty=2"]), "length_penalty is for a beam only"),
     ],
 )
 def test_an_impossible_search_is_refused(search: Callable[[], object], message: str) -> None:
@@ -266,7 +268,7 @@ def test_an_impossible_search_is_refused(search: Callable[[], object], message: 
         ({"semantic": 1, "language": 1}, "de", "lang de: "),
     ],
 )
-def test_latents_are_those_that_the_decoder_reads(
+def test_latents_must_be_those_of_the_decoder(
     model: bgt_core.Embedder, counts: dict[str, int], lang: str, message: str
 ) -> None:
     widths = {"semantic": 12, "language": 6, "style": 6}
@@ -275,7 +277,7 @@ def test_latents_are_those_that_the_decoder_reads(
 
 
 @pytest.mark.parametrize("search", [Beam(3), Sample()])
-def test_a_report_comes_before_each_piece_and_can_end_the_search(model: bgt_core.Embedder, search: object) -> None:
+def test_a_report_comes_before_each_token_and_can_end_the_search(model: bgt_core.Embedder, search: object) -> None:
     def report(tokens: int) -> None:
         seen.append(tokens)
         if tokens == 3:
@@ -286,3 +288,52 @@ def test_a_report_comes_before_each_piece_and_can_end_the_search(model: bgt_core
     with pytest.raises(KeyboardInterrupt):
         decode(model, vectors, lang="en", search=search, report=report)
     assert seen == [0, 1, 2, 3]
+
+
+SEARCH = Beam(4, no_repeat_ngram=2)
+
+
+@pytest.fixture(scope="module")
+def mixed(model: bgt_core.Embedder) -> dict:
+    return {"semantic": model.embed(SOURCES, lang="en"), "language": model.embed(STYLES, lang="en", latent="language")}
+
+
+@pytest.mark.parametrize(("second", "likelihood"), [(0.0, 0.0), (0.5, 0.3), (5.0, 0.0)])
+def test_candidates_are_hypotheses_ranked_by_similarity_and_likelihood(
+    model: bgt_core.Embedder, mixed: dict, second: float, likelihood: float
+) -> None:
+    weights = {"second_weight": second, "likelihood_weight": likelihood}
+    ranked = candidates(model, mixed, lang="en", search=SEARCH, max_length=6, **weights)
+    joined = torch.cat([torch.from_numpy(mixed[name]) for name in ("language", "semantic")], dim=1)
+    orders = []
+    with torch.no_grad():
+        searched = n_best(model.model.decoder("en"), joined, SEARCH, 4, 6)
+    for row, hypotheses in enumerate(searched):
+        scores = {}
+        for hypothesis in reversed(hypotheses):
+            (text,) = model.tokenizer.decode([hypothesis.tokens])
+            kept = {name: cosines(model.embed([text], lang="en", latent=name)[0], mixed[name][row]) for name in mixed}
+            scores[text] = kept["semantic"] + second * kept["language"] + likelihood * hypothesis.mean
+        assert {each.text for each in ranked[row]} == set(scores)
+        assert [each.score for each in ranked[row]] == pytest.approx(sorted(scores.values(), reverse=True), rel=1e-4)
+        orders.append([each.text for each in ranked[row]] != list(reversed(scores)))
+    assert any(orders)  # the order differs from that of the search
+    as_searched = candidates(model, mixed, lang="en", search=SEARCH, rerank=False, max_length=6)
+    texts = [model.tokenizer.decode([each.tokens for each in hypotheses]) for hypotheses in searched]
+    assert [[each.text for each in of_row] for of_row in as_searched] == [list(dict.fromkeys(each)) for each in texts]
+
+
+def test_no_latents_give_no_candidates(model: bgt_core.Embedder, mixed: dict) -> None:
+    assert candidates(model, {name: rows[:0] for name, rows in mixed.items()}, lang="en") == []
+
+
+def test_vectors_of_any_library_are_accepted(model: bgt_core.Embedder, mixed: dict) -> None:
+    settings = {"lang": "en", "search": Beam(1), "max_length": 5}
+    expected = from_vectors(model, mixed["semantic"], **settings)
+    assert from_vectors(model, torch.tensor(mixed["semantic"], requires_grad=True), **settings) == expected
+    assert from_vectors(model, mixed["semantic"].tolist(), **settings) == expected
+    given = {name: torch.tensor(of).double() for name, of in mixed.items()}
+    assert candidates(model, given, **settings) == candidates(model, mixed, **settings)
+    for wrong in (mixed["semantic"][0], ["abc"], None, {"semantic": mixed["semantic"]}):
+        with pytest.raises(DataError, match=r"^vectors: "):
+            from_vectors(model, wrong, **settings)

@@ -1,12 +1,12 @@
-"""Probe latents: train small classifiers on a model's vectors, and compare them with baselines, with intervals.
+"""Probe latents: train small classifiers on an encoder's vectors, and compare their accuracy with that of baselines.
 
 In Python:
 
     import bgt_core, probes
 
     bgt = bgt_core.load()
-    result = probes.run(bgt, "length", lang="en", config=probes.ProbeConfig(seeds=3))  # one task, one language
-    table = probes.table({"mine": bgt}, ["surface"], ["en", "fr"])  # several, as `bgt-probe`
+    result = probes.run(bgt, "length", lang="en", config=probes.ProbeConfig(seeds=3))  # one task in one language
+    table = probes.table({"mine": bgt}, ["surface"], ["en", "fr"])  # several tasks and languages, as in `bgt-probe`
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-# Names are imported when they are first used, so that `bgt-probe --help` starts without torch.
+# name -> its module, imported when the name is first used, so that `bgt-probe --help` starts without torch
 _HOMES = {
     "Cell": "results.store",
     "Items": "task",
-    "ProbeConfig": "measures.study",
+    "ProbeConfig": "measures.measure",
     "ProbeResult": "result",
     "ProbeTable": "grid",
     "ProbeTask": "task",
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from probes.grid import ProbeTable as ProbeTable
     from probes.grid import measure_cell as measure_cell
     from probes.grid import table as table
-    from probes.measures.study import ProbeConfig as ProbeConfig
+    from probes.measures.measure import ProbeConfig as ProbeConfig
     from probes.probe import run as run
     from probes.result import ProbeResult as ProbeResult
     from probes.results.store import Cell as Cell

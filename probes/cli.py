@@ -1,8 +1,8 @@
 """`bgt-probe`: check the options, open the encoders, measure cells, then write and print the results.
 
-The table goes to stdout, progress to stderr. Exit codes as in `bgt`: 0 done, 1 internal error, 2 usage, 3 a file,
-device or library is absent, 4 invalid data or checkpoint; and 5 some cells failed, 6 out of memory, 130 interrupted,
-after which the finished cells are written and printed.
+The table goes to stdout, progress to stderr. The exit codes are those of `bgt`: 0 done; 1 internal error; 2 wrong
+usage; 3 a file, device or library is absent; 4 invalid data or checkpoint; 6 out of memory. Two more are 5, some cells
+failed, and 130, interrupted. In both cases the finished cells are written and printed.
 """
 
 from __future__ import annotations
@@ -37,68 +37,69 @@ def probe(
     context: typer.Context,
     lang: Annotated[
         list[str] | None,
-        typer.Option(help="Language of the sentences; several as fr,en, or all.", show_default=False),
+        typer.Option(help="Language of the sentences; fr,en means both, all means every language.", show_default=False),
     ] = None,
     tasks: Annotated[
         list[str] | None,
         typer.Option(
             "--task",
-            help="Probing tasks, as a,b; groups: paper, surface, syntax, semantic, style, all; your own as "
-            "python:MODULE:OBJECT.",
+            help="Probing tasks, separated by commas, or groups: paper, surface, syntax, semantic, style, all. "
+            "python:MODULE:OBJECT is a task of your own.",
             show_default="all that need only sentences; with --data, all",
         ),
     ] = None,
     latents: Annotated[
-        list[str] | None,
-        typer.Option("--latent", help="Latents to probe, as a,b.", show_default="each that a model has"),
+        list[str] | None, typer.Option("--latent", help="Latents to probe, separated by commas.", show_default="all")
     ] = None,
     model: options.EncodersOption = None,
     data: Annotated[
         Path | None,
         typer.Option(
-            help="Data: a folder with labelled files (SentEval's), treebanks or text; or one file, text "
-            "with one sentence per line (.gz .xz .zst).",
+            help="A folder with SentEval's labelled files, treebanks or text; or one such file, for example text with "
+            "one sentence per line (also .gz, .xz, .zst).",
             show_default="the built-in sentences",
         ),
     ] = None,
     probe: Annotated[
-        str, typer.Option(help="Kind of probe: linear, or mlp50 for 50 hidden units; several as linear,mlp200.")
+        str, typer.Option(help="Kind of probe: linear, or mlp50 for 50 hidden units. linear,mlp200 measures both.")
     ] = "linear",
     max_items: Annotated[
-        int | None, typer.Option(help="Maximum number of items of a task.", show_default="10,000; with --senteval all")
+        int | None, typer.Option(help="Maximum number of sentences.", show_default="10,000; with --senteval all")
     ] = None,
     seeds: Annotated[
-        int, typer.Option(help="Number of probes trained, 1 to 10; without fixed splits each tests its own tenth.")
+        int, typer.Option(help="Number of probes to train, 1 to 10; each tests on another tenth of the items.")
     ] = 5,
     seed: options.SeedOption = 0,
     resamples: options.ResamplesOption = 2_000,
     baselines: Annotated[
-        bool, typer.Option("--baselines/--no-baselines", help="Also measure baselines without the model.")
+        bool, typer.Option("--baselines/--no-baselines", help="Also measure baselines that do not use the model.")
     ] = True,
     control: Annotated[
-        bool, typer.Option("--control/--no-control", help="Also measure selectivity, by a control task.")
+        bool, typer.Option("--control/--no-control", help="Also measure selectivity, with a control task.")
     ] = True,
     untrained: Annotated[
-        bool,
-        typer.Option("--untrained", help="Also probe three untrained models and the mean of their token vectors."),
+        bool, typer.Option("--untrained", help="Also probe three untrained models, and means of their token vectors.")
     ] = False,
     senteval: Annotated[
-        bool, typer.Option("--senteval", help="Follow SentEval's protocol: one seed, its classifier, accuracy only.")
+        bool, typer.Option("--senteval", help="Use SentEval's classifier and protocol: one seed, accuracy only.")
     ] = False,
     out: Annotated[
         list[Path] | None,
         typer.Option(
             metavar="FILE",
-            help="Output file: .parquet with every result and prediction, which the app reads; or tables, as .csv, "
-            ".md, .tex or .json. May be repeated.",
+            help="Output file. A .parquet file has every result and prediction, and the app can open it; .csv, .md, "
+            ".tex and .json files have tables. May be repeated.",
         ),
     ] = None,
     as_json: options.JsonOption = False,
-    list_tasks: Annotated[bool, typer.Option("--list-tasks", help="Print the tasks and stop.")] = False,
+    list_tasks: Annotated[bool, typer.Option("--list-tasks", help="Print the tasks and exit.")] = False,
     device: options.DeviceOption = "auto",
     precision: options.PrecisionOption = "auto",
 ) -> None:
-    """Probe which properties of a sentence its latents hold: test accuracy with intervals, beside baselines."""
+    """Measure which properties of a sentence a probe can predict from its latents.
+
+    A probe is a small classifier. Its test accuracy is printed with intervals, beside the accuracy of baselines.
+    """
     if list_tasks:  # before the slow imports for measuring
         from bgt_core.tables import show
         from probes.tasks import TASKS
@@ -107,17 +108,19 @@ def probe(
             ["task", "languages", "question"], [[t.name, ", ".join(t.langs) or "any", t.about] for t in TASKS.values()]
         )
         return
+    from bgt_core.embedder import Embedder
+    from bgt_core.encoders.baseline import reference_encoders
     from bgt_core.evaluation.comparison import check_ending
     from probes.grid import ALL, Grid
-    from probes.measures.study import ProbeConfig
+    from probes.measures.measure import ProbeConfig
 
     langs, model = split_names(lang), model or [str(PRETRAINED)]
     if not langs:
         raise UsageError("is needed, as in: bgt-probe --lang fr --task gender", parameter="lang")
     if untrained and len(model) > 1:
-        raise UsageError("is for a single --model.", parameter="untrained")
+        raise UsageError("can be used with a single --model only.", parameter="untrained")
     if untrained and senteval:
-        raise UsageError("is no part of SentEval's protocol; leave it or --senteval out.", parameter="untrained")
+        raise UsageError("is not part of SentEval's protocol; leave it or --senteval out.", parameter="untrained")
     for path in out or []:
         check_files({"out": path})
         check_ending(path)
@@ -128,9 +131,14 @@ def probe(
         grid.check()
         encoders = open_models(model, device, precision)
         if len(encoders) < len(model):
-            text = f"{', '.join(model)}: two have the same name; give each its own as NAME=SPEC."
+            text = f"{', '.join(model)}: two have the same name; name each as NAME=SPEC."
             raise UsageError(text, parameter="model")
-        references = untrained_references(model[0], encoders[next(iter(encoders))], device) if untrained else {}
+        references: Mapping[str, Sequence[SentenceEncoder]] = {}
+        if untrained:
+            (encoder,) = encoders.values()
+            if not isinstance(encoder, Embedder):
+                raise UsageError(f"needs a BGT checkpoint; {model[0]} is another encoder.", parameter="untrained")
+            references = reference_encoders(encoder, Path(unnamed(model[0])), device)
         grid = replace(grid, encoders=encoders, latents=split_names(latents), references=references)
         code = measure(grid, context, out or [], as_json)
     except (MemoryError, RuntimeError) as error:
@@ -144,18 +152,8 @@ def main() -> None:
     run(app, "bgt-probe")
 
 
-def untrained_references(spec: str, encoder: SentenceEncoder, device: str) -> Mapping[str, Sequence[SentenceEncoder]]:
-    """Make the untrained models for comparison; UsageError unless the encoder is a BGT checkpoint."""
-    from bgt_core.embedder import Embedder
-    from bgt_core.encoders.baseline import reference_encoders
-
-    if not isinstance(encoder, Embedder):
-        raise UsageError(f"needs a BGT checkpoint; {spec} is another encoder.", parameter="untrained")
-    return reference_encoders(encoder, Path(unnamed(spec)), device)
-
-
 def measure(grid: Grid, context: typer.Context, out: Sequence[Path], as_json: bool) -> int:
-    """Measure, write and print; return the exit code."""
+    """Measure the cells of a grid, write and print the results, and return the exit code."""
     from probes.grid import ProbeTable
     from probes.results.tables import corrected
 
@@ -189,7 +187,7 @@ def say(line: str) -> None:
 
 
 def write(path: Path, table: ProbeTable) -> None:
-    """Write a file in the format of its ending, complete or not at all."""
+    """Write a table in the format of the file's ending, completely or not at all."""
     from bgt_core.files import atomic_file, write_text
     from bgt_core.tables import save
     from probes.results.store import write_cells
@@ -207,7 +205,7 @@ def write(path: Path, table: ProbeTable) -> None:
 
 
 def document(table: ProbeTable) -> dict[str, Any]:
-    """Return the JSON document."""
+    """Return the results and the failures as plain values for JSON."""
     from probes.result import SCHEMA
 
     return {
@@ -219,17 +217,16 @@ def document(table: ProbeTable) -> dict[str, Any]:
 
 
 def about(cells: Sequence[Cell]) -> str:
-    """Describe the numbers of a table in one line."""
-    from probes.data.load import BUILT, VERBATIM
-    from probes.data.sources import LABELLED
+    """Explain the numbers of a table in one line."""
+    from probes.data.load import BUILT, LABELLED, VERBATIM
 
     first = cells[0].result
     probes = "of one probe" if first.seeds == 1 else f"mean of {first.seeds} probe seeds"
     if cells[0].trail["probe"] == "senteval":
         whole = all(
             cell.trail.get("card", {}).get("tokenisation") == VERBATIM and not cell.result.left_out for cell in cells
-        )  # if the file's order, text and repeats are unchanged
-        items = "its items, as in the file" if whole else "not its items, which are a whole labelled file"
+        )  # whether all items are used, with the file's order, text and repeats
+        items = "items as in the file" if whole else "other items than SentEval's, which are a whole labelled file"
         return f"test accuracy in percent by SentEval's protocol, one seed, with Wilson intervals; {items}"
     cleaned = any(cell.trail.get("card", {}).get("built") == BUILT[LABELLED] for cell in cells)
     return (
@@ -240,7 +237,7 @@ def about(cells: Sequence[Cell]) -> str:
 
 
 def show_tables(cells: Sequence[Cell]) -> None:
-    """Print the scores and the differences and, if there are several models, their scores side by side."""
+    """Print the scores and the differences and, if there are several models, a table with a column for each model."""
     from bgt_core.tables import LEGEND, show
     from probes.results.tables import gap_table, short_table, wide_table
 

@@ -1,4 +1,4 @@
-"""Measure cells and tables: each task in each language, for each encoder, with each kind of probe."""
+"""Measure cells and tables: tasks in languages, for several encoders, with each kind of probe."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bgt_core.data.columns import lang_codes, split_langs
 from bgt_core.errors import BgtError, DataError, NotFound, UsageError
 from bgt_core.tables import Plain
 from probes.data.load import Dataset, check_applicable, label_sentences, load_items
-from probes.measures.study import ProbeConfig
+from probes.measures.measure import ProbeConfig
 from probes.probe import DEFAULT, Report, check, probeable, run, silent
 from probes.results.store import Cell
 from probes.results.tables import corrected, long_table
@@ -22,7 +22,7 @@ from probes.task import ProbeTask
 from probes.tasks import GROUPS, find
 
 ALL = "all"
-LANGS = ("en", "fr", "es", "de", "tr", "ja", "ar")  # the meaning of "all" for encoders that take any language
+LANGS = ("en", "fr", "es", "de", "tr", "ja", "ar")  # the meaning of "all" for encoders that accept any language
 
 
 def measure_cell(
@@ -37,22 +37,18 @@ def measure_cell(
     config: ProbeConfig = DEFAULT,
     report: Report = silent,
 ) -> Cell:
-    """Measure like `probes.run`, and return a cell, with predictions and a record of weights, data, code and date.
+    """Measure as `probes.run` does, and add a record of the weights, the data, the version and the date.
 
         cell = probes.measure_cell(bgt_core.load(), "length", lang="en", name="shipped")
 
-    Args:
-        sentences: as in `probes.run`, or a `Dataset` (from `label_sentences` or `load_items`), which names its source.
-        name: the encoder's name in tables.
-
-    The other parameters and the errors are those of `probes.run`.
+    `sentences` can also be a `Dataset` (from `label_sentences` or `load_items`), which names its source. `name` is the
+    encoder's name in tables. The other parameters and the errors are those of `probes.run`.
     """
     task = find(task) if isinstance(task, str) else task
     latents = probeable(latents or encoder.latents, lang)
     check(encoder, lang, latents)
     dataset = sentences if isinstance(sentences, Dataset) else label_sentences(task, sentences, lang, seed=config.seed)
     options: dict[str, Any] = {"latents": latents, "references": references, "config": config, "report": report}
-    result = run(encoder, task, dataset.items, lang=lang, **options)
     trail = {
         **dataset.about,
         "fingerprint": encoder.fingerprint or "unknown",
@@ -62,12 +58,12 @@ def measure_cell(
         "langs": list(encoder.langs),
         "latents": latents,
     }
-    return Cell(name, result, trail)
+    return Cell(name, run(encoder, task, dataset.items, lang=lang, **options), trail)
 
 
 @dataclass
 class ProbeTable:
-    """The cells of a table in the order measured, and the failures: (label of the cell, error)."""
+    """The cells of a table in the order in which they were measured, and the failures: (label of the cell, error)."""
 
     cells: list[Cell] = field(default_factory=list)
     failures: list[tuple[str, BgtError]] = field(default_factory=list)
@@ -87,23 +83,24 @@ def table(
     config: ProbeConfig | Sequence[ProbeConfig] = DEFAULT,
     report: Report = silent,
 ) -> ProbeTable:
-    """Measure tasks in languages for several encoders, with Holm's p-values over the table.
+    """Measure tasks in languages for several encoders, with Holm's p-values over the whole table.
 
         table = probes.table({"mine": mine, "shipped": bgt_core.load()}, ["length", "gender"], ["fr"])
         frame = pandas.DataFrame(table.records())
 
     Args:
-        encoders: the encoders, by their names in the table.
-        tasks: one or several names of tasks or of groups (paper, surface, syntax, semantic, style, all), or your own
-            tasks. If a task lacks a definition or a source, it fails if you named it, and is skipped in a group.
-        langs: one or several languages of the sentences; "all" stands for the languages that all encoders have.
-        latents: latents to probe; by default all.
-        data: a folder with labelled files, treebanks or text, or one file; None: the built-in sentences.
-        config: one or several configurations of the probes.
-        report: as in `probes.run`.
+        encoders: Name in the table -> encoder.
+        tasks: One or several names of tasks or groups (paper, surface, syntax, semantic, style, all), or your own
+        tasks.
+            A task that lacks a definition or a source is a failure if you named it, and is skipped in a group.
+        langs: One or several languages of the sentences; "all" stands for the languages that all encoders have.
+        latents: Latents to probe; by default all.
+        data: A folder with labelled files, treebanks or text, or one file; by default the built-in sentences.
+        config: One or several configurations of the probes.
+        report: As in `probes.run`.
 
     Returns:
-        The cells. Failed cells are in `failures`; if there is only one cell, its error is raised.
+        The cells. If there is only one cell, its error is raised; otherwise errors are in `failures`.
 
     Raises:
         UsageError: Nothing can be measured with these arguments.
@@ -131,28 +128,30 @@ class Grid:
     references: Mapping[str, Sequence[SentenceEncoder]] = field(default_factory=dict)
 
     def check(self) -> None:
-        """Raise UsageError or NotFound for arguments with which no cell can be measured, whatever the encoders."""
+        """Raise UsageError or NotFound if these arguments are wrong for every encoder."""
         for task in self.named():
             for lang in langs_of(task, [lang for lang in self.langs if lang != ALL]):
                 task.check(lang)
             if self.data is None and "text" not in task.builds:
-                task.items([], next(iter(task.langs), "en"))  # raises an error that names its needs
+                task.items([], next(iter(task.langs), "en"))  # raises an error that names the sources of the task
         if self.data and not self.data.exists():
             raise NotFound(f"{self.data}: no such file or folder.", parameter="data")
 
     def measure(self, table: ProbeTable, report: Report = silent, word: Callable[[BgtError], object] = str) -> None:
-        """Measure each cell and add it to the table, or its error to the failures. A single cell raises its error.
+        """Measure each cell, and add it to the table, or its error to the failures. The error of a single cell is
+        raised.
 
-        `report` also gets the errors, as text made by `word`, and the tasks of groups that are skipped.
+        `report` is also called for each error, with the text that `word` makes of the error, and for each task of a
+        group that is skipped.
         """
         self.check()
         for encoder in self.encoders.values():
             for lang in encoder.langs[:1] if ALL in self.langs else self.langs:
                 check(encoder, lang, probeable(self.latents or encoder.latents, lang))
-        passed: list[BgtError] = []  # errors of the tasks that are skipped
+        skipped: list[BgtError] = []
 
         def skip(error: BgtError) -> None:
-            passed.append(error)
+            skipped.append(error)
             report(f"skipped: {word(error)}")
 
         rows = list(self._rows(skip))
@@ -165,6 +164,7 @@ class Grid:
             report(f"{label}: {word(error)}")
 
         noted: set[str] = set()
+        options: dict[str, Any] = {"latents": self.latents, "references": self.references, "report": report}
         for task, lang, named in rows:
             first = self.configs[0]
             try:
@@ -177,13 +177,12 @@ class Grid:
                 continue
             if dataset.note:
                 report(f"{task.name} {lang}: {dataset.note}")
-            remarks = dataset.about.get("card", {}).get("notes", ())
-            lost = [note for note in remarks if "left out" in note and "label" in note]
-            for note in [*(note for note in remarks if note.startswith("passed over")), *lost]:
+            notes = dataset.about.get("card", {}).get("notes", ())
+            lost = [note for note in notes if "left out" in note and "label" in note]
+            for note in [*(note for note in notes if note.startswith("passed over")), *lost]:
                 if note not in noted:
                     noted.add(note)
                     report(note)
-            options: dict[str, Any] = {"latents": self.latents, "references": self.references, "report": report}
             for name, encoder in self.encoders.items():
                 for config in self.configs:
                     try:
@@ -196,13 +195,14 @@ class Grid:
         if not (table.cells or table.failures):
             names = ", ".join(task if isinstance(task, str) else task.name for task in self.tasks)
             text = f"none of {names} can be measured in {', '.join(self.langs)}."
-            if not passed:
+            if not skipped:
                 raise UsageError(f"{text} Choose others.", parameter="tasks")
-            reason = next((error for error in passed if isinstance(error, NotFound)), passed[0])
+            reason = next((error for error in skipped if isinstance(error, NotFound)), skipped[0])
             raise type(reason)(f"{reason.args[0]} So {text}", parameter=reason.parameter)
 
-    def _rows(self, skipped: Callable[[BgtError], None]) -> Iterator[tuple[ProbeTask, str, bool]]:
-        """Yield (task, language, was the task named?); tasks of groups only if they have a definition and a source."""
+    def _rows(self, skip: Callable[[BgtError], None]) -> Iterator[tuple[ProbeTask, str, bool]]:
+        """Yield (task, language, whether the user named the task). A task of a group needs a definition and a
+        source."""
         named = self.named()
         members = [find(name) for group in self.tasks if isinstance(group, str) for name in GROUPS.get(group, ())]
         known = [encoder.langs for encoder in self.encoders.values() if encoder.langs]
@@ -215,18 +215,18 @@ class Grid:
                     check_applicable(task, lang, self.data)
                 except BgtError as error:
                     if task not in named or ALL in self.langs:
-                        skipped(error)
+                        skip(error)
                         continue
                 yield task, lang, task in named
 
     def named(self) -> list[ProbeTask]:
-        """Return the tasks that the user named, which must be measured in every language."""
+        """Return the tasks that the user named one by one; these must be measured in every language."""
         tasks = [task if isinstance(task, ProbeTask) else find(task) for task in self.tasks if task not in GROUPS]
         return list(dict.fromkeys(tasks))
 
 
 def langs_of(task: ProbeTask, langs: Sequence[str]) -> list[str]:
-    """Return the languages to measure a task in; a task that compares languages is measured in all of them, joined."""
+    """Return the languages in which to measure a task; for a task that compares languages, all of them joined."""
     if "texts" in task.builds and langs and all(len(split_langs(lang)) == 1 for lang in langs):
         return ["-".join(langs)]
     return list(langs)

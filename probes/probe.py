@@ -17,13 +17,23 @@ from bgt_core.data.columns import known_lang, lang_codes, split_langs, takes
 from bgt_core.errors import UsageError
 from probes.classifiers.baselines import BASELINES
 from probes.classifiers.senteval import SentEval, split_classify
-from probes.data.items import RARE, some
-from probes.measures.measure import Measured, ProbeFactory, Vectors, embed_items, measure, probe_factory, selectivity
+from probes.measures.measure import (
+    Measured,
+    ProbeConfig,
+    ProbeFactory,
+    Study,
+    Vectors,
+    embed_items,
+    hidden_units,
+    measure,
+    prepare,
+    probe_factory,
+    selectivity,
+)
 from probes.measures.significance import Runs, bootstrap, difference, wilson
-from probes.measures.study import ProbeConfig, Study, hidden_units, prepare
 from probes.result import MAJORITY, TRANSLATION, Difference, ProbeResult, ProbeScore, is_baseline
 from probes.results.store import PREDICTIONS
-from probes.task import SPLITS, Items, ProbeTask
+from probes.task import RARE, SPLITS, Items, ProbeTask, some
 from probes.tasks import find
 
 Report = Callable[[str], None]  # called with a line of text at each step; an exception that it raises ends the work

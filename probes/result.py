@@ -1,4 +1,4 @@
-"""The data types of a result: scores, differences, and predictions for each item."""
+"""The data types of a result: scores and differences."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Any
 
 import pyarrow as pa
 
-SCHEMA = "bgt-probe/6"  # version of the files and the JSON of `bgt-probe`, and of the classes below
+SCHEMA = "bgt-probe/6"  # version of the classes below, and of the files and the JSON of `bgt-probe`
 LEVEL = 0.95  # confidence level of every interval
-MAJORITY = "majority"  # the baseline that every score is compared with
+MAJORITY = "majority"  # the baseline that always predicts the most frequent label
 TRANSLATION = "semantic, translation"  # the semantic latent of each sentence's translation
 
 
 def is_baseline(predictor: str, latents: Sequence[str]) -> bool:
-    """Test whether a row is about a baseline or reference, not about the model."""
+    """Return whether a predictor is a baseline or a reference, and not the model itself."""
     return predictor not in latents and predictor != TRANSLATION
 
 
@@ -30,17 +30,17 @@ class ProbeScore:
     n_test: int  # number of different test items of all seeds
     classes: int
     accuracy: float
-    ci_low: float  # Wilson's interval, for new sentences and the same probes
+    ci_low: float  # Wilson's interval of the accuracy, for new sentences and the same probes
     ci_high: float
-    sd: float  # of accuracy over probe seeds; 0 for one seed
+    sd: float  # standard deviation of the accuracy over probe seeds; 0 for one seed
     note: str = ""
     probe: str = "linear"
-    encoders: int = 1  # number of encoders; more for a reference, such as three untrained models
-    encoder_sd: float = 0.0  # of accuracy over these encoders, each a mean over its probes
-    boot_low: float | None = None  # bootstrap, for new sentences, new probes, and new encoders if there are several
+    encoders: int = 1  # number of encoders; a reference can have several, such as three untrained models
+    encoder_sd: float = 0.0  # standard deviation over these encoders of the accuracy, a mean over probes
+    boot_low: float | None = None  # bootstrap interval, for new sentences, new probes and, if several, new encoders
     boot_high: float | None = None
-    information: float | None = None  # V-information, bits per item
-    selectivity: float | None = None  # points: accuracy minus accuracy on the control task, for the same items
+    information: float | None = None  # V-information in bits per item
+    selectivity: float | None = None  # accuracy minus accuracy on the control task, for the same items, in points
     selectivity_low: float | None = None
     selectivity_high: float | None = None
     control: float | None = None  # accuracy on the control task
@@ -48,17 +48,17 @@ class ProbeScore:
 
 @dataclass(frozen=True)
 class Difference:
-    """Accuracy of the first predictor minus that of the second on the same test items, in points (0 to 100)."""
+    """Accuracy of the first predictor minus that of the second on the same test items, in points (-100 to 100)."""
 
     task: str
     lang: str
     first: str
     second: str
     points: float
-    ci_low: float  # paired, for new sentences, new probes, and new encoders if there are several
+    ci_low: float  # paired interval, for new sentences, new probes and, if several, new encoders
     ci_high: float
     p: float  # two-sided, from the same standard error as the interval
-    adjusted_p: float | None = None  # Holm's p over the differences of a table, see `significance.correct`
+    adjusted_p: float | None = None  # Holm's p over the differences of a table; see `significance.correct`
 
 
 @dataclass(frozen=True)

@@ -1,47 +1,52 @@
-"""The data types of probing (task and items), and functions that split sentences into words and marks for all tasks."""
+"""The data types of probing: tasks and items; the selection of items; words and punctuation marks of sentences."""
 
 from __future__ import annotations
 
 import re
 import string
 import unicodedata
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from random import Random
 from typing import Any
 
+from bgt_core.data.clean import join_copies
 from bgt_core.data.columns import split_langs
 from bgt_core.data.trees import CJK
 from bgt_core.data.words import MARK, WITHIN
 from bgt_core.errors import UsageError
 
 SPLITS = ("train", "dev", "test")
-# A word is a run of letters and digits, so l'eau has two and punctuation does not count; in Chinese and Japanese,
-# written without spaces, each character is a word.
+MIN_ITEMS = 140  # minimum number of items of a task; with fewer, intervals are wider than 16 points
+RARE = 20  # minimum number of items with a label; rarer labels can't be learnt, and are left out
+SIZES = {"train": 100_000, "dev": 10_000, "test": 10_000}  # number of items of each split (paper, sec. 5.2; SentEval)
+# A word is a run of letters and digits: l'eau has two words, and punctuation has none. In Chinese and Japanese, which
+# are written without spaces, each character is a word.
 _WORD = re.compile(rf"[{CJK}]|[^\W{CJK}](?:[^\W{CJK}]|[{WITHIN}])*")
 _TOKEN = re.compile(f"{_WORD.pattern}|{MARK}")
 
 
 @dataclass(frozen=True)
 class Items:
-    """N labelled sentences; the sentences of a group are versions of one sentence, and are in the same split."""
+    """N labelled sentences. The sentences of a group are versions of one sentence, and must be in the same split."""
 
     sentences: list[str] = field(default_factory=list)
     labels: list[str] = field(default_factory=list)
     groups: list[int] = field(default_factory=list)
-    splits: list[str] | None = None  # one of `SPLITS` for each sentence, if they are fixed
-    translations: list[str] | None = None  # a translation of each sentence, if all have one
+    splits: list[str] | None = None  # one of `SPLITS` for each sentence; None if splits are not fixed
+    translations: list[str] | None = None  # a translation of each sentence; None if a sentence has no translation
     other: str = ""  # the language of the translations
 
     def add(self, sentence: str, label: str, group: int) -> None:
-        """Append an item, to items without splits."""
+        """Append an item; only for items without splits."""
         self.sentences.append(sentence)
         self.labels.append(label)
         self.groups.append(group)
 
     def take(self, rows: Sequence[int]) -> Items:
-        """Return the items at `rows`, in that order."""
+        """Return the items with the row numbers `rows`, in that order."""
         return Items(
             [self.sentences[row] for row in rows],
             [self.labels[row] for row in rows],
@@ -52,8 +57,10 @@ class Items:
         )
 
     def translated(self, translations: Sequence[str], other: str) -> Items:
-        """Add the translation of each group (an index into `translations`), and join groups with the same translation.
-        If a translation is missing, return the items unchanged."""
+        """Add translations, and join groups with the same translation; group g has the translation `translations[g]`.
+
+        If the translation of an item is empty, return the items unchanged.
+        """
         texts = [translations[group] for group in self.groups]
         if not all(texts):
             return self
@@ -66,18 +73,18 @@ Build = Callable[[Any, str, Random], Items]  # (content of a source, language, g
 
 @dataclass(frozen=True, eq=False)
 class ProbeTask:
-    """A property of sentences, and the functions that label each kind of source.
+    """A property of sentences, and the functions that label sentences from each kind of source.
 
     The kinds are "text" (different sentences), "texts" ({language: `Text`}), "conllu" (parsed sentences) and "trees"
-    (bracketed trees). Groups of items from "text" are indices into its sentences, from which the caller makes groups.
+    (bracketed trees). For "text", the group of an item is the index of its sentence; the caller replaces it by a group.
     """
 
     name: str
-    about: str  # the question that it asks, in one line
-    builds: Mapping[str, Build]  # kind -> its labelling function; the first kind that a folder has is used
-    langs: tuple[str, ...] = ()  # empty: any language
+    about: str  # the question to answer about a sentence, in one line
+    builds: Mapping[str, Build]  # kind of source -> labelling function; a folder's first kind in this order is used
+    langs: tuple[str, ...] = ()  # languages for which the task is defined; empty: any language
     file: str = ""  # name of SentEval's labelled file, without ".txt"
-    classes: int = 0  # number of labels of the published set, if smaller data may have fewer
+    classes: int = 0  # number of labels in the published data, if smaller data may have fewer; else 0
     reordered: bool = False  # whether versions of a sentence differ only in the order of words
     group: str = ""  # surface, syntax or semantic, as in SentEval, or style; users can choose tasks by group
 
@@ -91,9 +98,9 @@ class ProbeTask:
             raise UsageError(f"Task '{self.name}' has no definition for '{lang}'; available: {', '.join(self.langs)}.")
 
     def items(self, sentences: Sequence[str], lang: str, seed: int = 0) -> Items:
-        """Label the different `sentences` that the task can use; the others are skipped.
+        """Label sentences. Sentences that the task can't label are skipped, and copies are used once.
 
-        Raises UsageError if the task is not defined for the language, or needs more than sentences.
+        Raises UsageError if the task is not defined for the language, or if it needs more than sentences.
         """
         if "text" not in self.builds:
             raise UsageError(f"Task '{self.name}' can't be labelled from sentences alone: it needs {needs(self)}.")
@@ -102,7 +109,7 @@ class ProbeTask:
 
 
 def needs(task: ProbeTask, lang: str = "LANG") -> str:
-    """Describe the sources that a task needs."""
+    """Describe the files from which a task can be labelled."""
     first = split_langs(lang)[0]
     kinds = {
         "trees": f"bracketed trees ({first}/*.mrg)",
@@ -120,7 +127,7 @@ def split_words(sentence: str) -> list[str]:
 
 
 def split_tokens(sentence: str) -> list[str]:
-    """Return the words and marks of a sentence, in order; every other character except spaces is a mark."""
+    """Return the words and marks of a sentence, in order; a mark is any other character except a space."""
     return _TOKEN.findall(sentence)
 
 
@@ -131,5 +138,92 @@ def count_words(sentence: str) -> int:
 
 @cache
 def is_punctuation(char: str) -> bool:
-    """Test for a punctuation mark: one of ASCII's 32 (with $ + < = > ^ ` | ~), or of Unicode's punctuation."""
+    """Return whether a character is punctuation in Unicode, or one of ASCII's 32 marks (with $ + < = > ^ ` | ~)."""
     return char in string.punctuation or unicodedata.category(char).startswith("P")
+
+
+# Select items: balance labels, remove copies and rare labels, and draw splits of the paper's sizes.
+
+
+def balance(items: Items, rng: Random) -> Items:
+    """Draw the same number of items of every label, that of the rarest label, and keep their order."""
+    rows: dict[str, list[int]] = {}
+    for row in rng.sample(range(len(items.labels)), len(items.labels)):
+        rows.setdefault(items.labels[row], []).append(row)
+    least = min(map(len, rows.values()), default=0)
+    return items.take(sorted(row for label in rows.values() for row in label[:least]))
+
+
+def distinct(items: Items) -> Items:
+    """Keep each sentence once, or not at all if it has several labels, and each group in one split."""
+    unclear, items = contradicting(items), in_one_split(items)
+    rows: dict[str, int] = {}
+    for row, sentence in enumerate(items.sentences):
+        if sentence not in unclear:
+            rows.setdefault(sentence, row)
+    return items.take(list(rows.values()))
+
+
+def contradicting(items: Items) -> dict[str, list[str]]:
+    """Return the sentences that have several labels: sentence -> its labels."""
+    labels: dict[str, dict[str, None]] = {}
+    for sentence, label in zip(items.sentences, items.labels, strict=True):
+        labels.setdefault(sentence, {})[label] = None
+    return {sentence: list(of) for sentence, of in labels.items() if len(of) > 1}
+
+
+def some(labels: Collection[str]) -> str:
+    """List at most three labels for a message, and count the others."""
+    more = f" and {len(labels) - 3:,} more" if len(labels) > 3 else ""
+    return ", ".join(f"'{label[:40]}'" for label in sorted(labels)[:3]) + more
+
+
+def in_one_split(items: Items) -> Items:
+    """Keep each group in one split: of the splits that contain it, test before dev before train."""
+    if items.splits is None:
+        return items
+    highest: dict[int, int] = {}  # group -> the rank of the split that keeps it
+    ranks = [SPLITS.index(split) for split in items.splits]
+    for group, rank in zip(items.groups, ranks, strict=True):
+        highest[group] = max(rank, highest.get(group, 0))
+    return items.take([row for row, group in enumerate(items.groups) if ranks[row] == highest[group]])
+
+
+def with_copies(items: Items) -> Items:
+    """Join groups that contain copies of the same sentence; case, spaces and Unicode form may differ."""
+    return replace(items, groups=join_copies(items.sentences, items.groups))
+
+
+def common(items: Items) -> Items:
+    """Keep items whose label can be learnt: it occurs in train or, without splits, has at least 20 items."""
+    if items.splits:
+        learnable = {label for label, split in zip(items.labels, items.splits, strict=True) if split == "train"}
+    else:
+        learnable = {label for label, count in Counter(items.labels).items() if count >= RARE}
+    return items.take([row for row, label in enumerate(items.labels) if label in learnable])
+
+
+def draw_splits(items: Items, rng: Random, sizes: Mapping[str, int] = SIZES) -> Items:
+    """Draw whole groups for test, dev and train with the numbers of items in `sizes`; leave out the other items.
+
+    If there are fewer items, the splits have the same proportions.
+    """
+    total = sum(sizes.values())
+    room = dict(sizes)
+    if len(items.labels) < total:
+        room = {split: len(items.labels) * size // total for split, size in sizes.items()}
+        room["train"] = len(items.labels)
+    rows: dict[int, list[int]] = {}
+    for row, group in enumerate(items.groups):
+        rows.setdefault(group, []).append(row)
+    order = list(rows)
+    rng.shuffle(order)
+    split_of: dict[int, str] = {}  # row -> its split
+    for group in order:
+        for split in reversed(SPLITS):
+            if len(rows[group]) <= room[split]:
+                room[split] -= len(rows[group])
+                split_of |= dict.fromkeys(rows[group], split)
+                break
+    drawn = sorted(split_of)
+    return replace(items.take(drawn), splits=[split_of[row] for row in drawn])

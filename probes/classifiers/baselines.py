@@ -1,13 +1,14 @@
-"""The baselines of a probe: predictors that never see the model.
+"""The baselines of a probe: predictors that do not use the encoder.
 
-n-grams are counted over all items at once. This leaks nothing, because a probe gives no weight to n-grams that do not
-occur in its training items.
+n-grams are counted over all items at once. No test information leaks in this way, because a probe gives no weight to
+n-grams that do not occur in its training items.
 """
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 from scipy.sparse import csr_matrix
@@ -24,14 +25,14 @@ from bgt_core.vectors.linear_probe import LinearProbe
 from probes.result import MAJORITY
 from probes.task import count_words
 
-MANY_LABELS = 50  # naive Bayes from this number of labels: logistic regression would take hours to fit
-FEATURES = 20_000  # n-grams kept, the most frequent
+MANY_LABELS = 50  # from this number of labels on, naive Bayes is used, because logistic regression would take hours
+FEATURES = 20_000  # number of n-grams; the most frequent are kept
 
 Inputs = Callable[[Sequence[str]], np.ndarray | csr_matrix]  # N sentences -> (N, features)
 
 
 class MajorityProbe(DummyClassifier):
-    """Predicts the label frequencies of the training items, and so the majority label."""
+    """Predicts for every item the label frequencies of the training items, and so the most frequent label."""
 
     def __init__(self) -> None:
         super().__init__(strategy="prior")
@@ -41,14 +42,14 @@ class MajorityProbe(DummyClassifier):
 
 
 class BagProbe(ClassifierMixin, BaseEstimator):
-    """Logistic regression on sparse counts; the penalty is weakened until the dev loss no longer falls."""
+    """Logistic regression on sparse counts; its penalty is weakened as long as the dev loss falls."""
 
     def __init__(self, strengths: Sequence[float] = (0.01, 0.1, 1.0)):
         self.strengths = strengths
 
     @threadpool_limits.wrap(limits=1)
     def fit(self, X: csr_matrix, y: np.ndarray, dev: tuple[csr_matrix, np.ndarray]) -> BagProbe:
-        """Fit to counts (N, features) and labels (N,); the dev items choose the strength."""
+        """Fit to counts (N, features) and labels (N,), and choose the strength by the loss on the dev items."""
         self.classes_, least_loss = np.unique(y), np.inf
         known = np.isin(dev[1], self.classes_)
         for strength in self.strengths:
@@ -68,7 +69,7 @@ class BagProbe(ClassifierMixin, BaseEstimator):
         return self
 
     def predict_log_proba(self, X: csr_matrix) -> np.ndarray:
-        """Return natural log-probabilities, (N, K)."""
+        """Return the natural log-probability of each of the K labels, (N, K)."""
         return np.log(self.probe_.predict_proba(X).clip(min=np.finfo(np.float32).tiny))
 
     def predict(self, X: csr_matrix) -> np.ndarray:
@@ -81,29 +82,15 @@ def lengths(sentences: Sequence[str]) -> np.ndarray:
     return np.array([(count_words(sentence), len(sentence)) for sentence in sentences], dtype=np.float32)
 
 
-def word_grams(sentences: Sequence[str]) -> csr_matrix:
-    """Count words, marks and bigrams that occur at least twice."""
-    return _counts(sentences, token_pattern=r"\w+|[^\w\s]", ngram_range=(1, 2))
-
-
-def character_grams(sentences: Sequence[str]) -> csr_matrix:
-    """Count sequences of 3 to 5 characters, with spaces and marks, that occur at least twice."""
-    return _counts(sentences, analyzer="char", ngram_range=(3, 5))
-
-
-def _counts(sentences: Sequence[str], **options: object) -> csr_matrix:
+def count_grams(sentences: Sequence[str], **options: object) -> csr_matrix:
+    """Count n-grams that occur in at least two sentences, (N, n-grams); `options` are those of CountVectorizer."""
     return CountVectorizer(min_df=2, max_features=FEATURES, dtype=np.float32, **options).fit_transform(sentences)
 
 
-def nothing(sentences: Sequence[str]) -> np.ndarray:
-    """Return zeros, (N, 1)."""
-    return np.zeros((len(sentences), 1), dtype=np.float32)
-
-
-# name -> features of sentences, new probe
+# name -> (function that computes the features of sentences, function that makes a probe)
 BASELINES: dict[str, tuple[Inputs, Callable[[], ClassifierMixin]]] = {
-    MAJORITY: (nothing, MajorityProbe),
+    MAJORITY: (lambda sentences: np.zeros((len(sentences), 1), dtype=np.float32), MajorityProbe),
     "length": (lengths, LinearProbe),
-    "word 1-2-grams": (word_grams, BagProbe),
-    "character 3-5-grams": (character_grams, BagProbe),
+    "word 1-2-grams": (partial(count_grams, token_pattern=r"\w+|[^\w\s]", ngram_range=(1, 2)), BagProbe),
+    "character 3-5-grams": (partial(count_grams, analyzer="char", ngram_range=(3, 5)), BagProbe),
 }

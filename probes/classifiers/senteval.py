@@ -68,20 +68,20 @@ LANES = 16  # rows of vectors are padded to whole registers; power-of-two rows w
 
 @dataclass(frozen=True)
 class SentEval:
-    """The choices of SentEval; its users set `hidden` and `seed`."""
+    """The settings of SentEval's protocol; in SentEval, users set `hidden` and `seed`."""
 
-    hidden: int = 0  # units of the hidden layer; 0: none
+    hidden: int = 0  # units of the hidden layer; 0: no hidden layer
     penalties: tuple[float, ...] = (1e-5, 1e-4, 1e-3, 1e-2)  # L2
     batch_size: int = 64
     epoch_size: int = 4  # passes over train between two scores on dev
-    tenacity: int = 5  # number of failures that are tolerated; the next one ends training
-    max_epoch: int = 200  # no pass begins after more than this many
+    tenacity: int = 5  # number of tolerated failures; the next failure ends training
+    max_epoch: int = 200  # training ends when there were more passes than this
     seed: int = 1111
 
 
 @dataclass(frozen=True, eq=False)
 class SplitResult:
-    """Accuracies are percent with two decimals, as in SentEval."""
+    """The result of `split_classify`; accuracies are in percent with two decimals, as in SentEval."""
 
     penalty: float  # the penalty with the best dev accuracy
     dev_accuracy: float
@@ -93,7 +93,7 @@ class SplitResult:
 
 @dataclass
 class Candidate:
-    """The state of one penalty's early stopping."""
+    """The early stopping of the classifier with one penalty."""
 
     penalty: float
     most_correct: int = -1  # highest number of correct dev items so far
@@ -102,19 +102,19 @@ class Candidate:
     epochs: int = 0
 
 
-@threadpool_limits.wrap(limits=1)  # threads don't speed up small products, and change sums
+@threadpool_limits.wrap(limits=1)  # threads do not make small products faster, and they change the rounding of sums
 @torch.inference_mode()
 def split_classify(train: Split, dev: Split, test: Split, protocol: SentEval | None = None) -> SplitResult:
-    """Train on `train`, stop and choose the penalty on `dev`, and test on `test`; deterministic.
+    """Train on `train`, use `dev` for early stopping and to choose the penalty, and test on `test`; deterministic.
 
-    Vectors are not changed; float32 arrays are not copied as a whole. Raises DataError for vectors that are not finite,
-    for a wrong number or width of vectors, for fewer than two classes, and for a label that is not in train.
+    The given vectors are not changed. Every label must occur in train. Raises DataError for vectors with NaN or
+    infinity.
     """
     protocol = protocol or SentEval()
     classes, width = np.unique(np.asarray(train[1])), np.shape(train[0])[-1]
-    vectors, labels = _checked("train", train, classes, width)
-    dev_vectors, dev_labels = map(torch.tensor, _checked("dev", dev, classes, width))
-    test_vectors, test_labels = _checked("test", test, classes, width)
+    vectors, labels = _checked("train", train, classes)
+    dev_vectors, dev_labels = map(torch.tensor, _checked("dev", dev, classes))
+    test_vectors, test_labels = _checked("test", test, classes)
 
     train_vectors = torch.from_numpy(vectors if vectors.flags.writeable else vectors.copy())
     sizes = [width, protocol.hidden, len(classes)] if protocol.hidden else [width, len(classes)]
@@ -153,9 +153,9 @@ def split_classify(train: Split, dev: Split, test: Split, protocol: SentEval | N
 
 
 class Stack:
-    """S networks of the same shape and initial weights, each with its own penalty, and Adam's state.
+    """S networks with the same shape and initial weights but different L2 penalties, and their states of Adam.
 
-    A bias is the weight of an extra unit that is always 1, so that a layer and its gradient are one matrix each.
+    A bias is the weight of an extra unit that is always 1, so that a layer is one matrix, and so is its gradient.
     """
 
     def __init__(self, sizes: Sequence[int], penalties: Sequence[float], seed: int, learning_rate: float = 1e-3):
@@ -168,7 +168,7 @@ class Stack:
             nn.init.kaiming_uniform_(weight, a=math.sqrt(5), generator=generator)  # as nn.Linear does
             nn.init.uniform_(bias, -1 / math.sqrt(inputs), 1 / math.sqrt(inputs), generator=generator)
             columns = 0 if depth else -(inputs + 1) % LANES
-            rows = int(depth < len(sizes) - 2)  # the unit that is always 1, which has no input weights
+            rows = int(depth < len(sizes) - 2)  # for the unit that is always 1; its input weights are not used
             layer = nn.functional.pad(torch.cat([weight, bias], 1), (0, columns, 0, rows))
             values.append(layer.repeat(len(penalties), 1, 1))
         self.sizes = sizes
@@ -178,19 +178,19 @@ class Stack:
     def _set_state(self, values: list[Tensor], means: list[Tensor], squares: list[Tensor], penalties: Tensor) -> None:
         """Set the weights of each layer, (S, out, in), Adam's two moments, and the penalties, (S, 1, 1)."""
         self.values, self.means, self.squares, self.penalties = values, means, squares, penalties
-        # reused in every step, because allocation would take up to a quarter more time
+        # these arrays are reused, because allocating them in every step makes training up to a quarter slower
         self.gradients = [torch.empty_like(layer) for layer in values]
         self.parameters = []
         for weights, (inputs, outputs) in zip(values, pairwise(self.sizes), strict=True):
             self.parameters += [weights[:, :outputs, :inputs], weights[:, :outputs, inputs : inputs + 1]]
 
     def keep(self, networks: list[int]) -> None:
-        """Keep only these of the S networks."""
+        """Keep only the networks with these numbers."""
         values, means, squares = ([part[networks] for part in row] for row in (self.values, self.means, self.squares))
         self._set_state(values, means, squares, self.penalties[networks])
 
     def train(self, vectors: Tensor, labels: np.ndarray, order: np.ndarray, batch_size: int) -> None:
-        """Train for one pass over vectors (N, D) and class indices (N,), in the given order."""
+        """Train for one pass over vectors (N, D) and class indices (N,), in the order of the row numbers `order`."""
         whole = len(order) - len(order) % batch_size
         for batches in (order[:whole].reshape(-1, batch_size), order[whole:].reshape(1, -1)):  # the last is smaller
             if batches.size:
@@ -203,19 +203,19 @@ class Stack:
                     self._update(batch, right)
 
     def _targets(self, labels: np.ndarray) -> np.ndarray:
-        """Return the positions of class indices (M, B) in the flat logits (S, C, B) of M minibatches, (M, S * B)."""
+        """Return for M minibatches, (M, S * B), the positions of class indices (M, B) in flattened logits (S, C, B)."""
         batches, items = labels.shape
         networks = np.arange(len(self.penalties))[:, None]
         return ((networks * self.sizes[-1] + labels[:, None]) * items + np.arange(items)).reshape(batches, -1)
 
     def _update(self, batch: Tensor, targets: Tensor) -> None:
-        """Train on a minibatch (B, in); `targets` are the positions of its classes in the flat logits, (S * B,)."""
+        """Take a step of Adam on a minibatch (B, in); `targets` are positions in the flattened logits, (S * B,)."""
         first, *others = self.values
         signals = [torch.mm(first.flatten(0, 1), batch.T).unflatten(0, first.shape[:2])]  # one product for all networks
         for weights in others:
             signals[-1].sigmoid_()[:, -1] = 1
             signals.append(torch.bmm(weights, signals[-1]))
-        gradient = signals.pop().softmax(1)  # (S, C, B): cross-entropy's is softmax minus one-hot
+        gradient = signals.pop().softmax(1)  # (S, C, B): the gradient is softmax minus one-hot
         gradient.view(-1).index_add_(0, targets, torch.full(targets.shape, -1.0))
         for weights, change in zip(self.values, self.gradients, strict=True):
             torch.mul(weights, self.penalties, out=change)
@@ -250,20 +250,12 @@ def _percent(count: int, items: int) -> float:
     return round(100 * (count / items), 2)
 
 
-def _checked(name: str, split: Split, classes: np.ndarray, width: int) -> tuple[np.ndarray, np.ndarray]:
-    """Check a split, and return its vectors (N, D) float32 and class indices (N,)."""
-    vectors, labels = np.asarray(split[0], np.float32), np.asarray(split[1])
-    if not vectors.size or vectors.shape != (len(labels), width):
-        expected = f"one of width {width} for each of {len(labels)} labels"
-        raise DataError(f"The {name} vectors have shape {vectors.shape}: give {expected}.")
-    # one NaN or infinity makes the sum non-finite, and so do values too large for float32
+def _checked(name: str, split: Split, classes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the vectors (N, D) float32 and the class indices (N,) of a split; DataError for NaN or infinity."""
+    vectors = np.asarray(split[0], np.float32)
+    # a NaN or an infinity makes the sum non-finite; the float32 sum can also overflow, then float64 decides
     with np.errstate(over="ignore"):
         finite = math.isfinite(vectors.sum()) or math.isfinite(vectors.sum(dtype=np.float64))
     if not finite:
-        raise DataError(f"The {name} vectors hold NaN or infinity: fix the model, or leave those items out.")
-    if len(classes) < 2:
-        raise DataError(f"All train labels are '{classes[0]}': give items with two or more classes.")
-    unknown = set(labels.tolist()) - set(classes.tolist())
-    if unknown:
-        raise DataError(f"Label '{min(unknown)}' of {name} is not in train: leave its items out, or add some to train.")
-    return vectors, np.searchsorted(classes, labels)
+        raise DataError(f"The {name} vectors contain NaN or infinity: fix the model, or leave those items out.")
+    return vectors, np.searchsorted(classes, np.asarray(split[1]))

@@ -1,1 +1,1 @@
-"""Data for probing: sentences and their labels, from any source."""
+"""Data for probing: labelled sentences from files or from the built-in sentences."""

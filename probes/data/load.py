@@ -1,30 +1,52 @@
-"""Load the labelled items of a task in a language, from files or built in, with a card that describes them."""
+"""Load the labelled items of a task in a language, from files or built-in sentences, and describe them in a card."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, NamedTuple
 
 from bgt_core.data.columns import split_langs
 from bgt_core.data.examples import example_sentences, style_sentences
-from bgt_core.data.trees import read_conllu, read_trees
+from bgt_core.data.parallel import Skipped, read_pairs
+from bgt_core.data.text import normalise
+from bgt_core.data.textfile import column_hint, lines, text_lines, uncompressed
+from bgt_core.data.trees import detokenise, read_conllu, read_trees
 from bgt_core.errors import DataError, NotFound, UsageError
 from bgt_core.files import sha256_file
 from bgt_core.grammar import pairs
-from probes.data.items import MIN_ITEMS, RARE, SIZES, common, contradicting, distinct, draw_splits, some, with_copies
-from probes.data.sources import LABELLED, TaskSource, find_source, pair_of, provenance_of, read_labelled, read_texts
-from probes.task import SPLITS, Items, ProbeTask
+from probes.task import (
+    MIN_ITEMS,
+    RARE,
+    SIZES,
+    SPLITS,
+    Items,
+    ProbeTask,
+    common,
+    contradicting,
+    distinct,
+    draw_splits,
+    needs,
+    some,
+    split_words,
+    with_copies,
+)
 
+LABELLED = "labelled"
+TREES = (".mrg", ".ptb", ".trees")
+SPLIT_NAMES = {"tr": "train", "va": "dev", "te": "test"}
+_LANG = re.compile(r"[a-z]{2}(-[A-Z\d]\w+)*")
+_QUOTED = re.compile(r'"(?:[^"]|"")*"')
 EXAMPLES, GRAMMAR = "example sentences", "built-in grammar"
 GRAMMAR_LANGS = ("en", "fr")
 DRAWN = 6_000  # number of sentences drawn from the grammar
-MIN_SENTENCES = 500  # labelled sentences; five probe seeds test half of them, with intervals of about 6 points
+MIN_SENTENCES = 500  # minimum number of labelled examples; on half of them, five seeds have intervals of 6 points
 BUILT = {
     LABELLED: "labels of the file",
     "conllu": "labels from parses (CoNLL-U)",
@@ -42,15 +64,15 @@ TOKENISATION = {
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """Labelled items, and their description for a result's trail."""
+    """Labelled items and their description."""
 
     items: Items
-    about: Mapping[str, Any]  # data, items_sha256, and card for items from a file
-    note: str = ""  # a remark for readers on the choice of the data
+    about: Mapping[str, Any]  # entries of a result's trail: data, items_sha256 and, for items from a file, card
+    note: str = ""  # why other data than the example sentences was chosen
 
 
 def dataset_of(items: Items, source: str, note: str = "", **about: Any) -> Dataset:
-    """Make a data set of items from `source`, with their hash."""
+    """Make a data set; `source` describes where the items come from, and their hash is added."""
     parts = [items.sentences, items.labels, items.groups, items.splits]
     text = json.dumps([*parts, items.translations] if items.translations else parts)
     sha256 = hashlib.sha256(text.encode()).hexdigest()
@@ -67,11 +89,11 @@ def check_applicable(task: ProbeTask, lang: str, data: Path | None) -> None:
 def label_sentences(
     task: ProbeTask, sentences: Sequence[str] | None, lang: str, *, source: str = "own sentences", seed: int = 0
 ) -> Dataset:
-    """Label sentences by the task.
+    """Label sentences by the task, or the built-in sentences if `sentences` is None.
 
-    None stands for the built-in sentences: the example sentences or, if fewer than `MIN_SENTENCES` of these get a label
-    and the grammar has the language, the grammar's. Raises UsageError as `ProbeTask.items`, and NotFound if the
-    built-in sentences lack the language or are too few.
+    The built-in sentences are the example sentences. If fewer than `MIN_SENTENCES` of them get a label, and the grammar
+    has the language, sentences of the grammar are used instead. Raises UsageError as `ProbeTask.items` does, and
+    NotFound if there are too few built-in sentences in the language.
     """
     if sentences is not None:
         return dataset_of(task.items(sentences, lang, seed), source)
@@ -89,8 +111,10 @@ def label_sentences(
 
 
 def _labelled_examples(task: ProbeTask, lang: str, seed: int) -> Items:
-    """Label the example sentences, or for tasks of style the sentences that show style, with their English
-    translations. English sentences of style have French translations; other English sentences have none."""
+    """Label the example sentences or, for tasks of style, the sentences chosen for style; add English translations.
+
+    English sentences of style have French translations; other English sentences have no translations.
+    """
     other = "fr" if lang == "en" else "en"
     if task.group == "style":
         chosen = [each for each in style_sentences() if (each.lang, each.other) == (lang, other)]
@@ -105,13 +129,15 @@ def _labelled_examples(task: ProbeTask, lang: str, seed: int) -> Items:
 def load_items(
     task: ProbeTask, lang: str, data: Path | None = None, *, seed: int = 0, senteval: bool = False
 ) -> Dataset:
-    """Load the items of a task from the file or folder `data`, or the built-in items.
+    """Load the items of a task from the file or folder `data`, or label the built-in sentences.
 
-    The source's own splits are used, if it has any. A labelled file is cleaned: tokens are joined to text, a sentence
-    is used once, or not at all if it has two labels, and its versions are in one split. With `senteval` it is used
-    unchanged, in its order, and items without splits are split with SentEval's sizes. The seed only affects random
-    draws. Raises NotFound if the source is absent, DataError if it is damaged or too small, UsageError if the task
-    can't be labelled from this source, or is not defined for the language.
+    Splits of a labelled file are kept. The file is cleaned: tokens are joined to text, a sentence is used once, or not
+    at all if it has two labels, and the versions of a sentence are in one split. With `senteval` the file is used
+    unchanged, in its order, and items without splits are divided into splits of SentEval's sizes. The seed affects only
+    random draws.
+
+    Raises NotFound if the source is absent, DataError if it is damaged or too small, UsageError if the task can't be
+    labelled from this source, or is not defined for the language.
     """
     if data is None:
         return label_sentences(task, None, lang, seed=seed)
@@ -146,7 +172,7 @@ def load_items(
 
 
 def _card(source: TaskSource, data: Path, items: Items, verbatim: bool, **more: object) -> dict[str, Any]:
-    """Return the card of a data set as plain values."""
+    """Describe a data set for the trail: sources, licences, labels, sizes, hashes."""
     provenances = list(dict.fromkeys(provenance_of(file, source.kind) for file in source.files))
     sizes = Counter(items.splits or ["all"] * len(items.labels))
     names = {file: file.name if file == data else file.relative_to(data).as_posix() for file in source.files}
@@ -154,17 +180,17 @@ def _card(source: TaskSource, data: Path, items: Items, verbatim: bool, **more: 
         **more,
         "sources": [provenance.about for provenance in provenances],
         "licences": list(dict.fromkeys(provenance.licence for provenance in provenances)),
-        "built": BUILT[source.kind],  # how labels were made; the rules are in the task's file
-        "sizes": {name: sizes[name] for name in (*SPLITS, "all") if sizes[name]},  # items per split, or "all"
+        "built": BUILT[source.kind],  # how the sentences were labelled
+        "sizes": {name: sizes[name] for name in (*SPLITS, "all") if sizes[name]},  # number of items
         "labels": dict(sorted(Counter(items.labels).items(), key=lambda pair: (-pair[1], pair[0]))),
         "tokenisation": VERBATIM if verbatim else TOKENISATION.get(source.kind, "as written"),
         "artefacts": list(dict.fromkeys(line for provenance in provenances for line in provenance.artefacts)),
-        "sha256": {name: sha256_file(file) for file, name in names.items()},  # of each file as it is on disk
+        "sha256": {name: sha256_file(file) for file, name in names.items()},  # of each file on disk, packed or not
     }
 
 
 def _build(task: ProbeTask, kind: str, files: tuple[Path, ...], lang: str, rng: Random) -> Items:
-    """Label the content of files; sentences that are translations of each other are one group."""
+    """Label the sentences in files; sentences that are translations of each other are one group."""
     build = task.builds[kind]
     if kind == "conllu":
         return build(read_conllu(files), lang, rng)
@@ -184,6 +210,7 @@ def _build(task: ProbeTask, kind: str, files: tuple[Path, ...], lang: str, rng: 
 
 
 def _learnable(items: Items, notes: list[str]) -> Items:
+    """Leave out items whose label can't be learnt, and note this."""
     kept = common(items)
     why = "their label is not in train" if items.splits else f"their label has fewer than {RARE}"
     _note_left_out(notes, items, kept, f"{why}, {some(set(items.labels) - set(kept.labels))}")
@@ -202,3 +229,223 @@ def _without_contradictions(items: Items, notes: list[str]) -> Items:
 def _note_left_out(notes: list[str], before: Items, after: Items, why: str) -> None:
     if count := len(before.labels) - len(after.labels):
         notes.append(f"{count:,} {'item' if count == 1 else 'items'} left out: {why}")
+
+
+# Find and read the files of a task.
+
+
+class TaskSource(NamedTuple):
+    """The files from which a task's items are made."""
+
+    kind: str  # "labelled", or a kind of source in `ProbeTask.builds`
+    files: tuple[Path, ...]
+    passed_over: tuple[str, ...] = ()  # a message for each file that was skipped, because it does not have two columns
+
+
+class Text(NamedTuple):
+    """N different sentences of one language, normalised. Sentences that share a translation are in one group."""
+
+    sentences: list[str]
+    groups: list[int]
+
+
+def find_source(data: Path, task: ProbeTask, lang: str) -> TaskSource:
+    """Find the best source for a task in a language in the folder `data` and its subfolders, or use `data`, a file.
+
+    Labelled sentences come first, with SentEval's subj_number.txt before subj_number.tsv. They are of the language
+    whose name their folder has, or else English. Then come trees (fr/*.mrg, fr.mrg), CoNLL-U (fr_*.conllu, fr/*.conllu,
+    fr.conllu) and text (fr.txt, or en-fr.*.tsv, whose name lists its columns), if the task can be labelled from them.
+    All names may end in .gz, .xz or .zst. A TSV without exactly two columns is skipped, because sets of similarity
+    scores may be named like translations (en-ar.tsv of STS).
+
+    Raises NotFound if there is no source, UsageError if the task is not defined for the language or can't be labelled
+    from the file.
+    """
+    task.check(lang)
+    langs = split_langs(lang)
+    if data.is_file():
+        kind = _kind_of_file(data, task)
+        if kind != LABELLED and kind not in task.builds:
+            raise UsageError(f"{data}: task '{task.name}' can't be labelled from this; it needs {needs(task)}.")
+        return TaskSource(kind, (data,))
+    if not data.is_dir():
+        raise NotFound(f"{data}: no such file or folder.", parameter="data")
+    files = sorted(path for path in data.rglob("*") if path.is_file())
+    labelled = [file for file in files if task.file and _stem(file) == task.file and _folder_is(file, lang)]
+    for suffix in (".txt", ".tsv"):
+        for file in labelled:
+            if uncompressed(file.name).endswith(suffix):
+                return TaskSource(LABELLED, (file,))
+    passed_over: list[str] = []
+    for kind in task.builds:
+        candidates = [file for file in files if _is_source(file, kind, langs)]
+        columns = {file: len(_first_cells(file)) for file in candidates if pair_of(file)}
+        passed_over += [
+            f"{file.relative_to(data)}: {count} columns, translations have 2"
+            for file, count in columns.items()
+            if count != 2
+        ]
+        candidates = [file for file in candidates if columns.get(file, 2) == 2]
+        if kind == "texts":  # translations are preferred, because their topics are the same in every language
+            pairs = [file for file in candidates if pair_of(file)]
+            candidates = next((files for files in (pairs, candidates) if _cover(files, langs)), [])
+        if candidates:
+            return TaskSource(kind, tuple(candidates), tuple(passed_over))
+    raise NotFound(
+        f"No '{lang}' data for task '{task.name}' in {data}: it needs {needs(task, lang)}"
+        f"{''.join(f' (passed over {line})' for line in passed_over)}."
+        f"{' Get it with bgt data download senteval-probing.' if task.file and lang == 'en' else ''}",
+    )
+
+
+def _kind_of_file(file: Path, task: ProbeTask) -> str:
+    """Return the kind of source of a single file, by its suffix or its first line."""
+    name = uncompressed(file.name)
+    if name.endswith((".conllu", *TREES)):
+        return "conllu" if name.endswith(".conllu") else "trees"
+    first = _first_cells(file)
+    if len(first) > 2 and first[0].decode(errors="replace") in SPLIT_NAMES:
+        return LABELLED
+    return "texts" if "texts" in task.builds else "text"
+
+
+def _first_cells(file: Path) -> list[bytes]:
+    return next(lines(file), b"").split(b"\t")
+
+
+def _stem(file: Path) -> str:
+    """Return the part of a file's name before the first dot."""
+    return file.name.partition(".")[0]
+
+
+def _folder_is(file: Path, lang: str) -> bool:
+    """Return whether a labelled file is in a folder of this language; other folders than languages are English."""
+    folder = file.absolute().parent.name
+    return folder == lang or (lang == "en" and not _LANG.fullmatch(folder))
+
+
+def _is_source(file: Path, kind: str, langs: Sequence[str]) -> bool:
+    """Return whether a file has the name of this kind of source in one of `langs`."""
+    name, folder = uncompressed(file.name), file.absolute().parent.name
+    if kind in ("conllu", "trees"):
+        start = re.split("[_.]", name)[0]
+        return name.endswith(".conllu" if kind == "conllu" else TREES) and langs[0] in (start, folder)
+    if pair := pair_of(file):
+        return set(pair) <= set(langs) if kind == "texts" else langs[0] in pair
+    return any(name == f"{lang}.txt" for lang in langs)
+
+
+def _cover(files: Sequence[Path], langs: Sequence[str]) -> bool:
+    """Return whether the files contain text of every language."""
+    return {lang for file in files for lang in (pair_of(file) or (_stem(file),))} >= set(langs)
+
+
+def pair_of(file: Path) -> tuple[str, str] | None:
+    """Return the languages in the name of a TSV of translations, as (en, fr) for en-fr.corpus.tsv.xz; else None."""
+    name, *rest = file.name.split(".")
+    langs = split_langs(name)
+    primary = [lang.partition("-")[0] for lang in langs]
+    return (langs[0], langs[1]) if "tsv" in rest and list(map(len, primary)) == [2, 2] else None
+
+
+def read_labelled(file: Path, lang: str, reordered: bool = False, verbatim: bool = False) -> Items:
+    """Read a file in the format of SentEval's data/probing: split, label, other columns and tokens, separated by tabs.
+
+    Tokens are joined to text, and quotes that a CSV writer added are removed. With `verbatim`, quotes stay, and tokens
+    are joined by single spaces, as in SentEval. Rows with the same words in the same order form one group; with
+    `reordered`, also in another order. The file may end in .gz, .xz or .zst. Raises DataError, with file and line, for
+    an invalid line.
+    """
+    items = Items()
+    splits: list[str] = []
+    groups: dict[tuple[str, ...], int] = {}  # words -> group
+    for number, line in text_lines(file):
+        cells = line.rstrip().split("\t")
+        if len(cells) < 3:
+            hint = column_hint(line, 3)
+            raise DataError(f"{file}:{number}: {len(cells)} of 3 columns; expected split, label, sentence{hint}.")
+        if cells[0] not in SPLIT_NAMES:
+            raise DataError(f"{file}:{number}: split '{cells[0]}'; expected {', '.join(SPLIT_NAMES)}.")
+        tokens = cells[-1]
+        if not verbatim and '""' in tokens and _QUOTED.fullmatch(tokens):
+            tokens = tokens[1:-1].replace('""', '"')
+        sentence = " ".join(tokens.split()) if verbatim else detokenise(tokens, lang)
+        if not (sentence and cells[1].strip()):
+            raise DataError(f"{file}:{number}: an empty {'label' if sentence else 'sentence'}; expected text.")
+        words = split_words(sentence.casefold())
+        group = groups.setdefault(tuple(sorted(words) if reordered else words), len(groups))
+        items.add(sentence, cells[1] if verbatim else cells[1].strip(), group)
+        splits.append(SPLIT_NAMES[cells[0]])
+    if not items.labels:
+        raise DataError(f"{file} is empty; expected lines of split, label, sentence.")
+    return replace(items, splits=splits)
+
+
+def read_sentences(file: Path) -> list[str]:
+    """Read the different sentences of a text file with one sentence per line, normalised.
+
+    The file may end in .gz, .xz or .zst. Raises NotFound if it is absent, DataError if it is damaged, or not such text.
+    """
+    return list(dict.fromkeys(filter(None, (normalise(line) for _, line in text_lines(file, sentences=True)))))
+
+
+def read_texts(files: Sequence[Path], langs: Sequence[str]) -> dict[str, Text]:
+    """Read the sentences of each language in all files.
+
+    A file with a name like en-fr.corpus.tsv has translations, with columns in the order of the languages; other files
+    have text of one language, one sentence per line. Parallel corpora repeat sentences with other translations, and
+    near-copies share a translation, so all sentences that are connected by translations are one group. Raises
+    DataError, with file and line, for an invalid line, UsageError for a file whose language is unclear.
+    """
+    parents: dict[tuple[str, str], tuple[str, str]] = {}  # (language, sentence) -> another of its group (union-find)
+
+    def head(node: tuple[str, str]) -> tuple[str, str]:
+        parents.setdefault(node, node)
+        while parents[node] != node:
+            parents[node] = node = parents[parents[node]]
+        return node
+
+    for file in files:
+        if pair := pair_of(file):
+            for left, right in read_pairs(file, pair, Skipped(), strict=True):
+                parents[head((pair[0], left))] = head((pair[1], right))
+            continue
+        lang = langs[0] if len(langs) == 1 else _stem(file)
+        if lang not in langs:
+            raise UsageError(f"{file}: its language is unclear; name it en.txt, or en-fr.tsv for translations.")
+        for sentence in read_sentences(file):
+            head((lang, sentence))
+    texts = {lang: Text([], []) for lang in langs}
+    numbers: dict[tuple[str, str], int] = {}  # head of a group -> its number
+    for node in list(parents):
+        group = numbers.setdefault(head(node), len(numbers))
+        lang, sentence = node
+        if lang in texts:
+            texts[lang].sentences.append(sentence)
+            texts[lang].groups.append(group)
+    return texts
+
+
+class Provenance(NamedTuple):
+    """The origin of a corpus, the licence that its publisher states, and known artefacts."""
+
+    about: str
+    licence: str
+    artefacts: tuple[str, ...] = ()
+
+
+_ROWS = Path(__file__).with_name("corpora.tsv").read_text("utf-8").splitlines()[1:]
+# a part of the names of a corpus's files, or "senteval", "treebank" or "unknown" -> provenance
+CORPORA = {
+    name: Provenance(about, licence, tuple(filter(None, artefacts.split(" | "))))
+    for name, about, licence, artefacts in (row.split("\t") for row in _ROWS)
+}
+
+
+def provenance_of(file: Path, kind: str) -> Provenance:
+    """Find the provenance of a file by a part of its name, by the two folders above it, or by its kind of source."""
+    for name in (*file.name.split("."), *(folder.name for folder in file.absolute().parents[:2])):
+        if name in CORPORA:
+            return CORPORA[name]
+    senteval, treebank = kind == LABELLED and ".txt" in file.suffixes, kind == "conllu" and "-ud-" in file.name
+    return CORPORA["senteval" if senteval else "treebank" if treebank else "unknown"]

@@ -1,1 +1,1 @@
-"""Measures of a probe: accuracy with intervals, controls, codelength, erasure."""
+"""Measures of a probe: accuracy with intervals, V-information, selectivity."""

@@ -1,24 +1,26 @@
-"""Train and test one kind of probe, for each encoder seed and each probe seed: accuracy, bits and selectivity.
+"""Prepare the items of a study, and train and test probes on them: accuracy, bits and selectivity.
 
-V-information (Xu et al., 2020): I_V(R -> Y) = H_V(Y) - H_V(Y | R). It is the number of bits by which the vectors
-shorten the code of the test labels, with the best probe of the family. Without vectors, the best probe predicts each
-label with its frequency in training. Pointwise V-information (Ethayarajh et al., 2022) is the same quantity for one
+V-information (Xu et al., 2020): I_V(R -> Y) = H_V(Y) - H_V(Y | R). This is the number of bits by which the vectors
+shorten the code of the test labels, with the best probe of the family. Without vectors, the best probe predicts the
+label frequencies of the training items. Pointwise V-information (Ethayarajh et al., 2022) is the same quantity for one
 item. On held-out items the estimate can be negative: the probe then predicts worse than the label frequencies.
 
-A control task (Hewitt & Liang, 2019) has the same inputs, but labels that can only be memorised. Hewitt and Liang give
-each word type a random label. With a random label per sentence, every probe would have chance accuracy, because no test
-sentence occurs in training. So here the label belongs to a recurring key: the rarest of a sentence's frequent tokens.
-Selectivity is the accuracy on the task minus that on the control task. (First tokens are poor keys: a fifth of French
-sentences may share the label of "le". With them, the interval of selectivity was 17 points wide; now it is 4: subject
-number, 2,000 test items.)
+A control task (Hewitt & Liang, 2019) has the same inputs, but labels that can only be memorised. Selectivity is the
+accuracy on the task minus that on the control task. Hewitt and Liang give each word type a random label. A random label
+for each sentence would not work, because no test sentence occurs in training. So here each sentence has a key that
+other sentences share, and each key gets a random label. The key is the rarest of the sentence's frequent tokens. (First
+tokens are poor keys: a fifth of French sentences may share the label of "le". With first tokens, the interval of
+selectivity was 17 points wide; with rare tokens it is 4 points wide, for subject number with 2,000 test items.)
 """
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from random import Random
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -30,50 +32,192 @@ from torch import Tensor
 
 from bgt_core.contracts import SentenceEncoder
 from bgt_core.data.columns import split_langs
+from bgt_core.errors import DataError, UsageError, check_least
 from bgt_core.vectors.linear_probe import STRENGTHS, Layers, LinearProbe, Probe, Seed
 from probes.classifiers.senteval import Stack, forward
-from probes.measures.significance import bootstrap
-from probes.measures.study import Cut, ProbeConfig, Study, hidden_units
-from probes.task import split_tokens
+from probes.data.load import label_sentences
+from probes.measures.significance import MIN_RESAMPLES, RESAMPLES, bootstrap
+from probes.task import MIN_ITEMS, SPLITS, Items, ProbeTask, common, in_one_split, some, split_tokens, with_copies
 
+MAX_ITEMS = 10_000
+FOLDS = 10  # one fold is for testing, one for choosing the L2 penalty, and eight are for training
+
+Cut = tuple[np.ndarray, np.ndarray, np.ndarray]  # rows of train, dev and test
 ProbeFactory = Callable[[int], ClassifierMixin]  # seed -> new probe
 Vectors: TypeAlias = np.ndarray | csr_matrix  # (N, D)
 
 FREQUENT = 2_000  # number of frequent tokens that can be keys of a control task
-MIN_RECURRING = 30  # minimum number of dev items, and of test items, for a control task
+MIN_RECURRING = 30  # minimum number of dev items, and of test items, whose key occurs in train
+LEARNING_RATE, BATCH_SIZE = 3e-3, 128  # of an MLP
+PATIENCE = 5  # an MLP's training ends after this number of epochs without a lower dev loss
+
+
+@dataclass(frozen=True)
+class ProbeConfig:
+    """The options of the probes and of the optional measures. With the defaults, a probe takes seconds.
+
+    Raises UsageError for a value out of range:
+
+        >>> ProbeConfig(seeds=3, control=False)  # doctest: +ELLIPSIS
+        ProbeConfig(probe='linear', seeds=3, ...)
+        >>> ProbeConfig(seeds=11)
+        Traceback (most recent call last):
+        bgt_core.errors.UsageError: seeds 11: choose 1 to 10; each tests on its own tenth of the items.
+    """
+
+    probe: str = "linear"  # or mlp50: 50 hidden units
+    seeds: int = 5  # number of probes, 1 to 10
+    seed: int = 0  # random seed of the labels, splits and resamples
+    max_items: int | None = None  # None: 10,000, or with SentEval's protocol all
+    baselines: bool = True  # whether to measure baselines that do not use the encoder
+    control: bool = True  # whether to measure selectivity, with a control task
+    resamples: int = RESAMPLES  # number of resamples of the test items
+    senteval: bool = False  # SentEval's protocol (`probes.classifiers.senteval`): one seed, accuracy only
+
+    def __post_init__(self) -> None:
+        hidden_units(self.probe)
+        if not 1 <= self.seeds <= FOLDS:
+            raise UsageError(
+                f"{self.seeds}: choose 1 to {FOLDS}; each tests on its own tenth of the items.", parameter="seeds"
+            )
+        check_least(MIN_ITEMS, max_items=self.max_items)
+        check_least(MIN_RESAMPLES, resamples=self.resamples)
+
+
+def hidden_units(probe: str) -> int:
+    """Return 0 for "linear", 50 for "mlp50"; UsageError for another name."""
+    if probe == "linear":
+        return 0
+    if probe.startswith("mlp") and probe[3:].isdecimal() and int(probe[3:]):
+        return int(probe[3:])
+    raise UsageError(f"{probe}: choose linear, or mlp50 for 50 hidden units.", parameter="probe")
+
+
+@dataclass(frozen=True, eq=False)
+class Study:
+    """N labelled items in one language, with the train, dev and test items of each probe seed."""
+
+    task: str
+    lang: str
+    items: Items
+    names: list[str]  # the different labels, sorted
+    labels: np.ndarray  # (N,) indices into `names`
+    cuts: list[Cut]
+    left_out: int  # number of items that were left out
+
+    @property
+    def tested(self) -> np.ndarray:
+        """Whether each probe seed is tested on each item, (S, N) bool."""
+        return np.stack([np.isin(np.arange(len(self.labels)), test) for _, _, test in self.cuts])
+
+
+def prepare(task: ProbeTask, sentences: Sequence[str] | Items | None, *, lang: str, config: ProbeConfig) -> Study:
+    """Label sentences (by default the built-in sentences), or use labelled items as they are, and split them.
+
+    The items are shuffled, except with SentEval's protocol, because their order determines the minibatches. Raises
+    UsageError if the task is not defined for the language, DataError for too few items or an empty split.
+    """
+    task.check(lang)
+    if not isinstance(sentences, Items):
+        sentences = label_sentences(task, sentences, lang, seed=config.seed).items
+    limit = config.max_items or (sys.maxsize if config.senteval else MAX_ITEMS)
+    items, left_out = select(sentences, limit, config.seed, in_order=config.senteval)
+    names, labels = np.unique(items.labels, return_inverse=True)
+    if len(labels) < MIN_ITEMS or len(names) < 2:
+        kinds = f"the label {some(names)} alone" if len(names) == 1 else f"{len(names)} labels"
+        counts = f"{len(labels)} items with {kinds}"
+        raise DataError(f"Task '{task.name}' got {counts}; it needs at least {MIN_ITEMS} and 2: give more sentences.")
+    cuts = cuts_of(items, 1 if config.senteval else config.seeds, config.seed)
+    for name, rows in zip(SPLITS, cuts[0], strict=True):
+        if not len(rows):
+            raise DataError(f"Task '{task.name}' has no {name} items: give some, or items without splits.")
+    parts = [("train", train) for train, _, _ in cuts] + [("test", np.concatenate([test for *_, test in cuts]))]
+    for part, numbers in parts:
+        if len(present := np.unique(labels[numbers])) < 2:
+            only = names[present[0]]
+            raise DataError(
+                f"Task '{task.name}' has no {part} items of {some(set(names) - {only})}, only of {some([only])}: give "
+                f"{part} items of each label, more seeds, or items without splits."
+            )
+    return Study(task.name, lang, items, names.tolist(), labels, cuts, left_out)
+
+
+def select(items: Items, limit: int, seed: int, in_order: bool = False) -> tuple[Items, int]:
+    """Draw at most `limit` items in whole groups, without labels that can't be learnt; also return the number left out.
+
+    The items are shuffled, and copies of a sentence are kept in one split. With `in_order`, items stay in their order,
+    and copies in their splits. Copies of a sentence are always one group.
+    """
+    joined = with_copies(items)
+    learnable = common(joined if in_order else in_one_split(joined))
+    rows: dict[int, list[int]] = {}  # group -> its rows
+    for row, group in enumerate(learnable.groups):
+        rows.setdefault(group, []).append(row)
+    order = list(rows)
+    Random(seed).shuffle(order)
+    chosen: list[int] = []
+    for group in order:
+        if len(chosen) + len(rows[group]) > limit:
+            break
+        chosen += rows[group]
+    return learnable.take(sorted(chosen) if in_order else chosen), len(items.labels) - len(chosen)
+
+
+def cuts_of(items: Items, seeds: int, seed: int) -> list[Cut]:
+    """Return the train, dev and test rows of each of at most 10 probe seeds; no group is divided.
+
+    Without fixed splits, groups are shuffled once and dealt to ten folds. Probe seed k is tested on fold k, and fold
+    k + 1 is its dev set. No item is tested twice, so the test items of several seeds can be counted together.
+
+    Fixed splits have the same dev and test items for every seed. If there are several seeds, each seed leaves a
+    different tenth of the groups out of train, because otherwise all seeds would find the same optimal probe.
+    """
+    if items.splits is None:
+        order = list(dict.fromkeys(items.groups))
+        Random(seed).shuffle(order)
+        fold_of = {group: number % FOLDS for number, group in enumerate(order)}
+        fold = np.array([fold_of[group] for group in items.groups])
+        tests = [(test, (test + 1) % FOLDS) for test in range(seeds)]
+        return [
+            (np.flatnonzero((fold != test) & (fold != dev)), np.flatnonzero(fold == dev), np.flatnonzero(fold == test))
+            for test, dev in tests
+        ]
+    names, groups = np.array(items.splits), np.array(items.groups)
+    train, dev, test = (np.flatnonzero(names == name) for name in SPLITS)
+    if seeds == 1:
+        return [(train, dev, test)]
+    dealt = np.random.default_rng(seed).permutation(np.unique(groups[train]))
+    return [(train[~np.isin(groups[train], dealt[k::FOLDS])], dev, test) for k in range(seeds)]
+
+
+# Measure probes.
 
 
 @dataclass(frozen=True, eq=False)
 class Measured:
-    """The predictions of one predictor for N items, with E encoder and S probe seeds: arrays are (E, S, N)."""
+    """The predictions of one predictor for N items, by E encoder seeds and S probe seeds; arrays are (E, S, N)."""
 
     predicted: np.ndarray  # int32, -1 for items outside a seed's test split
     bits: np.ndarray  # float32, -log2 of the probability of the true label; NaN for items outside a seed's test split
-    saved: np.ndarray  # float32, pointwise V-information: bits saved compared with the label frequencies
+    saved: np.ndarray  # float32, pointwise V-information in bits
     right: np.ndarray  # bool, False for items outside a seed's test split
     dev: float  # accuracy on dev, mean over seeds
     unconverged: int  # number of the E * S probes that did not converge
 
 
 class MLPProbe(Probe):
-    """An MLP with one sigmoid layer, trained by Adam; each strength stops when its dev loss stops improving."""
+    """An MLP with one sigmoid layer, trained by Adam with several L2 strengths, each with its own early stopping."""
 
     def __init__(
         self,
         hidden: int = 50,
         strengths: Sequence[float] = STRENGTHS[2:],
-        learning_rate: float = 3e-3,
-        batch_size: int = 128,
-        patience: int = 5,
         max_epochs: int = 200,
         random_state: Seed = 0,
     ):
         self.hidden = hidden
         self.strengths = strengths
-        self.learning_rate = learning_rate
-        self.batch_size = batch_size
-        self.patience = patience  # training ends after this many epochs without a better dev loss
-        self.max_epochs = max_epochs  # if a strength still trains after these, it has not converged
+        self.max_epochs = max_epochs  # a strength whose training has not ended by then did not converge
         self.random_state = random_state
 
     def _train(
@@ -81,19 +225,19 @@ class MLPProbe(Probe):
     ) -> list[tuple[Layers, bool]]:
         vectors, labels = train[0], train[1].numpy()
         penalties = [1 / (strength * len(labels)) for strength in strengths]
-        stack = Stack([vectors.shape[1], self.hidden, len(self.classes_)], penalties, seed, self.learning_rate)
+        stack = Stack([vectors.shape[1], self.hidden, len(self.classes_)], penalties, seed, LEARNING_RATE)
         order = np.random.default_rng(seed)
-        best: dict[int, tuple[float, int, Layers]] = {}  # strength -> its least loss, with epoch and layers
+        best: dict[int, tuple[float, int, Layers]] = {}  # strength -> its lowest loss, with the epoch and the layers
         running = list(range(len(strengths)))  # running[i] is the strength of network i of the stack
         for epoch in range(self.max_epochs):
-            stack.train(vectors, labels, order.permutation(len(labels)), self.batch_size)
+            stack.train(vectors, labels, order.permutation(len(labels)), BATCH_SIZE)
             scores = forward(stack.parameters, dev[0])  # (S, K, N)
             targets = dev[1].expand(len(running), -1)  # (S, N)
             losses = torch.nn.functional.cross_entropy(scores, targets, reduction="none").mean(1)
             for network, (strength, loss) in enumerate(zip(running, losses.tolist(), strict=True)):
                 if strength not in best or loss < best[strength][0]:
                     best[strength] = loss, epoch, _layers([part[network] for part in stack.parameters])
-            survivors = [i for i, strength in enumerate(running) if epoch - best[strength][1] < self.patience]
+            survivors = [i for i, strength in enumerate(running) if epoch - best[strength][1] < PATIENCE]
             if len(survivors) < len(running):
                 running = [running[network] for network in survivors]
                 if not running:
@@ -103,13 +247,13 @@ class MLPProbe(Probe):
 
 
 def _layers(parameters: Sequence[Tensor]) -> Layers:
-    """Copy weights (out, in) and biases (out, 1), in turn, to `Layers`."""
+    """Copy parameters to `Layers`; they alternate between weights (out, in) and biases (out, 1)."""
     arrays = [part.double().numpy() for part in parameters]
     return [(weight.T, bias[:, 0]) for weight, bias in zip(arrays[::2], arrays[1::2], strict=True)]
 
 
 def probe_factory(probe: str) -> ProbeFactory:
-    """Return a factory of "linear" probes or, with 50 hidden units, of "mlp50"; UsageError for another name."""
+    """Return a function that makes a probe from a seed: "linear", or "mlp50" with 50 hidden units; else UsageError."""
     hidden = hidden_units(probe)
     if hidden:
         return lambda seed: MLPProbe(hidden, random_state=seed)
@@ -117,7 +261,7 @@ def probe_factory(probe: str) -> ProbeFactory:
 
 
 def embed_items(encoder: SentenceEncoder, study: Study, latent: str) -> np.ndarray:
-    """Embed a study's sentences, (N, D); if the labels are languages, each sentence in the language of its label."""
+    """Embed the sentences of a study, (N, D). If the labels are languages, a sentence is embedded in its language."""
     sentences = study.items.sentences
     if len(split_langs(study.lang)) == 1:
         return encoder.embed(sentences, lang=study.lang, latent=latent)
@@ -129,14 +273,17 @@ def embed_items(encoder: SentenceEncoder, study: Study, latent: str) -> np.ndarr
 
 
 def measure(make: ProbeFactory, inputs: Sequence[Vectors], labels: np.ndarray, cuts: Sequence[Cut]) -> Measured:
-    """Fit and test probes on each of the inputs, one (N, D) per encoder seed; labels (N,) are numbers from 0."""
+    """Fit and test probes on the vectors (N, D) of each encoder seed; labels (N,) are numbers from 0."""
     shape, classes = (len(inputs), len(cuts), len(labels)), int(labels.max()) + 1
     predicted, coded = np.full(shape, -1, np.int32), np.full(shape, np.nan, np.float32)
     saved, dev_accuracy, unconverged = coded.copy(), [], 0
     for encoder, vectors in enumerate(inputs):
         for seed, (train, dev, test) in enumerate(cuts):
-            probe, converged = fit(make(seed), vectors, labels, train, dev)
-            unconverged += not converged
+            probe = make(seed)
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always", ConvergenceWarning)
+                probe.fit(vectors[train], labels[train], (vectors[dev], labels[dev]))
+            unconverged += any(issubclass(warning.category, ConvergenceWarning) for warning in caught)
             dev_accuracy.append(np.mean(probe.predict(vectors[dev]) == labels[dev]))
             logs = probe.predict_log_proba(vectors[test])
             tested = encoder, seed, test
@@ -146,23 +293,13 @@ def measure(make: ProbeFactory, inputs: Sequence[Vectors], labels: np.ndarray, c
     return Measured(predicted, coded, saved, predicted == labels, float(np.mean(dev_accuracy)), unconverged)
 
 
-def fit(
-    probe: ClassifierMixin, vectors: Vectors, labels: np.ndarray, train: np.ndarray, dev: np.ndarray
-) -> tuple[ClassifierMixin, bool]:
-    """Fit the probe; also return whether it converged."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", ConvergenceWarning)
-        probe.fit(vectors[train], labels[train], (vectors[dev], labels[dev]))
-    return probe, not any(issubclass(warning.category, ConvergenceWarning) for warning in caught)
-
-
 def bits(
     log_probabilities: np.ndarray, known: np.ndarray, labels: np.ndarray, classes: int, trained: int
 ) -> np.ndarray:
-    """Return -log2 q(y) of each item, (N,). `log_probabilities` (N, K') are natural, for the labels `known` (K',).
+    """Return -log2 q(y) of each item's label y, (N,), from the natural log-probabilities (N, K') of the `known` labels.
 
-    If training lacked some of the K `classes`, q is smoothed as if each class had one more item, (n q + 1) / (n + K),
-    so that every label has a code.
+    If some of the K `classes` were not among the n `trained` items, q is smoothed as if each class had one more item,
+    (n q + 1) / (n + K), so that no label has infinitely many bits.
     """
     columns = np.searchsorted(known, labels).clip(max=len(known) - 1)
     seen = known[columns] == labels
@@ -173,7 +310,7 @@ def bits(
 
 
 def share_bits(trained: np.ndarray, labels: np.ndarray, classes: int) -> np.ndarray:
-    """Return -log2 of each label's frequency among the training labels: H_V(Y) per item, (N,)."""
+    """Return -log2 of the frequency of each item's label among the `trained` labels, (N,); their mean is H_V(Y)."""
     known, counts = np.unique(trained, return_counts=True)
     logs = np.log(counts / len(trained))
     return bits(np.broadcast_to(logs, (len(labels), len(known))), known, labels, classes, len(trained))
@@ -192,10 +329,10 @@ def keys(sentences: Sequence[str]) -> list[str]:
 def control_labels(
     names: Sequence[str], labels: np.ndarray, train: np.ndarray, seed: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Draw a label for each of N keys, and return it with whether the key is in train: two arrays (N,).
+    """Draw a label for each different key, and return two arrays (N,): the labels, and whether each key is in train.
 
-    Each different key gets a random one of `labels` (N,), so that label frequencies are alike. An item whose key is not
-    in train can't be memorised, and is not tested.
+    The labels are drawn from `labels` (N,), so their frequencies stay about the same. An item whose key is not in train
+    is not tested, because its label can't be memorised.
     """
     kinds, kind = np.unique(names, return_inverse=True)
     drawn = np.random.default_rng(seed).choice(labels, len(kinds))
@@ -203,12 +340,11 @@ def control_labels(
 
 
 def selectivity(study: Study, inputs: Sequence[Vectors], task: Measured, config: ProbeConfig) -> dict[str, Any]:
-    """Fit the same probes to the control task, with new labels for each probe seed; `task` has the task's results.
+    """Fit the same probes to the control task, with new labels for each probe seed, and compare with the task itself.
 
-    Returns:
-        The fields of `ProbeScore`: `control`, the accuracy on the control task, and `selectivity`, the accuracy on the
-        task minus that for the same items, in points, with its interval. Empty if the keys of fewer than 30 items of
-        dev or test recur in train, or if all of train gets one label.
+    Returns fields of `ProbeScore`: `control`, the accuracy on the control task, and `selectivity`, in points with its
+    interval, for the same items. Empty if the keys of fewer than 30 dev items or test items occur in train, or if all
+    train items get the same label.
     """
     make, names = probe_factory(config.probe), keys(study.items.sentences)
     right = np.zeros_like(task.right)

@@ -1,15 +1,16 @@
-"""Intervals of scores and tests of differences; the interval and the p-value have the same standard error.
+"""Intervals of scores and tests of differences; an interval and its p-value use the same standard error.
 
-The error of a mean has two parts. The part from the test items is estimated by a bootstrap over whole groups of items,
-because versions of one sentence are not independent. All predictors are scored on the same resamples, so differences
-are paired. The part from the seeds is the variance of their scores, with Student's t, because seeds are few. This
-variance already contains the noise of items that the seeds do not share (with folds, of all items), so only the noise
-of shared items is added. A few seeds may agree by chance, so their variance counts as at least the noise of the items
-that they do not share. So the error is never less than that from the test items.
+The error of a mean has two parts. The first is from the test items. It is estimated by a bootstrap over whole groups of
+items, because versions of one sentence are not independent. All predictors are scored on the same resamples, so that
+differences are paired. The second part is from the seeds: the variance of their scores, with Student's t, because there
+are few seeds. This variance already contains the noise of the items that the seeds do not share (with folds, of all
+items), so only the noise of shared items is added. A few seeds may agree by chance. So their variance counts as at
+least the noise of the items that they do not share, and the error is never less than the error from the test items.
 
 The degrees of freedom are those of the seeds, divided by the seeds' share of the variance. For this share, the variance
-of the seeds counts as at least half the noise of their items. The interval covers the truth in at least 95% of all
-cases, and in at least 93% of the cases in which seeds agree; with five folds it is a tenth wider than Student's.
+of the seeds counts as at least half the noise of their items. In simulations the interval covers the truth in at least
+95% of all cases, and in at least 93% of the cases in which seeds agree; with five folds it is a tenth wider than
+Student's interval.
 """
 
 from __future__ import annotations
@@ -26,20 +27,20 @@ from bgt_core.evaluation.bootstrap import wilson as wilson
 from probes.result import Difference
 
 RESAMPLES = 2_000
-MIN_RESAMPLES = 100  # fewer give no reliable standard error
-MAX_WEIGHTS = 2**22  # maximum number of weights in memory at once
+MIN_RESAMPLES = 100  # with fewer, the standard error is not reliable
+MAX_WEIGHTS = 2**22  # maximum number of bootstrap weights in memory at once
 
 
 @dataclass(frozen=True, eq=False)
 class Runs:
-    """Scores of E encoder seeds with S probe seeds each, and of their resamples."""
+    """Scores of E encoder seeds with S probe seeds each: on the test items, and on B resamples of them."""
 
     points: np.ndarray  # (E, S)
-    draws: np.ndarray  # (B, E, S), in resamples of the test items
+    draws: np.ndarray  # (B, E, S)
 
     def __sub__(self, other: Runs) -> Runs:
-        """Return the paired difference. A single encoder is compared with each of several. Equally many encoders are
-        paired in order; otherwise the mean of the others is compared with each."""
+        """Return the paired difference. A single encoder is compared with each encoder of the other side. The same
+        number of encoders is paired in order. Otherwise each encoder is compared with the mean of the other side."""
         if 1 != len(self.points) != len(other.points) != 1:
             other = Runs(other.points.mean(0, keepdims=True), other.draws.mean(1, keepdims=True))
         return Runs(self.points - other.points, self.draws - other.draws)
@@ -49,9 +50,9 @@ class Runs:
         return float(self.points.mean())
 
     def error(self) -> tuple[float, float]:
-        """Return the standard error of the mean over new seeds and test items, and its degrees of freedom.
+        """Return the standard error of the mean, for new seeds and new test items, and its degrees of freedom.
 
-        If there are several encoder seeds, they are the seeds, and probe seeds are averaged; else the probe seeds are.
+        The seeds are the encoder seeds, with probe seeds averaged; if there is only one encoder, the probe seeds.
         """
         noise = self.draws - self.points  # (B, E, S)
         axis = 2 if len(self.points) > 1 else 1
@@ -71,7 +72,8 @@ class Runs:
         return self.mean - half, self.mean + half
 
     def p(self) -> float:
-        """Return the two-sided p-value for a mean of 0, below 1 - level if the interval of that level excludes 0."""
+        """Return the two-sided p-value of a mean of 0. It is below 1 - level if the interval of that level excludes
+        0."""
         error, freedom = self.error()
         return float(2 * t.sf(abs(self.mean) / error, freedom)) if error else float(self.mean == 0)
 
@@ -79,11 +81,11 @@ class Runs:
 def bootstrap(
     scores: Sequence[np.ndarray], tested: np.ndarray, groups: Sequence[int], resamples: int = RESAMPLES, seed: int = 0
 ) -> list[Runs]:
-    """Compute the means of several predictors over the test items, and over the same resamples of them.
+    """Compute the mean scores of several predictors over the test items, and over the same resamples of them.
 
-    `scores` has one (E, S, N) array per predictor; `tested` (S, N) marks the items on which each probe seed was tested.
-    In a resample without any of its items, a seed keeps its mean. All resamples are one matrix product of group weights
-    and group sums, so that 2,000 resamples of 10,000 items take a second.
+    `scores` has one (E, S, N) array for each predictor; `tested` (S, N) marks the items on which each probe seed was
+    tested. If a resample has no item of a seed, the seed's mean over all its items is used. All resamples are one
+    matrix product of group weights and group sums, so that 2,000 resamples of 10,000 items take a second.
     """
     used = tested.any(0)
     names, group = np.unique(np.asarray(groups)[used], return_inverse=True)
@@ -91,7 +93,7 @@ def bootstrap(
     rows = np.concatenate([np.where(tested, score, 0.0).reshape(-1, tested.shape[1]) for score in scores])  # (R, N)
     sums, sizes = _by_group(rows, group), _by_group(tested.astype(float), group)  # (R, G), (S, G)
     rng = np.random.default_rng(seed)
-    totals, counts = [sums.sum(1)[None]], [sizes.sum(1)[None]]  # the items themselves, then resamples
+    totals, counts = [sums.sum(1)[None]], [sizes.sum(1)[None]]  # first the test items, then resamples
     for part in np.array_split(np.arange(resamples), 1 + resamples * len(names) // MAX_WEIGHTS):
         weights = resample(rng, len(names), len(part))
         totals.append(weights @ sums.T)
@@ -113,13 +115,13 @@ def _by_group(rows: np.ndarray, group: np.ndarray) -> np.ndarray:
 
 
 def difference(task: str, lang: str, names: tuple[str, str], paired: Runs) -> Difference:
-    """Return the difference of two predictors, `paired` on the same items, in points; the interval is cut at +-100."""
+    """Return the difference of two predictors in points, from `paired` scores; its interval is cut at -100 and 100."""
     low, high = (100 * min(1.0, max(-1.0, end)) for end in paired.interval())
     return Difference(task, lang, *names, 100 * paired.mean, low, high, paired.p())
 
 
 def correct(differences: Sequence[Difference]) -> list[Difference]:
-    """Adjust p in a table of differences by Holm: below alpha, the probability of any false rejection is at most
-    alpha."""
+    """Add Holm's p-values to a table of differences: if differences with a p below alpha are called significant, the
+    probability that any of them is due to chance is at most alpha."""
     adjusted = holm(np.array([gap.p for gap in differences]))
     return [replace(gap, adjusted_p=float(p)) for gap, p in zip(differences, adjusted, strict=True)]

@@ -3,12 +3,13 @@
     results of `bgt-probe`, or the paper's table 3 -> gaps -> trends over distances -> verdicts
 
 A gap is the score of the semantic latent minus that of the language latent, in points of a probe's accuracy or of the
-STS average. Each model of the paper has English and one other language. The paper sees three trends in Table 3, without
-computing them: with a more distant language, the gap is smaller in STS, smaller in word content and subject and object
-number, and more negative in length and punctuation. The paper does not measure distance either. It calls French and
-Spanish closely related to English, Arabic and Turkish more distantly related, and Japanese very distant. This order is
-"paper" in `DISTANCES`; "weeks" and "syntax" are independent measures. A trend is a rank correlation with distance; its
-p-value is by permutation of the languages, its interval by resampling them.
+STS average. Each model of the paper has English and one other language. The paper describes three trends in Table 3,
+but does not test them. With a more distant language, the gap is smaller in STS; it is smaller in word content and in
+subject and object number; and it is more negative in length and punctuation. The paper does not measure distance. It
+calls French and Spanish closely related to English, Arabic and Turkish more distantly related, and Japanese very
+distant. This order is "paper" in `DISTANCES`; "weeks" and "syntax" are independent measures. Here a trend is a rank
+correlation of gap and distance. Its p-value comes from permutations of the languages, its interval from resamples of
+the languages.
 """
 
 from __future__ import annotations
@@ -31,13 +32,13 @@ from probes.result import LEVEL, Difference
 from probes.results.store import Cell
 
 EXACT = 8  # maximum number of languages for which all orders (40,320) are enumerated
-ORDERS = 20_000  # number of random orders of more languages
-RESAMPLES = 4_000  # number of resamples of the languages, for the interval
+ORDERS = 20_000  # number of random orders if there are more languages
+RESAMPLES = 4_000  # number of resamples of the languages for the interval
 FEWEST = 3  # minimum number of languages for a trend
 
 
 class LanguageGap(NamedTuple):
-    """The gap of a model of English and `other`, or of a multilingual model probed in `other`."""
+    """The gap of a bilingual model of English and `other`, or of a multilingual model probed in `other`."""
 
     other: str
     task: str  # a probing task, or "sts"
@@ -46,10 +47,10 @@ class LanguageGap(NamedTuple):
 
 
 class Trend(NamedTuple):
-    """The trend of the gaps of L languages with distance."""
+    """The correlation of the gaps of L languages with the distances of these languages to English."""
 
-    langs: tuple[str, ...]  # nearest first
-    rho: Estimate  # Spearman's, see `spearman_interval`
+    langs: tuple[str, ...]  # the nearest first
+    rho: Estimate  # Spearman's correlation, with the interval of `spearman_interval`
     p: float  # two-sided, by permutation of the languages
 
 
@@ -58,7 +59,7 @@ class DistanceClaim(NamedTuple):
 
     text: str
     tasks: tuple[str, ...]
-    distance: str = ""  # the distance that it is about; "": all distances
+    distance: str = ""  # name of the measure of distance; "": the claim is tested with every measure
 
 
 CLAIMS = (
@@ -74,7 +75,7 @@ def _rows(name: str) -> list[dict[str, str]]:
     return list(csv.DictReader((line for line in lines if not line.startswith("#")), delimiter="\t"))
 
 
-# (the model's other language, task, language of the sentences) -> the paper's semantic and language latent
+# (the model's other language, task, language of the sentences) -> the paper's scores of both latents
 PUBLISHED = {
     (row["other"], row["task"], row["lang"]): (float(row["semantic"]), float(row["language"]))
     for row in _rows("published.tsv")
@@ -92,14 +93,16 @@ def paper_gaps() -> list[LanguageGap]:
 
 
 def other_language(lang: str, langs: Sequence[str]) -> str:
-    """Return the language that a result in `lang` is about, for a model of `langs`: if `lang` is English and the model
-    has one other language, that language; else `lang`."""
+    """Return the language with which to label a result in `lang`, for a model of the languages `langs`.
+
+    Results of a bilingual model on English sentences get the other language of the model, as in the paper.
+    """
     others = [other for other in langs if other != "en"]
     return others[0] if lang == "en" and len(others) == 1 else lang
 
 
 def latent_gap(difference: Difference | None) -> Difference | None:
-    """Return semantic minus language, in whichever order they were measured; None for other predictors."""
+    """Return the difference of semantic minus language latent, turned if necessary; None for other predictors."""
     names = (difference.first, difference.second) if difference else ()
     if difference and names == (LANGUAGE, SEMANTIC):
         low, high = -difference.ci_high, -difference.ci_low
@@ -109,11 +112,12 @@ def latent_gap(difference: Difference | None) -> Difference | None:
 
 
 def probe_gaps(cells: Sequence[Cell]) -> list[LanguageGap]:
-    """Return the gaps of results that compare the two latents: for a model of English and one other language, on
-    English sentences, as in the paper; for a multilingual model, in each language except English.
+    """Return the gaps in the results that compare both latents.
 
-    The standard errors are computed as if the intervals were normal. As these are Student's, the errors are too large,
-    at most by a factor of 1.4 with five probe seeds.
+    For a bilingual model with English, results on English sentences are used, as in the paper; for a multilingual
+    model, results in each language except English. The standard errors are computed from the intervals as if these were
+    normal. But they are Student's intervals, so the errors are too large, with five probe seeds at most by a factor of
+    1.4.
     """
     gaps = []
     for cell in cells:
@@ -126,8 +130,10 @@ def probe_gaps(cells: Sequence[Cell]) -> list[LanguageGap]:
 
 
 def mean_gaps(gaps: Sequence[LanguageGap], tasks: Sequence[str]) -> dict[str, LanguageGap]:
-    """Return the mean gap of the tasks by language, for languages with all tasks; the models of a language are averaged
-    first."""
+    """Average the gaps over the models of a language, and then over the tasks: language -> mean gap.
+
+    Languages that lack a task are left out.
+    """
 
     def mean(some: Sequence[LanguageGap]) -> LanguageGap:
         error = float(np.linalg.norm([gap.error for gap in some])) / len(some)
@@ -142,10 +148,10 @@ def mean_gaps(gaps: Sequence[LanguageGap], tasks: Sequence[str]) -> dict[str, La
 
 
 def gap_trend(gaps: Mapping[str, LanguageGap], distance: Mapping[str, float]) -> Trend | None:
-    """Correlate {language: gap} with distances {language: distance to English}, over the languages with a distance.
+    """Correlate {language: gap} with {language: distance to English}, for the languages that have both.
 
-    A few languages give little evidence: with 5, p is at least 1/60, and more if there are ties. Returns None for fewer
-    than three languages, or if all have the same gap or distance.
+    With few languages, p can't be small: with 5 languages it is at least 1/60, and with ties more. Returns None for
+    fewer than three languages, or if all languages have the same gap or the same distance.
     """
     langs = tuple(sorted((lang for lang in gaps if lang in distance), key=lambda lang: (distance[lang], lang)))
     x = np.array([distance[lang] for lang in langs], dtype=float)
@@ -165,10 +171,10 @@ def gap_trend(gaps: Mapping[str, LanguageGap], distance: Mapping[str, float]) ->
 
 
 def spearman_interval(x: np.ndarray, y: np.ndarray, errors: np.ndarray) -> tuple[float, float]:
-    """Return the 95% interval of Spearman's rho of x and y, both (L,). Each draw resamples the languages and adds
-    normal noise to y, with its standard `errors`.
+    """Return the 95% interval of Spearman's rho of x and y, both (L,), from resamples of the languages.
 
-    Draws without two different distances and gaps are left out. With few languages the interval is rough.
+    Normal noise with the standard `errors` of y is added to each resample. Resamples in which all x or all y are equal
+    are left out. With few languages the interval is only approximate.
     """
     rng = np.random.default_rng([0, len(x)])
     rows = rng.integers(len(x), size=(RESAMPLES, len(x)))
@@ -196,9 +202,10 @@ def language_table(gaps: Sequence[LanguageGap], distances: Mapping[str, Mapping[
 
 
 def judged_table(gaps: Sequence[LanguageGap], distances: Mapping[str, Mapping[str, float]]) -> Table:
-    """Make a table with a row for each claim and each of its distances: the verdict from `gaps`, and from the paper's.
+    """Make a table with a row for each claim and each measure of distance: the verdicts from `gaps` and from the paper.
 
-    A claim holds if the gap falls with distance. Holm's correction is over all trends of `gaps`, or of the paper.
+    A claim holds if the gap falls significantly with distance. Holm's correction is over all trends of `gaps`, and
+    separately over all trends of the paper.
     """
     pairs = [(claim, name) for claim in CLAIMS for name in distances if claim.distance in ("", name)]
     rows: list[list[Value]] = [[claim.text, name] for claim, name in pairs]

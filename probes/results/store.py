@@ -1,9 +1,9 @@
-"""Store the results of a run in one file.
+"""Store the results of a run of `bgt-probe` in one file, from which models can be compared without running them again.
 
-A run is a Parquet file. Each row is one prediction: model, fingerprint, task, lang, probe (of its cell), predictor (a
-latent or baseline), encoder and seed (numbers from 0), item, sentence, label, group, predicted, bits (-log2 of the
-probability of the label), pvi (bits, mean over seeds). The results of the cells and their trails are JSON in the file's
-metadata. All comparisons read this file, without any model.
+The file is Parquet, with a row for each prediction: model, fingerprint, task, lang, probe (kind of probe), predictor (a
+latent or baseline), encoder and seed (numbers from 0), item, sentence, label, group, predicted (label), bits (-log2 of
+the probability of the true label) and pvi (pointwise V-information in bits, mean over seeds). The scores, the
+differences and the trails of all cells are JSON in the metadata of the file.
 """
 
 from __future__ import annotations
@@ -38,16 +38,17 @@ PREDICTIONS = pa.schema(
 )
 CELL = ("model", "fingerprint", "task", "lang", "probe")  # columns of a file that precede `PREDICTIONS`
 METADATA = b"bgt-probe"
-TRAIL = {"fingerprint": str, "langs": list, "latents": list, "probe": str, "data": str}  # entries that readers need
-# the types that the fields of a stored record may have, by their annotation
+# entries of a trail that readers need
+TRAIL = {"fingerprint": str, "langs": list, "latents": list, "probe": str, "data": str}
+# annotation of a field -> types that are accepted from a file
 KINDS: dict[str, tuple[type, ...]] = {"str": (str,), "int": (int,), "float": (float, int)}
 KINDS["float | None"] = (float, int, type(None))
 
 
 @dataclass(frozen=True, eq=False)
 class Cell:
-    """The result of one encoder on one task in one language; `trail` records the weights, data, code and day that it
-    comes from."""
+    """The result of one encoder on one task in one language; `trail` records the weights, the data, the version and the
+    date of the measurement."""
 
     model: str  # the user's name for the encoder
     result: ProbeResult
@@ -62,7 +63,7 @@ class Cell:
 
     @property
     def setting(self) -> tuple[str, str, str]:
-        """Task, language and probe. Cells with the same setting have the same items, and can be compared."""
+        """Task, language and kind of probe. Cells that agree in these can be compared if they have the same items."""
         return self.result.task, self.result.lang, str(self.trail["probe"])
 
     def as_dict(self) -> dict[str, Any]:
@@ -88,14 +89,9 @@ def write_cells(file: Path | io.BytesIO, cells: Sequence[Cell]) -> None:
 
 
 def read_cells(file: Path | str, content: bytes | None = None) -> list[Cell]:
-    """Read the cells of a run.
+    """Read the cells of a run from a file, or from its `content`; then `file` is its name for error messages.
 
-    Args:
-        file: Its path, or its name for messages if `content` is given.
-
-    Raises:
-        NotFound: The file is absent.
-        DataError: The file is of another kind or version, or damaged.
+    Raises NotFound if the file is absent, DataError if it is damaged, or of another kind or version.
     """
     with reading_parquet(file, "a run of bgt-probe (make one with: bgt-probe --out FILE.parquet)"):
         source = io.BytesIO(Path(file).read_bytes() if content is None else content)
@@ -122,7 +118,7 @@ def read_cells(file: Path | str, content: bytes | None = None) -> list[Cell]:
 
 
 def _result(plain: Mapping[str, Any]) -> ProbeResult:
-    """Invert `ProbeResult.as_dict`; raise KeyError or TypeError for other values."""
+    """Make a result from what `ProbeResult.as_dict` returned; raise KeyError or TypeError for other values."""
     values = {part.name: plain[part.name] for part in fields(ProbeResult) if part.name in plain}
     for name, kind in {"rows": ProbeScore, "over_baseline": Difference, "over_majority": Difference}.items():
         values[name] = [_record(kind, entry) for entry in plain[name]]
@@ -133,7 +129,7 @@ def _result(plain: Mapping[str, Any]) -> ProbeResult:
 
 
 def _record(kind: type, plain: Mapping[str, Any]) -> Any:
-    """Make a dataclass of numbers and text from `plain`, ignoring entries that are not its fields."""
+    """Make a dataclass of numbers and text from `plain`; entries that are not its fields are ignored."""
     value = kind(**{each.name: plain[each.name] for each in fields(kind) if each.name in plain})
     for each in fields(kind):
         if not isinstance(getattr(value, each.name), KINDS[str(each.type)]):

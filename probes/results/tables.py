@@ -1,4 +1,4 @@
-"""Compare cells, and make tables: all numbers of every row, rows for display, one row per task, and the separation."""
+"""Compare cells on the same items, and make tables: long, short, of differences, wide, and of the separation."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from probes.results.store import Cell
 
 UNSEPARABLE = "not separable from majority"
 INTERVAL = f"{100 * LEVEL:g}% CI"
-TEXTS = ["sentence", "label"]  # columns that are equal if two predictions are of the same item
+TEXTS = ["sentence", "label"]  # two predictions with equal values in these columns are of the same item
 TRAIL = ("data", "fingerprint", "items_sha256", "version", "measured")
 
 
 def gap(left: Cell, first: str, right: Cell, second: str) -> Difference:
-    """Return the accuracy of predictor `first` of cell `left` minus that of `second` of cell `right`, in points, paired
-    on the same test items. Raises DataError if the items differ."""
+    """Compare predictor `first` of cell `left` with predictor `second` of cell `right`: the difference of their
+    accuracies in points, paired on the test items. Raises DataError if the cells have different items."""
     (right_one, tested, items), (right_two, others, same) = (
         correctness(cell.predictions, name) for cell, name in ((left, first), (right, second))
     )
@@ -38,8 +38,8 @@ def gap(left: Cell, first: str, right: Cell, second: str) -> Difference:
 
 
 def correctness(predictions: pa.Table, predictor: str) -> tuple[np.ndarray, np.ndarray, pa.Table]:
-    """Return which predictions of a predictor were right, (E, S, N) bool, which items each seed tested, (S, N) bool,
-    and the N items; `predictions` are those of a cell."""
+    """Return from a cell's predictions those of a predictor: which are right, (E, S, N) bool; which items each probe
+    seed was tested on, (S, N) bool; and the N items."""
     table = predictions.filter(compute.equal(predictions["predictor"], predictor)).combine_chunks()
     encoder, seed, item = (table[name].to_numpy() for name in ("encoder", "seed", "item"))
     _, first, column = np.unique(item, return_index=True, return_inverse=True)
@@ -51,9 +51,9 @@ def correctness(predictions: pa.Table, predictor: str) -> tuple[np.ndarray, np.n
 
 
 def corrected(cells: Sequence[Cell]) -> list[Cell]:
-    """Return the cells of a table with Holm's p in every difference, and the resulting notes.
+    """Add Holm's p-values to the differences in the cells of a table, and update the notes of the scores.
 
-    The displayed differences are one family of tests; the comparisons of latents with the majority are another.
+    The displayed differences are one family of tests; the differences between latents and the majority are another.
     """
     shown = [gap for cell in cells for gap in (*filter(None, [cell.result.difference]), *cell.result.over_baseline)]
     adjusted = iter(correct(shown))
@@ -70,7 +70,7 @@ def corrected(cells: Sequence[Cell]) -> list[Cell]:
 
 
 def _with_note(row: ProbeScore, gap: Difference) -> ProbeScore:
-    """Add a note to a latent's score if it is not significantly above the majority, by the corrected p."""
+    """Note whether a latent's score is not significantly above the majority's, by Holm's p."""
     notes = [part for part in row.note.split("; ") if part and not part.startswith(UNSEPARABLE)]
     p = gap.p if gap.adjusted_p is None else gap.adjusted_p
     if p >= 1 - LEVEL or gap.points <= 0:
@@ -80,7 +80,7 @@ def _with_note(row: ProbeScore, gap: Difference) -> ProbeScore:
 
 
 def long_table(cells: Sequence[Cell]) -> Table:
-    """Make a table with one row per predictor, with all its numbers."""
+    """Make a table with a row for each predictor of each cell, and all its numbers."""
     records = [
         {"model": cell.model, **asdict(row), "seeds": cell.result.seeds, "seed": cell.result.seed}
         | {name: cell.trail[name] for name in TRAIL}
@@ -91,7 +91,7 @@ def long_table(cells: Sequence[Cell]) -> Table:
 
 
 def short_table(cells: Sequence[Cell]) -> Table:
-    """Make the same rows for display: accuracies in percent, and only columns with values."""
+    """Make a table to display, with a row for each predictor; accuracies are in percent, empty columns left out."""
     several = len({cell.model for cell in cells}) > 1
     probes = len({cell.trail["probe"] for cell in cells}) > 1
     rows = [(cell, row) for cell in cells for row in cell.result.rows]
@@ -116,7 +116,7 @@ def short_table(cells: Sequence[Cell]) -> Table:
 
 
 def gap_table(gaps: Sequence[Difference]) -> Table:
-    """Make a table with one row per difference, in points."""
+    """Make a table with a row for each difference, in points."""
     rows = [
         [
             gap.task,
@@ -133,10 +133,10 @@ def gap_table(gaps: Sequence[Difference]) -> Table:
 
 
 def wide_table(cells: Sequence[Cell]) -> Table:
-    """Make one row per task and language: each latent in percent with its interval, the best baseline, the majority.
+    """Make a table with a row for each task and language, and columns for each latent, the best baseline, the majority.
 
-    The best latent of a row is marked, and so are latents that do not differ significantly from it, by Holm's p over
-    the table.
+    Accuracies are in percent, those of latents with intervals. The best latent of a row is marked, and so are latents
+    that do not differ significantly from it, by Holm's p over the table.
     """
     several = len({cell.model for cell in cells}) > 1
     probes = len({cell.trail["probe"] for cell in cells}) > 1
@@ -175,17 +175,16 @@ def accuracy(cell: Cell, latent: str) -> Estimate:
 
 
 def best_baseline(cell: Cell) -> ProbeScore | None:
-    """Return the baseline or reference with the highest accuracy of a cell; None if it has none."""
+    """Return the score of the best baseline or reference of a cell; None if the cell has no baseline."""
     others = [row for row in cell.result.rows if is_baseline(row.latent, cell.trail["latents"])]
     return max(others, key=lambda row: row.accuracy, default=None)
 
 
 def separation(cells: Sequence[Cell]) -> tuple[Table, str]:
-    """Compare with the paper which latent predicts each property better: return a row for each cell with both latents,
-    and a sentence that counts the signs.
+    """Compare with the paper which latent predicts a property better.
 
-    The paper's claim is a pattern of signs, so the report has a row with an interval for each cell, not one number.
-    Raises UsageError if no cell has both latents.
+    The paper claims a pattern of signs, so there is no single number. Returns a table with a row for each cell that has
+    both latents, and a sentence that counts how many signs agree. Raises UsageError if no cell has both latents.
     """
     both = [(cell, gap) for cell in cells if (gap := latent_gap(cell.result.difference))]
     if not both:

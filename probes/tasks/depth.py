@@ -13,8 +13,7 @@ from collections.abc import Iterable, Sequence
 from random import Random
 from typing import TYPE_CHECKING
 
-from probes.data.items import SIZES, distinct
-from probes.task import Items, ProbeTask
+from probes.task import SIZES, Items, ProbeTask, distinct
 
 if TYPE_CHECKING:
     from bgt_core.data.trees import Parsed, Tree, Word

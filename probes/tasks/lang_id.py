@@ -12,11 +12,10 @@ from collections.abc import Mapping
 from random import Random
 from typing import TYPE_CHECKING
 
-from probes.data.items import balance
-from probes.task import Items, ProbeTask
+from probes.task import Items, ProbeTask, balance
 
 if TYPE_CHECKING:
-    from probes.data.sources import Text
+    from probes.data.load import Text
 
 
 def build(texts: Mapping[str, Text], lang: str, rng: Random) -> Items:

@@ -14,8 +14,7 @@ from functools import partial
 from random import Random
 from typing import TYPE_CHECKING
 
-from probes.data.items import balance, distinct
-from probes.task import Items, ProbeTask
+from probes.task import Items, ProbeTask, balance, distinct
 
 if TYPE_CHECKING:
     from bgt_core.data.trees import Parsed

@@ -10,8 +10,7 @@ from collections.abc import Sequence
 from random import Random
 
 from bgt_core.data.properties import PROPERTIES
-from probes.data.items import balance, common
-from probes.task import Items, ProbeTask
+from probes.task import Items, ProbeTask, balance, common
 
 
 def style(name: str, question: str) -> ProbeTask:

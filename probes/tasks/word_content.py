@@ -11,8 +11,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from random import Random
 
-from probes.data.items import RARE
-from probes.task import Items, ProbeTask, split_words
+from probes.task import RARE, Items, ProbeTask, split_words
 
 MOST = 1_000  # labels
 SHORTEST = 4  # letters

@@ -1,4 +1,4 @@
-"""Compare bitext mining with the paper's formulas, sentence by sentence; the input and the files of `mine`."""
+"""Mining of translations: the paper's formulas sentence by sentence, forms of the input, and files."""
 
 from __future__ import annotations
 
@@ -78,19 +78,15 @@ def test_vectors_of_any_kind_and_scale_give_the_same_pairs(left: Any, right: Any
         ({"left": LEFT[:, :3]}, "Vectors of 3 and 8 units can't be compared"),
         ({"left": ["a"], "right": ["a"], **WORDS, "langs": "en"}, "langs en: expected 2, as in en,fr"),
         ({"k": 2.5}, "k 2.5 must be at least 1, a whole number"),
-        ({"k": True}, "k True must be"),
-        ({"margin": None}, "margin 'None': choose from ratio"),
         ({"margin": "cosine"}, "margin 'cosine': choose from ratio, distance, absolute"),
         ({"k": 0}, "k 0 must be at least 1"),
         ({"recall": 0.0}, "recall 0.0: expected a share"),
         ({"recall": 95}, "recall 95: expected a share"),
         ({"index": "flat"}, "index 'flat': choose from exact, approximate"),
-        ({"index": None}, "index 'None': choose from exact"),
-        ({"recall": None}, "recall None: expected a share"),
         ({"threshold": None}, "threshold None: expected a score, a number"),
     ],
 )
-def test_what_cannot_be_mined_is_named(settings: dict[str, Any], message: str) -> None:
+def test_invalid_arguments_are_errors_that_name_the_parameter(settings: dict[str, Any], message: str) -> None:
     with pytest.raises(BgtError, match=f"^{message}"):
         bgt_core.mine(**{"left": LEFT, "right": RIGHT, **settings})
 
@@ -157,7 +153,7 @@ TEXT = "One dog.\n\n  One   dog. \r\nTwo\tdogs.\n \u200b\nOne cat.\nTwo dogs."
 
 
 @pytest.mark.parametrize("suffix", ["", ".gz", ".xz", ".zst"])
-def test_sentences_are_read_once_each(suffix: str, tmp_path: Path) -> None:
+def test_copies_and_blank_lines_are_left_out(suffix: str, tmp_path: Path) -> None:
     packed = {"": bytes, ".gz": gzip.compress, ".xz": lzma.compress, ".zst": zstandard.compress}[suffix]
     path = tmp_path / f"text.txt{suffix}"
     path.write_bytes(packed(TEXT.encode()))
@@ -173,7 +169,7 @@ def sentences(tmp_path: Path, text: str = "a\nb\n\na\nc\n") -> Sentences:
     return read_sentences(path)
 
 
-def test_vectors_are_those_of_the_first_lines_and_stay_on_disk(tmp_path: Path) -> None:
+def test_vectors_are_mapped_from_disk_and_are_those_of_first_copies(tmp_path: Path) -> None:
     text = sentences(tmp_path)
     vectors = np.random.default_rng(0).normal(size=(5, 3)).astype(np.float32)
     np.save(tmp_path / "x.npy", vectors)
@@ -190,7 +186,6 @@ def test_vectors_are_those_of_the_first_lines_and_stay_on_disk(tmp_path: Path) -
     [
         (None, 3, "can't be read"),
         (b"", 4, "not a .npy file"),
-        (b"some words", 4, "not a .npy file"),
         (np.zeros((4, 3), np.float32), 4, ".*each of 5 lines"),
         (np.zeros(5, np.float32), 4, r"float32 \(5,\); expected numbers, \(N, D\)"),
         (np.zeros((5, 3), complex), 4, r"complex128 \(5, 3\); expected numbers"),
@@ -198,7 +193,7 @@ def test_vectors_are_those_of_the_first_lines_and_stay_on_disk(tmp_path: Path) -
         (np.array([[0.0], [1], [2], [math.nan], [math.inf]], np.float32), 4, "row 4 contains"),
     ],
 )
-def test_bad_vectors_are_refused(content: object, code: int, says: str, tmp_path: Path) -> None:
+def test_invalid_vectors_are_errors(content: object, code: int, says: str, tmp_path: Path) -> None:
     path, text = tmp_path / "x.npy", sentences(tmp_path)
     if isinstance(content, bytes):
         path.write_bytes(content)
@@ -209,7 +204,7 @@ def test_bad_vectors_are_refused(content: object, code: int, says: str, tmp_path
     assert caught.value.exit_code == code
 
 
-def test_known_pairs_name_lines_and_copies_count_once(tmp_path: Path) -> None:
+def test_known_translations_are_line_numbers_and_copies_count_once(tmp_path: Path) -> None:
     text, path = sentences(tmp_path), tmp_path / "gold.tsv"
     path.write_text("5\t1\n1\t2\textra\n4\t2\n")  # line 4 is a copy of line 1
     left, right = read_gold(path, text, text)
@@ -221,13 +216,12 @@ def test_known_pairs_name_lines_and_copies_count_once(tmp_path: Path) -> None:
     [
         ("", "gold.tsv: empty"),
         ("1\t1\n1\n", "gold.tsv:2: .*up to 5 <tab> 5, found '1'"),
-        ("1\tb\n", "gold.tsv:1"),
         ("0\t1\n", "gold.tsv:1"),
         ("1\t6\n", "gold.tsv:1"),
         ("1\t1\n3\t1\n", "gold.tsv:2: refers to a blank line"),
     ],
 )
-def test_bad_known_pairs_are_refused(content: str, says: str, tmp_path: Path) -> None:
+def test_an_invalid_line_of_known_translations_is_named(content: str, says: str, tmp_path: Path) -> None:
     text, path = sentences(tmp_path), tmp_path / "gold.tsv"
     path.write_text(content)
     with pytest.raises(BgtError, match=says):
@@ -262,7 +256,7 @@ def test_the_best_threshold_beats_every_other() -> None:
         assert best_threshold(none, np.zeros(len(none), dtype=bool), known=3) == math.inf
 
 
-def test_each_half_is_judged_at_the_threshold_of_the_other() -> None:
+def test_the_threshold_of_each_half_is_that_of_the_other_half() -> None:
     # even rows are best with all three (4 / 5), kept from 0.3 on; odd ones with their first, from 0.6 on
     *_, apart = drawn([0.9, 0.5, 0.3, 0.8, 0.4], [0, 2, 4, 1, 3], [0, 0, 4, 1, 0]).against(
         np.array([0, 4, 1]), np.array([0, 4, 1])

@@ -1,4 +1,4 @@
-"""A store returns the order of an exhaustive search in NumPy, and the model's own numbers."""
+"""A store of questions: the results are those of an exhaustive search in NumPy with the model's probabilities."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def truth(encoder: bgt_core.Embedder, sentences: list[str]) -> tuple[np.ndarray,
     return probabilities, distances
 
 
-def test_every_question_ranked_is_the_exhaustive_order(
+def test_without_a_shortlist_the_order_is_that_of_exhaustive_search(
     store: Path, encoder: bgt_core.Embedder, sentences: list[str], truth: tuple[np.ndarray, np.ndarray]
 ) -> None:
     opened = QuestionStore.open(store, encoder)
@@ -99,7 +99,7 @@ def test_the_shortlist_is_the_nearest_by_w2(
         assert hits[0].row == nearest[probabilities[row][nearest].argmax()]
 
 
-def test_a_search_looks_at_chosen_rows_alone(store: Path, encoder: bgt_core.Embedder) -> None:
+def test_only_the_chosen_rows_are_searched(store: Path, encoder: bgt_core.Embedder) -> None:
     opened = QuestionStore.open(store, encoder)
     chosen = {query: np.arange(at, len(opened), 3) for at, query in enumerate(QUERIES)}
     for query, hits in zip(QUERIES, opened.query(QUERIES, k=1_000, shortlist=None, among=chosen.get), strict=True):
@@ -112,7 +112,7 @@ def test_a_search_looks_at_chosen_rows_alone(store: Path, encoder: bgt_core.Embe
     ][:3]
 
 
-def test_probabilities_of_labelled_pairs_keep_the_order(
+def test_calibration_changes_probabilities_and_not_the_order(
     text: Path, encoder: bgt_core.Embedder, sentences: list[str], truth: tuple[np.ndarray, np.ndarray], tmp_path: Path
 ) -> None:
     classifier = DuplicateEncoder(encoder)
@@ -130,7 +130,7 @@ def test_probabilities_of_labelled_pairs_keep_the_order(
     assert (np.diff(best) <= FLOAT32).all()
 
 
-def test_another_encoder_searches_by_cosine(text: Path, sentences: list[str], tmp_path: Path) -> None:
+def test_other_encoders_rank_by_cosine(text: Path, sentences: list[str], tmp_path: Path) -> None:
     words = open_encoder("baseline:tfidf")
     card = build(text, tmp_path / "store", words)
     assert (card.by, card.calibration) == ("cosine", None)
@@ -148,7 +148,7 @@ def test_another_encoder_searches_by_cosine(text: Path, sentences: list[str], tm
     assert calibrated.calibration and calibrated.calibration.slope > 0
 
 
-def test_a_store_is_whole_or_absent_and_never_replaced(
+def test_a_store_is_complete_or_absent_and_never_replaced(
     text: Path, encoder: bgt_core.Embedder, store: Path, tmp_path: Path
 ) -> None:
     def stop(rows: int, total: int) -> None:
@@ -164,32 +164,30 @@ def test_a_store_is_whole_or_absent_and_never_replaced(
         build(text, store, encoder)
 
 
-def damage(folder: Path, name: str) -> None:
-    path = folder / name
-    match name:
-        case "card.json":
-            path.write_text("{}", encoding="utf-8")
-        case "questions.txt":
-            path.write_text(path.read_text("utf-8").replace("the", "a"), encoding="utf-8")
-        case _:
-            path.write_bytes(path.read_bytes()[:-8])
-
-
-@pytest.mark.parametrize("name", ["card.json", "questions.txt", "vectors.npy"])
-def test_a_damaged_store_is_refused(name: str, store: Path, encoder: bgt_core.Embedder, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "damage"),
+    [
+        ("card.json", lambda content: b"{}"),
+        ("questions.txt", lambda content: content.replace(b"the", b"a")),
+        ("vectors.npy", lambda content: content[:-8]),
+    ],
+)
+def test_a_damaged_store_is_an_error(
+    name: str, damage: Callable, store: Path, encoder: bgt_core.Embedder, tmp_path: Path
+) -> None:
     folder = tmp_path / "store"
     shutil.copytree(store, folder)
-    damage(folder, name)
+    (folder / name).write_bytes(damage((folder / name).read_bytes()))
     with pytest.raises(DataError, match=name.replace(".", r"\.")):
         QuestionStore.open(folder, encoder)
 
 
-def test_another_model_is_refused(store: Path, saved: Path) -> None:
+def test_another_model_is_an_error(store: Path, saved: Path) -> None:
     with pytest.raises(UsageError, match="model did not make"):
         QuestionStore.open(store, bgt_core.load(saved, "cpu", "fp32"))
 
 
-def test_an_empty_query_is_named(store: Path, encoder: bgt_core.Embedder) -> None:
+def test_invalid_queries_are_errors(store: Path, encoder: bgt_core.Embedder) -> None:
     opened = QuestionStore.open(store, encoder)
     with pytest.raises(UsageError, match="Query 2 is empty"):
         opened.query(["Who?", " "])
@@ -198,7 +196,7 @@ def test_an_empty_query_is_named(store: Path, encoder: bgt_core.Embedder) -> Non
             opened.query(QUERIES, **{name: 0})
 
 
-def test_the_commands_do_the_same(
+def test_the_command_has_the_results_of_the_library(
     bgt: Callable, text: Path, saved_siamese: Path, encoder: bgt_core.Embedder, tmp_path: Path
 ) -> None:
     folder = tmp_path / "store"
@@ -240,7 +238,7 @@ def test_platt_s_scaling_is_that_of_scikit_learn(slope: float, offset: float, sp
     assert fit_platt(scores, labels)(scores) == pytest.approx(theirs, rel=1e-4)  # their optimisers differ
 
 
-def test_scores_that_fall_with_labels_are_refused() -> None:
+def test_calibration_on_scores_that_fall_with_labels_is_an_error() -> None:
     scores, labels = drawn(0.4, -1.0, 300)
     with pytest.raises(DataError, match="do not rise with the labels"):
         fit_platt(-scores, labels)

@@ -1,4 +1,4 @@
-"""Compare nearest neighbours with a full sort of all cosines."""
+"""Nearest neighbours, compared with a full sort of all cosines."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_exact_is_the_sorted_cosine_matrix(block: int, monkeypatch: pytest.Monke
         assert_close(similar, np.take_along_axis(expected, order, 1))
 
 
-def test_rows_are_chosen_from_a_file_of_any_float_type(tmp_path: pytest.TempPathFactory) -> None:
+def test_rows_of_a_mapped_file_of_float16_are_searched(tmp_path: pytest.TempPathFactory) -> None:
     vectors, chosen = drawn(30), np.array([4, 4, 0, 29])
     np.save(tmp_path / "x.npy", vectors.astype(np.float16))
     mapped = np.load(tmp_path / "x.npy", mmap_mode="r")
@@ -52,7 +52,7 @@ def test_rows_are_chosen_from_a_file_of_any_float_type(tmp_path: pytest.TempPath
     np.testing.assert_array_equal(mapped, vectors.astype(np.float16))  # the file is unchanged: scaling makes a copy
 
 
-def test_fewer_candidates_than_neighbours_leave_the_rest_out() -> None:
+def test_with_fewer_candidates_than_neighbours_the_rest_is_minus_1() -> None:
     left, right = rows(drawn(3)), rows(drawn(2, seed=1))
     _, nearest = search(left, right, exact(left, right).forward, 4)
     assert np.sort(nearest[:, :2]).tolist() == [[0, 1]] * 3
@@ -67,7 +67,7 @@ def clustered(count: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 @pytest.mark.parametrize("wanted", [0.6, 0.9])
-def test_approximate_keeps_its_recall_and_is_right_about_what_it_compares(wanted: float) -> None:
+def test_approximate_search_has_its_recall_and_correct_cosines(wanted: float) -> None:
     left, right = clustered(3000)
     plan = approximate(rows(left), rows(right), recall=wanted)
     similar, nearest = search(rows(left), rows(right), plan.forward, 4, plan.assignments)
@@ -82,8 +82,8 @@ def test_approximate_keeps_its_recall_and_is_right_about_what_it_compares(wanted
     assert compared < 0.2 * matrix.size
 
 
-def test_no_row_is_its_neighbour_twice() -> None:
-    """Two rows can meet in several lists; a repeated neighbour would take the place of another."""
+def test_no_neighbour_is_repeated() -> None:
+    """Two rows can be in several common lists; a repeated neighbour would take the place of another."""
     left, right = clustered(1000)
     plan = approximate(rows(left), rows(right), recall=1.0)
     met = sum(len(asking) * len(held) for asking, held in plan.forward)
@@ -97,12 +97,12 @@ def test_no_row_is_its_neighbour_twice() -> None:
 
 
 @pytest.mark.parametrize("plan", [exact, approximate, learn_lists])
-def test_vectors_of_different_widths_are_refused(plan: object) -> None:
+def test_vectors_of_different_widths_are_an_error(plan: object) -> None:
     with pytest.raises(BgtError, match="12 and 9 units"):
         plan(rows(drawn(5)), rows(drawn(5, 9)))
 
 
-def test_too_few_rows_have_no_lists_and_are_all_compared() -> None:
+def test_with_too_few_rows_for_lists_all_pairs_are_compared() -> None:
     few, many = rows(drawn(15)), rows(drawn(40, seed=1))
     with pytest.raises(BgtError, match="15 x 40 rows are too few for an approximate search: use exact search"):
         learn_lists(few, many)

@@ -16,8 +16,7 @@ import probes
 from bgt_core.errors import BgtError, UsageError
 from probes import ProbeConfig
 from probes.classifiers.senteval import SentEval, split_classify
-from probes.measures.measure import Measured
-from probes.measures.study import Study, prepare
+from probes.measures.measure import Measured, Study, prepare
 from probes.probe import encoder_warnings, item_warnings, score_warnings, with_note
 from probes.result import MAJORITY, ProbeResult, ProbeScore
 from probes.results.tables import correctness

@@ -36,8 +36,8 @@ from bgt_core.recipes import build, parse_overrides
 from bgt_core.splitting import parts as split
 from bgt_core.training.run import rows_until
 from bgt_core.training.settings import SETTINGS, read_settings
-from probes.data.sources import read_labelled as read_items
-from probes.data.sources import read_sentences
+from probes.data.load import read_labelled as read_items
+from probes.data.load import read_sentences
 from probes.results.store import read_cells
 
 

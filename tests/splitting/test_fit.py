@@ -1,4 +1,4 @@
-"""Fit splits from an encoder and pairs: fitted rows, held-out rows, and errors."""
+"""Fit splits from an encoder or stored vectors: scores on held-out rows, forms of the data, and errors."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ COLUMNS = [[f"{lang} {row}" for row in range(ROWS)] for lang in ("en", "fr")]
 
 
 def encode(sentences: list[str], lang: str, latent: str) -> np.ndarray:
-    """Embed a sentence as three units of meaning and three of its own noise, plus the mean of its language."""
+    """Embed a sentence as three units of meaning and three units of noise, plus the mean of its language."""
     rows = [int(sentence.split()[1]) for sentence in sentences]
     seeds = [[*sentence.encode()] for sentence in sentences]
     own = np.stack([np.random.default_rng(seed).standard_normal(3) for seed in seeds])
@@ -32,7 +32,7 @@ ENCODER = ExternalEncoder("ours", encode, sample="en 0")
 DATA = [(["en", "fr"], COLUMNS)]
 
 
-def test_translations_are_found_by_what_they_share_alone() -> None:
+def test_shared_parts_find_translations_and_do_not_predict_the_language() -> None:
     seen: list[tuple[int, int | None]] = []
     split = bgt_core.split(ENCODER, DATA, report=lambda *counts: seen.append(counts))
     assert split.method == "bgt" and split.about["rows"] == 360 and split.about["held_out_rows"] == 40
@@ -42,12 +42,12 @@ def test_translations_are_found_by_what_they_share_alone() -> None:
     assert scores["private"]["language_told"] == 1 > 0.7 > scores["shared"]["language_told"]
 
 
-def test_paraphrases_of_one_language_are_split_too() -> None:
+def test_a_single_language_is_split_by_paraphrases() -> None:
     split = bgt_core.split(ENCODER, [(["en", "en"], [COLUMNS[0], [f"{text} again" for text in COLUMNS[0]]])])
     assert split.langs == ("en",) and split.about["scores"]["shared"]["language_told"] is None
 
 
-def test_stored_vectors_and_batches_give_what_sentences_give(tmp_path: Path) -> None:
+def test_sentences_stored_vectors_and_batches_give_the_same_split(tmp_path: Path) -> None:
     expected = bgt_core.split(ENCODER, DATA).about
     vectors = [ENCODER.embed(column, lang=lang) for column, lang in zip(COLUMNS, ["en", "fr"], strict=True)]
     for place, column in enumerate(vectors):
@@ -116,7 +116,7 @@ OTHER_WIDTH = {"data": [(["en", "fr"], [np.eye(ROWS, 5), np.eye(ROWS, 5)])]}
         ({"encoder": ExternalEncoder("two", encode, ["en", "de"])}, "langs fr: the encoder has en, de"),
     ],
 )
-def test_what_cannot_be_split_is_said(settings: dict[str, Any], message: str) -> None:
+def test_invalid_arguments_are_errors_that_name_the_parameter(settings: dict[str, Any], message: str) -> None:
     with pytest.raises(BgtError, match=message) as error:
         bgt_core.split(**({"encoder": ENCODER, "data": DATA} | settings))
     assert "\n" not in str(error.value)
@@ -124,7 +124,7 @@ def test_what_cannot_be_split_is_said(settings: dict[str, Any], message: str) ->
 
 @pytest.mark.parametrize("method", ["bgt", "neural", "leace"])
 def test_vectors_of_any_kind_and_scale_are_split_alike(method: str) -> None:
-    """The nearest neighbours of every tenth row are the same; the training steps of networks have the same size."""
+    """The scores and the losses of training do not depend on the type and the scale of the vectors."""
 
     def about(columns: list[Any]) -> list[float]:
         made = bgt_core.split(None, [(["en", "fr"], columns)], method=method)
@@ -134,26 +134,22 @@ def test_vectors_of_any_kind_and_scale_are_split_alike(method: str) -> None:
 
     expected = about(STORED)
     assert about([STORED[0].tolist(), torch.tensor(STORED[1], requires_grad=True)]) == expected
-    for scale in (1e-30, 1e15):  # beyond this, the probe of the language differs
+    for scale in (1e-30, 1e15):  # with more extreme scales, the probe of the language differs
         assert about([vectors.astype(float) * scale for vectors in STORED]) == pytest.approx(expected, rel=1e-4)
 
 
-def test_a_language_that_the_split_does_not_know_is_named() -> None:
-    split = bgt_core.split(ENCODER, DATA, method="centring")
-    with pytest.raises(BgtError, match="lang de: the split has en, fr"):
-        split.shared(np.ones((2, WIDTH)), "de")
-
-
-def test_a_language_is_one_however_it_is_spelled() -> None:
+def test_spellings_of_a_language_code_are_one_language() -> None:
     sets = [(["en", "fra"], COLUMNS), (["eng_Latn", "FR"], COLUMNS)]
     split = bgt_core.split(ENCODER, sets, method="leace")
     assert split.langs == ("en", "fr") and split.about["rows"] == 720
     vectors = ENCODER.embed(COLUMNS[0][:3], lang="en")
     np.testing.assert_array_equal(split.shared(vectors, "eng_Latn"), split.shared(vectors, "en"))
     assert bgt_core.split(ENCODER, [(["en", "EN"], COLUMNS)]).langs == ("en",)
+    with pytest.raises(BgtError, match="lang de: the split has en, fr"):
+        split.shared(vectors, "de")
 
 
-def test_of_several_columns_any_sentence_of_the_same_row_counts() -> None:
+def test_the_pool_has_all_columns_and_counts_any_sentence_of_the_same_row() -> None:
     rng = np.random.default_rng(0)
     meaning = rng.standard_normal((40, 5))
     columns = [meaning + 0.7 * rng.standard_normal((40, 5)) for _ in range(3)]

@@ -1,4 +1,4 @@
-"""The same rows are held out, summed and sampled, however they are batched and divided into parts."""
+"""Which rows are held out, summed and sampled does not depend on batches and parts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def gathered(first: int, last: int, **settings: int) -> Gathered:
     return of
 
 
-def test_a_sample_has_the_smallest_keys_and_returns_the_others() -> None:
+def test_a_sample_has_the_rows_with_the_smallest_keys() -> None:
     sample, keys = RandomRows(20), RNG.permutation(100)
     returned = [
         key
@@ -42,7 +42,7 @@ def test_one_row_of_each_ten_is_held_out_and_the_others_are_summed() -> None:
     assert list(gathered(0, ROWS, seed=1).held_out_rows) != list(of.held_out_rows)
 
 
-def test_parts_that_are_merged_give_what_the_whole_gives(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_merged_parts_equal_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("bgt_core.splitting.gather.MOST_HELD_OUT", 30)
     whole = gathered(0, ROWS, keep=200)
     merged = gathered(411, 1_003, keep=200).merge(gathered(0, 7, keep=200)).merge(gathered(7, 411, keep=200))
@@ -55,7 +55,7 @@ def test_parts_that_are_merged_give_what_the_whole_gives(monkeypatch: pytest.Mon
 
 
 ENGLISH, FRENCH, OTHER = (1e4 + RNG.standard_normal((300, 4)) for _ in range(3))
-DIGITS = 1e-9  # a mean of 10,000 costs its square: seven or eight of sixteen digits
+DIGITS = 1e-9  # NumPy's reference loses seven or eight of sixteen digits, the square of the mean
 
 
 def summed(langs: list[str], columns: list[np.ndarray], size: int) -> Moments:
@@ -65,8 +65,8 @@ def summed(langs: list[str], columns: list[np.ndarray], size: int) -> Moments:
     return moments
 
 
-def test_batches_and_parts_sum_to_the_moments_of_all() -> None:
-    """A mean of 10,000 standard deviations costs no precision; an empty batch changes nothing."""
+def test_moments_of_batches_and_parts_are_those_of_all_rows() -> None:
+    """No precision is lost if the mean is 10,000 standard deviations; an empty batch changes nothing."""
     parts = [summed(["en", "fr"], [ENGLISH[of], FRENCH[of]], 7) for of in (slice(0, 100), slice(100, None))]
     whole, other = parts
     whole.merge(other.count, other.mean, other.scatter)
@@ -76,7 +76,7 @@ def test_batches_and_parts_sum_to_the_moments_of_all() -> None:
     assert_close(whole.scatter / 300, np.cov(rows.T, bias=True), DIGITS)
 
 
-def test_a_language_of_two_files_has_the_sentences_of_both() -> None:
+def test_statistics_of_a_language_are_over_the_rows_of_all_files() -> None:
     sums = statistics([summed(["en", "fr"], [ENGLISH, FRENCH], 50), summed(["de", "en"], [OTHER, FRENCH + 2], 50)])
     english = np.concatenate([ENGLISH, FRENCH + 2])
     assert sums.langs == ("en", "fr", "de") and sums.width == 4

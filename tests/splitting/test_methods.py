@@ -1,4 +1,4 @@
-"""Compare each method with a second implementation or with planted factors; each restores the vectors."""
+"""Compare each method with another implementation or with factors that the data was made from."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ WIDTH, FACTORS = 8, 3
 
 
 def planted(langs: list[str], rows: int, seed: int = 0) -> list[np.ndarray]:
-    """Make vectors (N, 8) of each language: three shared factors, plus the language's own noise and mean."""
+    """Make vectors (N, 8) for each column: three shared factors, plus the noise and the mean of its language."""
     drawn = np.random.default_rng(7)
     maps = {lang: drawn.standard_normal((FACTORS, WIDTH)) for lang in dict.fromkeys(langs)}
     own = {lang: 0.5 * drawn.standard_normal((WIDTH, WIDTH)) for lang in maps}
@@ -34,7 +34,7 @@ def summed(langs: list[str], columns: list[np.ndarray]) -> Statistics:
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("langs", [["en", "fr"], ["en", "fr", "de"]])
-def test_parts_give_the_vector_back(method: str, langs: list[str]) -> None:
+def test_both_parts_restore_the_vector(method: str, langs: list[str]) -> None:
     columns = planted(langs, 2_000)
     held_out, rows = [(langs, planted(langs, 200, seed=1))], [(langs, columns)]
     needed = {"held_out": held_out} if method in FACTORED else {}
@@ -45,7 +45,7 @@ def test_parts_give_the_vector_back(method: str, langs: list[str]) -> None:
         assert_close(split.join(shared, private, lang), vectors)
 
 
-def test_centring_leaves_no_mean_and_shift_that_of_the_first_language() -> None:
+def test_the_mean_is_0_after_centring_and_that_of_the_first_language_after_shift() -> None:
     langs = ["en", "fr"]
     columns = planted(langs, 500)
     sums = summed(langs, columns)
@@ -55,7 +55,7 @@ def test_centring_leaves_no_mean_and_shift_that_of_the_first_language() -> None:
     np.testing.assert_array_equal(methods.shift(sums).shared(columns[0], "en"), columns[0])
 
 
-def test_leace_is_the_least_change_after_which_no_linear_probe_tells_the_language() -> None:
+def test_after_leace_no_linear_probe_predicts_the_language_and_the_change_is_small() -> None:
     langs = ["en", "fr", "de"]
     columns = planted(langs, 1_000)
     split = methods.leace(summed(langs, columns))
@@ -72,7 +72,7 @@ def test_leace_is_the_least_change_after_which_no_linear_probe_tells_the_languag
     assert np.square(joined - np.concatenate(erased)).sum() < np.square(projected).sum()
 
 
-def test_subspace_takes_out_the_first_axis_of_each_language() -> None:
+def test_subspace_removes_the_first_axis_of_each_language() -> None:
     columns = planted(["en", "fr"], 500)
     split = methods.subspace(summed(["en", "fr"], columns))
     for lang, vectors in zip(["en", "fr"], columns, strict=True):
@@ -97,7 +97,7 @@ def test_bgt_of_two_languages_is_canonical_correlation_analysis() -> None:
 
 
 @pytest.mark.parametrize("langs", [["en", "en"], ["en", "fr"], ["en", "fr", "de"]])
-def test_bgt_finds_what_was_planted_as_rows_grow(langs: list[str]) -> None:
+def test_bgt_finds_the_factors_of_the_data_if_there_are_many_rows(langs: list[str]) -> None:
     """The shared parts span the true posterior mean of the factors, and the number of factors is right."""
     far = []
     for rows in (300, 30_000):
@@ -113,8 +113,7 @@ def test_bgt_finds_what_was_planted_as_rows_grow(langs: list[str]) -> None:
     assert far[1] < min(0.01, far[0]) and split.about["factors"] == FACTORS
 
 
-def test_bgt_shares_nats_that_held_out_rows_have() -> None:
-    """The held-out nats are the log ratio of two Gaussian densities, averaged."""
+def test_held_out_nats_are_the_mean_log_ratio_of_densities() -> None:
     langs = ["en", "fr"]
     columns, held_out = planted(langs, 5_000), planted(langs, 1_000, seed=1)
     sums = summed(langs, columns)
@@ -130,8 +129,7 @@ def test_bgt_shares_nats_that_held_out_rows_have() -> None:
     assert_close(split.about["held_out_nats"], ratios.mean())
 
 
-def test_languages_without_pairs_of_their_own_meet_in_the_third() -> None:
-    """French and German, which have no common rows, are aligned through English."""
+def test_languages_without_common_rows_are_aligned_through_a_third() -> None:
     pairs = [(["en", "fr"], 20_000, 0), (["en", "de"], 20_000, 1)]
     moments = []
     for langs, rows, seed in pairs:
@@ -155,7 +153,7 @@ def folded(rows: int, seed: int) -> list[np.ndarray]:
     return [shared @ maps[0] + noise[0], np.abs(shared) @ maps[1] + noise[1]]
 
 
-def test_neural_finds_what_no_linear_map_does() -> None:
+def test_neural_finds_translations_that_no_linear_map_finds() -> None:
     langs = ["en", "fr"]
     columns, held_out, tested = (folded(rows, seed) for rows, seed in ((20_000, 0), (1_000, 1), (500, 2)))
     sums = summed(langs, columns)

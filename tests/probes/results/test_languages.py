@@ -1,4 +1,4 @@
-"""The paper's claims on language distance: its Table 3, scipy's permutation test, and verdicts."""
+"""The paper's claims about the distance of languages: its table 3, trends compared with scipy, and verdicts."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def gaps_of(points: dict[str, float], error: float = 0.0) -> dict[str, LanguageG
     return {lang: LanguageGap(lang, "sts", value, error) for lang, value in points.items()}
 
 
-def test_the_published_table_is_whole() -> None:
+def test_the_published_table_is_complete() -> None:
     """The table has the right shape, some known cells, and the signs that the paper's text claims."""
     assert len(PUBLISHED) == 5 * (len(PAPER) - 1) + 2 + 5  # gender in two languages, STS
     assert PUBLISHED["fr", "length", "en"] == (73.0, 80.2) and PUBLISHED["fr", "gender", "fr"] == (52.6, 56.5)
@@ -43,12 +43,12 @@ def test_the_published_table_is_whole() -> None:
 
 
 @pytest.mark.parametrize("distance", ["paper", "weeks"])
-def test_the_gap_falls_with_distance_as_the_paper_reads_its_table(distance: str) -> None:
+def test_the_gap_falls_with_distance_as_the_paper_claims(distance: str) -> None:
     for task in ("sts", "subj-num", "obj-num", "word-content", "length", "punct-num", "punct-first"):
         assert gap_trend(mean_gaps(paper_gaps(), [task]), DISTANCES[distance]).rho.value < -0.4
 
 
-def test_values_are_scipys() -> None:
+def test_rho_and_p_are_those_of_scipy() -> None:
     trend = gap_trend(mean_gaps(paper_gaps(), ["length"]), WEEKS)
     x, y = ([column[lang] for lang in trend.langs] for column in (WEEKS, {lang: PUBLISHED[lang, "length", "en"][0]
             - PUBLISHED[lang, "length", "en"][1] for lang in trend.langs}))  # fmt: skip
@@ -59,7 +59,7 @@ def test_values_are_scipys() -> None:
     assert trend.rho.value == pytest.approx(spearmanr(x, y).statistic) and trend.p == pytest.approx(exact.pvalue)
 
 
-def test_many_languages_are_sampled_alike() -> None:
+def test_with_many_languages_orders_are_sampled() -> None:
     noise = dict(zip(WEEKS, np.random.default_rng(0).normal(size=len(WEEKS)), strict=True))
     trend = gap_trend(gaps_of(noise), WEEKS)
     assert trend.p == pytest.approx(spearmanr(list(WEEKS.values()), list(noise.values())).pvalue, abs=0.02)
@@ -71,7 +71,7 @@ def test_many_languages_are_sampled_alike() -> None:
 
 
 def test_each_draw_of_the_interval_is_scipys_rho(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Languages are drawn with replacement, and gaps get noise; draws with a single value are left out."""
+    """Languages are drawn with replacement, and noise is added to the gaps; draws with a single value are left out."""
     monkeypatch.setattr(languages, "RESAMPLES", 20)
     x, y, errors = np.array([1.0, 2.0, 2.0, 5.0]), np.array([3.0, 1.0, 4.0, 0.0]), np.array([0.0, 1.0, 3.0, 0.5])
     rng = np.random.default_rng([0, 4])
@@ -96,7 +96,7 @@ def test_a_trend_needs_three_languages_and_different_values(
     assert gap_trend(gaps_of(points), distance) is None
 
 
-def test_a_claim_is_of_the_mean_over_its_tasks_and_of_one_models_languages() -> None:
+def test_gaps_are_averaged_over_models_and_then_over_tasks() -> None:
     means = mean_gaps(paper_gaps(), CLAIMS[0].tasks)
     third = [PUBLISHED["ja", task, "en"] for task in CLAIMS[0].tasks]
     assert means["ja"].points == pytest.approx(sum(semantic - language for semantic, language in third) / 3)
@@ -121,13 +121,15 @@ def test_verdicts(slope: int, expected: str) -> None:
     ("lang", "langs", "other"),
     [("en", "en fr", "fr"), ("fr", "en fr", "fr"), ("en", "en fr de", "en"), ("de", "fr de", "de")],
 )
-def test_a_result_is_about_the_language_beside_english(lang: str, langs: str, other: str) -> None:
+def test_a_result_is_about_the_other_language_of_a_model_with_english(lang: str, langs: str, other: str) -> None:
     assert other_language(lang, langs.split()) == other
 
 
 @pytest.mark.parametrize(("lang", "first", "taken"), [("en", "semantic", True), ("en", "language", True),
                                                       ("fr", "semantic", False)])  # fmt: skip
-def test_gaps_of_a_pair_with_english_are_of_english_sentences(lang: str, first: str, taken: bool) -> None:
+def test_a_model_of_english_and_one_language_is_compared_on_english_sentences(
+    lang: str, first: str, taken: bool
+) -> None:
     second, sign = ("language", 1) if first == "semantic" else ("semantic", -1)
     gap = Difference("length", lang, first, second, -7.0, -7 - 1.96, -7 + 1.96, 0.01)
     result = ProbeResult("length", lang, 5, 0, [ProbeScore("length", lang, first, 9, 9, 2, 0.5, 0, 1, 0)], gap, 0)

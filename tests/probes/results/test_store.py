@@ -1,4 +1,4 @@
-"""Runs as files: they are the same after a round trip, and incomplete files raise errors; fingerprints of encoders."""
+"""Stored runs: a round trip changes nothing, and damaged files raise errors; fingerprints of encoders."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def cells(encoder: Callable) -> list[Cell]:
     return [measure_cell(encoder(), "punct-num", lang=lang, name="fake", config=config) for lang in ("fr", "en")]
 
 
-def test_a_run_is_the_same_after_a_round_trip(cells: list[Cell], tmp_path: Path) -> None:
+def test_a_run_is_unchanged_by_a_round_trip(cells: list[Cell], tmp_path: Path) -> None:
     file = tmp_path / "run.parquet"
     write_cells(file, cells)
     for again in (read_cells(file), read_cells("x", file.read_bytes())):
@@ -36,7 +36,7 @@ def test_a_run_is_the_same_after_a_round_trip(cells: list[Cell], tmp_path: Path)
     assert [path.name for path in tmp_path.iterdir()] == ["run.parquet"]
 
 
-def test_rows_of_predictions_give_the_accuracies(cells: list[Cell]) -> None:
+def test_predictions_have_the_accuracies_of_the_scores(cells: list[Cell]) -> None:
     for row in cells[0].result.rows:
         right, tested, items = correctness(cells[0].predictions, row.latent)
         assert right.sum() / tested.sum() == pytest.approx(row.accuracy)
@@ -44,7 +44,7 @@ def test_rows_of_predictions_give_the_accuracies(cells: list[Cell]) -> None:
         assert not right[0][~tested].any()
 
 
-def test_another_file_is_refused(cells: list[Cell], tmp_path: Path) -> None:
+def test_a_damaged_or_foreign_file_is_an_error(cells: list[Cell], tmp_path: Path) -> None:
     path = tmp_path / "cell.parquet"
     with pytest.raises(BgtError, match=r"cell.parquet: can't be read \(No such file"):
         read_cells(path)
@@ -67,7 +67,7 @@ def test_another_file_is_refused(cells: list[Cell], tmp_path: Path) -> None:
         read_cells(path)
 
 
-def test_encoders_say_what_they_are_made_of(saved: Path) -> None:
+def test_a_fingerprint_depends_on_weights_and_precision(saved: Path) -> None:
     bgt, again, other = (open_encoder(saved, device="cpu", precision="fp32") for _ in range(3))
     assert bgt.fingerprint == again.fingerprint
     assert bgt.fingerprint != open_encoder(saved, device="cpu", precision="bf16").fingerprint

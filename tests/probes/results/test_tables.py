@@ -1,4 +1,4 @@
-"""Comparisons of cells and tables: they show the signs that the tests put in."""
+"""Comparisons of cells and tables, for cells with known accuracies."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from scipy.stats import norm
 
 from bgt_core.errors import BgtError
 from probes import ProbeConfig, measure_cell
-from probes.measures.measure import Measured
-from probes.measures.study import Study
+from probes.measures.measure import Measured, Study
 from probes.probe import result_of
 from probes.result import ProbeScore
 from probes.results.store import Cell
@@ -23,7 +22,7 @@ N = 10_000
 
 
 def cell(task: str, lang: str, semantic: float, language: float, majority: float = 0.5, name: str = "m") -> Cell:
-    """A cell whose latents have these accuracies, independently; labels alternate."""
+    """Make a cell whose predictors have these accuracies, independently of each other; labels alternate."""
     rng, truth = np.random.default_rng(len(task)), np.arange(N) % 2
     rows, measured = [], {}
     for latent, share in (("semantic", semantic), ("language", language), ("majority", majority)):
@@ -52,7 +51,7 @@ CELLS = [
 ]
 
 
-def test_a_kept_difference_is_the_measured_one(encoder: Callable) -> None:
+def test_a_difference_from_stored_predictions_is_the_measured_difference(encoder: Callable) -> None:
     config = ProbeConfig(max_items=2_000, control=False, baselines=False)
     measured = measure_cell(encoder(), "punct-num", lang="fr", config=config)
     fresh = measured.result.difference
@@ -73,7 +72,7 @@ def test_a_difference_of_two_encoders_is_paired_on_items() -> None:
         gap(left, "semantic", fewer, "semantic")
 
 
-def test_holm_is_over_the_whole_table_and_notes_say_what_majority_does_as_well() -> None:
+def test_holm_is_over_the_whole_table_and_notes_use_its_p() -> None:
     cells = [cell("length", "fr", 0.507, 0.526), cell("tense", "fr", 0.4, 0.9)]
     stale = [replace(row, note="not separable from majority; did not converge") for row in cells[0].result.rows]
     cells[0] = replace(cells[0], result=replace(cells[0].result, rows=stale))
@@ -89,7 +88,7 @@ def test_holm_is_over_the_whole_table_and_notes_say_what_majority_does_as_well()
 
 
 @pytest.mark.parametrize("turned", [False, True])
-def test_signs_stand_beside_the_papers(turned: bool) -> None:
+def test_signs_are_compared_with_the_papers(turned: bool) -> None:
     """The order in which the latents were measured makes no difference."""
     gaps = [gap(each, "language", each, "semantic") for each in CELLS]
     other = [replace(each, result=replace(each.result, difference=one)) for each, one in zip(CELLS, gaps, strict=True)]
@@ -108,7 +107,7 @@ def test_signs_stand_beside_the_papers(turned: bool) -> None:
         separation([replace(CELLS[0], result=replace(CELLS[0].result, difference=None))])
 
 
-def test_a_row_a_task_marks_the_best_and_what_is_tied() -> None:
+def test_the_wide_table_marks_the_best_and_tied_latents() -> None:
     table = wide_table(CELLS)
     marks = [[value.mark for value in row[2:4]] for row in table.rows]
     assert marks[:4] == [["best", ""], ["best", ""], ["tied", "tied"], ["", "best"]]

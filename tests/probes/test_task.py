@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from probes.data.items import RARE, SIZES, balance, common, distinct, draw_splits
-from probes.task import SPLITS, Items
+from probes.task import RARE, SIZES, SPLITS, Items, balance, common, distinct, draw_splits
 
 ROWS = st.lists(
     st.tuples(st.sampled_from("abcdefgh"), st.sampled_from("XY"), st.integers(0, 5), st.sampled_from(SPLITS)),

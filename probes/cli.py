@@ -55,8 +55,8 @@ def probe(
     data: Annotated[
         Path | None,
         typer.Option(
-            help="A folder with SentEval's labelled files, treebanks or text; or one such file, for example text with "
-            "one sentence per line (also .gz, .xz, .zst).",
+            help="Data: a folder with SentEval's labelled files, treebanks or text; or one such file, for example text "
+            "with one sentence per line (also .gz, .xz, .zst).",
             show_default="the built-in sentences",
         ),
     ] = None,

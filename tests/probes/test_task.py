@@ -1,4 +1,4 @@
-"""Items are made distinct, balanced and split; splits must never share a group."""
+"""Items are balanced and split, and copies removed; no group is in two splits."""
 
 from collections import Counter
 from random import Random
@@ -21,7 +21,7 @@ def to_items(rows: list[tuple[str, str, int, str]]) -> Items:
 
 @given(ROWS)
 def test_distinct_items_share_no_sentence_and_no_group_across_splits(rows: list[tuple[str, str, int, str]]) -> None:
-    before, after = to_items(rows), distinct(to_items(rows))
+    after = distinct(to_items(rows))
     assert len(set(after.sentences)) == len(after.sentences)
     split_of: dict[int, set[str]] = {}
     for group, split in zip(after.groups, after.splits, strict=True):
@@ -29,15 +29,13 @@ def test_distinct_items_share_no_sentence_and_no_group_across_splits(rows: list[
     assert all(len(splits) == 1 for splits in split_of.values())
     kept = set(zip(after.sentences, after.labels, after.groups, after.splits, strict=True))
     assert kept <= set(rows)
-    for row in rows:  # an item only leaves test if its sentence has two labels or is kept already
+    for row in rows:  # an item of test is left out only if its sentence has two labels, or is kept already
         if row[3] == "test" and row[0] not in after.sentences:
-            assert (
-                len({label for text, label in zip(before.sentences, before.labels, strict=True) if text == row[0]}) == 2
-            )
+            assert len({label for text, label, *_ in rows if text == row[0]}) == 2
 
 
 @given(st.lists(st.integers(0, 30), min_size=1, max_size=150), st.integers(0, 3))
-def test_drawn_splits_keep_groups_whole_and_lose_nothing_when_there_is_room(groups: list[int], seed: int) -> None:
+def test_drawn_splits_keep_groups_whole_and_use_every_item(groups: list[int], seed: int) -> None:
     items = Items([f"s{row}" for row in range(len(groups))], ["x"] * len(groups), groups)
     drawn = draw_splits(items, Random(seed))
     assert drawn.sentences == items.sentences

@@ -114,7 +114,7 @@ def test_an_invalid_parse_is_named(tmp_path: Path, old: str, new: str, message: 
         read_conllu([write(tmp_path / "a.conllu", CONLLU.replace(old, new, 1))])
 
 
-def test_trees_lose_traces_and_functions_and_count_constituents(tmp_path: Path) -> None:
+def test_trees_are_read_without_traces_and_functions(tmp_path: Path) -> None:
     text = "( (S (NP-SBJ-1 (DT The) (NN cat)) (VP (VBZ sleeps)\n  (NP (-NONE- *T*-1)) (ADVP=2 (RB here))) (. .)) )\n"
     text += "(X (Y a) (Z b))"
     cat, plain = read_trees([write(tmp_path / "a.mrg", text)])
@@ -179,7 +179,7 @@ def test_the_best_source_of_a_folder_is_used(tmp_path: Path) -> None:
         assert find_source(write(tmp_path / name, text), TASKS["depth"], "fr").kind == kind
 
 
-def test_pairs_with_a_score_are_no_translations(tmp_path: Path) -> None:
+def test_a_tsv_of_similarity_scores_is_not_used(tmp_path: Path) -> None:
     write(tmp_path / "sts17/en-ar.tsv", "1.4\tTwo men cry.\tرجلان\n")
     with pytest.raises(BgtError, match=r"No 'en' data for task 'length'.*passed over sts17/en-ar.tsv: 3 columns"):
         find_source(tmp_path, TASKS["length"], "en")
@@ -244,13 +244,13 @@ def test_built_in_items_are_examples_or_the_grammars_if_those_are_too_few() -> N
     assert own.about["data"] == "my.txt" and own.items.sentences == ["One.", "Two of them."]
 
 
-def test_labelled_items_keep_their_splits_and_the_card_says_what_they_are(tmp_path: Path) -> None:
+def test_labelled_items_keep_their_splits_and_have_a_card(tmp_path: Path) -> None:
     file = tmp_path / "xprobe" / "en" / "subj_number.tsv"
     file.parent.mkdir(parents=True)
     file.write_text(CLEANED, "utf-8")
     dataset = load_items(TASKS["subj-num"], "en", tmp_path)
     items, card = dataset.items, dataset.about["card"]
-    # the cats are also in test, so not in train; so NNS is not in train either
+    # the sentence about cats is also in test, so it is not used in train; then no train item has the label NNS
     assert items.sentences == ["A dog barks.", "He's home.", "He swims."]
     assert items.splits == ["dev", "test", "train"]
     assert card["sizes"] == {"train": 1, "dev": 1, "test": 1} and card["labels"] == {"NN": 3}
@@ -267,7 +267,7 @@ def test_labelled_items_keep_their_splits_and_the_card_says_what_they_are(tmp_pa
     assert "2 of 100,000 train items" in verbatim.about["card"]["notes"]
 
 
-def test_built_items_get_the_papers_proportions_and_whole_groups_for_senteval(tmp_path: Path) -> None:
+def test_items_without_splits_are_divided_as_in_senteval(tmp_path: Path) -> None:
     nouns = [f"mot{first}{second}" for first in "abcdefghijkl" for second in "bcdfghjklm"]
     text = "".join(f"Ici, le {noun} dort.\nUn {noun} dort, là.\n" for noun in nouns)
     (tmp_path / "fr.txt").write_text(text, "utf-8")
@@ -291,7 +291,7 @@ def test_languages_are_balanced_and_translations_stay_together(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("contradicting", [1, 200])
-def test_nothing_usable_is_an_error_with_its_reason(contradicting: int, tmp_path: Path) -> None:
+def test_without_usable_items_the_error_has_a_reason(contradicting: int, tmp_path: Path) -> None:
     (tmp_path / "fr.txt").write_text("Oui.\n", "utf-8")
     with pytest.raises(BgtError, match="Task 'gender' found no items in"):
         load_items(TASKS["gender"], "fr", tmp_path)

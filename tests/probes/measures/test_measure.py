@@ -45,7 +45,7 @@ COPIES = (str.upper, lambda text: f" {text.replace(' ', '  ')}\u200b", lambda te
 
 
 @pytest.mark.parametrize("fixed", [False, True])
-def test_copies_of_a_sentence_are_on_one_side(fixed: bool) -> None:
+def test_copies_of_a_sentence_are_in_one_split(fixed: bool) -> None:
     """Each sentence in four forms, with random labels and splits."""
     rng = Random(0)
     texts = [form(f"L'été n° {number} là") for number in range(150) for form in (str, *COPIES)]
@@ -66,14 +66,14 @@ def test_copies_of_a_sentence_are_on_one_side(fixed: bool) -> None:
         ({"train": "a", "dev": "ab", "test": "ab"}, "items with the label 'a' alone"),
     ],
 )
-def test_a_label_that_can_not_be_tested_or_learnt_is_named(present: dict[str, str], message: str) -> None:
+def test_labels_without_train_or_test_items_are_named(present: dict[str, str], message: str) -> None:
     names = [name for name in SPLITS for _ in range(120)]
     labels = [present[name][row % len(present[name])] for row, name in enumerate(names)]
     with pytest.raises(DataError, match=message):
         prepare(TASK, items(labels, list(range(360)), names), lang="fr", config=ProbeConfig(seeds=2))
 
 
-def test_of_three_labels_the_one_without_a_test_item_is_warned_of() -> None:
+def test_a_label_without_test_or_train_items_is_warned_of() -> None:
     names = [name for name in SPLITS for _ in range(120)]
     labels = [("ab" if name == "test" else "abc")[row % (2 if name == "test" else 3)] for row, name in enumerate(names)]
     config = ProbeConfig(seeds=2)
@@ -85,7 +85,7 @@ def test_of_three_labels_the_one_without_a_test_item_is_warned_of() -> None:
 
 
 @pytest.mark.parametrize("limit", [30, 31, 32])
-def test_whole_groups_are_drawn_as_long_as_they_fit(limit: int) -> None:
+def test_whole_groups_are_drawn_up_to_the_limit(limit: int) -> None:
     """Twenty groups of three; "c" is too rare to be learnt."""
     order = list(range(20))
     Random(5).shuffle(order)
@@ -112,7 +112,7 @@ def test_with_fixed_splits_each_seed_leaves_out_a_tenth_of_the_groups_of_train()
 
 
 def build(sentences: list[str], lang: str, random: Random) -> Items:
-    """Labels that contain the language and the seed."""
+    """Label sentences by their language and a random digit."""
     labels = [f"{lang}{random.randrange(2)}" for _ in sentences]
     return Items(list(sentences), labels, list(range(len(sentences))))
 
@@ -165,7 +165,7 @@ def test_folds_never_divide_a_group_and_test_no_item_twice() -> None:
 
 
 class Told:
-    """A probe that learns nothing: a vector is the probability of label 1, of the labels 0 and 1."""
+    """A probe that learns nothing: its input is the probability of label 1, as opposed to label 0."""
 
     def __init__(self, seed: int, classes: Sequence[int] = (0, 1)):
         self.seed, self.classes_ = seed, np.array(classes)
@@ -198,7 +198,7 @@ def test_predictions_bits_and_dev_accuracy_by_hand() -> None:
     assert_close(measured.bits[0, 0, 6:], [2.0, 1.0], 1e-4)
     assert measured.bits[1, 1, 4:6] == pytest.approx([2.0, -math.log2(0.875)])
     assert np.isnan(measured.bits).sum() == 32 - 8
-    # three quarters of train have label 0, so without a probe a label costs log2(4 / 3) or 2 bits
+    # three quarters of train have label 0, so the label frequencies give log2(4 / 3) or 2 bits
     assert_close(measured.saved[0, 0, 6:], [2 - 2, math.log2(4 / 3) - 1], 1e-4)
     assert np.isnan(measured.saved).sum() == 32 - 8
     assert measured.dev == np.mean([0.5, 0.5, 0.5, 0.5])
@@ -209,7 +209,7 @@ def test_predictions_bits_and_dev_accuracy_by_hand() -> None:
 
 
 def channel(items: int, flip: float, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """Balanced binary labels; each vector is one number, the label, flipped with probability `flip`."""
+    """Make balanced binary labels, and vectors of one number: the label, flipped with probability `flip`."""
     rng = np.random.default_rng(seed)
     labels = np.arange(items) % 2
     return (labels ^ (rng.random(items) < flip)).astype(np.float32)[:, None], labels
@@ -229,7 +229,7 @@ def test_v_information_of_a_binary_channel_is_its_capacity(flip: float) -> None:
         assert told[~flipped].mean() == pytest.approx(math.log2(1.8), abs=0.03)
 
 
-def test_bits_are_logarithms_to_2_and_absent_labels_have_a_code() -> None:
+def test_bits_are_logarithms_to_base_2_and_finite_for_absent_labels() -> None:
     logs = np.log([[0.5, 0.5], [0.25, 0.75]])
     known, labels = np.array([0, 2]), np.array([0, 2])
     assert bits(logs, known, labels, 2, 10) == pytest.approx([1.0, -math.log2(0.75)])
@@ -240,7 +240,7 @@ def test_bits_are_logarithms_to_2_and_absent_labels_have_a_code() -> None:
 
 
 def recurring(dev: int = 40, test: int = 60, seeds: int = 1, words: int = 8) -> tuple[Study, np.ndarray]:
-    """Make a study and its vectors: labels alternate in blocks of `words` items, words recur after as many."""
+    """Make a study and its vectors: the label changes, and the key words recur, after every `words` items."""
     rows = np.arange(200 + dev + test)
     labels = rows // words % 2
     cut = tuple(np.split(rows, [200, 200 + dev]))
@@ -256,7 +256,7 @@ def test_the_key_is_the_rarest_of_the_frequent_tokens(monkeypatch: pytest.Monkey
     assert keys(["a b", "a c", "c"]) == ["a", "a", ""]
 
 
-def test_a_key_has_one_label_and_labels_their_shares() -> None:
+def test_a_key_has_one_label_and_label_frequencies_stay_the_same() -> None:
     names = [f"k{number % 3_000}" for number in range(9_000)]
     labels = np.random.default_rng(1).choice(3, 9_000, p=[0.6, 0.3, 0.1])
     drawn, known = control_labels(names, labels, np.arange(2_000), seed=0)
@@ -268,7 +268,7 @@ def test_a_key_has_one_label_and_labels_their_shares() -> None:
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("probe", ["linear", "mlp2"])
-def test_selectivity_is_of_the_items_whose_key_recurs(probe: str) -> None:
+def test_selectivity_is_measured_on_items_whose_key_recurs(probe: str) -> None:
     """Compare with a step-by-step computation; some test items have keys that do not recur."""
     made, vectors = recurring(seeds=2)
     sentences = [text if row % 7 else f"own{row}" for row, text in enumerate(made.items.sentences)]

@@ -1,4 +1,4 @@
-"""Labels from CoNLL-U and from bracketed trees, for sentences in this file."""
+"""Labels from CoNLL-U and from bracketed trees."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_number_and_tense_of_the_main_clause_and_one_sentence_skipped(
 
 
 @pytest.mark.parametrize("relation", ["nsubj", "nsubj:pass"])
-def test_a_subject_that_is_no_plain_common_noun_is_skipped(tmp_path: Path, relation: str) -> None:
+def test_a_subject_that_is_not_a_single_common_noun_is_skipped(tmp_path: Path, relation: str) -> None:
     plural = f"cats NOUN 2 {relation} Number=Plur\nsleep VERB 0 root _"
     singular = f"cat NOUN 2 {relation} Number=Sing\nsleeps VERB 0 root _"
     skipped = [
@@ -82,7 +82,7 @@ def test_a_subject_that_is_no_plain_common_noun_is_skipped(tmp_path: Path, relat
     assert sorted(items.sentences) == ["cat sleeps", "cats sleep"]
 
 
-def test_a_noun_is_a_group_and_labels_are_balanced(tmp_path: Path) -> None:
+def test_sentences_with_the_same_noun_are_a_group_and_labels_are_balanced(tmp_path: Path) -> None:
     forms = [("cat", "Sing"), ("Cat", "Sing"), ("dog", "Sing"), ("cats", "Plur")]
     sentences = [f"{form} NOUN 2 nsubj Number={number}\nsleeps VERB 0 root _" for form, number in forms]
     sentences += ["dogs NOUN 3 nsubj Number=Plur\nnever ADV 3 advmod _\nsleep VERB 0 root _"]
@@ -104,14 +104,14 @@ def test_a_noun_is_a_group_and_labels_are_balanced(tmp_path: Path) -> None:
         ("Viendra VERB 0 root Tense=Fut|VerbForm=Fin", None),
     ],
 )
-def test_tense_is_that_of_the_one_finite_verb(tmp_path: Path, sentence: str, label: str | None) -> None:
+def test_tense_is_that_of_the_only_finite_verb(tmp_path: Path, sentence: str, label: str | None) -> None:
     other = "dormit VERB 0 root Tense=Past|VerbForm=Fin" if label == "Pres" else "dort VERB 0 root Tense=Pres"
     parsed = parse(tmp_path, sentence, other)
     items = TASKS["tense"].builds["conllu"](parsed, "fr", Random(0))
     assert dict(zip(items.sentences, items.labels, strict=True)).get(parsed[0].text()) == label
 
 
-def test_depth_counts_words_from_the_root_down_without_punctuation(tmp_path: Path) -> None:
+def test_depth_is_the_longest_path_from_the_root_without_punctuation(tmp_path: Path) -> None:
     rain, cat, chain = parse(
         tmp_path,
         "Rain NOUN 0 root _\n+. PUNCT 1 punct _",
@@ -124,7 +124,7 @@ def test_depth_counts_words_from_the_root_down_without_punctuation(tmp_path: Pat
 
 
 def nested(word: str, depth: int) -> Tree:
-    """Return the tree of a word under this many constituents."""
+    """Make a tree with one word under `depth` constituents."""
     return Tree("X", (nested(word, depth - 1),)) if depth else Tree("N", word=word)
 
 
@@ -160,17 +160,17 @@ def joined(first: str = "She", upos: str = "PRON", verb: str = "cried", more: st
         (joined("Kinder", "NOUN"), "en", "They laughed, but kinder cried."),
         (joined("İyi", "ADJ").replace("they", "içki"), "tr", "İçki laughed, but iyi cried."),
         (joined().replace("cried VERB", "and CCONJ"), "en", None),  # two conjunctions
-        (joined().replace("they PRON 6 nsubj", "often ADV 6 advmod"), "en", None),  # no clause of its own
+        (joined().replace("they PRON 6 nsubj", "often ADV 6 advmod"), "en", None),  # no subject in the second clause
         (FIVE[0], "en", None),
     ],
 )
-def test_two_clauses_change_places(tmp_path: Path, sentence: str, lang: str, expected: str | None) -> None:
+def test_two_clauses_are_exchanged(tmp_path: Path, sentence: str, lang: str, expected: str | None) -> None:
     (parsed,) = parse(tmp_path, sentence)
     parts = clauses(parsed)
     assert (parts and invert(parsed, parts, lang)) == expected
 
 
-def test_each_sentence_is_used_in_one_order_and_the_longer_clause_tells_nothing(tmp_path: Path) -> None:
+def test_the_order_of_clauses_does_not_depend_on_their_length(tmp_path: Path) -> None:
     longer = "again ADV 6 advmod _\n"
     sentences = [joined(verb=f"cried{number}", more=longer * (number % 2)) for number in range(8)]  # 4 longer, 4 equal
     first_longer = [
@@ -214,7 +214,7 @@ def test_top_constituents_and_the_sequences_that_are_skipped(tmp_path: Path) -> 
     }
 
 
-def test_rare_sequences_are_joined(tmp_path: Path) -> None:
+def test_rare_sequences_have_a_common_label(tmp_path: Path) -> None:
     rows = [
         f"(S (A{letter} (X w{letter}{n})) (VP (V v)) (. .))" for letter in "bcdefghijklmnopqrstuv" for n in range(2)
     ]

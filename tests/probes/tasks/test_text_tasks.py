@@ -1,4 +1,4 @@
-"""Labels made from raw text, and the splits of the items."""
+"""Labels from text, groups of tasks, and built-in sentences of style."""
 
 from collections import Counter
 
@@ -28,14 +28,14 @@ def test_gender_labels_both_versions_of_a_sentence_and_skips_one_without_an_arti
     ]
 
 
-def test_gender_is_balanced_and_holds_no_text_twice() -> None:
+def test_gender_is_balanced_and_uses_no_text_twice() -> None:
     sentences = ["Un élève lit.", "Une élève lit.", "La lune brille.", "La lune brille."]
     items = TASKS["gender"].items(sentences, "fr")
     assert items.sentences == ["Un élève lit.", "Une élève lit.", "La lune brille.", "Le lune brille."]
     assert Counter(items.labels) == {"correct": 2, "swapped": 2}
 
 
-def test_length_labels_name_their_lengths_and_a_sentence_without_a_word_is_skipped() -> None:
+def test_length_labels_are_ranges_and_a_sentence_without_a_word_is_skipped() -> None:
     sentences = ["Go.", "Run now!", "...", "He sees the cat.", "She reads her book today."]
     items = TASKS["length"].items(sentences, "en")
     assert list(zip(items.sentences, items.labels, strict=True)) == [
@@ -60,7 +60,7 @@ def test_length_bins_are_six_and_about_equal() -> None:
     assert bin_edges(skewed) == [1, 21, 41, 61, 81, 101]
 
 
-def test_punctuation_counts_each_mark_and_skips_a_sentence_without() -> None:
+def test_each_mark_is_counted_and_a_sentence_without_a_mark_is_skipped() -> None:
     sentences = ["Oui.", "¿Qué?", "Non", "« Bon... », dit-elle…", ", ".join("abcdefghijklm")]
     items = TASKS["punct-num"].items(sentences, "fr")
     assert dict(zip(items.sentences, items.labels, strict=True)) == {
@@ -71,7 +71,7 @@ def test_punctuation_counts_each_mark_and_skips_a_sentence_without() -> None:
     }
 
 
-def test_the_papers_marks_are_marks_and_so_are_those_of_other_scripts() -> None:
+def test_punctuation_includes_the_papers_marks_and_those_of_other_scripts() -> None:
     assert all(map(is_punctuation, "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"))
     assert all(map(is_punctuation, "«»¿¡…’“”–—。、「」？،؟"))
     assert not any(map(is_punctuation, "aé1猫ーي€ \u064e"))
@@ -99,7 +99,7 @@ def test_bigram_shift_exchanges_two_neighbours_in_half_of_the_sentences() -> Non
             assert (after[first], after[second]) == (before[second], before[first])
 
 
-def test_bigram_shift_leaves_marks_and_like_words_alone() -> None:
+def test_bigram_shift_never_moves_marks_or_exchanges_equal_words() -> None:
     assert [(left[0], right[0]) for left, right in movable("Yes we can't, no doubt.")] == [
         ("we", "can't"),
         ("no", "doubt"),
@@ -108,7 +108,7 @@ def test_bigram_shift_leaves_marks_and_like_words_alone() -> None:
     assert movable("Go home.") == []
 
 
-def test_word_content_takes_the_words_after_the_most_frequent_ones() -> None:
+def test_the_labels_of_word_content_are_less_frequent_words() -> None:
     ranked = [f"word{letter}" for letter in "abcdefghijkl"]
     counts = {word: 200 - rank for rank, word in enumerate(ranked)}
     assert targets(counts, most=4) == set(ranked[8:12])
@@ -117,7 +117,7 @@ def test_word_content_takes_the_words_after_the_most_frequent_ones() -> None:
     assert targets(dict.fromkeys(ranked, 19)) == set()  # too rare to be learnt
 
 
-def test_word_content_skips_a_sentence_with_none_or_two_of_the_words() -> None:
+def test_word_content_uses_sentences_with_exactly_one_of_the_words() -> None:
     common = [f"the cat saw them right here {number}" for number in range(60)]
     sentences = [*common, *(f"{word} {number}" for word in ("alpha", "bravo", "delta") for number in range(30))]
     sentences += ["alpha bravo", "Alpha, the cat", "bravo or bravo"]
@@ -127,13 +127,13 @@ def test_word_content_skips_a_sentence_with_none_or_two_of_the_words() -> None:
     assert [sentences[group] for group in items.groups] == items.sentences
 
 
-def test_tasks_that_need_an_annotation_say_which() -> None:
+def test_tasks_that_need_annotations_name_them() -> None:
     for name in ("subj-num", "obj-num", "depth", "top-const", "tense", "coord-inv", "lang-id"):
         with pytest.raises(BgtError, match=f"'{name}' can't be labelled from sentences alone: it needs"):
             TASKS[name].items(["A cat sleeps."], "en")
 
 
-def test_groups_name_tasks_and_cover_all() -> None:
+def test_every_task_is_in_a_group() -> None:
     paper = "subj-num obj-num depth top-const word-content length punct-num punct-first gender"
     assert " ".join(GROUPS["paper"]) == paper
     parts = [name for group in ("surface", "syntax", "semantic", "style") for name in GROUPS[group]]
@@ -141,7 +141,7 @@ def test_groups_name_tasks_and_cover_all() -> None:
     assert all(task.name == name for name, task in TASKS.items())
 
 
-def test_an_unknown_task_and_an_undefined_language_say_what_there_is() -> None:
+def test_errors_for_an_unknown_task_or_language_list_the_possible_ones() -> None:
     with pytest.raises(BgtError, match=r"Unknown task 'gendr'\. Did you mean 'gender'\?"):
         find("gendr")
     with pytest.raises(BgtError, match=r"Unknown task 'xyz'\. Choose from subj-num, obj-num, .*, tense, paper, "):
@@ -164,7 +164,7 @@ def test_an_unknown_task_and_an_undefined_language_say_what_there_is() -> None:
         ("sentence-type", "ar", {"statement", "question", "exclamation"}),
     ],
 )
-def test_what_a_language_adds_has_as_many_built_in_sentences_of_each_value(
+def test_tasks_of_style_have_balanced_built_in_sentences_with_translations(
     name: str, lang: str, labels: set[str]
 ) -> None:
     dataset = load_items(TASKS[name], lang)

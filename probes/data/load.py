@@ -288,7 +288,7 @@ def find_source(data: Path, task: ProbeTask, lang: str) -> TaskSource:
         candidates = [file for file in candidates if columns.get(file, 2) == 2]
         if kind == "texts":  # translations are preferred, because their topics are the same in every language
             pairs = [file for file in candidates if pair_of(file)]
-            candidates = next((files for files in (pairs, candidates) if _cover(files, langs)), [])
+            candidates = next((group for group in (pairs, candidates) if _langs_of(group) >= set(langs)), [])
         if candidates:
             return TaskSource(kind, tuple(candidates), tuple(passed_over))
     raise NotFound(
@@ -314,7 +314,6 @@ def _first_cells(file: Path) -> list[bytes]:
 
 
 def _stem(file: Path) -> str:
-    """Return the part of a file's name before the first dot."""
     return file.name.partition(".")[0]
 
 
@@ -335,9 +334,8 @@ def _is_source(file: Path, kind: str, langs: Sequence[str]) -> bool:
     return any(name == f"{lang}.txt" for lang in langs)
 
 
-def _cover(files: Sequence[Path], langs: Sequence[str]) -> bool:
-    """Return whether the files contain text of every language."""
-    return {lang for file in files for lang in (pair_of(file) or (_stem(file),))} >= set(langs)
+def _langs_of(files: Sequence[Path]) -> set[str]:
+    return {lang for file in files for lang in (pair_of(file) or (_stem(file),))}
 
 
 def pair_of(file: Path) -> tuple[str, str] | None:

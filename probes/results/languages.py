@@ -15,15 +15,15 @@ the languages.
 from __future__ import annotations
 
 import csv
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import permutations
 from pathlib import Path
 from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
-from scipy.stats import rankdata
+from scipy.stats import permutation_test, rankdata
 
 from bgt_core.contracts import LANGUAGE, SEMANTIC
 from bgt_core.evaluation.bootstrap import NOT_RUN, holm, verdict
@@ -31,8 +31,7 @@ from bgt_core.tables import Estimate, Table, Value, p_text
 from probes.result import LEVEL, Difference
 from probes.results.store import Cell
 
-EXACT = 8  # maximum number of languages for which all orders (40,320) are enumerated
-ORDERS = 20_000  # number of random orders if there are more languages
+ORDERS = math.factorial(8)  # with at most 8 languages, all orders are enumerated; with more, orders are random
 RESAMPLES = 4_000  # number of resamples of the languages for the interval
 FEWEST = 3  # minimum number of languages for a trend
 
@@ -160,14 +159,12 @@ def gap_trend(gaps: Mapping[str, LanguageGap], distance: Mapping[str, float]) ->
         return None
     ranks = [rankdata(values) - (len(langs) + 1) / 2 for values in (x, y)]
     first, second = (rank / np.linalg.norm(rank) for rank in ranks)
-    if len(langs) <= EXACT:
-        orders = np.array(list(permutations(range(len(langs)))))
-    else:  # the observed order is included, so that p is never 0
-        shuffled = np.random.default_rng(0).permuted(np.tile(np.arange(len(langs)), (ORDERS, 1)), axis=1)
-        orders = np.concatenate([[np.arange(len(langs))], shuffled])
     rho = float(first @ second)
-    p = float((np.abs(second[orders] @ first) >= abs(rho) - 1e-9).mean())
-    return Trend(langs, Estimate(rho, *spearman_interval(x, y, errors)), p)
+    p = permutation_test(
+        (second,), lambda orders, axis: np.abs(np.sum(orders * first, axis)), permutation_type="pairings",
+        vectorized=True, n_resamples=ORDERS, alternative="greater", random_state=0,
+    ).pvalue  # fmt: skip
+    return Trend(langs, Estimate(rho, *spearman_interval(x, y, errors)), float(p))
 
 
 def spearman_interval(x: np.ndarray, y: np.ndarray, errors: np.ndarray) -> tuple[float, float]:

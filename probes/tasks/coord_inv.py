@@ -33,7 +33,7 @@ class Clauses(NamedTuple):
 
 
 def clauses(sentence: Parsed) -> Clauses | None:
-    """Cut the sentence at its conjunction; return None if that does not join two main clauses."""
+    """Cut a sentence at its conjunction; return None unless the conjunction joins two main clauses."""
     root = sentence.root
     conjuncts = [word for word in sentence.children[root.number] if word.is_a("conj")]
     links = [word for word in sentence.words if word.upos == "CCONJ"]
@@ -51,7 +51,7 @@ def clauses(sentence: Parsed) -> Clauses | None:
     second = sentence.under(conjuncts[0])
     if not all((number in second) == (number > link) for number in range(1, end + 1) if not start <= number <= link):
         return None
-    bounds = (0, start - 1, link, end, len(sentence.words))  # last words of the parts
+    bounds = (0, start - 1, link, end, len(sentence.words))  # number of the last word before and in each part
     parts = Clauses._make(
         [surface for surface in sentence.surfaces if low < surface.first and surface.last <= high]
         for low, high in pairwise(bounds)

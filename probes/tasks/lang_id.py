@@ -1,7 +1,7 @@
 """Language identity: which language is the sentence in?
 
-From text of two or more languages, named together as in en-fr. The label is the language; the sentence is embedded in
-that language too. All languages have equally many items. Translations are in one group, and so in one split: in
+From text of two or more languages, named together as in en-fr. The label is the language, and the sentence is
+embedded in this language. All languages have equally many items. Translations are in one group, and so in one split: in
 parallel text, the topics of the languages are the same. A sentence in two languages ("Internet.") is skipped.
 """
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def build(texts: Mapping[str, Text], lang: str, rng: Random) -> Items:
-    """Take equally many sentences of every language; of larger texts, a random sample."""
+    """Draw the same number of sentences of every language, at random."""
     used = Counter(sentence for text in texts.values() for sentence in text.sentences)
     items = Items()
     for label, text in texts.items():

@@ -93,12 +93,7 @@ DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
         lambda path: rewrite(path, lambda tensors: tensors.update({name_of(path, "norm_feed.bias"): torch.zeros(3)})),
         r"model\.safetensors: parameter '.*norm_feed\.bias' has shape \[3\], the recipe makes \[16\]",
     ),
-    "a wider recipe": (
-        lambda path: change(path, lambda config: config["arguments"].update({"model.d_model": 32})),
-        r"model\.safetensors: parameter '.*' has shape",
-    ),
     "no JSON": (lambda path: (path / "config.json").write_text("{", "utf-8"), r"config\.json: not valid JSON"),
-    "not UTF-8": (lambda path: (path / "config.json").write_bytes(b'{"\xff": 1}'), r"config\.json: not valid JSON"),
     "JSON of something else": (lambda path: (path / "config.json").write_text("3"), r"config\.json: .*recipe"),
     "arguments that are a list": (
         lambda path: change(path, lambda config: config.update(arguments=["d_model"])),
@@ -131,7 +126,7 @@ DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
 @pytest.mark.parametrize("damage", DAMAGE)
 def test_damage_is_named_with_its_file(copy: Path, damage: str) -> None:
     harm, message = DAMAGE[damage]
-    checkpoint.load(copy)  # undamaged before
+    checkpoint.load(copy)  # the copy is undamaged
     harm(copy)
     with pytest.raises(BgtError, match=message) as error:
         bgt_core.load(copy)
@@ -291,7 +286,7 @@ class Counting(nn.Module):
         self.register_buffer("mean", torch.zeros(3))
         self.register_buffer("batches", torch.zeros((), dtype=torch.int64))
         self.register_buffer("scratch", torch.zeros(5), persistent=False)
-        self.same = self.linear  # two names, stored once
+        self.same = self.linear  # the same weights under two names are stored once
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16])

@@ -70,7 +70,7 @@ def curve(name: str, folder: Path) -> dict[str, float]:
     text.write_text("\n".join(lines) + "\n", encoding="utf-8")
     recipe = recipes.build(name, {key: value for key, value in COMMON.items() if has(name, key)} | SIZES[name])
     rows: list[dict[str, object]] = []
-    with patch.object(loop, "REPORT_SECONDS", math.inf):  # one report, at the end, however slow the machine
+    with patch.object(loop, "REPORT_SECONDS", math.inf):  # only one report, at the end, also on a slow machine
         training.train(recipe, [text], folder / "run", device="cpu", report=rows.append)
     told = [row for row in rows if row["kind"] in ("train", "valid")]
     dull = ("kind", "steps", "tokens_per_second")

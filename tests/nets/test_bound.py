@@ -215,7 +215,7 @@ def test_blocks_of_a_long_text_change_nothing(
 ) -> None:
     side = random_tokens([40, 7, 23], 30)
     whole = pooled(roles, average, side, PackedLayout.of(side))
-    monkeypatch.setattr(layers, "BLOCK_SCORES", 3 * 4 * 40 * 9)  # nine queries at once
+    monkeypatch.setattr(layers, "BLOCK_SCORES", 3 * 4 * 40 * 9)  # nine queries per block
     assert_close(pooled(roles, average, side, PackedLayout.of(side)), whole)
 
 
@@ -400,7 +400,7 @@ def marks() -> ClosingMarks:
         ([CAT, STOP, DOG], [CAT, STOP, DOG]),
         ([CAT, STOP, DOG, STOP], [CAT, STOP, DOG]),
         ([CAT], [CAT]),
-        ([STOP, ASK], [STOP]),  # something stays
+        ([STOP, ASK], [STOP]),  # the first token is kept
         ([STOP], [STOP]),
         ([], []),
     ],

@@ -220,13 +220,6 @@ def sources(lengths: list[int]) -> EncoderStates:
     return EncoderStates(torch.randn(sum(lengths), WIDTH, dtype=torch.float64, generator=generator), side)
 
 
-def only(source: EncoderStates, row: int) -> EncoderStates:
-    """Return the states of one of the sentences."""
-    lengths = source.side.mask.sum(1).tolist()
-    side = Tokens.pad([source.side.ids[row, : lengths[row]].tolist()], "fr")
-    return EncoderStates(source.states.split(lengths)[row], side)
-
-
 def torchs(decoder: AttentionDecoder) -> nn.TransformerDecoder:
     """Return torch's decoder with the same weights."""
     layer = nn.TransformerDecoderLayer(WIDTH, HEADS, INNER, dropout=0.0, batch_first=True, dtype=torch.float64)
@@ -288,27 +281,3 @@ def test_attention_is_torchs(
         both = torch.cat([ours.cross.q.weight.grad, ours.cross.kv.weight.grad])
         assert_close(both, theirs.multihead_attn.in_proj_weight.grad)
         assert_close(ours.feed[0].weight.grad, theirs.linear1.weight.grad)
-
-
-def test_a_search_reads_what_training_reads(attending: AttentionDecoder, random_tokens: Draw) -> None:
-    """In a search, two hypotheses swap in each step, and one of three sentences ends early."""
-    decoder, source = attending, sources([3, 8, 1])
-    texts = random_tokens([6] * 6, 30).ids.view(3, 2, 6)  # the outputs of two hypotheses of each sentence
-    expected = torch.stack(
-        [
-            decoder("translate", "en", only(source, row), Tokens.pad([texts[row, text].tolist()], "en")).logits()
-            for row in range(3)
-            for text in range(2)
-        ]
-    ).view(3, 2, 6, 30)
-    rows, order = torch.arange(3), torch.tensor([0])  # sentences in the search; the output of each hypothesis
-    state, last = decoder.start(source), torch.full((3, 1), EOS)
-    for position in range(6):
-        scores = decoder.step(last, state)
-        assert_close(scores, expected[rows][:, order, position])
-        order, parents = (order.flip(0), [1, 0]) if position else (torch.tensor([0, 1]), [0, 0])
-        state.reorder(torch.tensor([parents] * len(rows)))
-        if position == 2:
-            state.select(torch.tensor([0, 2]))
-            rows = rows[[0, 2]]
-        last = texts[rows][:, order, position]

@@ -62,7 +62,7 @@ def test_attention_in_blocks_is_that_of_the_whole(
 ) -> None:
     q, k, v = torch.randn(3, 2, 3, 50, 8, dtype=torch.float64)
     allowed = None if masked is None else torch.rand(masked) < 0.7
-    monkeypatch.setattr(layers, "BLOCK_SCORES", 2 * 3 * 50 * 7)  # seven queries at once
+    monkeypatch.setattr(layers, "BLOCK_SCORES", 2 * 3 * 50 * 7)  # seven queries per block
     assert [block.stop - block.start for block in layers.blocks_of(q, k)] == [7] * 8
     assert_close(layers.attend(q, k, v, allowed), F.scaled_dot_product_attention(q, k, v, attn_mask=allowed))
 

@@ -34,7 +34,7 @@ def layers() -> dict[str, OutputLayer]:
     torch.manual_seed(1)
     tied = TiedOutput(make_embedding(V, H), L)
     with torch.no_grad():
-        tied.table.weight[0] = torch.randn(H)  # training moves the row of PAD too
+        tied.table.weight[0] = torch.randn(H)  # a nonzero row of PAD
     return {"untied": UntiedOutput(V, H, L).double(), "tied": tied.double()}
 
 
@@ -113,7 +113,7 @@ def test_a_language_scores_its_own_pieces_alone(random_tokens: Callable[..., Tok
     assert_close(smoothed, 0.9 * expected + 0.1 * spread)
 
 
-@pytest.mark.parametrize("sentences", [2, 57])  # 57 are more than a block
+@pytest.mark.parametrize("sentences", [2, 57])  # 57 sentences have more tokens than a block
 def test_in_bf16_loss_and_gradients_stay_near_and_in_float32(
     sentences: int, random_tokens: Callable[..., Tokens]
 ) -> None:
@@ -138,7 +138,7 @@ WORDS, SYNTACTIC, SEMANTIC = 30, 3, 4
 
 @pytest.fixture
 def side(random_tokens: Callable[..., Tokens]) -> Tokens:
-    return random_tokens([6, 4, 1], WORDS)  # the last is EOS alone
+    return random_tokens([6, 4, 1], WORDS)  # the last sentence is empty: only EOS
 
 
 @pytest.fixture
@@ -173,7 +173,7 @@ def places(predictor: PositionPredictor, latent: torch.Tensor, words: list[int])
     total = 0.0
     for place, word in enumerate(words[: predictor.scores.out_features]):
         read = torch.cat([predictor.table.weight[word], latent])
-        scores = predictor.scores(predictor.perceptron(read[None]))[0, : len(words)]  # places of this sentence
+        scores = predictor.scores(predictor.perceptron(read[None]))[0, : len(words)]  # only the positions of this sentence
         total -= scores.log_softmax(-1)[place].item()
     return total
 

@@ -78,7 +78,7 @@ TERMS = {
         (Elbo(100, 0.0), 100, NLL + 333),
         (Elbo(100, 0.0), 10_000, NLL + 333),
         (Elbo(0, 0.0), 0, NLL + 333),  # no warm-up
-        (Elbo(100, 0.1), 0, NLL + 2 * 10),  # labels are smoothed in the two translations only
+        (Elbo(100, 0.1), 0, NLL + 2 * 10),  # label smoothing only in the two translations
         (Elbo(0, 0.0, {"semantic": 0.5, "language": 2.0}), 0, NLL + 0.5 * 3 + 2 * 330),
         (Elbo(10, 0.0, {"semantic": 0.0, "language": 3.0}), 5, NLL + 0.5 * 3 * 330),
     ],
@@ -155,7 +155,7 @@ LABELS = Outputs(
     [
         # -log 3/4 - log 1/2, and -log 1/4 - log 1/2
         (0.0, (0.287682 + 0.693147) + (1.386294 + 0.693147)),
-        # 0.8 of that, and 0.2 of the mean over both labels: (0.287682 + 1.386294) / 2 + 0.693147, twice
+        # 0.8 times that, and for each prediction 0.2 times the mean over both labels
         (0.2, 0.8 * 3.060270 + 0.2 * 2 * (0.836988 + 0.693147)),
     ],
 )
@@ -164,5 +164,5 @@ def test_cross_entropy_by_hand(smoothing: float, total: float) -> None:
     assert loss.total.item() == pytest.approx(total, rel=1e-5)
     assert loss.total.requires_grad
     terms = {name: value.sum().item() for name, value in loss.terms.items()}
-    assert terms == pytest.approx({"label": 0.980829, "other": 2.079442}, rel=1e-5)  # never smoothed
+    assert terms == pytest.approx({"label": 0.980829, "other": 2.079442}, rel=1e-5)  # without smoothing
     assert CrossEntropy(label_smoothing=smoothing)(LABELS, step=9_999).total == loss.total

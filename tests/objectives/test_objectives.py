@@ -122,4 +122,4 @@ def test_an_objective_learns_from_data_of_its_own(tiny: Callable[..., Recipe], t
     rows: list[dict[str, Any]] = []
     config = replace(recipe.train, precision="fp32")
     training.train(replace(recipe, train=config), [text], tmp_path / "run", device="cpu", report=rows.append)
-    assert [row["graded"] < 0.5 for row in rows if row["kind"] == "train"] == [True]  # a mean of the updates
+    assert [row["graded"] < 0.5 for row in rows if row["kind"] == "train"] == [True]  # the mean of all updates

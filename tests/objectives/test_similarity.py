@@ -60,9 +60,9 @@ def test_three_pairs_by_hand() -> None:
     loss = Margin(margin=0.6)(outputs(angles(0, 60, 180), angles(10, 80, 150)), step=0)
     hinges = [
         0,  # en 0: 0.6 - cos(10) + cos(80) is below 0
-        0.6 - cos(20) + cos(50),  # en 60: the nearest wrong answer is fr 10
+        0.6 - cos(20) + cos(50),  # en 60: the most similar wrong sentence is fr 10
         0,  # en 180: 0.6 - cos(30) + cos(100) is below 0
-        0.6 - cos(10) + cos(50),  # fr 10: en 60
+        0.6 - cos(10) + cos(50),  # fr 10: the most similar wrong sentence is en 60
         0,  # fr 80: 0.6 - cos(20) + cos(80) is below 0
         0,  # fr 150: 0.6 - cos(30) + cos(90) is below 0
     ]
@@ -86,12 +86,12 @@ def test_negatives_of_both_sides_by_hand() -> None:
     """For some sentences the hardest negative is in the other column, for others in their own column."""
     loss = Margin(margin=0.6, both_sides=True)(outputs(angles(0, 30, 180), angles(10, 80, 150)), step=0)
     hinges = [
-        0.6 - cos(10) + cos(30),  # en 0: en 30 is nearer than fr 80
-        0.6 - cos(50) + cos(20),  # en 30: fr 10 is nearer than en 0
-        0,  # en 180: fr 80 is 100 away and en 30 150: 0.6 - cos(30) + cos(100) is below 0
-        0.6 - cos(10) + cos(20),  # fr 10: en 30 is nearer than fr 80
-        0.6 - cos(50) + cos(70),  # fr 80: fr 10 and fr 150 are 70 away, en 0 80 and en 180 100
-        0.6 - cos(30) + cos(70),  # fr 150: fr 80 is nearer than en 30
+        0.6 - cos(10) + cos(30),  # en 0: en 30 is more similar than fr 80
+        0.6 - cos(50) + cos(20),  # en 30: fr 10 is more similar than en 0
+        0,  # en 180: the angles to fr 80 and en 30 are 100 and 150: 0.6 - cos(30) + cos(100) is below 0
+        0.6 - cos(10) + cos(20),  # fr 10: en 30 is more similar than fr 80
+        0.6 - cos(50) + cos(70),  # fr 80: the angles are 70 to fr 10 and fr 150, 80 to en 0, 100 to en 180
+        0.6 - cos(30) + cos(70),  # fr 150: fr 80 is more similar than en 30
     ]
     assert 0.6 - cos(30) + cos(100) < 0
     assert loss.total.item() == pytest.approx(sum(hinges), rel=1e-6)
@@ -112,7 +112,7 @@ def test_with_mined_negatives_only_a_batch_without_any_costs_nothing() -> None:
     assert waiting(out, step=0).total == 0 and waiting(out, step=0).terms == {}
     assert Margin(margin=0.6)(out, step=0).total > 0
     given = Outputs(out.semantic, {}, [], negatives={"en": angles(35, 200), "fr": angles(10, 200)})
-    hinges = [0.6 - cos(20) + cos(10), 0.6 - cos(20) + cos(15)]  # en 0 to fr 10, fr 20 to en 35; the others are far
+    hinges = [0.6 - cos(20) + cos(10), 0.6 - cos(20) + cos(15)]  # en 0 and fr 10, fr 20 and en 35
     expected = sum(hinges) + max(0, 0.6 - cos(30) + cos(140)) + max(0, 0.6 - cos(30) + cos(110))
     assert waiting(given, step=0).total.item() == pytest.approx(expected)
 
@@ -127,10 +127,10 @@ def test_two_pairs_by_hand() -> None:
     h, t = math.sqrt(0.5), 0.5
     out = sides([[3.0, 0.0], [0.0, 0.1]], [[1.0, 0.0], [2.0, 2.0]])
     nats = [
-        math.log(1 + math.exp((h - 1) / t)),  # en 1 among both French
+        math.log(1 + math.exp((h - 1) / t)),  # en 1, among both French sentences
         math.log(1 + math.exp((0 - h) / t)),
-        math.log(1 + math.exp((0 - 1) / t)),  # fr 1 among both English
-        math.log(2),  # the diagonal is as near to either
+        math.log(1 + math.exp((0 - 1) / t)),  # fr 1, among both English sentences
+        math.log(2),  # fr 2 has the same cosine with both English sentences
     ]
     assert_total(Contrast(temperature=t)(out, step=0), "contrast", sum(nats))
 
@@ -200,7 +200,7 @@ def test_two_of_a_style_and_one_of_another_by_hand() -> None:
     """The first two of three sentences share a style. Their cosine is h, the square root of 1/2."""
     h, t = math.sqrt(0.5), 0.5
     near, far = math.exp(h / t), math.exp(0 / t)
-    nats = -math.log(near / (near + far)) - math.log(near / (near + near))  # by the first, and by the second
+    nats = -math.log(near / (near + far)) - math.log(near / (near + near))  # of the first and of the second sentence
     out = Outputs({}, {}, styles={"en": styled([[3.0, 0.0], [2.0, 2.0], [0.0, 0.1]], [4, 4, 0])})
     assert_total(StyleContrast(temperature=t)(out, step=0), "style", nats)
 

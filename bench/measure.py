@@ -21,7 +21,7 @@ from typing import Any
 
 import torch
 
-from bgt_core.backend import Int8Weight, linear, linear_int8
+from bgt_core.backend import linear, multiply_int8, prepack_int8
 
 CPU = torch.device("cpu")
 SIDE, SIDE_ON_GPU = 1_024, 8_192  # size of the square matrices whose product defines the machine's limit
@@ -125,10 +125,10 @@ def product_rate(dtype: torch.dtype, threads: int, device: torch.device = CPU) -
     if dtype == torch.int8:  # 8-bit inputs, single-precision output
         weight = torch.randint(-127, 128, (side, side), dtype=torch.int8)
         left = torch.randint(0, 255, (side, side), dtype=torch.uint8)
-        packed = Int8Weight.pack(weight, torch.ones(side))
+        packed, scales = prepack_int8(weight), torch.ones(side)
 
         def multiply() -> object:
-            return linear_int8(left, 0.03, 128, packed, None, torch.float32)
+            return multiply_int8(left, 0.03, 128, packed, scales, None, torch.float32)
     else:
         first, second = torch.randn(2, side, side, device=device).to(dtype)
 

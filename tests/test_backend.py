@@ -7,15 +7,14 @@ import torch
 from torch.nn import functional as F
 
 from bgt_core import backend
-from bgt_core.backend import Linear, linear, on_grid, uses_onednn
-from bgt_core.nets.encoders import Int8Linear
+from bgt_core.backend import Int8Linear, Linear, linear, on_grid, uses_onednn
 from tests.close import FLOAT32, assert_close
 
 
 def switch_off(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("USES_ONEDNN", "HAS_ONEDNN_INT8"):
         monkeypatch.setattr(backend, name, False)
-    for name in ("_onednn", "_onednn_int8", "_prepack_int8"):
+    for name in ("_onednn", "multiply_int8", "prepack_int8"):
         monkeypatch.delattr(backend, name)
 
 
@@ -105,7 +104,7 @@ def test_eight_bits_round_by_about_a_hundredth() -> None:
 
 @pytest.mark.parametrize(
     ("name", "flags"),
-    [("_onednn", (False, True)), ("_prepack_int8", (True, False))],
+    [("_onednn", (False, True)), ("prepack_int8", (True, False))],
 )
 def test_an_operator_that_changed_is_not_used(
     name: str, flags: tuple[bool, bool], monkeypatch: pytest.MonkeyPatch

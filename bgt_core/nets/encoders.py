@@ -14,7 +14,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from bgt_core.backend import Int8Weight, Linear, cpu_has, linear, linear_int8, matmul_dtype
+from bgt_core.backend import Int8Linear, Linear, linear
 from bgt_core.contracts import EOS, UNK, Posterior, Tokens
 from bgt_core.nets.layers import Dropout, make_embedding
 from bgt_core.nets.operations import PackedLayout, exact
@@ -277,33 +277,6 @@ class Encoder(nn.Module):
     def forward(self, side: Tokens, layout: PackedLayout | None = None) -> Posterior:
         """Tokens (B, T) -> posterior over (B, L)."""
         return self.head(self.body(side) if layout is None else self.body(side, layout))
-
-
-TINY = 1e-30  # smallest maximum from which a scale is computed, as a row may be all zeros
-
-
-class Int8Linear(nn.Module):
-    """x W^T + b with 8-bit integers: W is rounded with one scale per row, and x with one scale.
-
-    Only rounding causes an error, of about 1% of the norm of the result.
-    """
-
-    def __init__(self, layer: nn.Linear):
-        super().__init__()
-        weight = layer.weight.detach()
-        scales = weight.abs().amax(1).clamp(min=TINY) / 127
-        self.weight = Int8Weight.pack((weight / scales[:, None]).round().to(torch.int8), scales)
-        self.bias = layer.bias if layer.bias is None else layer.bias.detach()
-        # the integer for x = 0; without VNNI instructions, x has only 7 bits (see `linear_int8`)
-        self.zero = 128 if cpu_has("avx512_vnni") else 64
-
-    def forward(self, x: Tensor) -> Tensor:
-        """(..., K) -> (..., N), in the dtype of other matrix products."""
-        low, high = x.aminmax()
-        scale = max(-low.item(), high.item(), TINY) / (self.zero - 1)
-        half = torch.tensor(self.zero + 0.5, dtype=torch.float32, device="cpu")
-        rounded = torch.add(half, x.float(), alpha=1 / scale).to(torch.uint8)  # truncated; `half` makes this rounding
-        return linear_int8(rounded, scale, self.zero, self.weight, self.bias, matmul_dtype(x))
 
 
 def quantised(encoder: Encoder) -> Encoder:

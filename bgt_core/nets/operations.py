@@ -68,7 +68,7 @@ class PackedLayout:
 
     def pack(self, x: Tensor) -> Tensor:
         """Remove padding: (B, T, ...) -> (N, ...)."""
-        return x.flatten(0, 1).index_select(0, self.flat_index)
+        return x.flatten(0, 1) if self.whole else x.flatten(0, 1).index_select(0, self.flat_index)
 
     def unpack(self, x: Tensor) -> Tensor:
         """Pad with zeros: (N, H) -> (B, T, H)."""
@@ -94,7 +94,7 @@ class PackedLayout:
         """Reshape the output of attention: (B, heads, T, H / heads) -> (N, H)."""
         heads, length = x.shape[1:3]
         if self.whole:
-            return x.transpose(1, 2).reshape(len(self.flat_index), -1)
+            return x.transpose(1, 2).reshape(self.shape[0] * self.shape[1], -1)
         head = torch.arange(heads, device=x.device)
         source = (self.rows[:, None] * heads + head) * length + self.columns[:, None]  # (N, heads)
         return x.reshape(-1, x.shape[-1]).index_select(0, source.flatten()).view(len(self.flat_index), -1)
@@ -173,14 +173,6 @@ class PaddedLayout(PackedLayout):
     def real(self) -> Tensor:
         """(B, 1, 1, T)."""
         return self.mask[:, None, None, :]
-
-    def pack(self, x: Tensor) -> Tensor:
-        """(B, T, ...) -> (B * T, ...)."""
-        return x.flatten(0, 1)
-
-    def join(self, x: Tensor) -> Tensor:
-        """(B, heads, T, H / heads) -> (B * T, H)."""
-        return x.transpose(1, 2).reshape(self.shape[0] * self.shape[1], -1)
 
     def sum(self, x: Tensor) -> Tensor:
         """Sum over the real tokens of each sentence, in single precision or better: (B * T, ...) -> (B, ...)."""

@@ -173,7 +173,7 @@ def places(predictor: PositionPredictor, latent: torch.Tensor, words: list[int])
     total = 0.0
     for place, word in enumerate(words[: predictor.scores.out_features]):
         read = torch.cat([predictor.table.weight[word], latent])
-        scores = predictor.scores(predictor.perceptron(read[None]))[0, : len(words)]  # only the positions of this sentence
+        scores = predictor.scores(predictor.perceptron(read[None]))[0, : len(words)]  # of this sentence
         total -= scores.log_softmax(-1)[place].item()
     return total
 

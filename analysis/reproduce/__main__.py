@@ -38,11 +38,11 @@ def reproduce(
             "backtranslation, vgvae, var-siamese."
         ),
     ],
-    scale: Annotated[str, typer.Option(help="paper (the recipes unchanged) or small (for a laptop).")] = "small",
+    scale: Annotated[str, typer.Option(help="paper (the unchanged recipes) or small (for a laptop).")] = "small",
     data: Annotated[
         Path | None,
         typer.Option(
-            help="Data: parallel/en-fr.*.tsv.xz, retrieval/en-fr.*.tsv, and STS files as in `bgt evaluate sts`; "
+            help="Data folder: parallel/en-fr.*.tsv.xz, retrieval/en-fr.*.tsv, and STS files as in `bgt evaluate sts`; "
             "for backtranslation, backtranslated/fr-news.tsv.xz, paraphrase/en.*.tsv.xz, and STS and SICK; "
             "for vgvae, paraphrase/en.*.tsv.xz, trees/en.*.ptb.xz, and STS; "
             "for var-siamese, quora/train.tsv.xz and quora/dev.tsv.xz.",
@@ -54,15 +54,16 @@ def reproduce(
         Path | None, typer.Option(help="Output folder of the results.", show_default="OUT/results")
     ] = None,
     only: Annotated[
-        str | None, typer.Option(metavar="PATTERN", help="Run only systems or trainings that match, as in 'BGT*'.")
+        str | None,
+        typer.Option(metavar="PATTERN", help="Only run systems or trainings that match, as in 'BGT*'."),
     ] = None,
-    seeds: Annotated[str | None, typer.Option(help="Seeds, as in 1,2, in place of the table's own.")] = None,
+    seeds: Annotated[str | None, typer.Option(help="Seeds, as in 1,2, instead of the seeds of the table.")] = None,
     listing: Annotated[bool, typer.Option("--list", help="Only list the trainings and their state.")] = False,
     report_only: Annotated[
         bool,
         typer.Option(
             "--report-only",
-            help="Run nothing: with --data, report the finished trainings; without, report the stored results.",
+            help="Run no training. With --data, report the finished trainings; without it, the stored results.",
         ),
     ] = False,
     threads: Annotated[int | None, typer.Option(help="Number of threads; use 1 if several processes run.")] = None,
@@ -71,10 +72,10 @@ def reproduce(
     as_json: options.JsonOption = False,
     device: options.DeviceOption = "auto",
 ) -> None:
-    """Train and measure the systems of a table of the paper, and print the paper's numbers next to ours.
+    """Train and measure the systems in a table of a paper, and print our numbers beside the paper's.
 
-    Finished trainings are never run again, stopped ones continue, and failed ones are tried again. Several processes
-    may share a folder.
+    Finished trainings are not repeated, stopped trainings continue, and failed trainings are tried again. Several
+    processes may work in the same folder.
     """
     tune_training()
     import threadpoolctl

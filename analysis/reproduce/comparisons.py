@@ -1,10 +1,11 @@
 """The papers' comparisons: systems, published numbers, claims and scales, with one file per paper in `tables`.
 
-A system is a recipe, settings that differ from the scale's, and the seeds to train it with; `like` copies another
-system. A claim is [first, second, place in the paper, measure]: the first has a higher score than the second, by
-default in the comparison's measure. Or a claim is that a sum of weights times scores is above 0. A published number is
-in the comparison's measure, a list of numbers in those of `measures`. A scale has settings for all recipes with these
-arguments, and settings for single recipes. `all` runs the comparisons of BGT's paper.
+A system has a recipe, settings that override those of the scale, and seeds; `like` copies another system. A claim is
+[first, second, place in the paper, measure]: the first system has a higher score than the second. The default measure
+is the main measure of the comparison. A claim can also be that a sum of weights times scores is above 0. A published
+number is for the main measure; a list of numbers is for the measures in `measures`. A scale has settings for all
+recipes with these arguments, and settings for single recipes. The command's name `all` means the comparisons of BGT's
+paper.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ from bgt_core.evaluation.tasks.syntax import CONSTITUENTS, EDITS, STRUCTURE, TAG
 
 AVERAGE, DEV, RETRIEVAL = "STS average", "STSB dev", "P@1"  # measures; a year is "STS 2012", a track "STS17 en-tr"
 SETS = "mean of sets"  # the mean over all data sets of the STS years and SICK (Wieting, Mallinson & Gimpel 2017)
-# Generated text: from a sentence's own latents; from the other language's semantic latent, in the style of the
-# reference or of a random sentence.
+# Generated text: reconstruction, or text from the semantic latent of the translation in the style of the reference or
+# of a random sentence
 CHRF_OWN, EXACT_OWN, CHRF_OTHER, CHRF_STYLE = "chrF own", "exact own", "chrF other's meaning", "chrF random style"
 FIDELITY = (CHRF_OWN, EXACT_OWN, CHRF_OTHER, CHRF_STYLE)
 F1 = STRUCTURE[CONSTITUENTS]  # of a sentence and its nearest neighbour
@@ -61,7 +62,7 @@ class ExperimentSpec:
     selection: Selection | None = None  # training data, instead of all translations of `langs`
     share: float = 1.0  # share of the training rows whose labels are used
     starts_from: str = ""  # for a second stage: the system of the first stage with the same seed
-    best_of: Sequence[str] = ()  # not trained itself: the best of these systems on STS Benchmark's dev set
+    best_of: Sequence[str] = ()  # if set, not trained: the best of these systems on STS Benchmark's dev set
 
 
 @dataclass(frozen=True)
@@ -145,4 +146,4 @@ COMPARISONS = OF_BGT | {
 def check_names(names: Sequence[str]) -> None:
     """Raise UsageError if a name is not that of a comparison."""
     if unknown := [name for name in names if name not in COMPARISONS]:
-        raise UsageError(f"There is no table '{unknown[0]}'; choose from {', '.join(COMPARISONS)} or all.")
+        raise UsageError(f"unknown comparison '{unknown[0]}'; choose from {', '.join(COMPARISONS)} or all.")

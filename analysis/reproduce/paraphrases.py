@@ -43,7 +43,7 @@ from bgt_core.training.settings import SETTINGS
 TRANSLATED = ("reference", "translation", "cost", "_")  # columns of a table of back-translations
 HUMAN = ("reference", "translation")  # columns of a table written by people
 SET_ASIDE = 3  # one in this many references is set aside
-PER_PAIR = 5  # references of a table per selected pair, so that filters have a choice
+PER_PAIR = 5  # minimum number of references per selected pair, so that filters can choose
 SAMPLE = 5_000  # number of references whose scores give the quantiles
 CLASSIFIER = "reference-classifier"  # recipe of the model that computes the score of a filter
 
@@ -119,7 +119,7 @@ class SelectedPairs(Dataset):
 
     @property
     def with_cost(self) -> bool:
-        """Whether costs are read. They may be missing if no filter uses them."""
+        """Whether the filter uses costs. Otherwise the column is skipped, because it may be empty."""
         return self.selection.keep.startswith("cost")
 
     @property
@@ -150,7 +150,7 @@ class SelectedPairs(Dataset):
         return Source(path, ("a", "b", "_") if self.with_cost else ("a", "b"))
 
     def text(self, out: Path, device: str) -> Source:
-        """Return all pairs that could be selected, so that all filters of a table have the same tokenizer."""
+        """Return all pairs that a filter could select, so that all filters of a table share one tokenizer."""
         path = out / f"{self.name}-{self.table.content[:10]}-text.tsv.zst"
         if not path.exists():
             columns = [*PARAPHRASES, *["_"] * (len(self.table.columns) - len(HUMAN))]

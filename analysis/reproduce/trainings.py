@@ -49,7 +49,7 @@ from bgt_core.recipes import RECIPES, Recipe
 from bgt_core.training import Report
 from bgt_core.training.settings import SETTINGS
 
-SAVE_EVERY = {"small": 100}  # updates between checkpoints, which a kill may lose; otherwise the recipe's setting
+SAVE_EVERY = {"small": 100}  # scale -> updates between checkpoints, because a kill loses those; else the recipe's
 RUN, RESULT, ERROR, TIME, SCORES, LOCK = "run", "result.json", "error.json", "time.json", "scores.parquet", "lock"
 FINISHED, FAILED, RUNNING, STOPPED, WAITING = "finished", "failed", "running", "stopped", "waiting"
 SHORT = 10  # hex digits of the hash in a name
@@ -57,15 +57,15 @@ SHORT = 10  # hex digits of the hash in a name
 
 @dataclass(frozen=True)
 class Training:
-    """A training of a recipe. `overrides` are the arguments that differ from the recipe's defaults, so that two equal
-    specifications are one training."""
+    """A training of a recipe. `overrides` only has arguments that differ from the recipe's defaults, so that two
+    descriptions of the same training are equal."""
 
     recipe: str
     overrides: Mapping[str, Any]
     langs: tuple[str, ...]
     seed: int
     data: str  # SHA-256 of its training and test data
-    variant: str  # for people: the overrides that differ from the recipe's and the scale's settings
+    variant: str  # part of the folder's name, for people: the overrides that differ from the scale's settings
     left_out: tuple[str, ...] = ()  # arguments of the scale that the recipe does not have
     first: Training | None = None  # the training of the first stage, if this is a second stage
 
@@ -96,8 +96,11 @@ class Training:
 def training_of(
     system: ExperimentSpec, scale: Settings, seed: int, data: str, first: Training | None = None
 ) -> Training:
-    """Return the training of a system at a scale. Of the scale's settings for all recipes, those that the recipe has
-    are used; those for this recipe are always used. An unknown recipe raises an error only in `build`."""
+    """Return the training of a system at a scale.
+
+    The scale's settings for all recipes are used if the recipe has these arguments; its settings for this recipe are
+    always used. An unknown recipe raises an error only in `build`.
+    """
     defaults, own = recipe_defaults(system.recipe), scale.get(system.recipe, {})
     left_out = tuple(name for name in scale[EVERY] if defaults and name not in defaults)
     usual = {**defaults, **scale[EVERY], **own}

@@ -16,9 +16,7 @@ from analysis.reproduce.comparisons import (
     F1,
     F1_GAP,
     SETS,
-    Comparison,
     ExperimentSpec,
-    Selection,
 )
 from analysis.reproduce.measure import AUC_OF, OF_PAIRS, OVER_MOVERS
 from analysis.reproduce.trainings import Training, as_json, training_of
@@ -131,17 +129,3 @@ def test_published_numbers_are_the_papers() -> None:
         if all(claim.measure in poster.get(name, {}) for name in claim.weights)
     ]
     assert len(by_claim) == 17 and min(by_claim) > 0  # the poster agrees with the claims that we attribute to it
-
-
-def test_a_table_is_read_with_what_it_shares(toy: Comparison) -> None:
-    first, second, language = toy.systems
-    assert (first.seeds, language.seeds, language.latent) == ([1, 2], [1, 2], "language")
-    assert second.overrides == {"model.dropout": 0.5} and toy.published["dropped out"] == {"STS average": 50.0}
-    assert toy.published["BGT"]["Hard-"] == 30.0
-    assert [claim.measure for claim in toy.claims] == ["STS average", "Hard+"]
-    filtered = COMPARISONS["backtranslation"]
-    assert filtered.systems[-1].selection == Selection("fr-news", times=3)
-    scaling = filtered.part("scaling").systems
-    assert [system.name for system in scaling if system.recipe == "avg"] == [
-        f"AVG fr-news{more}" for more in ("", ", 2 times the pairs", ", 3 times the pairs")
-    ]

@@ -249,7 +249,7 @@ def test_claims_on_planted_results() -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "says"),
     [
-        (["nothing"], 2, "no table 'nothing'; choose from main"),
+        (["nothing"], 2, "unknown comparison 'nothing'; choose from main"),
         (["toy"], 2, "--data"),
         (["main", "--data=DATA", "--out=o", "--scale=huge"], 2, "--scale 'huge': choose from paper, small"),
         (["toy", "--data=nowhere", "--out=o"], 3, "--data nowhere: no such file or folder"),

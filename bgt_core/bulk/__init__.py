@@ -22,7 +22,7 @@ import shutil
 import struct
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -157,12 +157,9 @@ def _file(source: Path, out: Path) -> Iterator[Path]:
         return
     copy = out.with_name(f"{out.name}.partial.{os.getpid()}{source.suffix}")
     try:
-        with writing(copy), copy.open("wb") as file:
-            if str(source) == "-":
-                shutil.copyfileobj(sys.stdin.buffer, file)
-            else:
-                with source.open("rb") as pipe:
-                    shutil.copyfileobj(pipe, file)
+        pipe = nullcontext(sys.stdin.buffer) if str(source) == "-" else source.open("rb")
+        with writing(copy), pipe as opened, copy.open("wb") as file:
+            shutil.copyfileobj(opened, file)
         yield copy
     finally:
         copy.unlink(missing_ok=True)

@@ -159,7 +159,7 @@ class Batching:
         An epoch has every row once. With a temperature or weights, it has about as many tokens as all rows together.
         """
         if not len(corpus):
-            raise DataError(f"the {corpus.split} split of {corpus.folder} holds no pairs")
+            raise DataError(f"the {corpus.split} split of {corpus.folder} has no pairs")
         counts = self._sampled(corpus)
         largest = max(counts) if counts else len(corpus)  # an upper bound, so that no update is empty
         return min(largest, -(-corpus.tokens // self.batch_tokens))
@@ -206,7 +206,7 @@ def prefetch(make: Callable[[int], StepBatch], steps: range) -> Iterator[StepBat
 
 
 def validation(corpus: Corpus | Mixture, micro_tokens: int, most: int | None = None) -> Iterator[Batch]:
-    """Yield batches of every row, or of `most` evenly spaced rows. Anchors alternate, and every call gives the same."""
+    """Yield batches of every row, or of `most` evenly spaced rows. Anchors alternate; every call yields the same."""
     count = min(len(corpus), most or len(corpus))
     chosen = np.arange(count) * len(corpus) // max(1, count)
     turn = 0

@@ -100,7 +100,7 @@ def text_columns(langs: str) -> tuple[list[str], list[str]]:
 def parse_columns(columns: Iterable[str]) -> dict[str, str]:
     """Parse columns: ["en", "b:en", "gold:label"] -> {"en": "en", "b": "en", "gold": "label"}.
 
-    Raises UsageError for an entry without a language, for a repeated name, and if no column holds text.
+    Raises UsageError for an entry without a language, for a repeated name, and if there is no column of text.
     """
     columns = [str(column) for column in columns]
     parsed: dict[str, str] = {}

@@ -96,7 +96,7 @@ class Corpus:
             if store["settings"]["format"] == FORMAT:
                 return cls(folder, split, store)
         except (NotFound, NotADirectoryError) as error:
-            raise NotFound(f"{folder} holds no token store") from error
+            raise NotFound(f"{folder} is not a token store") from error
         except DataError:
             raise
         except (ValueError, KeyError, TypeError):

@@ -1,8 +1,7 @@
-"""Change one property of a sentence's wording by rule: "I'm late." -> "I am late.", "tu viens ?" -> "est-ce que tu
-viens ?". From such pairs, decoders learn to take the property from the language latent.
+"""Change one property of a sentence's wording by rules: "I'm late." -> "I am late.".
 
-A rule returns nothing if it is not sure. A form is kept only if its value of the property (`data.properties`) differs
-from its sentence's.
+From such pairs, decoders learn to take the property from the language latent. If the rules are not sure, a sentence has
+no other form. A form is kept only if its value of the property (`data.properties`) differs from that of the sentence.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from bgt_core.data.properties import APOSTROPHES, PROPERTIES, WORDING
 
 Forms = Callable[[str], list[str]]
 
-EXCHANGED = {  # language -> the property that its rules change; for tu and vous, paraphrases are common enough
+EXCHANGED = {  # language -> property that its rules change; French needs no rules for tu and vous: data have pairs
     "en": "contraction",
     "fr": "question-form",
     "es": "address",
@@ -26,15 +25,12 @@ EXCHANGED = {  # language -> the property that its rules change; for tu and vous
 
 
 def exchanger(lang: str, texts: Sequence[str], paraphrases: Sequence[Sequence[str]] = ()) -> Forms:
-    """Return the rules of a language; those of German and Japanese learn words from `texts`.
+    """Make the rules of a language: a function of a sentence to its forms with another value of the property.
 
     Args:
         lang: One of `EXCHANGED`.
-        texts: Sentences of that language, thousands.
-        paraphrases: Pairs of such sentences with the same meaning.
-
-    Returns:
-        A function from a sentence to its forms with another value of the property; empty if no rule is sure.
+        texts: Thousands of sentences in this language, from which the rules of German and Japanese learn words.
+        paraphrases: Pairs of sentences in this language with the same meaning.
     """
     if lang == "de":
         rule: Forms = _german(texts, paraphrases)
@@ -52,7 +48,7 @@ def exchanger(lang: str, texts: Sequence[str], paraphrases: Sequence[Sequence[st
 
 
 def capitalised_like(word: str, model: str) -> str:
-    """Return `word`, with a first capital if `model` has one."""
+    """Return `word`, with a capital as its first letter if `model` has one."""
     return word[:1].upper() + word[1:] if model[:1].isupper() else word
 
 
@@ -60,7 +56,7 @@ _RULES = WORDING["exchange"]
 
 
 def _pattern(lang: str, pattern: str) -> str:
-    """Replace the {names} in a pattern by their patterns."""
+    """Replace each {name} in a pattern by the pattern of that name."""
     for name, part in _RULES[lang].items():
         if isinstance(part, str):
             pattern = pattern.replace(f"{{{name}}}", part)
@@ -74,7 +70,7 @@ _CUT = {"ca": "can", "wo": "will"}  # before n't
 
 
 def _english(text: str) -> list[str]:
-    """Return the sentence with all contractions written out, and with all possible contractions made."""
+    """Return the sentence with every contraction written out, and the sentence with every possible contraction."""
     straight, forms = text.replace("’", "'"), []
     for rules in _EN:
         form = straight
@@ -125,12 +121,12 @@ def _elided(word: str, following: str) -> str:
 # German du to Sie: "Hast du Zeit?" -> "Haben Sie Zeit?".
 
 _NO_DU_VERBS = frozenset(_RULES["de"]["no-du-verbs"].split())
-_PLURALS = 3  # minimum number of times that a plural form must occur in the texts
+_PLURALS = 3  # minimum number of occurrences of a plural form in the texts
 _WORDS = re.compile(r"\w+|[^\w\s]")
 
 
 def _german(texts: Sequence[str], paraphrases: Sequence[Sequence[str]]) -> Callable[[str], list[str]]:
-    """Make the rule; it takes verb forms for Sie from the paraphrases, or else from the plural forms in the texts."""
+    """Make the rule; verb forms for Sie come from the paraphrases, or else from the plural forms in the texts."""
     plurals = Counter(word for text in texts for word in _WORDS.findall(text.lower()) if word.endswith("n"))
     learnt = _formal_verbs(paraphrases)
 
@@ -188,7 +184,7 @@ _ES = _RULES["es"]
 
 
 def _spanish(text: str) -> list[str]:
-    """Return the sentence in the other form of address, if the verb of that subject is certain."""
+    """Return the sentence in the other form of address, if its verb in that form is certain."""
     value = PROPERTIES["address"].value(text, "es")
     unsure, rule = {"tú": ("unsure-tu", _usted), "usted": ("unsure-usted", _tu)}.get(value, ("", None))
     form = rule(text) if rule and not re.search(_ES[unsure], text, re.IGNORECASE) else ""
@@ -196,7 +192,7 @@ def _spanish(text: str) -> list[str]:
 
 
 def _replaced(pattern: str, other: str, text: str) -> str:
-    """Replace the matches of a pattern by `other`, and keep first capitals."""
+    """Replace the matches of a pattern by `other`, and keep the capital at their beginning."""
     return re.sub(pattern, lambda found: capitalised_like(found.expand(other), found[0]), text, flags=re.IGNORECASE)
 
 
@@ -268,12 +264,12 @@ _ICHIDAN = ("る", "ない", "た")
 _SURU = ("する", "しない", "した")
 _POLITE_ENDINGS = (("ません", 1), ("ました", 2), ("ます", 0))  # polite ending, index of the plain form
 _NA_ADJECTIVES = ("きれい", "嫌い", "くらい", "ぐらい", "みたい")  # they end in い like i-adjectives
-_LONGEST = 4  # maximum number of last characters of a form that are looked up in the texts
-_OCCURRENCES = 4
+_LONGEST = 4  # maximum number of last characters of a form that are counted in the texts
+_OCCURRENCES = 4  # minimum count of the ending of a form
 
 
 def _japanese(texts: Sequence[str]) -> Callable[[str], list[str]]:
-    """Make the rule; of all possible forms of a stem, it takes the one whose ending is most common in the texts."""
+    """Make the rule; of the possible forms of a stem, it chooses the one whose ending is most common in the texts."""
     lengths = range(2, _LONGEST + 1)
     pieces = Counter(text[at : at + length] for text in texts for at in range(len(text)) for length in lengths)
 
@@ -281,7 +277,7 @@ def _japanese(texts: Sequence[str]) -> Callable[[str], list[str]]:
         return pieces[form[-3:]] + (3 * pieces[form[-_LONGEST:]] if len(form) >= _LONGEST else 0)
 
     def plain(stem: str, number: int) -> str:
-        """Return the dictionary (0), negative (1) or past form (2) of a verb; "" if none is sure."""
+        """Return the dictionary form (`number` 0), the negative (1) or the past (2) of a verb; "" if it is not sure."""
         if stem.endswith("来"):
             return stem + _ICHIDAN[number]
         if stem.endswith("あり"):

@@ -202,7 +202,7 @@ def unpack(archive: Path, folder: Path) -> list[Path]:
         except BgtError:
             raise
         except DAMAGE as error:
-            raise DataError(f"{archive}: damaged, or not what its name says ({error}); download it again.") from error
+            raise DataError(f"{archive}: damaged, or its name is wrong ({error}); download it again.") from error
         undo.pop_all()
     paths = sorted(path for path in folder.rglob("*") if path.is_file())
     return [path for path in paths if "__MACOSX" not in path.parts and not path.name.startswith(("._", ".DS_Store"))]
@@ -263,7 +263,7 @@ def _aligned(files: list[Path], choice: Choice, out: Path, left_out: Counter[str
     table = _table(out / f"{choice.stem}.tsv.zst", choice.langs, full_rows())
     if not table.rows:
         table.path.unlink()
-        raise DataError(f"{choice.stem}: the archive holds no pairs.")
+        raise DataError(f"{choice.stem}: the archive has no pairs.")
     notes = [path for path in files if path.name in ("LICENSE", "README")]
     return [table, *(_moved(path, out / f"{choice.stem}.{path.name}") for path in notes)]
 
@@ -279,7 +279,7 @@ def _sts(files: list[Path], choice: Choice, out: Path, left_out: Counter[str]) -
         if match and match[2] != "ALL":
             texts.setdefault(match[2], {})[match[1]] = list(lines(path))
     if not texts:
-        raise DataError(f"{choice.stem}: the archive holds no STS.input.NAME.txt; the address may have changed.")
+        raise DataError(f"{choice.stem}: the archive has no file STS.input.NAME.txt; the address may have changed.")
     tables = []
     for name, of_set in sorted(texts.items()):
         gold, pairs = of_set.get("gs", []), [line.split(b"\t")[:2] for line in of_set.get("input", [])]

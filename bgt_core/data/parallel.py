@@ -202,7 +202,7 @@ def checked_chunks(
     if not total:
         raise DataError(f"{source} is empty; expected one translation per line, in {', '.join(columns)}")
     if not sound:
-        raise DataError(f"none of the {total} lines of {source} holds a translation; {first}")
+        raise DataError(f"none of the {total} lines of {source} is a translation; {first}")
 
 
 def _moses(files: Sequence[Path]) -> Iterator[Row]:
@@ -228,7 +228,7 @@ def _parquet(file: Path, columns: Sequence[str]) -> Iterator[list[Row]]:
             if name not in types:
                 raise DataError(f"{file} has no column {name!r}; its columns are {', '.join(types)}")
             if not (pa.types.is_string(types[name]) or pa.types.is_large_string(types[name])):
-                raise DataError(f"column {name!r} of {file} holds {types[name]}, expected text")
+                raise DataError(f"column {name!r} of {file} is of type {types[name]}; expected text")
         for rows in table.iter_batches(ROWS, columns=list(names)):
             # as bytes, so that text that is not UTF-8 becomes a bad row, as in other files
             texts = {name: rows.column(name).fill_null("").cast(pa.large_binary()).to_pylist() for name in names}

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -104,28 +104,20 @@ def choose(name: str, *, pair: str | None = None, release: str | None = None) ->
     only = chosen.pairs if "-" in chosen.pairs else None
     pair = pair or only
     langs = languages(pair) if pair else ()
-    with_english = chosen.pairs == "any pair with en"
-    release_needed = chosen.release == "needed" and not release
-    problems: Sequence[tuple[object, str, str]] = (
-        (chosen.pairs and not pair, "pair", f"is needed: {chosen.name} has many pairs; choose one, as in en-fr."),
-        (pair and not chosen.pairs, "pair", f"{pair}: {chosen.name} has no language pairs; leave it out."),
-        (only and sorted(langs) != sorted(only.split("-")), "pair", f"{pair}: {chosen.name} has {only} only."),
-        (
-            with_english and "en" not in langs,
-            "pair",
-            f"{pair}: {chosen.name} is aligned with en; include it, as in en-fr.",
-        ),
-        (release_needed, "release", f"is needed, as in v2018: {name} has many, see https://opus.nlpl.eu."),
-        (release and not chosen.release, "release", f"{release}: {chosen.name} has no releases; leave it out."),
-        (
-            release and not re.fullmatch(LABEL, release),
-            "release",
-            f"{release!r}: expected letters, digits, '.', '_', '-', as in v2018.",
-        ),
-    )
-    for wrong, parameter, message in problems:
-        if wrong:
-            raise UsageError(message, parameter=parameter)
+    if chosen.pairs and not pair:
+        raise UsageError(f"is needed: {name} has many pairs; choose one, as in en-fr.", parameter="pair")
+    if pair and not chosen.pairs:
+        raise UsageError(f"{pair}: {name} has no language pairs; leave it out.", parameter="pair")
+    if only and sorted(langs) != sorted(only.split("-")):
+        raise UsageError(f"{pair}: {name} has {only} only.", parameter="pair")
+    if chosen.pairs == "any pair with en" and "en" not in langs:
+        raise UsageError(f"{pair}: {name} is aligned with en; include it, as in en-fr.", parameter="pair")
+    if chosen.release == "needed" and not release:
+        raise UsageError(f"is needed, as in v2018: {name} has many, see https://opus.nlpl.eu.", parameter="release")
+    if release and not chosen.release:
+        raise UsageError(f"{release}: {name} has no releases; leave it out.", parameter="release")
+    if release and not re.fullmatch(LABEL, release):
+        raise UsageError(f"{release!r}: expected letters, digits, '.', '_', '-', as in v2018.", parameter="release")
     return Choice(chosen, langs, release or chosen.release)
 
 
@@ -150,7 +142,7 @@ def explained(url: str) -> Iterator[None]:
     except requests.HTTPError as error:
         status, reason = getattr(error.response, "status_code", 0), getattr(error.response, "reason", "")
         hint = "try again later" if status == 429 or status >= 500 else "is there such a file?"
-        raise NotFound(f"{url}: the server says {status} {reason}; {hint}") from error
+        raise NotFound(f"{url}: the server answers {status} {reason}; {hint}") from error
     except requests.exceptions.ChunkedEncodingError as error:
         raise NotFound(f"{url}: the connection broke; the same command starts this file again.") from error
     except (requests.ConnectionError, requests.Timeout) as error:

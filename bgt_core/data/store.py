@@ -65,9 +65,9 @@ def prepare(
     langs = parse_columns(columns)
     limits = {"min_tokens": min_tokens, "max_tokens": max_tokens, "valid_pairs": valid_pairs, "seed": seed}
     if not 1 <= min_tokens <= max_tokens or min(valid_pairs, seed) < 0:
-        raise UsageError(f"{limits}; need 1 <= min_tokens <= max_tokens, and nothing negative")
+        raise UsageError(f"{limits}; expected 1 <= min_tokens <= max_tokens, and no negative number")
     if not sources:
-        raise UsageError("sources: none; expected one file or more")
+        raise UsageError("sources: expected at least one file")
     parts = _group(sources, langs)
     settings = [  # all inputs that determine the content of a store
         {
@@ -266,7 +266,7 @@ def target_width(sources: Sequence[Source]) -> int:
     for source, width in zip(sources, widths, strict=True):
         if width and not all(widths):
             columns = "-".join(source.columns)
-            raise UsageError(f"targets: some files of {columns} have vectors and others none; give them to all or none")
+            raise UsageError(f"targets: some files of {columns} have vectors, others don't; add vectors to all or none")
         if width != widths[0]:
             raise DataError(
                 f"{source.targets}: vectors of {width} units, but {sources[0].targets} has {widths[0]}; give vectors "

@@ -44,9 +44,8 @@ NOT_TEXT = {  # first bytes of a file that is not plain text -> its format, and 
 }
 WIDE = ("UTF-32LE", "UTF-32BE", "UTF-16LE", "UTF-16BE")
 MARKS = {b"\xff\xfe\0\0": "UTF-32", b"\0\0\xfe\xff": "UTF-32", b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
-NEW_LINES = r"tr '\r' '\n'"
+NEW_LINES = r"tr '\r' '\n'"  # the command that converts carriage returns to line feeds
 SAMPLE = 4_096  # number of first bytes from which the encoding is guessed; a multiple of 4
-UNPACK = {".gz": "gzip -dc", ".xz": "xz -dc", ".zst": "zstd -dc"}
 QUOTED_CSV = re.compile(rb'"(?:[^"]|"")*"(?:[,;]"(?:[^"]|"")*")+\r?')
 RECORDS = (".csv", ".json", ".jsonl", ".ndjson")  # suffixes of files that never have one sentence per line
 
@@ -133,17 +132,9 @@ def _check_start(block: bytes, name: Path) -> None:
     if kind := next((kind for start, kind in NOT_TEXT.items() if block.startswith(start)), ""):
         raise DataError(f"{name}: {kind}.")
     if encoding := next((each for start, each in MARKS.items() if block.startswith(start)), "") or _wide(block):
-        raise DataError(f"{name}: {encoding}; save it as UTF-8: {_piped(f'iconv -f {encoding} -t UTF-8', name)}")
+        raise DataError(f"{name}: {encoding}; save it as UTF-8, for example by iconv -f {encoding} -t UTF-8")
     if b"\r" in block.rstrip(b"\r") and b"\n" not in block:
-        raise DataError(f"{name}: its lines end in a carriage return alone; convert them: {_piped(NEW_LINES, name)}")
-
-
-def _piped(command: str, name: Path) -> str:
-    """Return a command line that runs `command` on a file, which may be compressed, or on stdin."""
-    if str(name) == STDIN:
-        return command
-    unpack = UNPACK.get(name.suffix)
-    return f"{unpack} {name} | {command}" if unpack else f"{command} < {name}"
+        raise DataError(f"{name}: its lines end in a carriage return alone; convert them: {NEW_LINES}")
 
 
 def _wide(block: bytes) -> str:
@@ -171,11 +162,11 @@ def _check_sentences(some: list[bytes], before: int, name: Path) -> None:
             cells = next(each for each in some if b"\t" in each).decode("utf-8", "replace").split("\t")
             shown = " | ".join(cell[:30] for cell in cells[:4]) + " | ..." * (len(cells) > 4)
             problem = f"{name}:{number}: {len(cells)} columns ({shown}); {expected}"
-            raise DataError(f"{problem}. Take one column, for example with: {_piped('cut -f1', name)}")
+            raise DataError(f"{problem}. Take one column, for example by cut -f1")
     for number, line in enumerate(some, before + 1):
         if b"\r" in line.rstrip(b"\r"):
             problem = f"{name}:{number}: a carriage return inside the line; {expected}"
-            raise DataError(f"{problem}. Replace it: {_piped(NEW_LINES, name)}")
+            raise DataError(f"{problem}. Replace it: {NEW_LINES}")
 
 
 def _is_json(line: bytes) -> bool:

@@ -56,20 +56,16 @@ def without(text: str, lang: str) -> Iterator[str]:
 
 
 def letter_overlap(first: Iterable[str], second: Iterable[str]) -> float:
-    """Return the `overlap` of the letter frequencies of texts in two languages, from 0 to 1; case does not matter."""
-    return overlap(*(Counter(filter(is_letter, "".join(texts).casefold())) for texts in (first, second)))
+    """Return the overlap of the letter frequencies of texts in two languages, from 0 to 1; case does not matter.
 
-
-def is_letter(char: str) -> bool:
-    """Test for a letter or a combining mark, because many Asian scripts write vowels as marks."""
-    return unicodedata.category(char)[0] in "LM"
-
-
-def overlap(first: Counter, second: Counter) -> float:
-    """Sum the smaller of the two relative frequencies over all kinds: 1 minus the total variation distance.
-
-    Raises DataError if one side is empty.
+    It is the sum, over all letters, of the smaller of the two relative frequencies (1 minus the total variation).
+    Combining marks count as letters, because many Asian scripts write vowels as marks. Raises DataError if the texts of
+    a language have no letters.
     """
-    if not first or not second:
+    left, right = (
+        Counter(char for char in "".join(texts).casefold() if unicodedata.category(char)[0] in "LM")
+        for texts in (first, second)
+    )
+    if not left or not right:
         raise DataError("One side has no letters; give text in both languages.")
-    return sum(min(count / first.total(), second[kind] / second.total()) for kind, count in first.items())
+    return sum(min(count / left.total(), right[char] / right.total()) for char, count in left.items())

@@ -1,4 +1,4 @@
-"""The files that a test leaves."""
+"""A fixture for tests that check which files remain."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Back-translation of bitext: shards and compression do not change the table."""
+"""A table of back-translations has the same rows with any shards and compression."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files to vectors: the rows equal those of `Embedder.embed`, with any shards and compression."""
+"""The rows of a file of vectors equal those of `Embedder.embed`, with any shards and compression."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Articles that are swapped to the other gender, and articles that are not."""
+"""Articles are swapped for those of the other gender, unless a rule skips them."""
 
 from __future__ import annotations
 

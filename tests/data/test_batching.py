@@ -1,4 +1,4 @@
-"""Updates, micro-batches and their order."""
+"""Updates have the right rows in the right order, and are split into micro-batches that fit in memory."""
 
 from collections.abc import Sequence
 from itertools import chain
@@ -135,7 +135,7 @@ def test_micro_batches_keep_their_budget(corpus: Corpus) -> None:
 
 @pytest.mark.parametrize(("parts", "micro_tokens"), [(2, 10**6), (3, 10**6), (1, 600)])
 def test_an_update_is_cut_into_equal_micro_batches(corpus: Corpus, parts: int, micro_tokens: int) -> None:
-    """The cut is by the number of micro-batches, or by the token limit, which gives four."""
+    """An update is cut into the given number of micro-batches, or by the token limit, which makes four."""
     cut, together = Batching(1500, micro_tokens, 1, micro_batches=parts), Batching(1500, 10**6, 1)
     for step in range(3):
         batches = whole(cut, corpus, step)
@@ -198,7 +198,7 @@ def test_an_empty_split(corpus: Corpus, tmp_path: Path) -> None:
     prepare([tmp_path / "corpus.tsv"], LANGS, Words(), tmp_path / "store", valid_pairs=0, seed=1)
     valid = Corpus.open(tmp_path / "store", "valid")
     assert list(validation(valid, 100)) == []
-    with pytest.raises(BgtError, match=r"the valid split of .* holds no pairs"):
+    with pytest.raises(BgtError, match=r"the valid split of .* has no pairs"):
         whole(Batching(100, 100, 1), valid, 0)
 
 
@@ -241,7 +241,7 @@ COLUMNS = ("en", "fr", "de", "es")
 
 @pytest.fixture(scope="module")
 def mixture(tmp_path_factory: pytest.TempPathFactory) -> Mixture:
-    """English with French (two kinds; the files of one kind are not adjacent), with German, and with Spanish."""
+    """Three corpora: English with French (two kinds of text, whose files are not adjacent), German, and Spanish."""
     folder = tmp_path_factory.mktemp("sampling")
     files = [("news", "fr", 40), ("talks", "fr", 90), ("news", "fr", 31), ("", "de", 50), ("", "es", 7)]
     sources, number = [], 0

@@ -1,5 +1,6 @@
-"""Cleaning: which pairs stay, counts of the others by reason, reproducible bytes, a complete card; for back-translated
-text, scores as filters, and one translation of each reference.
+"""Cleaning keeps the right pairs, counts the others by reason, writes the same bytes each time, and writes a card.
+
+Back-translated text is also filtered by scores, and reduced to one translation of each reference.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Names of columns and sources, and files with skipped columns, named "_"."""
+"""Columns, sources and language codes are parsed; columns named "_" are skipped."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mixtures of corpora, labels and target vectors, from files to batches."""
+"""Mixtures of corpora, labels and target vectors arrive in batches as they were in the files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Downloads end to end, from a server of small archives to files for our readers, and their errors."""
+"""A server offers small archives; downloads become files that our readers can read, or end with an error."""
 
 from __future__ import annotations
 
@@ -159,8 +159,8 @@ def test_a_disk_that_fills_keeps_the_archive(
 @pytest.mark.parametrize(
     ("trouble", "message"),
     [
-        ("404", r"zip: the server says 404 .*; is there such a file\?"),
-        ("503", r"zip: the server says 503 .*; try again later"),
+        ("404", r"zip: the server answers 404 .*; is there such a file\?"),
+        ("503", r"zip: the server answers 503 .*; try again later"),
         ("cut 9", r"zip: the connection broke; the same command starts this file again"),
     ],
 )
@@ -213,7 +213,7 @@ def test_an_address_that_is_invalid_or_leads_elsewhere_is_refused(tmp_path: Path
     [
         ({"Books.de-en.de": b"eins\nzwei\n", "Books.de-en.en": b"one\n"}, "differ in their number of lines"),
         ({"Books.de-en.de": b"eins\n"}, r"expected one file ending in \.en"),
-        ({"Books.de-en.de": b"\n", "Books.de-en.en": b"one\n"}, "holds no pairs"),
+        ({"Books.de-en.de": b"\n", "Books.de-en.en": b"one\n"}, "has no pairs"),
         (None, r"expected one file ending in \.de"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Records of files: the content of a card, and the errors for a damaged manifest or card."""
+"""A card records the licence of a file; a damaged card or manifest raises an error."""
 
 from __future__ import annotations
 

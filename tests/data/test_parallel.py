@@ -1,4 +1,4 @@
-"""Readers of parallel text: the pairs from each kind of file, and the errors for bad lines."""
+"""Each kind of file gives the same pairs; bad lines are skipped and counted, or raise an error."""
 
 import gzip
 import io
@@ -108,7 +108,7 @@ def test_text_is_normalised_and_quotes_are_text(tmp_path: Path) -> None:
         (b"en\tfr\na\tb\n", r"corpus\.tsv:1: names the columns, and would be read as a translation; remove the line"),
         (b"English\tFrench\na\tb\n", r"corpus\.tsv:1: names the columns"),
         (b'"a"\t"b"\n"c"\t"d"\n', r"corpus\.tsv: every cell is quoted, and the quotes would be read as text"),
-        (b"one\ntwo\n", r"none of the 2 lines .* holds a translation; .*:1: 1 column, expected 2 \(en, fr\)"),
+        (b"one\ntwo\n", r"none of the 2 lines .* is a translation; .*:1: 1 column, expected 2 \(en, fr\)"),
     ],
 )
 def test_a_file_without_translations_is_refused(tmp_path: Path, content: bytes, message: str) -> None:
@@ -154,7 +154,7 @@ def test_unusable_parquet_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BgtError, match=r"no column 'fr'; its columns are en, de"):
         read(source)
     pq.write_table(pa.table({"en": ["a"], "fr": [1]}), source)
-    with pytest.raises(BgtError, match=r"column 'fr' .* holds int64, expected text"):
+    with pytest.raises(BgtError, match=r"column 'fr' .* is of type int64; expected text"):
         read(source)
     source.write_bytes(source.read_bytes()[:-20])
     with pytest.raises(BgtError, match="not a Parquet file, or damaged"):

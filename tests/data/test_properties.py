@@ -1,4 +1,4 @@
-"""The rules for properties of style, on sentences labelled by a reader; README.md in this folder names the source."""
+"""The rules for properties of style agree with a reader's labels; README.md in this folder names the source."""
 
 from __future__ import annotations
 

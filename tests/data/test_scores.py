@@ -1,4 +1,4 @@
-"""Scores of translations, compared with scores computed by hand and by sacrebleu."""
+"""Scores of translations equal those computed by hand and by sacrebleu."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The token store: which rows are kept and held out; a store is complete or absent."""
+"""A token store has the right rows in each split, and is complete or absent."""
 
 import gzip
 import json
@@ -198,7 +198,7 @@ def test_a_damaged_store_is_refused(source: Path) -> None:
         with pytest.raises(BgtError, match=r"store\.json"):
             Corpus.open(folder)
     (folder / "store.json").unlink()
-    with pytest.raises(BgtError, match="holds no token store") as error:
+    with pytest.raises(BgtError, match="is not a token store") as error:
         Corpus.open(folder)
     assert error.value.exit_code == 3
 

@@ -1,4 +1,4 @@
-"""Clean-up of text and the tokenizer."""
+"""Text is normalised; the tokenizer converts text to ids and back, and refuses what is not a model."""
 
 import subprocess
 import sys

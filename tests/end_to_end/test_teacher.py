@@ -187,7 +187,7 @@ def test_a_resumed_run_ends_in_the_same_weights(taught: Path, tmp_path: Path) ->
         ({"distillation.weight": 0.0}, UsageError, r"model\.teacher_dim=12 and objective\.distillation\.weight"),
         ({"teacher": [], "distillation.weight": 9.0}, UsageError, "teacher is missing: objective.distillation.weight"),
         ({"recipe": "sp"}, UsageError, "'sp' can't learn from vectors; bgt, bgt-plus"),
-        ({"files": 2, "teacher": ["en-fr", None]}, UsageError, "some files of en-fr have vectors and others none"),
+        ({"files": 2, "teacher": ["en-fr", None]}, UsageError, "some files of en-fr have vectors, others don't"),
         ({"recipe": build_recipe("bgt-small", SETTINGS)}, UsageError, r"it needs model\.teacher_dim=12"),
     ],
 )

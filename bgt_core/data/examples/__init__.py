@@ -1,5 +1,4 @@
-"""The example sentences: 1,152 real English sentences, each with translations into some of six languages, and
-sentences that show properties of style.
+"""Read the example sentences: 1,152 English sentences with translations, and sentences that show properties of style.
 
 README.md in this folder names their sources, their licences, and the models that were trained without them.
 """
@@ -16,8 +15,8 @@ from typing import NamedTuple
 from bgt_core.data.properties import PROPERTIES, values
 from bgt_core.errors import NotFound
 
-FILE = Path(__file__).with_name("sentences.tsv")  # its header: `source`, then the languages
-STYLE = Path(__file__).with_name("style.tsv.xz")  # its columns: those of `Styled`
+FILE = Path(__file__).with_name("sentences.tsv")  # columns: the source, then a text or "" for each of `LANGS`
+STYLE = Path(__file__).with_name("style.tsv.xz")  # columns: the fields of `Styled`
 LANGS = ("en", "fr", "es", "de", "tr", "ja", "ar")
 CREDIT = (  # Markdown; the licences require it beside the sentences
     "Sentences: [Tatoeba](https://tatoeba.org), by way of [manythings.org](https://www.manythings.org/anki/), "
@@ -29,15 +28,15 @@ CREDIT = (  # Markdown; the licences require it beside the sentences
 
 @cache
 def _table() -> list[list[str]]:
-    """Return the rows after the header: a source, then a text or "" for each of `LANGS`."""
+    """Return the rows of `FILE` without its header."""
     _, *lines = FILE.read_text(encoding="utf-8").splitlines()
     return [line.split("\t") for line in lines]
 
 
 def example_sentences(langs: Sequence[str]) -> list[tuple[str, ...]]:
-    """Return the sentences that exist in all of `langs`, as tuples of translations, in the random order of the file.
+    """Return the rows with a text in each of `langs`, as tuples of translations, in the random order of the file.
 
-    Raises NotFound if the file lacks a language.
+    Raises NotFound for a language that the file does not have.
     """
     if missing := [lang for lang in langs if lang not in LANGS]:
         raise NotFound(
@@ -49,7 +48,7 @@ def example_sentences(langs: Sequence[str]) -> list[tuple[str, ...]]:
 
 
 class Styled(NamedTuple):
-    """A sentence that shows a property of wording, and its translation."""
+    """A sentence that shows a property of wording, with a translation."""
 
     lang: str
     text: str
@@ -67,13 +66,16 @@ class StylePair(NamedTuple):
 
 @cache
 def style_sentences() -> list[Styled]:
-    """Return the sentences in all of `LANGS` that show a property of style; no shipped model was trained on them."""
+    """Return sentences in all of `LANGS` that show a property of style; no shipped model was trained on them."""
     return [Styled(*line.split("\t")) for line in lzma.decompress(STYLE.read_bytes()).decode().splitlines()]
 
 
 def differing(sentences: Iterable[Styled]) -> Iterator[StylePair]:
-    """Yield pairs of sentences that share a translation and differ in exactly one of `PROPERTIES`, but not in the
-    closing mark, which can be exchanged in any sentence. A sentence is in at most one pair of each property."""
+    """Yield pairs of sentences that share a translation and differ in exactly one of `PROPERTIES`.
+
+    Pairs that differ in the closing mark are left out, because the mark of any sentence can be exchanged. A sentence is
+    in at most one pair of each property.
+    """
     together: dict[tuple[str, str, str], list[Styled]] = {}
     for each in sentences:
         together.setdefault((each.lang, each.other, each.translation), []).append(each)

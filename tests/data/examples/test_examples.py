@@ -1,4 +1,4 @@
-"""The example sentences: their form, their attribution, and that a wheel contains both."""
+"""The example sentences are normalised, credited in their README.md, and part of the wheel."""
 
 from __future__ import annotations
 

@@ -16,7 +16,6 @@ import zstandard
 
 from bgt_core.data import parallel, textfile
 from bgt_core.data.parallel import Skipped, read_pairs
-from bgt_core.data.textfile import uncompressed
 from bgt_core.errors import BgtError, UsageError
 
 LANGS = ("en", "fr")
@@ -85,18 +84,12 @@ def test_parquet_rows_may_be_bad_too(tmp_path: Path) -> None:
     assert skipped.examples[0].endswith("corpus.parquet:2: the en side is empty; expected text")
 
 
-def test_only_a_line_feed_ends_a_line(tmp_path: Path) -> None:
-    source = tmp_path / "corpus.tsv"
-    source.write_text("one\u2028two\tun\u2028deux\r\nthree\rfour\ttrois\x0bquatre\r\nbad\r\n", "utf-8", newline="")
-    pairs, skipped = read(source)
-    assert pairs == [("one two", "un deux"), ("three four", "trois quatre")]
-    assert skipped.examples == [f"{source}:3: 1 column, expected 2 (en, fr)"]
-
-
 def test_text_is_normalised_and_quotes_are_text(tmp_path: Path) -> None:
     source = tmp_path / "corpus.tsv"
     source.write_bytes('\ufeff"A quote\t  cafe\u0301  noir\n"'.encode() + b"b\tc\n")
     assert read(source)[0] == [('"A quote', "café noir"), ('"b', "c")]
+    source.write_bytes("one\u2028two\tthree\rfour\r\n".encode())  # only a line feed ends a line
+    assert read(source)[0] == [("one two", "three four")]
     source.write_bytes(b'"Go!"\t"Va !"\nNo.\tNon.\n')
     assert read(source)[0] == [('"Go!"', '"Va !"'), ("No.", "Non.")]
 
@@ -167,11 +160,6 @@ def test_a_file_without_line_feeds_does_not_fill_the_memory(tmp_path: Path, monk
     source.write_bytes(b"x" * 1001)
     with pytest.raises(BgtError, match="a line of more than 1000 bytes"):
         read(source)
-
-
-def test_a_name_without_the_suffix_of_compression() -> None:
-    names = {"fr.txt": "fr.txt", "fr.txt.gz": "fr.txt", "fr.xz": "fr", "fr.zst.txt": "fr.zst.txt", "fr.gz.zst": "fr.gz"}
-    assert {name: uncompressed(name) for name in names} == names
 
 
 def test_stdin_and_pipes_are_read_where_once_is_enough(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -181,7 +181,8 @@ def test_out_of_memory_has_an_exit_code_and_internal_errors_are_raised(
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (("--seeds", "99"), 2, "choose 1 to 10"),
+        (("--probe", "mlp0"), 2, "--probe mlp0: choose linear, or mlp50"),
+        (("--seeds", "99"), 2, "--seeds 99: choose 1 to 10"),
         (("--resamples", "10"), 2, "--resamples 10 must be at least 100"),
         (("--max-items", "10"), 2, "--max-items 10 must be at least 140"),
         (("--device", "abacus"), 2, "abacus"),

@@ -53,12 +53,6 @@ def test_all_languages_are_those_of_every_encoder(encoder: Callable) -> None:
         probes.table(encoders, "punct-num", "de", config=QUICK)
 
 
-@pytest.mark.parametrize("tasks", ["length", "syntax"])
-def test_a_table_without_a_cell_is_an_error(encoder: Callable, tasks: str) -> None:
-    with pytest.raises(UsageError, match="en-fr"):
-        probes.table({"fake": encoder()}, tasks, ["en-fr"], config=QUICK)
-
-
 def test_a_language_code_with_a_hyphen_is_one_language(encoder: Callable, tmp_path: Path) -> None:
     """Joined languages are separated by hyphens, too; here two codes with hyphens are joined."""
     for lang in ("zh-Hant", "pt-BR"):

@@ -121,18 +121,16 @@ TASK = ProbeTask("toy", "nothing", {"text": build})
 SENTENCES = [f"s{row}" for row in range(400)]
 
 
-def test_sentences_are_labelled_by_the_task_and_its_seed() -> None:
-    made = prepare(TASK, SENTENCES, lang="fr", config=ProbeConfig(seed=4, seeds=2, max_items=300))
-    expected, left_out = select(build(SENTENCES, "fr", Random(4)), 300, 4)
+def test_sentences_are_labelled_by_the_task_with_the_seed_and_at_most_max_items_are_used() -> None:
+    config = ProbeConfig(seed=4, seeds=2, max_items=300)
+    made = prepare(TASK, SENTENCES, lang="fr", config=config)
     assert (made.task, made.lang, made.names, made.left_out) == ("toy", "fr", ["fr0", "fr1"], 100)
-    assert (made.items, left_out) == (expected, 100)
-    assert [made.names[label] for label in made.labels] == expected.labels
-    for ours, theirs in zip(made.cuts, cuts_of(expected, 2, 4), strict=True):
-        assert all((one == other).all() for one, other in zip(ours, theirs, strict=True))
+    assert [made.names[label] for label in made.labels] == made.items.labels
+    labels = dict(zip(SENTENCES, build(SENTENCES, "fr", Random(4)).labels, strict=True))
+    assert all(labels[text] == label for text, label in zip(made.items.sentences, made.items.labels, strict=True))
     assert made.tested.shape == (2, 300) and made.tested.sum(1).tolist() == [30, 30]
-    ordered = prepare(TASK, SENTENCES, lang="fr", config=ProbeConfig(seed=4, max_items=300, senteval=True))
-    assert len(ordered.cuts) == 1
-    assert ordered.items == select(build(SENTENCES, "fr", Random(4)), 300, 4, in_order=True)[0]
+    ordered = prepare(TASK, SENTENCES, lang="fr", config=replace(config, senteval=True))
+    assert len(ordered.cuts) == 1 and ordered.items.groups == sorted(made.items.groups) != made.items.groups
 
 
 def test_too_few_items_or_labels_are_an_error() -> None:

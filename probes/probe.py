@@ -41,7 +41,7 @@ DEFAULT = ProbeConfig()
 DOMINANT = 0.90  # if one label has a larger share, accuracy is not informative
 MAX_DEVIATION = 3  # number of half-widths of an interval by which dev and test accuracy may differ by chance
 MAX_TRUNCATED = 0.01  # share of sentences that an encoder may truncate without a warning
-NO_HIDDEN_LAYER = "word-content"  # SentEval removes the hidden layer for this task, whatever `config.probe` is
+NO_HIDDEN_LAYER = "word-content"  # SentEval never uses a hidden layer for this task
 
 
 def silent(line: object) -> None:

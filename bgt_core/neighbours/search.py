@@ -32,7 +32,7 @@ Report = Callable[[int, int], None]  # called with the number of finished blocks
 
 
 def silent(done: int, total: int) -> None:
-    """Report nothing."""
+    """A `Report` that prints nothing."""
 
 
 def load_faiss() -> Any:

@@ -93,7 +93,7 @@ def statistics(moments: Iterable[Moments]) -> Statistics:
         rows[lang] += part.count
         means[lang] = means.get(lang, 0) + part.mean[part.block(column)] * part.count
     means = {lang: total / rows[lang] for lang, total in means.items()}
-    counts: Counter[tuple[str, str, bool]] = Counter()  # the third says whether both are the same column
+    counts: Counter[tuple[str, str, bool]] = Counter()  # third: whether both are the same column
     sums: dict[tuple[str, str, bool], np.ndarray] = {}
     for part, i, left in columns:
         for j, right in enumerate(part.langs):
@@ -117,7 +117,7 @@ MOST_UNITS = 4_096  # with more, eigenvectors take minutes, and the sums of two 
 
 
 class RandomRows:
-    """The `most` rows with the smallest keys. If the keys are random, this is a random sample, whatever the batches."""
+    """The `most` rows with the smallest keys. With random keys this is a random sample, independent of the batches."""
 
     def __init__(self, most: int):
         self.most, self.count = most, 0

@@ -118,7 +118,7 @@ def read_cells(file: Path | str, content: bytes | None = None) -> list[Cell]:
 
 
 def _result(plain: Mapping[str, Any]) -> ProbeResult:
-    """Make a result from what `ProbeResult.as_dict` returned; raise KeyError or TypeError for other values."""
+    """Make a result from the output of `ProbeResult.as_dict`; raise KeyError or TypeError for other values."""
     values = {part.name: plain[part.name] for part in fields(ProbeResult) if part.name in plain}
     for name, kind in {"rows": ProbeScore, "over_baseline": Difference, "over_majority": Difference}.items():
         values[name] = [_record(kind, entry) for entry in plain[name]]

@@ -15,7 +15,7 @@ from probes.cli import main
 
 
 class Encoder:
-    """The language latent holds length, spaces and full stops of a sentence; the semantic latent holds nothing."""
+    """The language latent is the numbers of characters, spaces and full stops; the semantic latent is constant."""
 
     latents: Sequence[str] = ("semantic", "language")
 
@@ -37,7 +37,7 @@ def encoder() -> type[Encoder]:
 
 @pytest.fixture
 def fake(monkeypatch: pytest.MonkeyPatch) -> Encoder:
-    """The encoder that every --model opens, except "other" (a second encoder) and "german" (other languages)."""
+    """The encoder that every --model opens, except --model other and --model german, which has other languages."""
     model = Encoder()
     models = {"other": Encoder(fingerprint="other"), "german": Encoder(("en", "de"), "german")}
 

@@ -26,7 +26,7 @@ SENTENCES = [f"Le mot {number} est " + "très " * (number % 6) + "long." for num
 
 
 class Fake:
-    """The semantic latent holds the number of words; the language latent holds nothing."""
+    """The semantic latent is a one-hot vector of the number of words; the language latent is constant."""
 
     langs = ("en", "fr")
     latents = ("semantic", "language")
@@ -45,7 +45,7 @@ def result() -> ProbeResult:
     return probes.run(Fake(), "length", SENTENCES, lang="fr", config=ProbeConfig(seeds=2))
 
 
-def test_scores_of_a_latent_that_holds_the_label_and_of_one_that_holds_nothing(result: ProbeResult) -> None:
+def test_scores_of_a_latent_that_determines_the_label_and_of_a_constant_latent(result: ProbeResult) -> None:
     rows = by_name(result)
     assert list(rows) == ["semantic", "language", "majority", "length", "word 1-2-grams", "character 3-5-grams"]
     row = rows["semantic"]

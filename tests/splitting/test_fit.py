@@ -123,7 +123,7 @@ def test_invalid_arguments_are_errors_that_name_the_parameter(settings: dict[str
 
 
 @pytest.mark.parametrize("method", ["bgt", "neural", "leace"])
-def test_vectors_of_any_kind_and_scale_are_split_alike(method: str) -> None:
+def test_the_type_and_scale_of_vectors_make_no_difference(method: str) -> None:
     """The scores and the losses of training do not depend on the type and the scale of the vectors."""
 
     def about(columns: list[Any]) -> list[float]:

@@ -18,6 +18,7 @@ from bgt_core.nets.lstm import LSTMDecoder
 from bgt_core.nets.output import PlainOutput, TiedOutput, UntiedOutput
 from bgt_core.recipes.bgt import FUSIONS, Seq2SeqConfig
 from tests.close import assert_close
+from tests.nets.test_layers import copy_layer
 
 V, H, L = 19, 8, 5
 LENGTHS = [4, 9, 1, 6]
@@ -224,26 +225,12 @@ def torchs(decoder: AttentionDecoder) -> nn.TransformerDecoder:
     """Return torch's decoder with the same weights."""
     layer = nn.TransformerDecoderLayer(WIDTH, HEADS, INNER, dropout=0.0, batch_first=True, dtype=torch.float64)
     twin = nn.TransformerDecoder(layer, len(decoder.layers)).eval()
-    with torch.no_grad():
-        for ours, theirs in zip(decoder.layers, twin.layers, strict=True):
-            pairs = [
-                (theirs.self_attn.in_proj_weight, ours.attention.qkv.weight),
-                (theirs.self_attn.in_proj_bias, ours.attention.qkv.bias),
-                (theirs.multihead_attn.in_proj_weight, torch.cat([ours.cross.q.weight, ours.cross.kv.weight])),
-                (theirs.multihead_attn.in_proj_bias, torch.cat([ours.cross.q.bias, ours.cross.kv.bias])),
-            ]
-            modules = [
-                (theirs.self_attn.out_proj, ours.attention.out),
-                (theirs.multihead_attn.out_proj, ours.cross.out),
-                (theirs.linear1, ours.feed[0]),
-                (theirs.linear2, ours.feed[2]),
-                (theirs.norm1, ours.norm_attention),
-                (theirs.norm2, ours.norm_cross),
-                (theirs.norm3, ours.norm_feed),
-            ]
-            pairs += [(getattr(a, name), getattr(b, name)) for a, b in modules for name in ("weight", "bias")]
-            for to, value in pairs:
-                to.copy_(value)
+    for ours, theirs in zip(decoder.layers, twin.layers, strict=True):
+        copy_layer(theirs, ours, ours.norm_attention, ours.norm_cross, ours.norm_feed)
+        theirs.multihead_attn.out_proj.load_state_dict(ours.cross.out.state_dict())
+        for name in ("weight", "bias"):
+            both = torch.cat([getattr(part, name).detach() for part in (ours.cross.q, ours.cross.kv)])
+            getattr(theirs.multihead_attn, f"in_proj_{name}").data.copy_(both)
     return twin
 
 

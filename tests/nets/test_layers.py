@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 import torch
@@ -21,25 +22,26 @@ V, H = 19, 8
 Stir = Callable[[nn.Module], nn.Module]
 
 
+def copy_layer(theirs: Any, ours: Any, *norms: nn.LayerNorm) -> None:
+    """Copy the weights of one of our Transformer layers, with its norms in order, into a layer of torch."""
+    modules = [
+        (theirs.self_attn.out_proj, ours.attention.out),
+        (theirs.linear1, ours.feed[0]),
+        (theirs.linear2, ours.feed[2]),
+        *((getattr(theirs, f"norm{number}"), norm) for number, norm in enumerate(norms, 1)),
+    ]
+    for to, source in modules:
+        to.load_state_dict(source.state_dict())
+    with torch.no_grad():
+        theirs.self_attn.in_proj_weight.copy_(ours.attention.qkv.weight)
+        theirs.self_attn.in_proj_bias.copy_(ours.attention.qkv.bias)
+
+
 def test_an_encoder_layer_is_torchs(stirred: Stir, random_tokens: Callable[..., Tokens]) -> None:
     ours = stirred(EncoderLayer(H, 12, 2, dropout=0.0)).double()
     theirs = nn.TransformerEncoderLayer(H, 2, 12, dropout=0.0, batch_first=True, dtype=torch.float64)
     assert isinstance(ours, EncoderLayer)
-    pairs = [
-        (theirs.self_attn.in_proj_weight, ours.attention.qkv.weight),
-        (theirs.self_attn.in_proj_bias, ours.attention.qkv.bias),
-        (theirs.self_attn.out_proj, ours.attention.out),
-        (theirs.linear1, ours.feed[0]),
-        (theirs.linear2, ours.feed[2]),
-        (theirs.norm1, ours.norm_attention),
-        (theirs.norm2, ours.norm_feed),
-    ]
-    with torch.no_grad():
-        for to, source in pairs:
-            if isinstance(to, nn.Module):
-                to.load_state_dict(source.state_dict())
-            else:
-                to.copy_(source)
+    copy_layer(theirs, ours, ours.norm_attention, ours.norm_feed)
     side = random_tokens([5, 2, 1], V)
     x = torch.randn(3, 5, H, dtype=torch.float64)
     expected = theirs(x, src_key_padding_mask=~side.mask)[side.mask]

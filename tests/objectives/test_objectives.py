@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 import torch
-from torch import Tensor
 
 from bgt_core import training
 from bgt_core.contracts import Loss, Outputs
@@ -19,33 +18,16 @@ from bgt_core.objectives.elbo import CrossEntropy, Elbo
 from bgt_core.objectives.similarity import AlteredMargin, Composition, Contrast, Margin
 from bgt_core.posterior import Point
 from bgt_core.recipes import Recipe
-
-
-@dataclass
-class Predicted:
-    """A prediction of two sentences with known nats."""
-
-    role: str
-    column: str
-    nats: list[float]
-
-    @property
-    def name(self) -> str:
-        return f"{self.role}/{self.column}"
-
-    def nll(self, smoothing: float = 0.0) -> tuple[Tensor, Tensor]:
-        nats = torch.tensor(self.nats)
-        return nats.sum(), nats
-
+from tests.objectives.test_elbo import Says
 
 OUT = Outputs(
     {},
     {},
     [  # type: ignore[arg-type]
-        Predicted("reconstruct", "a", [1.0, 2.0]),
-        Predicted("paraphrase", "a", [10.0, 20.0]),
-        Predicted("paraphrase", "b", [30.0, 40.0]),
-        Predicted("position", "a", [100.0, 200.0]),
+        Says("reconstruct/a", [1.0, 2.0]),
+        Says("paraphrase/a", [10.0, 20.0]),
+        Says("paraphrase/b", [30.0, 40.0]),
+        Says("position/a", [100.0, 200.0]),
     ],
 )
 

@@ -1,4 +1,4 @@
-"""The bootstrap against scipy, closed forms and simulation; contrasts against the usual tests and planted results."""
+"""Compare the bootstrap with SciPy, closed forms and simulations, and contrasts with the usual tests."""
 
 from __future__ import annotations
 
@@ -36,17 +36,19 @@ def rng() -> np.random.Generator:
     return np.random.default_rng(3)
 
 
-def test_a_resample_draws_as_many_items_each_as_often(rng: np.random.Generator) -> None:
+def test_a_resample_draws_every_item_with_the_same_probability(rng: np.random.Generator) -> None:
     weights = resample(rng, 40, 3_000)
     assert weights.shape == (3_000, 40)
     assert set(weights.sum(1)) == {40}
-    assert weights.mean(0) == pytest.approx(1, abs=0.1)  # sd of a mean: 1 / sqrt(3000), 0.018
-    assert weights.var() == pytest.approx(1 - 1 / 40, abs=0.02)  # of a multinomial count
+    assert weights.mean(0) == pytest.approx(1, abs=0.1)  # standard deviation of a mean: 1 / sqrt(3000), 0.018
+    assert weights.var() == pytest.approx(1 - 1 / 40, abs=0.02)  # variance of a multinomial count
 
 
 @pytest.mark.parametrize(("ours", "theirs"), CORRELATIONS)
-def test_weights_mean_items_written_out(ours: Callable, theirs: Callable, rng: np.random.Generator) -> None:
-    gold = rng.integers(0, 6, 50) / 1.0  # ties, as gold scores have
+def test_a_weight_counts_as_that_many_copies_of_the_item(
+    ours: Callable, theirs: Callable, rng: np.random.Generator
+) -> None:
+    gold = rng.integers(0, 6, 50) / 1.0  # with ties, as in real gold scores
     systems = np.stack([gold + rng.normal(size=50), rng.normal(size=50).round(1) + 7_000, -gold])
     weights = np.concatenate([np.ones((1, 50)), resample(rng, 50, 20)])
     values = ours(weights, systems, gold)  # (21, 3)
@@ -57,13 +59,13 @@ def test_weights_mean_items_written_out(ours: Callable, theirs: Callable, rng: n
 
 
 @pytest.mark.parametrize("ours", [pearson, spearman])
-def test_what_is_constant_correlates_with_nothing(ours: Callable) -> None:
+def test_constant_values_have_a_correlation_of_zero(ours: Callable) -> None:
     gold = np.array([0.1, 0.1, 0.1, 5.0])
-    weights = np.array([[1.0, 1, 1, 1], [2, 1, 1, 0]])  # the second has one gold score alone
+    weights = np.array([[1.0, 1, 1, 1], [2, 1, 1, 0]])  # in the second resample, all gold scores are equal
     values = ours(weights, np.stack([np.full(4, 0.1), gold / 3, [-3.0, 1, 2, 10]]), gold)
     assert_close(values[:, :2], [[0, 1], [0, 0]])
-    assert values[0, 2] > 0.7 and values[1, 2] == 0  # what varies does not correlate with what is constant
-    assert two_sided_p(np.array([0.0]), np.zeros((9, 1)))[0] == 1  # a system and itself
+    assert values[0, 2] > 0.7 and values[1, 2] == 0
+    assert two_sided_p(np.array([0.0]), np.zeros((9, 1)))[0] == 1  # the difference of a system and itself
 
 
 @pytest.mark.parametrize("far", [1e4, 1e7, -1e9])
@@ -83,11 +85,11 @@ def test_one_value_far_from_all_others_costs_no_digits(far: float, side: str, rn
         assert_close(value, stats.pearsonr(system[places], gold[places]).statistic)
 
 
-def test_equal_systems_differ_as_seldom_as_the_level_says_and_better_ones_often(rng: np.random.Generator) -> None:
+def test_p_is_below_5_percent_for_5_percent_of_equal_systems_and_most_better_ones(rng: np.random.Generator) -> None:
     wrong = detected = 0
     for _ in range(400):
         gold, shared, *own = rng.normal(size=(5, 150))
-        errors = [0.8 * shared + 0.6 * noise for noise in own]  # paired: both err on the same pairs
+        errors = [0.8 * shared + 0.6 * noise for noise in own]  # the errors of two systems correlate
         systems = np.stack([gold + errors[0], gold + errors[1], gold + 0.6 * errors[2]])
         value = pearson(np.ones((1, 150)), systems, gold)[0]
         draws = pearson(resample(rng, 150, 300), systems, gold)
@@ -104,7 +106,7 @@ def test_wilsons_interval_is_scipys(right: int, n: int, level: float) -> None:
     assert_close(wilson(right, n, level), (expected.low, expected.high))
 
 
-def test_every_sample_is_drawn_by_its_own_key_and_shares_are_of_the_items_drawn() -> None:
+def test_each_sample_has_its_own_draws_and_shares_are_those_of_the_drawn_items() -> None:
     part, whole = np.array([[1.0, 0, 3], [2, 2, 0]]), np.array([[2.0, 1, 4], [2, 4, 5]])
     values, draws = bootstrap(
         lambda weights: {"first": share(weights[0], part, whole), "other": weights[1][:, :1]},
@@ -122,14 +124,14 @@ def test_every_sample_is_drawn_by_its_own_key_and_shares_are_of_the_items_drawn(
 
 
 def test_holm_by_hand() -> None:
-    # sorted 0.01, 0.02, 0.03, 0.4 times 4, 3, 2, 1: 0.04, 0.06, 0.06, 0.4
+    # the sorted p-values 0.01, 0.02, 0.03, 0.4, times 4, 3, 2, 1, are 0.04, 0.06, 0.06, 0.4
     np.testing.assert_allclose(holm(np.array([0.03, 0.4, 0.01, 0.02])), [0.06, 0.4, 0.04, 0.06])
     np.testing.assert_allclose(holm(np.array([0.9, 0.8])), [1, 1])
     assert holm(np.array([])).shape == (0,)
 
 
 def score(*values: float, spread: float = 0.0, seed: int = 0) -> BootstrappedScore:
-    """Scores of several trainings, which resampling the pairs changes by the same amount."""
+    """Make the scores of several trainings; each resample changes all of them by the same amount."""
     draws = np.random.default_rng(seed).normal(0, 1, 4_000)
     draws = spread * (draws - draws.mean()) / draws.std(ddof=1)
     return BootstrappedScore(np.array(values), np.array(values)[:, None] + draws)
@@ -154,18 +156,18 @@ def test_without_variance_of_pairs_it_is_students_test_over_seeds() -> None:
     assert estimate.counts_seeds
 
 
-def test_a_system_of_one_seed_is_taken_to_vary_as_the_other() -> None:
-    """A new observation against three earlier ones has the prediction interval of textbooks."""
+def test_a_system_with_one_seed_is_assumed_to_vary_like_the_other() -> None:
+    """Comparing one new observation with three others gives the prediction interval of textbooks."""
     first, second = score(61.0, 62.0, 63.0), score(58.0)
     estimate = contrast([(1, first), (-1, second)], 0.95)
     assert estimate.p == pytest.approx(2 * stats.t.sf(4 / np.sqrt(1 + 1 / 3), 2))
 
 
-def test_its_level_is_right_where_pairs_and_trainings_vary() -> None:
+def test_p_is_uniform_for_equal_systems_if_pairs_and_trainings_vary() -> None:
     """For two equal systems, p is below 0.1 in a tenth of the simulated comparisons."""
     rng, low = np.random.default_rng(0), 0
     for _ in range(800):
-        shift = rng.normal(0, 0.7)  # of the pairs that were drawn, the same for all trainings
+        shift = rng.normal(0, 0.7)  # effect of the drawn pairs, the same for all trainings
         first, second = (rng.normal(60, 0.7, 3) for _ in range(2))
         draws = rng.normal(0, 0.7, 200)
         parts = [
@@ -186,25 +188,20 @@ def test_the_same_scores_are_not_separable() -> None:
 
 
 @pytest.mark.parametrize(("rho", "ours"), [(0.3, pearson), (0.8, pearson), (0.6, spearman)])
-def test_an_interval_holds_the_truth_as_often_as_it_says(rho: float, ours: Callable, rng: np.random.Generator) -> None:
-    truth = rho if ours is pearson else 6 / np.pi * np.arcsin(rho / 2)  # of a bivariate normal
+def test_nine_of_ten_90_percent_intervals_cover_the_truth(rho: float, ours: Callable, rng: np.random.Generator) -> None:
+    truth = rho if ours is pearson else 6 / np.pi * np.arcsin(rho / 2)  # for a bivariate normal distribution
     inside = 0
     for _ in range(400):
         gold, noise = rng.normal(size=(2, 150))
         system = rho * gold + np.sqrt(1 - rho**2) * noise
         low, high = interval(ours(resample(rng, 150, 300), system[None], gold)[:, 0], 0.9)
         inside += low <= truth <= high
-    assert 0.86 < inside / 400 < 0.94  # sd of the share: 0.015
-
-
-def test_p_is_that_of_a_normal_with_the_resamples_error(rng: np.random.Generator) -> None:
-    draws = rng.normal(0.5, 0.2, (100_000, 1))
-    assert two_sided_p(np.array([0.392]), draws)[0] == pytest.approx(0.05, abs=0.001)  # 1.96 x 0.2
+    assert 0.86 < inside / 400 < 0.94  # standard deviation of the share: 0.015
 
 
 @pytest.mark.parametrize(("value", "p", "level", "expected"), [
     (1.0, 0.01, 0.95, HOLDS), (-1.0, 0.01, 0.95, FAILS), (0.0, 0.01, 0.95, FAILS), (1.0, 0.01, 0.999, NOT_SEPARABLE),
-    (-1.0, 0.2, 0.95, NOT_SEPARABLE), (1.0, 0.5, 0.5, NOT_SEPARABLE),  # a p at the limit is no evidence
+    (-1.0, 0.2, 0.95, NOT_SEPARABLE), (1.0, 0.5, 0.5, NOT_SEPARABLE),  # p equals 1 - level
 ])  # fmt: skip
 def test_verdicts(value: float, p: float, level: float, expected: str) -> None:
     assert verdict(value, p, level) == expected

@@ -1,4 +1,4 @@
-"""Systems side by side: intervals, differences and marks against numpy and scipy; tables, rows and JSON."""
+"""Compare intervals, differences and marks of systems with NumPy and SciPy; check tables, rows and JSON."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Key(NamedTuple):
 
 
 def systems(*noises: float, pairs: int = 200, seed: int = 0) -> Statistic:
-    """Systems "s0", "s1", ...: gold scores plus noise of these deviations, half of whose variance they share."""
+    """Make systems whose scores are gold plus noise of these standard deviations; half of its variance is shared."""
     rng = np.random.default_rng(seed)
     gold, shared = rng.integers(0, 26, pairs) / 5, rng.normal(size=pairs)
     errors = np.stack([(shared + rng.normal(size=pairs)) * noise / np.sqrt(2) for noise in noises])
@@ -42,7 +42,7 @@ def correlation(rows: np.ndarray, gold: np.ndarray) -> Statistic:
     (100, 0.5, True), (100, 0.99, True), (99, 0.95, False), (2_000, 0.49, False), (2_000, 1.0, False),
     (2_000, 95.0, False),
 ])  # fmt: skip
-def test_a_hundred_resamples_and_a_level_from_a_half_on_are_enough(resamples: int, level: float, fits: bool) -> None:
+def test_resamples_and_level_have_bounds(resamples: int, level: float, fits: bool) -> None:
     if fits:
         check_bootstrap(resamples, level)
         return
@@ -69,7 +69,7 @@ def test_every_two_systems_are_compared_in_every_score_and_corrected_together() 
     steps = dict(zip(ordered, np.minimum(1, np.maximum.accumulate(ordered * np.arange(6, 0, -1))), strict=True))
     assert [gap.p_holm for gap in compared] == pytest.approx([steps[p] for p in expected])
     apart = differences(Statistic(systems=["a", "b"], families={"y": "own"}), values, draws, 0.9)
-    assert [gap.p_holm for gap in apart] == [gap.p for gap in apart]  # each family by itself
+    assert [gap.p_holm for gap in apart] == [gap.p for gap in apart]  # families of a single difference
     chosen = differences(Statistic(systems=["a", "b", "c"], compared=["c", "a"]), values, draws, 0.9)
     assert [(gap.first, gap.second) for gap in chosen] == [("c", "a")] * 2
     assert differences(Statistic(systems=["a"]), {"x": np.ones(1)}, {"x": np.ones((9, 1))}, 0.9) == []
@@ -90,7 +90,7 @@ def test_differences_are_paired() -> None:
 
 
 def test_paired_errors_agree_with_williams_test() -> None:
-    """Williams (1959): a t test of two correlations with one variable, for normal data; in the mean over samples."""
+    """Williams (1959) has a t test of two correlations with one variable. Its t agrees in the mean over 20 samples."""
     rng = np.random.default_rng(1)
     ratios = []
     for _ in range(20):
@@ -108,7 +108,7 @@ HITS = np.array([[1.0] * 6 + [0, 0.5] + [1] * 4, [0.0] * 3 + [0.5] * 3 + [1, 1] 
 
 
 def test_shares_have_wilsons_intervals_and_sign_tests() -> None:
-    """The systems differ in eight items; the first is ahead in six of them, by a half or by one."""
+    """The systems differ about eight items; the first is better in six of them."""
     other = Key("other", 4)
     result = compare(Statistic(systems=["a", "b"], hits={Key("all", 12): HITS, other: HITS[:, 8:]}), resamples=200)
     for key, rows in ((Key("all", 12), HITS), (other, HITS[:, 8:])):
@@ -119,12 +119,12 @@ def test_shares_have_wilsons_intervals_and_sign_tests() -> None:
     assert first.difference.value == pytest.approx(100 * (HITS[0] - HITS[1]).mean())
     assert first.difference.low < first.difference.value < first.difference.high
     assert first.p == pytest.approx(stats.binomtest(6, 8).pvalue) and first.p_holm == pytest.approx(2 * first.p)
-    assert (second.difference[:3], second.p, second.p_holm) == ((0, 0, 0), 1, 1)  # all equal: nothing to test
+    assert (second.difference[:3], second.p, second.p_holm) == ((0, 0, 0), 1, 1)  # the systems agree about all items
     wide = compare(Statistic(systems=["a"], hits={Key("all", 12): HITS[:1]}), level=0.99).scores[Key("all", 12)][0]
     assert wide[1:3] == pytest.approx(100 * np.array(wilson(HITS[0].sum(), 12, 0.99)))
 
 
-def test_a_system_without_a_score_is_left_out_of_it() -> None:
+def test_a_system_without_a_score_has_no_value_and_no_difference() -> None:
     hits = {Key("h", 2): np.array([[1.0, 1], [np.nan, np.nan], [0, 1]])}
     statistic = Statistic(
         systems=["a", "b", "c"],
@@ -144,13 +144,13 @@ def test_a_system_without_a_score_is_left_out_of_it() -> None:
 @pytest.mark.parametrize(("noises", "marks"), [
     ((0.30, 0.31, 2.0), ["tied", "tied", ""]), ((0.1, 2.0), ["best", ""]), ((0.1,), [""]),
 ])  # fmt: skip
-def test_the_best_of_a_bootstrap_is_marked_if_it_is_alone(noises: tuple[float, ...], marks: list[str]) -> None:
+def test_the_best_system_is_marked_best_or_tied(noises: tuple[float, ...], marks: list[str]) -> None:
     (cells,) = compare(systems(*noises), resamples=300).scores.values()
     assert [cell.mark for cell in cells] == marks
 
 
 def of_values(names: Sequence[str], values: dict[str, np.ndarray], **how: Any) -> Statistic:
-    """Scores that don't depend on the resample."""
+    """Make a statistic whose scores are the same in each resample."""
     made = {Key(name, 9): np.asarray(value) for name, value in values.items()}
     return Statistic(
         systems=names,
@@ -172,14 +172,14 @@ def result() -> Result:
     return compare(statistic, resamples=100, level=0.9, seed=3)
 
 
-def test_a_result_says_how_it_was_made(result: Result) -> None:
+def test_a_result_has_its_settings_and_describes_them(result: Result) -> None:
     assert (result.level, result.resamples, result.seed, result.warnings) == (0.9, 100, 3, ["odd"])
     assert result.about == "made; 90% intervals from 100 resamples; differences: paired, p with Holm's correction"
     hits = {Key("h", 2): np.ones((1, 2))}
     assert compare(Statistic(systems=["a"], hits=hits), resamples=100).about == "; 95% intervals Wilson's"
 
 
-def test_a_table_has_systems_or_a_part_of_the_names_for_columns(result: Result) -> None:
+def test_the_columns_of_a_table_are_systems_or_the_values_of_a_field(result: Result) -> None:
     table = result.table()
     assert table.columns == ["score", "pairs", "a", "b"]
     assert table.lines() == [

@@ -1,4 +1,4 @@
-"""The tables of the grammar: what they promise, and that they stay what they are."""
+"""The functions of the grammar return the rows of its tables, which never change."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import bgt_core
 from bgt_core.errors import UsageError
 from bgt_core.grammar import ACT, GIVE, KINDS, LIMIT, NEGATION, ROLE_PAIRS, TRIPLES, pairs, role_pairs, triples
 
-# Stored scores are of these tables; another table needs another name.
+# Stored scores are scores on these tables; a changed table needs another name.
 HASHES = """
 pairs 259ba31bc40eb8ea
 roles 4d1606442776a60c
@@ -26,12 +26,10 @@ def words(text: str) -> Counter[str]:
     return Counter(re.findall(r"\w+", text.lower()))
 
 
-def test_the_tables_are_those_that_scores_were_measured_on() -> None:
-    folder = Path(bgt_core.__file__).parent / "grammar"
-    files = sorted(folder.glob("*.tsv.xz"))
-    assert [
-        f"{path.name.partition('.')[0]} {hashlib.sha256(path.read_bytes()).hexdigest()[:16]}" for path in files
-    ] == (HASHES.strip().splitlines())
+def test_the_tables_have_not_changed() -> None:
+    files = sorted((Path(bgt_core.__file__).parent / "grammar").glob("*.tsv.xz"))
+    hashes = [f"{path.name.partition('.')[0]} {hashlib.sha256(path.read_bytes()).hexdigest()[:16]}" for path in files]
+    assert hashes == HASHES.strip().splitlines()
 
 
 def test_pairs_differ_and_longer_lists_begin_with_shorter_ones() -> None:
@@ -44,23 +42,15 @@ def test_pairs_differ_and_longer_lists_begin_with_shorter_ones() -> None:
 
 
 @pytest.mark.parametrize("held_out", [False, True])
-def test_the_altered_sentence_shares_more_words_than_the_paraphrase(held_out: bool) -> None:
+def test_an_altered_sentence_shares_more_words_than_a_paraphrase(held_out: bool) -> None:
     every = triples(TRIPLES, held_out=held_out)
-    assert [triple.kind for triple in every[:10]] == [triple.kind for triple in triples(10, 2, held_out=held_out)]
-    assert [triple.kind for triple in every[:5]] == list(KINDS)
+    for seed in (0, 2):
+        assert [triple.kind for triple in triples(10, seed, held_out=held_out)] == [*KINDS, *KINDS]
     for triple in every:
         for sentence, paraphrase, altered in triple.texts.values():
             assert len({sentence, paraphrase, altered}) == 3
             shared = (words(sentence) & words(altered)).total()
             assert triple.kind == NEGATION or shared >= (words(sentence) & words(paraphrase)).total()
-
-
-def test_held_out_triples_share_function_words_alone_with_the_others() -> None:
-    parts = [
-        {word for triple in triples(TRIPLES, held_out=part) for word in words(triple.texts["en"][0])}
-        for part in (False, True)
-    ]
-    assert len(parts[0] & parts[1]) < 120 and not {"king", "dog", "house"} & parts[0] & parts[1]
 
 
 def test_twins_have_the_same_words_in_other_roles() -> None:
@@ -74,7 +64,7 @@ def test_twins_have_the_same_words_in_other_roles() -> None:
 
 
 @pytest.mark.parametrize(("draw", "most"), [(pairs, LIMIT), (triples, TRIPLES), (role_pairs, ROLE_PAIRS)])
-def test_more_than_there_are_is_refused(draw: object, most: int) -> None:
+def test_counts_outside_the_table_are_refused(draw: object, most: int) -> None:
     for count in (-1, most + 1):
         with pytest.raises(UsageError, match="expected 0 to"):
             draw(count)  # type: ignore[operator]

@@ -1,6 +1,8 @@
-"""Compare probes with scikit-learn's checks and solver, and with the best accuracy on made-up data."""
+"""Compare probes with scikit-learn: its estimator checks, its logistic regression and its cross-validation."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -28,48 +30,46 @@ def gaussians(items: int, width: int, distance: float, seed: int = 0) -> tuple[n
 
 
 @pytest.mark.parametrize("probe", PROBES, ids=["linear", "mlp"])
-def test_scikit_learn_takes_it_for_an_estimator(probe: LinearProbe | MLPProbe) -> None:
+def test_a_probe_passes_the_estimator_checks_of_scikit_learn(probe: LinearProbe | MLPProbe) -> None:
     checks = check_estimator(probe, on_skip=None)
     assert {check["status"] for check in checks} <= {"passed", "skipped"}
     assert sum(check["status"] == "passed" for check in checks) > 40
 
 
+def check_optimum(vectors: np.ndarray, labels: np.ndarray, strengths: Sequence[float]) -> LinearProbe:
+    """Compare a probe of each strength with scikit-learn's logistic regression, and return the last one."""
+    standard = StandardScaler().fit_transform(vectors.astype(float))
+    for strength in strengths:
+        probe = LinearProbe(strengths=[strength], tolerance=1e-8).fit(vectors, labels, (vectors, labels))
+        # for two classes, scikit-learn has one column of weights; two columns of half the weights have half its penalty
+        exact = LogisticRegression(C=strength * (1 + (labels.max() == 1)), tol=1e-8, max_iter=10_000)
+        assert probe.converged_
+        assert_close(probe.predict_proba(vectors), exact.fit(standard, labels).predict_proba(standard), 2e-3)
+    return probe
+
+
 @pytest.mark.parametrize("classes", [2, 5])
-def test_every_strength_is_at_the_optimum_that_scikit_learn_finds(classes: int) -> None:
+def test_each_strength_is_at_the_optimum_that_scikit_learn_finds(classes: int) -> None:
     rng = np.random.default_rng(0)
     vectors = rng.standard_normal((600, 8)) @ rng.standard_normal((8, 8))
     scores = vectors @ rng.standard_normal((8, classes)) + 2 * rng.gumbel(size=(600, classes))
-    labels, standard = scores.argmax(1), (vectors - vectors.mean(0)) / vectors.std(0)
-    for strength in STRENGTHS:
-        probe = LinearProbe(strengths=[strength], tolerance=1e-8).fit(vectors, labels, (vectors, labels))
-        exact = LogisticRegression(C=strength, tol=1e-8, max_iter=10_000)
-        if classes == 2:  # scikit-learn has one column of weights; as two opposite halves, its penalty is halved
-            exact.set_params(C=2 * strength)
-        exact.fit(standard, labels)
-        assert probe.converged_
-        assert_close(probe.predict_proba(vectors), exact.predict_proba(standard), 2e-3)
+    labels = scores.argmax(1)
+    weakest = check_optimum(vectors, labels, STRENGTHS)
     together = LinearProbe(tolerance=1e-8).fit(vectors, labels, (vectors, labels))
-    assert together.strength_ == max(STRENGTHS)  # chosen on the training items: the weakest penalty
-    assert_close(together.predict_proba(vectors), probe.predict_proba(vectors), 2e-3)
+    assert together.strength_ == max(STRENGTHS)  # the weakest penalty has the lowest loss on the training items
+    assert_close(together.predict_proba(vectors), weakest.predict_proba(vectors), 2e-3)
 
 
-@pytest.mark.parametrize(("items", "used"), [(120, 200), (120, 300), (400, 90)], ids=["wide", "both", "unused"])
-def test_vectors_that_do_not_fill_their_space_are_fitted_as_well(items: int, used: int) -> None:
-    """There are fewer items than columns, or columns that are always 0, or both."""
+@pytest.mark.parametrize(("items", "used"), [(120, 200), (120, 300), (400, 90)], ids=["both", "wide", "unused"])
+def test_probes_are_at_the_optimum_with_few_items_and_constant_columns(items: int, used: int) -> None:
+    """Vectors have fewer items than columns, or columns that are always 0, or both."""
     rng = np.random.default_rng(0)
     vectors = np.zeros((items, 300), np.float32)
     vectors[:, rng.permutation(300)[:used]] = rng.standard_normal((items, used))
-    labels = rng.integers(0, 3, items)
-    scale = vectors.std(0, dtype=np.float64)
-    standard = (vectors - vectors.mean(0, dtype=np.float64)) / np.where(scale, scale, 1)
-    for strength in (0.001, 0.1):
-        probe = LinearProbe(strengths=[strength], tolerance=1e-8).fit(vectors, labels, (vectors, labels))
-        exact = LogisticRegression(C=strength, tol=1e-8, max_iter=10_000).fit(standard, labels)
-        assert probe.converged_
-        assert_close(probe.predict_proba(vectors), exact.predict_proba(standard), 2e-3)
+    check_optimum(vectors, rng.integers(0, 3, items), (0.001, 0.1))
 
 
-def test_the_strength_has_the_least_loss_on_dev() -> None:
+def test_the_chosen_strength_has_the_lowest_loss_on_dev() -> None:
     train, dev = gaussians(120, 60, 1.5), gaussians(2_000, 60, 1.5, seed=1)
     probe = LinearProbe(tolerance=1e-7).fit(*train, dev)
     alone = []
@@ -82,13 +82,13 @@ def test_the_strength_has_the_least_loss_on_dev() -> None:
 
 
 @pytest.mark.parametrize("probe", [LinearProbe(max_evaluations=1), MLPProbe(max_epochs=1)], ids=["linear", "mlp"])
-def test_stopping_too_early_is_said(probe: LinearProbe | MLPProbe) -> None:
+def test_a_probe_warns_if_it_stops_before_it_converges(probe: LinearProbe | MLPProbe) -> None:
     with pytest.warns(ConvergenceWarning, match="did not converge"):
         probe.fit(*gaussians(400, 5, 1.0))
     assert not probe.converged_
 
 
-def test_the_seed_draws_the_tenth_that_chooses_and_nothing_else() -> None:
+def test_the_seed_only_draws_the_tenth_that_chooses_the_strength() -> None:
     vectors, labels = gaussians(300, 4, 1.0)
     first, again, other = (LinearProbe(random_state=seed).fit(vectors, labels) for seed in (1, 1, 2))
     assert (first.predict_proba(vectors) == again.predict_proba(vectors)).all()
@@ -99,8 +99,8 @@ def test_the_seed_draws_the_tenth_that_chooses_and_nothing_else() -> None:
 
 
 @pytest.mark.parametrize("kind", [np.float32, np.float64])
-def test_units_of_any_scale_and_origin_are_read_alike(kind: type) -> None:
-    """Items standardised by hand in float64 give the same probabilities."""
+def test_the_scale_and_origin_of_units_change_nothing(kind: type) -> None:
+    """The probabilities equal those for items that are standardised in float64 first."""
     (vectors, labels), dev = gaussians(300, 12, 1.0), gaussians(200, 12, 1.0, seed=1)
     for scales, shift in [(np.geomspace(1e-30, 1e30, 12), 0.0), (np.geomspace(1e28, 1e-28, 12), 0), (1.0, 1e4)]:
         given, chooses = (
@@ -114,8 +114,8 @@ def test_units_of_any_scale_and_origin_are_read_alike(kind: type) -> None:
         np.testing.assert_allclose(probe.predict_proba(chooses), expected.predict_proba(by_hand[1]), rtol=1e-3)
 
 
-def test_a_fold_is_predicted_by_a_probe_that_has_not_seen_it() -> None:
-    """It equals scikit-learn's regression at the strength that the next fold chooses."""
+def test_a_fold_is_predicted_by_a_probe_that_was_not_trained_on_it() -> None:
+    """The probe equals scikit-learn's regression with the strength that the next fold chooses."""
     rng = np.random.default_rng(0)
     vectors, labels, folds = rng.standard_normal((300, 5)), rng.integers(0, 3, 300), rng.permutation(300) % 5
     vectors[:, 0] += labels
@@ -130,7 +130,7 @@ def test_a_fold_is_predicted_by_a_probe_that_has_not_seen_it() -> None:
     assert (held_out_hits(vectors, labels, folds) != right).sum() <= 1  # one item on the boundary may differ
 
 
-def test_a_fold_whose_others_have_one_label_gets_that() -> None:
+def test_a_fold_is_predicted_with_the_only_label_of_the_other_folds() -> None:
     labels = np.array(["b", *"aaaaaaa"])
     folds = np.array([0, 0, 0, 1, 1, 2, 3, 4])
     np.testing.assert_array_equal(held_out_hits(np.arange(8.0)[:, None], labels, folds)[:3], [0, 1, 1])

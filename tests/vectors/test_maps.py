@@ -11,8 +11,8 @@ from tests.close import assert_close
 
 
 @pytest.mark.parametrize("scales", [np.ones(5), np.geomspace(1e-12, 1e12, 5)])
-def test_what_is_subtracted_is_the_least_that_leaves_no_covariance(scales: np.ndarray) -> None:
-    """Theorem 4.3 by pseudo-inverses: I - S_xz (S_xz^T S_xx^-1 S_xz)^+ S_xz^T S_xx^-1, on equal scales."""
+def test_leace_is_the_smallest_change_that_leaves_no_covariance(scales: np.ndarray) -> None:
+    """Compare with theorem 4.3 by pseudo-inverses on equal scales: I - S_xz (S_xz^T S_xx^-1 S_xz)^+ S_xz^T S_xx^-1."""
     rng = np.random.default_rng(0)
     vectors, labels = rng.standard_normal((500, 5)) @ rng.standard_normal((5, 5)), rng.integers(0, 3, 500)
     vectors += 2 * np.eye(5)[labels]
@@ -26,7 +26,7 @@ def test_what_is_subtracted_is_the_least_that_leaves_no_covariance(scales: np.nd
     assert_close((write / scales[:, None]) @ (read * scales[:, None]).T, expected, 1e-9)
 
 
-def test_a_unit_of_which_nothing_is_left_is_named() -> None:
+def test_leace_marks_a_unit_that_contains_only_rounding_error_afterwards() -> None:
     covariance = np.diag([1.0, 1e-6, 1e6, 0])
     assert leace(np.ones(4), covariance, np.array([[0], [1e-3], [0], [0]]))[2].tolist() == [False, True, False, False]
 
@@ -35,14 +35,13 @@ def test_an_affine_map_is_found_from_few_sentences() -> None:
     draw = np.random.default_rng(0)
     weight, shift = draw.normal(size=(12, 5)), draw.normal(size=5)
     vectors, unseen = draw.normal(size=(40, 12)), draw.normal(size=(7, 12))
-    onto = least_squares_map(vectors, vectors @ weight + shift)
-    mapped = onto(unseen)
+    mapped = least_squares_map(vectors, vectors @ weight + shift)(unseen)
     assert mapped.shape == (7, 5) and mapped.dtype == np.float32
-    assert_close(mapped, unseen @ weight + shift, 1e-4)  # a small penalty remains
+    assert_close(mapped, unseen @ weight + shift, 1e-4)  # the map has a small ridge penalty
 
 
-def test_fewer_sentences_than_units_still_predict() -> None:
-    """The penalty has the smallest leave-one-out error, computed here for each sentence."""
+def test_the_penalty_has_the_smallest_leave_one_out_error() -> None:
+    """The errors are computed here sentence by sentence; there are fewer sentences than units."""
     draw = np.random.default_rng(1)
     weight = draw.normal(size=(60, 3))
     vectors, unseen = (draw.normal(size=(count, 60)) for count in (50, 200))
@@ -50,7 +49,7 @@ def test_fewer_sentences_than_units_still_predict() -> None:
     onto = least_squares_map(vectors, noisy)
 
     def ridge(rows: np.ndarray, values: np.ndarray, penalty: float, given: np.ndarray) -> np.ndarray:
-        """Ridge regression in closed form: centre, and solve the normal equations."""
+        """Predict by ridge regression in closed form: centre the vectors, and solve the normal equations."""
         centred, mean = rows - rows.mean(0), values.mean(0)
         solved = np.linalg.solve(centred.T @ centred + penalty * np.eye(rows.shape[1]), centred.T @ (values - mean))
         return np.asarray((given - rows.mean(0)) @ solved + mean)
@@ -76,33 +75,22 @@ def test_too_few_or_unequal_vectors_are_refused(rows: int, others: int, message:
         least_squares_map(np.eye(rows, 4), np.eye(others, 4))
 
 
-@pytest.fixture
-def planted() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Vectors (400, 12) = factors (400, 2) @ patterns (2, 12) + noise; the factors correlate, r about 0.7."""
+def test_directions_of_correlated_factors_are_found_and_move_vectors() -> None:
+    """Vectors are factors (400, 2) @ patterns (2, 12) + noise; the correlation of the two factors is about 0.7."""
     rng = np.random.default_rng(0)
     first = rng.normal(size=400)
-    factors = np.column_stack([first, first + rng.normal(size=400)])
-    patterns = rng.normal(size=(2, 12))
-    return factors @ patterns + 3 + 0.1 * rng.normal(size=(400, 12)), factors, patterns
-
-
-def test_each_pattern_is_found_though_the_factors_go_together(planted: tuple) -> None:
-    vectors, factors, patterns = planted
+    factors, patterns = np.column_stack([first, first + rng.normal(size=400)]), rng.normal(size=(2, 12))
+    vectors = factors @ patterns + 3 + 0.1 * rng.normal(size=(400, 12))
     fitted = directions(vectors, factors, ("one", "two"))
     assert fitted.patterns == pytest.approx(patterns, abs=0.03)
     assert fitted.names == ("one", "two") and min(fitted.read) > 0.99
-
-
-def test_moving_adds_units_of_a_factor(planted: tuple) -> None:
-    vectors, factors, _ = planted
-    fitted = directions(vectors, factors, ("one", "two"))
     moved = fitted.move(vectors[:1], np.array([[0, 0], [2, 0], [2, -1]]))
     assert moved.shape == (3, 12) and moved.dtype == np.float32
     assert_close(moved[0], vectors[0])
     assert_close(moved[2] - moved[0], 2 * fitted.patterns[0] - fitted.patterns[1])
 
 
-def test_bad_input_is_named() -> None:
+def test_directions_need_50_sentences_and_factors_that_vary() -> None:
     vectors = np.random.default_rng(2).normal(size=(60, 4))
     with pytest.raises(BgtError, match="10 sentences; directions need 50"):
         directions(vectors[:10], vectors[:10, :1], ("one",))

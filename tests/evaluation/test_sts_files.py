@@ -1,4 +1,4 @@
-"""STS files in all usual layouts give the same sets; errors name bad lines."""
+"""STS files in all usual layouts are read as the same data sets, and errors name invalid lines."""
 
 from __future__ import annotations
 
@@ -59,13 +59,13 @@ def test_compressed_files_are_the_same(suffix: str, write: Write, tmp_path: Path
 @pytest.mark.parametrize(
     ("place", "year"),
     [
-        ("STS2012-en-test/test-gold/STS.{}.surprise.OnWN.txt", "2012"),  # SemEval's, in the folders of its archives
+        ("STS2012-en-test/test-gold/STS.{}.surprise.OnWN.txt", "2012"),  # folders of SemEval's archives
         ("test-gold/STS.{}.surprise.OnWN.txt", "2012"),
         ("test-gs/STS.{}.OnWN.txt", "2013"),
         ("sts-en-test-gs-2014/STS.{}.OnWN.txt", "2014"),
         ("test_evaluation_task2a/STS.{}.OnWN.txt", "2015"),
         ("sts2016-english-with-gs-v1.0/STS2016.{}.OnWN.txt", "2016"),
-        ("STS/STS12-en-test/STS.{}.surprise.OnWN.txt", "2012"),  # SentEval's
+        ("STS/STS12-en-test/STS.{}.surprise.OnWN.txt", "2012"),  # a folder of SentEval
         ("2012/OnWN.tsv", "2012"),
         ("sts/2012/surprise.OnWN.tsv", "2012"),
     ],
@@ -119,7 +119,7 @@ def test_the_benchmark_and_its_years(official: bool, write: Write, tmp_path: Pat
 def test_a_translated_benchmark_has_its_language(write: Write, tmp_path: Path) -> None:
     write("stsb/fr/dev.tsv", PLAIN)
     write("stsb/dev.tsv", PLAIN + "1\tx\ty\n")
-    for wrong in ("..", "[v"):  # names, not patterns
+    for wrong in ("..", "[v"):  # a name is not a regular expression
         with pytest.raises(BgtError, match=re.escape(f"no files of stsb-dev-{wrong}; it has stsb-dev, stsb-dev-fr")):
             read_sets(tmp_path, [f"stsb-dev-{wrong}"])
     (french,) = read_sets(tmp_path, ["stsb-dev-fr"])
@@ -146,7 +146,7 @@ def test_tracks_have_english_on_the_left(write: Write, tmp_path: Path) -> None:
         write(f"STS2017.gs/STS.gs.{track}.txt", "1\n2\n")
     sets = {data.name: (data.left[0], data.left_lang, data.right_lang) for data in read_sets(tmp_path, ["sts17"])}
     assert sets == {
-        "en-ar": ("one", "en", "ar"),  # the file has English first, whatever its name says
+        "en-ar": ("one", "en", "ar"),  # the first column is English, although the file is named ar-en
         "en-es": ("two", "en", "es"),
         "en-es news": ("two", "en", "es"),
         "es-es": ("one", "es", "es"),
@@ -188,7 +188,9 @@ BAD: list[tuple[dict[str, str | bytes], str, int, str]] = [  # files, set, exit 
 
 
 @pytest.mark.parametrize(("files", "name", "code", "message"), BAD)
-def test_bad_files_are_named(files: dict, name: str, code: int, message: str, write: Write, tmp_path: Path) -> None:
+def test_errors_name_the_file_and_the_line(
+    files: dict, name: str, code: int, message: str, write: Write, tmp_path: Path
+) -> None:
     for place, content in files.items():
         write(place, content)
     with pytest.raises(BgtError, match=message) as error:
@@ -196,9 +198,9 @@ def test_bad_files_are_named(files: dict, name: str, code: int, message: str, wr
     assert error.value.exit_code == code
 
 
-def test_what_is_odd_is_said(write: Write, tmp_path: Path) -> None:
+def test_differences_from_the_published_sets_are_warned_of(write: Write, tmp_path: Path) -> None:
     write("2013/FNWN.tsv", PLAIN)
     write("2013/headlines.tsv", PLAIN + "".join(f"1\t{n}\tx\n" for n in range(747)))
     count, missing = dataset_warnings(read_sets(tmp_path, ["2013"]))
     assert count == "2013 FNWN has 3 pairs, 189 as published."
-    assert missing.startswith("2013 is without OnWN: ")  # SMT is said with the scores
+    assert missing.startswith("2013 is without OnWN: ")  # the description of the scores mentions SMT

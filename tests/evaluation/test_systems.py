@@ -1,4 +1,4 @@
-"""Systems: names, what an encoder lacks, vectors that are none; and where two encoders disagree, counted one by one."""
+"""Check names of systems, errors of encoders and vectors, and the pairs about which two encoders disagree."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Given(Letters):
         return self.vectors.pop(0)
 
 
-def test_each_latent_is_a_system_and_has_its_name_if_there_are_several() -> None:
+def test_each_latent_is_a_system_and_is_named_if_the_encoder_has_several() -> None:
     both, one = Letters("semantic", "language"), Letters()
     rows = systems({"both": both, "one": one}, ["en"])
     assert [(row.name, row.latent) for row in rows] == [
@@ -70,7 +70,7 @@ def test_across_languages_language_latents_are_left_out() -> None:
         ({"x": Letters(langs=("fr",))}, {}, "lang en: x has fr"),
     ],
 )
-def test_what_does_not_fit_is_said_before_anything_is_embedded(
+def test_unusable_encoders_are_refused_before_anything_is_embedded(
     encoders: dict[str, Letters], settings: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(UsageError, match=message):
@@ -98,12 +98,12 @@ LONG = "".join(chr(65 + place % 26) for place in range(70))
         (np.array([[np.inf], [np.nan]]), "row 1 contains NaN or infinity, for 'a'"),
     ],
 )
-def test_vectors_that_are_none_are_named(vectors: np.ndarray, message: str) -> None:
+def test_invalid_vectors_are_named(vectors: np.ndarray, message: str) -> None:
     with pytest.raises(DataError, match=message):
         System("x", Given(vectors)).embed(["a", LONG], "en")
 
 
-def test_an_encoder_s_own_error_gets_its_name() -> None:
+def test_an_error_of_an_encoder_starts_with_the_name_of_the_system() -> None:
     class Refuses(Letters):
         def embed(self, sentences: Sequence[str], *, lang: str, latent: str = "none") -> np.ndarray:
             raise UsageError("no sentence")
@@ -148,13 +148,11 @@ def test_two_languages_have_vectors_of_one_width() -> None:
 
 
 LEFT, RIGHT = zip(*((pair.texts["en"], pair.texts["fr"]) for pair in pairs(40)), strict=True)
-
-
 LANGS = ("en", "fr")
 
 
 def counts(letters: str) -> ExternalEncoder:
-    """An encoder that counts some letters, one more of each in French."""
+    """Make an encoder that counts some letters, and adds 1 to each count for French."""
 
     def embed(sentences: list[str], lang: str, latent: str) -> np.ndarray:
         return np.array([[text.lower().count(letter) + (lang == "fr") for letter in letters] for text in sentences]) + 1
@@ -170,11 +168,11 @@ def cosine(encoder: SentenceEncoder, left: str, right: str) -> float:
 
 
 def test_pairs_are_ranked_by_the_gap_of_the_shares_of_pairs_below_them() -> None:
-    left, right = [*LEFT, LEFT[0]], [*RIGHT, RIGHT[0]]  # with a tie
+    left, right = [*LEFT, LEFT[0]], [*RIGHT, RIGHT[0]]  # the last pair ties with the first
     made = disagreement(ENCODERS, left, right, LANGS)
     for column, encoder in enumerate(ENCODERS.values()):
         similarities = [cosine(encoder, *pair) for pair in zip(left, right, strict=True)]
-        assert_close(made.similarities[:, column], similarities, 2e-6)  # six decimals
+        assert_close(made.similarities[:, column], similarities, 2e-6)  # rounded to six decimals
         for row, one in enumerate(made.similarities[:, column]):
             others = np.delete(made.similarities[:, column], row)
             assert made.ranks[row, column] == pytest.approx(np.mean((others < one) + 0.5 * (others == one)))
@@ -183,7 +181,7 @@ def test_pairs_are_ranked_by_the_gap_of_the_shares_of_pairs_below_them() -> None
     np.testing.assert_array_equal(made.gaps, gaps)
 
 
-def test_a_word_adds_what_the_pair_loses_without_it() -> None:
+def test_the_effect_of_a_word_is_the_loss_of_similarity_without_it() -> None:
     left, right = "The cat sees us.", "Le chat nous voit !"
     made = word_effects(ENCODERS, left, right, LANGS)
     assert [(effect.side, effect.word) for effect in made] == [

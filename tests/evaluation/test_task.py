@@ -1,4 +1,4 @@
-"""Tasks of ours and of other packages, and `evaluate`."""
+"""Tasks of this package and of others are listed, found by name and run by `evaluate`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ OUTSIDE = Path(__file__).resolve().parents[2] / "examples" / "your_evaluation.py
 
 @pytest.fixture
 def outside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Install a package that adds an evaluation, as `pip install` does: one file and an entry point."""
+    """Install a package with an evaluation as `pip install` does: a file and an entry point. Return a file of text."""
     (tmp_path / "own_evaluation.py").write_text(OUTSIDE.read_text("utf-8"), "utf-8")
     about = tmp_path / "own_evaluation-1.dist-info"
     about.mkdir()
@@ -73,7 +73,7 @@ class Constant(ComparesByCosine):
         return np.ones((len(sentences), 2), dtype=np.float32)
 
 
-def test_a_task_takes_items_or_a_file_and_the_settings_are_kept() -> None:
+def test_a_task_takes_items_or_one_file_and_the_result_has_the_settings() -> None:
     task = TriplesTask(lang="en")
     items = task.load([], seed=2)
     result = evaluate(task, Constant(), items, resamples=150, level=0.9, seed=2)

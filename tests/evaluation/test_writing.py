@@ -1,4 +1,4 @@
-"""Scores against sacrebleu called directly, and their intervals against a bootstrap of sentences themselves."""
+"""Compare scores with sacrebleu's, and their intervals with those of resampled sentences."""
 
 from __future__ import annotations
 
@@ -60,10 +60,10 @@ def test_length_and_mark_are_compared_with_the_style() -> None:
     references = ["a b.", "a b c.", "a.", "a b c d."]
     shown = right(outputs, references, outputs, styles)
     assert shown[MARK] == [1, 0, 1, 1]
-    assert shown[MARK_TAKEN] == [1]  # where the reference has another mark than the style
+    assert shown[MARK_TAKEN] == [1]  # only in the third row, the reference has another mark than the style
 
 
-def test_the_style_s_latent_correlates_with_the_one_read_from_the_output() -> None:
+def test_latents_of_outputs_and_styles_correlate_as_numpy_says() -> None:
     rng = np.random.default_rng(0)
     styles, outputs = rng.normal(size=(2, 30, 5)) + np.arange(5)
     outputs += styles
@@ -77,7 +77,7 @@ def test_the_style_s_latent_correlates_with_the_one_read_from_the_output() -> No
         assert draw == pytest.approx(100 * (one @ two) / np.sqrt((one @ one) * (two @ two)))
 
 
-def test_each_answer_by_hand() -> None:
+def test_scores_of_sentences_by_hand() -> None:
     rows = [
         ("I do not know Tom.", "Je ne connais pas Tom.", "tom"),
         ("I never saw 2 dogs in Paris.", "Je n'ai jamais vu 2 chiens à Paris.", "je n'ai pas vu 2 chats à Lyon."),
@@ -96,26 +96,20 @@ def test_each_answer_by_hand() -> None:
     }
 
 
-def test_what_no_sentence_has_is_not_measured() -> None:
+def test_a_property_that_no_sentence_has_is_not_measured() -> None:
     texts = ["A cat sleeps.", "A dog sleeps."]
     for lang, measured in (("en", {NO_NEGATION}), ("xx", set())):
         shown = right_sentences(texts, texts, texts, texts, (lang, lang))
         assert shown.keys() & {NEGATION, NO_NEGATION, NUMBER, DIGITS} == measured
 
 
-REFERENCES = [
-    "Der Hund schläft im Haus .",
-    "Die Katze sieht den Hund .",
-    "Wir gehen nach Hause , sagt er .",
-    "Es regnet .",
+ROWS = [  # reference, output, source
+    ("Der Hund schläft im Haus .", "der Hund schläft im Garten .", "The dog sleeps ."),
+    ("Die Katze sieht den Hund .", "Die Katze sieht einen Hund .", "The cat sees Hund ."),
+    ("Wir gehen nach Hause , sagt er .", "Wir gehen nach Hause , sagt sie .", "We go home , says er ."),
+    ("Es regnet .", "Es regnet .", "It rains ."),
 ]
-OURS = [
-    "der Hund schläft im Garten .",
-    "Die Katze sieht einen Hund .",
-    "Wir gehen nach Hause , sagt sie .",
-    "Es regnet .",
-]
-SOURCES = ["The dog sleeps .", "The cat sees Hund .", "We go home , says er .", "It rains ."]
+REFERENCES, OURS, SOURCES = (list(column) for column in zip(*ROWS, strict=True))
 
 
 @pytest.mark.parametrize("lowercase", [False, True])
@@ -124,15 +118,12 @@ def test_each_score_and_resample_is_sacrebleus(lowercase: bool, lang: str, token
     given = score_translations(OURS, REFERENCES, SOURCES, lang=lang, lowercase=lowercase, resamples=30, seed=3)
     assert [score.name for score in given] == ["chrF", "BLEU"]
     weights = resample(np.random.default_rng(3), 4, 30).astype(int)
-    for score, metric in zip(
-        given, (CHRF(lowercase=lowercase), BLEU(lowercase=lowercase, force=True, tokenize=tokenize)), strict=True
-    ):
+    metrics = CHRF(lowercase=lowercase), BLEU(lowercase=lowercase, force=True, tokenize=tokenize)
+    for score, metric in zip(given, metrics, strict=True):
         assert score.score.value == pytest.approx(metric.corpus_score(OURS, [REFERENCES]).score)
         assert score.copied == pytest.approx(metric.corpus_score(SOURCES, [REFERENCES]).score)
-        draws = []
-        for row in weights:
-            ours, references = (np.repeat(texts, row).tolist() for texts in (OURS, REFERENCES))
-            draws.append(metric.corpus_score(ours, [references]).score)
+        drawn = [[np.repeat(texts, row).tolist() for texts in (OURS, REFERENCES)] for row in weights]
+        draws = [metric.corpus_score(ours, [references]).score for ours, references in drawn]
         low, high = np.quantile(draws, [0.025, 0.975])
         assert (score.score.low, score.score.high) == pytest.approx((low, high))
         assert score.signature == str(metric.get_signature())

@@ -1,4 +1,4 @@
-"""Inversion against texts that this file generates and scores in another way."""
+"""Compare the scores of inversion with those of texts that `from_vectors` generates and sacrebleu scores."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ROWS = 3
 
 @pytest.fixture(scope="module")
 def writer(save_writer: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """A writer that reads drafts."""
+    """A model that was trained with drafts, so that it can correct them."""
     folder = save_writer(tmp_path_factory.mktemp("model") / "writer", columns=["en", "draft_en:en"])
     return bgt_core.open_encoder(folder, device="cpu", precision="fp32")
 
@@ -67,8 +67,8 @@ def test_each_search_is_scored_as_sacrebleu_scores_its_text(writer: Any, texts: 
     assert np.diff(kept[1:4], axis=0).min() >= -1e-5 * np.abs(kept).max()
 
 
-def test_both_latents_are_the_sentence_s_own(writer: Any, saved: Path, path: Path, texts: list[str]) -> None:
-    """The same text as with the sentence for a style; of two models, each has its searches."""
+def test_both_latents_are_those_of_the_sentence(writer: Any, saved: Path, path: Path, texts: list[str]) -> None:
+    """The text is the same as if the sentence is its own style sentence. Each of two models has its own searches."""
     ours = bgt_core.load(saved, "cpu", "fp32")
     result = evaluate(Inversion(beam=2), {"mine": ours, "it": writer}, path, resamples=100)
     assert result.systems == ["mine greedy", "mine beam 2", "mine reranked", "it greedy", "it beam 2", "it reranked"]

@@ -1,4 +1,4 @@
-"""Roles in minimal pairs, with a writer whose sentences and likelihoods are known."""
+"""Check the scores of roles in minimal pairs with a writer whose sentences and likelihoods are known."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from bgt_core.evaluation.tasks.minimal_pairs import LIKELIER, NAMED, RIGHT, Mini
 from bgt_core.evaluation.writing import OWN, REFERENCE, SWAPPED
 from bgt_core.grammar import ACT, GIVE, role_pairs
 
-PAIRS = role_pairs(3, seed=4)  # both kinds in turn: two of giving, one of an act
+PAIRS = role_pairs(3, seed=4)  # the kinds alternate: GIVE, ACT, GIVE
 ROWS = [(pair.texts["en"][twin], pair.texts["fr"][twin]) for pair in PAIRS for twin in range(2)]
 ROW = {text: row for row, texts in enumerate(ROWS) for text in texts}
 
 
 class Knows:
-    """A latent is the number of a sentence; in the style of another it writes the other, and it fails in row 0."""
+    """A writer whose latents are row numbers. It generates the style sentence, but names nobody in row 0."""
 
     langs = ("en", "fr")
 
@@ -43,7 +43,7 @@ class Knows:
         return ["nobody" if place == 0 else ROWS[row][lang == "fr"].upper() for place, row in enumerate(rows)]
 
     def log_likelihood(self, latents: Mapping[str, np.ndarray], sentences: Sequence[str], *, lang: str) -> np.ndarray:
-        """Always right, except for pair 1, whose twins are equally likely, and row 4, where the twin is likelier."""
+        """Make sentences likelier than their twins; but in pair 1 both are equal, and in row 4 the twin is likelier."""
         assert list(sentences) == [ROWS[ROW[text]][lang == "fr"] for text in sentences]
         given = latents[SEMANTIC][:, 0]
         own = np.array([ROW[text] for text in sentences]) == given
@@ -67,7 +67,7 @@ def test_outputs_are_named_right_and_likelier_by_pairs() -> None:
     }  # fmt: skip
     assert [lang for _, lang in writer.asked] == [lang for _, lang, _ in plan]
     for key, (cell,) in result.scores.items():
-        right = key.style_of != SWAPPED  # in the style of the twin it writes the twin
+        right = key.style_of != SWAPPED  # in the style of the twin, the writer generates the twin
         order = {GIVE: (0, 2), ACT: (1,)}[key.roles]
         expected = {
             NAMED: [0.5 if pair == 0 else 1.0 for pair in order],
@@ -100,5 +100,5 @@ def test_a_language_that_the_grammar_lacks_is_refused() -> None:
     ("The KING thanks the nurse.", "right"), ("the nurse, the king", "wrong"), ("the king alone", None),
     ("the nurse alone", None), ("king nurse king", None), ("king nurse nurse", None), ("kings and nurses", None),
 ])  # fmt: skip
-def test_places_are_those_of_two_persons_named_once(text: str, place: str | None) -> None:
+def test_places_need_two_persons_that_are_named_once(text: str, place: str | None) -> None:
     assert places(text, ("king", "nurse")) == place

@@ -1,4 +1,4 @@
-"""Systems and baselines of words on labelled pairs: files, thresholds, and measures against scikit-learn."""
+"""Check files of labelled pairs and thresholds, and compare measures and baselines with scikit-learn."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from bgt_core.evaluation.tasks.pairs import (
 )
 from bgt_core.vectors.compare import ComparesByCosine
 
-SAME, THAT = "how old is city {}", "how old is that city {}"  # of every fifth pair the other way round
+SAME, THAT = "how old is city {}", "how old is that city {}"  # THAT: labelled 0, except every fifth
 ROWS = [(int(n % 3 == 0), SAME.format(n), (THAT if bool(n % 3) != (n % 5 == 0) else SAME).format(n)) for n in range(60)]
 
 
@@ -51,7 +51,7 @@ def test_baselines_are_cosines_of_scikit_learn(pairs: LabelledPairs) -> None:
 
 
 def test_the_classifier_is_the_minimum_of_the_penalised_loss() -> None:
-    """By scipy: 10 times the sum of log-losses plus half the squared weights, over differing and shared words."""
+    """SciPy minimises 10 times the sum of log-losses plus half the squared weights of different and shared words."""
     rng = np.random.default_rng(0)
     left, right = ([" ".join(rng.choice(list("abcd"), 4)) for _ in range(40)] for _ in range(2))
     pairs = LabelledPairs("drawn", rng.random(40) < 0.5, left, right)
@@ -63,11 +63,11 @@ def test_the_classifier_is_the_minimum_of_the_penalised_loss() -> None:
     def loss(weights: np.ndarray) -> tuple[float, np.ndarray]:
         margin = sign * (features @ weights)
         slope = -10 * features.T @ (sign * expit(-margin))
-        penalised = np.append(weights[:-1], 0)  # not the intercept
+        penalised = np.append(weights[:-1], 0)  # all but the intercept
         return 10 * np.logaddexp(0, -margin).sum() + penalised @ penalised / 2, slope + penalised
 
     best = minimize(loss, np.zeros(features.shape[1]), jac=True, tol=1e-8).x
-    assert TfIdfClassifier(pairs)(left, right) == pytest.approx(expit(features @ best), abs=2e-3)  # where searches end
+    assert TfIdfClassifier(pairs)(left, right) == pytest.approx(expit(features @ best), abs=2e-3)
 
 
 def written(path: Path, rows: Sequence[Sequence[object]]) -> Path:
@@ -77,11 +77,8 @@ def written(path: Path, rows: Sequence[Sequence[object]]) -> Path:
 
 def test_a_file_is_read_whatever_the_order_of_its_columns(tmp_path: Path) -> None:
     plain = read_labelled(written(tmp_path / "a.tsv", ROWS))
-    assert (len(plain), plain.left[1], plain.labels[:4].tolist()) == (
-        60,
-        "how old is city 1",
-        [True, False, False, True],
-    )
+    assert (len(plain), plain.left[1]) == (60, "how old is city 1")
+    assert plain.labels[:4].tolist() == [True, False, False, True]
     other = written(tmp_path / "b.tsv", [(number, b, label, a, "x") for number, (label, a, b) in enumerate(ROWS)])
     packed = tmp_path / "b.tsv.gz"
     packed.write_bytes(gzip.compress(other.read_bytes()))
@@ -103,7 +100,7 @@ def test_a_file_is_read_whatever_the_order_of_its_columns(tmp_path: Path) -> Non
         ("", r"bad\.tsv: 0 of 0 labels are 1"),
     ],
 )
-def test_what_is_wrong_with_a_file_is_said_by_line(text: str, message: str, tmp_path: Path) -> None:
+def test_errors_name_the_file_and_the_line(text: str, message: str, tmp_path: Path) -> None:
     (tmp_path / "bad.tsv").write_text(text, encoding="utf-8")
     with pytest.raises(DataError, match=message):
         read_labelled(tmp_path / "bad.tsv")
@@ -111,7 +108,7 @@ def test_what_is_wrong_with_a_file_is_said_by_line(text: str, message: str, tmp_
 
 @pytest.fixture(params=["all different", "many ties"])
 def drawn(request: pytest.FixtureRequest) -> tuple[np.ndarray, np.ndarray]:
-    """Scores that correlate with 200 labels."""
+    """200 scores, and labels that correlate with them."""
     rng = np.random.default_rng(0)
     labels = rng.random(200) < 0.4
     scores = rng.normal(labels * 0.8, 1)
@@ -119,11 +116,11 @@ def drawn(request: pytest.FixtureRequest) -> tuple[np.ndarray, np.ndarray]:
 
 
 def times(weights: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """The items of a resample, each as often as it was drawn."""
+    """Repeat each item as often as it was drawn."""
     return np.repeat(values, weights.astype(int))
 
 
-def test_each_is_that_of_scikit_learn_in_every_resample(drawn: tuple[np.ndarray, np.ndarray]) -> None:
+def test_measures_equal_scikit_learns_in_every_resample(drawn: tuple[np.ndarray, np.ndarray]) -> None:
     scores, labels = drawn
     weights = np.concatenate([np.ones((1, 200)), resample(np.random.default_rng(1), 200, 5)])
     judged = scores >= 0.5
@@ -147,11 +144,9 @@ def test_no_other_threshold_is_better(seed: int) -> None:
 
 
 class Lengths(ComparesByCosine):
-    """Knows how long sentences are; alike are those of one length. `threshold` makes it a probability."""
+    """An encoder for which two sentences of one length are similar."""
 
-    langs: tuple[str, ...] = ("en",)
-    latents = ("semantic",)
-    fingerprint = ""
+    langs, latents, fingerprint = ("en",), ("semantic",), ""
 
     def embed(self, sentences: Sequence[str], *, lang: str, latent: str = "semantic") -> np.ndarray:
         assert lang == "en"
@@ -162,6 +157,8 @@ class Lengths(ComparesByCosine):
 
 
 class Probable(Lengths):
+    """An encoder whose similarity is a probability with this threshold."""
+
     threshold = 0.75
 
 
@@ -202,7 +199,7 @@ def test_without_a_dev_file_scores_have_no_accuracy_but_probabilities_do(pairs: 
     assert "none without --dev" in alone.about
 
 
-def test_pairs_to_judge_that_are_also_trained_on_are_warned_of(pairs: LabelledPairs) -> None:
+def test_test_pairs_that_are_also_training_pairs_are_warned_of(pairs: LabelledPairs) -> None:
     assert measured(pairs, LabelledPairs("dev", np.array([True, False]), ["x", "y"], ["y", "z"])).warnings == []
     left = [f"  {text.upper()}" for text in pairs.right[:7]]
     train = LabelledPairs("train", np.array([True] * 7 + [False]), [*left, "new"], [*pairs.left[:7], "other"])

@@ -1,4 +1,4 @@
-"""Translation retrieval."""
+"""Check retrieval by hand, by a loop over all similarities, and with ties and copies."""
 
 from __future__ import annotations
 
@@ -16,19 +16,16 @@ from bgt_core.evaluation.tasks.retrieval import Retrieval, embed_distinct, hits_
 from bgt_core.vectors.compare import ComparesByCosine, unit
 
 PAIR = ("en", "fr")
-
-
 Sides = tuple[Sequence[str], Sequence[str]]
 
 
 class Lookup(ComparesByCosine):
-    """An encoder of any language: a sentence is a number, and its vector is that row of a table."""
+    """An encoder whose sentences are row numbers. The first table has the vectors of "en", the last those of "fr"."""
 
     langs: Sequence[str] = ()
     latents, fingerprint = ("semantic",), ""
 
     def __init__(self, *tables: np.ndarray):
-        """Return the table of "en", the left language, or of the right one."""
         self.tables = tables
 
     def embed(self, sentences: Sequence[str], *, lang: str, latent: str = "semantic") -> np.ndarray:
@@ -44,22 +41,21 @@ def sides_of(encoder: Lookup, *texts: Sequence[str]) -> list:
 
 
 def found(encoder: Lookup, *texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-    """Hits in both directions, by the encoder's own similarity."""
+    """Return the hits in both directions, by the encoder's own similarity."""
     return hits_of(*sides_of(encoder, *texts), encoder.similarity)
 
 
 def retrieved(left: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Hits in both directions, for two tables whose row n is the vector of line n."""
+    """Return the hits in both directions for two tables whose row n is the vector of line n."""
     return found(Lookup(left, right), *[numbers(*range(len(left)))] * 2)
 
 
 def test_by_hand() -> None:
     queries = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0], [-1.0, 0.1]])
-    answers = np.array([[9.0, 0.1], [0.1, 0.2], [0.2, 5.0], [-3.0, 0.0]])  # nearest: 0, 2, 1, 3
+    answers = np.array([[9.0, 0.1], [0.1, 0.2], [0.2, 5.0], [-3.0, 0.0]])
     assert precision_at_1(queries, answers) == 0.5
     forward, backward = retrieved(queries, answers)
-    assert forward.tolist() == [True, False, False, True]
-    assert backward.tolist() == [True, False, False, True]  # from the right, nearest: 0, 2, 1, 3
+    assert forward.tolist() == backward.tolist() == [True, False, False, True]  # nearest in both directions: 0, 2, 1, 3
 
 
 def test_the_similarity_is_the_encoders_own() -> None:
@@ -67,17 +63,16 @@ def test_the_similarity_is_the_encoders_own() -> None:
         def similarity(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
             return -np.linalg.norm(left[:, None] - right, axis=-1)
 
-    table = np.array([[1.0, 0.0], [2.0, 0.0], [3.0, 0.0]])  # all of one direction
+    table = np.array([[1.0, 0.0], [2.0, 0.0], [3.0, 0.0]])  # all vectors have one direction
     forward, backward = found(Distant(table), *[numbers(0, 1, 2)] * 2)
     assert forward.all() and backward.all()
     assert precision_at_1(table, table, Distant(table).similarity) == 1 and precision_at_1(table, table) == 1 / 3
-    np.testing.assert_allclose(retrieved(table, table), 1 / 3)  # three that are equally near share each hit
 
 
-def test_vectors_that_say_nothing_find_as_many_as_a_guess() -> None:
+def test_vectors_without_information_find_as_many_as_a_guess() -> None:
     assert precision_at_1(np.zeros((4, 3)), np.ones((4, 3))) == 0.25
     rng = np.random.default_rng(0)
-    signs = np.where(rng.random(100) < 0.3, -1, 1)  # one dimension: cosines are 1 or -1, but for rounding
+    signs = np.where(rng.random(100) < 0.3, -1, 1)  # vectors on one line, so cosines are 1 or -1 up to rounding
     one = [np.outer(signs * rng.uniform(0.1, 10, 100), rng.standard_normal(64)) for _ in PAIR]
     alike = [sum(signs == sign) for sign in signs]
     np.testing.assert_allclose(retrieved(one[0], one[0] * 1.7), [1 / np.array(alike)] * 2)
@@ -85,7 +80,7 @@ def test_vectors_that_say_nothing_find_as_many_as_a_guess() -> None:
 
 
 def test_copies_are_embedded_once_and_a_hit_is_the_same_line() -> None:
-    """Lines 0 and 2 are equal; lines 1 and 3 have two English sentences with the same French translation."""
+    """Lines 0 and 2 are equal. Lines 1 and 3 have different English sentences with the same French translation."""
     table = np.eye(5)
     texts = numbers(0, 1, 0, 2), numbers(0, 1, 0, 1)
     left, right = sides_of(Lookup(table), *texts)
@@ -120,7 +115,7 @@ def test_each_file_search_and_way_is_a_score() -> None:
     assert [key.direction for key in same.scores] == ["en to en", "en to en, back"]
 
 
-def test_bad_input_is_one_line() -> None:
+def test_unusable_languages_and_pairs_are_refused() -> None:
     table = np.random.default_rng(0).normal(size=(4, 3))
     known = Lookup(table)
     known.langs = PAIR
@@ -138,7 +133,7 @@ def test_bad_input_is_one_line() -> None:
 
 
 def test_in_the_pool_a_sentence_competes_with_those_of_its_own_language() -> None:
-    """Compare with a loop over all similarities, with copies on both sides: a copy on an earlier line comes first."""
+    """Compare with a loop over all similarities. Both sides have copies; only the first line of a copy can be a hit."""
     rng = np.random.default_rng(3)
     tables = rng.standard_normal((9, 4)), rng.standard_normal((9, 4))
     left, right = numbers(0, 1, 2, 3, 4, 5, 6, 2), numbers(0, 1, 2, 3, 4, 5, 5, 7)
@@ -163,7 +158,6 @@ def test_copies_and_ties_count_in_the_pool_as_in_the_plain_search() -> None:
     copies = {"copies": (numbers(*[0] * 40), numbers(*[1] * 40))}
     result = evaluate(Retrieval("en,fr", pool=True), Lookup(np.ones((2, 3))), copies, resamples=100)
     for by in ("cosine", "cosine in the pool"):
-        assert result.value(("copies", by, "en to fr")) == 2.5  # the first of 40 lines
+        assert result.value(("copies", by, "en to fr")) == 2.5  # only the first of 40 lines is a hit
     left, right = sides_of(Lookup(table, np.ones((3, 3))), *[numbers(0, 1, 2)] * 2)
-    # three translations are equally near, and nearer than the other sentences
-    np.testing.assert_allclose(in_pool(left, right), 1 / 3)
+    np.testing.assert_allclose(in_pool(left, right), 1 / 3)  # the three translations tie as nearest

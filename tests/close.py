@@ -1,11 +1,11 @@
-"""Compare numbers up to rounding, which grows with the numbers and differs between processors."""
+"""Compare numbers up to rounding errors, which grow with the numbers and differ between processors."""
 
 from __future__ import annotations
 
 import numpy as np
 import torch
 
-BFLOAT16, FLOAT32, FLOAT64 = 2e-2, 1e-5, 1e-12  # some units in the last place; sums have errors of a hundred or more
+BFLOAT16, FLOAT32, FLOAT64 = 2e-2, 1e-5, 1e-12  # relative tolerances: about 3, 80 and 4,500 units in the last place
 ROUNDING = {torch.float64: FLOAT64, torch.float32: FLOAT32, torch.bfloat16: BFLOAT16}
 
 
@@ -14,10 +14,11 @@ def assert_close(actual: object, expected: object, tolerance: float = 0.0, scale
 
     Args:
         actual: Tensor, array, list or number.
-        expected: Of the same shape, or one number for all; preferably computed in float64.
-        tolerance: By default, that of the less precise type. Python's numbers count as float64: give `FLOAT32` if they
-            were computed in it, times a factor after a long chain of operations.
-        scale: The size of the rounded numbers: by default the largest |expected|; give it if they cancel each other.
+        expected: An object of the same shape, or one number for all; preferably computed in float64.
+        tolerance: By default, the tolerance of the less precise type. Python's numbers count as float64: give `FLOAT32`
+            if they were computed in float32, multiplied by a factor after a long chain of operations.
+        scale: The size of the numbers that were rounded, by default the largest |expected|. Give it if large numbers
+            cancel each other, so that the result is small.
     """
     sides = [
         torch.as_tensor(each if hasattr(each, "detach") else np.array(each, order="C")) for each in (actual, expected)

@@ -1,4 +1,4 @@
-"""Each example runs as a script, with small sizes, and prints the expected line; Dask examples have other tests."""
+"""Run each example as a script with small sizes, and look for a line of its output; Dask examples are tested elsewhere."""
 
 from __future__ import annotations
 
@@ -25,14 +25,8 @@ RUNS = {
 @pytest.mark.parametrize("name", RUNS)
 def test_an_example_runs(name: str, tmp_path: Path) -> None:
     arguments, promised = RUNS[name]
-    questions = [
-        "Why are you late?",
-        "Where is the station?",
-        "Who wrote this book?",
-        "Is it raining?",
-        "How old is he?",
-    ]
-    (tmp_path / "questions.txt").write_text("".join(f"{question}\n" for question in questions), "utf-8")
+    questions = "Why are you late?\nWhere is the station?\nWho wrote this book?\nIs it raining?\nHow old is he?\n"
+    (tmp_path / "questions.txt").write_text(questions, "utf-8")
     command = [sys.executable, str(EXAMPLES / name), *arguments.replace("OUT", str(tmp_path)).split()]
     environment = {**os.environ, "PYTHONPATH": str(EXAMPLES.parent), "CUDA_VISIBLE_DEVICES": ""}
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300)
@@ -42,9 +36,5 @@ def test_an_example_runs(name: str, tmp_path: Path) -> None:
 
 
 def test_every_example_is_run() -> None:
-    assert {path.name for path in EXAMPLES.glob("*.py")} == {
-        *RUNS,
-        "embed_on_dask.py",
-        "mine_on_dask.py",
-        "split_on_dask.py",
-    }
+    on_dask = {"embed_on_dask.py", "mine_on_dask.py", "split_on_dask.py"}
+    assert {path.name for path in EXAMPLES.glob("*.py")} == {*RUNS, *on_dask}

@@ -1,4 +1,4 @@
-"""Sentences of a small grammar with their trees."""
+"""Fixtures: trees of a small grammar."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ WORDS["."] = [".", "?"]
 
 
 def bracketed(label: str, rng: Random, room: int = 5) -> str:
-    """A random tree, of limited depth."""
+    """Draw a tree of limited depth."""
     if label not in RULES:
         return f"({label} {rng.choice(WORDS[label])})"
     rule = rng.choice(RULES[label]) if room > 0 else RULES[label][0]
@@ -28,7 +28,7 @@ def bracketed(label: str, rng: Random, room: int = 5) -> str:
 
 @pytest.fixture(scope="session")
 def trees() -> list[str]:
-    """200 different trees."""
+    """Draw 200 different trees."""
     rng = Random(5)
     drawn: dict[str, None] = {}
     while len(drawn) < 200:
@@ -38,7 +38,7 @@ def trees() -> list[str]:
 
 @pytest.fixture
 def treebank(tmp_path: Path) -> Callable[..., Path]:
-    """treebank("a.mrg", ["(S ...)"]): the file."""
+    """Return a function that writes a file of trees: treebank("a.mrg", ["(S ...)"])."""
 
     def write(name: str, trees: list[str]) -> Path:
         (tmp_path / name).write_text("\n".join(trees), "utf-8")

@@ -1,4 +1,4 @@
-"""One table in every format: the same numbers, complete files, and escaped characters of TeX and terminals."""
+"""Files of one table in all formats have the same numbers, are complete, and escape special characters."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def files(tmp_path: Path) -> dict[str, Path]:
     return written
 
 
-def test_files_of_values_hold_the_same_whole_numbers(files: dict[str, Path]) -> None:
+def test_csv_and_parquet_have_the_same_exact_numbers(files: dict[str, Path]) -> None:
     rows = parquet.read_table(files["parquet"]).to_pylist()
     assert rows == TABLE.records()
     assert rows[0]["50% of_#1 & {co} ci_high"] == 67.45
@@ -41,7 +41,7 @@ def test_files_of_values_hold_the_same_whole_numbers(files: dict[str, Path]) -> 
     assert text == [{key: "" if value is None else str(value) for key, value in row.items()} for row in rows]
 
 
-def test_a_column_may_have_intervals_in_some_rows_alone(tmp_path: Path) -> None:
+def test_a_column_may_have_intervals_in_some_rows_only(tmp_path: Path) -> None:
     table = Table(["a", "b"], [[None, "x"], [Estimate(2.0, 1.0, 3.0), "y"]])
     for name in ("t.csv", "t.parquet"):
         save(table, tmp_path / name)
@@ -53,7 +53,9 @@ def test_a_column_may_have_intervals_in_some_rows_alone(tmp_path: Path) -> None:
     assert (tmp_path / "t.csv").read_text("utf-8") == "a,a ci_low,a ci_high,a mark,b\n,,,,x\n2.0,1.0,3.0,,y\n"
 
 
-def test_files_for_eyes_round_the_same_numbers(files: dict[str, Path], capsys: pytest.CaptureFixture) -> None:
+def test_latex_and_the_terminal_round_to_the_same_numbers(
+    files: dict[str, Path], capsys: pytest.CaptureFixture
+) -> None:
     show(TABLE.columns, TABLE.lines())
     printed = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
     assert printed[0] == TABLE.columns
@@ -101,7 +103,7 @@ def test_a_file_that_cannot_be_written_leaves_nothing(tmp_path: Path) -> None:
         check_files({"csv": tmp_path / "u.csv", "parquet": None, "latex": tmp_path / "nowhere" / "t.tex"})
 
 
-def test_a_p_value_says_no_more_than_a_normal_tail_can() -> None:
+def test_p_values_below_1e_4_are_shown_as_a_bound() -> None:
     assert [p_text(p) for p in (1.0, 0.0123, 1e-4, 9e-5, 0.0)] == ["1", "0.012", "0.0001", "<0.0001", "<0.0001"]
 
 

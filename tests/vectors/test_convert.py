@@ -1,4 +1,4 @@
-"""Every kind of object that holds vectors gives the same array; anything else is a clear error."""
+"""Vectors of all kinds of objects are converted to the same array, and other objects are refused."""
 
 from __future__ import annotations
 
@@ -85,13 +85,13 @@ def test_whole_numbers_are_vectors_and_an_array_is_not_copied() -> None:
         (np.where(VECTORS > 3, 1e39, VECTORS), "row 4 is beyond float32, 1.2e-38 to 3.4e+38; scale the vectors."),
     ],
 )
-def test_anything_else_is_one_clear_error(given: object, message: str) -> None:
+def test_other_objects_are_refused(given: object, message: str) -> None:
     with pytest.raises(DataError) as error:
         matrix(given, "ours")
     assert str(error.value).startswith("ours: ") and message in str(error.value)
 
 
-def test_a_row_is_named_by_its_number_and_its_text(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_names_the_number_and_the_text_of_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("bgt_core.vectors.convert.BLOCK", 2)
     broken = np.where(np.arange(5)[:, None] == 3, np.nan, np.ones((5, 2)))
     with pytest.raises(DataError, match="ours: row 104 contains NaN or infinity, for 'd'"):
@@ -104,7 +104,7 @@ def test_sentences_are_not_vectors() -> None:
     assert not any(map(holds_vectors, texts))
 
 
-def test_what_only_gives_an_array_is_vectors_and_an_iterator_is_its_rows() -> None:
+def test_objects_with_array_methods_and_iterators_of_rows_are_vectors() -> None:
     class Gives:
         def __init__(self) -> None:
             self.__array_interface__ = VECTORS.__array_interface__

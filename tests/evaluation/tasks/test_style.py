@@ -1,4 +1,4 @@
-"""STEL and STEL-or-Content, by hand and with encoders of only style or only content; valid and invalid files."""
+"""Check STEL and STEL-or-Content by hand, and with encoders of style only or content only; read files of STEL."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ ROWS = [  # anchors, alternatives, the correct alternative, style
 
 
 def write(path: Path, rows: Sequence[Sequence[str]] = ROWS, header: Sequence[str] = HEADER) -> Path:
-    """Write a file like STEL's: CSV with tabs."""
+    """Write a file in the format of STEL: tab-separated, with quotes as in CSV."""
     with path.open("w", encoding="utf-8", newline="") as out:
         table = csv.writer(out, delimiter="\t", lineterminator="\n")
         table.writerow(header)
@@ -44,7 +44,7 @@ def write(path: Path, rows: Sequence[Sequence[str]] = ROWS, header: Sequence[str
 
 
 def noise(texts: list[str], lang: str, latent: str) -> np.ndarray:
-    """A random vector for each text."""
+    """Embed each text as a random vector."""
     return np.stack([np.random.default_rng(crc32(text.encode())).normal(size=4) for text in texts])
 
 
@@ -63,12 +63,11 @@ def cosine(left: Mapping[object, float], right: Mapping[object, float]) -> float
 
 
 def higher(first: float, second: float) -> float:
-    equal = abs(first - second) <= FLOAT64 * max(first, second)
-    return 0.5 if equal else float(first > second)
+    return 0.5 if math.isclose(first, second, rel_tol=FLOAT64) else float(first > second)
 
 
 def by_hand(vectors: Mapping[str, Mapping[object, float]], rows: Sequence[Sequence[str]]) -> list[tuple[float, float]]:
-    """STEL and STEL-or-Content of each row, as the papers write them: the predicted alternative is 1, or 2."""
+    """Compute STEL and STEL-or-Content of each row as in the papers, which predict the correct alternative, 1 or 2."""
     right = []
     for a1, a2, s1, s2, correct, _ in rows:
         sim = {(a, s): cosine(vectors[a], vectors[s]) for a in (a1, a2) for s in (s1, s2, a2)}
@@ -81,7 +80,7 @@ def by_hand(vectors: Mapping[str, Mapping[object, float]], rows: Sequence[Sequen
 
 
 def tfidf(terms: Mapping[str, Sequence[str]]) -> dict[str, dict[object, float]]:
-    """Counts times ln((1 + n) / (1 + texts that have the term)) + 1."""
+    """Multiply the count of each term by ln((1 + texts) / (1 + texts with the term)) + 1."""
     having = Counter(term for each in terms.values() for term in set(each))
     return {
         text: {term: count * (math.log((1 + len(terms)) / (1 + having[term])) + 1) for term, count in each.items()}
@@ -129,7 +128,7 @@ def test_a_file_is_read_by_its_columns_and_alternatives_are_put_in_order(tmp_pat
     ("\t".join(HEADER[:-1]) + "\n", r"no column 'style type'; expected a header with Anchor 1, "),
     ("\t".join(HEADER) + '\n0\t"never closed\n', r"a\.tsv:2: .*; quotes must be paired as in CSV"),
 ])  # fmt: skip
-def test_what_is_wrong_with_a_file_is_named(tmp_path: Path, rows: list[list[str]] | str, message: str) -> None:
+def test_errors_name_the_file_and_the_line(tmp_path: Path, rows: list[list[str]] | str, message: str) -> None:
     path = tmp_path / "a.tsv"
     if isinstance(rows, str):
         path.write_text(rows, "utf-8")
@@ -148,14 +147,14 @@ def test_ties_count_half() -> None:
 
     assert near(0) == near(1e-7) == near(-1e-7) == [[0.5], [0.5]]
     assert near(1e-5, 0.999) == [[0], [0.5]]
-    assert near(1e-5) == [[0], [0.5]]  # the wrong alternative is nearer
+    assert near(1e-5) == [[0], [0.5]]  # the other alternative is nearer
     assert near(-1e-5) == [[1], [0.5]]
     one = ExternalEncoder("one", lambda texts, lang, latent: np.ones((len(texts), 2)))
     result = evaluate(Style(lang="tr"), one)
     assert cells(result, "STEL")["tr", "address"][0] == cells(result, "STEL-or-Content")["tr", "address"][0] == 50
 
 
-def test_the_built_in_quadruples_are_what_they_claim() -> None:
+def test_built_in_quadruples_have_two_contents_and_two_styles() -> None:
     items = built_in(seed=1)
     by_lang = Counter(each.lang for each in items)
     assert sum(by_lang[lang] for lang in ("en", "fr", "de", "es", "ja")) >= 300 and min(by_lang.values()) >= 5
@@ -174,15 +173,15 @@ def test_the_built_in_quadruples_are_what_they_claim() -> None:
         of = [[meanings[lang, text] for text in pair] for pair in (anchors, alternatives)]
         assert of[0][0] & of[0][1] and of[1][0] & of[1][1] and of[0] != of[1]
         assert not {*anchors} & {*alternatives}
-        for name, other in PROPERTIES.items():  # they differ in no other property
+        for name, other in PROPERTIES.items():  # both anchors have the same values of all other properties
             assert name == style or len({other.value(text, lang) for text in anchors}) == 1
-    assert len({(each.style, frozenset(each.anchors)) for each in items}) == len(items)  # each pair once
+    assert len({(each.style, frozenset(each.anchors)) for each in items}) == len(items)  # no pair occurs twice
     firsts = Counter(PROPERTIES["address"].value(each.anchors[0], "fr") for each in items if each.lang == "fr")
-    assert min(firsts["tu"], firsts["vous"]) > 100  # either value may come first
+    assert min(firsts["tu"], firsts["vous"]) > 100  # the first anchor may have either value
 
 
 def one_hot(numbers: Mapping[str, int]) -> ExternalEncoder:
-    """An encoder of a single property of each text."""
+    """Make an encoder whose vector of a text is the one-hot code of its number."""
 
     def encode(texts: list[str], lang: str, latent: str) -> np.ndarray:
         return np.eye(max(numbers.values()) + 1)[[numbers[text] for text in texts]]
@@ -190,7 +189,7 @@ def one_hot(numbers: Mapping[str, int]) -> ExternalEncoder:
     return ExternalEncoder("one-hot", encode)
 
 
-def test_style_alone_is_right_about_all_and_content_alone_about_nothing() -> None:
+def test_an_encoder_of_style_is_always_right_and_one_of_content_never() -> None:
     items = [each for each in built_in() if each.style != "question-form"]
     styles: dict[str, int] = {}
     contents: dict[str, int] = {}
@@ -217,7 +216,7 @@ def test_a_system_is_measured_in_its_languages() -> None:
     assert measured["de", "address"] == [False, False, False, True, True]
     both = evaluate(Style(), {"two": ExternalEncoder("two", noise, ("fr", "en"))}, items)
     stel = cells(both, "STEL")
-    assert ("fr", "question-form") in stel  # too few for the mean
+    assert ("fr", "question-form") in stel  # has too few quadruples to count in the mean
     for system in range(3):
         assert_close(
             stel["en, fr", "mean"][system], (stel["en", "contraction"][system] + stel["fr", "address"][system]) / 2

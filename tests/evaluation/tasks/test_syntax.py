@@ -1,4 +1,4 @@
-"""Queries, candidates and neighbours; each measure against a second implementation, and values worked by hand."""
+"""Check queries, candidates and neighbours, and compare each measure with a second implementation and by hand."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ DOG = "(ROOT (S (NP (PRP He)) (VP (VBZ is) (NP (NN dog))) (. .)))"
 
 
 def nltk_brackets(text: str) -> Counter[tuple[str, int, int]]:
-    """Labels and spans by nltk's reader, without parts of speech."""
+    """Read a tree by nltk, and count its labels with their spans, without parts of speech."""
     tree = nltk.Tree.fromstring(text)
     leaves = tree.treepositions("leaves")
     brackets: Counter[tuple[str, int, int]] = Counter()
@@ -58,7 +58,7 @@ def nltk_brackets(text: str) -> Counter[tuple[str, int, int]]:
 
 
 def textbook_distance(left: nltk.Tree, right: nltk.Tree) -> int:
-    """The recurrence over forests with a cache, without keyroots."""
+    """Compute the tree edit distance by the recurrence over forests, without keyroots."""
 
     def plain(tree: nltk.Tree) -> tuple:
         return tree.label(), tuple(plain(child) for child in tree if isinstance(child, nltk.Tree))
@@ -80,8 +80,8 @@ def textbook_distance(left: nltk.Tree, right: nltk.Tree) -> int:
     return edits((plain(left),), (plain(right),))
 
 
-def test_labelled_f1_is_that_of_a_second_implementation(trees: list[str], treebank: Write) -> None:
-    """Compare 60 trees with those of the same length; some have two equal brackets, as in (NP (NP ...))."""
+def test_shared_brackets_are_those_of_nltk(trees: list[str], treebank: Write) -> None:
+    """Compare all pairs of 60 trees. Some trees have two equal brackets, as in (NP (NP ...))."""
     sentences = read_treebank([treebank("a.mrg", trees[:60])])
     brackets = [nltk_brackets(tree) for tree in trees[:60]]
     assert [Counter(each.structure) for each in sentences] == brackets
@@ -92,7 +92,7 @@ def test_labelled_f1_is_that_of_a_second_implementation(trees: list[str], treeba
 
 
 def test_edits_are_those_of_the_textbook(trees: list[str], treebank: Write) -> None:
-    """Words are not nodes; trees may have different lengths."""
+    """Words are not nodes of the trees, and the trees have different sizes."""
     short = [tree for tree in trees if len(tree) < 160][:16]
     ordered = [(each.labels, each.first) for each in read_treebank([treebank("a.mrg", short)])]
     expected = [[textbook_distance(*map(nltk.Tree.fromstring, pair)) for pair in product([a], short)] for a in short]
@@ -101,10 +101,11 @@ def test_edits_are_those_of_the_textbook(trees: list[str], treebank: Write) -> N
     assert np.ptp(edits) > 5
 
 
-def test_all_three_by_hand(treebank: Write) -> None:
+def test_the_three_measures_by_hand(treebank: Write) -> None:
     """CAT has brackets ROOT 0-4, S 0-4, NP 0-2, VP 2-3; DOG has ROOT 0-4, S 0-4, NP 0-1, VP 1-3, NP 2-3.
 
-    Nodes are 8 and 9. The inner NP and its NN are inserted, DT is deleted, NN becomes PRP.
+    The trees have 8 and 9 nodes. Four edits turn CAT into DOG: insert the inner NP and its NN, delete DT, and relabel
+    NN as PRP.
     """
     cat, dog = read_treebank([treebank("a.mrg", [CAT, DOG])])
     assert (cat.text, cat.tags) == ("The cat sleeps.", ["DT", "NN", "VBZ", "."])
@@ -120,7 +121,7 @@ CONLLU = """1\tShe\t_\tPRON\t_\t_\t2\tnsubj{subtype}\t_\t_
 
 
 def test_dependencies_by_hand(treebank: Write) -> None:
-    """The third word has another head and relation: it moves up beside the fourth, and is called another name."""
+    """The third word of the second sentence has another head and relation: one edit moves it, and one relabels it."""
     other = CONLLU.format(subtype=":pass", tag="PROPN").replace("\t4\tamod", "\t2\tadvmod")
     one, two = read_treebank([treebank("a.conllu", [CONLLU.format(subtype="", tag="NOUN"), other])])
     counted = {name: (part.item(), whole.item()) for name, (part, whole) in counts([one], [two]).items()}
@@ -130,7 +131,7 @@ def test_dependencies_by_hand(treebank: Write) -> None:
 
 @pytest.mark.parametrize("lowest", [False, True])
 def test_the_best_choice_is_the_best_of_all_choices(lowest: bool) -> None:
-    """Try every choice. The best candidate of each single query is often not in the best choice for all."""
+    """Try every choice. Choosing the best candidate of each query alone is sometimes worse."""
     rng = np.random.default_rng(0)
     alone_is_worse = 0
     for _ in range(50):
@@ -153,7 +154,7 @@ pytest.importorskip("numba")
 def sentence_of(
     text: str, tags: str = "", structure: Sequence[Any] = (("S", 0, 1),), labels: str = "S", kind: str = CONSTITUENTS
 ) -> ParsedSentence:
-    """A sentence whose tree is a root over leaves."""
+    """Make a sentence whose tree is a root over leaves."""
     first = [*range(len(labels) - 1), 0]
     return ParsedSentence(text, tags or ["X"] * len(text.split()), structure, [*labels[1:], labels[0]], first, kind)
 
@@ -166,7 +167,7 @@ def queries_of(pairing: Pairing) -> list[ParsedSentence]:
     return [query for queries, _ in pairing.groups for query in queries]
 
 
-def test_lengths_are_from_the_first_to_the_last_and_1_to_29_unless_said() -> None:
+def test_lengths_include_both_ends_and_are_1_to_29_by_default() -> None:
     rows = [" ".join(["w"] * n + [str(copy)]) for n in (0, 1, 2, 28, 29) for copy in range(2)]
     queries, offered = bank(*rows), bank(*(row + "x" for row in rows))
     assert [len(each.tags) for each in queries_of(pair_up(queries, offered))] == [1, 1, 2, 2, 3, 3, 29, 29]
@@ -180,7 +181,7 @@ embedded: list[tuple[str, str]] = []
 
 
 def spelling(texts: list[str], lang: str, latent: str) -> np.ndarray:
-    """An encoder that counts letters."""
+    """Embed texts by their counts of letters."""
     embedded.append((lang, latent))
     return np.array([[text.count(letter) for letter in "abcdef"] for text in texts], dtype=np.float32)
 
@@ -196,12 +197,12 @@ def bank_of(rows: Sequence[tuple[str, str]]) -> list[ParsedSentence]:
 def test_the_nearest_of_its_length_is_compared_with_each_query() -> None:
     pairing, encoder = pair_up(bank_of(QUERIES), bank_of(OFFERED)), ExternalEncoder("x", spelling)
     two, three = neighbours(System("x", encoder), pairing, "fr")
-    # "a b": b b and a d are as near, the first counts; "c c": c d; "a c": c d before a d; "a b c": a a b
+    # nearest to "a b": "b b", which ties with "a d"; to "c c": "c d"; to "a c": "c d", which ties; to "a b c": "a a b"
     assert (two.tolist(), three.tolist()) == ([1, 0, 0], [0])
     assert embedded == [("fr", "semantic")]
     table = evaluate(Syntax(lang="fr", latent="semantic"), {"x": encoder}, pairing, resamples=150, seed=5)
     assert table.systems == [RANDOM, "x", UPPER_BOUND]
-    agree = np.array([[1, 2, 0], [2, 1, 0], [0, 1, 1]])  # with c d, b b, a d
+    agree = np.array([[1, 2, 0], [2, 1, 0], [0, 1, 1]])  # tags that queries share with "c d", "b b" and "a d"
     by_chance = agree.mean(1).sum() + (1 + 2) / 2
     values = [cell.value for cell in table.scores[TAGS, 4]]
     assert values == pytest.approx([100 * by_chance / 9, 100 * 5 / 9, 100 * 7 / 9])
@@ -212,14 +213,14 @@ def test_the_nearest_of_its_length_is_compared_with_each_query() -> None:
         evaluate(Syntax(), {RANDOM: encoder}, pairing)
 
 
-def test_without_numba_it_is_said_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_numba_the_error_names_the_extra_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("bgt_core.errors.find_spec", lambda name: None)
     with pytest.raises(NotFound, match=r"numba.*\[syntax\]"):
         counts(bank("a b"), bank("c d"))
 
 
 def noise(seed: int) -> ExternalEncoder:
-    """Random vectors, in the order of the sentences."""
+    """Make an encoder of random vectors."""
 
     def embed(texts: list[str], lang: str, latent: str) -> np.ndarray:
         return np.random.default_rng(seed).normal(size=(len(texts), 5)).astype(np.float32)
@@ -228,7 +229,7 @@ def noise(seed: int) -> ExternalEncoder:
 
 
 def shape(texts: list[str], lang: str, latent: str) -> np.ndarray:
-    """Count each kind of word at each position; words are like nn3."""
+    """Embed the kind of word at each position; a word starts with its kind, as in nn3."""
     vectors = np.zeros((len(texts), 40, 6), dtype=np.float32)
     for row, text in enumerate(texts):
         for place, word in enumerate(text.lower().split()):
@@ -237,7 +238,7 @@ def shape(texts: list[str], lang: str, latent: str) -> np.ndarray:
 
 
 def test_rows_lie_between_chance_and_the_upper_bound(trees: list[str], treebank: Write) -> None:
-    """An encoder of word order is better than chance; nothing is better than the best choice."""
+    """An encoder of word order is better than chance, and no encoder is better than the best choice."""
     pairing = pair_up(read_treebank([treebank("a.mrg", trees)]))
     encoders = {"noise": noise(1), "noise2": noise(2), "shape": ExternalEncoder("shape", shape, fingerprint="")}
     table = evaluate(Syntax(), encoders, pairing, resamples=200)
@@ -265,7 +266,7 @@ def test_rows_lie_between_chance_and_the_upper_bound(trees: list[str], treebank:
     (lambda: read_treebank([]), "expected one or more"),
     (lambda: read_treebank([Path("a.conllu.xz"), Path("b.mrg")]), "a.conllu.xz is CoNLL-U and b.mrg is not"),
 ])  # fmt: skip
-def test_bad_input_is_named(call: Callable[[], object], message: str) -> None:
+def test_unusable_sentences_and_files_are_refused(call: Callable[[], object], message: str) -> None:
     with pytest.raises(BgtError, match=message):
         call()
 

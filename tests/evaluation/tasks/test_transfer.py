@@ -1,4 +1,4 @@
-"""Shares, chrF and sources against their direct computation, with writers whose outputs are known."""
+"""Check shares, chrF and sources by direct computation, with writers whose outputs are known."""
 
 from __future__ import annotations
 
@@ -61,19 +61,19 @@ def test_sources_show_another_value_and_style_sentences_the_wanted_one() -> None
     } | {("fr", source, "sentence-type", "exclamation"): 150 for source in COLUMNS}
     assert "fr sentence-type statement (5)" in result.warnings[0]
     assert "en contraction (0)" in result.warnings[0] and "fr question-form (0)" in result.warnings[0]
-    assert "politeness" not in result.warnings[0]  # neither language has it
+    assert "politeness" not in result.warnings[0]  # neither language has rules for politeness
     own = [(source, style) for source, style in stub.pairs if source in FRENCH]
     assert len(own) == 150 + TU + 150
     assert {(source.split()[0], style.split()[0]) for source, style in own} >= {("Vous", "Tu"), ("Tu", "Vous")}
     for source, style in own:
         assert {source.split()[0], style.split()[0]} == {"Tu", "Vous"} or (source[-1], style[-1]) == (".", "!")
-    assert len({style for source, style in own if source[:2] == "Tu"}) > TU / 2  # drawn, not the same for all
+    assert len({style for source, style in own if source[:2] == "Tu"}) > TU / 2  # drawn at random
     vous = [source for source, style in own if source.startswith("Vous") and style.startswith("Tu")]
     assert vous == [FRENCH[TU + number * VOUS // 150] for number in range(150)]
     assert [key.sentences for key in measured(Stub(copies), limit=20).scores] == [20] * 18
 
 
-def test_the_extremes_are_the_source_and_the_style_sentence() -> None:
+def test_a_copied_source_scores_0_and_a_copied_style_sentence_100() -> None:
     for value in ("tu", "vous"):
         kept = row(measured(Stub(copies)), "fr", "fr", "address", value)
         assert (kept["taken over %"], kept["chrF"]) == (0, pytest.approx(100))
@@ -84,7 +84,7 @@ def test_the_extremes_are_the_source_and_the_style_sentence() -> None:
 
 def test_scores_are_those_of_the_outputs() -> None:
     def swap(source: str, style: str, lang: str) -> str:
-        """Take over "vous" if the number is even."""
+        """Change "tu" to "vous" if the number is even."""
         return source.replace("Tu as", "Vous avez") if int(source.split()[2]) % 2 == 0 else source
 
     result = measured(Stub(swap))
@@ -109,7 +109,7 @@ def test_all_pairs_of_a_file_are_read(tmp_path: Path) -> None:
         Transfer("en,en").load([file], seed=0)
 
 
-def test_bad_input() -> None:
+def test_too_few_sources_and_models_without_a_language_latent_are_refused() -> None:
     with pytest.raises(BgtError, match=r"fewer than 20 sources have another value than .*fr address tu \(3\)"):
         measured(Stub(copies), {"en": ["You."] * 6, "fr": ["Tu es."] * 3 + ["Vous êtes."] * 3})
     with pytest.raises(BgtError, match="model: has no language latent"):

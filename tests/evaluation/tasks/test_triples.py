@@ -1,4 +1,4 @@
-"""Triples: files, encoders that count words or see their order, and ties."""
+"""Read files of triples, and score encoders that count words, that use their order, or whose similarities all tie."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def encoder(vector: Callable[[str], Sequence[float]]) -> ExternalEncoder:
 
 
 def order(text: str) -> list[float]:
-    """An encoder that knows all paraphrases; other sentences are words at their positions."""
+    """Embed the words at their positions; a paraphrase has the vector of its sentence."""
     words = BITTEN.get(text, text).split()
     return [float(words[place : place + 1] == [word]) for place in range(9) for word in WORDS]
 
@@ -53,7 +53,7 @@ def test_shares_of_encoders_whose_answers_are_known() -> None:
         gap for gap in result.differences if gap.key.kind == ALL and {gap.first, gap.second} == {"words", "order"}
     )
     assert gap.difference.value == pytest.approx(-200 / 3)
-    assert gap.p == pytest.approx(2 * 0.5**40)  # all 40 triples of roles differ, in one direction
+    assert gap.p == pytest.approx(2 * 0.5**40)  # in all 40 triples of roles, "order" is right and "words" wrong
     assert result.about.startswith("made: 60 triples; ")
 
 

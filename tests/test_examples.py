@@ -1,4 +1,4 @@
-"""Run each example as a script with small sizes, and look for a line of its output; Dask examples are tested elsewhere."""
+"""Run each example as a script with small sizes, and look for a line of its output. Dask examples have other tests."""
 
 from __future__ import annotations
 

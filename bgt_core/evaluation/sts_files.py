@@ -70,19 +70,12 @@ class StsFile(NamedTuple):
 
 
 def read_sets(root: Path, names: Sequence[str], *, lang: str = "en", without: Sequence[str] = ()) -> list[StsSet]:
-    """Read the data sets of these names below a folder, in the order given.
+    """Read the data sets of these names below a folder, each once, in the order given.
 
-    Args:
-        root: The folder.
-        names: SemEval years, "stsb-SPLIT", "stsb-SPLIT-LANG", "sick", "sick-SPLIT", "sts17" or "sts17-LANG-LANG". A
-            data set that several names contain is read once.
-        lang: Language of the SemEval years, which may be translated.
-        without: Years whose pairs are left out of STS Benchmark, which consists of pairs of SemEval 2012-2017.
-
-    Raises:
-        UsageError: A name is unknown.
-        NotFound: A data set is missing.
-        DataError: A data set exists twice, or a line is invalid; the message has its file and number.
+    A name is a SemEval year, "stsb-SPLIT", "stsb-SPLIT-LANG", "sick", "sick-SPLIT", "sts17" or "sts17-LANG-LANG".
+    `lang` is the language of the SemEval years, which may be translated. `without` are years whose pairs are left out
+    of STS Benchmark, which consists of pairs of SemEval 2012-2017. Raises UsageError for an unknown name, NotFound for
+    a missing data set, and DataError if a data set exists twice or a line is invalid.
     """
     if not root.is_dir():
         raise NotFound(f"{root}: no such folder.")
@@ -114,6 +107,7 @@ def read_sets(root: Path, names: Sequence[str], *, lang: str = "en", without: Se
 
 
 def english_first(langs: Sequence[str]) -> str:
+    """Join two languages to the name of a track of 2017: "en-es" for es and en."""
     return "-".join(sorted(langs, key=lambda lang: (lang != "en", lang)))
 
 
@@ -154,10 +148,7 @@ def sts_files(root: Path, lang: str = "en") -> Iterator[StsFile]:
 
 
 def walk(root: Path) -> Iterator[tuple[str, Path]]:
-    """Yield the name and the path of every file, sorted by name.
-
-    A name is the path relative to the parent of `root`, without the suffix of a compressed file.
-    """
+    """Yield the name and the path of every file, sorted by name; the name is relative to the parent of `root`."""
     top = root.resolve()
     for folder, below, names in os.walk(top, followlinks=True):
         relative = Path(folder).relative_to(top.parent)

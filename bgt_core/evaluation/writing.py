@@ -33,7 +33,6 @@ LENGTH_R, LENGTH_OFF, STYLE_R = "length r x 100", "words off", "style r x 100"
 MARK, MARK_TAKEN = "same mark %", "other mark taken %"
 NEGATION, NO_NEGATION = "negation kept %", "no negation gained %"
 NUMBER, DIGITS, NAMES = "numbers kept %", "digits copied %", "names kept %"
-WRITTEN = (CHRF_SCORE, BLEU_SCORE, EXACT, LENGTH_R, LENGTH_OFF, STYLE_R, MARK, MARK_TAKEN)
 KEPT = (NEGATION, NO_NEGATION, NUMBER, DIGITS, NAMES)
 
 Columns = Mapping[str, Sequence[str]]  # language -> N sentences, translations of each other

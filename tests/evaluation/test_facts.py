@@ -7,21 +7,7 @@ from pathlib import Path
 import pytest
 
 from bgt_core.data.examples import example_sentences
-from bgt_core.evaluation.facts import (
-    FUNCTION,
-    NAME,
-    NUMBER,
-    OTHER,
-    PUNCTUATION,
-    checks,
-    classed_words,
-    differences,
-    digits,
-    has_negation,
-    length,
-    names,
-    numbers,
-)
+from bgt_core.evaluation.facts import checks, classed_words, differences, digits, has_negation, length, names, numbers
 
 
 @pytest.mark.parametrize(
@@ -115,22 +101,22 @@ def test_length_counts_words_or_characters() -> None:
 @pytest.mark.parametrize(
     ("text", "lang", "expected"),
     [
-        ("Tom saw Mary.", "en", [OTHER, OTHER, NAME, PUNCTUATION]),  # the first word is always capitalised
-        ("I don't know.", "en", [FUNCTION, FUNCTION, PUNCTUATION, FUNCTION, OTHER, PUNCTUATION]),
-        ("So I go", "en", [FUNCTION, FUNCTION, OTHER]),
-        ("At 2:30, 1,000 men!", "en", [FUNCTION, NUMBER, PUNCTUATION, NUMBER, OTHER, PUNCTUATION]),
-        ("Il vit à Paris. Léa rit.", "fr", [FUNCTION, OTHER, FUNCTION, NAME, PUNCTUATION, OTHER, OTHER, PUNCTUATION]),
-        ("L'ami de Tom", "fr", [FUNCTION, PUNCTUATION, OTHER, FUNCTION, NAME]),
-        ("Der Hund bellt", "de", [FUNCTION, OTHER, OTHER]),  # all German nouns are capitalised
-        ("Koira näkee Pekan", "fi", [OTHER, OTHER, OTHER]),
-        ("هَلْ أَنْتَ هُنَا؟", "ar", [OTHER, OTHER, OTHER, PUNCTUATION]),  # with vowel signs
-        ("मैं हिन्दी बोलता हूँ।", "hi", [OTHER, OTHER, OTHER, OTHER, PUNCTUATION]),
-        ("שָׁלוֹם עֲלֵיכֶם", "he", [OTHER, OTHER]),
-        ("5\ufe0f\u20e3 x\u0303\u0323 👍🏽 🇫🇷 ❤️", "en", [NUMBER, OTHER, PUNCTUATION, PUNCTUATION, PUNCTUATION]),
+        ("Tom saw Mary.", "en", "other other name punctuation"),  # the first word is always capitalised
+        ("I don't know.", "en", "function function punctuation function other punctuation"),
+        ("So I go", "en", "function function other"),
+        ("At 2:30, 1,000 men!", "en", "function number punctuation number other punctuation"),
+        ("Il vit à Paris. Léa rit.", "fr", "function other function name punctuation other other punctuation"),
+        ("L'ami de Tom", "fr", "function punctuation other function name"),
+        ("Der Hund bellt", "de", "function other other"),  # all German nouns are capitalised
+        ("Koira näkee Pekan", "fi", "other other other"),
+        ("هَلْ أَنْتَ هُنَا؟", "ar", "other other other punctuation"),  # with vowel signs
+        ("मैं हिन्दी बोलता हूँ।", "hi", "other other other other punctuation"),
+        ("שָׁלוֹם עֲלֵיכֶם", "he", "other other"),
+        ("5\ufe0f\u20e3 x\u0303\u0323 👍🏽 🇫🇷 ❤️", "en", "number other punctuation punctuation punctuation"),
     ],
 )  # fmt: skip
-def test_words_have_the_class_that_a_reader_gives_them(text: str, lang: str, expected: list[str]) -> None:
-    assert [kind for *_, kind in classed_words(text, lang)] == expected
+def test_words_have_the_class_that_a_reader_gives_them(text: str, lang: str, expected: str) -> None:
+    assert " ".join(kind for *_, kind in classed_words(text, lang)) == expected
 
 
 @pytest.mark.parametrize("row", Path(__file__).with_name("changes.tsv").read_text("utf-8").splitlines()[1:])

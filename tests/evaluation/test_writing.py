@@ -9,58 +9,45 @@ from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
 
 from bgt_core.errors import DataError
+from bgt_core.evaluation import writing
 from bgt_core.evaluation.bootstrap import resample
-from bgt_core.evaluation.writing import (
-    BLEU_SCORE,
-    CHRF_SCORE,
-    DIGITS,
-    EXACT,
-    LENGTH_OFF,
-    LENGTH_R,
-    MARK,
-    MARK_TAKEN,
-    NAMES,
-    NEGATION,
-    NO_NEGATION,
-    NUMBER,
-    corpus_measures,
-    latent_correlation,
-    right_sentences,
-    score_translations,
-)
 
 
 def right(
     outputs: list[str], references: list[str], sources: list[str], styles: list[str], lang: str = "en"
 ) -> dict[str, list[float]]:
-    rows = right_sentences(outputs, references, sources, styles, ("en", lang))
+    rows = writing.right_sentences(outputs, references, sources, styles, ("en", lang))
     return {name: hits.tolist() for name, hits in rows.items()}
 
 
 def test_chrf_bleu_and_exact_matches_are_those_of_the_lower_cased_texts() -> None:
     outputs, references = [*OURS, "ES REGNET ."], [*REFERENCES, "Es regnet ."]
     one = np.ones((1, len(outputs)))
-    scores = corpus_measures(outputs, references, references, "en")
+    scores = writing.corpus_measures(outputs, references, references, "en")
     expected = sacrebleu.CHRF(lowercase=True).corpus_score(outputs, [references]).score
-    assert 0 < expected < 100 and scores[CHRF_SCORE](one)[0] == pytest.approx(expected)
+    assert 0 < expected < 100 and scores[writing.CHRF_SCORE](one)[0] == pytest.approx(expected)
     expected = sacrebleu.corpus_bleu(outputs, [references], lowercase=True).score
-    assert scores[BLEU_SCORE](one)[0] == pytest.approx(expected)
+    assert scores[writing.BLEU_SCORE](one)[0] == pytest.approx(expected)
     pairs = zip(outputs, references, strict=True)
-    assert right(outputs, references, references, references)[EXACT] == [a.lower() == b.lower() for a, b in pairs]
+    assert right(outputs, references, references, references)[writing.EXACT] == [
+        a.lower() == b.lower() for a, b in pairs
+    ]
 
 
 def test_length_and_mark_are_compared_with_the_style() -> None:
     outputs, styles = ["a b.", "a b c!", "a?", "a b c d."], ["x y.", "x y z.", "x?", "x y z w v."]
     weights = np.concatenate([np.ones((1, 4)), resample(np.random.default_rng(0), 4, 40)])
-    scores = corpus_measures(outputs, outputs, styles, "en")
-    for row, off, r in zip(weights, scores[LENGTH_OFF](weights), scores[LENGTH_R](weights), strict=True):
+    scores = writing.corpus_measures(outputs, outputs, styles, "en")
+    for row, off, r in zip(
+        weights, scores[writing.LENGTH_OFF](weights), scores[writing.LENGTH_R](weights), strict=True
+    ):
         one, two = np.repeat([[2, 3, 1, 4], [2, 3, 1, 5]], row.astype(int), axis=1)
         assert off == pytest.approx(np.abs(one - two).mean())
         assert r == pytest.approx(100 * np.corrcoef(one, two)[0, 1] if np.ptp(one) and np.ptp(two) else 0)
     references = ["a b.", "a b c.", "a.", "a b c d."]
     shown = right(outputs, references, outputs, styles)
-    assert shown[MARK] == [1, 0, 1, 1]
-    assert shown[MARK_TAKEN] == [1]  # only in the third row, the reference has another mark than the style
+    assert shown[writing.MARK] == [1, 0, 1, 1]
+    assert shown[writing.MARK_TAKEN] == [1]  # only in the third row, the reference has another mark than the style
 
 
 def test_latents_of_outputs_and_styles_correlate_as_numpy_says() -> None:
@@ -68,7 +55,7 @@ def test_latents_of_outputs_and_styles_correlate_as_numpy_says() -> None:
     styles, outputs = rng.normal(size=(2, 30, 5)) + np.arange(5)
     outputs += styles
     weights = resample(rng, 30, 4)
-    value, *draws = latent_correlation(outputs, styles)(np.vstack([np.ones(30), weights]))
+    value, *draws = writing.latent_correlation(outputs, styles)(np.vstack([np.ones(30), weights]))
     left, right = outputs - outputs.mean(0), styles - styles.mean(0)
     assert value == pytest.approx(100 * np.corrcoef(left.ravel(), right.ravel())[0, 1])
     for draw, row in zip(draws, weights, strict=True):
@@ -87,20 +74,21 @@ def test_scores_of_sentences_by_hand() -> None:
     ]
     sources, references, outputs = (list(column) for column in zip(*rows, strict=True))
     shown = right(outputs, references, sources, references, "fr")
-    assert {name: shown[name] for name in (NEGATION, NO_NEGATION, NUMBER, DIGITS, NAMES)} == {
-        NEGATION: [False, True, False],
-        NO_NEGATION: [True, True],
-        NUMBER: [True, False, True, True],
-        DIGITS: [True, False, True],
-        NAMES: [True, False],
+    expected = {
+        writing.NEGATION: [False, True, False],
+        writing.NO_NEGATION: [True, True],
+        writing.NUMBER: [True, False, True, True],
+        writing.DIGITS: [True, False, True],
+        writing.NAMES: [True, False],
     }
+    assert {name: shown[name] for name in expected} == expected
 
 
 def test_a_property_that_no_sentence_has_is_not_measured() -> None:
     texts = ["A cat sleeps.", "A dog sleeps."]
-    for lang, measured in (("en", {NO_NEGATION}), ("xx", set())):
-        shown = right_sentences(texts, texts, texts, texts, (lang, lang))
-        assert shown.keys() & {NEGATION, NO_NEGATION, NUMBER, DIGITS} == measured
+    for lang, measured in (("en", {writing.NO_NEGATION}), ("xx", set())):
+        shown = writing.right_sentences(texts, texts, texts, texts, (lang, lang))
+        assert shown.keys() & {writing.NEGATION, writing.NO_NEGATION, writing.NUMBER, writing.DIGITS} == measured
 
 
 ROWS = [  # reference, output, source
@@ -115,7 +103,7 @@ REFERENCES, OURS, SOURCES = (list(column) for column in zip(*ROWS, strict=True))
 @pytest.mark.parametrize("lowercase", [False, True])
 @pytest.mark.parametrize(("lang", "tokenize"), [("de", "13a"), ("ja", "char")])
 def test_each_score_and_resample_is_sacrebleus(lowercase: bool, lang: str, tokenize: str) -> None:
-    given = score_translations(OURS, REFERENCES, SOURCES, lang=lang, lowercase=lowercase, resamples=30, seed=3)
+    given = writing.score_translations(OURS, REFERENCES, SOURCES, lang=lang, lowercase=lowercase, resamples=30, seed=3)
     assert [score.name for score in given] == ["chrF", "BLEU"]
     weights = resample(np.random.default_rng(3), 4, 30).astype(int)
     metrics = CHRF(lowercase=lowercase), BLEU(lowercase=lowercase, force=True, tokenize=tokenize)
@@ -131,4 +119,4 @@ def test_each_score_and_resample_is_sacrebleus(lowercase: bool, lang: str, token
 
 def test_one_sentence_has_no_interval() -> None:
     with pytest.raises(DataError, match=r"^1 translations to score; expected 2 or more\.$"):
-        score_translations(OURS[:1], REFERENCES[:1], SOURCES[:1], lang="de")
+        writing.score_translations(OURS[:1], REFERENCES[:1], SOURCES[:1], lang="de")

@@ -57,16 +57,9 @@ class LabelledPairs:
 def read_labelled(path: Path | str, columns: Sequence[str] = COLUMNS) -> LabelledPairs:
     """Read labelled pairs from a TSV without header and quotes, plain, .gz, .xz or .zst.
 
-    Args:
-        path: The file.
-        columns: The names of its columns: "label", "a", "b", and "_" for a column to skip. Columns after the last name
-            are skipped, too.
-
-    Raises:
-        UsageError: `columns` lacks a name, or has another one.
-        NotFound: The file is missing.
-        DataError: The file is damaged; or a line, which is named, has too few columns, an empty sentence, or a label
-            other than 1 and 0.
+    `columns` are the names of its columns: "label", "a", "b", and "_" for a column to skip. Columns after the last name
+    are skipped. Raises UsageError for other columns, NotFound for a missing file, and DataError, with file and line,
+    for too few columns, an empty sentence, or a label other than 1 and 0.
     """
     if sorted(column for column in columns if column != SKIPPED) != sorted(COLUMNS):
         text = f"{','.join(columns)}: expected label, a and b once each, and _ for columns to skip."
@@ -76,13 +69,13 @@ def read_labelled(path: Path | str, columns: Sequence[str] = COLUMNS) -> Labelle
     for number, fields in tsv_rows(Path(path), columns, at):
         label, *texts = (field.strip() for field in fields)
         if label not in ("0", "1"):
-            rule = "expected 1 (they mean the same) or 0" + (", without a comma" if "," in label else "")
+            rule = "expected 1 (same meaning) or 0" + (", without a comma" if "," in label else "")
             raise DataError(f"{path}:{number}: the label is {label[:60]!r}; {rule}.")
         if not all(texts):
             raise DataError(f"{path}:{number}: an empty sentence; remove the line.")
         rows.append([label, *texts])
-    labels, left, right = ([row[column] for row in rows] for column in range(3))
-    return LabelledPairs(Path(path).name, np.array(labels) == "1", left, right)
+    labels, *sides = ([row[column] for row in rows] for column in range(3))
+    return LabelledPairs(Path(path).name, np.array(labels) == "1", *sides)
 
 
 Scorer = Callable[[Sequence[str], Sequence[str]], np.ndarray]  # N and N sentences -> the score of each pair, (N,)

@@ -139,17 +139,8 @@ def pair_up(
 
     Without `candidates`, a random half of the sentences are queries, and the others are candidates. Sentences that
     repeat an earlier one, whatever their case, are left out, because a copy is the nearest neighbour for any encoder.
-
-    Args:
-        sentences: The queries; or queries and candidates.
-        candidates: The sentences to search.
-        lengths: Minimum and maximum number of words.
-        limit: Maximum number of queries, which are drawn at random.
-        seed: Seed of the random draws.
-
-    Raises:
-        UsageError: Lengths or limit are out of range, or the parses are of two kinds.
-        DataError: Fewer than two queries have a candidate.
+    `limit` is the maximum number of queries, which are drawn at random. Raises UsageError if lengths or limit are out
+    of range or the parses are of two kinds, and DataError if fewer than two queries have a candidate.
     """
     shortest, longest = lengths
     if not 1 <= shortest <= longest <= LONGEST:
@@ -181,13 +172,10 @@ def pair_up(
             f"({shortest} to {longest} words); expected 2 or more. "
             + "; ".join(f"{count} {why}" for why, count in left_out.items())
         )
-    groups = [
-        (
-            [each for each in answerable if len(each.tags) == length],
-            [each for each in offered if len(each.tags) == length],
-        )
-        for length in sorted({len(query.tags) for query in answerable})
-    ]
+    groups: list[Group] = []
+    for length in sorted({len(query.tags) for query in answerable}):
+        queries, others = ([each for each in side if len(each.tags) == length] for side in (answerable, offered))
+        groups.append((queries, others))
     return Pairing(groups, left_out)
 
 

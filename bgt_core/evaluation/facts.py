@@ -22,19 +22,7 @@ from bgt_core.data.words import COMBINING, MARK
 
 RULES = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 
-
-def _patterns(*keys: str) -> dict[str, tuple[re.Pattern[str], ...]]:
-    """Compile each of these lists of alternatives to one pattern, for each language that has them."""
-    return {
-        lang: tuple(re.compile("|".join(rules[key])) for key in keys)
-        for lang, rules in RULES.items()
-        if keys[0] in rules
-    }
-
-
-_NEGATIONS = _patterns("negates", "apart")
-_LIGHT = {lang: pattern for lang, (pattern,) in _patterns("light").items()}
-NUMBERS = {lang: rules["numbers"] for lang, rules in RULES.items() if "numbers" in rules}
+_LIGHT = {lang: re.compile("|".join(rules["light"])) for lang, rules in RULES.items() if "light" in rules}
 _TEENS = "ten|eleven|twelve|thirteen|fourteen|fifteen|sixteen|seventeen|eighteen|nineteen"
 _TENS = "twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety"
 _YEAR = re.compile(  # nineteen forty-five
@@ -55,10 +43,10 @@ def has_negation(text: str, lang: str) -> bool | None:
     >>> has_negation("Je n'ai rien vu.", "fr"), has_negation("I can't.", "en"), has_negation("Nicht.", "xx")
     (True, True, None)
     """
-    if primary(lang) not in _NEGATIONS:
+    if "negates" not in (rules := RULES.get(primary(lang), {})):
         return None
-    negates, apart = _NEGATIONS[primary(lang)]
-    return bool(re.search(negates, re.sub(apart, " ", text.lower().translate(APOSTROPHES))))
+    text = re.sub("|".join(rules["apart"]), " ", text.lower().translate(APOSTROPHES))
+    return bool(re.search("|".join(rules["negates"]), text))
 
 
 def numbers(text: str, lang: str) -> list[str] | None:
@@ -70,9 +58,8 @@ def numbers(text: str, lang: str) -> list[str] | None:
     >>> numbers("Trois hommes et 22 chiens", "fr"), numbers("Twenty-two", "en"), numbers("dozens", "en")
     (['22', '3'], ['22'], None)
     """
-    if primary(lang) not in NUMBERS:
+    if (rules := RULES.get(primary(lang), {}).get("numbers")) is None:
         return None
-    rules = NUMBERS[primary(lang)]
     text = re.sub(rf"\b(?:{rules['percent']})\b", "%", text.lower().translate(APOSTROPHES))
     if re.search(rf"\b(?:{'|'.join(rules['unclear'])})\b", text):
         return None

@@ -47,14 +47,10 @@ DOG = "(ROOT (S (NP (PRP He)) (VP (VBZ is) (NP (NN dog))) (. .)))"
 def nltk_brackets(text: str) -> Counter[tuple[str, int, int]]:
     """Read a tree by nltk, and count its labels with their spans, without parts of speech."""
     tree = nltk.Tree.fromstring(text)
-    leaves = tree.treepositions("leaves")
-    brackets: Counter[tuple[str, int, int]] = Counter()
-    for position in tree.treepositions():
-        node = tree[position]
-        if isinstance(node, nltk.Tree) and node.height() > 2:
-            below = [number for number, leaf in enumerate(leaves) if leaf[: len(position)] == position]
-            brackets[node.label(), below[0], below[-1] + 1] += 1
-    return brackets
+    for number, position in enumerate(tree.treepositions("leaves")):
+        tree[position] = number
+    nodes = tree.subtrees(lambda node: node.height() > 2)
+    return Counter((node.label(), node.leaves()[0], node.leaves()[-1] + 1) for node in nodes)
 
 
 def textbook_distance(left: nltk.Tree, right: nltk.Tree) -> int:

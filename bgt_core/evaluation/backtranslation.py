@@ -50,7 +50,7 @@ class Statistic:
     unit: str
     reference: float | None  # None for scores that only translations have
     translation: float
-    difference: float | Estimate | None = None  # of the references minus that of the translations
+    difference: float | Estimate | None = None  # value of the references minus that of the translations
     correlation: Estimate | None = None  # Spearman's rho with the classifier's score, over translations
     correlation_of_all: Estimate | None = None  # the same over references and translations
 

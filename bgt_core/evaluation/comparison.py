@@ -52,7 +52,7 @@ class Result:
     level: float  # confidence level of the intervals
     resamples: int
     seed: int
-    models: Mapping[str, SentenceEncoder] = field(default_factory=dict)  # by the name that their systems begin with
+    models: Mapping[str, SentenceEncoder] = field(default_factory=dict)  # by name; names of their systems begin with it
     task: str = ""
     settings: Mapping[str, Any] = field(default_factory=dict)  # settings of the task
     across: str = "system"  # the key's field whose values are the columns of the table

@@ -32,7 +32,7 @@ _FIGURES = r"\d+(?:[.,:]\d+)*"
 
 NAME_LANGS = ("en", "fr", "es", "tr")  # languages that, within a sentence, capitalise names only
 _WORD = re.compile(r"[^\W\d_]+(?:['-][^\W\d_]+)*")
-_JOINED = {"en": "'(?:s|ll|re|ve|d|m)?$", "fr": "^(?:[cdjlmnst]|qu|jusqu|lorsqu|puisqu)'", "tr": "'.*"}  # clitics
+_CLITICS = {"en": "'(?:s|ll|re|ve|d|m)?$", "fr": "^(?:[cdjlmnst]|qu|jusqu|lorsqu|puisqu)'", "tr": "'.*"}
 _TITLES = re.compile(r"\b(?:Mrs?\b\.?|Ms\b\.?|Dr\b\.?|Prof\.|Mme\b\.?|Mlle\b\.?|M\.|Sra?\.|Srta\.) *")
 _STARTS = re.compile(r"(?:^|[.!?…:«“\"¿¡(—-])[\s'\"«»“”¿¡(—-]*$")  # characters before the first word of a sentence
 
@@ -112,7 +112,7 @@ def words(text: str, lang: str) -> Iterator[tuple[str, str]]:
     """Yield the text before each word of a sentence, and the word without clitics: "Italie" for "l'Italie"."""
     text = _TITLES.sub("", text.translate(APOSTROPHES))
     for match in _WORD.finditer(text):
-        yield text[: match.start()], re.sub(_JOINED.get(primary(lang), "(?!)"), "", match[0])
+        yield text[: match.start()], re.sub(_CLITICS.get(primary(lang), "(?!)"), "", match[0])
 
 
 def digits(text: str) -> list[str]:

@@ -168,7 +168,7 @@ def read_npy(path: Path) -> np.ndarray:
     numbers, or has another size than its array.
     """
     try:
-        with warnings.catch_warnings(action="ignore"):  # about headers written by Python 2
+        with warnings.catch_warnings(action="ignore"):  # about headers that Python 2 wrote
             array = np.load(path, mmap_mode="r", allow_pickle=False)
     except OSError as error:
         raise NotFound(f"{path}: can't be read ({error.strerror or error}).") from None

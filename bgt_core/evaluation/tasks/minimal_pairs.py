@@ -22,7 +22,7 @@ if TYPE_CHECKING:  # imports torch, which the command's help does not need
     from bgt_core.generation.generate import Writer
 
 NAMED, RIGHT, LIKELIER = "both named %", "roles right %", "right likelier %"
-ROLE_LANGS = ("en", "fr")  # of the grammar
+ROLE_LANGS = ("en", "fr")  # languages of the grammar
 
 
 class RolesKey(NamedTuple):

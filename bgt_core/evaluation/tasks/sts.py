@@ -153,7 +153,7 @@ def scores(
     if "concatenated" in aggregates:
         correlations["Spearman"] = spearman
     table: dict[ScoreKey, np.ndarray] = {}
-    years: dict[ScoreKey, list[np.ndarray]] = {}  # by the key that averages them
+    years: dict[ScoreKey, list[np.ndarray]] = {}  # key of an average -> scores of its years
     label = span([data.year for data in sets])
     for year in dict.fromkeys(data.year for data in sets):
         numbers = [number for number, data in enumerate(sets) if data.year == year]

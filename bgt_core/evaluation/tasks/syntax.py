@@ -223,7 +223,9 @@ class Syntax(Task[Pairing]):
         for measure in by_group[0]:
             parts = [group[measure] for group in by_group]
             upper = best_choice(parts, lowest=measure == EDITS)
-            expected = [tuple(each.mean(1, dtype=np.float64) for each in group) for group in parts]  # of any candidate
+            expected = [
+                tuple(each.mean(1, dtype=np.float64) for each in group) for group in parts
+            ]  # over all candidates
             of_rows = [joined(expected), *(chosen(parts, choice) for choice in (*choices, upper))]
             part, whole = (np.stack(column) for column in zip(*of_rows, strict=True))
             sums[SyntaxKey(measure, queries)] = part, whole

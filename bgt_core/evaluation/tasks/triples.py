@@ -21,7 +21,7 @@ from bgt_core.evaluation.task import Lang, Latent, Task, one_path, tsv_rows
 from bgt_core.grammar import LANGS, triples
 from bgt_core.vectors.compare import above
 
-ALL = "all"  # the score over triples of every kind
+ALL = "all"  # name of the score over all kinds
 COLUMNS = ("kind", "sentence", "paraphrase", "altered sentence")
 
 

@@ -63,7 +63,8 @@ def cosine(left: Mapping[object, float], right: Mapping[object, float]) -> float
 
 
 def higher(first: float, second: float) -> float:
-    return 0.5 if math.isclose(first, second, rel_tol=FLOAT64) else float(first > second)
+    equal = abs(first - second) <= FLOAT64 * max(first, second)
+    return 0.5 if equal else float(first > second)
 
 
 def by_hand(vectors: Mapping[str, Mapping[object, float]], rows: Sequence[Sequence[str]]) -> list[tuple[float, float]]:

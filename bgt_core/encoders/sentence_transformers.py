@@ -42,6 +42,7 @@ from bgt_core.errors import NotFound, UsageError
 from bgt_core.files import atomic_folder
 from bgt_core.splitting import parts
 
+LOCATIONS = ("token", "cache_folder", "revision", "local_files_only")  # options of downloads from the hub
 USE = """from bgt_core.encoders.sentence_transformers import load_sentence_transformer
 
 model = load_sentence_transformer("{name}")
@@ -145,19 +146,10 @@ class BGTModule(InputModule):
         return all(torch.equal(weights[name].to(own), own) for name, own in self.model.named_parameters())
 
     @classmethod
-    def load(  # type: ignore[override]
-        cls,
-        model_name_or_path: str,
-        subfolder: str = "",
-        token: bool | str | None = None,
-        cache_folder: str | None = None,
-        revision: str | None = None,
-        local_files_only: bool = False,
-        **_: Any,
-    ) -> BGTModule:
+    def load(cls, model_name_or_path: str, subfolder: str = "", **options: Any) -> BGTModule:  # type: ignore[override]
         """Load a checkpoint, a run, an exported folder, or ORG/NAME on the hub."""
-        where: dict[str, Any] = {"token": token, "cache_folder": cache_folder, "revision": revision}
-        path = cls.load_dir_path(str(model_name_or_path), subfolder, local_files_only=local_files_only, **where)
+        where = {key: options[key] for key in LOCATIONS if key in options}
+        path = cls.load_dir_path(str(model_name_or_path), subfolder, **where)
         return cls(checkpoint.load(Path(path or model_name_or_path)))
 
 

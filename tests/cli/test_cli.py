@@ -83,7 +83,11 @@ ERRORS: dict[str, tuple[str, int, str]] = {  # command, exit code, part of the m
     "empty source": ("generate --source= --style b --model model", 2, "--source is empty"),
     "more than the beam": ("generate --source a --style b --n-best 9 --model model", 2, "--n-best 9"),
     "sts of a bad line": ("evaluate sts sts --sets 2013 --model model", 4, r"bad\.tsv:1"),
-    "hard sts of few pairs": ("evaluate sts sts --sets 2012 --hard --model model", 4, "Hard STS: .*pool more"),
+    "hard sts of few pairs": (
+        "evaluate sts sts --sets 2012 --hard --model model",
+        4,
+        "Hard STS: .*give more data sets",
+    ),
     "export over something": ("export model --out sts", 2, "sts: exists already"),
     "unknown recipe": ("train bgt-smal --data pairs.tsv --out run", 2, "'bgt-smal'. Did you mean 'bgt-small'"),
     "unknown setting": (f"{TRAIN} --data pairs.tsv --set d_modle=3", 2, "'d_modle'. Did you mean 'd_model'"),

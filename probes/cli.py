@@ -67,7 +67,10 @@ def probe(
         int | None, typer.Option(help="Maximum number of sentences.", show_default="10,000; with --senteval all")
     ] = None,
     seeds: Annotated[
-        int, typer.Option(help="Number of probes to train, 1 to 10; each tests on another tenth of the items.")
+        int,
+        typer.Option(
+            help="Number of probes to train, 1 to 10. Without fixed splits, each tests on another tenth of the items."
+        ),
     ] = 5,
     seed: options.SeedOption = 0,
     resamples: options.ResamplesOption = 2_000,

@@ -234,9 +234,8 @@ def to_rows(
     if all(isinstance(side, Rows) for side in sides):
         return [side for side in sides if isinstance(side, Rows)]
     if encoder is None or langs is None:
-        raise UsageError(
-            "and an encoder are needed to embed sentences, as in en,fr; or give vectors.", parameter="langs"
-        )
+        text = "and an encoder are needed to embed sentences, as in en,fr; or give vectors."
+        raise UsageError(text, parameter="langs")
     if len(langs) != len(sides):
         raise UsageError(f"{','.join(langs)}: expected {len(sides)}, as in en,fr.", parameter="langs")
     for lang in langs:

@@ -36,7 +36,7 @@ def data(tsv: Path, grammar: list[Pair], tmp_path_factory: pytest.TempPathFactor
     english = [pair.texts["en"] for pair in others]
     files = {
         "parallel/en-fr.toy.tsv": [tuple(line.split("\t")) for line in tsv.read_text("utf-8").splitlines()],
-        "retrieval/en-fr.toy.tsv": [(pair.texts["en"], pair.texts["fr"]) for pair in [*others[:40], *grammar[:5]]],
+        "retrieval/en-fr.toy.tsv": [(pair.texts["en"], pair.texts["fr"]) for pair in [*others[:20], *grammar[:5]]],
         "sts/2012/A.tsv": sts_lines(english, 140, rng),
         "sts/2013/B.tsv": sts_lines(english, 140, rng),
         "stsb/dev.tsv": [(*row, f"main/news/{year}") for year in (2014, 2016) for row in sts_lines(english, 20, rng)],

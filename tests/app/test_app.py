@@ -24,15 +24,12 @@ from app.core import startup, state, theme
 from app.sentence import page
 from bgt_core.data.examples import example_sentences
 from bgt_core.errors import DataError
-from probes.results.store import Cell, write_cells
+from probes.results.store import write_cells
 from tests.close import assert_close
 
 Open = Callable[..., Any]
 Start = Callable[..., None]
-OURS = (
-    *("sp", "translator", "lstm", "bag-of-words", "paraphrases", "three languages"),
-    "writer",
-)
+OURS = (*("sp", "translator", "lstm", "bag-of-words", "paraphrases", "three languages"), "writer")
 OTHERS = {"function": "", "exported": "onnx:", "sentence_transformer": "sentence-transformers:"}  # fixtures
 THREE, NAMES = ("en", "fr", "de"), ["English", "French", "German"]
 TRIPLES = example_sentences(THREE)[:270]
@@ -93,7 +90,7 @@ def texts(app: Any) -> str:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", SAYS)
-def test_every_page_opens_and_says_what_the_model_lacks(kind: str, begin: Callable[[str], None], opened: Open) -> None:
+def test_every_page_opens_and_says_what_the_model_lacks(kind: str, begin: Callable, opened: Open) -> None:
     begin(kind)
     every = (
         ("main", *(page for page in shell.PAGES if page != "questions"))
@@ -145,7 +142,7 @@ def test_folders_of_other_libraries_have_their_own_vectors(begin: Callable, save
 
 @pytest.mark.parametrize("page", ["probes", "maps"])
 def test_heads_of_columns_are_not_cut(
-    opened: Open, start: Start, model_of: Callable, cells_of: Callable[..., list[Cell]], tmp_path: Path, page: str
+    opened: Open, start: Start, model_of: Callable, cells_of: Callable, tmp_path: Path, page: str
 ) -> None:
     """A character of a title takes up to 6.6 pixels, the margins 16."""
     names = ("three languages", "paraphrases")
@@ -168,7 +165,7 @@ SHIPPED = next(iter(startup.shipped()))
 @pytest.mark.slow
 @pytest.mark.parametrize("damage", [Path.unlink, lambda path: path.write_bytes(path.read_bytes()[:-9])])
 def test_a_bad_checkpoint_is_named_and_the_app_lives_on(
-    start: Start, opened: Open, saved: Path, tmp_path: Path, damage: Callable[[Path], object]
+    start: Start, opened: Open, saved: Path, tmp_path: Path, damage: Callable
 ) -> None:
     name = "model.safetensors"
     folder = Path(shutil.copytree(saved, tmp_path / "model"))
@@ -281,9 +278,7 @@ def test_a_sentence_without_a_vector_is_named_below_the_page_s_title(
     assert "no vector for 'Shall we go?'" in app.error[0].value and app.title
 
 
-def test_a_page_from_outside_is_drawn_as_the_others(
-    opened: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_page_from_outside_is_drawn_as_the_others(opened: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
     module = ModuleType("app.echo.page")
 
     def page(loaded: Any) -> None:

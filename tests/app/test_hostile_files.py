@@ -16,7 +16,7 @@ import pytest
 
 from bgt_core.errors import BgtError
 from probes.results.store import Cell, read_cells, write_cells
-from tests.app.conftest import HOSTILE, App, hostile_in
+from tests.app.conftest import HOSTILE, hostile_in
 
 
 def damaged(content: bytes, seed: int) -> bytes:
@@ -43,7 +43,7 @@ def test_results_of_other_types_are_refused(cell: Cell, tmp_path: Path, name: st
         read_cells(tmp_path / "a.parquet")
 
 
-def test_a_file_that_cannot_be_read_hides_no_other(opened: Callable[..., Any], cell: Cell) -> None:
+def test_a_file_that_cannot_be_read_hides_no_other(opened: Callable, cell: Cell) -> None:
     app, good = opened("probes"), io.BytesIO()
     write_cells(good, [cell])
     files = {"bad.parquet": b"PAR1", "good.parquet": good.getvalue()}
@@ -54,9 +54,7 @@ def test_a_file_that_cannot_be_read_hides_no_other(opened: Callable[..., Any], c
     assert len(app.session_state["uploaded"]) == 1 and app.get("plotly_chart")
 
 
-def test_whatever_a_card_adds_is_shown(
-    saved: Path, tmp_path: Path, start: Callable[..., None], opened: Callable
-) -> None:
+def test_whatever_a_card_adds_is_shown(saved: Path, tmp_path: Path, start: Callable, opened: Callable) -> None:
     model = tmp_path / "model"
     shutil.copytree(saved, model)
     config = json.loads((model / "config.json").read_text("utf-8"))
@@ -85,7 +83,7 @@ PAGES = ("maps", "pairs", "rewrite", "probes", "models", "split", "card")
 
 @pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES)
-def test_any_address_opens_and_shows_no_markdown(page: str, opened: Callable[..., App]) -> None:
+def test_any_address_opens_and_shows_no_markdown(page: str, opened: Callable) -> None:
     draw = random.Random(page)
     app = opened(page)
     names = [*dict.fromkeys([*ALWAYS, *(widget.key for kind in KINDS for widget in app.get(kind) if widget.key)])]

@@ -34,7 +34,7 @@ FLAGS = [
 # Rule -> parts of Streamlit's markup that may violate it, with the reason.
 EXCLUDED = {
     # a wide table scrolls inside a box; Streamlit gives it no tabindex, but browsers make it focusable
-    "scrollable-region-focusable": "[data-testid=stTable]",
+    "scrollable-region-focusable": "[data-testid=stTable]"
 }
 RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]
 VIOLATIONS = """async ([excluded, rules, part]) => {

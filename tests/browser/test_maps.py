@@ -230,9 +230,7 @@ def save(tmp_path: Path) -> Callable[[Page, str], Path]:
     return press
 
 
-def test_a_figure_is_saved_for_print_and_as_vectors(
-    visit: Callable[..., Page], save: Callable[[Page, str], Path], address: str
-) -> None:
+def test_a_figure_is_saved_for_print_and_as_vectors(visit: Callable, save: Callable, address: str) -> None:
     page = visit(f"{address}/probes", theme="dark", quiet_404=True)
     page.get_by_role("button", name="Export").first.click()
     png, svg = save(page, "PNG"), save(page, "SVG")

@@ -80,7 +80,7 @@ def test_every_page_fits_every_window_in_both_themes_and_has_no_serious_violatio
 
 
 def test_a_grid_is_written_with_the_keyboard_alone_and_stays_while_another_page_is_looked_at(
-    visit: Visit, settle: Settle, turn_to: Callable[[Page, str], None], address: str, saved: Path
+    visit: Visit, settle: Settle, turn_to: Callable, address: str, saved: Path
 ) -> None:
     page = visit(f"{address}/style", quiet_404=True)
     fields = {"Meanings, one per line": "The cat sleeps.", "Styles, one per line": "Est-il tard ?"}
@@ -120,13 +120,7 @@ def phone(chromium: Browser) -> Iterator[Page]:
 
 @pytest.mark.parametrize(("address_of", "drawn"), [("probes", "[role=figure]"), ("latents?map=PCA", "[data-drawn]")])
 def test_a_swipe_over_a_chart_or_a_map_scrolls_the_page(
-    phone: Page,
-    settle: Callable[[Page], None],
-    within: Callable[[float], float],
-    lit: Callable[[Page, int], list[str]],
-    address: str,
-    address_of: str,
-    drawn: str,
+    phone: Page, settle: Callable, within: Callable, lit: Callable, address: str, address_of: str, drawn: str
 ) -> None:
     phone.goto(f"{address}/{address_of}")
     expect(phone.locator(drawn).first).to_be_attached(timeout=within(60))
@@ -143,9 +137,7 @@ def test_a_swipe_over_a_chart_or_a_map_scrolls_the_page(
     assert lit(phone, 0) == []
 
 
-def test_the_first_map_is_in_sight(
-    phone: Page, settle: Callable[[Page], None], within: Callable[[float], float], address: str
-) -> None:
+def test_the_first_map_is_in_sight(phone: Page, settle: Callable, within: Callable, address: str) -> None:
     phone.goto(f"{address}/latents?map=PCA")
     expect(phone.locator("[data-drawn]")).to_be_attached(timeout=within(60))
     settle(phone)

@@ -28,7 +28,7 @@ def begin_a_probe(page: Page, settle: Callable[[Page], None]) -> None:
 
 
 def test_two_people_write_at_once_while_a_third_changes_the_model_and_a_fourth_leaves_in_the_middle_of_a_probe(
-    visit: Callable[..., Page], settle: Callable[[Page], None], address: str
+    visit: Callable, settle: Callable, address: str
 ) -> None:
     pages, alone = [], {}
     for text in TEXTS:
@@ -59,9 +59,7 @@ FIELDS = [  # page, and label of its field
 ]
 
 
-def test_back_brings_back_what_was_typed(
-    visit: Visit, settle: Callable[[Page], None], turn_to: Turn, address: str
-) -> None:
+def test_back_brings_back_what_was_typed(visit: Visit, settle: Callable, turn_to: Turn, address: str) -> None:
     page = visit(address, quiet_404=True)
     for title, label in FIELDS:
         if title != FIELDS[0][0]:
@@ -87,13 +85,7 @@ PAIRS = [  # page, and the labels of its fields
 
 @pytest.mark.parametrize(("place", "first", "second"), PAIRS)
 def test_two_fields_keep_what_is_typed_into_them_without_a_pause(
-    visit: Callable[..., Page],
-    settle: Callable[[Page], None],
-    within: Callable[[float], float],
-    address: str,
-    place: str,
-    first: str,
-    second: str,
+    visit: Callable, settle: Callable, within: Callable, address: str, place: str, first: str, second: str
 ) -> None:
     page = visit(f"{address}/{place}", quiet_404=True)
     fields = [page.get_by_label(name, exact=True) for name in (first, second)]
@@ -114,7 +106,7 @@ def test_two_fields_keep_what_is_typed_into_them_without_a_pause(
     ids=("model", "start", "style", "latents"),
 )
 def test_a_link_makes_the_browser_ask_nobody(
-    visit: Callable[..., Page], address: str, page: str, parameters: tuple[str, ...]
+    visit: Callable, address: str, page: str, parameters: tuple[str, ...]
 ) -> None:
     link = urlencode(dict.fromkeys(parameters, HOSTILE))
     shown = visit(f"{address}/{page}?{link}", quiet_404=True)  # fails if another server than the app's is asked

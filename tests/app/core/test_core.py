@@ -190,7 +190,7 @@ FRENCH = "Il fait très froid ce matin dans notre maison."
     ],
 )
 def test_a_button_makes_it_the_language_of_the_text(
-    opened: Callable[..., Any], page: str, link: dict[str, str], label: str, control: str, field: str
+    opened: Callable, page: str, link: dict[str, str], label: str, control: str, field: str
 ) -> None:
     app = opened(page, **link).press(label)
     assert app.session_state[control] == "fr" and app.session_state[field] == FRENCH

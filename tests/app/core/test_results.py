@@ -28,7 +28,7 @@ def test_a_file_becomes_a_row_a_latent_and_a_gap_a_task(cell: Cell, tmp_path: Pa
 
 
 def test_models_are_called_by_name_and_never_mixed(
-    cells_of: Callable, tmp_path: Path, saved: Path, start: Callable[..., None]
+    cells_of: Callable, tmp_path: Path, saved: Path, start: Callable
 ) -> None:
     start("--model", saved)
     for number, model in enumerate((saved, "runs/fr", "other/es", "runs/fr")):
@@ -47,16 +47,14 @@ def test_trainings_of_one_name_and_kinds_of_probe_stay_apart(cells_of: Callable)
     assert points == {"m 0": [1], "m 1": [3], "m 1, mlp50": [4]}
 
 
-def test_the_same_weights_under_two_names_are_one_model(
-    cells_of: Callable, saved: Path, start: Callable[..., None]
-) -> None:
+def test_the_same_weights_under_two_names_are_one_model(cells_of: Callable, saved: Path, start: Callable) -> None:
     start("--model", saved)
     cells = [*cells_of("elsewhere", fingerprint="7 fp32 cpu"), *cells_of(str(saved), fingerprint="7 bf16 cuda")]
     tables = results.gathered([], cells)
     assert set(tables.scores["model"]) == {"model"} and len(tables.scores) == 6
 
 
-def test_results_in_the_folder_of_a_model_are_its_own(saved: Path, start: Callable[..., None]) -> None:
+def test_results_in_the_folder_of_a_model_are_its_own(saved: Path, start: Callable) -> None:
     start("--model", saved)
     tables = results.gathered(startup.read().results)
     assert set(tables.scores["model"]) == {name for name in startup.shipped() if name.startswith("bgt-")}
@@ -108,7 +106,7 @@ def test_a_figure_says_of_which_models_data_and_seeds_it_is(tables_of: Callable)
     assert "800 to 4,000 and tested on 100 to 987" in results.provenance(more) and ", b." in results.provenance(more)
 
 
-def test_the_rule_is_that_of_the_table(tables_of: Callable[..., results.ResultTables]) -> None:
+def test_the_rule_is_that_of_the_table(tables_of: Callable) -> None:
     """Intervals start at 0.3 and 0.6, and the most frequent answer has 0.2; other baselines do not matter."""
     tables = tables_of()
     scores = tables.scores
@@ -125,11 +123,7 @@ def test_the_rule_is_that_of_the_table(tables_of: Callable[..., results.ResultTa
     ids=("it leads", "it does not", "it leads without showing anything"),
 )
 def test_a_latent_tells_more_of_what_it_shows_and_leads_on(
-    cells_of: Callable[..., list[Cell]],
-    tmp_path: Path,
-    points: float,
-    low: float,
-    expected: list[str],
+    cells_of: Callable, tmp_path: Path, points: float, low: float, expected: list[str]
 ) -> None:
     assert results.leads(tmp_path, "language") == {}
     (tmp_path / "probes").mkdir()

@@ -105,11 +105,7 @@ def of_bytes(content: bytes, name: str = "pairs.tsv") -> dict[str, list[str]]:
 
 
 @pytest.mark.parametrize(
-    ("name", "content"),
-    [
-        ("a.tsv", b"en\tfr\n a  b \tc d\r\n\t\ne\tf\n"),
-        ("a.csv", b'en,fr\n"a b",c d\ne,f\n'),
-    ],
+    ("name", "content"), [("a.tsv", b"en\tfr\n a  b \tc d\r\n\t\ne\tf\n"), ("a.csv", b'en,fr\n"a b",c d\ne,f\n')]
 )
 def test_every_kind_gives_the_same_columns(name: str, content: bytes) -> None:
     assert of_bytes(content, name) == {"en": ["a b", "e"], "fr": ["c d", "f"]}

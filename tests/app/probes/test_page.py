@@ -203,7 +203,7 @@ def test_the_reason_is_given_where_the_semantic_latent_holds_the_whole_sentence(
 
 
 @pytest.mark.slow
-def test_a_probe_on_the_spot_is_the_commands(saved: Path, start: Callable[..., None]) -> None:
+def test_a_probe_on_the_spot_is_the_commands(saved: Path, start: Callable) -> None:
     start("--model", saved)
     reports: list[str] = []
     cell = page.run(state.model(), "length", "fr", None, "", 300, 1, reports.append)

@@ -33,7 +33,7 @@ def hits_of(store: Path, model: Path) -> list:
     return hits
 
 
-def test_without_a_store_the_page_is_not_listed(opened: Open, start: Callable[..., None], tmp_path: Path) -> None:
+def test_without_a_store_the_page_is_not_listed(opened: Open, start: Callable, tmp_path: Path) -> None:
     def listed() -> bool:
         return "questions" in opened("main").session_state["pages"]
 

@@ -123,7 +123,7 @@ def test_a_small_file_that_unpacks_to_gigabytes_is_refused(monkeypatch: pytest.M
         page.uploaded("mine.npz", content)
 
 
-def test_a_writer_gives_its_encoder_text(start: Start, opened: Open, model_of: Callable[[str], Path]) -> None:
+def test_a_writer_gives_its_encoder_text(start: Start, opened: Open, model_of: Callable) -> None:
     start("--model", "baseline:words")
     app = opened("split")
     app.text_input(key="split_writer").set_value(str(model_of("writer")))
@@ -137,7 +137,7 @@ def test_a_writer_gives_its_encoder_text(start: Start, opened: Open, model_of: C
 
 @pytest.mark.parametrize(("folder", "expected"), [("", "trained for baseline"), ("/nowhere", "/nowhere: not a folder")])
 def test_a_folder_without_a_writer_for_the_encoder_is_refused(
-    start: Start, opened: Open, model_of: Callable[[str], Path], folder: str, expected: str
+    start: Start, opened: Open, model_of: Callable, folder: str, expected: str
 ) -> None:
     start("--model", "baseline:tfidf")
     app = opened("split")

@@ -59,14 +59,6 @@ for vectors in [line, line[:, :1], *copies, *few, *sizes, *wide, *near, rows + 1
     assert done.returncode == 0, (done.returncode, done.stderr)
 
 
-@pytest.mark.parametrize("method", ["t-SNE", "UMAP"])
-def test_fewer_than_five_different_vectors_are_drawn_by_pca(vectors: np.ndarray, method: str) -> None:
-    few = vectors[np.arange(30) % 4]
-    projection = geometry.fit(few, geometry.Method(method))
-    assert np.array_equal(projection.xy, geometry.fit(few, geometry.Method()).xy)
-    assert projection.variance and projection.neighbours is None
-
-
 def test_tsne_keeps_groups_and_puts_new_rows_amid_their_own() -> None:
     rng = np.random.default_rng(0)
     centres = np.repeat(np.eye(6)[:2], 20, axis=0)

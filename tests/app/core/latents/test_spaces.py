@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -70,7 +69,7 @@ def test_a_stored_map_is_used_for_its_own_model_sentences_and_method_alone() -> 
 
 @pytest.mark.slow
 def test_the_page_opens_on_the_stored_tsne_of_real_pairs_and_on_pca_of_others(
-    start: Callable[..., None], opened: Callable[..., Any]
+    start: Callable, opened: Callable
 ) -> None:
     start()
     app = opened("maps")

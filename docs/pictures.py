@@ -42,7 +42,7 @@ def split(page: Page) -> None:
     box.fill("baseline:random")
     box.press("Enter")
     page.get_by_test_id("stBaseButton-secondaryFormSubmit").first.click()
-    page.get_by_text("vectors of 1,024 units by baseline:random").wait_for(timeout=120_000)
+    page.get_by_text("baseline:random is open").wait_for(timeout=120_000)
     settle(page)
     page.get_by_text("Split its vectors all the same").click()  # the current model has two latents
     page.get_by_role("button", name="Split", exact=True).click()

@@ -70,7 +70,7 @@ def page(loaded: Loaded) -> None:
         result(made)
     elif loaded.second_latent:
         st.info(f"{verbatim(loaded.title)} has two latents already. Open an encoder, or choose one in the sidebar.")
-        with st.expander("Split its vectors all the same"):
+        with st.expander("Split its vectors all the same", key=f"splitter {loaded.title}"):  # stays open in a rerun
             divide(loaded)
     else:
         divide(loaded)

@@ -1,9 +1,9 @@
 """The shell: the list of pages, and everything around a page.
 
-A page is a folder whose `page.py` has a function `page(loaded)`. It asks for its inputs, computes, and shows tables
-with their exports. The shell opens the model, and imports a page only when it is opened, because imports are slow. It
-draws the heading, the reason if the model does not fit, and an error at the place where the page stopped; then the
-page's `help/FOLDER.md` and the link to this view. To add a page, add a folder and a line in `PAGES`.
+A page is a folder whose `page.py` has a function `page(loaded)`, which asks for inputs, computes, and shows results
+with their exports. The shell opens the model, and imports a page when the user opens it, because imports are slow. It
+draws the heading, a reason if the model does not fit, an error at the place where the page stopped, the page's
+`help/FOLDER.md`, and the link to the current view. To add a page, add a folder and a line in `PAGES`.
 """
 
 from __future__ import annotations
@@ -33,19 +33,15 @@ bgt app --model PATH                              # a checkpoint or run, a folde
   --model vectors:FILE.npy                        # with FILE.txt beside it, a sentence per line
   --model baseline:tfidf                          # or baseline:words, baseline:random"""
 LOST = (
-    "Sentences, files and encoders of your own are kept until the app stops or needs the memory. The page is not "
-    "shown, because it would show another model or text."
+    "The app keeps your own sentences, files and encoders until it stops or needs the memory. The page is not shown, "
+    "because it would show another model or text."
 )
-OLD = {
-    "plane": "pairs",
-    "similarity": "pairs",
-    "languages": "probes",
-}  # old addresses of pages that were merged into others
+OLD = {"plane": "pairs", "similarity": "pairs", "languages": "probes"}  # old addresses of pages, and their new pages
 TEXTS = ("data", "pdata", "cmp_text2", "cmp_aligned")  # parameters of the address that name texts
 
 
 def a_writer(loaded: state.Loaded) -> str:
-    """Return why a model can't generate, and which models can; "" if it can."""
+    """Explain why a model can't generate text, and which models can; "" if it can."""
     return loaded.cannot_write and (
         f"{loaded.cannot_write} Choose another model in the sidebar, one that was trained with a `bgt` recipe, or with "
         "`vgvae` and `model.decoder=lstm`."
@@ -60,10 +56,10 @@ class Page:
     path: str  # its path in the address
     title: str
     icon: str
-    about: str = ""  # text under the title, with {second} for the second latent; "" if the page writes its own heading
-    lacks: Callable[[state.Loaded], str] = lambda loaded: ""  # the reason why a model does not fit
+    about: str = ""  # text under the title, with {second} for the second latent; "" if the page draws its own heading
+    lacks: Callable[[state.Loaded], str] = lambda loaded: ""  # the reason why a model does not fit the page
     shown: Callable[[startup.StartOptions], bool] = lambda options: True
-    link: bool = True  # whether to show the link to this view at the end; pages with a fragment show it there
+    link: bool = True  # whether the shell shows the link to the view; pages with fragments show it themselves
 
 
 PAGES = {
@@ -151,12 +147,12 @@ def main() -> None:
 
 
 def moved(page: st.Page) -> None:
-    """Open the page that replaced another one, with the settings of its link."""
+    """Open the new page of an old address, with the settings in the link."""
     st.switch_page(page, query_params=st.query_params.to_dict())
 
 
 def draw(page: Page, above: DeltaGenerator) -> None:
-    """Draw a page; an error appears at the place where the page stopped. `above` is the place of its own heading."""
+    """Draw a page. An error appears where the page stopped. `above` is the place for the page's own heading."""
     loaded = state.model()
     module = import_module(f"app.{page.folder}.page")
     if page.about:
@@ -182,14 +178,14 @@ def draw(page: Page, above: DeltaGenerator) -> None:
 
 
 def refused(title: str, explained: str, error: BgtError) -> None:
-    """Explain why the page cannot be shown."""
+    """Explain why the page can't be shown."""
     st.title(title)
     st.error(explained, icon=":material/error:")
     st.code(str(error), language=None, wrap_lines=True)
 
 
 def not_here(kept: bool) -> list[str]:
-    """Name the parts of the link that are missing in this app; `kept` is whether its texts are still kept."""
+    """List the parts of the link that this app does not have. `kept` is whether the app still has the link's texts."""
     linked = {name: st.query_params.get_all(name) for name in ("ckpt", "models", *TEXTS)}
     models = [name for name in (*linked["ckpt"], *linked["models"]) if name and name not in state.titles()]
     every = [startup.EXAMPLES, *startup.read().texts, *corpora.of_session().uploaded]

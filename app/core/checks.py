@@ -1,4 +1,4 @@
-"""Warnings about a text: tokens that the model does not know, and the wrong language."""
+"""Warnings about a text: tokens that the model does not know, and a language other than the chosen one."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from bgt_core.contracts import EOS, UNK
 from bgt_core.data.examples import LANGS, example_sentences
 
 SMOOTHING = 0.1  # added to each n-gram's count
-CERTAIN = 10.0  # nats by which the best language must lead; about one sentence in a thousand is then misjudged
-LETTERS = 6  # shorter texts are not judged: a frequent Turkish word contains "ok"
+CERTAIN = 10.0  # minimum lead of the likeliest language in nats; about one sentence in a thousand is then misjudged
+LETTERS = 6  # minimum number of letters of a text whose language is guessed
 LATIN_END = "\u0370"  # the first character after the Latin letters
-SEEN = 0.8  # minimum share of a text's n-grams that must occur in the language's sentences: "xxx" is in no language
-UNKNOWN_SHARE = 0.1  # of the tokens; a larger share causes a warning
+SEEN = 0.8  # minimum share of the text's n-grams that the example sentences in its language contain
+UNKNOWN_SHARE = 0.1  # minimum share of unknown tokens for a warning
 SAMPLE = 200  # maximum number of texts that are checked
 SEPARATORS = re.compile(r"[^\w']+|[\d_]+")
 ADDRESSES = re.compile(r"\S+[@/]\S*|www\.\S+")
-INSIDE = re.compile(r"(?<!^)(?<![.!?…] )(?<![¿¡«“\"(])\b\w+")  # words that are not the first of a sentence
+INSIDE = re.compile(r"(?<!^)(?<![.!?…] )(?<![¿¡«“\"(])\b\w+")  # words that are not the first word of a sentence
 
 Profiles = Mapping[str, Mapping[str, float]]  # language -> n-gram -> log-probability; "" for unseen n-grams
 
 
 def ngrams(text: str) -> list[str]:
-    """Return the n-grams of one to three characters of a text's words, including the spaces around the words."""
+    """Return the n-grams of one to three characters of a text's words and the spaces around them."""
     text = f" {SEPARATORS.sub(' ', text.lower().replace('’', chr(39))).strip()} "
     return [text[at : at + n] for n in (1, 2, 3) for at in range(len(text) - n + 1) if text[at : at + n] != " "]
 
@@ -51,7 +51,7 @@ def shipped_profiles() -> Profiles:
 
 
 def likeliest(grams: Collection[str], known: Profiles) -> tuple[str, dict[str, float]]:
-    """Return the most likely language of n-grams, and by how many nats each is less likely; "" without n-grams."""
+    """Return the likeliest language of n-grams, or "" without any, and how many nats less likely each language is."""
     if not grams:
         return "", {}
     likelihoods = {lang: sum(log.get(gram, log[""]) for gram in grams) for lang, log in known.items()}
@@ -60,10 +60,8 @@ def likeliest(grams: Collection[str], known: Profiles) -> tuple[str, dict[str, f
 
 
 def another_language(text: str, lang: str, known: Profiles | None = None) -> str:
-    """Return the language of a text if it is certainly not `lang`; "" if that is uncertain or `lang` is unknown.
-
-    Addresses, names and repeated words are ignored. A single word is not judged.
-    """
+    """Return the language of a text if it is certainly not `lang`, else "". Addresses, names and repeated words are
+    ignored. The language of a single word is uncertain."""
     known = known or shipped_profiles()
     text = ADDRESSES.sub(" ", text.strip())
     if not text.isupper():
@@ -81,7 +79,7 @@ def another_language(text: str, lang: str, known: Profiles | None = None) -> str
 
 
 def guess(texts: Sequence[str]) -> str:
-    """Return the language of most of the texts, among those with example sentences; "" if no text has letters."""
+    """Return the likeliest language of most of the texts; "" if no text has letters."""
     best = Counter(likeliest(ngrams(text), shipped_profiles())[0] for text in sample(texts))
     del best[""]
     return best.most_common(1)[0][0] if best else ""
@@ -93,14 +91,14 @@ def sample(texts: Sequence[str]) -> Sequence[str]:
 
 
 def other_language(texts: Sequence[str], lang: str) -> str:
-    """Return the language of most of the texts if it is certainly not `lang`; else "". Large texts are sampled."""
+    """Return the language of most of the texts if it is certainly not `lang`, else ""."""
     looked_at = sample([text for text in texts if text.strip()])
     others = Counter(filter(None, (another_language(text, lang) for text in looked_at)))
     return others.most_common(1)[0][0] if others.total() > len(looked_at) / 2 else ""
 
 
 def warnings(loaded: Loaded, texts: Sequence[str], lang: str) -> list[str]:
-    """Return warnings about texts in a language, one sentence each. Large texts are sampled."""
+    """Return warnings about texts in a language, one sentence each."""
     concerns = []
     if loaded.bgt is not None:  # the tokens of other encoders are unknown
         rows = loaded.bgt.tokenizer.encode(sample([text for text in texts if text.strip()]))

@@ -1,4 +1,4 @@
-"""Controls that several pages use: choices, numbers, sentences, models; warnings about typed text."""
+"""Controls that several pages use: choices, numbers, sentences and models; and warnings about typed text."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ ONE_LATENT = (
     "This model has one latent, and this page compares two. Split its vectors into two parts on *Your encoder*, or "
     "choose another model in the sidebar."
 )
-COUNTS = [100, 300, 1_000, 5_000, 25_000, 100_000, 1_000_000]
-SIDE_BY_SIDE = 4  # number of choices that fit side by side in half a page
+COUNTS = [100, 300, 1_000, 5_000, 25_000, 100_000, 1_000_000]  # numbers of rows that the user can choose
+SIDE_BY_SIDE = 4  # maximum number of languages that are shown side by side
 CHARACTER, MARGINS = 6.6, 16  # pixels of a character in a column's title, and around the title
-LINE, MOST_LINES = 21, 12  # a line's height in pixels; lines per cell at most, so that a screen shows several rows
+LINE, MOST_LINES = 21, 12  # height of a line in pixels; maximum number of lines in a cell
 T = TypeVar("T")
 
 
@@ -47,8 +47,8 @@ def choose_text(langs: Sequence[str]) -> ParallelText | None:
 
 
 def chosen_models(table: pd.DataFrame, loaded: state.Loaded, usual: list[str], key: str = "only_model") -> list[str]:
-    """Let the user choose the models whose results are shown. The default is the models of `usual` that have results,
-    or all models. The choice is reset when the model in the sidebar changes or gets its first result."""
+    """Let the user choose the models whose results are shown: at first the `usual` models with results, or all. A new
+    model in the sidebar, or its first result, resets the choice."""
     models = sorted(table["model"].unique(), key=lambda model: (model != loaded.title, model))
     usual = [model for model in models if model in usual]
     changed = st.session_state.get(f"{key}_of") not in (None, (loaded.title, usual))
@@ -61,13 +61,13 @@ def chosen_models(table: pd.DataFrame, loaded: state.Loaded, usual: list[str], k
 
 
 def choice(title: str, options: Sequence[T], key: str, default: T | None = None, **settings: Any) -> T:
-    """Let the user choose an option, shown side by side and kept in the address; an empty parameter is the default."""
+    """Let the user choose one of the options, which are side by side. The address keeps the choice."""
     default = options[0] if default is None else default
     return st.segmented_control(title, options, default=default, required=True, key=key, **settings, **BOUND) or default
 
 
 def language(title: str, langs: Sequence[str], key: str, default: str | None = None) -> str:
-    """Let the user choose a language of a model, at first `default` or the first one; the address keeps the choice."""
+    """Let the user choose a language, at first `default` or the first language. The address keeps the choice."""
     if len(langs) > SIDE_BY_SIDE:
         at = langs.index(default) if default else 0
         return st.selectbox(title, langs, at, format_func=rows.language_name, key=key, width=200, **BOUND)
@@ -75,13 +75,13 @@ def language(title: str, langs: Sequence[str], key: str, default: str | None = N
 
 
 def count(title: str, options: Sequence[int], key: str, first: int = 0, width: int | Literal["stretch"] = 120) -> int:
-    """Let the user choose one of several numbers, at first the one at index `first`; the address keeps the choice."""
+    """Let the user choose a number, at first the number with the index `first`. The address keeps the choice."""
     return st.selectbox(title, options, first, format_func="{:,}".format, key=key, width=width, **BOUND)
 
 
 def warn(loaded: state.Loaded, texts: Sequence[str], lang: str, title: str = "", key: str = "") -> None:
-    """Warn about texts that the model cannot read well in this language. `title` names the texts. If `key` names the
-    control of their language, a button offers to change it."""
+    """Warn about texts that the model can't read well in this language. `title` names the texts. If `key` is the
+    control of their language, show a button that changes the language."""
     for warning in checks.warnings(loaded, texts, lang):
         st.warning(f"{title}: {warning}" if title else warning, icon=":material/translate:")
     if key:
@@ -98,21 +98,20 @@ def switch(loaded: state.Loaded, texts: Sequence[str], lang: str, key: str, titl
 
 
 def bounded(text: str, most: int, title: str) -> str:
-    """Cut a text to the maximum number of characters, with a warning if it is longer."""
+    """Return the first characters of a text, up to the maximum number. Show a warning if it is longer."""
     if len(text) > most:
         st.warning(f"{title} is too long: only its first {most:,} characters are used.")
     return text[:most]
 
 
 def width(title: str, least: int = 0) -> int:
-    """Return the width in pixels of a column whose title must not be cut."""
+    """Return the width in pixels that a column needs for its title."""
     return max(least, math.ceil(CHARACTER * len(title) + MARGINS))
 
 
 def row_height(sentences: pd.DataFrame, width: int) -> int | None:
-    """Return the height in pixels of rows whose longest sentence is wrapped in a column of this width; None if one line
-    is enough. At most `MOST_LINES` lines: a double click shows a longer sentence in full."""
+    """Return the pixels that the longest sentence needs in a column of this width; None if one line is enough."""
     wide = [[unicodedata.east_asian_width(char) in "WF" for char in text] for text in sentences.to_numpy().ravel()]
     longest = max((len(each) + sum(each) for each in wide), default=0)
-    lines = math.ceil(1.2 * CHARACTER * longest / (width - MARGINS))  # lines break between words, and so are not full
+    lines = math.ceil(1.2 * CHARACTER * longest / (width - MARGINS))  # lines break between words, so they are not full
     return LINE * min(lines, MOST_LINES) if lines > 1 else None

@@ -1,4 +1,4 @@
-"""Pairs of sentences: five on which the latents differ, scores of several systems, and the effect of each word."""
+"""Pairs of sentences: examples on which the latents differ, scores of several systems, and the effect of each word."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Pair(NamedTuple):
     other_lang: str
 
 
-PAIRS = (  # similar in one latent only
+PAIRS = (  # pairs that are similar in one latent only
     Pair("Tu es en retard.", "fr", "Vous êtes en retard.", "fr"),
     Pair("I haven't seen him.", "en", "I have not seen him.", "en"),
     Pair("Can you help me?", "en", "Tu peux m'aider ?", "fr"),
@@ -42,7 +42,7 @@ PAIRS = (  # similar in one latent only
 
 
 def cosines_of(loaded: Loaded, pair: Pair) -> dict[str, float]:
-    """Return the cosine of a pair in each latent; for two languages only in the semantic latent."""
+    """Return the cosine of a pair in each latent; only in the semantic latent for a pair in two languages."""
     cosines = {}
     for latent in loaded.latents if pair.lang == pair.other_lang else (SEMANTIC,):
         left, right = (embed(loaded, [text], lang, latent) for text, lang in (pair[:2], pair[2:]))
@@ -66,7 +66,8 @@ class ItemsKey(NamedTuple):
 def compared(
     systems: Mapping[str, np.ndarray], score: Callable[[np.ndarray, np.ndarray], np.ndarray], name: str
 ) -> Result:
-    """Score each system's N numbers, with intervals and differences; weights (B, N), systems (S, N) -> (B, S)."""
+    """Score the N numbers of each system, with intervals and differences. `score` maps bootstrap weights (B, N) and the
+    numbers of S systems (S, N) to scores (B, S)."""
     numbers = np.stack([np.asarray(row, float) for row in systems.values()])
     items = numbers.shape[1]
     return compare(
@@ -79,7 +80,7 @@ def compared(
 
 
 def correlations(similarities: Mapping[str, np.ndarray], gold: np.ndarray) -> Result:
-    """Return Pearson's r x 100 with human scores. Raises DataError for fewer than 3 pairs, or if all scores agree."""
+    """Return Pearson's r x 100 with human scores. Raises DataError for less than 3 pairs or 2 different scores."""
     if len(gold) < 3 or np.ptp(gold) == 0:
         raise DataError(f"{len(gold)} pairs with {len(set(gold))} different scores; give 3 pairs and 2 scores or more.")
     return compared(similarities, lambda weights, systems: 100 * pearson(weights, systems, gold), "Pearson x 100")
@@ -93,11 +94,8 @@ def shares(hits: Mapping[str, np.ndarray]) -> Result:
 
 
 def beside_first(result: Result) -> pd.DataFrame:
-    """Return each system's score and its difference from the first system's, with 95% intervals. The comparison is
-    paired: all systems use the same resamples.
-
-    Columns: system, value, low, high; also difference, difference_low, difference_high, which are NaN for the first.
-    """
+    """Return each system's score (value, low, high) and its difference from the first system's score (difference,
+    difference_low, difference_high), with 95% intervals from the same resamples; the first difference is NaN."""
     scores = pd.DataFrame(result.records()).rename(columns={"ci_low": "low", "ci_high": "high"})
     first = result.systems[0]
     gaps = [gap.seen_from(gap.second).difference[:3] for gap in result.differences if gap.first == first]
@@ -106,7 +104,7 @@ def beside_first(result: Result) -> pd.DataFrame:
 
 
 def show_scores(result: Result, title: str, name: str, system: str = "Model") -> None:
-    """Show a row per system: its score and its difference from the first system's, with intervals; and an export."""
+    """Show each system's score, and its difference from the first system's score, with intervals and an export."""
     st.markdown(f"**{title}**")
     scores, lines = beside_first(result), []
     for row in scores.itertuples():
@@ -119,8 +117,7 @@ def show_scores(result: Result, title: str, name: str, system: str = "Model") ->
 
 
 def show_words(systems: Mapping[str, tuple[Loaded, str]], pair: Pair) -> None:
-    """Show the words of both sentences side by side, with the effect of leaving each word out on the similarity, for
-    each system (a model and one of its latents)."""
+    """Show the words of both sentences, and how much each adds to the similarity by each system, a model's latent."""
     langs = pair.lang, pair.other_lang
     try:
         of_systems = {
@@ -145,6 +142,6 @@ def show_words(systems: Mapping[str, tuple[Loaded, str]], pair: Pair) -> None:
             alt = f"Words of “{text}” and what each adds to the similarity, by each column"
             frame(part, alt, dict.fromkeys(effects, "%+.2f"))
     st.caption(
-        "Each word and mark is left out in turn. Above 0, it brings the sentences together: without it the pair is "
-        "less similar by that much. Below 0, it drives them apart."
+        "Each word or mark is left out in turn. The number is the decrease of the similarity without it. Below 0, the "
+        "pair is more similar without the word."
     )

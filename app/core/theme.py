@@ -11,13 +11,13 @@ import streamlit as st
 
 from bgt_core.contracts import LANGUAGE, SEMANTIC, SYNTACTIC
 
-# Okabe-Ito without yellow and black, each of which is invisible on one theme; grey is used for everything else.
+# Okabe and Ito's colours without yellow and black, each of which is invisible in one theme. Other marks are grey.
 PALETTE = {
     "light": ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00"),
     "dark": ("#56b4e9", "#e69f00", "#009e73", "#cc79a7", "#0072b2", "#d55e00"),
 }
-# One colour for each latent and language in all figures; languages also have their own symbols. Found by a search for a
-# contrast of at least 3:1 on both backgrounds, and the largest differences for colour-blind readers.
+# Each latent and language has one colour in all figures; languages also have their own symbols. A search found the
+# colours that differ most for colour-blind readers and have a contrast of at least 3:1 on both backgrounds.
 LATENTS = {
     "light": {SEMANTIC: "#0072b2", LANGUAGE: "#d55e00", SYNTACTIC: "#d55e00"},
     "dark": {SEMANTIC: "#56b4e9", LANGUAGE: "#ff7f33", SYNTACTIC: "#ff7f33"},
@@ -35,7 +35,7 @@ AMOUNTS = {
 PAGE = {"light": "#ffffff", "dark": "#171614"}  # the background of the page, as in `.streamlit/config.toml`
 REST = "#999999"
 INK = {"light": "#31333f", "dark": "#fafafa"}  # Streamlit's own greys for titles are too pale to read
-SOFT = {"light": "#666666", "dark": "#a0a0a0"}  # for quoted numbers, and tasks that were not run
+SOFT = {"light": "#666666", "dark": "#a0a0a0"}  # for less important text and marks
 SYMBOLS = ("circle", "diamond", "square", "triangle-up", "cross", "pentagon", "hourglass")  # one per language
 STARS = ("star", "star-diamond", "star-square", "star-triangle-up", "asterisk", "hexagram", "hash")  # for own sentences
 GLYPHS = ("●", "◆", "■", "▲", "✚", "⬟", "⧗")
@@ -50,7 +50,7 @@ def current() -> str:
 
 
 def cycled(values: Sequence[str], index: int) -> str:
-    """Return the item at `index`, starting over after the last: 6 colours with 7 symbols give 42 combinations."""
+    """Return the item at `index`, starting again after the last item."""
     return values[index % len(values)]
 
 
@@ -60,7 +60,7 @@ def latent_colour(latent: str, theme: str) -> str:
 
 
 def lang_colour(lang: str, theme: str) -> str:
-    """Return the colour of a language in every figure; languages without a colour of their own use the palette."""
+    """Return the colour of a language in every figure. Languages that are not in `LANGUAGES` use the palette."""
     return LANGUAGES[theme].get(lang) or cycled(PALETTE[theme], lang_place(lang))
 
 
@@ -76,7 +76,7 @@ def lang_symbol(lang: str) -> str:
 
 
 def lang_title(lang: str, name: str) -> str:
-    """Return a language's symbol as a character, followed by its name."""
+    """Return a language's symbol, as a character, and its name."""
     return f"{cycled(GLYPHS, lang_place(lang))} {name}"
 
 
@@ -87,7 +87,7 @@ def square(latent: str, theme: str) -> str:
 
 
 def bars(value: pd.Series, low: pd.Series, high: pd.Series) -> dict[str, object]:
-    """Return plotly error bars for both ends of an interval."""
+    """Return plotly's settings of error bars from `low` to `high`."""
     return {"type": "data", "symmetric": False, "array": high - value, "arrayminus": value - low, "width": 0}
 
 
@@ -97,7 +97,7 @@ def plain(text: str) -> str:
 
 
 def hover_label(theme: str) -> dict[str, object]:
-    """Set the style of hover text: a plain background, because plotly would use the mark's colour, now its frame."""
+    """Return the style of hover text, with a plain background instead of the mark's colour."""
     ground = {"light": "#ffffff", "dark": "#262730"}[theme]
     return {"align": "left", "bgcolor": ground, "font": {"color": INK[theme], "size": PIXELS["small"]}}
 

@@ -1,4 +1,4 @@
-"""Generate sentences from latents: in another style, or between two sentences."""
+"""Generate sentences from latents, and interpolate between two sentences."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from bgt_core.generation.generate import Candidate
 from bgt_core.generation.options import DEFAULT_SEARCH, Search
 
 MAX_LENGTH = 60  # maximum number of generated tokens
-MAX_CHARACTERS = 500  # maximum of a sentence to generate from: far longer than the sentences that models are trained on
-STEPS = 9
+MAX_CHARACTERS = 500  # maximum length of a source sentence, far longer than training sentences
+STEPS = 9  # number of steps of an interpolation
 
 
 def candidates(
     loaded: Loaded, semantic: np.ndarray, second: np.ndarray, lang: str, search: Search = DEFAULT_SEARCH
 ) -> list[list[Candidate]]:
-    """Generate candidates in `lang` for each row of both latents, (N, L) and (N, M); the most faithful come first."""
+    """Generate candidates in `lang` for each row of both latents, (N, L) and (N, M), the most faithful first."""
     latents = {SEMANTIC: semantic, loaded.second_latent: second}
     with inference():
         return generate.candidates(loaded.bgt, latents, lang=lang, search=search, max_length=MAX_LENGTH)
@@ -35,18 +35,15 @@ def candidates(
 def write(
     loaded: Loaded, semantic: np.ndarray, second: np.ndarray, lang: str, search: Search = DEFAULT_SEARCH
 ) -> list[str]:
-    """Return the first candidate of each row."""
+    """Return the most faithful candidate of each row."""
     return [best.text for best, *_ in candidates(loaded, semantic, second, lang, search)]
 
 
 def interpolate(
     loaded: Loaded, start: str, end: str, lang: str, moved: Sequence[str], steps: int
 ) -> tuple[pd.DataFrame, dict[str, np.ndarray]]:
-    """Generate a sentence at each step of the straight line from one to another; also return the moved latents as
-    {latent: (steps, D)}.
-
-    The latents that are not `moved` are those of the start.
-    """
+    """Generate a sentence at each step of the straight line between two sentences' latents. Also return the `moved`
+    latents, {latent: (steps, D)}; the other latents are those of the start."""
     fraction = np.linspace(0, 1, steps, dtype=np.float32)[:, None]
     latents = {}
     for latent in (SEMANTIC, loaded.second_latent):
@@ -63,7 +60,7 @@ def interpolate(
 
 @dataclass(frozen=True, eq=False)
 class Interpolation:
-    """Sentences generated at each step from one sentence to another, and the moved latents, (steps, D) each."""
+    """The sentences generated between two sentences, and the moved latents, (steps, D) each."""
 
     model: str  # the model's digest
     start: str
@@ -74,7 +71,7 @@ class Interpolation:
 
 
 def form(loaded: Loaded, ends: Sequence[str], langs: Sequence[str]) -> Interpolation | None:
-    """Show the form for two sentences, with the defaults `ends`, and the last interpolation."""
+    """Show the form for two sentences, by default `ends`, and the last interpolation. Return this interpolation."""
     st.subheader("Between two sentences")
     if loaded.cannot_write:
         st.info(loaded.cannot_write, icon=":material/edit_off:")
@@ -105,7 +102,7 @@ def form(loaded: Loaded, ends: Sequence[str], langs: Sequence[str]) -> Interpola
 
 @st.fragment
 def follow(walk: Interpolation) -> None:
-    """Show a slider for the steps; moving it computes nothing."""
+    """Show a slider for the steps and the sentence of the step. Moving the slider generates nothing."""
     texts = walk.table["text"].tolist()
     ends = (end if len(end) <= 28 else end[:27].rstrip() + "…" for end in (walk.start, walk.end))
     way = " to ".join(f"“{verbatim(end)}”" for end in ends)

@@ -1,4 +1,4 @@
-"""Pairs of sentences and their similarity in both latents: the user's two sentences, a text, or a file with scores."""
+"""Pairs of sentences and their similarity in both latents: two typed sentences, pairs of a text, or of a file."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ EXTREME = 2  # number of pairs listed for each quadrant
 WORST = 10  # number of pairs listed on which people and the model differ most
 MAX_SELECTED = 1_000  # maximum number of rows in the table of selected pairs
 WIDTH = 400  # pixels of a sentence's column in that table
-TITLES = {  # numbers come first, so that no long sentence pushes them out of view
+TITLES = {  # numbers come first, so that they are visible beside long sentences
     "semantic_rank": "Meaning, %", "style_rank": "Style, %", "left": "Left", "right": "Right",
 }  # fmt: skip
-ALT = "Pairs of sentences, with the share of random pairs that are less alike in meaning and in style"
+ALT = "Pairs of sentences, with the percentages of random pairs that are less similar in meaning and in style"
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +61,7 @@ def page(loaded: state.Loaded) -> None:
 
 
 def typed(loaded: state.Loaded) -> pairs.Pair | None:
-    """Ask for two sentences; until both are typed, show a message and return None."""
+    """Ask for two sentences. If one is missing, show a message and return None."""
     known = [pair for pair, _ in pairs.of_start_page(loaded)]
     example = known[0] if known else pairs.Pair("", loaded.langs[0], "", loaded.langs[0])
     fields = []
@@ -82,7 +82,7 @@ def typed(loaded: state.Loaded) -> pairs.Pair | None:
 
 
 def choose(loaded: state.Loaded, text: startup.ParallelText, mine: pairs.Pair | None) -> Chosen | None:
-    """Let the user choose the pairs to draw, at first in the languages of the user's sentences, and their colour."""
+    """Let the user choose the pairs to draw, at first in the languages of the typed sentences, and their colour."""
     sources = {source.title: source for source in compute.sources(text)}
     langs = (mine.lang, mine.other_lang) if mine else ()
     fitting = [at for at, source in enumerate(sources.values()) if (source.left, source.right) == langs]
@@ -109,7 +109,7 @@ def choose(loaded: state.Loaded, text: startup.ParallelText, mine: pairs.Pair | 
 
 
 def two_sentences(loaded: state.Loaded, mine: pairs.Pair | None, chosen: Chosen | None) -> None:
-    """Show the similarity of the user's two sentences by each measure, and compare it with random pairs."""
+    """Show the similarity of the typed sentences by each measure, and compare it with random pairs."""
     if mine is None:
         return
     measures = compute.alike(loaded, mine)
@@ -126,7 +126,7 @@ def two_sentences(loaded: state.Loaded, mine: pairs.Pair | None, chosen: Chosen 
 
 
 def nearer(pair: pd.Series, chosen: Chosen) -> str:
-    """Describe the percentages of random pairs that are less similar than a pair."""
+    """Describe which percentage of random pairs is less similar than a pair, in each latent."""
     compared, parts = len(chosen.plane.random["semantic"]), []
     for axis, name in zip(compute.AXES, ("meaning", "style"), strict=True):
         rank = pair[f"{axis}_rank"]
@@ -136,7 +136,7 @@ def nearer(pair: pd.Series, chosen: Chosen) -> str:
 
 @st.fragment
 def explore(loaded: state.Loaded, chosen: Chosen) -> None:
-    """Show the plane, the pairs selected on it, and the extreme pairs; a selection reruns only this fragment."""
+    """Show the plane, the selected pairs, and the extreme pairs. A selection reruns only this fragment."""
     plane, source = chosen.plane, chosen.source
     counts = "; ".join(f"{name}: {len(part):,}" for name, part in plane.quadrants.items())
     left, details = st.columns([2, 1], gap="medium")
@@ -189,7 +189,7 @@ def hints(chosen: Chosen) -> None:
 
 
 def inspect(chosen: Chosen, selected: pd.DataFrame) -> None:
-    """Show the selected pairs, compared with random pairs, and a link to the maps."""
+    """Show a selected pair, compared with random pairs, or the number of selected pairs, and a link to the maps."""
     first = selected.iloc[0]
     if len(selected) == 1:
         st.caption(first["kind"])
@@ -210,7 +210,7 @@ def inspect(chosen: Chosen, selected: pd.DataFrame) -> None:
 
 
 def to_maps(selected: pd.DataFrame, count: int) -> None:
-    """Link to the sentences of as many pairs as fit in an address; the maps then show as many rows as needed."""
+    """Link to the maps, on which the sentences of as many pairs as fit into an address are selected."""
     linked = selected
     while len(ids := as_ranges(list({*linked["left_row"], *linked["right_row"]}))) > MAX_ROWS:
         linked = linked.head(len(linked) // 2)
@@ -225,7 +225,7 @@ def to_maps(selected: pd.DataFrame, count: int) -> None:
 def extremes(parts: dict[str, pd.DataFrame]) -> None:
     """Show the most extreme pairs of each quadrant, in the layout of the quadrants."""
     st.subheader("The most extreme pairs")
-    st.caption("The numbers are shares of random pairs that are less alike, in each latent.")
+    st.caption("The numbers are the percentages of random pairs that are less similar in each latent.")
     names = list(parts)
     for line in (names[:2], names[2:]):
         for column, name in zip(st.columns(2, gap="medium"), line, strict=True):
@@ -244,7 +244,7 @@ def judged(loaded: state.Loaded, chosen: Chosen) -> None:
     given = table[table["kind"] != compute.RANDOM]
     columns = given[["left", "right", "semantic", "style", GOLD]]
     result = compute.judged(columns, loaded.second_latent, (source.left, source.right))
-    st.subheader("Beside people's scores")
+    st.subheader("Compared with people's scores")
     title = f"Pearson × 100, {len(given):,} pairs"
     pairs.show_scores(result, title, f"bgt-similarity-{loaded.short}", "Cosine of")
     st.markdown("**Largest deviations** of the semantic latent from people's scores")
@@ -253,4 +253,4 @@ def judged(loaded: state.Loaded, chosen: Chosen) -> None:
     shown = {"Scores": worst[GOLD], "Cosine": worst["semantic"], "Misjudged": wrong[worst.index]}
     shown = {name: of.map("{:z.2f}".format) for name, of in shown.items()}
     markdown.table(pd.DataFrame({**shown, "Left": worst["left"], "Right": worst["right"]}), "The worst misjudged pairs")
-    st.caption("Misjudged: the model's standard score minus people's; above 0, the model's score is too high.")
+    st.caption("Misjudged: the model's standard score minus people's standard score. Above 0, the model's is too high.")

@@ -152,7 +152,7 @@ def static_row(width: int, texts: list[str], tokenizer: Tokenizer, options: argp
 
     count = len(texts) // options.rounds
     parts = [texts[start : start + count] for start in range(0, len(texts), count)]
-    recipe = recipes.build("avg", {"data.vocab_size": tokenizer.vocab_size, "model.d_model": width})
+    recipe = recipes.configure("avg", {"data.vocab_size": tokenizer.vocab_size, "model.d_model": width})
     model = recipe.build(tokenizer).eval()
     peer = StaticModel(model.semantic_table.weight.detach().numpy(), unigram(tokenizer))
     ours = Embedder(model, tokenizer, ["en"], "fp32")

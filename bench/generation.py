@@ -145,7 +145,7 @@ def rows(options: argparse.Namespace) -> Iterator[Measurement]:
 
 
 def rows_of(size: Size, options: argparse.Namespace, agreement: str) -> Iterator[Measurement]:
-    recipe = recipes.build(size.recipe, {"data.vocab_size": size.vocab, **size.arguments})
+    recipe = recipes.configure(size.recipe, {"data.vocab_size": size.vocab, **size.arguments})
     tokenizer = Ids(size.vocab)
     model, peer = recipe.build(tokenizer).eval(), marian(recipe.arguments)
     normal, draw = np.random.default_rng(0).normal(0, 0.5, size.sentences), np.random.default_rng(1)

@@ -77,7 +77,7 @@ def rows(options: argparse.Namespace) -> Iterator[Measurement]:
     for size in TOY if options.toy else SIZES:
         # the released code reconstructs from the mean of the posterior
         fixed = {"data.vocab_size": size.vocab, "model.dropout": DROPOUT, "objective.elbo.warmup_steps": 2}
-        recipe = recipes.build("bgt-mean", {**fixed, **size.arguments})
+        recipe = recipes.configure("bgt-mean", {**fixed, **size.arguments})
         model = recipe.build(SizedTokenizer(size.vocab)).train().to(device)
         reference = straight.StraightBGT(model, DROPOUT).train()
         yield from step_rows(size, recipe, model, reference, options)

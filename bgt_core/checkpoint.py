@@ -156,7 +156,7 @@ class Checkpoint:
     def recipe(self) -> Recipe:
         """The recipe with all its settings; DataError if a setting is invalid."""
         with _blamed(self.folder):
-            return recipes.build(self.config["recipe"], self.config["arguments"])
+            return recipes.configure(self.config["recipe"], self.config["arguments"])
 
 
 @contextmanager
@@ -255,9 +255,9 @@ def load(path: Path | str, device: torch.device | str = "cpu") -> Checkpoint:
         sizes, columns = recipes.stored_model(config["recipe"], config["arguments"])
         # The meta device needs no memory, even if the configuration is damaged and demands a huge model.
         with torch.device("meta"), WithoutValues():
-            check_shapes(sizes.build(tokenizer, columns), folder / WEIGHTS, all_names=True)
+            check_shapes(sizes.make_model(tokenizer, columns), folder / WEIGHTS, all_names=True)
         with torch.device("cpu"), WithoutValues():  # even if torch has another default device or type
-            model = sizes.build(tokenizer, columns).float()
+            model = sizes.make_model(tokenizer, columns).float()
     fill(model, folder / WEIGHTS)
     return Checkpoint(folder, config, model.to(device), tokenizer)
 

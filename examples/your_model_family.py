@@ -61,7 +61,7 @@ class MaxPooledConfig:
 
     semantic_dim: int = 128
 
-    def build(self, tokenizer: Tokenizer, columns: Mapping[str, str]) -> MaxPooled:
+    def make_model(self, tokenizer: Tokenizer, columns: Mapping[str, str]) -> MaxPooled:
         """Build an untrained model for the languages of the columns."""
         encoder = Encoder(MaxPooling(tokenizer.vocab_size, self.semantic_dim), Point)
         return MaxPooled(tuple(dict.fromkeys(columns.values())), {SEMANTIC: encoder})
@@ -97,7 +97,7 @@ def main() -> None:
         text = Path(folder) / "pairs.tsv"
         text.write_text("".join(f"{pair.texts['en']}\t{pair.texts['fr']}\n" for pair in seen), encoding="utf-8")
         for epochs in (0.0, options.epochs):
-            recipe = recipes.build("max-pooling", {"train.epochs": epochs})
+            recipe = recipes.configure("max-pooling", {"train.epochs": epochs})
             last = bgt_core.train(recipe, [text], Path(folder) / f"run-{epochs:g}")
             score = retrieved(bgt_core.load(last), unseen)
             print(f"after {epochs:g} epochs: {score:.1f}% of 200 unseen sentences find their translation")

@@ -66,7 +66,7 @@ def main() -> None:
         text.write_text("".join(f"{pair.texts['en']}\t{pair.texts['fr']}\n" for pair in seen), encoding="utf-8")
         for weight in (0.0, 1.0):
             settings = {**SMALL, "epochs": options.epochs, "objective.distance.weight": weight}
-            last = bgt_core.train(recipes.build("sp-distance", settings), [text], Path(folder) / f"run-{weight:g}")
+            last = bgt_core.train(recipes.configure("sp-distance", settings), [text], Path(folder) / f"run-{weight:g}")
             print(f"weight {weight:g}: squared distance {apart(bgt_core.load(last), unseen):.2f}")
 
 

@@ -185,7 +185,7 @@ def tiny() -> Callable[..., Recipe]:
     """tiny(name, **settings): the recipe with sizes for tests; settings have full names, or the ends of them."""
 
     def build(name: str = "bgt-small", **settings: object) -> Recipe:
-        return recipes.build(name, {**SHARED, **TINY[name], **settings})
+        return recipes.configure(name, {**SHARED, **TINY[name], **settings})
 
     return build
 
@@ -279,7 +279,7 @@ def saved_siamese(
     torch.manual_seed(0)
     sizes = {"d_model": 16, "hidden_dim": 12, "semantic_dim": 8}
     settings = {f"model.base.{name}": size for name, size in sizes.items()}
-    recipe = recipes.build("var-siamese", {**settings, "model.hidden_dim": 10})
+    recipe = recipes.configure("var-siamese", {**settings, "model.hidden_dim": 10})
     folder = tmp_path_factory.mktemp("saved_siamese") / "model"
     checkpoint.save(folder, recipe, stirred(recipe.build(tokenizer)), tokenizer, step=5)
     return folder

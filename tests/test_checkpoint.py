@@ -255,7 +255,7 @@ def test_the_optimiser_goes_on_where_it_was(
 @pytest.mark.parametrize("folder", sorted(bgt_core.PRETRAINED.parent.iterdir()), ids=lambda folder: folder.name)
 def test_a_model_that_ships_says_how_it_was_made(folder: Path) -> None:
     config = checkpoint.read_config(folder)
-    settings = json.loads(json.dumps(dict(recipes.build(config["recipe"], config["arguments"]).arguments or {})))
+    settings = json.loads(json.dumps(dict(recipes.configure(config["recipe"], config["arguments"]).arguments or {})))
     assert config["arguments"].items() <= settings.items()
     assert config["card"]["scores"]
 

@@ -24,7 +24,7 @@ WITHOUT_A_FILE = """
 bgt_core/__init__.py
 bgt_core/contracts.py bgt_core/data/sources.py bgt_core/errors.py
 bgt_core/evaluation/edit_distance.py bgt_core/models/latent.py
-bgt_core/training/settings.py probes/__init__.py
+probes/__init__.py
 probes/classifiers/baselines.py probes/result.py
 """.split()
 

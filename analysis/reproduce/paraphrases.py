@@ -38,7 +38,7 @@ from bgt_core.evaluation.bootstrap import FAILS, HOLDS, NOT_SEPARABLE
 from bgt_core.evaluation.sts_files import StsSet
 from bgt_core.files import record_path, write_text
 from bgt_core.tables import Estimate
-from bgt_core.training.settings import SETTINGS
+from bgt_core.training.prepare import SETTINGS
 
 TRANSLATED = ("reference", "translation", "cost", "_")  # columns of a table of back-translations
 HUMAN = ("reference", "translation")  # columns of a table written by people
@@ -184,7 +184,7 @@ class SelectedPairs(Dataset):
         else:
             shutil.rmtree(folder, ignore_errors=True)  # left over from a killed process
             say(f"{self.name}: training a classifier of references")
-            recipe = recipes.build(CLASSIFIER, dict(self.classifier))
+            recipe = recipes.configure(CLASSIFIER, dict(self.classifier))
             training.train(recipe, [Source(self.part(out, "set-aside"), self.file_columns)], folder, device=device)
         return {score: ReferenceProbability.load(folder, device)}
 

@@ -47,7 +47,7 @@ from bgt_core.errors import Interrupted, NotFound, UsageError, check_choice
 from bgt_core.files import file_lock, write_json
 from bgt_core.recipes import RECIPES, Recipe
 from bgt_core.training import Report
-from bgt_core.training.settings import SETTINGS
+from bgt_core.training.prepare import SETTINGS
 
 SAVE_EVERY = {"small": 100}  # scale -> updates between checkpoints, because a kill loses those; else the recipe's
 RUN, RESULT, ERROR, TIME, SCORES, LOCK = "run", "result.json", "error.json", "time.json", "scores.parquet", "lock"
@@ -90,7 +90,7 @@ class Training:
         Raises UsageError for an unknown recipe or invalid arguments.
         """
         given = {**self.overrides, "data.columns": list(self.langs), "train.seed": self.seed}
-        return recipes.build(self.recipe, given | more)
+        return recipes.configure(self.recipe, given | more)
 
 
 def training_of(
@@ -123,7 +123,7 @@ def training_of(
 @cache
 def recipe_defaults(recipe: str) -> dict[str, Any]:
     """Return the defaults of the recipe's arguments in JSON form; empty for an unknown recipe."""
-    arguments = recipes.build(recipe, {}).arguments if recipe in RECIPES else None
+    arguments = recipes.configure(recipe, {}).arguments if recipe in RECIPES else None
     return {name: as_json(value) for name, value in (arguments or {}).items()}
 
 

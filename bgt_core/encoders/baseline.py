@@ -62,7 +62,7 @@ def random(seed: int = 1, device: str = "auto", precision: str = "auto", like: s
     `like`. The same seed gives the same weights."""
     folder = checkpoint.find(Path(like))
     config = checkpoint.read_config(folder)
-    recipe = recipes.build(config["recipe"], config["arguments"])
+    recipe = recipes.configure(config["recipe"], config["arguments"])
     tokenizer = Tokenizer.load(folder / checkpoint.TOKENIZER)
     with torch.random.fork_rng(devices=[]), usual_defaults():
         torch.manual_seed(seed)

@@ -1,10 +1,10 @@
-"""Recipes, one for each system, listed with their settings in recipes.toml; and settings by dotted names.
+"""Recipes: a recipe describes one system and how to train it. recipes.toml lists all recipes with their settings.
 
 Ablations are settings: `bgt train bgt --set model.readout=mean` trains the variant of the released code, which is also
-listed as `bgt-mean`. A checkpoint stores the recipe's name and all its settings, from which the recipe is rebuilt. To
-rebuild only the model, `model_of` needs neither objectives nor training settings.
+listed as `bgt-mean`. A checkpoint stores the recipe's name and all its settings, from which the recipe is rebuilt.
+`model_of` rebuilds only the model, and needs neither objectives nor training settings.
 
-A setting is named `train.learning_rate`, or `learning_rate` if no other setting's name ends in this.
+A setting has a dotted name, as `train.learning_rate`. Its end, `learning_rate`, is enough if only one setting has it.
 """
 
 from __future__ import annotations
@@ -31,9 +31,8 @@ if TYPE_CHECKING:
     from bgt_core.recipes.recipe import TrainConfig as TrainConfig
 
 TABLE: dict[str, dict[str, Any]] = tomllib.loads(Path(__file__).with_name("recipes.toml").read_text("utf-8"))
-LARGEST = 2**31
-# upper limits of sizes, by the end of a setting's name
-SIZES = {"layers": 2**10, "heads": 2**12, "_dim": 2**18, "d_model": 2**18}
+LARGEST = 2**31  # whole numbers are below this limit
+SIZES = {"layers": 2**10, "heads": 2**12, "_dim": 2**18, "d_model": 2**18}  # lower limits, by the end of the name
 
 
 class ModelConfig(Protocol):
@@ -42,11 +41,9 @@ class ModelConfig(Protocol):
     @property
     def semantic_dim(self) -> int:
         """Units of the semantic latent."""
-        ...
 
-    def build(self, tokenizer: Tokenizer, columns: Mapping[str, str]) -> LatentModel:
-        """Build an untrained model for these columns, each with its language."""
-        ...
+    def make_model(self, tokenizer: Tokenizer, columns: Mapping[str, str]) -> LatentModel:
+        """Build an untrained model for these columns; each column has a language."""
 
 
 class WideAsTokens:
@@ -61,7 +58,7 @@ class WideAsTokens:
 
 
 def listed(name: str) -> dict[str, Any]:
-    """Return the settings of a listed recipe, with those of the recipe that it is like; lists become tuples."""
+    """Return the settings of a listed recipe, over the settings of the recipe under "like"; lists become tuples."""
 
     def joined(below: Any, above: Any) -> Any:
         if not isinstance(above, dict):
@@ -89,7 +86,7 @@ def make(name: str) -> Recipe:
     )
 
 
-# A recipe of your own may be added under its name, as a function without arguments.
+# You may add a recipe of your own under its name: a function without arguments.
 RECIPES: dict[str, Callable[[], Recipe]] = {name: partial(make, name) for name in TABLE if name[0] != "_"}
 
 
@@ -98,8 +95,8 @@ def model_of(name: str, base: str = "", settings: Mapping[str, Any] | None = Non
 
     Args:
         name: The recipe.
-        base: For a second stage, the recipe of the first stage's model; by default the one listed.
-        settings: Settings that differ from the recipe's, by their dotted names without "model.".
+        base: For a second stage, the recipe of the first stage's model; by default the listed one.
+        settings: New values of settings, by their dotted names without "model.".
 
     Raises:
         UsageError: An unknown recipe or setting, or a value of the wrong type.
@@ -118,11 +115,11 @@ def model_of(name: str, base: str = "", settings: Mapping[str, Any] | None = Non
 def stored_model(name: str, arguments: Mapping[str, Any]) -> tuple[ModelConfig, dict[str, str]]:
     """Return the configuration of a checkpoint's model, and the language of each of its columns of text.
 
-    Raises UsageError as `model_of`, and for invalid columns.
+    `arguments` are the checkpoint's settings. Raises UsageError as `model_of` does, and for invalid columns.
     """
-    for key in arguments:
-        if key.partition(".")[0] not in ("model", "objective", "data", "train", "base", "init_from", "freeze"):
-            raise UsageError(f"no setting '{key}'.")
+    known = ("model", "objective", "data", "train", "base", "init_from", "freeze")
+    if unknown := [key for key in arguments if key.partition(".")[0] not in known]:
+        raise UsageError(f"no setting '{unknown[0]}'.")
     settings = {key.removeprefix("model."): value for key, value in arguments.items() if key.startswith("model.")}
     columns = checked("data.columns", arguments.get("data.columns"), ())
     return model_of(name, str(arguments.get("base") or ""), settings), langs_of(columns)
@@ -139,15 +136,15 @@ def known_recipe(name: str) -> None:
         raise UsageError(f"Unknown recipe '{name}'.{did_you_mean(name, RECIPES)} Choose from {', '.join(RECIPES)}.")
 
 
-def build(name: str, overrides: Mapping[str, Any]) -> Recipe:
-    """Build the recipe of that name with these settings, each named in full ("train.learning_rate") or by its end.
+def configure(name: str, overrides: Mapping[str, Any]) -> Recipe:
+    """Return the recipe of that name with new settings, each by its full name ("train.learning_rate") or its end.
 
     For a second stage, "base" is the recipe of the first stage's model. Raises UsageError for an unknown name or a
     value of the wrong type.
     """
     known_recipe(name)
     recipe = RECIPES[name]()
-    if base := str(overrides.get("base") or ""):  # the same second stage on the model of another recipe
+    if base := str(overrides.get("base") or ""):
         if not recipe.base:
             raise UsageError(f"Recipe '{name}' is not a second stage; leave base out.")
         if base not in RECIPES or base == name:
@@ -161,7 +158,7 @@ def build(name: str, overrides: Mapping[str, Any]) -> Recipe:
 
 
 def flatten(config: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield each setting's dotted name and value; settings are the fields of dataclasses and the keys of mappings."""
+    """Yield each setting's dotted name and value. Settings are the fields of dataclasses and the keys of mappings."""
     for name, value in members(config).items():
         if is_dataclass(value) or isinstance(value, Mapping):
             yield from flatten(value, f"{prefix}{name}.")
@@ -177,7 +174,7 @@ def members(config: Any) -> dict[str, Any]:
 
 
 def override(config: Any, overrides: Mapping[str, Any]) -> Any:
-    """Return the configuration with new values at these dotted names, each checked against the one that it replaces."""
+    """Return the configuration with new values at these dotted names, each of the type of the value it replaces."""
     current = members(config)
     here: dict[str, Any] = {}
     below: dict[str, dict[str, Any]] = {}
@@ -191,12 +188,12 @@ def override(config: Any, overrides: Mapping[str, Any]) -> Any:
         here[head] = override(current[head], nested)
     if not isinstance(config, Mapping):
         return replace(config, **here)
-    rebuilt: Callable[[dict[str, Any]], Any] = type(config)  # a type that is made from a mapping
+    rebuilt: Callable[[dict[str, Any]], Any] = type(config)
     return rebuilt({**current, **here})
 
 
 def checked(name: str, value: Any, default: Any) -> Any:
-    """Convert the value, a list to a tuple; UsageError if its type differs from the default's."""
+    """Return the value, a list as a tuple; UsageError if its type differs from the default's, or for a huge number."""
     kinds: Any = {float: (float, int), tuple: (list, tuple)}.get(type(default), type(default))
     if not isinstance(value, kinds) or isinstance(value, bool) != isinstance(default, bool):
         raise UsageError(f"{name}={value!r} should be like its default, {default!r}.")
@@ -227,7 +224,10 @@ def full_name(config: Any, name: str) -> str:
 
 
 def parse_overrides(texts: list[str]) -> dict[str, object]:
-    """["d_model=128", "readout=mean"] -> {"d_model": 128, "readout": "mean"}: values are JSON, or else text."""
+    """Parse settings: ["d_model=128", "readout=mean"] -> {"d_model": 128, "readout": "mean"}.
+
+    A value is JSON, or else text. Raises UsageError for an item that is not NAME=VALUE.
+    """
     overrides: dict[str, object] = {}
     for text in texts:
         key, equals, value = text.partition("=")

@@ -1,4 +1,4 @@
-"""The Bilingual Generative Transformer: the paper's, small ones, and its baselines that translate or autoencode.
+"""The Bilingual Generative Transformer: the paper's model, smaller models, and baselines that translate or autoencode.
 
 | recipe | from | to | published: STS 2012-2016 average, Pearson x 100 |
 |---|---|---|---|
@@ -8,10 +8,10 @@
 | english-ae | the first | itself | 65.7 |
 | english-vae (a prior, decoded from a sample) | the first | itself | 65.9 |
 | english-trans-lstm, Logit | the first | the others | 69.4 |
-| english-vae-lstm, Logit | the first | itself | none; of Hidden + Logit the mutual information is 2.46 |
+| english-vae-lstm, Logit | the first | itself | none; with Hidden and Logit the mutual information is 2.46 |
 
-Not yet trained by us at these sizes. The paper does not state English-AE's batch; it is BGT's here, 25,000 tokens, as
-for the systems with a prior or an LSTM. Its baselines with a margin loss are in `paraphrastic`.
+We have not trained them at these sizes. The paper does not state English-AE's batch size. Here it is BGT's, 25,000
+tokens, as for the systems with a prior or an LSTM. The paper's baselines with a margin loss are in `paraphrastic`.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from bgt_core.backend import Linear
 from bgt_core.contracts import SEMANTIC, Batch, Outputs, Prediction, Readout, Role
 from bgt_core.data.text import Tokenizer
-from bgt_core.errors import UsageError, check_choice, check_least
+from bgt_core.errors import UsageError, check_choice
 from bgt_core.models.bgt import BGT
 from bgt_core.models.latent import LatentModel
 from bgt_core.nets.decoder import TransformerDecoder
@@ -40,9 +40,9 @@ from bgt_core.nets.encoders import (
 )
 from bgt_core.nets.layers import Transformer, make_embedding
 from bgt_core.nets.lstm import BiLSTM, LSTMDecoder
-from bgt_core.nets.output import LabelPrediction, OutputLayer, PlainOutput, TiedOutput, UntiedOutput
+from bgt_core.nets.output import OutputLayer, PlainOutput, TiedOutput, UntiedOutput
 from bgt_core.posterior import Point, readout_named, sample
-from bgt_core.recipes import ModelConfig, WideAsTokens
+from bgt_core.recipes import WideAsTokens
 
 FUSIONS = {  # where the latent can enter each kind of decoder (paper, sec. 2)
     "transformer": ("word", "attention", "logit"),
@@ -52,8 +52,8 @@ Table = Callable[[], nn.Embedding]
 
 
 def table_maker(vocab_size: int, width: int, tie_embeddings: bool) -> Table:
-    """Return a function that makes a new table (V, H) at each call, as in the released code; with `tie_embeddings` it
-    returns one table for all nets."""
+    """Return a function that makes a new token table (V, H) at each call, as in the released code; with
+    `tie_embeddings` it returns one table for all nets."""
     if not tie_embeddings:
         return lambda: make_embedding(vocab_size, width)
     one = make_embedding(vocab_size, width)
@@ -61,7 +61,7 @@ def table_maker(vocab_size: int, width: int, tie_embeddings: bool) -> Table:
 
 
 def output(new_table: Table, vocab_size: int, width: int, latent: int, tie: bool, logit: bool) -> OutputLayer:
-    """Make a decoder's output layer: with `tie` tied to the table, with `logit` fused with the latent."""
+    """Make a decoder's output layer. `tie`: its weights are the token table. `logit`: it also gets the latent."""
     if tie:
         return TiedOutput(new_table(), latent) if logit else PlainOutput(new_table())
     return UntiedOutput(vocab_size, width, latent) if logit else PlainOutput.untied(vocab_size, width)
@@ -71,8 +71,8 @@ def output(new_table: Table, vocab_size: int, width: int, latent: int, tie: bool
 class PaperConfig(WideAsTokens):
     """The sizes of the paper's nets: encoders of 5 layers, decoders of 1."""
 
-    fuse: tuple[str, ...] = ("attention", "logit")  # where the latent enters decoders; "word" too, with LSTMs "hidden"
-    prior: bool = False  # if false, posteriors are points without a KL
+    fuse: tuple[str, ...] = ("attention", "logit")  # where the latent enters decoders: also "word", with LSTMs "hidden"
+    prior: bool = False  # if false, posteriors are points without a KL term
     tie_embeddings: bool = False  # one token table for all nets, tied to the outputs
     d_model: int = 1024
     encoder_layers: int = 5
@@ -81,7 +81,7 @@ class PaperConfig(WideAsTokens):
     heads: int = 8
     dropout: float = 0.3
     readout: str = "sample"  # input of reconstruction: a sample of the posteriors, or their mean
-    log_variance: float = 0.0  # initial value of posteriors
+    log_variance: float = 0.0  # initial log variance of posteriors
 
     body = "transformer"
     word_dropout = 0.0
@@ -89,8 +89,7 @@ class PaperConfig(WideAsTokens):
     def nets(self, vocab_size: int) -> tuple[Callable[[], nn.Module], Callable[[int], nn.Module]]:
         """Return functions that make an encoder's body, and a decoder for a latent of a given width.
 
-        Raises:
-            UsageError: An unknown body, or a fusion that its decoders don't have.
+        Raises UsageError for an unknown body, or a fusion that its decoders don't have.
         """
         check_choice(FUSIONS, body=self.body)
         if not self.fuse or not set(self.fuse) <= set(FUSIONS[self.body]):
@@ -120,28 +119,24 @@ class PaperConfig(WideAsTokens):
 
 
 def teacher_head(latent: int, units: int) -> nn.Module | None:
-    """Make a linear map of the semantic mean to a teacher's vectors of `units` units; None for 0 units.
+    """Make a linear map from the semantic mean to a teacher's vectors of `units` units; None for 0 units.
 
-    It must be made last, so that all other parts get the same initial values as without it.
+    It must be made last. Then all other parts get the same initial values as without it.
     """
     return Linear(latent, units, bias=False) if units else None
 
 
 @dataclass(frozen=True, kw_only=True)
 class BGTConfig(PaperConfig):
-    """Three encoders and four decoders, without shared tables.
-
-    Beyond the paper, `average` makes the semantic mean a weighted average of token vectors that the Transformer
-    corrects.
-    """
+    """The paper's model: three encoders and four decoders, without shared token tables."""
 
     prior: bool = True
     language_latents: bool = True  # if false, all sides are reconstructed from the semantic latent alone
-    word_dropout: float = 0.0  # share of past tokens hidden from the decoders
-    average: bool = False
-    teacher_dim: int = 0  # units of the vectors that --teacher gives; 0: none
+    word_dropout: float = 0.0  # share of past tokens that are hidden from the decoders
+    average: bool = False  # not in the paper: the Transformer corrects a weighted average of token vectors
+    teacher_dim: int = 0  # units of the teacher's vectors (`--teacher`); 0: no teacher
 
-    def build(self, tokenizer: Tokenizer, columns: Mapping[str, str]) -> BGT:
+    def make_model(self, tokenizer: Tokenizer, columns: Mapping[str, str]) -> BGT:
         langs, width = dict.fromkeys(columns.values()), self.d_model
         body, decoder = self.nets(tokenizer.vocab_size)
 
@@ -163,11 +158,11 @@ class BGTConfig(PaperConfig):
 
 @dataclass(frozen=True, kw_only=True)
 class BGTSmallConfig:
-    """A semantic mean that averages token vectors; narrow language latents; one table for all other nets, tied."""
+    """The semantic mean is an average of token vectors; language latents are narrow; all other nets share one table."""
 
     d_model: int = 256
     semantic_dim: int = 576
-    train_rarity: bool = False  # learn the average's weights of tokens, which are otherwise SIF's
+    train_rarity: bool = False  # learn the weight of each token in the average, which is otherwise SIF's
     language_dim: int = 64
     language_layers: int = 1
     decoder_layers: int = 1
@@ -177,10 +172,10 @@ class BGTSmallConfig:
     word_dropout: float = 0.2
     readout: str = "sample"
     log_variance: float = -3.0
-    teacher_dim: int = 0  # units of the vectors that --teacher gives; 0: none
+    teacher_dim: int = 0  # units of the teacher's vectors (`--teacher`); 0: no teacher
     train_decoders: bool = True  # if false, only the semantic encoder learns: a first stage, for --init-from
 
-    def build(self, tokenizer: Tokenizer, columns: Mapping[str, str]) -> BGT:
+    def make_model(self, tokenizer: Tokenizer, columns: Mapping[str, str]) -> BGT:
         langs, semantic, language = dict.fromkeys(columns.values()), self.semantic_dim, self.language_dim
         table = make_embedding(tokenizer.vocab_size, self.d_model)
         average = SIFPooling(torch.from_numpy(tokenizer.probabilities()), semantic, trained=self.train_rarity)
@@ -213,18 +208,18 @@ TASKS = ("translate-both", "translate", "reconstruct")
 class Seq2SeqConfig(PaperConfig):
     """One encoder, and one decoder per target language.
 
-    `task` is "translate-both" (each column from another), "translate" (the others from the first column) or
-    "reconstruct" (the first from itself). `ffn_dim` and `heads` are the Transformer's. BilingualTrans with `prior=true`
-    is the stricter reading of the paper's "BGT w/o LangVars": see `bgt-without-langvars`.
+    BilingualTrans with `prior=true` is one of two readings of the paper's "BGT w/o LangVars"; `bgt-without-langvars` is
+    the other.
     """
 
+    # translate-both: each column from another; translate: the others from the first; reconstruct: the first from itself
     task: str = "translate-both"
-    body: str = "transformer"  # or "lstm"
+    body: str = "transformer"  # or "lstm", which has no `ffn_dim` and no `heads`
 
     def __post_init__(self) -> None:
         check_choice(TASKS, task=self.task)
 
-    def build(self, tokenizer: Tokenizer, columns: Mapping[str, str]) -> Seq2Seq:
+    def make_model(self, tokenizer: Tokenizer, columns: Mapping[str, str]) -> Seq2Seq:
         """Build an untrained model; UsageError for a translation of fewer than two columns."""
         role: Role = "reconstruct" if self.task == "reconstruct" else "translate"
         if role == "translate" and len(columns) < 2:
@@ -238,56 +233,16 @@ class Seq2SeqConfig(PaperConfig):
         return Seq2Seq(encoder, decoders, sources, role, readout_named(self.readout))
 
 
-@dataclass(frozen=True, kw_only=True)
-class PairClassifierConfig:
-    """The model of the first stage, and the number of classes."""
-
-    base: ModelConfig
-    classes: int = 3
-
-    def __post_init__(self) -> None:
-        check_least(2, classes=self.classes)
-
-    @property
-    def semantic_dim(self) -> int:
-        return self.base.semantic_dim
-
-    def build(self, tokenizer: Tokenizer, columns: Mapping[str, str]) -> PairClassifier:
-        base = self.base.build(tokenizer, columns)
-        return PairClassifier(base, self.semantic_dim, self.classes)
-
-
-class PairClassifier(LatentModel):
-    """Classify the first two columns of a batch into K classes, from their semantic means u and v.
-
-    A linear map of [u ; v ; |u - v| ; u * v] (Conneau et al. 2017, sec. 3.1). The encoders are those of `base` and keep
-    its parameter names, so that its checkpoint fits; the decoders of `base` are dropped.
-    """
-
-    def __init__(self, base: LatentModel, width: int, classes: int):
-        super().__init__(base.langs, dict(base.encoders.items()))
-        self.classifier = nn.Linear(4 * width, classes)
-
-    def forward(self, batch: Batch, readout: Readout | None = None) -> Outputs:
-        if batch.labels is None or len(batch.sides) < 2:
-            raise UsageError("a pair classifier needs two columns and labels: columns a:en, b:en, gold:label")
-        semantic = {column: self.encoder(SEMANTIC, side.lang)(side) for column, side in batch.sides.items()}
-        left, right = [posterior.mean for posterior in semantic.values()][:2]  # (B, L)
-        return Outputs(semantic, {}, [LabelPrediction(self.logits(left, right), batch.labels)])
-
-    def logits(self, left: Tensor, right: Tensor) -> Tensor:
-        """Semantic means (B, L), (B, L) -> scores (B, K)."""
-        return self.classifier(torch.cat([left, right, (left - right).abs(), left * right], dim=-1))
-
-
 class Seq2Seq(LatentModel):
-    """One semantic encoder; each decoder generates its sentence from the vector of another sentence, or of the sentence
-    itself.
+    """One semantic encoder. Each sentence is generated from the vector of its translation, or from its own vector.
 
-    `sources` are the columns that are encoded, with their languages, and `decoders` holds one decoder for each target
-    language. With the role "reconstruct" each source is generated from itself (an autoencoder), with "translate" each
-    column from its `Batch.source`, or if that is not encoded, from the first column that is. `readout` takes the input
-    of decoders from a posterior: `sample` or `mean`; a readout given with a batch overrides it.
+    Args:
+        encoder: The semantic encoder.
+        decoders: One decoder for each target language.
+        sources: The columns that are encoded, with their languages.
+        role: With "reconstruct" each source is generated from itself (an autoencoder). With "translate" each column is
+            generated from its `Batch.source`, or if that is not encoded, from the first column that is.
+        readout: Takes the input of decoders from a posterior, `sample` or `mean`; `forward` may override it.
     """
 
     def __init__(
@@ -318,8 +273,8 @@ class Seq2Seq(LatentModel):
             if source in latents:
                 decoder = self.decoders[f"{self.role}/{side.lang}"]
                 predictions.append(decoder(self.role, column, latents[source], side))
-        pays = batch.anchor if batch.anchor in semantic else next(iter(semantic))
-        return Outputs(semantic, {SEMANTIC: {SEMANTIC: semantic[pays]}}, predictions)
+        anchor = batch.anchor if batch.anchor in semantic else next(iter(semantic))  # its posterior has the KL term
+        return Outputs(semantic, {SEMANTIC: {SEMANTIC: semantic[anchor]}}, predictions)
 
     def source(self, batch: Batch, column: str) -> str | None:
         """Return the column that `column` is generated from; None if it is not generated."""

@@ -1,4 +1,4 @@
-"""A BGT with word order in its semantic latent, trained for recombination."""
+"""`bgt-bound`: a BGT whose semantic latent keeps word order, and whose decoders are trained for recombination."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from functools import partial
 import torch
 from torch import Tensor, nn
 
-from bgt_core.contracts import LANGUAGE, SEMANTIC, Batch, Outputs, Posterior, Prediction, Readout, Styled, Tokens
+from bgt_core.contracts import LANGUAGE, SEMANTIC, Batch, Outputs, Prediction, Readout, Styled, Tokens
 from bgt_core.data.properties import signature
 from bgt_core.data.text import Tokenizer
 from bgt_core.errors import UsageError, check_least
@@ -32,19 +32,22 @@ from bgt_core.nets.output import LanguageOutput, OutputLayer, TiedOutput
 
 @dataclass(frozen=True, kw_only=True)
 class BoundConfig:
-    """An average beside a Transformer's states bound to positions; decoders with a memory; one token table for all."""
+    """The semantic latent has three parts: an average of token vectors, states bound to positions, and roles.
+
+    All nets share one token table. Decoders attend to a memory that is computed from the latents.
+    """
 
     d_model: int = 256
-    average_dim: int = 384  # units of the semantic latent that are an average of token vectors
-    train_rarity: bool = False  # learn the weight of each token in the average, with a teacher
-    average_from: str = ""  # an encoder whose vectors of the tokens' texts initialise the average
-    bound_dim: int = 384  # units that hold states bound to positions; an even number
-    bound_share: float = 0.03  # of the cosine; more costs STS
+    average_dim: int = 384  # units of the average of token vectors
+    train_rarity: bool = False  # learn the weight of each token in the average; needs a teacher
+    average_from: str = ""  # an encoder; its vectors of the tokens' texts initialise the average
+    bound_dim: int = 384  # units of the states bound to positions; an even number
+    bound_share: float = 0.03  # share of this part in the cosine; a larger one lowers STS scores
     roles_dim: int = 256  # units that encode who does what to whom, in any position; a multiple of 16
-    roles_share: float = 0.2  # of the cosine
-    composed_layers: int = 3  # of the Transformer under the bound part
-    roles_layers: int = 2  # of the Transformer that finds roles
-    memory_slots: int = 24  # positions for attention; later ones are read only at the token's own position
+    roles_share: float = 0.2  # share of this part in the cosine
+    composed_layers: int = 3  # layers of the Transformer whose states are bound to positions
+    roles_layers: int = 2  # layers of the Transformer that finds roles
+    memory_slots: int = 24  # number of positions that decoders attend to; later ones only serve their own token
     tag_dim: int = 0  # width of the vector that marks the language in shared nets; 0: each language has its own nets
     language_dim: int = 64
     language_layers: int = 1
@@ -56,10 +59,10 @@ class BoundConfig:
     own_share: float = 0.5  # share of rows with their own semantic latent; the others get a translation's
     borrowed_share: float = 0.5  # share of rows with the language latent of another sentence of the same style
     exchanged_marks: float = 0.5  # share of rows with the closing mark of another sentence
-    # initial value of posteriors; a wide posterior hides the words of a long sentence
+    # initial log variance of posteriors; a wide posterior hides the words of a long sentence
     semantic_log_variance: float = -6.0
     language_log_variance: float = -3.0
-    teacher_dim: int = 0  # units of the vectors that --teacher gives: average_dim, or 0 without a teacher
+    teacher_dim: int = 0  # units of the teacher's vectors (`--teacher`): average_dim, or 0 without a teacher
     train_decoders: bool = True  # if false, only the semantic encoder learns: a first stage, for --init-from
 
     def __post_init__(self) -> None:
@@ -69,10 +72,9 @@ class BoundConfig:
 
     @property
     def semantic_dim(self) -> int:
-        """Units of the semantic latent."""
         return self.average_dim + self.bound_dim + self.roles_dim
 
-    def build(self, tokenizer: Tokenizer, columns: Mapping[str, str]) -> RecombiningBGT:
+    def make_model(self, tokenizer: Tokenizer, columns: Mapping[str, str]) -> RecombiningBGT:
         langs, semantic, language = dict.fromkeys(columns.values()), self.semantic_dim, self.language_dim
         table = make_embedding(tokenizer.vocab_size, self.d_model)
         marks = ClosingMarks(torch.from_numpy(tokenizer.closing_marks()))
@@ -87,7 +89,8 @@ class BoundConfig:
         shares = self.bound_share, self.roles_share
         parts = BoundPooling(average, body(self.composed_layers), roles, self.bound_dim, *shares)
         widths = self.average_dim, self.bound_dim, self.roles_dim
-        # Twice: the first keeps each part's length, which moves the languages' means apart again, a little.
+        # The languages' differences are removed twice: the first time keeps each part's length, which moves the means
+        # of the languages a little apart again.
         nearly = WithoutLanguage(WithoutClosingMarks(parts, marks), list(langs), widths)
         reader = WithoutLanguage(nearly, list(langs))
         shared = body(self.language_layers) if self.tag_dim else None
@@ -127,42 +130,37 @@ class BoundConfig:
 
 
 def number_styles(tokenizer: Tokenizer, sides: Mapping[str, Tokens]) -> dict[str, Tensor]:
-    """Number the styles of the sentences of a batch, (B,) int64 for each column: those of one signature have one."""
+    """Number the styles of a batch, (B,) int64 for each column: sentences with the same `signature` share a number."""
     numbers: dict[tuple[str | bool, ...], int] = {}
-
-    def number(side: Tokens) -> Tensor:
+    drawn: dict[str, Tensor] = {}
+    for column, side in sides.items():
         if side.ids.is_meta:  # on the meta device only shapes are needed
-            return side.ids[:, 0]
-        texts = tokenizer.decode(side.ids.tolist())
-        drawn = [numbers.setdefault((side.lang, *signature(text, side.lang)), len(numbers)) for text in texts]
-        return torch.tensor(drawn, device=side.ids.device)
-
-    return {column: number(side) for column, side in sides.items()}
+            drawn[column] = side.ids[:, 0]
+            continue
+        keys = [(side.lang, *signature(text, side.lang)) for text in tokenizer.decode(side.ids.tolist())]
+        styles = [numbers.setdefault(key, len(numbers)) for key in keys]
+        drawn[column] = torch.tensor(styles, device=side.ids.device)
+    return drawn
 
 
 class RecombiningBGT(BGT):
     """A BGT that generates each sentence from latents of different sentences.
 
-    In training, three inputs vary from row to row. In `exchanged_marks` of the rows the sentence has the closing
-    mark of another sentence, so only the language latent holds it. In `own_share` of the rows the semantic latent is
-    the sentence's own; in all others it is a translation's, which does not contain the wording. In `borrowed_share` of
-    the rows the language latent is that of another sentence of the same style (`data.properties.signature`), so that
-    decoders take style from it, and no content.
+    In training, three inputs vary from row to row. In `exchanged_marks` of the rows the sentence gets the closing mark
+    of another sentence, so that only the language latent encodes the mark. In `own_share` of the rows the semantic
+    latent is the sentence's own; in all others it is a translation's, which does not encode the wording. In
+    `borrowed_share` of the rows the language latent is that of another sentence of the same style, so that decoders
+    take style from it, and no content. A language latent gets no gradient from rows with their own semantic latent.
 
-    In rows with the sentence's own semantic latent, its language latent gets no gradient. The model has no
-    translators. In evaluation its decoders predict each sentence twice: `reconstruct` from its own semantic latent, and
-    `translate` from a translation's, both with its own language latent.
+    The model has no translators. In evaluation its decoders predict each sentence twice, with its own language latent:
+    `reconstruct` from its own semantic latent, and `translate` from a translation's.
 
     Args:
-        encoders, decoders, train_decoders: As `BGT`.
-        composed: The units of the semantic latent that a network composes, after those that are an average.
+        encoders, decoders, train_decoders: As in `BGT`.
+        composed: The units of the semantic latent after the average: one slice for each part.
         marks: The tokens that are closing marks.
-        styles: The number of each sentence's style, (B,) int64 for each column: sentences of one number may lend to
-            each other.
-        own_share, borrowed_share, exchanged_marks: Shares of the rows, from 0 to 1.
-
-    Raises:
-        UsageError: A share is below 0 or above 1.
+        styles: Numbers the style of each sentence, (B,) int64 for each column (see `number_styles`).
+        own_share, borrowed_share, exchanged_marks: Shares of the rows, from 0 to 1; UsageError for others.
     """
 
     def __init__(
@@ -178,15 +176,11 @@ class RecombiningBGT(BGT):
         train_decoders: bool = True,
     ):
         super().__init__(encoders, decoders, {}, train_decoders=train_decoders)
-        for name, share in (
-            ("own_share", own_share),
-            ("borrowed_share", borrowed_share),
-            ("exchanged_marks", exchanged_marks),
-        ):
-            if not 0 <= share <= 1:
-                raise UsageError(f"{name} {share} is a share of the rows, from 0 to 1")
         self.composed, self.marks, self.styles = composed, marks, styles
         self.own_share, self.borrowed_share, self.exchanged_marks = own_share, borrowed_share, exchanged_marks
+        for name in ("own_share", "borrowed_share", "exchanged_marks"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise UsageError(f"{name} {getattr(self, name)} is a share of the rows, from 0 to 1")
 
     def forward(self, batch: Batch, readout: Readout | None = None) -> Outputs:
         readout = readout or self.readout
@@ -196,7 +190,10 @@ class RecombiningBGT(BGT):
         semantic = {column: self.encoders[SEMANTIC](side) for column, side in sides.items()}
         altered = {column: self.encoders[SEMANTIC](side) for column, side in batch.altered.items()}
         shared = {SEMANTIC: {SEMANTIC: semantic[batch.anchor]}}
-        agreement = self.agreement(semantic, batch.targets)
+        agreement = {}
+        if batch.targets is not None:  # (B, D), a teacher's vectors
+            means = {column: posterior.mean[:, : self.composed[0].start] for column, posterior in semantic.items()}
+            agreement = {column: cosine_to_targets(average, batch.targets) for column, average in means.items()}
         encoded = Outputs(semantic, shared, agreement=agreement, altered=altered, composed=self.composed)
         if not self.train_decoders:
             return encoded
@@ -220,44 +217,22 @@ class RecombiningBGT(BGT):
                 predictions.append(decoder("translate", column, latent, side))
         if not self.training:  # each column was reconstructed from its own semantic latent
             shared = {SEMANTIC: {f"{SEMANTIC}/{column}": posterior for column, posterior in semantic.items()}}
-        return replace(
-            encoded,
-            posteriors={**shared, LANGUAGE: language},
-            predictions=predictions,
-            styles=styled(sides, language, numbers),
-        )
-
-    def agreement(self, semantic: Mapping[str, Posterior], targets: Tensor | None) -> dict[str, Tensor]:
-        """Return the cosine of each column's average and the teacher's vectors (B, D), as (B,); empty for a batch
-        without targets."""
-        if targets is None:
-            return {}
-        average = slice(self.composed[0].start)
-        return {
-            column: cosine_to_targets(posterior.mean[:, average], targets) for column, posterior in semantic.items()
-        }
+        styles = {}
+        for lang in dict.fromkeys(sides[column].lang for column in numbers):
+            of = [column for column in numbers if sides[column].lang == lang]
+            latents = torch.cat([language[column].mean for column in of])
+            styles[lang] = Styled(latents, torch.cat([numbers[column] for column in of]))
+        posteriors = {**shared, LANGUAGE: language}
+        return replace(encoded, posteriors=posteriors, predictions=predictions, styles=styles)
 
     def borrowed(self, style: Tensor, number: Tensor) -> Tensor:
-        """Exchange about `borrowed_share` of the language latents (B, L) for those of other sentences of the same
-        style. A sentence that is alone in its style keeps its own."""
+        """Replace about `borrowed_share` of the language latents (B, L) by those of other sentences of the same style.
+        A sentence that is alone in its style keeps its own."""
         takes = torch.rand(len(style), device=style.device) < self.borrowed_share
         if style.is_meta or not takes.any():  # on the meta device only shapes are needed
             return style
         lends = (number[:, None] == number).float().fill_diagonal_(0)  # (B, B)
-        lends[:, 0] += lends.sum(1) == 0  # a row for multinomial to draw from; not taken
+        lends[:, 0] += lends.sum(1) == 0  # multinomial needs a row to draw; the next line drops this draw
         other = torch.multinomial(lends, 1).squeeze(1)
         takes &= number == number[other]
         return torch.where(takes[:, None], style[other], style)
-
-
-def styled(
-    sides: Mapping[str, Tokens], language: Mapping[str, Posterior], numbers: Mapping[str, Tensor]
-) -> dict[str, Styled]:
-    """Collect the language latents of each language, from all columns whose styles are numbered."""
-    columns: dict[str, list[str]] = {}
-    for column in numbers:
-        columns.setdefault(sides[column].lang, []).append(column)
-    return {
-        lang: Styled(torch.cat([language[name].mean for name in of]), torch.cat([numbers[name] for name in of]))
-        for lang, of in columns.items()
-    }

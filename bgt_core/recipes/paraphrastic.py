@@ -1,5 +1,5 @@
-"""The systems of Wieting, Mallinson and Gimpel (2017), which learn from paraphrases, and those with a margin loss that
-the BGT paper compares with (Wieting et al. 2019).
+"""The systems of Wieting, Mallinson and Gimpel (2017), which learn from paraphrases, and the baselines of the BGT paper
+with a margin loss (Wieting et al. 2019).
 
     bgt train sp --langs en,fr --data opensubtitles.en-fr.tsv.gz --out runs/sp
     bgt train avg --data paraphrases.tsv --out runs/avg                           # columns a:en, b:en
@@ -7,28 +7,29 @@ the BGT paper compares with (Wieting et al. 2019).
     bgt train reference-classifier --columns reference:en,translation:en --data back-translated.tsv --out runs/refs
     bgt train translator --langs fr,en --data en-fr=pairs.tsv --out runs/fr-en
 
-| recipe | a sentence is | published |
+| recipe | the vector of a sentence | published |
 |---|---|---|
 | sp | the mean of its token vectors, without EOS | 71.9: STS 2012-2016 average, Pearson x 100 |
 | bilstm, `scramble` 0.3 | the mean of a BiLSTM's states, EOS included; half of `d_model` per direction | 70.6 |
 | avg | as sp | 65.5: mean of 22 STS sets, Pearson x 100, from 24,000 translated pairs |
 | gran | the mean of its token vectors, each gated by an LSTM's state | 66.9 |
 
-sp and bilstm mine negatives in mega-batches of up to `mega_batch` updates of about 128 pairs. These begin with one
-update, and grow by one every `mega_batch_warmup` updates. With `mega_batch=0` negatives are the hardest of the
-micro-batch. The released code's dropout of 0.3 and its clipping have no effect there, so dropout is 0 here.
+sp and bilstm search for negatives in mega-batches of up to `mega_batch` updates of about 128 pairs. The first
+mega-batches have one update, and grow by one every `mega_batch_warmup` updates. With `mega_batch=0`, negatives are the
+hardest of the micro-batch. In the released code, the dropout of 0.3 and the clipping have no effect, so dropout is 0
+here.
 
 avg and gran have a margin of 0.4 to the hardest sentence of both sides of the batch, Adam with a rate of 0.001, and 20
-and 3 epochs. The two regularisers of the paper's loss are `train.composition_l2` and `train.table_l2`, 0 here as there,
-each with the factor 1/2 of the released code.
+and 3 epochs. The two regularisers of the paper's loss are `train.composition_l2` and `train.table_l2`, each with the
+factor 1/2 of the released code. Both are 0 by default, as in the paper.
 
-Differences: SentencePiece tokens replace words, and their vectors start from N(0, 1) as in `sp`; the paper starts from
-paragram-sl999; `--init-from` takes those of another run, for example on PPDB. An update is counted in tokens: about 100
-pairs of 20 tokens; set `train.batch_tokens` for shorter ones. An update that `train.micro_tokens` or
-`train.micro_batches` divides is searched in parts: `train.mega_batch=1` searches the whole update, a larger number that
-many updates at once, as for ParaNMT's models (40). Adam's second beta is 0.98 as in all our recipes, in the papers
-0.999; the gradient is clipped at 25. The last epoch is kept, not the best on STS 2016. Not yet trained by us at the
-papers' sizes.
+Differences: SentencePiece tokens replace words. Their vectors start from N(0, 1), as in `sp`; the paper starts from
+paragram-sl999. `--init-from` starts from those of another run, for example on PPDB. The size of an update is counted in
+tokens: about 100 pairs of 20 tokens; for shorter pairs, lower `train.batch_tokens`. If `train.micro_tokens` or
+`train.micro_batches` divides an update, each part is searched alone. `train.mega_batch=1` searches the whole update,
+and a larger number that many updates together (40 for the models trained on ParaNMT). Adam's second beta is 0.98, as in
+all our recipes; in the papers 0.999. The gradient is clipped at 25. The last epoch is kept, not the best on STS 2016.
+We have not trained them at the papers' sizes.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ BODIES = ("average", "lstm")
 
 @dataclass(frozen=True, kw_only=True)
 class SiameseConfig(WideAsTokens):
-    """One encoder for all languages, an average of token vectors or an LSTM."""
+    """One encoder for all languages: an average of token vectors, or an LSTM."""
 
     body: str = "average"
     d_model: int = 1024
@@ -71,7 +72,7 @@ class SiameseConfig(WideAsTokens):
         check_choice(BODIES, body=self.body)
         check_least(1, d_model=self.d_model)
 
-    def build(self, tokenizer: Tokenizer, columns: Mapping[str, str]) -> Siamese:
+    def make_model(self, tokenizer: Tokenizer, columns: Mapping[str, str]) -> Siamese:
         table = nn.Embedding(tokenizer.vocab_size, self.d_model)  # N(0, 1)
         lstm = self.body == "lstm"
         body = BiLSTM(table, self.encoder_layers, self.dropout) if lstm else MeanPooling(table, self.dropout)
@@ -80,20 +81,17 @@ class SiameseConfig(WideAsTokens):
 
 @dataclass(frozen=True, kw_only=True)
 class GRANConfig(WideAsTokens):
-    """One gated recurrent average for all columns."""
+    """One encoder for all languages: a gated recurrent average."""
 
-    d_model: int = 300  # of token vectors and states
+    d_model: int = 300  # width of token vectors and states
     dropout: float = 0.0  # on token vectors
 
     def __post_init__(self) -> None:
         check_least(1, d_model=self.d_model)
 
-    def build(self, tokenizer: Tokenizer, columns: Mapping[str, str]) -> Siamese:
+    def make_model(self, tokenizer: Tokenizer, columns: Mapping[str, str]) -> Siamese:
         table = nn.Embedding(tokenizer.vocab_size, self.d_model)  # N(0, 1)
         return Siamese(tuple(dict.fromkeys(columns.values())), Encoder(GRAN(table, self.dropout), Point))
-
-
-READERS = ("average", "lstm")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,10 +103,10 @@ class ReferenceClassifierConfig(WideAsTokens):
     dropout: float = 0.0
 
     def __post_init__(self) -> None:
-        check_choice(READERS, body=self.body)
+        check_choice(BODIES, body=self.body)
         check_least(1, d_model=self.d_model)
 
-    def build(self, tokenizer: Tokenizer, columns: Mapping[str, str]) -> ReferenceClassifier:
+    def make_model(self, tokenizer: Tokenizer, columns: Mapping[str, str]) -> ReferenceClassifier:
         table = nn.Embedding(tokenizer.vocab_size, self.d_model)  # N(0, 1)
         body = LastState(table, self.dropout) if self.body == "lstm" else MeanPooling(table, self.dropout)
         return ReferenceClassifier(tuple(dict.fromkeys(columns.values())), Encoder(body, Point), self.d_model)
@@ -126,7 +124,7 @@ class TranslatorConfig(WideAsTokens):
     dropout: float = 0.1
     tie_embeddings: bool = True
 
-    def build(self, tokenizer: Tokenizer, columns: Mapping[str, str]) -> Translator:
+    def make_model(self, tokenizer: Tokenizer, columns: Mapping[str, str]) -> Translator:
         """Build an untrained model; UsageError for fewer than two columns."""
         if len(columns) < 2:
             raise UsageError(f"{', '.join(columns)}: a translation needs two columns", parameter="columns")
@@ -143,7 +141,7 @@ class TranslatorConfig(WideAsTokens):
 
 
 class Siamese(LatentModel):
-    """One encoder for every language; nothing is decoded and no latent has a KL term (paper, sec. 4: SP, BiLSTM)."""
+    """One encoder for all languages, without decoders and KL terms (paper, sec. 4: SP, BiLSTM)."""
 
     def __init__(self, langs: Sequence[str], encoder: nn.Module):
         super().__init__(langs, {SEMANTIC: encoder})
@@ -156,11 +154,11 @@ class Siamese(LatentModel):
 
 
 class ReferenceClassifier(LatentModel):
-    """Classify whether people wrote a sentence or a machine translated it (Wieting, Mallinson & Gimpel 2017, sec.
-    5.6.1).
+    """Classify sentences as references, written by people, or machine translations (Wieting, Mallinson & Gimpel 2017,
+    sec. 5.6.1).
 
-    Each row of two columns gives two examples: the first column's sentence is a reference, class 1, the second's a
-    translation, class 0. The classifier is a softmax of a linear map of the sentence's vector. Encoder and map are
+    Each row has two examples: the sentence of the first column is a reference (class 1), that of the second a
+    translation (class 0). The classifier is a softmax of a linear map of the sentence's vector. Encoder and map are
     trained; in the released code the map keeps its random values.
     """
 
@@ -180,16 +178,16 @@ class ReferenceClassifier(LatentModel):
 
     @torch.no_grad()
     def reference_probability(self, vectors: Tensor) -> Tensor:
-        """Return the probability of being a reference, given the sentences' vectors (N, L): (N,) float64."""
+        """Return the probability that each sentence is a reference, (N,) float64, given its vector: (N, L)."""
         return self.classifier(vectors).double().softmax(-1)[:, 1]
 
 
 class Translator(LatentModel):
-    """Translate one column into the others, with a decoder for each of their languages that attends to all states.
+    """Translate one column into the others, with one decoder per target language that attends to all encoder states.
 
     No single vector connects the two sentences. A sentence is embedded as the mean of its encoder states, which are not
-    trained for this; it shows how much of the meaning a translator encodes (España-Bonet et al. 2017 compare sentences
-    by the sum of states).
+    trained for this purpose. It shows how much of the meaning a translator encodes (España-Bonet et al. 2017 compare
+    sentences by the sum of states).
     """
 
     def __init__(self, encoder: nn.Module, decoders: Mapping[str, AttentionDecoder], source: str, lang: str):
@@ -213,14 +211,14 @@ class Translator(LatentModel):
 
     @property
     def translates(self) -> tuple[str, ...]:
-        """The languages that it translates into."""
+        """The target languages."""
         return tuple(self.decoders)
 
     def states(self, side: Tokens) -> EncoderStates:
-        """Encode the sources, (B, T), for the decoders."""
+        """Encode source sentences, (B, T), for the decoders."""
         body = cast(Transformer, self.encoders[SEMANTIC].body)
         return EncoderStates(body.states(side, PackedLayout.of(side)), side)
 
     def decoder(self, lang: str) -> Decoder:
-        """Return the decoder of that language, which reads `states`."""
+        """Return the decoder of that language; its input is `states`."""
         return cast(Decoder, self.decoders[lang])

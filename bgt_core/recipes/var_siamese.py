@@ -1,4 +1,6 @@
-"""The variational siamese network of Deudon (2018): repeat and reformulate questions first, then compare them.
+"""The variational siamese network of Deudon (2018), and another classifier of sentence pairs.
+
+The network repeats and reformulates questions in its first stage, and compares them in its second.
 
     bgt train var-siamese-reformulate --data quora.tsv --out runs/vae             # columns gold:label, a:en, b:en
     bgt train var-siamese --init-from runs/vae --data quora.tsv --out runs/siamese
@@ -10,23 +12,24 @@
 | var-siamese-reformulate | 89.05 / 88.86, 86.27 |
 | var-siamese without `--init-from` | 62.16 / 62.48, the share of pairs that are not duplicates |
 
-The first stage uses rows labelled 1 as paraphrases, or all rows of a file without labels. `model.features` are the
-features of two posteriors for the classifier of the second: any of w2, mahalanobis, jensen-shannon, euclidean, cosine
-and hadamard (`posterior.distances`); `freeze=["encoders"]` keeps the posteriors of the first stage.
+In the first stage, rows with label 1 are paraphrases; in a file without labels all rows are. The classifier of the
+second stage compares two posteriors by `model.features`: any of w2, mahalanobis, jensen-shannon, euclidean, cosine and
+hadamard (`posterior.distances`). `freeze=["encoders"]` keeps the posteriors of the first stage.
 
 Sizes, rates and the annealing, sigmoid(0.002 (step - 2500)), are the paper's. Differences:
 
-- SentencePiece tokens replace words, and their vectors start from N(0, 1 / d_model), there from GloVe. Unlike in the
-  released code, EOS is predicted too, the latent is drawn with its standard deviation (there exp(log variance) is the
-  deviation in the draw and the variance elsewhere), and the classifier's scores do not pass through a ReLU.
-- The encoder gives its last hidden states; the released code takes the cells, before the output gate.
-- Both questions of every row are repeated, so a question of several pairs comes more often; there each comes once. A
-  posterior's KL counts once per row, though a duplicate is generated from it too; there it counts twice.
-- The rate is constant; there it falls by 4% in 5,000 updates. There is no L1 penalty: theirs (1e-5) applies to a number
-  that is itself a penalty. Adam's second beta is 0.98, there 0.999. An update is counted in tokens: about 256 pairs in
-  the first stage, 128 in the second.
+- SentencePiece tokens replace words. Their vectors start from N(0, 1 / d_model); the paper starts from GloVe. Here EOS
+  is predicted, too. The released code takes exp(log variance) as the standard deviation of the drawn latent, and as its
+  variance everywhere else; here it is always the variance. In the released code the classifier's scores pass through a
+  ReLU; here they do not.
+- The encoder's result is its last hidden states; in the released code it is the LSTM's cells before the output gate.
+- Both questions of every row are repeated, so a question of several pairs is repeated several times; in the paper once.
+  A posterior's KL counts once per row, even if a duplicate is generated from it, too; in the paper it counts twice.
+- The learning rate is constant; in the paper it falls by 4% in 5,000 updates. There is no L1 penalty: the paper's
+  (1e-5) applies to a number that is itself a penalty. Adam's second beta is 0.98; in the paper 0.999. The size of an
+  update is counted in tokens: about 256 pairs in the first stage, 128 in the second.
 
-Not yet trained by us at the paper's size.
+We have not trained it at the paper's size.
 """
 
 from __future__ import annotations
@@ -54,21 +57,21 @@ from bgt_core.recipes import ModelConfig
 
 @dataclass(frozen=True, kw_only=True)
 class ParaphraseVAEConfig:
-    """A BiLSTM encoder and an LSTM decoder as wide as the latent; both share a token table."""
+    """A BiLSTM encoder, and an LSTM decoder as wide as the latent; they share one token table."""
 
-    reformulate: bool = True
+    reformulate: bool = True  # also generate each sentence from its paraphrase
     d_model: int = 300  # of token vectors
     hidden_dim: int = 1_000  # of each direction of the encoder
-    semantic_dim: int = 1_000  # of the latent, and so of the decoder
+    semantic_dim: int = 1_000  # of the latent and the decoder
     dropout: float = 0.0  # on token vectors, and on the decoder's states
-    word_dropout: float = 0.4  # share of past tokens hidden from the decoder
+    word_dropout: float = 0.4  # share of past tokens that are hidden from the decoder
     readout: str = "sample"
-    log_variance: float = 0.0  # initial value of posteriors
+    log_variance: float = 0.0  # initial log variance of posteriors
 
     def __post_init__(self) -> None:
         check_least(1, d_model=self.d_model, hidden_dim=self.hidden_dim, semantic_dim=self.semantic_dim)
 
-    def build(self, tokenizer: Tokenizer, columns: Mapping[str, str]) -> ParaphraseVAE:
+    def make_model(self, tokenizer: Tokenizer, columns: Mapping[str, str]) -> ParaphraseVAE:
         if self.reformulate and len(columns) < 2:
             raise UsageError(
                 f"{', '.join(columns)}: var-siamese-reformulate needs two columns; `var-siamese-repeat` needs one",
@@ -88,10 +91,20 @@ class ParaphraseVAEConfig:
 
 
 @dataclass(frozen=True, kw_only=True)
-class VarSiameseConfig:
-    """The model of the first stage, and a perceptron with one hidden layer over features of two of its posteriors."""
+class SecondStageConfig:
+    """A classifier of sentence pairs on the encoders of a first stage."""
 
-    base: ModelConfig
+    base: ModelConfig  # the model of the first stage
+
+    @property
+    def semantic_dim(self) -> int:
+        return self.base.semantic_dim
+
+
+@dataclass(frozen=True, kw_only=True)
+class VarSiameseConfig(SecondStageConfig):
+    """A perceptron with one hidden layer over features of two posteriors of the first stage."""
+
     features: tuple[str, ...] = ("w2", "hadamard")
     hidden_dim: int = 1_000  # of the perceptron
     dropout: float = 0.0  # on its input, and on its hidden units
@@ -102,24 +115,33 @@ class VarSiameseConfig:
         for name in self.features:
             terms_named(name, FEATURES)
 
-    @property
-    def semantic_dim(self) -> int:
-        return self.base.semantic_dim
-
-    def build(self, tokenizer: Tokenizer, columns: Mapping[str, str]) -> VarSiamese:
-        base = self.base.build(tokenizer, columns)
+    def make_model(self, tokenizer: Tokenizer, columns: Mapping[str, str]) -> VarSiamese:
+        base = self.base.make_model(tokenizer, columns)
         return VarSiamese(base, self.semantic_dim, self.features, self.hidden_dim, self.dropout)
 
 
-DUPLICATE = 1  # the label of two sentences that mean the same
+@dataclass(frozen=True, kw_only=True)
+class PairClassifierConfig(SecondStageConfig):
+    """A linear classifier over the semantic means of two sentences."""
+
+    classes: int = 3
+
+    def __post_init__(self) -> None:
+        check_least(2, classes=self.classes)
+
+    def make_model(self, tokenizer: Tokenizer, columns: Mapping[str, str]) -> PairClassifier:
+        return PairClassifier(self.base.make_model(tokenizer, columns), self.semantic_dim, self.classes)
+
+
+DUPLICATE = 1  # the label of two sentences with the same meaning
 
 
 class ParaphraseVAE(WritingModel):
     """Repeat each sentence from a draw of its posterior, and with `reformulate` also generate its paraphrase.
 
     The columns of a row are paraphrases if its label is 1, or if rows have no labels. Each is generated from its
-    `Batch.source`. `decoders` holds p(sentence | z) under each language; a readout given with a batch overrides
-    `readout`, `sample` or `mean`.
+    `Batch.source`. `decoders` has p(sentence | z) for each language. `readout` takes z from a posterior, `sample` or
+    `mean`; `forward` may override it.
     """
 
     def __init__(
@@ -144,15 +166,16 @@ class ParaphraseVAE(WritingModel):
         ]
         if self.reformulate:
             predictions += self.reformulations(batch, z)
-        pays = {SEMANTIC: {f"{SEMANTIC}/{column}": posterior for column, posterior in semantic.items()}}
-        return Outputs(semantic, pays, predictions)
+        posteriors = {SEMANTIC: {f"{SEMANTIC}/{column}": posterior for column, posterior in semantic.items()}}
+        return Outputs(semantic, posteriors, predictions)
 
     def reformulations(self, batch: Batch, z: Mapping[str, Tensor]) -> list[Prediction]:
         """Predict each column of the rows that are paraphrases, from the latents (B, L) of its source."""
-        rows = paraphrases(batch.labels)
-        if rows is not None and not len(rows):
-            return []
-        predictions = []
+        rows, predictions = None, []  # None: all rows, also on the meta device, where only shapes are needed
+        if batch.labels is not None and not batch.labels.is_meta:
+            rows = (batch.labels == DUPLICATE).nonzero().squeeze(1)
+            if not len(rows):
+                return []
         for column, side in batch.sides.items():
             if (source := batch.source(column)) == column:  # a corpus with one column
                 continue
@@ -167,48 +190,66 @@ class ParaphraseVAE(WritingModel):
         return latents[SEMANTIC]
 
 
-def paraphrases(labels: Tensor | None) -> Tensor | None:
-    """Return the rows with label 1, int64, given labels (B,); None means all rows: without labels, or on meta."""
-    if labels is None or labels.is_meta:  # on the meta device only shapes are needed
-        return None
-    return (labels == DUPLICATE).nonzero().squeeze(1)
+class SecondStage(LatentModel):
+    """Predict labels from the semantic posteriors of the first two columns of a batch.
+
+    The encoders are those of `base` and keep its parameter names, so that its checkpoint fits. The decoders of `base`
+    are dropped.
+    """
+
+    def __init__(self, base: LatentModel):
+        super().__init__(base.langs, dict(base.encoders.items()))
+
+    def forward(self, batch: Batch, readout: Readout | None = None) -> Outputs:
+        if batch.labels is None or len(batch.sides) < 2:
+            raise UsageError("a classifier of pairs needs two columns and labels: columns a:en, b:en, gold:label")
+        semantic = {column: self.encoder(SEMANTIC, side.lang)(side) for column, side in batch.sides.items()}
+        left, right = [*semantic.values()][:2]
+        return Outputs(semantic, {}, [LabelPrediction(self.logits(left, right), batch.labels)])
+
+    def logits(self, left: Posterior, right: Posterior) -> Tensor:
+        """Return the scores of K classes, (B, K), given the semantic posteriors of B pairs, (B, L) each."""
+        raise NotImplementedError
 
 
-class VarSiamese(LatentModel):
-    """Classify whether the first two columns of a batch mean the same (class 1), from their semantic posteriors.
+class PairClassifier(SecondStage):
+    """Classify pairs by a linear map of [u ; v ; |u - v| ; u * v], of means u and v (Conneau et al. 2017, sec. 3.1)."""
 
-    A perceptron with one hidden layer gets the terms of `measures` (`posterior.distances.FEATURES`) between the two,
-    which are symmetric. The encoders are those of `base` and keep its parameter names, so that its checkpoint fits; the
-    decoders of `base` are dropped.
+    def __init__(self, base: LatentModel, width: int, classes: int):
+        super().__init__(base)
+        self.classifier = nn.Linear(4 * width, classes)
+
+    def logits(self, left: Posterior, right: Posterior) -> Tensor:
+        u, v = left.mean, right.mean
+        return self.classifier(torch.cat([u, v, (u - v).abs(), u * v], dim=-1))
+
+
+class VarSiamese(SecondStage):
+    """Classify whether two sentences have the same meaning (class 1).
+
+    The input of a perceptron with one hidden layer are `measures` of the two posteriors, which are symmetric
+    (`posterior.distances.FEATURES`).
     """
 
     def __init__(self, base: LatentModel, width: int, measures: Sequence[str], hidden: int, dropout: float):
-        super().__init__(base.langs, dict(base.encoders.items()))
+        super().__init__(base)
         self.measures = tuple(measures)
         self.perceptron = Perceptron(len(self.measures) * width, hidden, 1)
         self.dropout = Dropout(dropout)
         self.classifier = Linear(hidden, 2)
 
-    def forward(self, batch: Batch, readout: Readout | None = None) -> Outputs:
-        if batch.labels is None or len(batch.sides) < 2:
-            raise UsageError("var-siamese needs two columns and labels: columns gold:label, a:en, b:en")
-        semantic = {column: self.encoder(SEMANTIC, side.lang)(side) for column, side in batch.sides.items()}
-        left, right = [gaussian(posterior) for posterior in semantic.values()][:2]
-        return Outputs(semantic, {}, [LabelPrediction(self.logits(left, right), batch.labels)])
-
-    def logits(self, left: Gaussian, right: Gaussian) -> Tensor:
-        """Score "different" and "same", (B, 2), given the semantic posteriors of B pairs, (B, L) each."""
-        read = features(self.measures, left, right)  # (B, K L)
-        return self.classifier(self.dropout(self.perceptron(self.dropout(read))))
+    def logits(self, left: Posterior, right: Posterior) -> Tensor:
+        measured = features(self.measures, gaussian(left), gaussian(right))  # (B, K L)
+        return self.classifier(self.dropout(self.perceptron(self.dropout(measured))))
 
     @torch.no_grad()
     def duplicate_probability(self, left: Gaussian, right: Gaussian) -> Tensor:
-        """Return the probability of the same meaning, given semantic posteriors, (B, L) each: (B,) float64."""
+        """Return the probability that B pairs have the same meaning, (B,) float64; posteriors have shape (B, L)."""
         return self.logits(left, right).double().softmax(-1)[:, DUPLICATE]
 
 
 def gaussian(posterior: Posterior) -> Gaussian:
-    """Return the posterior in single precision or better; UsageError if it is not Gaussian."""
+    """Return a posterior in at least single precision; UsageError if it is not Gaussian."""
     if not isinstance(posterior, Gaussian):
         raise UsageError(
             "var-siamese compares Gaussian posteriors, and the model underneath has others; give another base"

@@ -5,33 +5,32 @@
 
 | row of the table | settings | published: STS benchmark, Pearson x 100, semantic / syntactic |
 |---|---|---|
-| base | the weights below all 0, and `train.mega_batch=0` | 45.5 / 40.8 |
-| WPL: places of words | of them `objective.position.weight=1` | 51.5 / 28.1 |
-| DPL: a margin | of them `objective.margin.weight=12`, and `train.mega_batch=20` | 68.4 / 37.8 |
-| PRL: a paraphrase's meaning | of them `objective.paraphrase.weight=1` | 67.9 / 29.6 |
+| base | the weights of the next rows are all 0, and `train.mega_batch=0` | 45.5 / 40.8 |
+| WPL: places of words | base with `objective.position.weight=1` | 51.5 / 28.1 |
+| DPL: a margin | base with `objective.margin.weight=12` and `train.mega_batch=20` | 68.4 / 37.8 |
+| PRL: a paraphrase's meaning | base with `objective.paraphrase.weight=1` | 67.9 / 29.6 |
 | PRL + WPL, PRL + DPL, DPL + WPL | two of these | 69.8 / 23.2, 71.2 / 31.7, 71.0 / 24.1 |
 | ALL | none: the default | 72.3 / 20.1 |
 | ALL + LSTM | `model.syntactic_body=lstm`, `model.decoder=lstm` | 72.9 / 11.3 |
 
-`model.syntactic_dim=0` leaves the syntactic latent out; then `objective.position.weight` has no effect.
+`model.syntactic_dim=0` removes the syntactic latent; then `objective.position.weight` has no effect.
 
-Sizes and rates are those of the released code's script: 50 units everywhere, perceptrons of three layers of 100,
-batches of about 30 pairs, Adam at 0.001, 50 epochs, the margin from the third on. Differences:
+Sizes and rates are those of the script in the released code: 50 units everywhere, perceptrons of three layers of 100,
+batches of about 30 pairs, Adam at 0.001, 50 epochs, the margin from the third epoch on. Differences:
 
-- Its losses are means over the words of a sentence, ours sums over its tokens, as everywhere here. Beside a sum,
-  for a sentence of 12 tokens, its weights of the KL (1e-4 semantic, 1e-3 syntactic) and of the margin (1) are 12 times
-  as large: 1.2e-3, 1.2e-2 and 12. A long sentence counts more than a short one.
-- Negatives are the nearest among the other sides of 20 updates, encoded before the first of these (`train.mega_batch`),
-  without the same row; there among the 20 batches before the current one, encoded again for each. Here they are only
-  compared; there they are reconstructed as well.
-- SentencePiece tokens replace words. An average leaves unknown ones out. A BiLSTM has half of `d_model` per
-  direction.
-- The LSTM decoder reads the previous word, as in the authors' later one; `model.decoder=lstm-without-previous-word`
-  does not, as in the released code.
-- The logarithm of the position loss is exact, there of p + 1e-4. Adam's second beta is 0.98, there 0.999; the gradient
-  is clipped at 25. The last epoch is kept, not the best on SemEval 2017.
+- Its losses are means over the words of a sentence. Ours are sums over its tokens, as everywhere here. For a sentence
+  of 12 tokens, its weights of the KL (1e-4 semantic, 1e-3 syntactic) and of the margin (1) correspond to weights 12
+  times as large beside our sums: 1.2e-3, 1.2e-2 and 12. So a long sentence counts more here than a short one.
+- Negatives are the nearest sentences among the other sides of 20 updates, encoded before the first of these updates
+  (`train.mega_batch`). The released code searches the 20 batches before the current one, and encodes them again for
+  each batch. It also reconstructs negatives; here they are only compared.
+- SentencePiece tokens replace words. An average skips unknown tokens. Each direction of a BiLSTM has half of `d_model`.
+- The LSTM decoder reads the previous word, as in the authors' later decoder. With
+  `model.decoder=lstm-without-previous-word` it does not, as in the released code.
+- The position loss is -log p; in the released code it is -log(p + 1e-4). Adam's second beta is 0.98; in the released
+  code 0.999. The gradient is clipped at 25. The last epoch is kept, not the best on SemEval 2017.
 
-Not yet trained by us at the paper's size.
+We have not trained it at the paper's size.
 """
 
 from __future__ import annotations
@@ -58,20 +57,20 @@ DECODERS = ("bag-of-words", "lstm", "lstm-without-previous-word")
 
 @dataclass(frozen=True, kw_only=True)
 class VGVAEConfig:
-    """One encoder of each latent for all columns, each with its own table, and one decoder per language."""
+    """A semantic and a syntactic encoder for all columns, each with its own token table; one decoder per language."""
 
-    semantic_body: str = "average"  # of token vectors, or "lstm": the mean of a BiLSTM's states
+    semantic_body: str = "average"  # the mean of token vectors; or "lstm", the mean of a BiLSTM's states
     syntactic_body: str = "average"
     decoder: str = "bag-of-words"  # or "lstm", or "lstm-without-previous-word"
     d_model: int = 50  # of token vectors, and of a body's output
     semantic_dim: int = 50
-    syntactic_dim: int = 50  # 0: without this latent
+    syntactic_dim: int = 50  # 0: no syntactic latent
     hidden_dim: int = 100  # of the decoder, and of the perceptrons
     hidden_layers: int = 3  # of the perceptrons
-    positions: int = 32  # positions of words to predict; later ones are skipped
+    positions: int = 32  # number of positions that are predicted; words at later positions are skipped
     dropout: float = 0.0  # on tokens, and on an LSTM's states
     readout: str = "sample"
-    log_variance: float = 0.0  # initial value of the syntactic posterior
+    log_variance: float = 0.0  # initial log variance of the syntactic posterior
 
     def __post_init__(self) -> None:
         check_choice(BODIES, semantic_body=self.semantic_body, syntactic_body=self.syntactic_body)
@@ -79,7 +78,7 @@ class VGVAEConfig:
         check_least(1, d_model=self.d_model)
         check_least(3, semantic_dim=self.semantic_dim)
 
-    def build(self, tokenizer: Tokenizer, columns: Mapping[str, str]) -> VGVAE:
+    def make_model(self, tokenizer: Tokenizer, columns: Mapping[str, str]) -> VGVAE:
         vocab_size, langs = tokenizer.vocab_size, tuple(dict.fromkeys(columns.values()))
         sizes = self.hidden_dim, self.hidden_layers
 
@@ -111,10 +110,16 @@ class VGVAEConfig:
 class VGVAE(WritingModel):
     """A semantic and a syntactic latent for each sentence (Chen et al. 2019).
 
-    `encoders` holds q(y | sentence) under "semantic" and q(z | sentence) under "syntactic" (`NoLatent` for a model with
-    one latent), each for all languages; `decoders` p(sentence | z, y) under each language. From one draw of each latent
-    a sentence is reconstructed, and generated once more with the meaning of its paraphrase, `Batch.source`, in place of
-    its own; `position`, if given, predicts the positions of its words.
+    From one draw of each latent, a sentence is reconstructed. It is generated again with the semantic latent of its
+    paraphrase, `Batch.source`, in place of its own.
+
+    Args:
+        langs: The languages.
+        encoders: q(y | sentence) under "semantic" and q(z | sentence) under "syntactic", each for all languages;
+            `NoLatent` for a model without the latent.
+        decoders: p(sentence | z, y), by language.
+        position: Predicts the positions of words from the syntactic latent; None for a model without it.
+        readout: Takes the input of decoders from a posterior, `sample` or `mean`; `forward` may override it.
     """
 
     def __init__(
@@ -157,7 +162,7 @@ class VGVAE(WritingModel):
 
     @property
     def writes(self) -> tuple[str, ...]:
-        """The languages that it generates; empty if its decoders are bags of words, without word order."""
+        """The languages that the model generates; empty if its decoders are bags of words, without word order."""
         return () if any(isinstance(decoder, BagOfWords) for decoder in self.decoders.values()) else self.langs
 
     def decoder(self, lang: str) -> Decoder:

@@ -1,4 +1,4 @@
-"""A writer: a model that generates text from the vectors of any other encoder."""
+"""`writer`: a model that generates text from the vectors of any other encoder."""
 
 from __future__ import annotations
 
@@ -24,34 +24,36 @@ from bgt_core.posterior import Gaussian, sample
 
 @dataclass(frozen=True, kw_only=True)
 class WriterConfig:
-    """Another encoder's vector as the semantic latent; Transformers for the language latents; decoders with slots."""
+    """The semantic latent is another encoder's vector; Transformers encode language latents; decoders have slots.
 
-    encoder: str = ""  # the encoder, as `--model` names one; `--encoder` sets these three
+    The option `--encoder` sets the first three settings.
+    """
+
+    encoder: str = ""  # the encoder, as named by the option `--model`
     fingerprint: str = ""  # of its vectors; empty: a changed encoder is not noticed
     vector_dim: int = 384  # units of its vectors
-    vector_log_variance: float = -5.0  # log of the variance of the noise added in training, as a share of the vectors'
+    vector_log_variance: float = -5.0  # log of the variance of the added noise, relative to the vectors' variance
     d_model: int = 256
     language_dim: int = 64
     language_layers: int = 1
-    language_log_variance: float = -3.0  # initial value of posteriors
-    memory_slots: int = 8  # linear maps of the latents that the decoder attends to
+    language_log_variance: float = -3.0  # initial log variance of posteriors
+    memory_slots: int = 8  # number of linear maps of the latents that the decoder attends to
     decoder_layers: int = 3
     ffn_dim: int = 512
     heads: int = 4
     dropout: float = 0.0
     word_dropout: float = 0.1
-    draft_layers: int = 2  # of the Transformer that reads drafts, if there is a column of them, such as draft_en
-    hidden_share: float = 0.1  # share of training rows without the vector, and without the language latent
+    draft_layers: int = 2  # layers of the Transformer that encodes drafts, if a column has drafts, such as draft_en
+    hidden_share: float = 0.1  # share of training rows in which the vector is hidden; the same for the language latent
 
     def __post_init__(self) -> None:
         check_least(1, vector_dim=self.vector_dim, memory_slots=self.memory_slots)
 
     @property
     def semantic_dim(self) -> int:
-        """Units of the semantic latent."""
         return self.vector_dim
 
-    def build(self, tokenizer: Tokenizer, columns: Mapping[str, str]) -> VectorWriter:
+    def make_model(self, tokenizer: Tokenizer, columns: Mapping[str, str]) -> VectorWriter:
         """Build an untrained model for the columns' languages; UsageError for drafts of a column that is missing."""
         drafts = [column for column in columns if column.startswith(DRAFT)]
         if strays := [column for column in drafts if columns[column] != columns.get(column.removeprefix(DRAFT))]:
@@ -82,18 +84,16 @@ class WriterConfig:
 
 
 class LinearMemory(Memory):
-    """Read a latent by linear maps: one for each slot, and one that every token gets.
+    """Make a decoder's memory of a latent by linear maps: one for each of `slots`, and one that is added to all tokens.
 
-    Args:
-        latent: Units of a decoder's latent, L.
-        width: Width of the decoder, H.
-        slots: Number of slots for attention, S.
+    `latent` is the number of units of the latent, L, and `width` that of the decoder, H.
     """
 
     def __init__(self, latent: int, width: int, slots: int):
         super().__init__()
         self.own, self.slot = xavier_linear(latent, width), xavier_linear(latent, slots * width)
-        # a hidden latent and a dropped word are both 0; the gradients of a layer norm of 0 explode
+        # Without this bias the input of a layer norm would be 0 at a dropped word with a hidden latent. Its gradient
+        # would explode.
         nn.init.normal_(self.own.bias, std=width**-0.5)
         self.width = width
 
@@ -106,7 +106,7 @@ class LinearMemory(Memory):
 
 @dataclass(frozen=True, eq=False)
 class Drafted:
-    """The input of a `CorrectingDecoder` for B sentences: latents, and the states of a draft of each."""
+    """The input of a `CorrectingDecoder` for B sentences: latents, and the encoded draft of each sentence."""
 
     latent: Tensor  # (B, L)
     states: Tensor  # (N, H), for the N tokens of the drafts
@@ -121,41 +121,37 @@ class Drafted:
 
 
 class DraftReader(nn.Module):
-    """Read drafts with a Transformer. To each state it adds a linear map of the wanted vector less the draft's vector.
-
-    Args:
-        body: The Transformer.
-        units: Units of this difference.
-    """
+    """Encode drafts with a Transformer. A linear map of the wanted vector less the draft's vector, a difference of
+    `units` units, is added to each state."""
 
     def __init__(self, body: Transformer, units: int):
         super().__init__()
         self.body, self.lacking = body, xavier_linear(units, body.width, bias=False)
 
     def forward(self, latent: Tensor, drafts: Tokens, lacking: Tensor) -> Drafted:
-        """Make the input of a decoder from latents (B, L), drafts (B, T) and differences (B, D)."""
+        """Encode drafts (B, T), given latents (B, L) and differences (B, D)."""
         layout = PackedLayout.of(drafts)
         return Drafted(latent, self.body.states(drafts, layout) + layout.repeat(self.lacking(lacking)), drafts)
 
 
 class CorrectingDecoder(TransformerDecoder):
-    """p(sentence | latent, draft): its layers attend to a draft's tokens beside the slots of the latent.
+    """p(sentence | latent, draft): the layers attend to the draft's tokens and the latent's slots.
 
-    Given a latent alone, it is a `TransformerDecoder` with the same parameters.
+    For a latent without a draft, it is a `TransformerDecoder` with the same parameters.
     """
 
     def forward(self, role: Role, column: str, context: Tensor | Drafted, target: Tokens) -> SentencePrediction:
-        """Predict `target` (B, T) from latents (B, L), or from drafts as well."""
+        """Predict `target` (B, T) from latents (B, L), with or without drafts."""
         latent, attended, real = self.given(context)
         return self.predict(role, column, latent, target, attended, real)
 
     def start(self, context: Tensor | Drafted) -> KVCache:
-        """The initial state of a search for each latent, or draft."""
+        """Return the initial state of a search, given latents with or without drafts."""
         latent, attended, real = self.given(context)
         return self.begin(latent, latent, attended, real)
 
     def given(self, context: Tensor | Drafted) -> tuple[Tensor, list[Tensor | None], Tensor | None]:
-        """Return latents (B, L), each layer's keys and values (2, B, heads, S, H/heads), and the mask of real ones."""
+        """Return latents (B, L), each layer's keys and values (2, B, heads, S, H/heads), and a mask without padding."""
         if isinstance(context, Tensor):
             return context, self.slots(context), None
         layout = PackedLayout.of(context.drafts)
@@ -167,16 +163,16 @@ class CorrectingDecoder(TransformerDecoder):
 
 
 DRAFT = "draft_"  # prefix of a column's name: "draft_en" has drafts of the column "en"
-LENGTH = 16.0  # of a standardised vector, whatever its width: steps of the optimiser then move decoders alike
+LENGTH = 16.0  # of a standardised vector of any width, so that the same learning rate suits all encoders
 
 
 class StoredVector(nn.Module):
-    """In place of a semantic encoder: vectors that were computed before, with Gaussian noise.
+    """Vectors that were computed before, with Gaussian noise, in place of a semantic encoder.
 
     Args:
         units: Units of a vector, D.
-        log_variance: Log of the noise's variance, as a share of the vectors' own.
-        encoder: The encoder that computes the vectors, as `--model` names one.
+        log_variance: Log of the noise's variance, relative to the variance of the vectors.
+        encoder: The encoder that computes the vectors, as named by `--model`.
         fingerprint: The fingerprint of its vectors in training; "" if unknown.
     """
 
@@ -193,9 +189,8 @@ class StoredVector(nn.Module):
     @torch.no_grad()
     def fit(self, vectors: Tensor) -> None:
         """Compute mean and scale from vectors of training text, (N, D)."""
-        power = 2.0 ** min(
-            int(torch.frexp(vectors.abs().max()).exponent), 127
-        )  # squares then neither overflow nor vanish
+        exponent = int(torch.frexp(vectors.abs().max()).exponent)
+        power = 2.0 ** min(exponent, 127)  # divided by this, squares neither overflow nor vanish
         vectors = vectors / power
         mean = vectors.mean(0)
         length = (vectors - mean).square().sum(1).mean().sqrt()
@@ -203,7 +198,7 @@ class StoredVector(nn.Module):
         self.scale.copy_(length.clamp(min=1e-6) / LENGTH * power)
 
     def standardise(self, vectors: Tensor) -> Tensor:
-        """Shift to mean 0, and scale to a root mean square length of `LENGTH`: (B, D) -> (B, D)."""
+        """Shift vectors to mean 0, and scale them to a root mean square length of `LENGTH`: (B, D) -> (B, D)."""
         return (vectors - self.mean) / self.scale
 
     def posterior(self, vectors: Tensor) -> Gaussian:
@@ -212,7 +207,7 @@ class StoredVector(nn.Module):
         return Gaussian(mean, torch.full_like(mean, self.log_variance))
 
     def forward(self, side: Tokens, layout: PackedLayout | None = None) -> Gaussian:
-        """Raise UsageError: the other encoder reads text, not tokens."""
+        """Raise UsageError: the input of the other encoder is text, not tokens."""
         raise UsageError(
             f"This model writes from vectors of {self.encoder}, which reads text itself: open the model by "
             "`bgt_core.open_encoder`, or give vectors."
@@ -220,9 +215,9 @@ class StoredVector(nn.Module):
 
 
 class VectorWriter(WritingModel):
-    """Decoders that generate a sentence from another encoder's vector of it and from a language latent.
+    """Generate a sentence from another encoder's vector of it and from a language latent.
 
-    Only the language encoders and the decoders learn. A batch has the vectors of its columns as targets, one after
+    Only the language encoders and the decoders learn. The targets of a batch are the vectors of its columns, one after
     another, (B, C * D); without targets each row has the mean vector. In training, each latent is hidden in
     `hidden_share` of the rows, independently: the decoder then gets the mean of its prior. So the model can also
     generate from one latent alone, which shows how many nats each latent contributes.
@@ -231,10 +226,8 @@ class VectorWriter(WritingModel):
         semantic: The stored vectors.
         encoders: A language encoder for each language.
         decoders: A decoder of [language ; standardised vector] for each language.
-        hidden_share: Share of the rows in which a latent is hidden, from 0 to below 1.
-
-    Raises:
-        UsageError: The share is out of range.
+        hidden_share: Share of the rows in which a latent is hidden, from 0 to below 1; UsageError for others.
+        reader: The encoder of drafts; None for a model without drafts.
     """
 
     def __init__(
@@ -279,15 +272,12 @@ class VectorWriter(WritingModel):
         return (vectors - of_drafts) / self.stored.scale
 
     def drafted(self, latents: Mapping[str, Tensor], drafts: Tokens, of_drafts: Tensor) -> Drafted:
-        """Make the input of a decoder that corrects drafts.
+        """Make the input of a decoder that corrects drafts; UsageError if the model has no encoder of drafts.
 
         Args:
-            latents: As `join` takes them.
+            latents: The latents, as for `join`.
             drafts: The drafts, (B, T).
-            of_drafts: Their vectors, as the encoder gives them, (B, D).
-
-        Raises:
-            UsageError: The model reads no drafts.
+            of_drafts: The encoder's vectors of the drafts, (B, D).
         """
         if self.reader is None:
             raise UsageError("This writer reads no drafts; train one with a column of them, such as draft_en.")
@@ -295,17 +285,17 @@ class VectorWriter(WritingModel):
 
     @property
     def semantic_table(self) -> nn.Embedding:
-        """The decoders' token table, (V, H): the semantic encoder is another model's."""
+        """The decoders' token table, (V, H), because the semantic encoder belongs to another model."""
         return next(part for part in self.decoders.modules() if isinstance(part, nn.Embedding))
 
     def hidden(self, latent: Tensor) -> Tensor:
-        """In training, replace a latent by its prior's mean, 0, in some of the rows: (B, L) -> (B, L)."""
+        """In training, replace a latent by the mean of its prior, 0, in some of the rows: (B, L) -> (B, L)."""
         if not self.training or not self.hidden_share:
             return latent
         return latent * (torch.rand(len(latent), 1, device=latent.device) >= self.hidden_share)
 
     def join(self, latents: Mapping[str, Tensor]) -> Tensor:
-        """Make the input of a decoder from language latents and unscaled vectors of the encoder: (B, L_lang + D)."""
+        """Make the input of a decoder, (B, L_lang + D), from language latents and the encoder's unscaled vectors."""
         return torch.cat([latents[LANGUAGE], self.stored.standardise(latents[SEMANTIC])], dim=-1)
 
     def prior_mean(self, latent: str, like: Tensor) -> Tensor:

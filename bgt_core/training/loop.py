@@ -1,6 +1,6 @@
 """The training loop: `train_model` repeats `train_step`, one update of the parameters; it validates, reports and saves.
 
-`Aggressive` is another kind of step, which no recipe uses by default.
+`Aggressive` is another kind of step. It prevents posterior collapse, and no recipe uses it by default.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import islice, pairwise
+from itertools import pairwise
 from statistics import fmean
 from typing import cast
 
@@ -34,11 +34,10 @@ from bgt_core.training.negatives import mined
 from bgt_core.training.validate import information_of, validate
 from bgt_core.training.workers import Workers
 
-REPORT_SECONDS = 10.0
-WINDOW = 20  # updates whose mean loss is compared
+REPORT_SECONDS = 10.0  # between two reports of the training loss
+WINDOW = 20  # number of updates over which `Guard` averages the loss
 LONG = 1_000  # minimum number of updates for which a run on a GPU compiles its layers, which takes a minute or two
-INFORMED = 2_000  # held-out rows whose information decides how long training is aggressive
-GROUP = 10  # updates whose mean loss is compared with that of the group before
+GROUP = 10  # aggressive training compares the mean loss of this many updates with that of the group before
 
 Row = dict[str, object]  # of metrics
 
@@ -58,11 +57,11 @@ class Trainer:
 
 @dataclass(frozen=True)
 class Hooks:
-    """Callbacks of the loop."""
+    """The loop's callbacks, which report and save."""
 
-    report: Callable[[Row], None]  # a row of metrics: "train" or "valid", with its step
+    report: Callable[[Row], None]  # called with a row of metrics: "train", "valid" or "information", with its step
     save: Callable[[int], None]  # save model and optimiser; the argument is the number of steps done
-    stopped: Callable[[], bool]  # checked after each step: save and stop?
+    stopped: Callable[[], bool]  # called after each step; if true, the run saves and stops
 
 
 def make_optimizer(model: Model, config: TrainConfig) -> torch.optim.AdamW:
@@ -78,8 +77,8 @@ def make_optimizer(model: Model, config: TrainConfig) -> torch.optim.AdamW:
 
 
 def learning_rate(step: int, steps: int, config: TrainConfig) -> float:
-    """Return the rate of a step: linear to the peak, then 1 / sqrt (Vaswani et al. 2017), or constant without warm-up.
-    With `cooldown` it also falls linearly to 0 at the end."""
+    """Return the learning rate of a step. It rises linearly to its peak, and then falls as 1 / sqrt(step) (Vaswani et
+    al. 2017); without warm-up it is constant. With `cooldown` it also falls linearly to 0 at the end of the run."""
     done, warmup, falling = step + 1, config.warmup_steps, config.cooldown * steps
     rate = config.learning_rate * (min(done / warmup, (warmup / done) ** 0.5) if warmup else 1.0)
     return rate * min(1.0, (steps - step) / falling) if falling else rate
@@ -96,49 +95,52 @@ def train_model(
     """Train from step `start` to the end, or until `hooks.stopped`; return the number of steps done.
 
     All random draws (batches, anchors, dropout, latent noise) depend only on the seed, the step and the number of the
-    micro-batch. So a run that restarts from a saved step ends with the same weights, and any number of workers draws
-    the same. One step is one update: rows with `batch_tokens` tokens, in micro-batches; the loss is divided by the
-    number of rows in all workers. A step waits for a GPU only if the model selects tokens or rows (`bgt-bound`,
-    `writer`, `var-siamese-reformulate`); reports and the search for negatives wait too. With mega-batches a run is
-    saved, and stops, only between two of them, where the next updates depend on the weights alone.
+    micro-batch. So a run that restarts from a saved step ends with the same weights, whatever the number of workers.
+    One step is one update: rows with `batch_tokens` tokens, in micro-batches; the loss is divided by the number of rows
+    in all workers. With mega-batches a run can only be saved, or stop, between two of them: inside a mega-batch, the
+    next negatives also depend on earlier weights.
 
-    With `aggressive_steps`, a step is at first `Aggressive`; `informations` are the values that the run reported before
-    `start`. Raises Diverged in all workers if one of them diverges (`Guard`), before that update is saved.
+    `informations` are the values that an aggressive run reported before `start`. Raises Diverged in all workers if one
+    of them diverges (`Guard`), before that update is saved.
     """
-    course = Course(trainer, corpus, held_out, informations)
-    if not course.steps:  # the untrained model is a result too
-        for row in course.evaluate(0):
-            hooks.report(row)
+    config, steps, ahead = trainer.config, total_steps(corpus, trainer.config), None
+    compile_layers(trainer.model, config.compile, trainer.device, steps)
+    if config.aggressive_steps and steps:
+        information_of(trainer, held_out, batches=1)  # fail early if the model has no density
+        ahead = Aggressive(trainer, partial(encoder_updates, trainer, corpus, steps), informations)
+    if not steps:  # the untrained model is a result too
+        evaluate(trainer, corpus, held_out, hooks, 0)
         hooks.save(0)
-        return 0
-    meter, guard, unsaved = Meter(trainer.workers), Guard(trainer.config.explosion, trainer.device), False
-    for step, update in enumerate(course.updates(start), start):
+    guard, unsaved = Guard(config.explosion, trainer.device), False
+    unreported, reported = Sums(), time.perf_counter()
+    for step, update in enumerate(updates_of(trainer, corpus, range(start, steps)), start):
         # One update, at its learning rate.
-        rate = learning_rate(step, course.steps, trainer.config)
+        rate = learning_rate(step, steps, config)
         for group in trainer.optimizer.param_groups:
             group["lr"] = rate
-        sums = course.take_step(step, update)
-        meter.sums += sums
+        sums = ahead(step, update) if ahead else train_step(trainer, step, update)
+        unreported += sums
         guard.add(sums)
 
         # Is it the last? All workers agree.
         done = step + 1
-        unsaved |= done % trainer.config.save_every == 0
-        stopped, saves = hooks.stopped(), done == course.steps or (unsaved and update.closes_mega_batch)
-        due = meter.due
+        unsaved |= done % config.save_every == 0
+        stopped, saves = hooks.stopped(), done == steps or (unsaved and update.closes_mega_batch)
+        due = time.perf_counter() - reported >= REPORT_SECONDS
         due, stopped, diverged = trainer.workers.any(due, stopped, guard.diverged(due or stopped or saves))
         if diverged:
             raise Diverged(f"update {done}: {guard.reason or 'another worker has diverged'}")
-        last = done == course.steps or (stopped and update.closes_mega_batch)
+        last = done == steps or (stopped and update.closes_mega_batch)
 
         # Report every few seconds; validate when it is due. Validation is not counted in the time.
         if due or last:
-            hooks.report({"kind": "train", "step": done, "steps": course.steps, **meter.row(rate)})
+            row = training_row(trainer.workers, unreported, time.perf_counter() - reported)
+            hooks.report({"kind": "train", "step": done, "steps": steps, "learning_rate": rate, **row})
+            unreported, reported = Sums(), time.perf_counter()
             release_memory()
         began = time.perf_counter()
-        for row in course.evaluate(done):
-            hooks.report(row)
-        meter.since += time.perf_counter() - began
+        evaluate(trainer, corpus, held_out, hooks, done, ahead)
+        reported += time.perf_counter() - began
 
         # Save at steps from which a run can continue.
         if saves or last:
@@ -146,7 +148,49 @@ def train_model(
             unsaved = False
         if last:
             return done
-    return course.steps
+    return steps
+
+
+def evaluate(
+    trainer: Trainer,
+    corpus: Corpus | Mixture,
+    held_out: Corpus | Mixture,
+    hooks: Hooks,
+    done: int,
+    ahead: Aggressive | None = None,
+) -> None:
+    """Validate if it is due after `done` steps. After an epoch of aggressive training, measure the information, which
+    decides whether the encoders are still updated first."""
+    config, steps = trainer.config, total_steps(corpus, trainer.config)
+    where: Row = {"step": done, "steps": steps}
+    if not done or done % config.valid_every == 0 or done == steps:
+        scores = validate(trainer, validation(held_out, config.micro_tokens))
+        hooks.report({"kind": "valid", **where, **scores})
+    if ahead and ahead.active and done % batching(config).updates(corpus) == 0:
+        by_latent = information_of(trainer, held_out)
+        ahead.informations.append(sum(by_latent.values()))
+        hooks.report({"kind": "information", **where, "information": ahead.informations[-1], **by_latent})
+
+
+def updates_of(trainer: Trainer, corpus: Corpus | Mixture, steps: range) -> Iterator[StepBatch]:
+    """Make this worker's share of the updates of these steps, with negatives if they come from mega-batches."""
+    config, plan, workers = trainer.config, batching(trainer.config), trainer.workers
+    share = (0, 1) if config.mega_batch else (workers.rank, workers.count)  # negatives are searched among all rows
+
+    def make_update(step: int) -> StepBatch:
+        update = plan.update(corpus, step, *share)
+        return update if trainer.device.type == "cpu" else update.pin()
+
+    updates = prefetch(make_update, steps)
+    if not config.mega_batch:
+        return updates
+    return mined(updates, steps.start, trainer, round(config.mega_batch_start * plan.updates(corpus)))
+
+
+def encoder_updates(trainer: Trainer, corpus: Corpus | Mixture, steps: int, step: int) -> Iterator[StepBatch]:
+    """Make the encoder-only updates that precede a step of a run of `steps`, from the data of later epochs."""
+    count = trainer.config.aggressive_steps
+    return updates_of(trainer, corpus, range(steps + step * count, steps + (step + 1) * count))
 
 
 def compile_layers(model: Model, setting: str, device: torch.device, steps: int) -> None:
@@ -178,73 +222,16 @@ def total_steps(corpus: Corpus | Mixture, config: TrainConfig) -> int:
     return max(1, round(config.epochs * batching(config).updates(corpus))) if config.epochs else 0
 
 
-class Course:
-    """The updates of a run in order, the step for each, and the evaluations after it."""
-
-    def __init__(
-        self,
-        trainer: Trainer,
-        corpus: Corpus | Mixture,
-        held_out: Corpus | Mixture,
-        informations: Sequence[float] = (),
-    ):
-        self.trainer, self.corpus, self.held_out = trainer, corpus, held_out
-        self.plan, self.steps = batching(trainer.config), total_steps(corpus, trainer.config)
-        self.updates_per_epoch = self.plan.updates(corpus)
-        compile_layers(trainer.model, trainer.config.compile, trainer.device, self.steps)
-        self.take_step: Callable[[int, StepBatch], Sums] = partial(train_step, trainer)
-        self.ahead: Aggressive | None = None
-        if trainer.config.aggressive_steps and self.steps:
-            self.information(1)  # fail early if the model has no density
-            self.take_step = self.ahead = Aggressive(trainer, self.encoder_updates, informations)
-
-    def make_update(self, step: int) -> StepBatch:
-        """Make this worker's share of an update, or all of it if negatives are searched among all rows."""
-        workers = self.trainer.workers
-        share = (0, 1) if self.trainer.config.mega_batch else (workers.rank, workers.count)
-        update = self.plan.update(self.corpus, step, *share)
-        return update if self.trainer.device.type == "cpu" else update.pin()
-
-    def updates(self, start: int) -> Iterator[StepBatch]:
-        """Make the updates from step `start` on, with their negatives."""
-        updates = prefetch(self.make_update, range(start, self.steps))
-        if not self.trainer.config.mega_batch:
-            return updates
-        return mined(updates, start, self.trainer, round(self.trainer.config.mega_batch_start * self.updates_per_epoch))
-
-    def encoder_updates(self, step: int) -> Iterator[StepBatch]:
-        """Make the encoder-only updates that precede a step, with the data of epochs after the run's last one."""
-        count = self.trainer.config.aggressive_steps
-        first = self.steps + step * count
-        return prefetch(self.make_update, range(first, first + count))
-
-    def evaluate(self, done: int) -> Iterator[Row]:
-        """Yield the rows of metrics after `done` steps: validation if it is due, and after an epoch of aggressive
-        training the information, which decides whether the encoders are still updated first."""
-        where: Row = {"step": done, "steps": self.steps}
-        if not done or done % self.trainer.config.valid_every == 0 or done == self.steps:
-            batches = validation(self.held_out, self.trainer.config.micro_tokens)
-            yield {"kind": "valid", **where, **validate(self.trainer, batches)}
-        if self.ahead and self.ahead.active and done % self.updates_per_epoch == 0:
-            by_latent = self.information()
-            self.ahead.informations.append(sum(by_latent.values()))
-            yield {"kind": "information", **where, "information": self.ahead.informations[-1], **by_latent}
-
-    def information(self, batches: int | None = None) -> dict[str, float]:
-        """Measure the information of each latent about held-out sentences, in nats, in at most `batches` batches."""
-        rows = validation(self.held_out, self.trainer.config.micro_tokens, INFORMED)
-        return information_of(self.trainer, islice(rows, batches))
-
-
 class Aggressive:
     """A training step that updates the encoders first, as long as that raises the mutual information (He et al. 2019).
 
     It prevents posterior collapse. Early in training, q(z | sentence) lags behind the true posterior, because decoders
-    change with every update; decoders then learn to ignore the latent, and the KL removes its information. So a step
+    change with every update. Decoders then learn to ignore the latent, and the KL removes its information. So a step
     first trains only the encoders, until the loss stops falling, and then everything else once.
 
-    `more_batches` gives the batches for the encoders of a step, at most `aggressive_steps`. `informations` are the
-    values after each epoch that the run has reported so far; a resumed run reads them from its metrics.
+    Args:
+        more_batches: Returns at most `aggressive_steps` updates of the encoders that precede a step.
+        informations: The mutual information after each epoch so far; a resumed run reads it from its metrics.
     """
 
     def __init__(
@@ -255,11 +242,11 @@ class Aggressive:
 
     @property
     def active(self) -> bool:
-        """Whether the encoders are still updated first: so far, I(x; z) has risen in every epoch."""
+        """Whether the encoders are still updated first: I(x; z) has risen in every epoch so far."""
         return all(later > earlier for earlier, later in pairwise([0.0, *self.informations]))
 
     def __call__(self, step: int, update: StepBatch) -> Sums:
-        """Update the encoders several times, then everything else once; if no longer `active`, make ordinary steps."""
+        """Update the encoders several times, then everything else once; make an ordinary step if no longer `active`."""
         updates = tokens = 0
         active = self.active
         if active:
@@ -272,9 +259,8 @@ class Aggressive:
         return sums
 
     def train_inference_network(self, step: int) -> tuple[int, int]:
-        """Run `train_step` on more batches, numbered from 1, until the mean loss per token of `GROUP` of them is not
-        below that of the group before (He et al. 2019, alg. 1). Returns the number of updates, and the number of tokens
-        that this worker used."""
+        """Update the encoders until the mean loss per token of `GROUP` updates is not below that of the group before
+        (He et al. 2019, alg. 1). Return the number of updates, and of the tokens that this worker used."""
         before, updates, tokens, group = math.inf, 0, 0, Sums()
         for number, update in enumerate(self.more_batches(step), 1):
             sums = train_step(self.trainer, step, update, number)
@@ -292,7 +278,7 @@ class Aggressive:
 
 
 def inference_and_generation_parameters(model: Model) -> tuple[list[nn.Parameter], list[nn.Parameter]]:
-    """Return the parameters of encoders alone, and all others, which include tables shared with decoders."""
+    """Return the parameters that only encoders use, and all others, such as token tables shared with decoders."""
     encoders = {model.encoder(latent, lang) for latent in model.latents for lang in model.langs}
 
     def outside(module: nn.Module) -> Iterator[nn.Parameter]:
@@ -306,9 +292,10 @@ def inference_and_generation_parameters(model: Model) -> tuple[list[nn.Parameter
 
 
 def train_step(trainer: Trainer, step: int, update: StepBatch, *inner: int) -> Sums:
-    """Update the parameters that require a gradient, once. Random draws depend on (seed, step, micro-batch, *inner)."""
+    """Update the parameters that require a gradient, once. Random draws depend on the seed, the step, the number of the
+    micro-batch, and in aggressive training the number of the `inner` update."""
     config, sums = trainer.config, Sums()
-    # Only in `bgt-bound`: bodies that track the mean vector of each language, and subtract the differences.
+    # Only `bgt-bound` has such modules. They track the mean vector of each language, and subtract the differences.
     erasing = [part for part in trainer.model.modules() if isinstance(part, WithoutLanguage)]
     for number, batch in update.batches.items():
         seed_everything(config.seed, step, number, *inner)
@@ -317,7 +304,7 @@ def train_step(trainer: Trainer, step: int, update: StepBatch, *inner: int) -> S
             loss = trainer.objective(trainer.model(batch).of(batch), step)
         if trainer.penalty:
             loss = trainer.penalty.added_to(loss, len(batch))
-        if loss.total.requires_grad:  # by chance, a batch may use frozen parts alone
+        if loss.total.requires_grad:  # a batch may, by chance, use only frozen parts
             (loss.total / update.rows).backward()
         for part in erasing:
             part.compare_languages()
@@ -346,15 +333,17 @@ def frozen(parameters: Iterable[nn.Parameter]) -> Iterator[None]:
 
 @dataclass(eq=False)
 class Sums:
-    """Sums over this worker's rows: of each term of the loss, and the number of rows with that term, which in a mixture
-    of corpora may be fewer than all."""
+    """Sums over this worker's rows of each term of the loss, and the number of rows that have the term.
+
+    In a mixture of corpora, not all rows have all terms.
+    """
 
     terms: dict[str, Tensor] = field(default_factory=dict)
     rows: dict[str, int] = field(default_factory=lambda: defaultdict(int))
     tokens: int = 0
-    inner_updates: int | None = None  # updates of the encoders only; None in ordinary training
-    gradient_norm: Tensor | None = None  # of the newest update, before it was clipped, nats per row
-    micro_batches: dict[int, Mapping[str, Tensor]] = field(default_factory=dict)  # the newest update's terms
+    inner_updates: int | None = None  # number of encoder-only updates; None in ordinary training
+    gradient_norm: Tensor | None = None  # of the newest update, before clipping, nats per row
+    micro_batches: dict[int, Mapping[str, Tensor]] = field(default_factory=dict)  # terms of the newest update
 
     def add(self, number: int, terms: Mapping[str, Tensor], batch: Batch) -> None:
         """Add the terms of one more micro-batch."""
@@ -375,37 +364,21 @@ class Sums:
         return self
 
 
-class Meter:
-    """Sums of the updates since the last report, and the elapsed seconds without pauses."""
-
-    def __init__(self, workers: Workers):
-        self.workers = workers
-        self.sums, self.since = Sums(), time.perf_counter()
-
-    @property
-    def due(self) -> bool:
-        """Whether a report is due."""
-        return time.perf_counter() - self.since >= REPORT_SECONDS
-
-    def row(self, learning_rate: float) -> dict[str, object]:
-        """Make a row of metrics, with the means of all workers' terms in nats per row, and tokens per second; reset."""
-        seconds = time.perf_counter() - self.since
-        counts = {f"rows {name}": torch.as_tensor(count) for name, count in self.sums.rows.items()}
-        tokens = torch.as_tensor(self.sums.tokens)
-        totals = self.workers.sum_over_ranks({**self.sums.terms, **counts, "tokens": tokens})
-        means = {name: (totals[name] / totals[f"rows {name}"]).item() for name in totals if f"rows {name}" in totals}
-        norm = self.sums.gradient_norm
-        row = {**means, "learning_rate": learning_rate, "gradient_norm": float(norm) if norm is not None else 0.0}
-        inner = {} if self.sums.inner_updates is None else {"inner_steps": self.sums.inner_updates}
-        self.sums, self.since = Sums(), time.perf_counter()
-        return {**row, **inner, "tokens_per_second": totals["tokens"].item() / seconds}
+def training_row(workers: Workers, sums: Sums, seconds: float) -> Row:
+    """Make a row of metrics: the means of all workers' terms in nats per row, and tokens per second."""
+    counts = {f"rows {name}": torch.as_tensor(count) for name, count in sums.rows.items()}
+    totals = workers.sum_over_ranks({**sums.terms, **counts, "tokens": torch.as_tensor(sums.tokens)})
+    means = {name: (totals[name] / totals[f"rows {name}"]).item() for name in totals if f"rows {name}" in totals}
+    norm = float(sums.gradient_norm) if sums.gradient_norm is not None else 0.0
+    inner = {} if sums.inner_updates is None else {"inner_steps": sums.inner_updates}
+    return {**means, "gradient_norm": norm, **inner, "tokens_per_second": totals["tokens"].item() / seconds}
 
 
 class Guard:
-    """Detect divergence: a loss, a term or a gradient that is NaN or infinite, or a loss that explodes.
+    """Detect divergence: a loss, a term or a gradient is NaN or infinite, or the loss explodes.
 
-    A finite loss explodes if the mean loss per row of the last 20 updates is more than `explosion` times that of the
-    first 20 since the run began or was resumed, provided that is above 0. 0 turns the check off.
+    A loss explodes if its mean per row over the last 20 updates is more than `explosion` times the mean over the first
+    20 since the run began or was resumed, and the latter is above 0. With `explosion` 0 this is not checked.
     """
 
     def __init__(self, explosion: float, device: torch.device):
@@ -425,7 +398,7 @@ class Guard:
         self.last.append(loss)
 
     def diverged(self, due: bool) -> bool:
-        """Whether training has diverged in this process; on a GPU this is only checked if `due`."""
+        """Return whether training has diverged in this process; on a GPU this is only checked if `due`."""
         if due or self.device.type == "cpu":
             self.reason = self.reason or self.not_finite() or self.exploded()
         return bool(self.reason)
@@ -467,19 +440,16 @@ class Penalty:
         self.composition = [parameter for parameter in model.parameters() if id(parameter) not in of_tables]
         self.tables = [(tables[name], began.to(tables[name].device)) for name, began in start.items()]
 
-    def terms(self) -> dict[str, Tensor]:
-        """Compute the penalties, scalars with gradient, by the names of their metrics; without those of weight 0."""
+    def added_to(self, loss: Loss, rows: int) -> Loss:
+        """Add the penalty to a micro-batch's loss once per row, so that the mean over the update's rows has it once."""
         squares = [parameter.square().sum() for parameter in self.composition]
         distances = [(table - began).square().sum() for table, began in self.tables]
         weighted = {
             "penalty/composition": (self.config.composition_l2, squares),
             "penalty/tables": (self.config.table_l2, distances),
         }
-        return {name: 0.5 * weight * sum(of, torch.zeros(())) for name, (weight, of) in weighted.items() if weight}
-
-    def added_to(self, loss: Loss, rows: int) -> Loss:
-        """Add the penalty to a micro-batch's loss once per row, so that the mean over the update's rows has it once."""
-        terms = {name: rows * cost for name, cost in self.terms().items()}
+        zero = torch.zeros(())
+        terms = {name: rows * (0.5 * weight * sum(of, zero)) for name, (weight, of) in weighted.items() if weight}
         detached = {name: cost.detach() for name, cost in terms.items()}
         return Loss(sum(terms.values(), loss.total), {**loss.terms, **detached})
 

@@ -1,8 +1,8 @@
 """Hard negatives: sentences near to a sentence that are not its translation (Wieting et al. 2018, 2019).
 
-They are searched in a mega-batch: the rows of several updates, all encoded with the same weights. It starts small,
-while all sentences are near to each other, and grows. If the margin loss uses negatives of both columns, sentences in
-the same column are searched too (Wieting et al. 2017).
+They are searched in a mega-batch, the rows of several updates, all encoded with the same weights. Mega-batches are
+small at first, while all sentences are near to each other, and grow during training. If the margin loss uses negatives
+of both columns, sentences of the same column are searched too (Wieting et al. 2017).
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ Nearest = tuple[Tensor, Tensor]
 def mined(updates: Iterator[StepBatch], start: int, trainer: Trainer, first: int = 0) -> Iterator[StepBatch]:
     """Yield the updates from step `start` on, with a hard negative for every sentence from step `first` on.
 
-    A mega-batch begins at `start`. It is encoded when its first update is needed, with the weights of that time, which
-    are stale for its later updates, as in the released codes. `updates` are complete, so every worker finds the same
-    negatives among all their rows; it yields its own share.
+    The first mega-batch begins at `start`. A mega-batch is encoded when its first update is needed. For its later
+    updates these weights are stale, as in the released codes. `updates` have the rows of all workers, so that every
+    worker finds the same negatives; it yields only its share.
     """
     config, workers, done = trainer.config, trainer.workers, max(0, start - first)
 
@@ -63,7 +63,7 @@ def mined(updates: Iterator[StepBatch], start: int, trainer: Trainer, first: int
 
 
 def mega_batch_size(done: int, largest: int, growth: int) -> int:
-    """Return the number of updates in the mega-batch after `done` updates: 1, and 1 more for every `growth` of them."""
+    """Return the number of updates in the mega-batch after `done` updates: 1, and 1 more for every `growth` updates."""
     return min(largest, 1 + done // growth) if growth else largest
 
 
@@ -84,18 +84,22 @@ def semantic_means(trainer: Trainer, batch: Batch) -> dict[str, Tensor]:
 def hard_negatives(
     columns: Columns, means: Sequence[Mapping[str, Tensor]], both_sides: bool = False
 ) -> dict[str, np.ndarray]:
-    """Find each row's negative in each column: indices among the column's S sentences, (S,). It is the sentence nearest
-    to the row's sentence in the previous column (the last column precedes the first). With `both_sides` it may also be
-    in the previous column; its index is then S or more."""
+    """Find each row's negative in each column: indices among the column's S sentences, (S,).
+
+    It is the sentence nearest to the row's sentence in the previous column (the last column precedes the first). With
+    `both_sides` it may also be in the previous column; its index is then S or more.
+    """
     joined = {column: torch.cat([of_batch[column] for of_batch in means]) for column in columns}
-    across = {
-        column: nearest_other(joined[columns[at - 1]], joined[column]) for at, column in enumerate(columns[1:], 1)
-    }
-    first, last = columns[0], columns[-1]  # of two columns, one product gives both directions
-    back = across[last][::-1] if len(columns) == 2 else nearest_other(joined[last], joined[first])
-    nearest = {**across, first: back} if len(columns) == 2 else {first: back, **across}
+    if len(columns) == 2:  # one product gives both directions
+        first, last = columns
+        ahead, back = nearest_other(joined[first], joined[last])
+        nearest = {last: ahead, first: back}
+    else:
+        nearest = {
+            column: nearest_other(joined[columns[at - 1]], joined[column])[0] for at, column in enumerate(columns)
+        }
     wrong = {}  # its order determines the order of the sides in batches, and so the random draws
-    for column, ((cosine, row), _) in nearest.items():
+    for column, (cosine, row) in nearest.items():
         if both_sides:
             side = joined[columns[columns.index(column) - 1]]
             own_cosine, own_row = nearest_other(side, side)[0]
@@ -106,9 +110,10 @@ def hard_negatives(
 
 @torch.no_grad()
 def nearest_other(left: Tensor, right: Tensor) -> tuple[Nearest, Nearest]:
-    """Find for each left sentence the nearest right one, and the reverse, by cosine; vectors of S pairs, (S, D) a side.
+    """Find the nearest right sentence for each left one by cosine, and the reverse; both have shape (S, D).
 
-    Only the partner in the same row is excluded, as in the released codes: a copy of it counts as another sentence.
+    Only the sentence in the same row is excluded. A copy of it in another row counts as another sentence, as in the
+    released codes.
     """
     left, right = F.normalize(left.float(), dim=-1), F.normalize(right.float(), dim=-1)
     forth, best = [], left.new_full((len(left),), -torch.inf)
@@ -129,19 +134,19 @@ def with_negatives(
 ) -> list[StepBatch]:
     """Return the same updates in new micro-batches, each row with a negative in every column.
 
-    `wrong[columns][column]` (S,) holds the indices of the negatives of S rows, as `hard_negatives` returns them; rows
-    are counted over all batches of these columns in all updates. A negative is encoded in the language of its column,
-    even if it comes from the previous one. A micro-batch has at most `micro_tokens` padded tokens on its longest side,
-    negatives included.
+    `wrong[columns][column]` (S,) holds the indices of the negatives of S rows, as `hard_negatives` returns them. Rows
+    are numbered over all batches of these columns in all updates. A negative counts as text of its column's language,
+    even if it comes from the previous column. A micro-batch has at most `micro_tokens` padded tokens on its longest
+    side, negatives included.
     """
-    own, candidates = {}, {}  # for each column, the sentences of all rows in order; and with those of the previous one
+    own, candidates = {}, {}  # the sentences of each column; the same, followed by those of the previous column
     for columns in wrong:
         mega = [batch for update in updates for batch in update.batches.values() if tuple(batch.sides) == columns]
         own[columns] = {name: [ids for batch in mega for ids in unpadded(batch.sides[name])] for name in columns}
         candidates[columns] = {
             name: own[columns][name] + own[columns][columns[at - 1]] for at, name in enumerate(columns)
         }
-    served, remade = dict.fromkeys(wrong, 0), []  # rows so far
+    served, remade = dict.fromkeys(wrong, 0), []  # number of rows so far
     for update in updates:
         batches: list[Batch] = []
         for columns in dict.fromkeys(tuple(batch.sides) for batch in update.batches.values()):
@@ -152,18 +157,16 @@ def with_negatives(
             against = {name: [candidates[columns][name][at] for at in of[rows]] for name, of in wrong[columns].items()}
             lengths = np.array([list(map(len, side)) for side in (*given.values(), *against.values())]).T
             for part in split_to_fit(lengths, micro_tokens):
-                sides, negatives = (padded(each, part, like) for each in (given, against))
+                sides, negatives = (
+                    {name: Tokens.pad([ids[row] for row in part], like.sides[name].lang) for name, ids in each.items()}
+                    for each in (given, against)
+                )
                 batches.append(Batch(sides, like.anchor, like.shift, negatives))
         remade.append(replace(update, batches=dict(enumerate(batches))))
     return remade
 
 
 def unpadded(side: Tokens) -> Iterator[np.ndarray]:
-    """The token ids of each sentence, (T,)."""
+    """Yield the token ids of each sentence, (T,)."""
     for ids, length in zip(side.ids.numpy(), side.mask.sum(1).tolist(), strict=True):
         yield ids[:length]
-
-
-def padded(sides: Mapping[str, Sequence[np.ndarray]], rows: np.ndarray, like: Batch) -> dict[str, Tokens]:
-    """Pad these rows of each column, in the languages of the batch `like`."""
-    return {name: Tokens.pad([side[row] for row in rows], like.sides[name].lang) for name, side in sides.items()}

@@ -1,10 +1,14 @@
-"""Prepare a run: write the data, tokenizer and settings of its folder, and check them on one batch without values."""
+"""Prepare a run: write its data, tokenizer and settings, and check that they fit each other.
+
+For this check, one batch of each corpus passes through the model on torch's meta device, where tensors have shapes
+but no values.
+"""
 
 from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -14,32 +18,28 @@ import numpy as np
 import torch
 from torch import nn
 
-from bgt_core import checkpoint
+from bgt_core import checkpoint, recipes
 from bgt_core.contracts import SentenceEncoder
 from bgt_core.data.batching import make_batch
-from bgt_core.data.columns import ALTERED, LABEL, Source, parse_columns, parse_weights, read_columns
+from bgt_core.data.columns import ALTERED, LABEL, Source, parse_columns, parse_source, parse_weights, read_columns
 from bgt_core.data.corpus import SPLITS, open_corpus
 from bgt_core.data.parallel import Skipped, check, chunks, read_pairs, source_files
-from bgt_core.data.store import prepare
+from bgt_core.data.store import prepare, read_targets
 from bgt_core.data.text import Tokenizer
 from bgt_core.encoders import identity, named_encoder, open_encoder
-from bgt_core.errors import DataError, UsageError
-from bgt_core.files import PARTIAL, lasting_name, remove, write_json, writing
+from bgt_core.errors import DataError, NotFound, UsageError
+from bgt_core.files import PARTIAL, lasting_name, read_json, remove, write_json, writing
 from bgt_core.models.latent import LatentModel
 from bgt_core.nets.output import LabelPrediction
 from bgt_core.recipes import Recipe
-from bgt_core.training.settings import (
-    SETTINGS,
-    Report,
-    changed_by,
-    check_targets,
-    check_taught,
-    sources_of,
-    write_settings,
-)
 
-LOCK = "run.lock"  # exists while a process trains; left behind if it is killed
-VECTORS = "vectors-{}" + PARTIAL  # of source 0, 1, ...: removed once they are in the token store
+SETTINGS = "run.json"  # recipe, settings and data of a run; the last file to be written makes a folder a run
+LOCK = "run.lock"  # exists while a process trains; a killed process leaves it behind
+VECTORS = "vectors-{}" + PARTIAL  # vectors of data file 0, 1, ...; removed after they are copied to the token store
+WIDTH, WEIGHT = "model.teacher_dim", "objective.distillation.weight"
+
+Teacher = Sequence[str | Path | None]  # one .npy for each data file; None for a file without vectors
+Report = Callable[[dict[str, Any]], None]  # called with each row of metrics
 
 
 def prepare_run(
@@ -51,10 +51,10 @@ def prepare_run(
     device: str,
     report: Report,
 ) -> Recipe:
-    """Write everything in a run folder except its checkpoints; leave nothing behind if it fails.
+    """Write all files of a run folder except its checkpoints; if this fails, remove them.
 
-    `device` is for the encoder whose vectors a writer learns from. Returns the recipe to train: the given one, or for a
-    writer the same with the fingerprint and width of that encoder.
+    A writer learns from another encoder's vectors, which are computed on `device`. The returned recipe is the given
+    one; a writer's also has the encoder's fingerprint and width.
     """
     if (out / SETTINGS).exists():
         raise UsageError(f"is needed to continue the run in {out}; or choose another folder.", parameter="resume")
@@ -62,7 +62,7 @@ def prepare_run(
     present = {name for source in sources for name in source.columns}
     if missing := [name for name in parse_columns(recipe.data.columns) if name not in present]:
         raise UsageError(f"'{missing[0]}': no file of the data has this column. Add one that has it, or leave it out.")
-    check_targets(recipe, sources)
+    check_teacher_files(recipe, sources)
     for source in sources:
         source_files(source.path, source.columns)  # an absent file is an error before the encoder opens
     if any(path.name != LOCK for path in out.iterdir()):
@@ -70,7 +70,7 @@ def prepare_run(
     recipe, encoder = with_encoder(recipe, device)
     try:
         token_model = Tokenizer.load(tokenizer) if tokenizer else train_tokenizer(recipe, sources, strict)
-        model = outline(recipe, token_model)  # before the long work, so that impossible settings raise an error now
+        model = meta_model(recipe, token_model)  # impossible settings are an error before the long work
         rows = with_vectors(encoder, recipe, sources, out, report) if encoder else sources
         stored = prepare(
             rows,
@@ -83,9 +83,9 @@ def prepare_run(
             seed=recipe.train.seed,
             strict=strict,
         )
-        for path in out.glob(VECTORS.format("*")):  # the store has a copy
+        for path in out.glob(VECTORS.format("*")):
             remove(path)
-        rehearse(recipe, model, out)
+        check_batches(recipe, model, out)
         for corpus in stored.corpora:
             counts, skipped = corpus.store["pairs"], corpus.store["skipped"]
             pairs = counts | {f"skipped ({reason})": lines for reason, lines in skipped.items()}
@@ -101,7 +101,7 @@ def prepare_run(
 
 
 def check_kinds(weights: str, sources: Sequence[Source]) -> None:
-    """Raise UsageError for a weight of a kind of text that no source has."""
+    """Raise UsageError if `kind_weights` names a kind of text that no data file has."""
     kinds = dict.fromkeys(source.kind for source in sources if source.kind)
     for kind in parse_weights(weights):
         if kind not in kinds:
@@ -109,27 +109,27 @@ def check_kinds(weights: str, sources: Sequence[Source]) -> None:
             raise UsageError(f"'{weights}': no data of kind '{kind}'; {known}", parameter="kind_weights")
 
 
-def change(recipe: Recipe, document: dict[str, Any], overrides: Mapping[str, Any], out: Path) -> Recipe:
-    """Change settings of the run in `out` from its newest checkpoint on; UsageError for invalid or fixed settings."""
-    recipe = changed_by(recipe, overrides)
-    check_kinds(recipe.train.kind_weights, sources_of(recipe, document["data"]))
-    check_taught(recipe, document.get("teacher", ()))
-    rehearse(recipe, outline(recipe, Tokenizer.load(out / checkpoint.TOKENIZER)), out)
-    write_json(out / SETTINGS, document | {"arguments": recipe.arguments})
-    return recipe
+def check_teacher(recipe: Recipe, files: Iterable[object]) -> None:
+    """Raise UsageError if the recipe needs a teacher's vectors and all `files` of vectors are None."""
+    if (weight := recipe.arguments.get(WEIGHT, 0.0)) and not any(files):
+        raise UsageError(
+            f"is missing: {WEIGHT} is {weight:g}; give vectors to learn from, or set it to 0", parameter="teacher"
+        )
 
 
-def share(recipe: Recipe, data: Sequence[str | Path | Source], tokenizer: Path, corpus: Path, out: Path) -> None:
-    """Write a run folder, except checkpoints, for a token store `corpus` that other runs may share; `resume` starts it.
-
-    OUT/data is a link to the store. Leftovers of a killed process in `out` are overwritten.
-    """
-    with writing(out):
-        out.mkdir(parents=True, exist_ok=True)
-        (out / "data").unlink(missing_ok=True)
-        (out / "data").symlink_to(os.path.relpath(corpus, out))
-        shutil.copy(tokenizer, out / checkpoint.TOKENIZER)
-    write_settings(recipe, sources_of(recipe, data), out)
+def check_teacher_files(recipe: Recipe, sources: Sequence[Source]) -> None:
+    """Raise UsageError if a recipe lacks vectors or does not use them, and DataError if their width does not fit."""
+    files = [source.targets for source in sources if source.targets is not None]
+    width, weight = recipe.arguments.get(WIDTH, 0), recipe.arguments.get(WEIGHT, 0.0)
+    check_teacher(recipe, files)
+    for path in files:
+        units = read_targets(path).shape[1]
+        if not (width and weight):
+            needs = f"{WIDTH}={units} and {WEIGHT} above 0"
+            text = f"{path}: '{recipe.name}' can't learn from vectors with these settings; it needs {needs}"
+            raise UsageError(text, parameter="teacher")
+        if units != width:
+            raise DataError(f"{path}: vectors have {units} numbers, but {WIDTH} is {width}")
 
 
 def train_tokenizer(recipe: Recipe, sources: Sequence[Source], strict: bool) -> Tokenizer:
@@ -162,8 +162,8 @@ def freeze(model: nn.Module, prefixes: Sequence[str]) -> None:
         raise UsageError(f"{', '.join(prefixes)}: nothing is left to train", parameter="freeze")
 
 
-def outline(recipe: Recipe, tokenizer: Tokenizer) -> LatentModel:
-    """Build the model of a run without values, on torch's meta device, which takes almost no time.
+def meta_model(recipe: Recipe, tokenizer: Tokenizer) -> LatentModel:
+    """Build the model of a run on torch's meta device, without values, which takes almost no time.
 
     Raises UsageError or DataError for impossible sizes, and for an `init_from` or `freeze` that doesn't fit.
     """
@@ -175,16 +175,16 @@ def outline(recipe: Recipe, tokenizer: Tokenizer) -> LatentModel:
     return model
 
 
-def rehearse(recipe: Recipe, model: LatentModel, out: Path) -> None:
-    """Run one batch of each corpus and split of a run through an `outline`.
+def check_batches(recipe: Recipe, model: LatentModel, out: Path) -> None:
+    """Run one batch of each corpus and split through a `meta_model`.
 
     Raises UsageError for columns that this recipe can't learn from, and DataError for labels that are not classes of
-    the model, which would end the process on a GPU.
+    the model. On a GPU such a label would end the process.
     """
-    for part in (part for split in SPLITS for part in open_corpus(out / "data", split).corpora):
-        if not len(part):  # all its rows are in the other split
+    for corpus in (part for split in SPLITS for part in open_corpus(out / "data", split).corpora):
+        if not len(corpus):  # all its rows are in the other split
             continue
-        batch = make_batch(part, np.arange(min(2, len(part))), 0).to("meta")
+        batch = make_batch(corpus, np.arange(min(2, len(corpus))), 0).to("meta")
         if recipe.train.mega_batch:
             batch = replace(batch, negatives=batch.sides)
         outputs = model(batch).of(batch)
@@ -194,25 +194,24 @@ def rehearse(recipe: Recipe, model: LatentModel, out: Path) -> None:
             )
         if not recipe.objective(outputs, 0).total.requires_grad:
             raise UsageError(
-                f"{', '.join(part.columns)}: {recipe.name} can't learn from these columns only", parameter="columns"
+                f"{', '.join(corpus.columns)}: {recipe.name} can't learn from these columns only", parameter="columns"
             )
         for prediction in outputs.predictions:
             if isinstance(prediction, LabelPrediction) and prediction.labels is batch.labels:
-                labels, classes = part.labels(np.arange(len(part))), prediction.logits.shape[1]
+                labels, classes = corpus.labels(np.arange(len(corpus))), prediction.logits.shape[1]
                 if labels is not None and len(wrong := labels[~np.isin(labels, np.arange(classes))]):
                     rule = f"one of the {classes} classes, 0 to {classes - 1}; set model.classes"
                     raise DataError(f"label {wrong[0]:g} is not {rule}")
 
 
-# A recipe that learns to write from another encoder's vectors names it in `model.encoder`.
+# A writer's recipe names another encoder in `model.encoder`. The writer learns to generate text from its vectors.
 
 
 def with_encoder(recipe: Recipe, device: str) -> tuple[Recipe, SentenceEncoder | None]:
     """Open the encoder of a writer, and return the recipe with its fingerprint and width; (recipe, None) for others.
 
-    Raises:
-        UsageError: A writer's recipe names no encoder.
-        DataError: The encoder has changed since the writer that training starts from was trained.
+    Raises UsageError if a writer's recipe names no encoder, and DataError if the encoder has changed since the
+    checkpoint `init_from` was trained.
     """
     if "model.encoder" not in recipe.arguments:
         return recipe, None
@@ -231,9 +230,9 @@ def with_encoder(recipe: Recipe, device: str) -> tuple[Recipe, SentenceEncoder |
 def with_vectors(
     encoder: SentenceEncoder, recipe: Recipe, sources: Sequence[Source], out: Path, report: Report
 ) -> list[Source]:
-    """Embed every row of the sources, into one .npy file per source, (rows, C * D) float32, named as in `VECTORS`.
+    """Embed every row of the data files into one .npy per file, (rows, C * D) float32, named as in `VECTORS`.
 
-    A row has the vectors of its C columns one after another, or zeros if it can't be read.
+    A row consists of the vectors of its C columns, one after another. A row that can't be read consists of zeros.
     """
     langs, width = parse_columns(recipe.data.columns), recipe.model.semantic_dim
     embedded = []
@@ -256,3 +255,81 @@ def with_vectors(
                 file.write(vectors.data)
         embedded.append(replace(source, targets=path))
     return embedded
+
+
+# OUT/run.json, the settings of a run: written when the run is prepared, and read when it is resumed.
+
+
+def share(recipe: Recipe, data: Sequence[str | Path | Source], tokenizer: Path, corpus: Path, out: Path) -> None:
+    """Write a run folder, except checkpoints, for a token store `corpus` that other runs may share; `resume` starts it.
+
+    OUT/data is a link to the store. Files that a killed process left in `out` are overwritten.
+    """
+    with writing(out):
+        out.mkdir(parents=True, exist_ok=True)
+        (out / "data").unlink(missing_ok=True)
+        (out / "data").symlink_to(os.path.relpath(corpus, out))
+        shutil.copy(tokenizer, out / checkpoint.TOKENIZER)
+    write_settings(recipe, sources_of(recipe, data), out)
+
+
+def sources_of(recipe: Recipe, data: Sequence[str | Path | Source], teacher: Teacher = ()) -> list[Source]:
+    """Return the data files with their columns and vectors; UsageError unless all or no files have an entry in
+    `teacher`."""
+    names = tuple(parse_columns(recipe.data.columns))
+    sources = [source if isinstance(source, Source) else parse_source(str(source), names) for source in data]
+    if not teacher:
+        return sources
+    if len(teacher) != len(sources):
+        counts = f"{len(teacher)} files of vectors for {len(sources)} of data"
+        raise UsageError(f"has {counts}; give one for each, in the same order, or none", parameter="teacher")
+    files = [None if path is None else Path(path) for path in teacher]
+    return [replace(source, targets=path) for source, path in zip(sources, files, strict=True)]
+
+
+def write_settings(recipe: Recipe, sources: Sequence[Source], out: Path) -> None:
+    """Write OUT/run.json."""
+    settings: dict[str, object] = {"recipe": recipe.name, "arguments": recipe.arguments}
+    settings["data"] = list(map(str, sources))
+    if any(source.targets for source in sources):
+        settings["teacher"] = [str(source.targets) if source.targets else None for source in sources]
+    write_json(out / SETTINGS, settings)
+
+
+def read_settings(out: Path) -> tuple[Recipe, dict[str, Any]]:
+    """Read OUT/run.json: its recipe, and all its contents. NotFound if it is absent, DataError if it is damaged."""
+    path = out / SETTINGS
+    if not path.is_file():
+        raise NotFound(f"{out}: has no {SETTINGS}, so there is no run to resume. Start it without resume.")
+    try:
+        document = read_json(path)
+    except DataError as error:
+        raise DataError(f"{path}: damaged ({error}). Start a new run.") from None
+    kinds = {"recipe": str, "arguments": dict, "data": list}
+    if not isinstance(document, dict) or not all(isinstance(document.get(key), kind) for key, kind in kinds.items()):
+        raise DataError(f"{path}: damaged: it needs {', '.join(kinds)}. Start a new run.")
+    try:
+        return recipes.configure(document["recipe"], document["arguments"]), document
+    except UsageError as error:
+        raise DataError(f"{path}: {error}") from None
+
+
+def change(recipe: Recipe, document: dict[str, Any], overrides: Mapping[str, Any], out: Path) -> Recipe:
+    """Change settings of the run in `out` from its newest checkpoint on; UsageError for invalid or fixed settings."""
+    before, recipe = recipe, recipes.configure(recipe.name, {**recipe.arguments, **overrides})
+    if fixed := differing(before.arguments, recipe.arguments):
+        raise UsageError(f"{fixed} can't change during a run; settings of train and objective can.")
+    check_kinds(recipe.train.kind_weights, sources_of(recipe, document["data"]))
+    check_teacher(recipe, document.get("teacher", ()))
+    check_batches(recipe, meta_model(recipe, Tokenizer.load(out / checkpoint.TOKENIZER)), out)
+    write_json(out / SETTINGS, document | {"arguments": recipe.arguments})
+    return recipe
+
+
+def differing(one: Mapping[str, Any], other: Mapping[str, Any]) -> str:
+    """Return the first setting that differs and must stay fixed, because earlier updates depend on it; "" if none."""
+    for name in one:
+        changes = name.startswith(("train.", "objective.")) and name != "train.seed"
+        if not changes and name in other and one[name] != other[name]:
+            return name
+    return ""

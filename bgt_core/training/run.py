@@ -7,8 +7,9 @@ import shutil
 import signal
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -31,23 +32,29 @@ from bgt_core.models.latent import LatentModel
 from bgt_core.objectives.similarity import Distillation
 from bgt_core.recipes import RECIPES, Recipe
 from bgt_core.training.loop import Hooks, Penalty, Trainer, make_optimizer, token_tables, total_steps, train_model
-from bgt_core.training.prepare import LOCK, change, freeze, prepare_run
-from bgt_core.training.settings import (
+from bgt_core.training.prepare import (
+    LOCK,
     SETTINGS,
     WEIGHT,
     WIDTH,
     Report,
     Teacher,
+    change,
     differing,
+    freeze,
+    prepare_run,
     read_settings,
-    silent,
     sources_of,
 )
 from bgt_core.training.workers import Workers, check_workers, joined, usual_workers
 from bgt_core.vectors.compare import binary_scaled
 
 DAMAGED = ".damaged"  # suffix of a checkpoint that can't be read, once training has continued from an older one
-KEEP = 2  # checkpoints of a run; with two, a kill during the write leaves one
+KEEP = 2  # number of checkpoints that a run keeps; with two, a kill during the write leaves one
+
+
+def silent(row: dict[str, Any]) -> None:
+    """Report nothing."""
 
 
 @usual_defaults()
@@ -70,22 +77,22 @@ def train(
 
     Args:
         recipe: A name of `RECIPES`, or a `Recipe`.
-        data: Files of rows (TSV, Parquet, line-aligned). A file has all `columns`, or those named before it, as in
-            "en-fr=a.tsv". Its kind may be named too, as in "news/en-fr=a.tsv", for the setting `train.kind_weights`.
+        data: Files of rows: TSV, Parquet, or line-aligned text. A file has all `columns`, or those named before it, as
+            in "en-fr=a.tsv". The setting `train.kind_weights` refers to kinds of text, named as in "news/en-fr=a.tsv".
         out: The folder.
-        columns: Languages ("en"), or "a:en", "b:en" if two columns have the same language; "gold:label" holds labels.
-            By default those named with the data, or the recipe's.
+        columns: Languages ("en"), or "a:en", "b:en" if two columns have the same language; "gold:label" is a column of
+            labels. The default is the columns named with the data, or else the recipe's.
         overrides: Settings of the recipe by name: {"train.epochs": 1}.
         init_from: A checkpoint whose parameters, tokenizer and sizes the run starts from. A second stage is built on
             its model.
-        teacher: Another encoder's vectors of all rows, skipped ones too: one .npy (rows, D) for each file of data, or
-            None for a file without vectors. A recipe given by name is then set to learn from them.
+        teacher: Another encoder's vectors of all rows, including rows that training skips: one .npy (rows, D) for each
+            file of data, or None for a file without vectors. A recipe given by name gets the settings to learn them.
         tokenizer: A SentencePiece model; by default one is trained on the data.
         strict: Treat lines that would be skipped as errors.
         device: "auto", "cpu", "cuda" or "cuda:1".
-        workers: Number of processes that share the cores of a CPU; None for the fastest number. It changes the model by
-            rounding only. With several, a script needs `if __name__ == "__main__"`.
-        report: Gets each row of metrics.
+        workers: Number of processes that share the cores of a CPU; None for the fastest number. Models trained by
+            different numbers differ only by rounding. With several, a script needs `if __name__ == "__main__"`.
+        report: A function that is called with each row of metrics.
 
     Returns:
         The last checkpoint, which `bgt_core.load` opens.
@@ -99,17 +106,14 @@ def train(
     """
     out = Path(out)
     if isinstance(recipe, str):
-        recipe = build(recipe, data, columns, overrides or {}, init_from, teacher)
+        recipe = recipe_for(recipe, data, columns, overrides or {}, init_from, teacher)
     elif overrides or columns or init_from:
         raise UsageError("recipe: a Recipe object has its own columns, overrides and init_from; set them there")
     if recipe.init_from and not tokenizer:
         tokenizer = checkpoint.find(recipe.init_from) / checkpoint.TOKENIZER
-    sources = sources_of(recipe, data, teacher)
-    with Workers.from_environment() as launched, locked(out) if launched.is_main else nullcontext():
-        if launched.is_main:
-            check_workers(workers, device, launched)
-            recipe = prepare_run(recipe, sources, out, Path(tokenizer) if tokenizer else None, strict, device, report)
-        return train_in(launched, workers, out, launched.every(recipe)[0], device, report)  # the first worker's recipe
+    sources, tokens = sources_of(recipe, data, teacher), Path(tokenizer) if tokenizer else None
+    prepare = partial(prepare_run, recipe, sources, out, tokens, strict, device, report)
+    return train_in_workers(out, prepare, workers, device, report)
 
 
 @usual_defaults()
@@ -123,42 +127,39 @@ def resume(
 ) -> Path:
     """Continue the run in `out` from its newest complete checkpoint; return its last checkpoint.
 
-    `workers` as in `train`. `overrides` change settings of `train` and `objective` from this step on, and are stored
-    with the run: {"train.learning_rate": 1e-4}. UsageError for settings that can't change, and if another process
-    trains in `out`.
+    `overrides`, as in {"train.learning_rate": 1e-4}, change settings of `train` and `objective` for the remaining
+    steps, and are stored with the run. The other arguments are those of `train`. Raises UsageError for settings that
+    can't change, and if another process trains in `out`.
     """
     recipe, document = read_settings(out := Path(out))
-    with Workers.from_environment() as launched, locked(out) if launched.is_main else nullcontext():
-        if overrides and launched.is_main:
-            recipe = change(recipe, document, overrides, out)
-        return train_in(launched, workers, out, launched.every(recipe)[0], device, report)  # the first worker's recipe
+    prepare = partial(change, recipe, document, overrides, out) if overrides else lambda: recipe
+    return train_in_workers(out, prepare, workers, device, report)
 
 
-def train_in(
-    launched: Workers,
-    count: int | None,
-    out: Path,
-    recipe: Recipe,
-    device: str,
-    report: Report,
+def train_in_workers(
+    out: Path, prepare: Callable[[], Recipe], worker_count: int | None, device: str, report: Report
 ) -> Path:
-    """Train a prepared run in the processes of `torchrun`, or in `count` of this machine, by default `usual_workers`;
-    return its last checkpoint."""
-    check_workers(count, device, launched)
-    if launched.count == 1:
-        count = count or usual_workers(recipe.train, pick_device(device))
-    if launched.count > 1 or count == 1 or count is None:
-        return train_here(launched, out, recipe, device, report)
-    try:  # the other processes write nothing, so they may be killed at any moment
-        with joined(count, train_here, out, recipe, device) as workers:
-            return train_here(workers, out, recipe, device, report)
-    except BgtError as error:
-        if type(error) is not BgtError:
-            raise
-        raise BgtError(f"{error} Continue with: bgt train --resume --out {out}") from error
+    """Train a run in the processes of `torchrun`, or in `worker_count` processes of this machine.
+
+    The first process calls `prepare`, which writes all files of the run except checkpoints and returns the recipe.
+    """
+    with Workers.from_environment() as launched, locked(out) if launched.is_main else nullcontext():
+        check_workers(worker_count, device, launched)
+        recipe = cast(Recipe, launched.every(prepare() if launched.is_main else None)[0])
+        if launched.count == 1:
+            worker_count = worker_count or usual_workers(recipe.train, pick_device(device))
+        if launched.count > 1 or worker_count == 1 or worker_count is None:
+            return train_here(launched, out, recipe, device, report)
+        try:  # the other processes write nothing, so they may be killed at any moment
+            with joined(worker_count, train_here, out, recipe, device) as workers:
+                return train_here(workers, out, recipe, device, report)
+        except BgtError as error:
+            if type(error) is not BgtError:
+                raise
+            raise BgtError(f"{error} Continue with: bgt train --resume --out {out}") from error
 
 
-def build(
+def recipe_for(
     name: str,
     data: Sequence[str | Path | Source],
     columns: Sequence[str],
@@ -166,8 +167,8 @@ def build(
     init_from: str | Path | None,
     teacher: Teacher = (),
 ) -> Recipe:
-    """Build the recipe for these columns and data, with the settings of the checkpoint `init_from`, and those for
-    learning from a teacher's vectors."""
+    """Configure a recipe for these columns and data: with the sizes of the checkpoint `init_from`, if any, and with the
+    settings to learn from a teacher's vectors, if any."""
     settings: dict[str, Any] = inherited(name, str(init_from)) if init_from else {}
     if columns := list(map(canonical_column, columns)) or named_columns(data):
         settings["data.columns"] = columns
@@ -178,15 +179,15 @@ def build(
             text = f"{paths[0]}: recipe '{name}' can't learn from vectors; {', '.join(taught)} can"
             raise UsageError(text, parameter="teacher")
         settings |= {WIDTH: read_targets(paths[0]).shape[1], WEIGHT: Distillation.weight}
-    return recipes.build(name, settings | dict(overrides))
+    return recipes.configure(name, settings | dict(overrides))
 
 
 def inherited(name: str, init_from: str) -> dict[str, Any]:
-    """Return the settings that a run takes over from a checkpoint of the same recipe, or of the stage before: those of
-    the model (except `train_decoders`) and of text processing."""
+    """Return the settings that a run copies from a checkpoint of the same recipe, or of its first stage: those of the
+    model (except `train_decoders`) and of text processing."""
     config = checkpoint.read_config(checkpoint.find(init_from))
     arguments, before = config["arguments"], config["recipe"]
-    second_stage = recipes.build(name, {}).base != ""
+    second_stage = recipes.configure(name, {}).base != ""
     prefix = "model.base." if second_stage and before != name else "model."
     settings: dict[str, Any] = {"init_from": init_from}
     if second_stage:
@@ -196,7 +197,7 @@ def inherited(name: str, init_from: str) -> dict[str, Any]:
             settings[prefix + key.removeprefix("model.")] = value
         elif key in ("data.vocab_size", "data.lowercase"):
             settings[key] = value
-    known = recipes.build(name, {key: value for key, value in settings.items() if key == "base"}).arguments
+    known = recipes.configure(name, {key: value for key, value in settings.items() if key == "base"}).arguments
     return {key: value for key, value in settings.items() if key in known}
 
 
@@ -210,25 +211,25 @@ def named_columns(data: Iterable[str | Path | Source]) -> list[str]:
 
 
 def train_here(workers: Workers, out: Path, recipe: Recipe, device_name: str, report: Report = silent) -> Path:
-    """Train this process's part of a run from its newest checkpoint, or from the start, to its end."""
+    """Train a run to its end, from its newest checkpoint or from the start, as one of the `workers`."""
     tokenizer, newest = Tokenizer.load(out / checkpoint.TOKENIZER), newest_checkpoint(workers, out, report)
     corpus, held_out = (open_corpus(out / "data", split) for split in ("train", "valid"))
     if newest:
         check_unchanged(newest, recipe, tokenizer, corpus, out)
         if workers.is_main:
             verify_corpus(corpus)
-    model: LatentModel = newest.model if newest else fresh(recipe, tokenizer, corpus)
+    model: LatentModel = newest.model if newest else initial_model(recipe, tokenizer, corpus)
     step, device, penalty = newest.config["step"] if newest else 0, pick_device(device_name), None
     warn_if_slow(device, recipe.train.precision if workers.is_main else "auto")
     keep_memory()
     if recipe.train.composition_l2 or recipe.train.table_l2:
-        began = fresh(recipe, tokenizer, corpus) if newest else model  # the same initial tables as in the first run
+        began = initial_model(recipe, tokenizer, corpus) if newest else model  # has the run's initial token tables
         start = {name: table.detach().clone() for name, table in token_tables(began).items()}
         penalty = Penalty(model.to(device), recipe.train, start)
     model = model.to(device).train()
     freeze(model, recipe.freeze)
     optimizer = make_optimizer(model, recipe.train)
-    if newest and step:  # the initial model has no moments yet
+    if newest and step:  # after 0 steps the optimiser has no moments
         checkpoint.fill_optimizer(model, optimizer, newest.folder)
 
     def save(done: int) -> None:
@@ -264,13 +265,11 @@ def train_here(workers: Workers, out: Path, recipe: Recipe, device_name: str, re
 def check_unchanged(
     newest: checkpoint.Checkpoint, recipe: Recipe, tokenizer: Tokenizer, corpus: Corpus | Mixture, out: Path
 ) -> None:
-    """Raise DataError if a checkpoint of the run was trained with other settings of model and data, or another
-    tokenizer."""
-    if name := differing(
-        {"recipe": recipe.name, **recipe.arguments}, {**newest.recipe.arguments, "recipe": newest.recipe.name}
-    ):
-        trained = newest.recipe.arguments.get(name, newest.recipe.name)
-        raise DataError(f"{out / SETTINGS}: {name} was changed; the run was trained with {trained!r}. Restore it.")
+    """Raise DataError if fixed settings or the tokenizer of a run have changed since its newest checkpoint."""
+    trained = {**newest.recipe.arguments, "recipe": newest.recipe.name}
+    if name := differing({"recipe": recipe.name, **recipe.arguments}, trained):
+        was = f"the run was trained with {trained[name]!r}"
+        raise DataError(f"{out / SETTINGS}: {name} was changed; {was}. Restore it.")
     stored = (part.store["settings"]["tokenizer"] for part in corpus.corpora)
     if {newest.tokenizer.sha256, *stored} != {tokenizer.sha256}:
         raise DataError(
@@ -280,7 +279,7 @@ def check_unchanged(
 
 
 def newest_checkpoint(workers: Workers, out: Path, report: Report) -> checkpoint.Checkpoint | None:
-    """Load the newest complete checkpoint; None before the first. Damaged ones are renamed and reported.
+    """Load the newest complete checkpoint; None before the first. Damaged checkpoints are renamed and reported.
 
     Raises DataError if all checkpoints are damaged.
     """
@@ -296,7 +295,7 @@ def newest_checkpoint(workers: Workers, out: Path, report: Report) -> checkpoint
             remove(aside)
             folder.rename(aside)
             report({"kind": "note", "text": f"{error} Continuing from the checkpoint before it."})
-    workers.wait()  # until damaged ones are renamed
+    workers.wait()  # until damaged checkpoints are renamed
     saved = checkpoint.steps_of(out)
     return loaded if loaded or not saved else checkpoint.load(saved[-1])
 
@@ -307,7 +306,7 @@ def tidy(workers: Workers, out: Path, step: int) -> list[float]:
     metrics = out / checkpoint.METRICS
     kept = rows_until(metrics, step)
     if workers.is_main:
-        for leftover in out.glob(f"*{PARTIAL}*"):  # and their locks
+        for leftover in out.glob(f"*{PARTIAL}*"):  # partial files, and their locks
             remove(leftover)
         keep_newest(out)
         if metrics.exists():
@@ -316,12 +315,12 @@ def tidy(workers: Workers, out: Path, step: int) -> list[float]:
 
 
 def keep_newest(out: Path) -> None:
-    """Remove older checkpoints, each as a whole, so that a kill never leaves a partial one."""
+    """Remove older checkpoints. Each is renamed first, so that a kill never leaves a partial checkpoint."""
     for old in checkpoint.steps_of(out)[:-KEEP]:
-        partial = old.with_name(old.name + PARTIAL)
+        partial_name = old.with_name(old.name + PARTIAL)
         with writing(old):
-            old.rename(partial)
-            shutil.rmtree(partial)
+            old.rename(partial_name)
+            shutil.rmtree(partial_name)
 
 
 def rows_until(metrics: Path, step: int) -> list[str]:
@@ -332,10 +331,10 @@ def rows_until(metrics: Path, step: int) -> list[str]:
 
 @contextmanager
 def locked(out: Path) -> Iterator[None]:
-    """Lock `out`, made if necessary, against other training processes until the block or this process ends.
+    """Make the folder `out` if it is absent, and lock it against other training processes within the block.
 
-    Removes leftovers of a killed preparation, and at the end a new folder that stayed empty. UsageError if another
-    process trains in `out`.
+    Leftovers of a killed preparation are removed first. A new folder that is still empty at the end is removed. Raises
+    UsageError if another process trains in `out`.
     """
     lock, made = out / LOCK, not out.exists()
 
@@ -345,14 +344,14 @@ def locked(out: Path) -> Iterator[None]:
             if made:
                 out.rmdir()
 
-    with ExitStack() as held:
+    with ExitStack() as stack:
         with writing(out, "; name another folder"):
             out.mkdir(parents=True, exist_ok=True)
-            left = lock.exists()  # only a killed process leaves one
-            if not held.enter_context(file_lock(lock)):
+            killed = lock.exists()  # only a killed process leaves its lock
+            if not stack.enter_context(file_lock(lock)):
                 raise UsageError(f"{out}: another process trains here; wait for it, or choose another folder.")
-            held.callback(release)
-            if left and not (out / SETTINGS).exists():
+            stack.callback(release)
+            if killed and not (out / SETTINGS).exists():
                 for path in (out / "data", out / checkpoint.TOKENIZER, *out.glob(f"*{PARTIAL}")):
                     remove(path)
         yield
@@ -360,54 +359,56 @@ def locked(out: Path) -> Iterator[None]:
 
 @contextmanager
 def signals() -> Iterator[Callable[[], bool]]:
-    """Let SIGTERM and SIGINT end the run after the current step, and a second SIGINT at once. Yields a function that
-    tells whether a signal has come."""
-    seen: list[int] = []
+    """Let SIGTERM and SIGINT end the run after the current step, and a second SIGINT end it immediately.
+
+    Yields a function that returns whether a signal has arrived.
+    """
+    arrived: list[int] = []
 
     def note(number: int, frame: object) -> None:
-        if seen and number == signal.SIGINT:
+        if arrived and number == signal.SIGINT:
             raise KeyboardInterrupt
-        seen.append(number)
+        arrived.append(number)
 
     before = {number: signal.signal(number, note) for number in (signal.SIGTERM, signal.SIGINT)}
     try:
-        yield lambda: bool(seen)
+        yield lambda: bool(arrived)
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
 
 
-# The model before its first update: initial values, or those of a checkpoint, an encoder or a teacher.
+# The model before its first update. Its values are random, or those of a checkpoint, an encoder or a teacher.
 
 SAMPLE = 8_192  # rows used to compute a rotation to a teacher's vectors, or the mean and scale of vectors
 
 
-def fresh(recipe: Recipe, tokenizer: Tokenizer, corpus: Corpus | Mixture) -> LatentModel:
-    """Build the model before its first update, with values drawn by the seed, or from the checkpoint `init_from`."""
+def initial_model(recipe: Recipe, tokenizer: Tokenizer, corpus: Corpus | Mixture) -> LatentModel:
+    """Build the model before its first update. Its values depend on the seed, or on the checkpoint `init_from`."""
     torch.manual_seed(recipe.train.seed)
     model = recipe.build(tokenizer)
-    untouched = [name for name, _ in model.named_parameters()]
+    untouched = [name for name, _ in model.named_parameters()]  # parameters that no checkpoint has filled
     if recipe.init_from:
         untouched = checkpoint.warm_start(model, checkpoint.find(recipe.init_from))
     encoder = recipe.arguments.get("model.average_from")
     if encoder and any(dict(model.named_parameters())[name] is model.semantic_table.weight for name in untouched):
-        start_average(model.semantic_table, encoder, tokenizer)  # unless a checkpoint has filled it
+        start_average(model.semantic_table, encoder, tokenizer)
     if "teacher.weight" in untouched:
         turn_to_teacher(model, corpus)
     if isinstance(model, VectorModel) and not recipe.init_from:
-        vectors = [targets.view(-1, len(model.stored.mean)) for _, _, targets in samples(corpus)]
+        vectors = [vectors.view(-1, len(model.stored.mean)) for _, _, vectors in samples(corpus)]
         model.stored.fit(torch.cat(vectors))
     model.restrict(lambda lang: torch.from_numpy(corpus.used_tokens(lang, tokenizer.vocab_size)))
     return model
 
 
 def samples(corpus: Corpus | Mixture) -> list[tuple[Corpus, np.ndarray, Tensor]]:
-    """Sample evenly spaced rows of each corpus with vectors: return the corpus, n rows, and their vectors (n, D)."""
+    """Draw evenly spaced rows of each corpus with vectors: return the corpus, n rows, and their vectors (n, D)."""
     sampled = []
     for part in corpus.corpora:
         rows = np.linspace(0, len(part) - 1, min(SAMPLE, len(part))).astype(np.int64)
-        if len(part) and (targets := part.targets(rows)) is not None:
-            sampled.append((part, rows, torch.from_numpy(targets)))
+        if len(part) and (vectors := part.targets(rows)) is not None:
+            sampled.append((part, rows, torch.from_numpy(vectors)))
     return sampled
 
 
@@ -415,22 +416,16 @@ def samples(corpus: Corpus | Mixture) -> list[tuple[Corpus, np.ndarray, Tensor]]
 def start_average(table: nn.Embedding, encoder: str, tokenizer: Tokenizer) -> None:
     """Initialise the token vectors of an average with an encoder's vectors of the tokens' texts, less their mean.
 
-    As in model2vec (https://github.com/MinishLab/model2vec). Training with a teacher then reaches good vectors much
-    sooner than from random ones. Like those, they have a mean length of 1; longer ones would change direction slowly.
+    model2vec (https://github.com/MinishLab/model2vec) does the same. From these vectors, training with a teacher
+    reaches good vectors much sooner than from random ones. They are scaled to a mean length of 1, as random ones are,
+    because longer vectors would change direction slowly. The vectors of special tokens are not changed.
 
-    Args:
-        table: The average's token vectors; those of special tokens are not changed.
-        encoder: A spec for `open_encoder`.
-        tokenizer: The average's tokenizer.
-
-    Raises:
-        UsageError: The encoder's vectors have another width than the average's.
-        BgtError: As `open_encoder`.
+    Raises UsageError if the encoder's vectors and the average differ in width, and BgtError as `open_encoder` does.
     """
-    teacher = open_encoder(encoder, device="cpu")
+    opened = open_encoder(encoder, device="cpu")
     texts = {token: text.strip() for token, text in enumerate(tokenizer.texts()) if text.strip()}
-    lang = next(iter(teacher.langs), "en")
-    vectors = torch.from_numpy(binary_scaled(teacher.embed([*texts.values()], lang=lang), axis=None))
+    lang = next(iter(opened.langs), "en")
+    vectors = torch.from_numpy(binary_scaled(opened.embed([*texts.values()], lang=lang), axis=None))
     if (units := vectors.shape[1]) != table.embedding_dim:
         rule = f"its vectors have {units} units, the average has {table.embedding_dim}; set average_dim={units}"
         raise UsageError(f"average_from {encoder}: {rule}")
@@ -440,17 +435,17 @@ def start_average(table: nn.Embedding, encoder: str, tokenizer: Tokenizer) -> No
 
 @torch.no_grad()
 def turn_to_teacher(model: LatentModel, corpus: Corpus | Mixture) -> None:
-    """Initialise the map to a teacher's vectors with the rotation that brings means nearest to them (Procrustes).
+    """Initialise the map to a teacher's vectors with the rotation that brings semantic means nearest to these vectors.
 
-    With a random map the means would have to rotate before they learn, and lose information on the way. The rotation is
-    computed from the first column of the first corpus with vectors.
+    This is the Procrustes problem, solved for the first column of the first corpus with vectors. With a random map the
+    semantic means would have to rotate before they learn, and would lose information on the way.
     """
-    for part, rows, targets in samples(corpus)[:1]:
+    for part, rows, vectors in samples(corpus)[:1]:
         batches = [make_batch(part, rows[start : start + 256], 0) for start in range(0, len(rows), 256)]
         sides = (next(iter(batch.sides.values())) for batch in batches)
         model.eval()
         means = F.normalize(torch.cat([model.encoders[SEMANTIC](side).mean for side in sides]).float(), dim=-1)
         model.train()
-        units = F.normalize(torch.from_numpy(binary_scaled(targets.numpy())), dim=-1)
+        units = F.normalize(torch.from_numpy(binary_scaled(vectors.numpy())), dim=-1)
         left, _, right = torch.linalg.svd(units.T @ means, full_matrices=False)
         dict(model.named_parameters())["teacher.weight"].copy_(left @ right)

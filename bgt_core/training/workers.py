@@ -1,8 +1,8 @@
-"""The processes that share one run: those that `torchrun` starts, or those that `joined` starts on this machine.
+"""Train one run in several processes, the workers. `torchrun` starts them, or `joined` on this machine.
 
-Every worker holds the whole model. Each computes some of an update's micro-batches, and gradients are summed before the
-optimiser's step, so all models stay equal. Random draws depend on the number of the micro-batch, not on the worker, so
-the number of workers only changes the order of sums.
+Every worker has a copy of the whole model, and computes some of the micro-batches of each update. The gradients of all
+workers are summed before the optimiser's step, so the copies stay equal. Random draws depend on the number of the
+micro-batch, not on the worker. So the number of workers changes only the order of sums, and with it the rounding.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from datetime import timedelta
 from functools import reduce
 from importlib import import_module
-from types import TracebackType
 from typing import Any, TypeVar
 
 import torch
@@ -37,22 +36,22 @@ Value = TypeVar("Value")
 
 @dataclass(eq=False)
 class Workers:
-    """This process, one of `count`; as a context manager it connects and disconnects them."""
+    """A group of `count` workers, as seen by the worker of this `rank`. As a context manager, connect to the others."""
 
     rank: int = 0
     count: int = 1
-    store: dist.Store | None = None  # for the rendezvous; None: set by `torchrun`
+    store: dist.Store | None = None  # where the workers find each other; None: as `torchrun` sets it
 
     @classmethod
     def from_environment(cls) -> Workers:
-        """Read the settings of `torchrun` from the environment."""
+        """Read the rank and the number of workers that `torchrun` sets; without `torchrun`, a group of one."""
         return cls(int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1)))
 
     def __enter__(self) -> Workers:
         if self.count == 1:
             return self
-        # torch.distributed.nn captures the default group when it is imported. Imported before there is one, it can't
-        # keep the group's threads alive past destroy_process_group, which sometimes aborted the interpreter.
+        # torch.distributed.nn keeps the default group that exists when it is imported, and the group's threads with it.
+        # After destroy_process_group, these threads sometimes aborted the interpreter. So import it before the group.
         import_module("torch.distributed.nn")
         if self.store is not None:
             dist.init_process_group("gloo", store=self.store, rank=self.rank, world_size=self.count, timeout=PATIENCE)
@@ -63,9 +62,7 @@ class Workers:
             dist.init_process_group("gloo", timeout=PATIENCE)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self.count > 1:
             dist.destroy_process_group()
 
@@ -75,18 +72,18 @@ class Workers:
         return self.rank == 0
 
     def wait(self) -> None:
-        """Wait until all workers are here."""
+        """Wait until all workers have called this."""
         self.any(False)
 
     def any(self, *flags: bool) -> list[bool]:
-        """Return each flag, true if it is true in any worker; sent through the CPU, so that no GPU is waited for."""
+        """Return for each flag whether it is true in any worker. The CPU sends it, so no worker waits for a GPU."""
         raised = torch.tensor(flags, dtype=torch.int32)
         if self.count > 1:
             dist.all_reduce(raised, dist.ReduceOp.MAX)
         return [bool(flag) for flag in raised]
 
     def every(self, value: Value) -> list[Value]:
-        """Return the values of all workers, the first worker's first; tensors must be on the CPU."""
+        """Return the values of all workers by rank; tensors must be on the CPU."""
         values = [value] * self.count
         if self.count > 1:
             dist.all_gather_object(values, value)
@@ -99,13 +96,12 @@ class Workers:
         return {name: reduce(torch.add, [part[name] for part in parts if name in part]) for name in names}
 
     def gather(self, rows: Tensor) -> Tensor:
-        """Concatenate the rows of all workers, the first one's first, on the CPU; a worker without rows may pass any
-        empty tensor."""
+        """Concatenate the rows of all workers by rank, on the CPU. A worker without rows may pass any empty tensor."""
         parts = [part for part in self.every(rows.detach().cpu()) if len(part)]
         return torch.cat(parts) if parts else rows.detach().cpu()
 
     def sum_gradients(self, model: Model) -> None:
-        """Replace each gradient by its sum over the workers; gradients that are absent on all workers stay None."""
+        """Replace each gradient by its sum over the workers; a gradient that is None in all workers stays None."""
         if self.count == 1:
             return
         wanted = [parameter for parameter in model.parameters() if parameter.requires_grad]
@@ -119,46 +115,45 @@ class Workers:
             parameter.grad = total.view_as(parameter)
 
     def sum(self, values: Tensor) -> Tensor:
-        """Sum a tensor, of the same shape everywhere, over the workers."""
+        """Sum a tensor over the workers; its shape is the same in all."""
         if self.count == 1:
             return values
         dist.all_reduce(total := values.clone())
         return total
 
 
-SINGLE_PROCESS = Workers()  # one process, as without `torchrun`
+SINGLE_PROCESS = Workers()
 
 
 def usual_workers(config: TrainConfig, device: torch.device) -> int:
-    """Return the number of processes that train fastest: with a GPU one, else one per thread of torch, but at most one
-    per micro-batch. Small operators gain little from threads."""
+    """Return the number of workers that train fastest: one on a GPU; on a CPU one per thread of torch, but at most one
+    per micro-batch. Processes are faster than threads, because small operators gain little from threads."""
     if device.type != "cpu":
         return 1
-    # Too large micro-batches are halved until they fit; a ratio of 1 needs one halving, because of padding.
+    # Micro-batches that are too large are halved until they fit; because of padding, a ratio of 1 needs one halving.
     full = config.batch_tokens // (config.micro_batches * config.micro_tokens)
     return min(torch.get_num_threads(), config.micro_batches << full.bit_length())
 
 
-def check_workers(count: int | None, device: str, launched: Workers) -> None:
+def check_workers(worker_count: int | None, device: str, launched: Workers) -> None:
     """Raise UsageError for an impossible number of workers; NotFound for a missing device."""
     kind = pick_device(device).type
-    check_least(1, workers=count)
-    if launched.count > 1 and count not in (None, 1, launched.count):
-        raise UsageError(f"{count}: torchrun has started {launched.count} already; leave it out.", parameter="workers")
-    if kind != "cpu" and count not in (None, 1):
-        raise UsageError(f"{count} would share the cores of a CPU; on several GPUs use torchrun.", parameter="workers")
+    check_least(1, workers=worker_count)
+    if launched.count > 1 and worker_count not in (None, 1, launched.count):
+        text = f"{worker_count}: torchrun has started {launched.count} already; leave it out."
+        raise UsageError(text, parameter="workers")
+    if kind != "cpu" and worker_count not in (None, 1):
+        text = f"{worker_count} would share the cores of a CPU; on several GPUs use torchrun."
+        raise UsageError(text, parameter="workers")
 
 
 @contextmanager
 def joined(count: int, work: Callable[..., object], *arguments: Any) -> Iterator[Workers]:
     """Start `count` - 1 processes that call work(workers, *arguments), and join them as the first worker.
 
-    Threads are divided among them. The new ones hold no state, so they are killed when the block ends; if this process
-    is killed, they end because their connection is lost. As always with torch.multiprocessing, a script that trains
-    with several workers needs `if __name__ == "__main__"`.
-
-    Raises:
-        BgtError: A worker ended; the message says which and why.
+    Torch's threads are divided among all workers. The new processes hold no state, so they are killed when the block
+    ends. If this process is killed, they lose their connection and end. As always with torch.multiprocessing, a script
+    that uses this needs `if __name__ == "__main__"`. Raises BgtError if a worker ends early, with the reason.
     """
     threads = torch.get_num_threads()
     store = dist.TCPStore(HOST, 0, is_master=True, wait_for_workers=False)
@@ -166,13 +161,13 @@ def joined(count: int, work: Callable[..., object], *arguments: Any) -> Iterator
     context = start_processes(_work, shared, count - 1, join=False, daemon=True, start_method="spawn")
     torch.set_num_threads(shared[1])
     try:
-        # Without this check, a worker that ends before it connects (see above) would be waited for until PATIENCE ends.
+        # Without this check, a worker that ends before it connects would only be noticed when PATIENCE ends.
         while not store.check([f"worker {number}" for number in range(1, count)]):
             context.join(0.1)
         try:
             with Workers(0, count, store) as workers:
                 yield workers
-        except RuntimeError:  # torch reports only the lost connection; join() raises the error of the worker that ended
+        except RuntimeError:  # torch only reports the lost connection; join() raises the error of the worker that ended
             context.join(SECONDS)
             raise
     except ProcessExitedException as ended:
@@ -191,11 +186,11 @@ def joined(count: int, work: Callable[..., object], *arguments: Any) -> Iterator
 
 def _work(number: int, count: int, threads: int, port: int, work: Callable[..., object], arguments: Any) -> None:
     torch.set_num_threads(threads)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the first worker, which a terminal interrupts too, ends this one
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal also interrupts the first worker, which ends this one
     store = dist.TCPStore(HOST, port, is_master=False)
     store.set(f"worker {number + 1}", "")
     with Workers(number + 1, count, store) as workers:
         try:
             work(workers, *arguments)
-        except BgtError as error:  # the first worker has the same error, and reports it
+        except BgtError as error:  # the first worker reports the same error
             sys.exit(error.exit_code)

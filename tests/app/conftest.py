@@ -242,7 +242,7 @@ def model_of(
 
     def recipe_of(kind: str) -> Recipe:
         if kind in ("lstm", "bag-of-words"):
-            return recipes.build("vgvae", {"model.decoder": kind, **VGVAE})
+            return recipes.configure("vgvae", {"model.decoder": kind, **VGVAE})
         langs = {"paraphrases": ["a:en", "b:en"], "translator": ["fr", "en"], "three languages": list(THREE)}
         name = kind if kind in recipes.RECIPES else "bgt-small"
         return tiny(name, **({"columns": langs[kind]} if kind in langs else {}))

@@ -21,7 +21,7 @@ def recipe(request: pytest.FixtureRequest) -> Recipe:
     sizes = {"d_model": 16, "encoder_layers": 2, "decoder_layers": 2, "ffn_dim": 24, "heads": 2}
     weights = {f"objective.elbo.weights.{latent}": 1.0 for latent in (SEMANTIC, LANGUAGE)}
     settings = {**sizes, **weights, "dropout": 0.0, "word_dropout": 0.0, "readout": "mean"}
-    return recipes.build(request.param, {**settings, "objective.elbo.warmup_steps": 10})
+    return recipes.configure(request.param, {**settings, "objective.elbo.warmup_steps": 10})
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Shared by end-to-end runs from text to vectors: sentences of a third language, and files."""
+"""Shared by end-to-end runs from text to vectors: sentences of a third language, and files of rows."""
 
 from __future__ import annotations
 

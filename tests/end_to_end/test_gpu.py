@@ -1,4 +1,4 @@
-"""Results on a CUDA device agree with those of the CPU, within single precision."""
+"""Results on a CUDA device equal those of the CPU up to rounding."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.gpu
 
 
 @pytest.mark.parametrize("latent", ["semantic", "language"])
-def test_vectors_are_those_of_the_cpu(saved: Path, grammar: list[Pair], latent: str) -> None:
+def test_vectors_equal_those_of_the_cpu(saved: Path, grammar: list[Pair], latent: str) -> None:
     sentences = [pair.texts["en"] for pair in grammar]
     gpu, cpu = (
         bgt_core.load(saved, device, "fp32").embed(sentences, lang="en", latent=latent) for device in ("cuda", "cpu")
@@ -29,7 +29,7 @@ def test_vectors_are_those_of_the_cpu(saved: Path, grammar: list[Pair], latent: 
 
 
 @pytest.mark.parametrize("name", ["bgt", "bilingual-trans", "english-vae-lstm", "sp", "gran"])
-def test_loss_and_gradients_are_those_of_the_cpu(
+def test_loss_and_gradients_equal_those_of_the_cpu(
     name: str, tiny: Callable[..., Recipe], tokenizer: Tokenizer, batch: Batch
 ) -> None:
     recipe = tiny(name, **({} if name in ("sp", "gran") else {"readout": "mean"}))
@@ -49,7 +49,7 @@ def test_loss_and_gradients_are_those_of_the_cpu(
 
 
 @pytest.mark.parametrize(("dtype", "within"), [(torch.float32, 1e-3), (torch.bfloat16, 1e-2)])
-def test_attention_of_any_shape_is_that_of_the_cpu(dtype: torch.dtype, within: float) -> None:
+def test_attention_of_any_shape_equals_that_of_the_cpu(dtype: torch.dtype, within: float) -> None:
     draw = torch.Generator().manual_seed(0)
     for queries, keys in ((1, 1), (7, 24), (24, 24), (37, 13)):
         query, key, value = (

@@ -17,8 +17,8 @@ from bgt_core import checkpoint, training
 from bgt_core.contracts import EOS, UNK
 from bgt_core.data.corpus import Mixture, open_corpus
 from bgt_core.data.text import Tokenizer
-from bgt_core.errors import UsageError
 from bgt_core.training.loop import batching
+from tests.runs import metrics
 
 pytestmark = pytest.mark.slow
 
@@ -73,12 +73,7 @@ def trained(data: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
-def metrics(out: Path, kind: str) -> list[dict[str, Any]]:
-    rows = map(json.loads, (out / "metrics.jsonl").read_text("utf-8").splitlines())
-    return [row for row in rows if row["kind"] == kind]
-
-
-def test_every_language_learns_and_small_corpora_have_their_share(trained: Path, data: list[str]) -> None:
+def test_every_language_learns_and_small_corpora_are_sampled_by_temperature(trained: Path, data: list[str]) -> None:
     assert json.loads((trained / "run.json").read_text("utf-8"))["data"] == data
     corpus, loaded = open_corpus(trained / "data"), checkpoint.load(trained)
     assert isinstance(corpus, Mixture) and loaded.recipe.data.columns == LANGS
@@ -96,21 +91,21 @@ def test_every_language_learns_and_small_corpora_have_their_share(trained: Path,
     for lang in tokens:
         expected = shares[lang] / sum(shares.values())
         assert tokens[lang] / sum(tokens.values()) == pytest.approx(expected, rel=0.05)
-    first, *_, last = metrics(trained, "valid")
+    first, *_, last = metrics(trained)
     for lang in LANGS:
         assert last[f"reconstruct/{lang}"] < first[f"reconstruct/{lang}"]
         assert last[f"translate/{lang}"] < first[f"translate/{lang}"]
 
 
-def test_japanese_and_arabic_come_back_from_their_tokens(trained: Path) -> None:
-    """No space is put into Japanese, and Arabic letters are left as they are."""
+def test_japanese_and_arabic_are_decoded_from_their_tokens(trained: Path) -> None:
+    """Decoding inserts no spaces into Japanese and changes no Arabic letters."""
     tokenizer = Tokenizer.load(trained / "tokenizer.model")
     for lang, rows in ROWS.items():
         learnt = [sentences(lang)[row] for row in rows]
         assert tokenizer.decode(tokenizer.encode(learnt)) == learnt
 
 
-def test_a_language_is_written_in_its_own_tokens(trained: Path) -> None:
+def test_a_decoder_only_generates_tokens_of_its_language(trained: Path) -> None:
     loaded = checkpoint.load(trained)
     for lang in LANGS:
         rows = ROWS.get(lang, range(110))
@@ -120,7 +115,7 @@ def test_a_language_is_written_in_its_own_tokens(trained: Path) -> None:
         assert {*scores.isfinite().nonzero()[:, 0].tolist()} == own | {UNK}
 
 
-def test_the_commands_embed_and_retrieve_pairs_that_never_met(
+def test_the_commands_embed_and_retrieve_pairs_of_languages_not_trained_together(
     trained: Path, write_rows: Callable[..., Path], bgt: Callable[..., Any], tmp_path: Path
 ) -> None:
     text = tmp_path / "ja.txt"
@@ -135,7 +130,7 @@ def test_the_commands_embed_and_retrieve_pairs_that_never_met(
     assert {row["pairs"] for row in json.loads(done.out)["scores"]} == {len(rows)}
 
 
-def test_each_language_is_written_from_each(trained: Path, bgt: Callable[..., Any]) -> None:
+def test_each_language_is_generated_from_each(trained: Path, bgt: Callable[..., Any]) -> None:
     model = bgt_core.load(trained, "cpu", "fp32")
     for source, target in product(LANGS, LANGS):
         texts = sentences(source)[:4], sentences(target)[4:8]
@@ -148,12 +143,3 @@ def test_each_language_is_written_from_each(trained: Path, bgt: Callable[..., An
     assert done.code == 0 and done.out.strip() and {*done.out.strip()} <= letters, done.err
     wrong = bgt("generate", *arguments, "--source-lang", "es")
     assert (wrong.code, wrong.out) == (2, "") and "lang es: this model has en, fr, ja, ar" in wrong.err
-
-
-def test_a_weight_of_a_kind_that_no_file_is_of_is_refused(data: list[str], tmp_path: Path) -> None:
-    wrong = SETTINGS | BGT | {"train.kind_weights": "news:2"}
-    with pytest.raises(UsageError, match="no data of kind 'news'; the kinds are plain, other"):
-        training.train("bgt-bound", data, tmp_path / "run", overrides=wrong, device="cpu")
-    with pytest.raises(UsageError, match="name it with the data, as news/en-fr=FILE"):
-        training.train("bgt-bound", data[2:], tmp_path / "run", overrides=wrong, device="cpu")
-    assert not (tmp_path / "run").exists()

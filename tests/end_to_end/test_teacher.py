@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -17,12 +16,12 @@ import torch.nn.functional as F
 from scipy.linalg import orthogonal_procrustes
 
 import bgt_core
-from bgt_core import checkpoint, training
+from bgt_core import checkpoint, recipes, training
 from bgt_core.data.batching import make_batch
 from bgt_core.data.corpus import open_corpus
 from bgt_core.errors import BgtError, DataError, NotFound, UsageError
-from bgt_core.recipes import build as build_recipe
 from tests.close import FLOAT32, assert_close
+from tests.runs import metrics
 
 UNITS, COMMON = 12, 40
 Vectors = Callable[[Sequence[str]], np.ndarray]
@@ -85,49 +84,30 @@ def taught(folder: Path, data: list[str]) -> Path:
     return out
 
 
-@pytest.fixture(scope="module")
-def untaught(folder: Path, data: list[str]) -> Path:
-    out = folder / "untaught"
-    training.train("bgt-small", data, out, overrides=SETTINGS, device="cpu")
-    return out
-
-
-def valid_rows(out: Path) -> list[dict[str, Any]]:
-    rows = map(json.loads, (out / "metrics.jsonl").read_text("utf-8").splitlines())
-    return [row for row in rows if row["kind"] == "valid"]
-
-
 def cosines(left: np.ndarray, right: np.ndarray) -> np.ndarray:
     return (left * right).sum(1) / np.linalg.norm(left, axis=1) / np.linalg.norm(right, axis=1)
 
 
 @pytest.mark.slow
-def test_new_sentences_of_both_languages_come_nearer_to_the_teacher(
-    taught: Path, untaught: Path, vectors: Vectors, texts: dict[str, list[str]]
+def test_new_sentences_of_both_languages_are_near_the_teacher(
+    taught: Path, vectors: Vectors, texts: dict[str, list[str]]
 ) -> None:
-    """New sentences are in no file. The model without a teacher has no map to the teacher's vectors; it gets the best
-    one by least squares, fitted on the sentences that the other model was taught."""
-    known, new = [*range(180), *range(300, 420)], [*range(900, 1_400)]
+    """New sentences are in no file. They are nearer to their own vectors of the teacher than to those of others."""
     head = checkpoint.load(taught).model.state_dict()["teacher.weight"].double().numpy()
-    learner, plain = (bgt_core.load(out, "cpu", "fp32") for out in (taught, untaught))
-    english = [texts["en"][row] for row in known]
-    fitted, *_ = np.linalg.lstsq(plain.embed(english, lang="en"), vectors(english), rcond=None)
-    new = [row for row in new if vectors([texts["en"][row]]).any()]
+    learner = bgt_core.load(taught, "cpu", "fp32")
+    new = [row for row in range(900, 1_400) if vectors([texts["en"][row]]).any()]
     truth = vectors([texts["en"][row] for row in new])
     for lang in ("en", "fr"):
-        sentences = [texts[lang][row] for row in new]
-        near = cosines(learner.embed(sentences, lang=lang) @ head.T, truth).mean()
-        other = cosines(plain.embed(sentences, lang=lang) @ fitted, truth).mean()
-        assert near > other + 0.1
-    first, last = (valid_rows(taught)[i] for i in (0, -1))
+        mapped = learner.embed([texts[lang][row] for row in new], lang=lang) @ head.T
+        assert cosines(mapped, truth).mean() > cosines(mapped, np.roll(truth, 1, axis=0)).mean() + 0.05
+    first, last = (metrics(taught)[i] for i in (0, -1))
     assert {name for name in last if name.startswith("distillation/")} == {"distillation/en", "distillation/fr"}
     assert all(0 < last[f"distillation/{lang}"] < first[f"distillation/{lang}"] < 0.7 for lang in ("en", "fr"))
-    assert not any(name.startswith("distillation") for name in valid_rows(untaught)[-1])
     assert json.loads((taught / "run.json").read_text("utf-8"))["arguments"]["model.teacher_dim"] == UNITS
 
 
-def test_the_map_begins_as_the_rotation_that_fits_best(folder: Path, data: list[str], tmp_path: Path) -> None:
-    """SciPy's rotation; targets have zeros for the additional units of the latent."""
+def test_the_initial_map_is_the_best_rotation(folder: Path, data: list[str], tmp_path: Path) -> None:
+    """SciPy computes the same rotation, if the teacher's vectors are padded with zeros to the width of the latent."""
     start = {**SETTINGS, "train.epochs": 0.0}
     training.train("bgt-small", data[:1], tmp_path, overrides=start, teacher=[folder / "en-fr.npy"], device="cpu")
     model = checkpoint.load(tmp_path).model
@@ -142,21 +122,17 @@ def test_the_map_begins_as_the_rotation_that_fits_best(folder: Path, data: list[
 
 
 @pytest.mark.slow
-def test_a_first_stage_moves_the_semantic_encoder_alone_and_a_second_trains_on_from_it(
-    folder: Path, data: list[str], untaught: Path
+def test_a_first_stage_only_trains_the_semantic_encoder_and_a_second_starts_from_it(
+    folder: Path, data: list[str], taught: Path
 ) -> None:
     teacher = [folder / "en-fr.npy", None, folder / "en.npy"]
     first, second = folder / "first-stage", folder / "second-stage"
     stage = {"model.train_rarity": True, "model.train_decoders": False, "train.epochs": 1.0, "data.valid_pairs": 30}
     options: dict[str, Any] = {"teacher": teacher, "device": "cpu"}
-    training.train("bgt-small", data, first, init_from=untaught, overrides=stage, **options)
-    before, after = (checkpoint.load(path).model.state_dict() for path in (untaught, first))
-    moved = {name.split(".")[0] for name, value in before.items() if not torch.equal(value, after[name])}
-    assert moved <= {"encoders", "teacher"}
-    assert not any("language" in name or ".en." in name for name in moved)
-    assert all(
-        torch.equal(value, after[name]) for name, value in before.items() if not name.startswith("encoders.semantic")
-    )
+    training.train("bgt-small", data, first, init_from=taught, overrides=stage, **options)
+    before, after = (checkpoint.load(path).model.state_dict() for path in (taught, first))
+    fixed = [name for name in before if not name.startswith(("encoders.semantic", "teacher"))]
+    assert all(torch.equal(before[name], after[name]) for name in fixed)
     assert "encoders.semantic.body.rarity" in after.keys() - before.keys()
 
     stage = {"train.epochs": 0.0, "data.valid_pairs": 30}
@@ -164,16 +140,6 @@ def test_a_first_stage_moves_the_semantic_encoder_alone_and_a_second_trains_on_f
     again = checkpoint.load(second).model
     assert again.train_decoders
     assert all(torch.equal(value, after[name]) for name, value in again.state_dict().items())
-
-
-@pytest.mark.slow
-def test_a_resumed_run_ends_in_the_same_weights(taught: Path, tmp_path: Path) -> None:
-    out = Path(shutil.copytree(taught, tmp_path / "run"))
-    *_, last = checkpoint.steps_of(out)
-    shutil.rmtree(last)
-    assert training.resume(out, device="cpu") == last
-    for name in ("model.safetensors", "optimizer.safetensors"):
-        assert (last / name).read_bytes() == (taught / last.name / name).read_bytes()
 
 
 @pytest.mark.parametrize(
@@ -188,10 +154,10 @@ def test_a_resumed_run_ends_in_the_same_weights(taught: Path, tmp_path: Path) ->
         ({"teacher": [], "distillation.weight": 9.0}, UsageError, "teacher is missing: objective.distillation.weight"),
         ({"recipe": "sp"}, UsageError, "'sp' can't learn from vectors; bgt, bgt-plus"),
         ({"files": 2, "teacher": ["en-fr", None]}, UsageError, "some files of en-fr have vectors, others don't"),
-        ({"recipe": build_recipe("bgt-small", SETTINGS)}, UsageError, r"it needs model\.teacher_dim=12"),
+        ({"recipe": recipes.configure("bgt-small", SETTINGS)}, UsageError, r"it needs model\.teacher_dim=12"),
     ],
 )
-def test_what_does_not_fit_is_refused_and_leaves_nothing(
+def test_unsuitable_vectors_and_settings_are_refused(
     changes: dict[str, Any], error: type[BgtError], message: str, folder: Path, data: list[str], tmp_path: Path
 ) -> None:
     broken = np.load(folder / "en-fr.npy")

@@ -30,7 +30,7 @@ def folder(
 ) -> Path:
     """A translator from French to English and German. Its probabilities are flat, so that sentences end early."""
     torch.manual_seed(0)
-    recipe = recipes.build("translator", SIZES | {"columns": ["fr", "en", "de"]})
+    recipe = recipes.configure("translator", SIZES | {"columns": ["fr", "en", "de"]})
     model = stirred(recipe.build(tokenizer))
     path = tmp_path_factory.mktemp("translator") / "model"
     checkpoint.save(path, recipe, model, tokenizer, step=1)  # type: ignore[arg-type]

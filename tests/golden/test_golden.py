@@ -68,7 +68,7 @@ def curve(name: str, folder: Path) -> dict[str, float]:
         classes = 2 if "siamese" in name else 3
         lines = [f"{line}\t{number % classes}" for number, line in enumerate(lines)]
     text.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    recipe = recipes.build(name, {key: value for key, value in COMMON.items() if has(name, key)} | SIZES[name])
+    recipe = recipes.configure(name, {key: value for key, value in COMMON.items() if has(name, key)} | SIZES[name])
     rows: list[dict[str, object]] = []
     with patch.object(loop, "REPORT_SECONDS", math.inf):  # only one report, at the end, also on a slow machine
         training.train(recipe, [text], folder / "run", device="cpu", report=rows.append)

@@ -56,9 +56,9 @@ def test_losses_and_gradients_of_a_recipe_are_those_of_plain_pytorch(
     batch: Batch,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    sized = recipes.build(name, SETTINGS[name]) if "classifier" in name or name == "var-siamese" else tiny(name)
+    sized = recipes.configure(name, SETTINGS[name]) if "classifier" in name or name == "var-siamese" else tiny(name)
     without: dict[str, object] = {key: 0.0 for key in sized.arguments or {} if key.endswith(".dropout")}
-    recipe = recipes.build(name, {**(sized.arguments or {}), **without, **SETTINGS.get(name, {})})
+    recipe = recipes.configure(name, {**(sized.arguments or {}), **without, **SETTINGS.get(name, {})})
     torch.manual_seed(0)
     model = stirred(recipe.build(tokenizer).double()).train()
     labelled = replace(batch, labels=torch.tensor([0.0, 1, 1, 0, 1, 0]))

@@ -17,7 +17,7 @@ from bgt_core.models.latent import LatentModel
 from bgt_core.objectives import Part
 from bgt_core.objectives.similarity import AlteredMargin, Composition, Contrast, Distillation, Margin, StyleContrast
 from bgt_core.posterior import Point
-from bgt_core.recipes import build
+from bgt_core.recipes import configure
 from bgt_core.training.validate import terms_of
 from tests.close import assert_close
 
@@ -219,7 +219,7 @@ UNITS = 5
 
 def model(name: str, tokenizer: Tokenizer, teacher_dim: int = UNITS) -> LatentModel:
     torch.manual_seed(0)
-    return build(name, {**SIZES[name], "teacher_dim": teacher_dim}).build(tokenizer).eval()
+    return configure(name, {**SIZES[name], "teacher_dim": teacher_dim}).build(tokenizer).eval()
 
 
 @pytest.fixture
@@ -235,7 +235,7 @@ def test_the_loss_is_the_formula_in_numpy(name: str, tokenizer: Tokenizer, taugh
     learner = model(name, tokenizer)
     out = learner(taught)
     matrix = learner.state_dict()["teacher.weight"].double().numpy()  # (D, L)
-    assert matrix.shape == (UNITS, build(name, SIZES[name]).model.semantic_dim)
+    assert matrix.shape == (UNITS, configure(name, SIZES[name]).model.semantic_dim)
     assert taught.targets is not None
     targets, costs = taught.targets.double().numpy(), {}
     for column, posterior in out.semantic.items():
@@ -248,7 +248,7 @@ def test_the_loss_is_the_formula_in_numpy(name: str, tokenizer: Tokenizer, taugh
     )
     assert loss.total.item() == pytest.approx(sum(rows.sum() for rows in costs.values()), rel=1e-5)
     assert not any(value.requires_grad for value in loss.terms.values())
-    held_out = dict(terms_of(out))
+    held_out = terms_of(out)
     for key, rows in costs.items():
         assert_close(held_out[key], rows)
 
@@ -258,9 +258,9 @@ def test_rows_without_vectors_cost_nothing(tokenizer: Tokenizer, batch: Batch) -
     out = learner(batch)
     loss = Distillation()(out, 0)
     assert (out.agreement, loss.terms, loss.total.item()) == ({}, {}, 0)
-    recipe = build("bgt-small", {**SIZES["bgt-small"], "distillation.weight": 7.0, "teacher_dim": UNITS})
+    recipe = configure("bgt-small", {**SIZES["bgt-small"], "distillation.weight": 7.0, "teacher_dim": UNITS})
     whole = recipe.objective(out, 0)
-    plain = build("bgt-small", SIZES["bgt-small"]).objective(out, 0)
+    plain = configure("bgt-small", SIZES["bgt-small"]).objective(out, 0)
     assert torch.equal(whole.total, plain.total) and whole.terms.keys() == plain.terms.keys()
 
 

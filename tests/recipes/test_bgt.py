@@ -1,8 +1,8 @@
-"""Which sentence each prediction is made from: stub networks record their inputs."""
+"""The source of each prediction, by stub networks that record their inputs; the loss; the translator."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -25,14 +25,9 @@ NUMBER = {"en": 1.0, "fr": 2.0, "de": 3.0}
 
 
 class Reads(nn.Module):
-    """Mean = the number of the side's language, two units; remembers what it has read."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.seen: list[str] = []
+    """Encode a sentence as the number of its language, in two units."""
 
     def forward(self, side: Tokens) -> Gaussian:
-        self.seen.append(side.lang)
         mean = torch.full((len(side.ids), 2), NUMBER[side.lang])
         return Gaussian(mean, torch.full_like(mean, -2.0))
 
@@ -42,75 +37,43 @@ class EchoDecoder(nn.Module):
         return SentencePrediction(role, column, torch.zeros(0), latent, None, target)  # type: ignore[arg-type]
 
 
-COLUMNS = {"en": "en", "fr": "fr", "de": "de"}
-TASKS: dict[str, tuple[tuple[str, ...], tuple[str, ...], Role]] = {
-    "translate-both": (("en", "fr"), ("en", "fr"), "translate"),
-    "translate": (("en",), ("fr",), "translate"),
-    "reconstruct": (("en",), ("en",), "reconstruct"),
-    "translate three": (("en", "fr", "de"), ("en", "fr", "de"), "translate"),
-    "translate from the first": (("en",), ("fr", "de"), "translate"),
-}
-
-
-def run(
-    task: str, anchor: str = "en", read: str = "mean", columns: Sequence[str] = ("en", "fr"), shift: int = 1
-) -> tuple[Outputs, list[str]]:
-    read_from, written, role = TASKS[task]
-    encoder = Reads()
-    sources = {column: COLUMNS[column] for column in read_from}
-    model = Seq2Seq(encoder, {COLUMNS[column]: EchoDecoder() for column in written}, sources, role, READOUTS[read])
-    batch = Batch({column: Tokens.pad([[5, 3]] * 4, COLUMNS[column]) for column in columns}, anchor, shift)
-    return model(batch), encoder.seen
+def run(role: Role, sources: str, targets: str, columns: str = "en fr", anchor: str = "en", shift: int = 1) -> Outputs:
+    decoders = {lang: EchoDecoder() for lang in targets.split()}
+    model = Seq2Seq(Reads(), decoders, {lang: lang for lang in sources.split()}, role, READOUTS["mean"])
+    return model(Batch({lang: Tokens.pad([[5, 3]] * 4, lang) for lang in columns.split()}, anchor, shift))
 
 
 @pytest.mark.parametrize(
-    ("task", "told", "read"),
+    ("role", "sources", "targets", "columns", "shift", "latents"),
     [
-        ("translate-both", {"translate/en": 2.0, "translate/fr": 1.0}, ["en", "fr"]),
-        ("translate", {"translate/fr": 1.0}, ["en"]),
-        ("reconstruct", {"reconstruct/en": 1.0}, ["en"]),
+        ("translate", "en fr", "en fr", "en fr", 1, {"translate/en": 2, "translate/fr": 1}),
+        ("translate", "en", "fr", "en fr", 1, {"translate/fr": 1}),
+        ("reconstruct", "en", "en", "en fr", 1, {"reconstruct/en": 1}),
+        ("translate", "en fr de", "en fr de", "en fr de", 1, {"translate/en": 2, "translate/fr": 3, "translate/de": 1}),
+        ("translate", "en fr de", "en fr de", "en fr de", 2, {"translate/en": 3, "translate/fr": 1, "translate/de": 2}),
+        ("translate", "en fr de", "en fr de", "en de", 1, {"translate/en": 3, "translate/de": 1}),
+        ("translate", "en", "fr de", "en fr de", 1, {"translate/fr": 1, "translate/de": 1}),
+        ("translate", "en", "fr de", "en fr de", 2, {"translate/fr": 1, "translate/de": 1}),
     ],
 )
-def test_each_prediction_reads_its_source_and_no_other_side_is_encoded(
-    task: str, told: dict[str, float], read: list[str]
+def test_each_prediction_has_the_latent_of_its_source(
+    role: Role, sources: str, targets: str, columns: str, shift: int, latents: dict[str, int]
 ) -> None:
-    out, seen = run(task)
-    assert {prediction.name: prediction.latent[0, 0].item() for prediction in out.predictions} == told
+    out = run(role, sources, targets, columns, shift=shift)
+    assert {prediction.name: prediction.latent[0, 0].item() for prediction in out.predictions} == latents
     assert all(prediction.target.lang == prediction.column for prediction in out.predictions)
-    assert seen == list(out.semantic) == read
+    assert list(out.semantic) == [lang for lang in columns.split() if lang in sources.split()]
 
 
-def test_the_anchor_pays_and_without_it_whoever_is_read() -> None:
-    for task, anchor, pays in (("translate-both", "fr", 2.0), ("translate-both", "en", 1.0), ("translate", "fr", 1.0)):
-        out, _ = run(task, anchor)
-        assert list(out.posteriors) == ["semantic"]
-        assert out.posteriors["semantic"]["semantic"].mean[0, 0] == pays
+@pytest.mark.parametrize(("sources", "anchor", "number"), [("en fr", "fr", 2), ("en fr", "en", 1), ("en", "fr", 1)])
+def test_the_kl_is_that_of_the_anchor_or_else_of_the_first_source(sources: str, anchor: str, number: int) -> None:
+    posteriors = run("translate", sources, "en fr", anchor=anchor).posteriors
+    assert list(posteriors) == ["semantic"] and posteriors["semantic"]["semantic"].mean[0, 0] == number
 
 
-def test_of_three_languages_each_is_written_from_each_in_turn_or_from_the_first() -> None:
-    def latents(task: str, columns: Sequence[str], shift: int) -> dict[str, float]:
-        out, _ = run(task, columns=columns, shift=shift)
-        return {prediction.name: prediction.latent[0, 0].item() for prediction in out.predictions}
-
-    written = [
-        latents(*case)
-        for case in (
-            ("translate three", ("en", "fr", "de"), 1),
-            ("translate three", ("en", "fr", "de"), 2),
-            ("translate three", ("en", "de"), 1),
-            ("translate from the first", ("en", "fr", "de"), 1),
-            ("translate from the first", ("en", "fr", "de"), 2),
-        )
-    ]
-    assert written == [
-        {"translate/en": 2.0, "translate/fr": 3.0, "translate/de": 1.0},
-        {"translate/en": 3.0, "translate/fr": 1.0, "translate/de": 2.0},
-        {"translate/en": 3.0, "translate/de": 1.0},
-        {"translate/fr": 1.0, "translate/de": 1.0},
-        {"translate/fr": 1.0, "translate/de": 1.0},
-    ]
+def test_a_corpus_without_source_and_an_unknown_task_are_refused() -> None:
     with pytest.raises(UsageError, match="columns fr, de: each corpus needs one of the source columns en"):
-        run("translate from the first", columns=("fr", "de"))
+        run("translate", "en", "fr de", "fr de")
     with pytest.raises(UsageError, match="task 'copy': choose from translate-both, translate, reconstruct"):
         Seq2SeqConfig(task="copy")
 
@@ -119,7 +82,7 @@ def test_of_three_languages_each_is_written_from_each_in_turn_or_from_the_first(
 def test_the_loss_is_torchs_cross_entropy_of_the_scores(
     name: str, tiny: Callable[..., Recipe], tokenizer: Tokenizer, batch: Batch
 ) -> None:
-    """Two directions count half each; labels of translations are smoothed; KL by hand."""
+    """Each of two directions has the weight 1/2. Labels of translations are smoothed. The KL is torch's."""
     torch.manual_seed(0)
     made = tiny(name, readout="mean", **{"objective.elbo.warmup_steps": 4})
     out = made.build(tokenizer).double().eval()(batch)
@@ -136,12 +99,12 @@ def test_the_loss_is_torchs_cross_entropy_of_the_scores(
         assert_close(loss.terms["kl/semantic"], kl)
         expected = expected + kl / 4
     assert_close(loss.total, expected)
-    nats = sum(prediction.nll()[1].sum() for prediction in out.predictions)  # the terms are not weighted
+    nats = sum(prediction.nll()[1].sum() for prediction in out.predictions)  # reported terms have no weights
     told = sum(value.sum() for term, value in loss.terms.items() if not term.startswith("kl/"))
     assert_close(told, nats)
 
 
-def test_an_autoencoder_reads_its_first_language(tiny: Callable[..., Recipe], tokenizer: Tokenizer) -> None:
+def test_an_autoencoder_embeds_its_first_language(tiny: Callable[..., Recipe], tokenizer: Tokenizer) -> None:
     german = tiny("english-ae", columns=["de", "en"])
     assert (german.data.langs, german.name) == (("de", "en"), "english-ae")
     assert german.build(tokenizer).langs == ("de",)
@@ -154,12 +117,12 @@ SIZES = {"d_model": 16, "encoder_layers": 1, "decoder_layers": 1, "ffn_dim": 24,
 @pytest.fixture
 def model(tokenizer: Tokenizer) -> Translator:
     torch.manual_seed(0)
-    built = recipes.build("translator", SIZES | {"columns": ["fr", "en", "x:en", "de"]}).build(tokenizer)
+    built = recipes.configure("translator", SIZES | {"columns": ["fr", "en", "x:en", "de"]}).build(tokenizer)
     assert isinstance(built, Translator)
     return built.eval()
 
 
-def test_the_first_column_is_read_and_the_others_are_written(model: Translator, batch: Batch) -> None:
+def test_the_first_column_is_translated_into_the_others(model: Translator, batch: Batch) -> None:
     out = model(batch)  # English and French, in that order
     assert model.langs == ("fr",) and model.latents == (SEMANTIC,)
     assert list(model.decoders) == ["en", "de"]  # two columns of one language have one decoder
@@ -177,6 +140,6 @@ def test_a_sentence_is_embedded_as_the_mean_of_its_states(model: Translator, bat
     assert_close(model(batch).semantic["fr"].mean, expected)
 
 
-def test_without_its_source_it_learns_nothing(model: Translator, batch: Batch, tiny: Callable[..., Recipe]) -> None:
+def test_a_batch_without_its_source_is_refused(model: Translator, batch: Batch) -> None:
     with pytest.raises(UsageError, match="columns en: each corpus needs the source column fr"):
         model(Batch({"en": batch.sides["en"]}, "en"))

@@ -1,4 +1,4 @@
-"""Which sentence provides each latent in training: stub networks record their inputs."""
+"""Which sentence each latent comes from in training, by stub networks that record their inputs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NUMBER = {"en": 1.0, "fr": 2.0}
 
 
 class Reads(nn.Module):
-    """The point (base + the number of the side's language, the row, the last token before EOS)."""
+    """Encode a sentence as the point (base + number of its language, row, last token before EOS)."""
 
     def __init__(self, base: float):
         super().__init__()
@@ -51,23 +51,23 @@ def model(own: float = 0.5, borrowed: float = 0.0, exchanged: float = 0.0, decod
 
 
 def batch() -> Batch:
-    """Three of four sentences end in a full stop, the others in a question mark."""
+    """A batch in which every fourth sentence ends in a question mark, the others in a full stop."""
     ids = [[7, ASK if row % 4 == 0 else STOP, EOS] for row in range(ROWS)]
     return Batch({lang: Tokens.pad(ids, lang) for lang in ("en", "fr")}, "en")
 
 
 def latents(given: RecombiningBGT) -> dict[str, Tensor]:
-    """What each column's decoder read: language (3 units) and semantic (3 units) of each row."""
+    """Return each decoder's inputs: of each row the language latent (3 units) and the semantic latent (3 units)."""
     return {prediction.name: prediction.latent.detach() for prediction in given(batch()).predictions}
 
 
 @pytest.mark.parametrize("share", [0.0, 0.25, 1.0])
-def test_a_share_of_the_rows_is_written_from_its_own_semantic_latent(share: float) -> None:
+def test_a_share_of_the_rows_has_its_own_semantic_latent(share: float) -> None:
     for name, own in (("recombine/en", 11.0), ("recombine/fr", 12.0)):
         read = latents(model(own=share))[name]
         assert set(read[:, 3].tolist()) <= {11.0, 12.0}
         assert abs((read[:, 3] == own).double().mean() - share) < 0.03
-        assert torch.equal(read[:, 4], torch.arange(ROWS).float())  # of its own row all the same
+        assert torch.equal(read[:, 4], torch.arange(ROWS).float())  # the latent is of the same row
 
 
 def test_a_share_of_the_rows_has_the_language_latent_of_another_row_of_the_same_style() -> None:
@@ -76,8 +76,8 @@ def test_a_share_of_the_rows_has_the_language_latent_of_another_row_of_the_same_
     assert abs(moved.double().mean() - 0.4) < 0.04
     mark = torch.where(torch.arange(ROWS) % 4 == 0, ASK, STOP)
     assert torch.equal(read[:, 2], mark.float())
-    assert (read[:, 0] == 32).all()  # of the same language
-    assert len(read[moved, 1].unique()) > 0.8 * moved.sum() * (1 - 1 / torch.e)  # any of them lends
+    assert (read[:, 0] == 32).all()  # the latent is of the same language
+    assert len(read[moved, 1].unique()) > 0.8 * moved.sum() * (1 - 1 / torch.e)  # from many different rows
 
 
 def test_a_sentence_that_is_alone_in_its_style_keeps_its_own_language_latent() -> None:
@@ -87,7 +87,7 @@ def test_a_sentence_that_is_alone_in_its_style_keeps_its_own_language_latent() -
     assert read == [1, 0, *range(2, ROWS)]
 
 
-def test_language_latents_come_with_their_styles_from_all_columns_of_a_language() -> None:
+def test_language_latents_and_styles_are_collected_from_all_columns_of_a_language() -> None:
     made, sides = model(), {"en": Tokens.pad([[7, STOP, EOS]] * 2, "en"), "en2": Tokens.pad([[7, ASK, EOS]] * 2, "en")}
     out = made(Batch(sides, "en"))
     assert list(out.styles) == ["en"]
@@ -96,7 +96,7 @@ def test_language_latents_come_with_their_styles_from_all_columns_of_a_language(
     assert made.eval()(Batch(sides, "en")).styles == {}
 
 
-def test_a_mark_that_is_exchanged_is_read_by_the_language_latent_and_written() -> None:
+def test_an_exchanged_mark_is_in_the_language_latent_and_in_the_target() -> None:
     made = model(exchanged=0.5)
     out = made(batch())
     for prediction in out.predictions:
@@ -106,7 +106,7 @@ def test_a_mark_that_is_exchanged_is_read_by_the_language_latent_and_written() -
         assert abs(changed - 0.5 * 2 * 0.75 * 0.25) < 0.03
 
 
-def test_the_language_encoders_learn_from_rows_written_from_a_translation_alone() -> None:
+def test_language_encoders_only_learn_from_rows_with_a_translation_s_latent() -> None:
     for share, learns in ((1.0, False), (0.0, True)):
         made = model(own=share)
         total = sum(prediction.latent.sum() for prediction in made(batch()).predictions)  # type: ignore[attr-defined]
@@ -114,7 +114,7 @@ def test_the_language_encoders_learn_from_rows_written_from_a_translation_alone(
         assert bool(made.encoders["fr"].base.grad) == learns  # type: ignore[union-attr]
 
 
-def test_out_of_training_a_sentence_is_written_from_its_own_latents_and_from_its_translations() -> None:
+def test_in_evaluation_a_sentence_is_reconstructed_and_translated() -> None:
     read = latents(model(own=0.0, borrowed=1.0, exchanged=1.0).eval())
     assert {name: latent[7].tolist() for name, latent in read.items()} == {
         "reconstruct/en": [21, 7, STOP, 11, 7, STOP],
@@ -133,6 +133,6 @@ def test_the_average_is_compared_with_the_teacher() -> None:
 
 
 @pytest.mark.parametrize("name", ["own", "borrowed", "exchanged"])
-def test_a_share_is_a_share(name: str) -> None:
+def test_a_share_above_one_is_refused(name: str) -> None:
     with pytest.raises(BgtError, match=rf"{name}\w* 1.5 is a share of the rows, from 0 to 1"):
         model(**{name: 1.5})

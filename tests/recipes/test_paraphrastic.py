@@ -1,4 +1,4 @@
-"""The systems of paraphrases: the papers' settings, starts from each other's vectors, and the classifier."""
+"""The systems that learn from paraphrases: one starts from another's vectors; the classifier of references."""
 
 from __future__ import annotations
 
@@ -22,19 +22,20 @@ from bgt_core.evaluation.backtranslation import compare
 from bgt_core.grammar import Pair, pairs
 from bgt_core.nets.encoders import GRAN
 from bgt_core.tables import Estimate
+from tests.runs import metrics
 
 TEXTS = ["one cat", "two dogs sleep in the old house", ""]
 
 
 def open_gate(body: GRAN) -> None:
-    """Its sigmoid is 1 in single precision, whatever is read."""
+    """Set the gate's parameters so that its sigmoid is 1 in single precision for any input."""
     with torch.no_grad():
         body.gate_words.weight.zero_()
         body.gate_states.weight.zero_()
         body.gate_words.bias.fill_(100.0)
 
 
-def test_gran_begins_with_the_vectors_of_avg_and_with_its_gate_at_1_equals_it(tsv: Path, tmp_path: Path) -> None:
+def test_gran_starts_from_the_vectors_of_avg_and_equals_it_if_its_gate_is_1(tsv: Path, tmp_path: Path) -> None:
     sizes = {"d_model": 16, "vocab_size": 300, "valid_pairs": 20, "epochs": 1.0, "batch_tokens": 900}
     average = training.train("avg", [tsv], tmp_path / "avg", overrides=sizes, device="cpu")
     started = {"valid_pairs": 20, "epochs": 0.0}
@@ -50,7 +51,7 @@ def test_gran_begins_with_the_vectors_of_avg_and_with_its_gate_at_1_equals_it(ts
 
 
 def test_only_sizes_are_taken_from_another_checkpoint(saved: Path) -> None:
-    """Of `saved`, a BGT, the sizes are taken that both have; no setting turns one body into the other."""
+    """A gran copies from a BGT only the sizes that both have."""
     arguments = training.inherited("gran", str(saved))
     assert arguments["model.d_model"] == checkpoint.read_config(saved)["arguments"]["model.d_model"]
     assert "model.body" not in arguments
@@ -68,13 +69,12 @@ SETTINGS: dict[str, Any] = {
 
 
 def translated(text: str) -> str:
-    """A machine that repeats itself and knows few words."""
+    """Imitate a poor machine translation: repeat the first word, and append a word."""
     return f"{text.split()[0]} {text} indeed"
 
 
 @pytest.fixture(scope="module")
 def sample() -> list[Pair]:
-    """Pairs of which few are too short to tell."""
     return pairs(300, seed=7)
 
 
@@ -88,7 +88,7 @@ def backtranslated(sample: list, tmp_path_factory: pytest.TempPathFactory) -> Pa
 
 @pytest.fixture(scope="module")
 def trained(backtranslated: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """On a file that has costs too."""
+    """A classifier trained on a file that also has a column of costs."""
     return training.train(
         "reference-classifier",
         [backtranslated],
@@ -99,9 +99,8 @@ def trained(backtranslated: Path, tmp_path_factory: pytest.TempPathFactory) -> P
     )
 
 
-def test_it_learns_to_tell_them_apart_and_says_how_well_on_each_side(trained: Path, sample: list) -> None:
-    rows = [json.loads(line) for line in (trained.parent / "metrics.jsonl").read_text("utf-8").splitlines()]
-    first, *_, last = (row for row in rows if row["kind"] == "valid")
+def test_it_learns_to_classify_and_reports_the_accuracy_of_each_column(trained: Path, sample: list) -> None:
+    first, *_, last = metrics(trained)
     for column in ("reference", "translation"):
         assert last[f"accuracy/{column}"] > 0.9
         assert last[column] < first[column]
@@ -116,7 +115,7 @@ def test_it_learns_to_tell_them_apart_and_says_how_well_on_each_side(trained: Pa
 
 @pytest.mark.parametrize("body", ["average", "lstm"])
 def test_its_loss_is_the_cross_entropy_of_both_sides(body: str, tokenizer: Tokenizer) -> None:
-    recipe = recipes.build("reference-classifier", {"model.body": body, "model.d_model": 12})
+    recipe = recipes.configure("reference-classifier", {"model.body": body, "model.d_model": 12})
     torch.manual_seed(0)
     model = recipe.build(tokenizer)
     texts = {"reference": ["the dog sleeps", "a cat"], "translation": ["dogs sleep here", "one cat sees it"]}
@@ -132,10 +131,10 @@ def test_its_loss_is_the_cross_entropy_of_both_sides(body: str, tokenizer: Token
         assert parameter.grad is not None and parameter.grad.any(), name
 
 
-def test_it_filters_and_is_compared(
+def test_it_filters_pairs_and_compares_their_sides(
     trained: Path, backtranslated: Path, sample: list, bgt: Callable[..., Any], tmp_path: Path
 ) -> None:
-    """A file whose translations are half of them references' twins."""
+    """In the filtered file, every other translation is a reference of another row."""
     mixed = tmp_path / "mixed.tsv"
     texts = [pair.texts["en"] for pair in sample[:40]]
     sides = [(text, translated(text) if number % 2 else texts[number - 1]) for number, text in enumerate(texts)]
@@ -158,14 +157,14 @@ def test_it_filters_and_is_compared(
     assert isinstance(repeated, Estimate) and repeated.high < 0
 
 
-def test_what_does_not_fit_is_refused(saved: Path, tokenizer: Tokenizer, tmp_path: Path) -> None:
+def test_unsuitable_models_and_batches_are_refused(saved: Path, tokenizer: Tokenizer, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="this model is not a reference classifier; train a reference-classifier"):
         ReferenceProbability.load(saved, "cpu")
     with pytest.raises(NotFound, match=r"classifier .*nowhere: no such run"):
         ReferenceProbability.load(tmp_path / "nowhere")
     with pytest.raises(UsageError, match="body 'gru': choose from average, lstm"):
-        recipes.build("reference-classifier", {"model.body": "gru"})
-    model = recipes.build("reference-classifier", {"model.d_model": 4}).build(tokenizer)
+        recipes.configure("reference-classifier", {"model.body": "gru"})
+    model = recipes.configure("reference-classifier", {"model.d_model": 4}).build(tokenizer)
     side = Tokens.pad([[5, 3]], "en")
     with pytest.raises(UsageError, match="needs two columns: columns reference:en, translation:en"):
         model(Batch({"a": side}, "a"))

@@ -1,8 +1,7 @@
-"""The variational siamese network: the rows that each stage learns from, and the second stage on top of the first."""
+"""The variational siamese network: which rows its first stage learns from, and the second stage on top of the first."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -19,10 +18,11 @@ from bgt_core.contracts import SEMANTIC, Batch
 from bgt_core.data.text import Tokenizer
 from bgt_core.encoders.distances import DuplicateEncoder
 from bgt_core.errors import DataError, UsageError
-from bgt_core.posterior import Gaussian
+from bgt_core.posterior import READOUTS, Gaussian
 from bgt_core.recipes import Recipe
 from bgt_core.recipes.var_siamese import VarSiamese
 from tests.close import FLOAT32, assert_close
+from tests.runs import metrics
 
 Tiny = Callable[..., Recipe]
 SIZES: dict[str, Any] = {"model.d_model": 16, "model.hidden_dim": 12, "model.semantic_dim": 8, "data.vocab_size": 300}
@@ -35,10 +35,6 @@ SETTINGS: dict[str, Any] = {
 }
 
 
-def mean(posterior: Any) -> torch.Tensor:
-    return posterior.mean
-
-
 @pytest.fixture
 def labelled_batch(batch: Batch) -> Batch:
     """Rows 1, 3 and 4 of six are paraphrases."""
@@ -49,7 +45,7 @@ def test_a_duplicate_is_written_from_the_other_question_and_from_nothing_else(
     tiny: Tiny, tokenizer: Tokenizer, batch: Batch, labelled_batch: Batch
 ) -> None:
     model = tiny("var-siamese-reformulate").build(tokenizer).eval()
-    every, some = model(batch, mean), model(labelled_batch, mean)
+    every, some = model(batch, READOUTS["mean"]), model(labelled_batch, READOUTS["mean"])
     means = {column: posterior.mean for column, posterior in some.semantic.items()}
     for own, other in (("en", "fr"), ("fr", "en")):
         by_name = {prediction.name: prediction for prediction in some.predictions}
@@ -60,15 +56,13 @@ def test_a_duplicate_is_written_from_the_other_question_and_from_nothing_else(
         assert isinstance(some.posteriors[SEMANTIC][f"semantic/{own}"], Gaussian)
 
 
-def test_repeating_takes_one_column(tiny: Tiny, tokenizer: Tokenizer) -> None:
+def test_repeating_needs_one_column(tiny: Tiny, tokenizer: Tokenizer) -> None:
     assert tiny("var-siamese-repeat", columns=["en"]).build(tokenizer).langs == ("en",)
-    with pytest.raises(UsageError, match="var-siamese-reformulate needs two"):
-        tiny("var-siamese-reformulate", columns=["en"]).build(tokenizer)
 
 
 @pytest.fixture(scope="module")
 def questions(grammar: list, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A label, a sentence, and the same in another form (1) or the next one (0)."""
+    """Rows of a label, a sentence, and either the same with another word (1) or the next sentence (0)."""
     english = [pair.texts["en"] for pair in grammar]
     rows = [
         f"{row % 2}\t{text}\t{'so ' + text if row % 2 else english[(row + 1) % len(english)]}\n"
@@ -98,31 +92,26 @@ def siamese(first_stage: Path, questions: Path, tmp_path_factory: pytest.TempPat
     return second_stage(first_stage, questions, out, train__epochs=14.0)
 
 
-def valid_rows(folder: Path) -> list[dict[str, Any]]:
-    rows = [json.loads(line) for line in (folder.parent / "metrics.jsonl").read_text("utf-8").splitlines()]
-    return [row for row in rows if row["kind"] == "valid"]
-
-
-def test_the_first_stage_learns_both(first_stage: Path) -> None:
-    first, *_, last = valid_rows(first_stage)
+def test_the_first_stage_learns_to_repeat_and_to_reformulate(first_stage: Path) -> None:
+    first, *_, last = metrics(first_stage)
     for term in ("reconstruct/a", "reconstruct/b", "paraphrase/a", "paraphrase/b"):
         assert last[term] < 0.95 * first[term]
-    # a mean over the rows that have it: a duplicate costs about what a sentence does, not half of that
+    # Only half of the rows have a paraphrase. The mean is over these rows, so both terms are about equal.
     assert 0.8 < first["paraphrase/a"] / first["reconstruct/a"] < 1.25
 
 
-def test_the_second_stage_takes_encoder_sizes_and_tokenizer(first_stage: Path, siamese: Path, questions: Path) -> None:
+def test_the_second_stage_has_the_encoders_sizes_and_tokenizer(first_stage: Path, siamese: Path) -> None:
     before, after = (checkpoint.read_config(folder)["arguments"] for folder in (first_stage, siamese))
     for name in ("d_model", "hidden_dim", "semantic_dim"):
         assert after[f"model.base.{name}"] == before[f"model.{name}"]
     assert after["base"] == "var-siamese-reformulate"
     assert (siamese / "tokenizer.model").read_bytes() == (first_stage / "tokenizer.model").read_bytes()
     names = {name.split(".")[0] for name in load_file(siamese / "model.safetensors")}
-    assert names == {"encoders", "perceptron", "classifier"}  # what the first stage wrote with is not kept
+    assert names == {"encoders", "perceptron", "classifier"}  # the decoders of the first stage are dropped
 
 
-def test_the_second_stage_tells_duplicates(siamese: Path, questions: Path) -> None:
-    first, *_, last = valid_rows(siamese)
+def test_the_second_stage_learns_to_classify(siamese: Path, questions: Path) -> None:
+    first, *_, last = metrics(siamese)
     assert last["accuracy/label"] > 0.9
     assert last["label"] < first["label"]
     rows = [line.split("\t") for line in questions.read_text("utf-8").splitlines()]
@@ -139,8 +128,10 @@ def test_the_second_stage_tells_duplicates(siamese: Path, questions: Path) -> No
     assert classifier.similarity(left[:0], right).shape == (0, len(rows))
 
 
-def test_the_perceptron_reads_w2_and_the_product(tiny: Tiny, tokenizer: Tokenizer, labelled_batch: Batch) -> None:
-    recipe = recipes.build("var-siamese", {f"model.base.{name.split('.')[1]}": 6 for name in SIZES if "model" in name})
+def test_the_loss_is_that_of_a_perceptron_on_w2_and_the_product(tokenizer: Tokenizer, labelled_batch: Batch) -> None:
+    recipe = recipes.configure(
+        "var-siamese", {f"model.base.{name.split('.')[1]}": 6 for name in SIZES if "model" in name}
+    )
     torch.manual_seed(0)
     model = recipe.build(tokenizer).eval()
     assert isinstance(model, VarSiamese)
@@ -160,33 +151,30 @@ def test_the_perceptron_reads_w2_and_the_product(tiny: Tiny, tokenizer: Tokenize
 
 
 @pytest.mark.parametrize("measure", ["w2", "mahalanobis", "jensen-shannon", "euclidean", "cosine"])
-def test_every_row_of_the_ablation_is_a_setting(
-    measure: str, tiny: Tiny, tokenizer: Tokenizer, labelled_batch: Batch
-) -> None:
+def test_every_row_of_the_ablation_is_a_setting(measure: str, tokenizer: Tokenizer, labelled_batch: Batch) -> None:
     small = {f"model.base.{name}": 6 for name in ("d_model", "hidden_dim", "semantic_dim")} | {"model.hidden_dim": 5}
-    recipe = recipes.build("var-siamese", small | {"model.features": [measure]})
+    recipe = recipes.configure("var-siamese", small | {"model.features": [measure]})
     torch.manual_seed(0)
     model = recipe.build(tokenizer)
     assert model.perceptron.first.in_features == 6
     recipe.objective(model(labelled_batch), 0).total.backward()
     for name, parameter in model.named_parameters():
-        if measure in ("euclidean", "cosine") and "log_variance" in name:  # of means alone
+        if measure in ("euclidean", "cosine") and "log_variance" in name:  # these measures only use the means
             assert parameter.grad is None
         else:
             assert parameter.grad is not None and parameter.grad.isfinite().all()
 
 
-def test_what_it_can_not_stand_on_is_refused(tiny: Tiny, tokenizer: Tokenizer, batch: Batch, questions: Path) -> None:
+def test_unsuitable_features_models_and_batches_are_refused(tokenizer: Tokenizer, batch: Batch) -> None:
     with pytest.raises(UsageError, match=r"'hadamar' is not a measure.*Did you mean 'hadamard'"):
-        recipes.build("var-siamese", {"model.features": ["w2", "hadamar"]})
+        recipes.configure("var-siamese", {"model.features": ["w2", "hadamar"]})
     with pytest.raises(UsageError, match="choose one or more of w2"):
-        recipes.build("var-siamese", {"model.features": []})
-    of_points = recipes.build("var-siamese", {"base": "sp", "model.base.d_model": 8}).build(tokenizer)
+        recipes.configure("var-siamese", {"model.features": []})
+    of_points = recipes.configure("var-siamese", {"base": "sp", "model.base.d_model": 8}).build(tokenizer)
     with pytest.raises(UsageError, match="compares Gaussian posteriors"):
         of_points(replace(batch, labels=torch.zeros(6)))
-    model = recipes.build("var-siamese", {f"model.base.{name}": 6 for name in ("hidden_dim", "semantic_dim")})
     with pytest.raises(UsageError, match="two columns and labels"):
-        model.build(tokenizer)(batch)
+        of_points(batch)
 
 
 def test_a_label_that_is_no_class_is_refused(questions: Path, first_stage: Path, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The vMF-Gaussian VAE as a recipe: its settings, the latents of each prediction, and its errors."""
+"""The recipe of the vMF-Gaussian VAE: its settings, the latents of each prediction, and its errors."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ OFF = {"objective.paraphrase.weight": 0.0, "objective.position.weight": 0.0, "ob
 
 
 @pytest.mark.parametrize("decoder", ["bag-of-words", "lstm", "lstm-without-previous-word"])
-def test_a_paraphrase_gives_its_meaning_and_no_syntax(
+def test_a_paraphrase_contributes_its_semantic_latent_only(
     decoder: str, tiny: Callable[..., Recipe], tokenizer: Tokenizer, batch: Batch
 ) -> None:
     model = tiny("vgvae", **{"model.decoder": decoder}).build(tokenizer).eval()
@@ -68,6 +68,6 @@ def test_every_row_of_the_table_is_a_setting(
         ({"train.epochs": 2.0}, r"mega_batch_start 2.0 must be below epochs \(2.0\)"),
     ],
 )
-def test_what_can_not_be_is_refused(settings: dict[str, Any], message: str) -> None:
+def test_invalid_settings_are_refused(settings: dict[str, Any], message: str) -> None:
     with pytest.raises(UsageError, match=message):
-        recipes.build("vgvae", settings)
+        recipes.configure("vgvae", settings)

@@ -78,7 +78,7 @@ def shared_data(folder: Path) -> Path:
     (folder / "sts" / "2014").mkdir(parents=True)
     (folder / "sts" / "2014" / "grammar.tsv").write_text("".join(judged), "utf-8")
     sizes = dict(setting.split("=") for setting in TINY.split())
-    recipe = recipes.build("bgt-small", {f"model.{name}": int(sizes[name]) for name in SIZES})
+    recipe = recipes.configure("bgt-small", {f"model.{name}": int(sizes[name]) for name in SIZES})
     tokenizer = Tokenizer.train([text for pair in texts for text in pair], 300, lowercase=True)
     torch.manual_seed(0)
     checkpoint.save(folder / "model", recipe, recipe.build(tokenizer), tokenizer, step=1)

@@ -32,10 +32,10 @@ from bgt_core.evaluation.sts_files import read_sets
 from bgt_core.evaluation.tasks.pairs import read_labelled
 from bgt_core.files import parse_json
 from bgt_core.neighbours.questions import CARD, StoreCard
-from bgt_core.recipes import build, parse_overrides
+from bgt_core.recipes import configure, parse_overrides
 from bgt_core.splitting import parts as split
+from bgt_core.training.prepare import SETTINGS, read_settings
 from bgt_core.training.run import rows_until
-from bgt_core.training.settings import SETTINGS, read_settings
 from probes.data.load import read_labelled as read_items
 from probes.data.load import read_sentences
 from probes.results.store import read_cells
@@ -108,7 +108,7 @@ def text(path: Path) -> str:
 
 
 def overrides(path: Path) -> None:
-    build("bgt-small", parse_overrides([line for line in text(path).split("\n") if line]))
+    configure("bgt-small", parse_overrides([line for line in text(path).split("\n") if line]))
 
 
 def rows(path: Path) -> object:

@@ -57,11 +57,11 @@ def test_json_comes_back(value: object) -> None:
 )
 def test_sizes_are_bounded(setting: str) -> None:
     with pytest.raises(UsageError, match="should be a number from"):
-        recipes.build("bgt-small", recipes.parse_overrides([setting]))
+        recipes.configure("bgt-small", recipes.parse_overrides([setting]))
 
 
 def test_a_whole_number_may_stand_for_a_float(tiny: Callable[..., Recipe], tokenizer: object) -> None:
-    recipe = recipes.build("bgt-small", {**(tiny("bgt-small").arguments or {}), "log_variance": -3})
+    recipe = recipes.configure("bgt-small", {**(tiny("bgt-small").arguments or {}), "log_variance": -3})
     recipe.build(tokenizer)  # type: ignore[arg-type]
     assert isinstance((recipe.arguments or {})["model.log_variance"], float)
 

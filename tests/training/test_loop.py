@@ -1,4 +1,4 @@
-"""The training loop: updates, losses, reports, checkpoints, and where it stops; aggressive training."""
+"""The training loop: updates, losses, reports, checkpoints, stopping; and aggressive training."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partialmethod
-from itertools import islice, pairwise
+from itertools import count, islice, pairwise
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +17,7 @@ from torch import nn
 
 from bgt_core import checkpoint, training
 from bgt_core.contracts import BOS, Batch, Outputs, Readout, Tokens
-from bgt_core.data.batching import StepBatch, validation
+from bgt_core.data.batching import StepBatch
 from bgt_core.data.corpus import Corpus
 from bgt_core.data.store import prepare
 from bgt_core.data.text import Tokenizer
@@ -69,24 +69,20 @@ CONFIG = TrainConfig(
 
 
 class Log(Hooks):
-    """Hooks that write down; `stop` is the step after which the run is asked to stop."""
+    """Hooks that record their calls. After the step `stop`, they ask the run to stop."""
 
     def __init__(self, stop: int | None = None):
         self.rows: list[dict[str, object]] = []
         self.saved: list[int] = []
-        self.asked = 0
-        super().__init__(self.rows.append, self.saved.append, lambda: self.count() == stop)
+        steps = count(1)
+        super().__init__(self.rows.append, self.saved.append, lambda: next(steps) == stop)
 
     __setattr__ = object.__setattr__  # Hooks is frozen
-
-    def count(self) -> int:
-        self.asked += 1
-        return self.asked
 
 
 @pytest.fixture(scope="module")
 def mirrored(grammar: list[Pair], tokenizer: Tokenizer, tmp_path_factory: pytest.TempPathFactory) -> Corpus:
-    """The same English text on both sides: both semantic posteriors are one, so the anchor changes nothing."""
+    """A corpus with the same text in both columns: both have the same posterior, so the anchor has no effect."""
     folder = tmp_path_factory.mktemp("mirrored")
     lines = [f"{pair.texts['en']}\t{pair.texts['en']}\n" for pair in grammar[:120]]
     (folder / "pairs.tsv").write_text("".join(lines), encoding="utf-8")
@@ -98,22 +94,26 @@ def mirrored(grammar: list[Pair], tokenizer: Tokenizer, tmp_path_factory: pytest
 def exact(
     tiny: Callable[..., Recipe], tokenizer: Tokenizer, stirred: Callable[[nn.Module], nn.Module]
 ) -> Callable[..., tuple]:
-    """exact(): a model in float64 without noise, away from where it starts, and its objective, the ELBO."""
+    """exact(): a model in float64 without noise, with changed initial values, and its objective, the ELBO."""
 
-    def make(stir: Callable[[nn.Module], nn.Module] = stirred) -> tuple:
+    def make() -> tuple:
         recipe = tiny("bgt", readout="mean", dropout=0.0, label_smoothing=0.1, **{"objective.elbo.warmup_steps": 0})
         torch.manual_seed(0)
-        return stir(recipe.build(tokenizer)).double().train(), recipe.objective
+        return stirred(recipe.build(tokenizer)).double().train(), recipe.objective
 
     return make
 
 
-def run(model: nn.Module, objective: object, corpus: Corpus, config: TrainConfig, log: Log, **options: int) -> int:
-    trainer = Trainer(model, make_optimizer(model, config), objective, config, CPU, SINGLE_PROCESS)
-    return train_model(trainer, corpus, Corpus.open(corpus.folder, "valid"), log, **options)
+def run(
+    model: nn.Module, objective: object, corpus: Corpus, config: TrainConfig, log: Log, optimizer: object = None
+) -> int:
+    trainer = Trainer(model, optimizer or make_optimizer(model, config), objective, config, CPU, SINGLE_PROCESS)
+    return train_model(trainer, corpus, Corpus.open(corpus.folder, "valid"), log)
 
 
-def test_an_update_is_the_mean_over_its_pairs_however_it_is_cut(mirrored: Corpus, exact: Callable[..., tuple]) -> None:
+def test_an_update_is_the_mean_over_its_pairs_for_any_micro_batches(
+    mirrored: Corpus, exact: Callable[..., tuple]
+) -> None:
     class Descent(torch.optim.SGD):
         """An optimiser that keeps the gradients of the first update."""
 
@@ -123,35 +123,24 @@ def test_an_update_is_the_mean_over_its_pairs_however_it_is_cut(mirrored: Corpus
             self.seen = [parameter.grad.clone() for parameter in model.parameters()]
             super().step()
 
-    gradients = {}
+    gradients = []
     for micro in (40, 150, 100_000):
         model, objective = exact()
-        config = replace(CONFIG, micro_tokens=micro)
         optimizer = Descent(model.parameters())
-        valid = Corpus.open(mirrored.folder, "valid")
-        train_model(Trainer(model, optimizer, objective, config, CPU, SINGLE_PROCESS), mirrored, valid, Log(stop=1))
-        gradients[micro] = optimizer.seen
+        run(model, objective, mirrored, replace(CONFIG, micro_tokens=micro), Log(stop=1), optimizer)
+        gradients.append(optimizer.seen)
 
     model, objective = exact()
-    updates = math.ceil(mirrored.tokens / CONFIG.batch_tokens)
-    assert updates > 1
-    from bgt_core.data.batching import Batching  # which pairs are in the first update; not how they are batched
-
-    pairs = [
-        (side.ids[row, : int(side.mask[row].sum())])
-        for batch in Batching(CONFIG.batch_tokens, 50, CONFIG.seed).update(mirrored, 0).batches.values()
-        for side in [batch.sides["en"]]
-        for row in range(len(batch))
-    ]
+    first = batching(replace(CONFIG, micro_tokens=50)).update(mirrored, 0).batches.values()  # any micro-batches do
+    sides = [batch.sides["en"] for batch in first]
+    pairs = [ids[mask] for side in sides for ids, mask in zip(side.ids, side.mask, strict=True)]
     assert len(pairs) < len(mirrored)
     for ids in pairs:
         alone = Batch({lang: Tokens.pad([ids.tolist()], lang) for lang in ("en", "fr")}, "en")
         (objective(model(alone), 0).total / len(pairs)).backward()
-    expected = [parameter.grad for parameter in model.parameters()]
-
-    for reported in gradients.values():
-        for one, other in zip(reported, expected, strict=True):
-            assert_close(one, other)
+    for reported in gradients:
+        for one, parameter in zip(reported, model.parameters(), strict=True):
+            assert_close(one, parameter.grad)
 
 
 def test_a_run_reports_validates_and_saves_when_it_should(mirrored: Corpus, exact: Callable[..., tuple]) -> None:
@@ -173,16 +162,15 @@ def test_a_large_gradient_is_clipped(mirrored: Corpus, exact: Callable[..., tupl
     model, objective = exact()
     before = [parameter.detach().clone() for parameter in model.parameters()]
     config = replace(CONFIG, clip=1e-3, learning_rate=1.0, warmup_steps=1)
-    optimizer, log = torch.optim.SGD(model.parameters()), Log(stop=1)
-    trainer = Trainer(model, optimizer, objective, config, CPU, SINGLE_PROCESS)
-    train_model(trainer, mirrored, Corpus.open(mirrored.folder, "valid"), log)
+    log = Log(stop=1)
+    run(model, objective, mirrored, config, log, torch.optim.SGD(model.parameters()))
     moved = torch.cat([(now - then).flatten() for now, then in zip(model.parameters(), before, strict=True)])
     assert log.rows[0]["gradient_norm"] > 1
     assert moved.norm().item() == pytest.approx(1e-3, rel=1e-3)
 
 
 def test_an_update_of_frozen_parts_alone_changes_nothing(mirrored: Corpus, exact: Callable[..., tuple]) -> None:
-    """As of a writer that is trained to correct drafts, with all else frozen, when drafts are hidden."""
+    """This happens if a writer learns to correct drafts, all other parts are frozen, and the drafts are hidden."""
     model, objective = exact()
     model.requires_grad_(False)
     model.unused = nn.Parameter(torch.ones(()))
@@ -201,10 +189,10 @@ def part(batch: Batch, rows: slice) -> Batch:
 
 
 @pytest.mark.parametrize("cut", [[slice(0, 6)], [slice(0, 1), slice(1, 6)]])
-def test_an_update_pays_once_however_it_is_cut(
+def test_an_update_has_the_penalty_once_for_any_micro_batches(
     cut: list[slice], tiny: Callable[..., Recipe], tokenizer: Tokenizer, batch: Batch
 ) -> None:
-    """Its step is the loss's gradient, over all rows, and lambda_c W_c or lambda_w (W - W_start)."""
+    """The update is the gradient of the loss plus lambda_c W_c, or for token tables lambda_w (W - W_start)."""
     recipe = tiny("gran")
     weights = TrainConfig(composition_l2=0.3, table_l2=0.2, weight_decay=0.0, clip=1e9, precision="fp32")
     batches = {number: part(batch, rows) for number, rows in enumerate(cut)}
@@ -244,7 +232,7 @@ WIDTH, UNITS, WORDS = 16, 4, 25
 
 
 class Bag(nn.Module):
-    """A sentence is the mean of its tokens' vectors, (B, H)."""
+    """Encode a sentence as the mean of its tokens' vectors, (B, H)."""
 
     def __init__(self, table: nn.Embedding):
         super().__init__()
@@ -256,7 +244,7 @@ class Bag(nn.Module):
 
 
 class Topics(LatentModel):
-    """A VAE whose decoder reads all words before, from which it can tell the topic without a latent: it collapses."""
+    """A VAE that collapses: its decoder gets all previous words, from which it can predict the topic itself."""
 
     def __init__(self, tokens: int):
         encoder = Encoder(Bag(nn.Embedding(tokens, WIDTH)), GaussianHead(WIDTH, UNITS))
@@ -294,74 +282,46 @@ def topics(tmp_path_factory: pytest.TempPathFactory) -> tuple[Corpus, int]:
 
 
 class TopicsRun:
-    """A run on `topics`, to its end or to the step `stop`; `begun` is one to go on with."""
+    """A run on `topics`, and the mutual information that it reported and that its model has at the end."""
 
-    def __init__(
-        self, topics: tuple[Corpus, int], config: TrainConfig, stop: int | None = None, begun: TopicsRun | None = None
-    ):
+    def __init__(self, topics: tuple[Corpus, int], config: TrainConfig):
         corpus, tokens = topics
         valid = Corpus.open(corpus.folder, "valid")
         torch.manual_seed(0)
-        self.model = Topics(tokens).train()
-        self.optimizer = make_optimizer(self.model, config)
-        self.rows: list[dict] = []
-        start, before = 0, []
-        if begun:
-            self.model.load_state_dict(begun.model.state_dict())
-            self.optimizer.load_state_dict(begun.optimizer.state_dict())
-            start, before = begun.done, begun.informations
-        left = iter(range(start + 1, total_steps(corpus, config) + 1))
-        hooks = Hooks(self.rows.append, lambda step: None, lambda: next(left) == stop)
-        trainer = Trainer(self.model, self.optimizer, Sum({"elbo": Elbo(0)}), config, CPU, SINGLE_PROCESS)
-        self.done = train_model(trainer, corpus, valid, hooks, start, informations=before)
-        self.informations = [*before, *(row["information"] for row in self.rows if row["kind"] == "information")]
-        self.information = information_of(trainer, validation(valid, config.micro_tokens))["information/semantic"]
-
-    def weights(self) -> torch.Tensor:
-        return torch.cat([parameter.detach().flatten() for parameter in self.model.parameters()])
+        model, log = Topics(tokens).train(), Log()
+        trainer = Trainer(model, make_optimizer(model, config), Sum({"elbo": Elbo(0)}), config, CPU, SINGLE_PROCESS)
+        self.done = train_model(trainer, corpus, valid, log)
+        self.informations = [row["information"] for row in log.rows if row["kind"] == "information"]
+        self.information = information_of(trainer, valid)["information/semantic"]
 
 
-@pytest.fixture(scope="module")
-def aggressive(topics: tuple[Corpus, int]) -> TopicsRun:
-    return TopicsRun(topics, AGGRESSIVE)
-
-
-def test_the_latent_keeps_what_ordinary_training_loses(topics: tuple[Corpus, int], aggressive: TopicsRun) -> None:
-    ordinary = TopicsRun(topics, replace(AGGRESSIVE, aggressive_steps=0))
-    assert ordinary.done == aggressive.done
-    assert ordinary.informations == []
+def test_aggressive_training_keeps_information_that_ordinary_training_loses(topics: tuple[Corpus, int]) -> None:
+    aggressive, ordinary = (TopicsRun(topics, replace(AGGRESSIVE, aggressive_steps=steps)) for steps in (10, 0))
+    assert ordinary.done == aggressive.done and aggressive.informations and not ordinary.informations
     assert ordinary.information < 0.05 < 0.25 < aggressive.information  # nats
 
 
-def test_decoders_stand_still_while_encoders_catch_up(topics: tuple[Corpus, int]) -> None:
+def test_frozen_parts_do_not_move_in_an_update(topics: tuple[Corpus, int]) -> None:
+    """The optimiser has momentum, with which it would move parameters without a gradient."""
     corpus, tokens = topics
     torch.manual_seed(0)
     model = Topics(tokens).train()
     optimizer = make_optimizer(model, replace(AGGRESSIVE, weight_decay=0.1))
+    trainer = Trainer(model, optimizer, Sum({"elbo": Elbo(0)}), AGGRESSIVE, CPU, SINGLE_PROCESS)
     inference, generation = inference_and_generation_parameters(model)
     assert {id(parameter) for parameter in inference} == {id(parameter) for parameter in model.encoders.parameters()}
     assert len(inference) + len(generation) == len(list(model.parameters()))
 
-    def moved(step: int, *inner: int) -> list[list[bool]]:
-        parts = (inference, generation)
-        before = [[parameter.detach().clone() for parameter in part] for part in parts]
-        update = batching(AGGRESSIVE).update(corpus, step)
-        train_step(
-            Trainer(model, optimizer, Sum({"elbo": Elbo(0)}), AGGRESSIVE, CPU, SINGLE_PROCESS), step, update, *inner
-        )
-        return [
-            [not torch.equal(parameter, old) for parameter, old in zip(part, olds, strict=True)]
-            for part, olds in zip(parts, before, strict=True)
-        ]
+    def moved(step: int, fixed: list[nn.Parameter]) -> list[set[bool]]:
+        before = [[parameter.detach().clone() for parameter in part] for part in (inference, generation)]
+        with frozen(fixed):
+            train_step(trainer, step, batching(AGGRESSIVE).update(corpus, step))
+        pairs = [zip(part, old, strict=True) for part, old in zip((inference, generation), before, strict=True)]
+        return [{not torch.equal(*pair) for pair in of_part} for of_part in pairs]
 
-    assert all(moved(0)[0] + moved(1)[1])  # both have momentum, and would go on without a gradient
-    with frozen(generation):
-        encoders, decoders = moved(2, 1)
-    assert all(encoders) and not any(decoders)
-    with frozen(inference):
-        encoders, decoders = moved(3)
-    assert all(decoders) and not any(encoders)
-    assert all(map(all, moved(4)))
+    assert moved(0, []) == [{True}, {True}]
+    assert moved(1, generation) == [{True}, {False}]
+    assert moved(2, inference) == [{False}, {True}]
 
 
 @pytest.mark.parametrize(
@@ -373,10 +333,10 @@ def test_decoders_stand_still_while_encoders_catch_up(topics: tuple[Corpus, int]
         ([5.0], 7, 7),
     ],
 )
-def test_encoders_catch_up_until_a_group_is_no_better(
+def test_encoders_are_updated_until_a_group_is_no_better(
     groups: Sequence[float], most: int, updates: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Loss per token: sentences of any length count by their tokens."""
+    """Groups are compared by their loss per token."""
     numbers = []
 
     def scripted(trainer: Trainer, step: int, update: StepBatch, number: int) -> Sums:
@@ -409,7 +369,7 @@ def test_it_ends_when_information_rises_no_more(informations: list[float], activ
 
 
 @pytest.mark.slow
-def test_a_run_finds_what_it_needs_to_go_on(
+def test_an_aggressive_run_is_resumed_with_its_reported_information(
     tiny: Callable[..., Recipe], tokenizer: Tokenizer, tsv: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tokenizer.save(tmp_path / "tokens.model")
@@ -426,22 +386,23 @@ def test_a_run_finds_what_it_needs_to_go_on(
     assert seen[0]
 
 
-def test_points_are_refused_before_the_work(tiny: Callable[..., Recipe], tsv: Path, tmp_path: Path) -> None:
+def test_aggressive_training_of_points_is_refused(tiny: Callable[..., Recipe], tsv: Path, tmp_path: Path) -> None:
     recipe = tiny("english-ae", aggressive_steps=10)
     with pytest.raises(BgtError, match=r"aggressive_steps: .* points") as error:
         training.train(recipe, [tsv], tmp_path / "run", device="cpu")
     assert error.value.exit_code == 2
 
 
-@pytest.mark.filterwarnings("ignore")  # torch's, about its own tracing
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")  # torch warns of its own tracing
 def test_compiled_layers_compute_the_same(
     tiny: Callable[..., Recipe], tokenizer: Tokenizer, batch: Batch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As one graph each, or compiling raises; without code for a processor, which takes half a minute. French has
-    layers like those of English, which are left as they are."""
+    """Each layer must be one graph, or compiling raises an error. The backend "eager" makes no machine code, which
+    would take half a minute. The layers of French are not compiled, because they are like those of English."""
     plain = partialmethod(nn.Module.compile, backend="eager", fullgraph=True)
     monkeypatch.setattr(nn.Module, "compile", plain)
-    recipe, results = tiny("bgt-bound"), []
+    recipe, results = tiny("bgt-bound", roles_layers=1), []
     for setting in ("off", "on"):
         torch.manual_seed(0)
         model = recipe.build(tokenizer).train()
@@ -459,26 +420,7 @@ def test_compiled_layers_compute_the_same(
     assert_close(results[1], results[0])
 
 
-def test_a_run_that_restarts_holds_its_tables_to_the_same_start(
-    tiny: Callable[..., Recipe], tsv: Path, tokenizer: Tokenizer, tmp_path: Path
-) -> None:
-    settings = {"epochs": 1.0, "min_tokens": 2, "valid_every": 6, "save_every": 3, "learning_rate": 0.1}
-    recipe = tiny("avg", **settings, table_l2=0.5, batch_tokens=400, micro_tokens=400)
-    rows: list[dict[str, object]] = []
-
-    def keep(row: dict[str, object]) -> None:
-        rows.append(row)
-        if row["kind"] == "valid" and not (tmp_path / "half").exists():
-            shutil.copytree(tmp_path / "run", tmp_path / "half")
-
-    last = training.train(recipe, [tsv], tmp_path / "run", device="cpu", report=keep)
-    assert 0 < checkpoint.load(tmp_path / "half").config["step"] < checkpoint.load(last).config["step"]
-    resumed = training.resume(tmp_path / "half", device="cpu")
-    assert (resumed / "model.safetensors").read_bytes() == (last / "model.safetensors").read_bytes()
-    assert rows[-2]["penalty/tables"] > 0
-
-
-def test_the_rate_rises_in_a_line_falls_with_the_root_and_cools_down() -> None:
+def test_the_rate_rises_linearly_falls_with_the_root_and_cools_down() -> None:
     def rates(**settings: float) -> list[float]:
         config = TrainConfig(learning_rate=0.5, **{"warmup_steps": 100, **settings})
         return [learning_rate(step, 1000, config) for step in range(1000)]

@@ -1,10 +1,10 @@
-"""Hard negatives from given vectors, and batches with them."""
+"""The search for hard negatives, and batches with negatives."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from itertools import pairwise
+from itertools import count, pairwise
 from pathlib import Path
 
 import numpy as np
@@ -29,55 +29,47 @@ from bgt_core.training.workers import SINGLE_PROCESS, Workers
 from tests.close import assert_close
 
 
-@pytest.mark.parametrize("block", [1, 3, 100])
-def test_the_nearest_others_are_those_of_the_whole_table(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bgt_core.training.negatives.BLOCK", block)
-    rng = np.random.default_rng(0)
-    left, right = rng.normal(size=(2, 10, 4))
-    cosine = (left @ right.T) / np.outer(np.linalg.norm(left, axis=1), np.linalg.norm(right, axis=1))
-    np.fill_diagonal(cosine, -np.inf)
-    ahead, back = nearest_other(torch.from_numpy(left), torch.from_numpy(right))
-    for nearest, table in ((ahead, cosine), (back, cosine.T)):
-        np.testing.assert_array_equal(nearest[1], table.argmax(1))
-        np.testing.assert_allclose(nearest[0], table.max(1), rtol=1e-5)
-
-
 def cosine(left: np.ndarray, right: np.ndarray) -> float:
     return float(left @ right / np.sqrt((left @ left) * (right @ right)))
 
 
+@pytest.mark.parametrize("block", [1, 3, 100])
+@pytest.mark.parametrize("both_sides", [False, True])
 @pytest.mark.parametrize("columns", [("a", "b"), ("a", "b", "c")])
-def test_negatives_of_both_sides_are_those_of_a_plain_loop(columns: tuple[str, ...]) -> None:
-    """Every sentence of another row is looked at, of the column and of the one before it."""
+def test_negatives_are_those_of_a_plain_loop(
+    columns: tuple[str, ...], both_sides: bool, block: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The loop compares all sentences of other rows, in the column and with `both_sides` in the one before it."""
+    monkeypatch.setattr(negatives, "BLOCK", block)
     rng = np.random.default_rng(1)
     first, second = ({column: rng.normal(size=(size, 3)) for column in columns} for size in (7, 4))
     means = [{column: torch.from_numpy(part[column]) for column in columns} for part in (first, second)]
-    wrong = hard_negatives(columns, means, both_sides=True)
+    wrong = hard_negatives(columns, means, both_sides)
     joined = {column: np.concatenate([first[column], second[column]]) for column in columns}
     from_own_side = 0
     for number, column in enumerate(columns):
         before = columns[number - 1]
         for row in range(11):
             best, chosen = -2.0, -1
-            for start, side in ((0, column), (11, before)):
+            for start, side in ((0, column), (11, before))[: 1 + both_sides]:
                 for other in range(11):
                     near = cosine(joined[before][row], joined[side][other])
                     if other != row and near > best:
                         best, chosen = near, start + other
             assert wrong[column][row] == chosen
             from_own_side += chosen >= 11
-    assert 0 < from_own_side < 11 * len(columns)
+    assert (from_own_side > 0) == both_sides and from_own_side < 11 * len(columns)
 
 
-def test_only_its_own_partner_is_left_out() -> None:
-    """A copy of the translation is another sentence, as in the released codes."""
+def test_only_the_same_row_is_excluded() -> None:
+    """A copy of the translation in another row counts as another sentence, as in the released codes."""
     ahead, _ = nearest_other(torch.eye(3), torch.tensor([[1.0, 0, 0], [1.0, 0, 0], [0, 0.5, 1.0]]))
     assert ahead[1][0] == 1
     assert ahead[0][0] == 1
 
 
 def test_mega_batches_grow_by_one() -> None:
-    """The rule of the released code: one update at first, one more each time 150 have been done, 60 at most."""
+    """In the released code, a mega-batch has one update at first, one more after every 150 updates, and at most 60."""
     sizes, done = [], 0
     while done < 20_000:
         sizes.append(mega_batch_size(done, 60, 150))
@@ -91,7 +83,7 @@ def test_mega_batches_grow_by_one() -> None:
 
 
 def update(*lengths: tuple[int, int], start: int) -> StepBatch:
-    """An update of one micro-batch; the first token of each sentence is 100 and its number, fr's 500 more."""
+    """An update of one micro-batch. The first token of English sentence n is 100 + n, of French sentence n 600 + n."""
     rows = [
         ([100 + n] + [9] * (en - 2) + [EOS], [600 + n] + [9] * (fr - 2) + [EOS])
         for n, (en, fr) in enumerate(lengths, start)
@@ -100,7 +92,7 @@ def update(*lengths: tuple[int, int], start: int) -> StepBatch:
     return StepBatch(len(lengths), {0: Batch({"en": Tokens.pad(en, "en"), "fr": Tokens.pad(fr, "fr")}, "fr")})
 
 
-def test_each_pair_gets_the_sentences_that_it_is_told() -> None:
+def test_each_row_gets_the_negatives_of_its_indices() -> None:
     updates = [update((3, 4), (9, 3), (2, 2), start=0), update((5, 5), (2, 8), start=3)]
     rows = {"en": np.array([1, 0, 4, 2, 3]), "fr": np.array([4, 2, 3, 0, 1])}
     made = with_negatives(updates, {("en", "fr"): rows}, micro_tokens=18)
@@ -122,8 +114,8 @@ def test_each_pair_gets_the_sentences_that_it_is_told() -> None:
         assert seen == expected
 
 
-def test_a_negative_may_be_of_the_side_before() -> None:
-    """Numbers from S on: en's negatives may be French, fr's English; what is padded holds the longest of them."""
+def test_a_negative_may_come_from_the_previous_column() -> None:
+    """Indices from S on refer to the previous column; all negatives are padded to the longest."""
     rows = {"en": np.array([3, 2, 1]), "fr": np.array([1, 3, 4])}
     (made,) = with_negatives([update((3, 4), (9, 3), (2, 2), start=0)], {("en", "fr"): rows}, micro_tokens=100)
     (batch,) = made.batches.values()
@@ -203,15 +195,14 @@ def directions(model: nn.Module, side: list[tuple[int, ...]]) -> torch.Tensor:
     return F.normalize(torch.stack([table[ids].mean(0) for ids in known]), dim=1)
 
 
-@pytest.mark.parametrize("both_sides", [False, True])
 def test_negatives_are_the_hardest_under_the_weights_of_the_start(
-    both_sides: bool, corpus: Corpus, build: Callable[[], tuple[nn.Module, Recipe]]
+    corpus: Corpus, build: Callable[[], tuple[nn.Module, Recipe]]
 ) -> None:
-    """Brute force over the mega-batch; each update is followed by a change of all weights."""
+    """A search of all pairs finds the same negatives. All weights change after each update."""
     model, _ = build()
     config = replace(MINING, mega_batch_warmup=0)
     mined_updates, weights = [], []
-    for update in mined(raw(corpus), model, config, both_sides=both_sides):
+    for update in mined(raw(corpus), model, config, both_sides=True):
         assert model.training
         weights.append({name: value.clone() for name, value in model.state_dict().items()})
         mined_updates.append(update)
@@ -224,21 +215,19 @@ def test_negatives_are_the_hardest_under_the_weights_of_the_start(
         batches = [batch for update in mined_updates[start : start + 3] for batch in update.batches.values()]
         sides = {lang: sentences(batches, lang) for lang in ("en", "fr")}
         assert len(sides["en"]) > 30
-        for asks, told in (("en", "fr"), ("fr", "en")):
-            cosine = directions(model, sides[asks]) @ directions(model, sides[told]).T
-            cosine.fill_diagonal_(-2)
-            if both_sides:
-                within = directions(model, sides[asks]) @ directions(model, sides[asks]).T
-                cosine = torch.maximum(cosine, within.fill_diagonal_(-2))
-            given = directions(model, sentences(batches, told, negatives=True))
-            of_given = (directions(model, sides[asks]) * given).sum(1)
+        for own, other in (("en", "fr"), ("fr", "en")):
+            cosine = directions(model, sides[own]) @ directions(model, sides[other]).T
+            within = directions(model, sides[own]) @ directions(model, sides[own]).T
+            cosine = torch.maximum(cosine, within).fill_diagonal_(-2)
+            given = directions(model, sentences(batches, other, negatives=True))
+            of_given = (directions(model, sides[own]) * given).sum(1)
             assert_close(of_given, cosine.amax(1))
 
 
-def test_negatives_come_from_a_step_on_wherever_a_run_begins(
+def test_negatives_start_at_a_step_wherever_a_run_is_resumed(
     corpus: Corpus, build: Callable[[], tuple[nn.Module, Recipe]]
 ) -> None:
-    """Before it updates come as they are, one at a time; from it on in mega-batches of 1, 1 and 2."""
+    """Updates before that step have no negatives; from it on they form mega-batches of 1, 1 and 2."""
     model, _ = build()
     whole = list(mined(raw(corpus), model, MINING, first=2))
     assert [any(batch.negatives for batch in update.batches.values()) for update in whole] == [False] * 2 + [True] * 4
@@ -256,36 +245,29 @@ def test_negatives_come_from_a_step_on_wherever_a_run_begins(
         assert sorted([*parts[0].batches, *parts[1].batches]) == sorted(update.batches)
 
 
-def test_a_run_stops_between_mega_batches_and_goes_on_to_the_same_weights(
+def test_a_run_stops_between_mega_batches_and_resumes_to_the_same_weights(
     corpus: Corpus, build: Callable[[], tuple[nn.Module, Recipe]]
 ) -> None:
-    """With dropout and scrambling; asked to stop after step 5, amid the mega-batch of 5 to 7, or after step 7."""
+    """The run has dropout and scrambling. It is asked to stop after step 5, inside the mega-batch of steps 5 to 7, or
+    after step 7."""
     valid = Corpus.open(corpus.folder, "valid")
 
-    def hooks(stop: int | None) -> tuple[Hooks, list[int]]:
-        saved: list[int] = []
-        asked = iter(range(1, 1000))
-        return Hooks(lambda row: None, saved.append, lambda: stop is not None and next(asked) >= stop), saved
-
-    def run(stop: int | None) -> tuple[list[torch.Tensor], list[int]]:
+    def train(given: dict | None = None, start: int = 0, stop: int = 1_000) -> tuple[nn.Module, dict, list[int]]:
         model, recipe = build()
-        optimizer = make_optimizer(model, MINING)
-        log, saved = hooks(stop)
+        optimizer, saved, steps = make_optimizer(model, MINING), [], count(1)
+        if given:
+            model.load_state_dict(given["model"])
+            optimizer.load_state_dict(given["optimizer"])
+        hooks = Hooks(lambda row: None, saved.append, lambda: next(steps) >= stop)
         trainer = Trainer(model, optimizer, recipe.objective, MINING, CPU, SINGLE_PROCESS)
-        done = train_model(trainer, corpus, valid, log)
-        if stop:
-            assert done == saved[-1] == 7
-            state, moments = model.state_dict(), optimizer.state_dict()
-            model, _ = build()
-            model.load_state_dict(state)
-            optimizer = make_optimizer(model, MINING)
-            optimizer.load_state_dict(moments)
-            trainer = Trainer(model, optimizer, recipe.objective, MINING, CPU, SINGLE_PROCESS)
-            train_model(trainer, corpus, valid, hooks(None)[0], start=done)
-        return [parameter.detach().clone() for parameter in model.parameters()], saved
+        train_model(trainer, corpus, valid, hooks, start=start)
+        return model, {"model": model.state_dict(), "optimizer": optimizer.state_dict()}, saved
 
-    whole, saved = run(None)
-    assert saved[:-1] == [end for end in (4, 7, 10, 13, 16) if end < saved[-1]]  # after 3, 6, 9, ... at the next end
+    whole, _, saved = train()
+    assert saved[:-1] == [end for end in (4, 7, 10, 13, 16) if end < saved[-1]]  # the mega-batches after 3, 6, 9, ...
     assert saved[-1] > 10
     for stop in (5, 7):
-        assert all(torch.equal(one, other) for one, other in zip(run(stop)[0], whole, strict=True))
+        _, state, saved = train(stop=stop)
+        assert saved[-1] == 7
+        resumed, *_ = train(state, start=7)
+        assert all(torch.equal(*pair) for pair in zip(resumed.parameters(), whole.parameters(), strict=True))

@@ -1,9 +1,8 @@
-"""A run that is killed at any point ends with the same weights after it is resumed."""
+"""Runs: a run that is killed at any point is resumed to the same weights; invalid runs; initial values."""
 
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 import os
 import random
@@ -27,36 +26,17 @@ from bgt_core.nets.encoders import SIFPooling
 from bgt_core.recipes import Recipe
 from bgt_core.training.run import KEEP
 from tests.close import assert_close
+from tests.runs import weights
 
 ROOT = Path(__file__).resolve().parents[2]
-
-
-def sha256(folder: Path) -> str:
-    return hashlib.sha256((folder / "model.safetensors").read_bytes()).hexdigest()
 
 
 def rows(out: Path) -> list[dict]:
     return [json.loads(line) for line in (out / "metrics.jsonl").read_text("utf-8").splitlines()]
 
 
-@pytest.fixture
-def whole(small_run: Path) -> Path:
-    """A run without interruptions."""
-    return small_run / "run"
-
-
-@pytest.fixture
-def recipe(whole: Path) -> Recipe:
-    return checkpoint.load(whole).recipe
-
-
-@pytest.fixture
-def tsv(small_run: Path) -> Path:
-    return small_run / "pairs.tsv"
-
-
 def one_of_each(reported: list[dict]) -> None:
-    """Each step is reported once, in order, and every validation is there."""
+    """Check that each step is reported once, in order, and that no validation is missing."""
     seen = [(row["step"], row["kind"]) for row in reported]
     assert len(seen) == len(set(seen))
     assert [step for step, _ in seen] == sorted(step for step, _ in seen)
@@ -65,7 +45,7 @@ def one_of_each(reported: list[dict]) -> None:
     assert seen[-2:] == [(steps, "train"), (steps, "valid")]
 
 
-def test_a_run_leaves_what_it_says(whole: Path, recipe: Recipe, tsv: Path) -> None:
+def test_a_run_folder_has_its_files(whole: Path, small_run: Path) -> None:
     kept = checkpoint.steps_of(whole)
     assert len(kept) == KEEP
     names = {"run.json", "tokenizer.model", "data", "metrics.jsonl"}
@@ -73,19 +53,18 @@ def test_a_run_leaves_what_it_says(whole: Path, recipe: Recipe, tsv: Path) -> No
     reported = checkpoint.load(whole)
     assert reported.folder == kept[-1]
     assert reported.config["step"] == rows(whole)[-1]["steps"] > 15
-    assert reported.recipe.arguments == recipe.arguments
-    settings = json.loads((whole / "run.json").read_text("utf-8"))
-    assert settings == {"recipe": "bgt-small", "arguments": reported.config["arguments"], "data": [f"en-fr={tsv}"]}
+    settings, data = json.loads((whole / "run.json").read_text("utf-8")), [f"en-fr={small_run / 'pairs.tsv'}"]
+    assert settings == {"recipe": "bgt-small", "arguments": reported.config["arguments"], "data": data}
     one_of_each(rows(whole))
 
 
 class Killed(BaseException):
-    """What a SIGKILL is to the code it strikes: nothing after it happens."""
+    """Stands for SIGKILL: no code of ours catches it."""
 
 
 @contextlib.contextmanager
 def killed(after: int, monkeypatch: pytest.MonkeyPatch):  # noqa: ANN201
-    """The process dies at the `after`-th of the moments at which a run touches the disk."""
+    """Let the process die when it writes to the disk for the `after`-th time."""
     left = [after]
 
     def fatal(function: Callable) -> Callable:
@@ -108,16 +87,16 @@ def killed(after: int, monkeypatch: pytest.MonkeyPatch):  # noqa: ANN201
 
 
 @pytest.mark.slow
-def test_a_run_killed_at_any_touch_of_the_disk_ends_in_the_same_weights(
-    whole: Path, recipe: Recipe, tsv: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_run_killed_at_any_write_ends_in_the_same_weights(
+    whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Killed again and again, each time a few moments further on: before, during and after saves."""
+    """The run is killed several times: before, during and after it saves."""
     out = tmp_path / "run"
     shutil.copytree(whole, out)
     for folder in checkpoint.steps_of(out):
         shutil.rmtree(folder)  # as after a kill before the first checkpoint
     (out / "metrics.jsonl").write_text("", "utf-8")
-    (out / "metrics.jsonl.partial").write_text("{", "utf-8")  # killed while it dropped rows
+    (out / "metrics.jsonl.partial").write_text("{", "utf-8")  # as after a kill while rows are removed
     draw, deaths, partials = random.Random(1), 0, 0
     while True:
         try:
@@ -128,16 +107,16 @@ def test_a_run_killed_at_any_touch_of_the_disk_ends_in_the_same_weights(
             deaths += 1
             partials += bool(list(out.glob("*.partial")))
             with (out / "metrics.jsonl").open("a", encoding="utf-8") as file:
-                file.write('{"kind": "train", "step": 3')  # a row cut off
+                file.write('{"kind": "train", "step": 3')  # a row that a kill cut off
     assert deaths > 2
     assert partials
-    assert sha256(folder) == sha256(checkpoint.steps_of(whole)[-1])
+    assert weights(folder) == weights(checkpoint.steps_of(whole)[-1])
     assert {path.name for path in out.iterdir()} == {path.name for path in whole.iterdir()}
     one_of_each(rows(out))
 
 
 def begin(arguments: list[str]) -> subprocess.Popen:
-    """The command in a process of its own, on one thread."""
+    """Start `bgt train` in another process, on one thread."""
     code = "import torch; torch.set_num_threads(1); from bgt_core.cli import main; main()"
     environment = os.environ | {"OMP_NUM_THREADS": "1"}
     return subprocess.Popen(
@@ -151,7 +130,7 @@ def begin(arguments: list[str]) -> subprocess.Popen:
 
 
 def wait_for_checkpoints(process: subprocess.Popen, out: Path, count: int) -> None:
-    """Until the run has saved `count` steps beyond those it began with."""
+    """Wait until the run has saved `count` new checkpoints."""
     before = {path.name for path in checkpoint.steps_of(out)} if out.exists() else set()
     seen: set[str] = set()
     deadline = time.monotonic() + 120
@@ -193,10 +172,8 @@ def test_a_process_killed_or_asked_to_stop_ends_in_the_same_weights(
     assert not list(out.glob("*.partial"))
 
     folder = training.resume(out, device="cpu")
-    assert sha256(folder) == sha256(checkpoint.steps_of(whole)[-1])
-    reported = rows(out)
-    assert len({(row["step"], row["kind"]) for row in reported}) == len(reported)
-    assert [row["step"] for row in reported] == sorted(row["step"] for row in reported)
+    assert weights(folder) == weights(checkpoint.steps_of(whole)[-1])
+    one_of_each(rows(out))
 
 
 @pytest.mark.parametrize("existed", [True, False])
@@ -235,7 +212,7 @@ def test_a_folder_in_use_is_left_alone(recipe: Recipe, whole: Path, tsv: Path, t
     assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
 
 
-def test_what_is_no_run_can_not_be_resumed(tmp_path: Path, whole: Path) -> None:
+def test_a_folder_without_valid_settings_can_not_be_resumed(tmp_path: Path, whole: Path) -> None:
     with pytest.raises(BgtError, match="no run to resume") as error:
         training.resume(tmp_path / "nowhere", device="cpu")
     assert error.value.exit_code == 3
@@ -256,7 +233,7 @@ def test_what_is_no_run_can_not_be_resumed(tmp_path: Path, whole: Path) -> None:
         ({"data.vocab_size": 50}, "can't change during a run"),
     ],
 )
-def test_a_change_that_the_data_do_not_allow_is_refused(
+def test_a_change_that_does_not_fit_the_run_is_refused(
     whole: Path, tmp_path: Path, setting: dict[str, Any], message: str
 ) -> None:
     out = Path(shutil.copytree(whole, tmp_path / "run"))
@@ -267,47 +244,26 @@ def test_a_change_that_the_data_do_not_allow_is_refused(
 
 
 @pytest.mark.slow
-def test_defaults_of_torch_change_no_training(tiny: Callable[..., Recipe], tsv: Path, tmp_path: Path) -> None:
-    short = tiny("bgt-small", epochs=0.3, batch_tokens=350, micro_tokens=250)
-    expected = sha256(training.train(short, [tsv], tmp_path / "plain", device="cpu"))
+def test_defaults_of_torch_change_no_training(recipe: Recipe, whole: Path, tsv: Path, tmp_path: Path) -> None:
     torch.set_default_dtype(torch.float64)
     torch.set_default_device("meta")
     try:
-        given = training.train(short, [tsv], tmp_path / "other", device="cpu")
+        last = training.train(recipe, [tsv], tmp_path / "run", device="cpu")
     finally:
         torch.set_default_dtype(torch.float32)
         torch.set_default_device(None)
-    assert sha256(given) == expected
-
-
-SIZES = {
-    "average_dim": 12,
-    "bound_dim": 8,
-    "roles_dim": 16,
-    "composed_layers": 1,
-    "d_model": 16,
-    "ffn_dim": 16,
-    "heads": 2,
-}
-SETTINGS: dict[str, Any] = {f"model.{name}": value for name, value in SIZES.items()} | {
-    "model.language_dim": 6,
-    "model.decoder_layers": 1,
-    "data.vocab_size": 400,
-    "data.valid_pairs": 20,
-    "train.learning_rate": 1e-2,
-    "train.warmup_steps": 0,
-}
+    assert weights(last) == weights(checkpoint.steps_of(whole)[-1])
 
 
 def average(folder: Path) -> torch.Tensor:
-    """The token vectors of a checkpoint's average."""
+    """Return the token vectors of a checkpoint's average."""
     parts = checkpoint.load(folder).model.modules()
     return next(part for part in parts if isinstance(part, SIFPooling)).table.weight.detach()
 
 
 @pytest.fixture
 def encoder(tokenizer: Tokenizer, tmp_path: Path) -> tuple[str, dict[str, np.ndarray]]:
-    """An encoder that knows the tokens' texts alone, and its vectors."""
+    """An encoder that can only embed the tokens' texts, and its vectors."""
     texts = sorted({text.strip() for text in tokenizer.texts()} - {""})
     vectors = np.random.default_rng(0).normal(size=(len(texts), 12)).astype(np.float32)
     np.save(tmp_path / "texts.npy", vectors)
@@ -315,24 +271,25 @@ def encoder(tokenizer: Tokenizer, tmp_path: Path) -> tuple[str, dict[str, np.nda
     return f"vectors:{tmp_path / 'texts.npy'}", dict(zip(texts, vectors, strict=True))
 
 
-def test_an_average_starts_with_an_encoder_s_vectors_and_a_checkpoint_s_goes_on(
-    encoder: tuple[str, dict[str, np.ndarray]], tokenizer: Tokenizer, tsv: Path, tmp_path: Path
+def test_an_average_starts_from_an_encoder_s_vectors_or_from_a_checkpoint_s(
+    encoder: tuple[str, dict[str, np.ndarray]],
+    tiny: Callable[..., Recipe],
+    tokenizer: Tokenizer,
+    tsv: Path,
+    tmp_path: Path,
 ) -> None:
     spec, vectors = encoder
     tokenizer.save(tmp_path / "tokenizer.model")
-    settings = {**SETTINGS, "model.average_from": spec}
-    options: dict[str, Any] = {"tokenizer": tmp_path / "tokenizer.model", "device": "cpu"}
-    training.train("bgt-bound", [tsv], tmp_path / "start", overrides=settings | {"train.epochs": 0.0}, **options)
-    rows = {token: text.strip() for token, text in enumerate(tokenizer.texts()) if text.strip()}
-    given = np.stack([vectors[text] for text in rows.values()])
-    given -= given.mean(0)
-    expected = given / np.linalg.norm(given, axis=1).mean()
-    assert_close(average(tmp_path / "start")[list(rows)], expected)
 
-    training.train("bgt-bound", [tsv], tmp_path / "learned", overrides=settings | {"train.epochs": 0.2}, **options)
-    assert not torch.equal(average(tmp_path / "learned"), average(tmp_path / "start"))
-    again = {"train.epochs": 0.0, "data.valid_pairs": 20}
-    training.train(
-        "bgt-bound", [tsv], tmp_path / "again", init_from=tmp_path / "learned", overrides=again, device="cpu"
-    )
-    assert torch.equal(average(tmp_path / "again"), average(tmp_path / "learned"))
+    def trained(name: str, epochs: float, **settings: str) -> torch.Tensor:
+        recipe = tiny("bgt-bound", average_from=spec, epochs=epochs, **settings)
+        training.train(recipe, [tsv], tmp_path / name, tokenizer=tmp_path / "tokenizer.model", device="cpu")
+        return average(tmp_path / name)
+
+    texts = {token: text.strip() for token, text in enumerate(tokenizer.texts()) if text.strip()}
+    given = np.stack([vectors[text] for text in texts.values()])
+    given -= given.mean(0)
+    start, learned = trained("start", 0.0), trained("learned", 0.2)
+    assert_close(start[list(texts)], given / np.linalg.norm(given, axis=1).mean())
+    assert not torch.equal(learned, start)
+    assert torch.equal(trained("again", 0.0, init_from=str(tmp_path / "learned")), learned)

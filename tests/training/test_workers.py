@@ -1,4 +1,4 @@
-"""Several processes have the same losses and weights as one, and each can resume the other's run."""
+"""Several workers have the same losses and weights as one process, and each can resume the other's run."""
 
 from __future__ import annotations
 
@@ -17,11 +17,12 @@ import torch
 from safetensors.torch import load_file
 from torch import nn
 
-from bgt_core import checkpoint, training
+from bgt_core import training
 from bgt_core.errors import BgtError, NotFound, UsageError
 from bgt_core.recipes import Recipe, TrainConfig
 from bgt_core.training.workers import Workers, check_workers, joined, usual_workers
 from tests.close import assert_close
+from tests.runs import metrics
 
 ROOT = Path(__file__).resolve().parents[2]
 LINUX = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="needs the lists that Linux keeps")
@@ -29,31 +30,15 @@ LINUX = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="needs t
 
 @pytest.fixture(autouse=True)
 def main(monkeypatch: pytest.MonkeyPatch) -> None:
-    """New processes run the main module again, and Streamlit's tests leave the app's there."""
+    """Set an empty main module, because new processes import it. Streamlit's tests leave the app as main module."""
     monkeypatch.setitem(sys.modules, "__main__", ModuleType("__main__"))
 
 
 @pytest.fixture
-def alone(small_run: Path) -> Path:
-    """The same run in one process."""
-    return small_run / "run"
-
-
-@pytest.fixture
-def recipe(alone: Path) -> Recipe:
-    return checkpoint.load(alone).recipe
-
-
-@pytest.fixture
-def tsv(small_run: Path) -> Path:
-    return small_run / "pairs.tsv"
-
-
-@pytest.fixture
-def begun(alone: Path, tmp_path: Path) -> Path:
-    """The same run before its last checkpoint."""
+def begun(whole: Path, tmp_path: Path) -> Path:
+    """A copy of the run without its last checkpoint."""
     out = tmp_path / "run"
-    shutil.copytree(alone, out)
+    shutil.copytree(whole, out)
     shutil.rmtree(out / last(out))
     return out
 
@@ -62,29 +47,25 @@ def last(out: Path) -> str:
     return sorted(folder.name for folder in out.glob("step-*"))[-1]
 
 
-def curve(out: Path, kind: str = "valid") -> list[dict[str, float]]:
-    rows = [json.loads(line) for line in (out / "metrics.jsonl").read_text("utf-8").splitlines()]
-    return [row for row in rows if row.pop("kind") == kind]
-
-
-def assert_same_run(out: Path, alone: Path) -> None:
-    reported, expected = curve(out), curve(alone)
+def assert_same_run(out: Path, whole: Path) -> None:
+    reported, expected = metrics(out), metrics(whole)
     assert [row["step"] for row in reported] == [row["step"] for row in expected]
     for row, reference in zip(reported, expected, strict=True):
+        assert row.pop("kind") == reference.pop("kind")
         assert row == pytest.approx(reference, rel=1e-5)
-    weights = load_file(alone / last(alone) / "model.safetensors")
-    rate = json.loads((alone / last(alone) / "config.json").read_text("utf-8"))["arguments"]["train.learning_rate"]
-    for name, tensor in load_file(out / last(alone) / "model.safetensors").items():
+    weights = load_file(whole / last(whole) / "model.safetensors")
+    rate = json.loads((whole / last(whole) / "config.json").read_text("utf-8"))["arguments"]["train.learning_rate"]
+    for name, tensor in load_file(out / last(whole) / "model.safetensors").items():
         expected = weights[name]
-        if name.endswith("qkv.bias"):  # the keys' part adds the same to all scores of a query: its gradient is rounding
+        if name.endswith("qkv.bias"):  # the bias of keys has no effect on attention: its gradient is rounding
             tensor, expected = (bias.view(3, -1)[[0, 2]] for bias in (tensor, expected))
-        # Adam moves a weight by about the rate, however small its gradient: so rounding counts relative to the rate
+        # Adam moves a weight by about the rate, however small its gradient. So compare rounding with the rate.
         assert_close(tensor, expected, 1e-2, scale=rate)
 
 
 @pytest.mark.slow
-def test_torchrun_learns_what_one_process_learns_which_resumes_it(
-    alone: Path, recipe: Recipe, tsv: Path, tmp_path: Path
+def test_torchrun_trains_the_model_of_one_process_which_can_resume_the_run(
+    whole: Path, recipe: Recipe, tsv: Path, tmp_path: Path
 ) -> None:
     out = tmp_path / "run"
     values = [f"{name}={json.dumps(value)}" for name, value in recipe.arguments.items() if value != ()]
@@ -98,16 +79,17 @@ def test_torchrun_learns_what_one_process_learns_which_resumes_it(
         timeout=300,
     )
     assert done.returncode == 0, done.stderr
-    assert len(curve(out)) > 3
-    assert_same_run(out, alone)
-    assert done.stdout.splitlines() == [str(out / last(out))]  # one process speaks
+    assert len(metrics(out)) > 3
+    assert_same_run(out, whole)
+    assert done.stdout.splitlines() == [str(out / last(out))]  # only the first process prints
     shutil.rmtree(out / last(out))
     training.resume(out, device="cpu")
-    assert_same_run(out, alone)
+    assert_same_run(out, whole)
 
 
 def sums(workers: Workers) -> None:
-    """Each worker's gradients, of which some lack some, are those of all, bit for bit the same in each."""
+    """Check that gradients and values are summed over the workers, with the same bits in each. Some workers lack some
+    gradients."""
     model = nn.ModuleDict({name: nn.Linear(30, 31) for name in ("all", "last", "none", "frozen")})
     model["frozen"].requires_grad_(False)
     torch.manual_seed(workers.rank)
@@ -140,14 +122,14 @@ def test_gradients_and_values_of_two_workers_are_summed() -> None:
 
 
 @pytest.mark.slow
-def test_workers_learn_what_one_process_learns(alone: Path, recipe: Recipe, tsv: Path, tmp_path: Path) -> None:
-    assert training.train(recipe, [tsv], tmp_path / "run", device="cpu", workers=2) == tmp_path / "run" / last(alone)
-    assert_same_run(tmp_path / "run", alone)
+def test_workers_train_the_model_of_one_process(whole: Path, recipe: Recipe, tsv: Path, tmp_path: Path) -> None:
+    assert training.train(recipe, [tsv], tmp_path / "run", device="cpu", workers=2) == tmp_path / "run" / last(whole)
+    assert_same_run(tmp_path / "run", whole)
 
 
 @pytest.mark.slow
 @LINUX
-def test_a_killed_worker_ends_the_run_which_can_be_resumed(alone: Path, begun: Path) -> None:
+def test_a_killed_worker_ends_the_run_which_can_be_resumed(whole: Path, begun: Path) -> None:
     def kill(row: dict[str, object]) -> None:
         for worker in torch.multiprocessing.get_context("spawn").active_children():
             os.kill(worker.pid, signal.SIGKILL)  # type: ignore[arg-type]
@@ -156,11 +138,10 @@ def test_a_killed_worker_ends_the_run_which_can_be_resumed(alone: Path, begun: P
         training.resume(begun, device="cpu", workers=2, report=kill)
     assert not torch.distributed.is_initialized()
     training.resume(begun, device="cpu")
-    assert_same_run(begun, alone)
+    assert_same_run(begun, whole)
 
 
 def fails(workers: Workers) -> None:
-    """What another worker may do."""
     raise MemoryError("no room")
 
 
@@ -169,7 +150,7 @@ def test_a_worker_that_fails_says_why() -> None:
         workers.wait()
 
 
-def test_a_script_without_a_main_block_does_not_wait_for_workers_that_cannot_start(tmp_path: Path) -> None:
+def test_a_script_without_a_main_block_ends_with_an_error(tmp_path: Path) -> None:
     (tmp_path / "script.py").write_text("from bgt_core.training.workers import joined\nwith joined(2, print): pass\n")
     command = [sys.executable, tmp_path / "script.py"]
     done = subprocess.run(command, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, timeout=120)
@@ -190,10 +171,10 @@ def alive(pid: int) -> bool:
 @LINUX
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
-def test_workers_end_with_their_command(number: int, alone: Path, tmp_path: Path) -> None:
-    """SIGKILL reaches the command alone, SIGINT all of its processes, as from a terminal."""
+def test_workers_end_with_their_command(number: int, whole: Path, tmp_path: Path) -> None:
+    """SIGKILL reaches only the command; SIGINT reaches all of its processes, as from a terminal."""
     out, log = tmp_path / "run", tmp_path / "log"
-    shutil.copytree(alone, out)
+    shutil.copytree(whole, out)
     for folder in out.glob("step-*"):
         shutil.rmtree(folder)
     (out / "metrics.jsonl").unlink()
@@ -221,7 +202,7 @@ def test_workers_end_with_their_command(number: int, alone: Path, tmp_path: Path
     if number == signal.SIGINT:
         assert process.returncode == 130
         assert log.read_text().splitlines()[-1].endswith(f"Continue with: bgt train --resume --out {out}")
-        assert curve(out, "train")[-1]["step"] == int(last(out).removeprefix("step-"))  # it stopped there
+        assert metrics(out, "train")[-1]["step"] == int(last(out).removeprefix("step-"))  # it stopped there
 
 
 @pytest.mark.parametrize(
@@ -236,7 +217,7 @@ def test_workers_end_with_their_command(number: int, alone: Path, tmp_path: Path
         (16, {"batch_tokens": 25_000, "micro_tokens": 4_000, "micro_batches": 3}, 12),
     ],
 )
-def test_a_worker_for_each_core_but_none_idles(
+def test_there_is_a_worker_per_core_but_at_most_one_per_micro_batch(
     threads: int, sizes: dict[str, int], count: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(torch, "get_num_threads", lambda: threads)
@@ -245,7 +226,7 @@ def test_a_worker_for_each_core_but_none_idles(
     assert usual_workers(config, torch.device("meta")) == 1
 
 
-def test_numbers_of_workers_that_cannot_be() -> None:
+def test_invalid_numbers_of_workers_are_refused() -> None:
     with pytest.raises(UsageError, match="workers 0 must be at least 1"):
         check_workers(0, "cpu", Workers())
     with pytest.raises(UsageError, match="workers 2: torchrun has started 3 already"):
@@ -254,16 +235,3 @@ def test_numbers_of_workers_that_cannot_be() -> None:
     if not torch.cuda.is_available():
         with pytest.raises(NotFound, match="cuda:7"):
             check_workers(2, "cuda:7", Workers())
-
-
-def test_one_worker_needs_no_group() -> None:
-    with Workers() as workers:
-        assert workers.is_main
-        assert workers.any(True, False) == [True, False]
-        assert workers.sum_over_ranks({"a": torch.tensor(2.5)}) == {"a": torch.tensor(2.5, dtype=torch.float64)}
-        assert workers.gather(torch.eye(2)).equal(torch.eye(2))
-        model = nn.Linear(2, 1)
-        model(torch.ones(1, 2)).backward()
-        before = model.weight.grad.clone()
-        workers.sum_gradients(model)
-        assert torch.equal(model.weight.grad, before)

@@ -1,0 +1,19 @@
+"""Read what a run has written."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+
+def metrics(out: Path, kind: str = "valid") -> list[dict[str, Any]]:
+    """Return the rows of that kind in the metrics of a run, given its folder or one of its checkpoints."""
+    folder = out if (out / "metrics.jsonl").exists() else out.parent
+    rows = map(json.loads, (folder / "metrics.jsonl").read_text("utf-8").splitlines())
+    return [row for row in rows if row["kind"] == kind]
+
+
+def weights(checkpoint: Path) -> bytes:
+    """Return the weights of a checkpoint, to compare two runs bit for bit."""
+    return (checkpoint / "model.safetensors").read_bytes()

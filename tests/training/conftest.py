@@ -1,0 +1,22 @@
+"""Shared by tests of runs: an uninterrupted run, made once per session."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from bgt_core import checkpoint
+from bgt_core.recipes import Recipe
+
+
+@pytest.fixture
+def whole(small_run: Path) -> Path:
+    """An uninterrupted run in one process, on the text of `tsv`."""
+    return small_run / "run"
+
+
+@pytest.fixture
+def recipe(whole: Path) -> Recipe:
+    """The recipe of the run."""
+    return checkpoint.load(whole).recipe

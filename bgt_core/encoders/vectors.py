@@ -2,8 +2,8 @@
 
 The file is one of:
 
-NAME.npy   (N, D) numbers, beside NAME.txt with one sentence per line, as `bgt embed NAME.txt --out NAME.npy` makes
-NAME.npz   "vectors", (N, D) numbers, and "sentences", (N,) text, as np.savez writes them; nothing is unpickled
+    NAME.npy   (N, D) numbers, beside NAME.txt with one sentence per line, as `bgt embed NAME.txt --out NAME.npy` makes
+    NAME.npz   "vectors", (N, D) numbers, and "sentences", (N,) text, as np.savez writes them; nothing is unpickled
 """
 
 from __future__ import annotations

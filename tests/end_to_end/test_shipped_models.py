@@ -46,10 +46,9 @@ def words(lang: str, count: int) -> list[str]:
     return list(islice(dict.fromkeys(word for word in text if word), count))
 
 
-@pytest.mark.parametrize("lang", ["en", "fr"])
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize(("model", "lang"), [(MODELS[0], "fr"), (MODELS[1], "en")])
 def test_one_word_has_the_vector_of_double_precision(model: str, lang: str) -> None:
-    """A word alone, with a mark, and repeated; in a batch and by itself."""
+    """Embed words alone, with a closing mark, and repeated; in one batch, and one by one."""
     sentences = [text for word in words(lang, 250) for text in (word, word + "!", f"{word} {word}", f"{word} " * 9)]
     exact = in_double_precision(model, sentences, lang, SEMANTIC)
     bgt = bgt_core.load(model, "cpu", "fp32")
@@ -79,6 +78,6 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
 
 
 def test_memory_for_a_long_text_does_not_grow_with_the_square_of_its_length() -> None:
-    """Attention to all words at once needed 0.8 GB for 4,000 words, and four times as much for twice the length."""
+    """Attention from all words to all words would need 0.8 GB for 4,000 words, and four times as much for 8,000."""
     done = subprocess.run([sys.executable, "-c", LONG], capture_output=True, text=True, check=True)
     assert int(done.stdout) < 0.6e6  # kilobytes

@@ -1,4 +1,4 @@
-"""A translator learns a task that needs attention: each word has a translation, and their order is reversed."""
+"""A translator learns a task that needs attention: translate each word, and reverse the order of the words."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SETTINGS = {
 }  # fmt: skip
 
 
-def test_it_learns_to_translate_what_it_has_not_seen(tmp_path: Path) -> None:
+def test_it_learns_to_translate_unseen_sentences(tmp_path: Path) -> None:
     draw, rows = random.Random(0), {}
     while len(rows) < 6_000:
         source = [draw.randrange(len(WORDS)) for _ in range(draw.randint(2, 6))]

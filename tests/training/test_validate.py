@@ -36,7 +36,7 @@ def halves(batch: Batch) -> list[Batch]:
     return parts
 
 
-def test_means_are_over_pairs_and_the_bound_leaves_translation_out(
+def test_means_are_over_pairs_and_the_elbo_excludes_translation(
     tiny: Callable[..., Recipe], tokenizer: Tokenizer, batch: Batch, stirred: Callable[[nn.Module], nn.Module]
 ) -> None:
     torch.manual_seed(0)
@@ -54,7 +54,7 @@ def test_means_are_over_pairs_and_the_bound_leaves_translation_out(
 
 
 @pytest.mark.parametrize("name", ["bgt", "bgt-plus", "bgt-bound"])
-def test_the_bound_is_one_of_rows_whose_columns_differ(
+def test_the_elbo_is_right_for_rows_with_different_columns(
     name: str, tiny: Callable[..., Recipe], tokenizer: Tokenizer, batch: Batch
 ) -> None:
     torch.manual_seed(0)
@@ -74,14 +74,14 @@ def test_the_bound_is_one_of_rows_whose_columns_differ(
 
 
 @pytest.mark.parametrize("name", ["bgt-bound", "vgvae"])
-def test_no_bound_is_above_the_likelihood(
+def test_the_elbo_is_below_the_importance_weighted_bound(
     name: str,
     tiny: Callable[..., Recipe],
     tokenizer: Tokenizer,
     batch: Batch,
     stirred: Callable[[nn.Module], nn.Module],
 ) -> None:
-    """Each latent that a reconstruction is drawn from has its KL; importance weighting tightens the bound."""
+    """The ELBO has the KL of every latent from which a reconstruction is drawn. Importance weighting tightens it."""
     torch.manual_seed(0)
     model = stirred(tiny(name).build(tokenizer)).eval()
     result = diagnose(model, [batch], torch.device("cpu"), samples=32)
@@ -90,7 +90,7 @@ def test_no_bound_is_above_the_likelihood(
 
 def test_a_unit_counts_as_active_when_its_mean_varies(batch: Batch) -> None:
     class Units(nn.Module):
-        """Three units: one varies, one is constant though far from 0, one varies too little."""
+        """A posterior of three units: one varies, one is constant but not 0, one varies too little."""
 
         def forward(self, batch: Batch) -> Outputs:
             rank = batch.sides["en"].mask.sum(1).float()
@@ -101,10 +101,10 @@ def test_a_unit_counts_as_active_when_its_mean_varies(batch: Batch) -> None:
 
 
 def test_retrieval_is_over_all_held_out_pairs(batch: Batch) -> None:
-    """Six pairs in two batches: within its own batch every sentence would find its translation."""
+    """There are six pairs in two batches. Within one batch, every sentence would be nearest to its translation."""
 
     class Angles(nn.Module):
-        """English at 0, 60, 120, ... degrees by its place in the whole set; French a little off, two of them far."""
+        """Embed English sentences at 0, 60, 120, ... degrees, French ones near their translation, two of them far."""
 
         def forward(self, batch: Batch) -> Outputs:
             rows = [whole.index(ids[mask].tolist()) for ids, mask in rows_of(batch)]
@@ -126,12 +126,12 @@ def test_retrieval_is_over_all_held_out_pairs(batch: Batch) -> None:
     assert scores == pytest.approx({"retrieval/en-fr": 3 / 6, "retrieval/fr-en": 4 / 6})
 
 
-def test_copies_are_forgiven_in_retrieval() -> None:
-    """Lines 0 and 1 are one English sentence with two French translations, lines 2 and 3 the other way round."""
+def test_translations_of_copies_count_as_right_in_retrieval() -> None:
+    """Rows 0 and 1 are one English sentence with two translations; rows 2 and 3 are two with one translation."""
     x, y = [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]
     english = torch.tensor([x, x, y, [0.0, 0.9, 0.1]])
     french = torch.tensor([[0.9, 0.1, 0.0], [0.8, 0.2, 0.0], y, y])
     means, texts = torch.stack([english, french], 1), torch.tensor([[5, 1], [5, 2], [6, 3], [7, 3]])
     assert retrieval(["en", "fr"], means, texts) == {"retrieval/en-fr": 1, "retrieval/fr-en": 1}
-    texts[1, 0] = 8  # no copy now: line 0's French is nearer to it than its own
+    texts[1, 0] = 8  # now row 1 is no copy of row 0, and the French of row 0 is nearer to it than its own
     assert retrieval(["en", "fr"], means, texts)["retrieval/en-fr"] == 0.75

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from bgt_core.recipes.recipe import TrainConfig as TrainConfig
 
 TABLE: dict[str, dict[str, Any]] = tomllib.loads(Path(__file__).with_name("recipes.toml").read_text("utf-8"))
-LARGEST = 2**31  # whole numbers are below this limit
-SIZES = {"layers": 2**10, "heads": 2**12, "_dim": 2**18, "d_model": 2**18}  # lower limits, by the end of the name
+LARGEST = 2**31  # upper limit of whole numbers
+SIZES = {"layers": 2**10, "heads": 2**12, "_dim": 2**18, "d_model": 2**18}  # upper limits, by the end of the name
 
 
 class ModelConfig(Protocol):

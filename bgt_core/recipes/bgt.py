@@ -113,7 +113,7 @@ class PaperConfig(WideAsTokens):
         return body, decoder
 
     def head(self) -> nn.Module:
-        """Make a head for an encoder's body."""
+        """Make the layer that maps an encoder's body to a posterior."""
         width = self.d_model
         return GaussianHead(width, width, self.log_variance) if self.prior else PointHead(width, width)
 

@@ -9,8 +9,6 @@ file replace old rows of the same encoder and language. `python -m analysis.enco
 the stored rows.
 """
 
-from __future__ import annotations
-
 import lzma
 import sys
 import warnings

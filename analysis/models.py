@@ -15,8 +15,6 @@ and text in one language. OUT/held-out/en-fr.tsv contains the held-out pairs. Th
 and in the models' cards.
 """
 
-from __future__ import annotations
-
 import json
 import lzma
 import shutil

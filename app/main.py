@@ -1,7 +1,5 @@
 """The app's entry point: `streamlit run app/main.py`, with `-- --model PATH` (repeatable) for other checkpoints."""
 
-from __future__ import annotations
-
 import sys
 from contextlib import suppress
 from pathlib import Path

@@ -6,8 +6,6 @@ draws the heading, a reason if the model does not fit, an error at the place whe
 `help/FOLDER.md`, and the link to the current view. To add a page, add a folder and a line in `PAGES`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial

@@ -8,8 +8,6 @@
 The results of each page are stored in `bench/results`, with the machine and the date.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import subprocess

@@ -9,8 +9,6 @@ whole page, every point of a map, or the number of selected sentences. The pairs
 set of the server.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import re

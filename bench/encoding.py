@@ -7,8 +7,6 @@ invented words, and differ between rounds. The time includes tokenising. For a m
 time of tokenising alone.
 """
 
-from __future__ import annotations
-
 import argparse
 import math
 import tempfile

@@ -10,8 +10,6 @@ them to the end of the batch; if they are equal, only the speed of a step differ
 target. The other sizes show the causes of its speed, and must not be slower than the peer.
 """
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -7,8 +7,6 @@ about as many lists as with real text. Only the search is timed, because it is n
 the same time for each query, so only a 20th of the queries is timed, and the time is multiplied by 20.
 """
 
-from __future__ import annotations
-
 import argparse
 import math
 from collections.abc import Iterator

@@ -11,8 +11,6 @@ The released code has other ids for special tokens, counts positions from 2, and
 Otherwise it computes the same function of the same weights; `difference` checks this.
 """
 
-from __future__ import annotations
-
 import contextlib
 import io
 import re

@@ -6,8 +6,6 @@ computes all logits. The semantic encoder reads one language at a time, dropout 
 parameter at a time.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

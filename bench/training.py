@@ -14,8 +14,6 @@ a CPU, peers compute in fp32. On a GPU, they compute in our precision, and both 
 `torch.compile`.
 """
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Data of the measurements: random pairs of token sequences, their batches for both sides, and invented sentences."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 

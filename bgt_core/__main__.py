@@ -1,7 +1,5 @@
 """`python -m bgt_core` runs `bgt`; `torchrun -m bgt_core` starts it in several processes."""
 
-from __future__ import annotations
-
 import sys
 from importlib import import_module
 

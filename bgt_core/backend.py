@@ -9,8 +9,6 @@ torch does not document its oneDNN operators, and a release may change or drop t
 when it is imported, and uses a documented operator if one fails.
 """
 
-from __future__ import annotations
-
 import ctypes
 import os
 import platform

@@ -4,8 +4,6 @@ Each message names the wrong value, the rule, and what the user can do. Commands
 error's `exit_code`.
 """
 
-from __future__ import annotations
-
 import errno
 import re
 from collections.abc import Iterable

@@ -4,8 +4,6 @@ Every file is first written under a temporary name in the same folder, and then 
 old file or the new one, even if the process or the machine stops while the file is written.
 """
 
-from __future__ import annotations
-
 import glob
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """Hooks of `make docs`: add a page for each public module, and for each file outside docs/ that a page links to."""
 
-from __future__ import annotations
-
 import os
 import re
 from pathlib import Path

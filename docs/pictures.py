@@ -4,8 +4,6 @@ This needs Chromium (BGT_CHROMIUM, or on PATH) and `pip install -e '.[bench,dev]
 nothing. `python -m docs.pictures pairs models` only takes the pictures of two pages.
 """
 
-from __future__ import annotations
-
 import io
 import os
 import shutil

@@ -7,8 +7,6 @@ machine. If a worker is lost, another one embeds its shard. If the job is stoppe
 shards. This needs `pip install "bgt[bulk]"` here and on the workers.
 """
 
-from __future__ import annotations
-
 import argparse
 from functools import partial
 from pathlib import Path

@@ -9,8 +9,6 @@ hidden latent are too high, and the information in that latent may be overestima
 the end of the sentence is a class, too. Without a file, the built-in sentences are scored.
 """
 
-from __future__ import annotations
-
 import argparse
 import re
 from collections.abc import Mapping, Sequence

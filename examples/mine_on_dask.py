@@ -8,8 +8,6 @@ kept in pairs.tsv.parts until the pairs are written: if the job is stopped, the 
 `pip install "bgt[bulk,mine]"` here and on the workers.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import shutil

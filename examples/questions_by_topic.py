@@ -7,8 +7,6 @@ probable topic, and is compared with the query only if this is one of the query'
 encoder works; this example uses the default model.
 """
 
-from __future__ import annotations
-
 import argparse
 import tempfile
 from pathlib import Path

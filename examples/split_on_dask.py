@@ -7,8 +7,6 @@ workers are started on this machine. The result is the same as that of `bgt spli
 install "bgt[bulk]"` here and on the workers.
 """
 
-from __future__ import annotations
-
 import argparse
 from functools import partial, reduce
 from pathlib import Path

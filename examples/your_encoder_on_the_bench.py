@@ -8,8 +8,6 @@ An encoder is any function from sentences to vectors. Commands run in the folder
     bgt-probe --lang en --model python:your_encoder_on_the_bench:trigrams --latent semantic
 """
 
-from __future__ import annotations
-
 import argparse
 import zlib
 from collections.abc import Sequence

@@ -9,8 +9,6 @@ bgt_core/evaluation/tasks and add the line `TASK = Marks`.
     marks = "your_evaluation:Marks"
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path

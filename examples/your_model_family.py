@@ -7,8 +7,6 @@ network to bgt_core/nets and the model and its sizes to a file in bgt_core/recip
 there. Then `bgt train` accepts the recipe's name.
 """
 
-from __future__ import annotations
-
 import argparse
 import tempfile
 from collections.abc import Mapping, Sequence

@@ -7,8 +7,6 @@ recipes/recipe.py, and name it in a recipe of recipes.toml. Then `bgt train` can
 `--set objective.distance.weight=0.5` changes the objective's weight.
 """
 
-from __future__ import annotations
-
 import argparse
 import tempfile
 from collections.abc import Sequence

@@ -11,8 +11,6 @@ To add a task to the toolkit, move everything above `main` to a file in probes/t
 finds it.
 """
 
-from __future__ import annotations
-
 import argparse
 import re
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """`python -m probes` is `bgt-probe`."""
 
-from __future__ import annotations
-
 from bgt_core.__main__ import main as start
 
 

@@ -1,7 +1,5 @@
 """Measure cells and tables: tasks in languages, for several encoders, with each kind of probe."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """Probe one task in one language: score every latent and baseline on the same test items."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence

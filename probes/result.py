@@ -1,7 +1,5 @@
 """The data types of a result: scores and differences."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Compare numbers up to rounding errors, which grow with the numbers and differ between processors."""
 
-from __future__ import annotations
-
 import numpy as np
 import torch
 

@@ -1,7 +1,5 @@
 """Shared by all tests: one thread, a small real corpus, and recipes small enough to build in milliseconds."""
 
-from __future__ import annotations
-
 import io
 import os
 import re

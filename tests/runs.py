@@ -1,7 +1,5 @@
 """Read what a run has written."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """`python -m tests.sizes`: print the size of this software, as in CI."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 from typing import Any

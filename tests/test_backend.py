@@ -1,7 +1,5 @@
 """Products of matrices, with oneDNN and without it, in float32 and in 8 bits, are compared with float64."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from torch.nn import functional as F

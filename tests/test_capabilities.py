@@ -1,7 +1,5 @@
 """`isinstance` recognises the capabilities of models in every version of Python."""
 
-from __future__ import annotations
-
 import inspect
 
 import pytest

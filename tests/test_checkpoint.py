@@ -1,7 +1,5 @@
 """Damaged checkpoints are refused, checkpoints are found by name, and nothing is unpickled."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import pickle

@@ -1,7 +1,5 @@
 """`assert_close` accepts rounding, and nothing else."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

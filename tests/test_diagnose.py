@@ -1,8 +1,6 @@
 """`diagnose` measures a linear Gaussian model, whose likelihood and posterior are known in closed form. The mutual
 information is compared with its extremes and with quadrature."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,7 +1,5 @@
 """`make docs` builds one site, with a page for each public module, without warnings and without a network."""
 
-from __future__ import annotations
-
 import ast
 import doctest
 import os

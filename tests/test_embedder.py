@@ -1,7 +1,5 @@
 """`Embedder.embed`: order, batches, precision, languages, latents."""
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 from pathlib import Path

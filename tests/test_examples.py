@@ -1,7 +1,5 @@
 """Run each example as a script with small sizes, and look for a line of its output. Dask examples have other tests."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

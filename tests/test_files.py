@@ -1,7 +1,5 @@
 """Files are complete or absent, and locks end with their process."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from contextlib import AbstractContextManager, suppress

@@ -4,8 +4,6 @@ A block after a line `<!-- not run: REASON -->` is skipped. A `text` block is th
 `...` for any text. After a change of a model, `BGT_RENEW=1 python -m pytest tests/test_guide.py` writes new outputs.
 """
 
-from __future__ import annotations
-
 import doctest
 import glob
 import io

@@ -1,7 +1,5 @@
 """Properties of the whole repository: names, commands, documents, and no unsafe code or private paths."""
 
-from __future__ import annotations
-
 import ast
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """Tests mirror the tree: bgt_core/X/Y.py is tested in tests/X/test_Y.py, app/X/Y.py in tests/app/X/test_Y.py."""
 
-from __future__ import annotations
-
 import ast
 import subprocess
 from pathlib import Path

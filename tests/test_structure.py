@@ -1,7 +1,5 @@
 """The structure of the code: sizes, parameters, names, layers. All but the options is read from the source."""
 
-from __future__ import annotations
-
 import ast
 import re
 import subprocess

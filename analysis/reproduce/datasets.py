@@ -13,8 +13,6 @@
 pairs and tokenizers are in OUT/data, and shared by all trainings with the same settings.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import sys

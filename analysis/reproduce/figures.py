@@ -3,8 +3,6 @@
 This needs matplotlib: `pip install "bgt[analysis]"`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from textwrap import fill
 from typing import Any

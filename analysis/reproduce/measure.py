@@ -6,8 +6,6 @@ resamples, so the p-value of a claim could not be computed from it.) A score is 
 value in each of B resamples. It is stored as a row with the columns latent, measure, value and draws.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any

@@ -11,8 +11,6 @@ One Parquet file per comparison has these tables; it contains no text of the dat
 A page depends on this file alone: the same file gives the same page.
 """
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence

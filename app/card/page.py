@@ -1,7 +1,5 @@
 """The model's card: origin, scores, training, files, settings, licence."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,8 +1,6 @@
 """The address of a page: the controls bound to it, the selection, and links; and how components with JavaScript are
 mounted, because the button that copies the link is one."""
 
-from __future__ import annotations
-
 import re
 import string
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Warnings about a text: tokens that the model does not know, and a language other than the chosen one."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections import Counter

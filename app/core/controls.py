@@ -1,7 +1,5 @@
 """Controls that several pages use: choices, numbers, sentences and models; and warnings about typed text."""
 
-from __future__ import annotations
-
 import math
 import unicodedata
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Exports of a page: its rows, their vectors, its figure, and a link to the current view."""
 
-from __future__ import annotations
-
 import io
 import textwrap
 from collections.abc import Callable, Mapping

@@ -1,8 +1,6 @@
 """Show text from users, files and links without interpreting it as Markdown; show tables, and the box "How to read
 this"."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager

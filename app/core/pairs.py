@@ -1,7 +1,5 @@
 """Pairs of sentences: examples on which the latents differ, scores of several systems, and the effect of each word."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from textwrap import shorten
 from typing import NamedTuple

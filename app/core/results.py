@@ -1,7 +1,5 @@
 """Results of probes: the titles and groups of tasks, results gathered from files and this session, tables of them."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence

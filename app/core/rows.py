@@ -1,7 +1,5 @@
 """Tables of sentences: one row per sentence, with counts of its words and punctuation marks."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Sequence

@@ -4,8 +4,6 @@ All sessions share the models and the vectors of many sentences. If the vectors 
 used ones are dropped.
 """
 
-from __future__ import annotations
-
 import hashlib
 import threading
 import uuid

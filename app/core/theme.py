@@ -1,7 +1,5 @@
 """Colours (distinct for colour-blind readers), symbols, error bars and plotly settings of all figures."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from html import escape
 

@@ -4,8 +4,6 @@ Files may come from spreadsheet programs of any country: the encoding, the separ
 the readers of pandas do not do.
 """
 
-from __future__ import annotations
-
 import codecs
 import csv
 import hashlib

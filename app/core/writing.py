@@ -1,7 +1,5 @@
 """Generate sentences from latents, and interpolate between two sentences."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """The figures of the maps and their captions, and the comparison of a selection with the other sentences."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections import Counter

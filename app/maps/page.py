@@ -4,8 +4,6 @@ The maps and their selection are two components with JavaScript, so that a selec
 second: the figures and texts are neither created nor sent again.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

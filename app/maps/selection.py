@@ -1,8 +1,6 @@
 """The part of the page that changes with the selection: search, the nearest sentences, the star that can be dragged,
 and the selected rows."""
 
-from __future__ import annotations
-
 import base64
 from collections.abc import Mapping, Sequence
 from functools import partial

@@ -1,7 +1,5 @@
 """Compare models on the same sentences."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 import numpy as np

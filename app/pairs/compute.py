@@ -1,7 +1,5 @@
 """Pairs of sentences and their similarity in both latents, which shows the pairs on which the latents disagree."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property

@@ -1,7 +1,5 @@
 """Pairs of sentences and their similarity in both latents: two typed sentences, pairs of a text, or of a file."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import partial
 

@@ -3,8 +3,6 @@
 The name of each row is above its marks, so that the figure fits on a phone.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any

@@ -1,7 +1,5 @@
 """The page on probes: train a small probe, upload results, and look at all results."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 

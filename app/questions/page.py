@@ -1,7 +1,5 @@
 """Find stored questions with the same meaning as a typed one."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

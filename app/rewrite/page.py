@@ -3,8 +3,6 @@
 The page draws the fields of both tabs, so that they keep their text, but computes only the open tab.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from html import escape
 

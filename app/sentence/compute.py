@@ -1,8 +1,6 @@
 """One sentence: its neighbours in each latent, text generated from its latents, the effect of each word, and its style
 as detected by rules (form of address, politeness, contraction, form of a question)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 

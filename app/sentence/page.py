@@ -1,7 +1,5 @@
 """The start page: one sentence, and the information in each of its latents."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence, Set
 from html import escape

@@ -11,8 +11,6 @@ equal the whole file, bit for bit; `join` makes them one file. Each process writ
 system can be used.
 """
 
-from __future__ import annotations
-
 import errno
 import hashlib
 import io

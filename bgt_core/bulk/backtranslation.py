@@ -15,8 +15,6 @@ A table is complete or absent. If it is complete and was made from the same inpu
 the work among processes, as in `bgt_core.bulk`; `cat` joins their tables.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Sequence
 from itertools import chain, islice

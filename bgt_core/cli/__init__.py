@@ -7,8 +7,6 @@ Exit codes: 0 done, 1 internal error, 2 usage, 3 a file, device or library is ab
 5 some of several trainings failed, 6 out of memory, 8 training diverged, 130 interrupted.
 """
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import typer

@@ -5,8 +5,6 @@ have the names of the library's parameters, so the parameter `resamples` is prin
 of typer's parser, such as an unknown option, are printed in the same way.
 """
 
-from __future__ import annotations
-
 import errno
 import glob
 import os

@@ -1,7 +1,5 @@
 """`bgt info`, `bgt export` and `bgt app`: describe models, convert them for other programs, or show them in the app."""
 
-from __future__ import annotations
-
 import json
 import sys
 from importlib.util import find_spec

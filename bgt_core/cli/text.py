@@ -1,7 +1,5 @@
 """`bgt embed` and `bgt translate`: commands that run a model on each line of a text file."""
 
-from __future__ import annotations
-
 import sys
 from itertools import islice
 from pathlib import Path

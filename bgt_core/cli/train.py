@@ -1,7 +1,5 @@
 """`bgt train`, and the progress of a run."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

@@ -5,8 +5,6 @@ with spaces between words). The shipped models were trained on other altered sen
 exchanged the roles of words (at commit d1f45c03). Only the resulting rows are kept, as data.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Sequence

@@ -15,8 +15,6 @@ The swapped text is correct if its noun has both genders (un élève, une élèv
 that is not in the lists.
 """
 
-from __future__ import annotations
-
 import re
 from random import Random
 

@@ -1,7 +1,5 @@
 """Parse the names and languages of a corpus's columns, the files with these columns, and language codes."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ From such pairs, decoders learn to take the property from the language latent. I
 no other form. A form is kept only if its value of the property (`data.properties`) differs from that of the sentence.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence

@@ -6,8 +6,6 @@
 `LAYOUTS` converts the unpacked files. The manifest OUT/bgt-data.json records source, SHA-256 and licence.
 """
 
-from __future__ import annotations
-
 import gzip
 import re
 import shutil

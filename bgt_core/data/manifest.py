@@ -6,8 +6,6 @@
     files.NAME     bytes, SHA-256 and source of each file; for a converted table also its columns and rows
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any

@@ -5,8 +5,6 @@
 No file is loaded whole: memory does not grow with its size. The same pairs are written as the same bytes.
 """
 
-from __future__ import annotations
-
 import glob
 import gzip
 import io

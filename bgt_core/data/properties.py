@@ -5,8 +5,6 @@ people labelled. The rules ignore case, except in German, where only the capital
 and "they". In German text without any capitals, "sie" with a plural verb counts as formal.
 """
 
-from __future__ import annotations
-
 import re
 import tomllib
 from collections.abc import Callable, Iterable, Mapping

@@ -5,8 +5,6 @@
 No corpus is held in memory: rows are read, tokenised and written chunk by chunk, and a `Corpus` maps the files.
 """
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence

@@ -3,8 +3,6 @@
 The constants are parts of regular expressions. All modules that distinguish words from marks use them.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections import Counter

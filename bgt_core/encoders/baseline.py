@@ -1,7 +1,5 @@
 """Baselines that a trained model should beat. No baseline is fitted on the sentences that it embeds."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A wrapper of encoders that are not ours, which checks their vectors."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 

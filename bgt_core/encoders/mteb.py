@@ -7,8 +7,6 @@ latent by `encode_kwargs`, because mteb would overwrite the scores of the semant
 `bgt evaluate sts`: in mteb, STS12 to STS16 join all data sets of a year, and STS13 lacks SMT.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

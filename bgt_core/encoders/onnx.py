@@ -11,8 +11,6 @@ shapes of its inputs, so the exported encoder computes all B x T positions (`Pad
 its vectors are compared with the model's in double precision.
 """
 
-from __future__ import annotations
-
 import copy
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """Publish a checkpoint: copy it without training state, convert it for another library, or upload it to the hub."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 

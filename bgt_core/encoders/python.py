@@ -1,7 +1,5 @@
 """Encoders in a user's Python code: an object, or a function from sentences to vectors."""
 
-from __future__ import annotations
-
 import importlib
 import inspect
 import os

@@ -1,7 +1,5 @@
 """Split encoders. The latent semantic is the shared part of another encoder's vectors, language is the private part."""
 
-from __future__ import annotations
-
 from functools import lru_cache, partial
 from pathlib import Path
 

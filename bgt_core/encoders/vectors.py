@@ -6,8 +6,6 @@ The file is one of:
     NAME.npz   "vectors", (N, D) numbers, and "sentences", (N,) text, as np.savez writes them; nothing is unpickled
 """
 
-from __future__ import annotations
-
 import hashlib
 import zipfile
 import zlib

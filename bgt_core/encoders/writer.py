@@ -1,7 +1,5 @@
 """A writer: a model of `recipes.writer`, with the encoder from whose vectors it generates text."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from functools import cached_property
 from typing import Any, cast

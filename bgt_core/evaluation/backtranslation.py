@@ -4,8 +4,6 @@ The measures are entropies and repetitions of both sides (their table 9), the ac
 8), and the correlations of the classifier's score with other scores (table 10).
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence

@@ -5,8 +5,6 @@ A resample is a row of weights: the number of times that each item was drawn. St
 give the statistic of the items themselves.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 from statistics import NormalDist

@@ -4,8 +4,6 @@ This is the dynamic program of Zhang and Shasha (1989), compiled by numba. Libra
 seconds per pair of sentences, which is too slow for the upper bound of a score, because it needs all pairs.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numba

@@ -4,8 +4,6 @@ The patterns and words of each language are in facts.toml. docs/reliability.md h
 returns None for a language in which its accuracy is too low. The rules do not use a model.
 """
 
-from __future__ import annotations
-
 import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Write a page that compares an encoder's vectors with the shared and private parts that each split makes of them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple

@@ -7,8 +7,6 @@
 The names of files and folders determine the layout. Each file may be compressed (.gz, .xz, .zst).
 """
 
-from __future__ import annotations
-
 import math
 import os
 import re

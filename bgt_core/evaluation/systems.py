@@ -1,7 +1,5 @@
 """The systems of an evaluation, each one latent of an encoder; and the sentences about which two encoders disagree."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """The interface of an evaluation task; `evaluate`, which runs a task; and functions that several tasks use."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence

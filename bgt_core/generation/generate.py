@@ -4,8 +4,6 @@
 `candidates` returns all texts. The library, `bgt generate` and the app use these functions.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter

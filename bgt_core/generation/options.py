@@ -1,7 +1,5 @@
 """Options of beam search and of sampling. This module does not import torch, so that commands start fast."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Generate sentences from latents or encoder states, by greedy search, beam search or sampling."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

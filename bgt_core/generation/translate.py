@@ -1,7 +1,5 @@
 """Translate sentences with a trained translator, by beam search."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import torch

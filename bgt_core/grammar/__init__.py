@@ -11,8 +11,6 @@
 Tests, benchmarks, evaluations and tutorials use them. Commit 5411f3dd has the generator of the tables.
 """
 
-from __future__ import annotations
-
 import lzma
 from functools import cache
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The Bilingual Generative Transformer."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import torch

@@ -1,7 +1,5 @@
 """The base classes of all models: `LatentModel` has encoders, and `WritingModel` also has decoders."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import cast
 

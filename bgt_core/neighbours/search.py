@@ -9,8 +9,6 @@ list after the other. `faiss.IndexIVFFlat` instead keeps a copy of all vectors i
 the other.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import product

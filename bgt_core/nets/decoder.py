@@ -1,7 +1,5 @@
 """Transformer decoders (Vaswani et al. 2017) that read a latent, or attend to the encoder states of a source."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import cast

@@ -4,8 +4,6 @@ The bodies in this module average token vectors: without weights, weighted by ra
 (`nets.layers`), or gated by an LSTM. `quantised` converts an encoder to 8-bit products.
 """
 
-from __future__ import annotations
-
 import copy
 import math
 from collections.abc import Callable

@@ -5,8 +5,6 @@ times slower on a CPU. Padding is on the right, so no state of a real token depe
 sentence is reversed without its padding.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any

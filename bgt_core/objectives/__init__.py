@@ -4,8 +4,6 @@ To add a part, write a subclass of `Part`, list it in `PARTS` of `recipes.recipe
 needs more data of the rows, such as labels or vectors, reads them from `Outputs.batch`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import reduce
 from operator import add

@@ -1,7 +1,5 @@
 """The evidence lower bound, and the negative log-likelihood of other predictions."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 

@@ -3,8 +3,6 @@
 Some losses are in nats, as the ELBO is. The others are unitless, and `weight` is their factor in the sum with the ELBO.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations, permutations

@@ -3,8 +3,6 @@
 To add a family of posteriors, write a dataclass with the same methods. No other code depends on the family.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar

@@ -6,8 +6,6 @@ similarity is computed from this sum; it is high for sentences of the same meani
 posteriors are broadcast: (N, 1, L) and (M, L) give (N, M).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 
 import torch

@@ -1,7 +1,5 @@
 """The von Mises-Fisher posterior: a distribution on the unit sphere, with a mean direction and a concentration."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from functools import lru_cache

@@ -1,7 +1,5 @@
 """The definition of a recipe: a recipe holds everything that a run needs, except the text."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any

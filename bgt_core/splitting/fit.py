@@ -1,7 +1,5 @@
 """Fit a split on the vectors of sentences with the same meaning, and score it on held-out rows."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import permutations

@@ -16,8 +16,6 @@ one? With InfoNCE, shared parts find more translations than with an evidence low
 both).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from copy import deepcopy
 from itertools import combinations

@@ -1,7 +1,5 @@
 """A split of an encoder's vectors into the part that sentences with the same meaning share, and the rest."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Tables of texts, numbers and estimates with named columns, which are printed or saved in several formats."""
 
-from __future__ import annotations
-
 import csv
 import io
 import sys

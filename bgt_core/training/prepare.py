@@ -4,8 +4,6 @@ For this check, one batch of each corpus passes through the model on torch's met
 but no values.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Train a run, or resume it from its newest checkpoint."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import signal

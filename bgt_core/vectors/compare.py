@@ -1,7 +1,5 @@
 """Compare vectors by cosine, and find nearest neighbours; similarities that differ only by rounding are equal."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Convert the output of any encoder or library to NumPy arrays, and check their shapes and numbers."""
 
-from __future__ import annotations
-
 import sys
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set

@@ -1,7 +1,5 @@
 """Linear maps of vectors: erase labels (LEACE), map one encoder to another, or change one property of a sentence."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

@@ -45,8 +45,6 @@ text, without the quotes of a CSV writer. A sentence is used once, or not at all
 sentence are in one split. There are at most 10,000 items, in random order. The probes differ too.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field

@@ -13,8 +13,6 @@ tokens are poor keys: a fifth of French sentences may share the label of "le". W
 selectivity was 17 points wide; with rare tokens it is 4 points wide, for subject number with 2,000 test items.)
 """
 
-from __future__ import annotations
-
 import sys
 import warnings
 from collections import Counter

@@ -12,8 +12,6 @@ correlation of gap and distance. Its p-value comes from permutations of the lang
 the languages.
 """
 
-from __future__ import annotations
-
 import csv
 import math
 from collections.abc import Mapping, Sequence

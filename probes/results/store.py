@@ -6,8 +6,6 @@ the probability of the true label) and pvi (pointwise V-information in bits, mea
 differences and the trails of all cells are JSON in the metadata of the file.
 """
 
-from __future__ import annotations
-
 import io
 import json
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """Compare cells on the same items, and make tables: long, short, of differences, wide, and of the separation."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 

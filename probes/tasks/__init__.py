@@ -1,7 +1,5 @@
 """All tasks: each `ProbeTask` in the modules of this folder, so that a new task is a new file."""
 
-from __future__ import annotations
-
 from importlib import import_module
 from pkgutil import iter_modules
 

@@ -5,8 +5,6 @@ between them and are different, and neither is the first word. Sentences without
 SentEval, sentences with double quotes. No sentence is used in both orders.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from itertools import pairwise

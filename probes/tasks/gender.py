@@ -5,8 +5,6 @@ the labels are balanced, and the versions differ only in that article. No probe 
 both genders.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from random import Random
 

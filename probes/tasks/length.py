@@ -4,8 +4,6 @@ Words are those of `probes.task`; in Japanese and Chinese, each character is a w
 5-8, 9-12, 13-16, 17-20, 21-25 and 26-28; for other text, the bins depend on the lengths that occur.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from random import Random

@@ -5,8 +5,6 @@ The paper's marks are ASCII's 32, with $ + < = > ^ ` | ~. Here, Unicode's punctu
 of l'eau is one. Sentences without a mark are skipped.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from random import Random

@@ -4,8 +4,6 @@ The rules are in `bgt_core.data.properties`; a sentence with no value, or with t
 labels are from 100 sentences per rule, labelled by hand.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from random import Random
 

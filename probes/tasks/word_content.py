@@ -5,8 +5,6 @@ with 4 letters or more after rank 2k. A sentence is used if it contains exactly 
 less text, the largest of 500, 250, ... for which all labels are frequent enough to be learnt.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from random import Random

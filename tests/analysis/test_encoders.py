@@ -1,7 +1,5 @@
 """The table of encoders on a small case, compared with a computation by loops."""
 
-from __future__ import annotations
-
 import lzma
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The shipped models: the sentences excluded from their data, the last step, and the tables of their cards."""
 
-from __future__ import annotations
-
 import lzma
 import tarfile
 from collections.abc import Callable

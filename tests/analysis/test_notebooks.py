@@ -1,7 +1,5 @@
 """Notebooks run on stored results, and their stored outputs are those of a new run."""
 
-from __future__ import annotations
-
 import ast
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Every page opens with every kind of model; models and links that do not open are explained; pages can be added."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import sys

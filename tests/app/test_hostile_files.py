@@ -1,7 +1,5 @@
 """Damaged or malicious files: each is refused with one line, and affects nothing else."""
 
-from __future__ import annotations
-
 import io
 import json
 import random

@@ -1,7 +1,5 @@
 """How the benchmarks measure, and what they write; the measured values are not tested."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

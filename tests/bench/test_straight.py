@@ -1,7 +1,5 @@
 """Compare the fast form of training with the straight form: concatenated latents, padded positions, full logits."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 

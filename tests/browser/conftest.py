@@ -1,7 +1,5 @@
 """The app as a user sees it: `streamlit run` in one process, Chromium in another."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import socket

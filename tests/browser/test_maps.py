@@ -1,7 +1,5 @@
 """Maps and figures in a browser: linked selections, many points, saved drawings, and a browser without WebGL."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Pages in a browser: each fits the window, is accessible and short, and works by keyboard and on a phone."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from urllib.parse import urlparse

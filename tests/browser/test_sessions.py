@@ -1,7 +1,5 @@
 """Users of the app: several at once, users who type fast, go back, leave, or follow a stranger's link."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from urllib.parse import urlencode
 

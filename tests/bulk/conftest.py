@@ -1,7 +1,5 @@
 """A fixture for tests that check which files remain."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A table of back-translations has the same rows with any shards and compression."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Callable, Sequence

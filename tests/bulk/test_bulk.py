@@ -1,7 +1,5 @@
 """The rows of a file of vectors equal those of `Embedder.embed`, with any shards and compression."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import lzma

@@ -1,7 +1,5 @@
 """`bgt`: results on stdout, expected errors as one line on stderr, and no incomplete files."""
 
-from __future__ import annotations
-
 import importlib.util
 import io
 import json

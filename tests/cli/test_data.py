@@ -1,7 +1,5 @@
 """`bgt data`: output, files, and expected errors in one line."""
 
-from __future__ import annotations
-
 import io
 import zipfile
 from collections.abc import Callable

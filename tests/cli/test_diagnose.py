@@ -1,7 +1,5 @@
 """`bgt diagnose`: its tables, its JSON, the source of its pairs, and expected errors in one line."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

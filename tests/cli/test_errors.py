@@ -1,7 +1,5 @@
 """An error of the library or of typer's parser becomes one line that names the option or argument of the command."""
 
-from __future__ import annotations
-
 import errno
 import warnings
 from collections.abc import Callable, Iterator

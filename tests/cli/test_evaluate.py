@@ -1,7 +1,5 @@
 """`bgt evaluate`: the tables, JSON and files of every task, and one line for each expected error."""
 
-from __future__ import annotations
-
 import csv
 import json
 import shutil

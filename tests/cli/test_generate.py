@@ -1,7 +1,5 @@
 """`bgt generate` from vectors and from text, with a writer and with a model of ours."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """`bgt mine`: its output and its errors. (`tests/neighbours/test_questions.py` runs `bgt retrieve-similar`.)"""
 
-from __future__ import annotations
-
 import re
 import sys
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """An option of `bgt` and `bgt-probe` has the same meaning in all commands."""
 
-from __future__ import annotations
-
 import ast
 from collections import defaultdict
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """`bgt split`, and commands that open its folder."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """`bgt translate`, and `bgt data backtranslate`, which makes paraphrases."""
 
-from __future__ import annotations
-
 import io
 import re
 import shlex

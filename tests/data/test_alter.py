@@ -1,7 +1,5 @@
 """`bgt data alter` changes a plain negation, or exchanges two words."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable

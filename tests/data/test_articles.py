@@ -1,7 +1,5 @@
 """Articles are swapped for those of the other gender, unless a rule skips them."""
 
-from __future__ import annotations
-
 from random import Random
 
 import pytest

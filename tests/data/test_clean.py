@@ -3,8 +3,6 @@
 Back-translated text is also filtered by scores, and reduced to one translation of each reference.
 """
 
-from __future__ import annotations
-
 import json
 import random
 import tracemalloc

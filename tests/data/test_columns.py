@@ -1,7 +1,5 @@
 """Columns, sources and language codes are parsed; columns named "_" are skipped."""
 
-from __future__ import annotations
-
 import gzip
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Mixtures of corpora, labels and target vectors arrive in batches as they were in the files."""
 
-from __future__ import annotations
-
 from collections import Counter
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Rules that change a sentence's style give the form that a speaker would use, or no form."""
 
-from __future__ import annotations
-
 import pytest
 
 from bgt_core.data.exchange import EXCHANGED, exchanger

@@ -1,7 +1,5 @@
 """A server offers small archives; downloads become files that our readers can read, or end with an error."""
 
-from __future__ import annotations
-
 import gc
 import gzip
 import hashlib

@@ -1,7 +1,5 @@
 """A card records the licence of a file; a damaged card or manifest raises an error."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The rules for properties of style agree with a reader's labels; README.md in this folder names the source."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

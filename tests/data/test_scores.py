@@ -1,7 +1,5 @@
 """Scores of translations equal those computed by hand and by sacrebleu."""
 
-from __future__ import annotations
-
 import importlib.util
 import math
 import random

@@ -1,7 +1,5 @@
 """Text files of any origin are read as written, or raise an error that names the problem."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import math

@@ -1,7 +1,5 @@
 """Words and marks are found in languages with and without spaces; letter frequencies of languages are compared."""
 
-from __future__ import annotations
-
 import pytest
 
 from bgt_core.data import words

@@ -1,7 +1,5 @@
 """Fixture: a tiny model of sentence-transformers."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

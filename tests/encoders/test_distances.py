@@ -1,7 +1,5 @@
 """`--distance` for our models: distances between posteriors and between bags of tokens, and errors."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from itertools import permutations

@@ -1,7 +1,5 @@
 """`open_encoder` opens an encoder of any kind by its name, and checks its vectors. Errors are one line."""
 
-from __future__ import annotations
-
 import json
 import sys
 from collections import Counter

@@ -1,7 +1,5 @@
 """Every kind of encoder handles wrong input and unusual environments in the same way."""
 
-from __future__ import annotations
-
 import pickle
 import threading
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """mteb evaluates our models on made-up tasks. The scores equal scipy's, and are stored under the checkpoint's hash."""
 
-from __future__ import annotations
-
 import warnings
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The exported file gives the model's vectors without torch, for any number of sentences of any length."""
 
-from __future__ import annotations
-
 import json
 import unicodedata
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """A model that is uploaded to a hub and loaded again has the same vectors; an error is one line."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable

@@ -3,8 +3,6 @@
 The libraries order the sentences of a batch differently, so vectors differ by rounding.
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """A split encoder can be used like any encoder. It raises an error if the inner encoder has changed."""
 
-from __future__ import annotations
-
 import copy
 import json
 import shutil

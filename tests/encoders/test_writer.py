@@ -1,7 +1,5 @@
 """A writer with its encoder: semantic vectors are the encoder's, and a changed encoder is an error."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Callable
 from functools import partial

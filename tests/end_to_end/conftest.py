@@ -1,7 +1,5 @@
 """Shared by end-to-end runs from text to vectors: sentences of a third language, and files of rows."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path

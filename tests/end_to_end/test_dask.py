@@ -1,7 +1,5 @@
 """The Dask examples on a real cluster: two worker processes on this machine."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Results on a CUDA device equal those of the CPU up to rounding."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

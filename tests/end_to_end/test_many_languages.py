@@ -1,7 +1,5 @@
 """English with French, Japanese and Arabic, sampled by temperature and by kind, from text to vectors."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from itertools import chain, product

@@ -1,7 +1,5 @@
 """A second stage: the parts taken from a checkpoint, the frozen parameters, and a classifier trained on top."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 from typing import Any

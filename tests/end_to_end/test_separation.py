@@ -16,8 +16,6 @@ its final mark. Results with seeds 1 to 4, and before training:
 Probes within one language show little of training: an untrained average already encodes its words.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

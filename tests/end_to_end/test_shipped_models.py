@@ -1,7 +1,5 @@
 """The shipped models: their vectors depend neither on rounding nor on the program that computes them."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """A model trained with a teacher's vectors of the English side, from the command to the checkpoint and beyond."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections import Counter

@@ -1,7 +1,5 @@
 """A translator learns a task that needs attention: translate each word, and reverse the order of the words."""
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Train, resume and embed with two columns in one language, one column, and mixtures of both."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Fixtures: trees of a small grammar."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from random import Random

@@ -1,7 +1,5 @@
 """Compare references with translations: each measure worked by hand, and correlations against SciPy's."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

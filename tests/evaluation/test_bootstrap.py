@@ -1,7 +1,5 @@
 """Compare the bootstrap with SciPy, closed forms and simulations, and contrasts with the usual tests."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Compare intervals, differences and marks of systems with NumPy and SciPy; check tables, rows and JSON."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """Check negations, numbers, names, classes of words and changes against labels made by hand."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

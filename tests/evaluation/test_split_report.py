@@ -1,7 +1,5 @@
 """The report of a split contains every method and the numbers of the tasks."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

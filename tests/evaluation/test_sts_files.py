@@ -1,7 +1,5 @@
 """STS files in all usual layouts are read as the same data sets, and errors name invalid lines."""
 
-from __future__ import annotations
-
 import gzip
 import lzma
 import re

@@ -1,7 +1,5 @@
 """Check names of systems, errors of encoders and vectors, and the pairs about which two encoders disagree."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Tasks of this package and of others are listed, found by name and run by `evaluate`."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path

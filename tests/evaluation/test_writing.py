@@ -1,7 +1,5 @@
 """Compare scores with sacrebleu's, and their intervals with those of resampled sentences."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import sacrebleu

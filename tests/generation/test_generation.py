@@ -1,7 +1,5 @@
 """Compare searches with plain versions without a cache, a batch or a beam, and candidates with a loop over texts."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Translations of an untrained model, whose costs equal those of teacher forcing."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from pathlib import Path

@@ -4,8 +4,6 @@ purpose, store the new losses:
     .venv/bin/python tests/golden/test_golden.py > tests/golden/losses.json
 """
 
-from __future__ import annotations
-
 import json
 import math
 import tempfile

@@ -1,7 +1,5 @@
 """The functions of the grammar return the rows of its tables, which never change."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections import Counter

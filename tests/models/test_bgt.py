@@ -1,7 +1,5 @@
 """Stub networks record which latents the decoders of BGT get."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 

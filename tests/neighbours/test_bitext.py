@@ -1,7 +1,5 @@
 """Mining of translations: the paper's formulas sentence by sentence, forms of the input, and files."""
 
-from __future__ import annotations
-
 import gzip
 import lzma
 import math

@@ -1,7 +1,5 @@
 """A store of questions: the results are those of an exhaustive search in NumPy with the model's probabilities."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable

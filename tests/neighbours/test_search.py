@@ -1,7 +1,5 @@
 """Nearest neighbours, compared with a full sort of all cosines."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,8 +1,6 @@
 """Binding, memory and roles are compared with closed forms and loops. A linear probe of scikit-learn tries to predict
 the language from vectors. Closing marks are removed and exchanged."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable
 from typing import Any

@@ -1,8 +1,6 @@
 """Decoders with a latent are compared with a second implementation: a loop over sentences and steps, in which each
 product of [x ; latent] is one matrix product. The decoder that attends to a source is compared with torch's."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from itertools import chain, combinations
 

@@ -1,7 +1,5 @@
 """Averages are compared with numbers computed by hand, and GRAN with a loop over the paper's equations."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 

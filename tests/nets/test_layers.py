@@ -1,7 +1,5 @@
 """The layers of Transformers are compared with torch's layers and with formulas."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any

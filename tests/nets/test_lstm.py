@@ -1,7 +1,5 @@
 """LSTM bodies are compared with torch's LSTM on packed sequences, and decoders with loops over steps."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 import pytest

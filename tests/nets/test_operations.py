@@ -1,7 +1,5 @@
 """The losses and gradients of all recipes are the same with plain PyTorch; packing is compared with masks."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The fused loss is compared with full scores and autograd; bags of words and positions are compared with loops."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """The ELBO and the cross-entropy are compared with numbers computed by hand."""
 
-from __future__ import annotations
-
 import math
 import re
 from dataclasses import dataclass, replace

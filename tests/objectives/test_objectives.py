@@ -1,7 +1,5 @@
 """Test sums of named parts, the device of losses, and an objective of another package, which needs more data."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path

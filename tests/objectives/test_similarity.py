@@ -1,7 +1,5 @@
 """Losses on similarities are compared with numbers computed by hand or with numpy."""
 
-from __future__ import annotations
-
 import math
 from contextlib import nullcontext
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Distances of Gaussian posteriors are compared with POT, with integrals, and with numbers computed by hand."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Gaussian posteriors are compared with torch.distributions."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,7 +1,5 @@
 """The von Mises-Fisher posterior is compared with mpmath, quadrature and a second sampler."""
 
-from __future__ import annotations
-
 import math
 
 import mpmath

@@ -1,7 +1,5 @@
 """`bgt-probe` in this process, on an encoder that needs no model."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path

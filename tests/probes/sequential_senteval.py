@@ -3,8 +3,6 @@
 Written from the protocol, with torch's own modules, loss, gradient and optimiser.
 """
 
-from __future__ import annotations
-
 import copy
 
 import numpy as np

@@ -1,7 +1,5 @@
 """`bgt-probe` in this process, with a fake model: its output, its files and its errors."""
 
-from __future__ import annotations
-
 import csv
 import json
 import os

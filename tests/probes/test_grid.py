@@ -1,7 +1,5 @@
 """`probes` as a library: its names, a cell, and a table of cells as `bgt-probe` measures them."""
 
-from __future__ import annotations
-
 import doctest
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Probes on encoders with known scores; notes and warnings for made-up scores."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from types import SimpleNamespace

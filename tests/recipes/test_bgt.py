@@ -1,7 +1,5 @@
 """The source of each prediction, by stub networks that record their inputs; the loss; the translator."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 

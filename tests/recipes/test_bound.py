@@ -1,7 +1,5 @@
 """Which sentence each latent comes from in training, by stub networks that record their inputs."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from torch import Tensor, nn

@@ -1,7 +1,5 @@
 """The systems that learn from paraphrases: one starts from another's vectors; the classifier of references."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

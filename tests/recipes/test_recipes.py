@@ -1,7 +1,5 @@
 """Tests that every recipe must pass, and invalid settings. A new recipe needs its sizes in `TINY` of conftest.py."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

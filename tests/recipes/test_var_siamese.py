@@ -1,7 +1,5 @@
 """The variational siamese network: which rows its first stage learns from, and the second stage on top of the first."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path

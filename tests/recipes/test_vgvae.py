@@ -1,7 +1,5 @@
 """The recipe of the vMF-Gaussian VAE: its settings, the latents of each prediction, and its errors."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The writer: the inputs of its decoders, which are vectors and drafts, and searches with its decoders."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any

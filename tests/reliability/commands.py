@@ -1,7 +1,5 @@
 """Run our commands in forked processes that can be killed. The parent process has imported everything already."""
 
-from __future__ import annotations
-
 import importlib
 import itertools
 import os

@@ -1,7 +1,5 @@
 """All readers of files and texts from users and other programs, each with a valid input."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import json

@@ -1,7 +1,5 @@
 """Kill commands that write files, start them again, and compare the results; run commands on a read-only folder."""
 
-from __future__ import annotations
-
 import os
 import random
 import subprocess

@@ -4,8 +4,6 @@ A line has a counter, a language, the expected result and a sentence. "?" is an 
 leaves out. `python -m tests.reliability.test_counters` prints the table of docs/reliability.md.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple

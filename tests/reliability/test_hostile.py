@@ -3,8 +3,6 @@
 Each must give one clear line within seconds, leave all outside the folder unchanged, and use bounded memory.
 """
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import io

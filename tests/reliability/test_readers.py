@@ -1,7 +1,5 @@
 """Readers of files from users: any content gives a result or an error of one line."""
 
-from __future__ import annotations
-
 import io
 import json
 import os

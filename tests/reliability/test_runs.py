@@ -1,7 +1,5 @@
 """A run keeps its state if it diverges, a second process starts, files are damaged or changed, or a disk is full."""
 
-from __future__ import annotations
-
 import errno
 import json
 import math

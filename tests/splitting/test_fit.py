@@ -1,7 +1,5 @@
 """Fit splits from an encoder or stored vectors: scores on held-out rows, forms of the data, and errors."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

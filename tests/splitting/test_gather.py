@@ -1,7 +1,5 @@
 """Which rows are held out, summed and sampled does not depend on batches and parts."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

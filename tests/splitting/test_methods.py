@@ -1,7 +1,5 @@
 """Compare each method with another implementation or with factors that the data was made from."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from sklearn.cross_decomposition import CCA

@@ -1,7 +1,5 @@
 """The folder of a split: a round trip, its size, and errors for damaged files."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Files of one table in all formats have the same numbers, are complete, and escape special characters."""
 
-from __future__ import annotations
-
 import csv
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Shared by tests of runs: an uninterrupted run, made once per session."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

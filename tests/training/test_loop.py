@@ -1,7 +1,5 @@
 """The training loop: updates, losses, reports, checkpoints, stopping; and aggressive training."""
 
-from __future__ import annotations
-
 import math
 import shutil
 from collections.abc import Callable, Sequence

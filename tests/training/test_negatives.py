@@ -1,7 +1,5 @@
 """The search for hard negatives, and batches with negatives."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import count, pairwise

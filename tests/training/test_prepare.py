@@ -1,7 +1,5 @@
 """Columns and settings must fit the data. A writer's vectors are computed once, each for its own row."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Runs: a run that is killed at any point is resumed to the same weights; invalid runs; initial values."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

@@ -1,7 +1,5 @@
 """Scores on held-out pairs."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """Several workers have the same losses and weights as one process, and each can resume the other's run."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

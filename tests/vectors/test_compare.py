@@ -1,7 +1,5 @@
 """Check cosines of very large and very small numbers, ties, and hits."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

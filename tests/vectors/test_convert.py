@@ -1,7 +1,5 @@
 """Vectors of all kinds of objects are converted to the same array, and other objects are refused."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Compare probes with scikit-learn: its estimator checks, its logistic regression and its cross-validation."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Compare LEACE, maps and directions with least squares solved in other ways."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Maps of latents: points for sentences, lines between translations and along a path, and contours of the density."""
 
-from __future__ import annotations
-
 import textwrap
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

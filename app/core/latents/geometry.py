@@ -3,8 +3,6 @@
 The functions import scikit-learn and UMAP themselves, because these imports take seconds.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable
 from contextlib import suppress

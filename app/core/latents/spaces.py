@@ -13,8 +13,6 @@ A score is relative to the factor's mean among those sentences, in standard devi
 scale. The quality of an axis is measured on held-out sentences, in five folds.
 """
 
-from __future__ import annotations
-
 import hashlib
 import math
 import shutil

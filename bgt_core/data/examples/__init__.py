@@ -3,8 +3,6 @@
 README.md in this folder names their sources, their licences, and the models that were trained without them.
 """
 
-from __future__ import annotations
-
 import lzma
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache

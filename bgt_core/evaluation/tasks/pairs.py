@@ -6,8 +6,6 @@ A pair is predicted to have the same meaning if its score is at least the system
 number of times that each of N pairs is drawn in B resamples (`evaluation.bootstrap`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial

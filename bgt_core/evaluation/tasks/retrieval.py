@@ -6,8 +6,6 @@ A hit is the sentence of the same line, as in LASER's error rate: a copy of the 
 If k sentences are equally near, up to rounding, and the translation is one of them, the hit counts 1 / k.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product

@@ -3,8 +3,6 @@
 STS files -> data sets of pairs -> similarity of each pair -> correlation by data set, by year and over all years
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -3,8 +3,6 @@
 STEL's files, or pairs of the built-in sentences -> quadruples -> similarities -> shares by style
 """
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 pairs -> `Change`: sources, and style sentences with another value of a property -> generated sentences -> scores
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

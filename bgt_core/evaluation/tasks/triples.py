@@ -3,8 +3,6 @@
 file, or held-out triples of the grammar -> `Triples` -> similarities -> shares of triples by kind
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path

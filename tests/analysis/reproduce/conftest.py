@@ -1,7 +1,5 @@
 """A folder of small but real data, and comparisons of small systems."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable
 from functools import partial

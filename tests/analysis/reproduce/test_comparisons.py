@@ -1,7 +1,5 @@
 """The papers' tables only use existing names; a training's name depends on all that affects it, and on nothing else."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

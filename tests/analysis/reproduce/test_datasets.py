@@ -1,8 +1,6 @@
 """Data folders of translations, parsed sentences and labelled questions: which files decide the hash, which rows are
 kept out of training, and `reproduce` on each."""
 
-from __future__ import annotations
-
 import json
 import random
 import shutil

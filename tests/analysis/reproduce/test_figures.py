@@ -1,7 +1,5 @@
 """Compare figures with the rows from which they are drawn."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from matplotlib.figure import Figure

@@ -1,7 +1,5 @@
 """Gaps between latents, and the bootstrap of shares compared with the standard error of a mean."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

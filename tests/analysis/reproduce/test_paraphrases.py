@@ -1,7 +1,5 @@
 """Back-translations: the pairs that filters select, the system chosen on the dev set, the stored and shown results."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable
 from dataclasses import replace

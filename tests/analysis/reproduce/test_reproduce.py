@@ -1,7 +1,5 @@
 """`reproduce`: finished trainings are never run again, failed ones are marked, and killed ones continue."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

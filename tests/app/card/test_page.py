@@ -1,7 +1,5 @@
 """Model and data: scores with intervals, the log of a training, files, settings."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable

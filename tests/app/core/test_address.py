@@ -1,7 +1,5 @@
 """The parts of a page that a link, a session and a cache keep."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path

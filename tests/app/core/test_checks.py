@@ -1,7 +1,5 @@
 """Warnings about a text: unknown tokens, and a language other than the chosen one."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import pytest

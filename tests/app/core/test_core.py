@@ -1,7 +1,5 @@
 """Parts that several pages share: pairs and words, tables of sentences, cached vectors, colours, controls."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """A user's sentences and files after a reload: they are restored for everyone who has the key, and for nobody else."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Exported files contain what the page shows."""
 
-from __future__ import annotations
-
 import io
 import re
 import shutil

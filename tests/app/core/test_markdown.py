@@ -1,7 +1,5 @@
 """Text from users, files and addresses is shown character by character."""
 
-from __future__ import annotations
-
 import html
 import re
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Results of probes: read in the form of `bgt-probe`, and gathered without mixing models."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Options at the start of the app: models of any kind, texts in some languages."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Tables written by spreadsheets of other countries: separators, quotes, encodings, line ends."""
 
-from __future__ import annotations
-
 import csv
 import io
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The page of both latents: maps, selections, search, the user's sentences, and interpolation."""
 
-from __future__ import annotations
-
 import base64
 from collections.abc import Callable, Sequence
 from html import escape

@@ -1,7 +1,5 @@
 """The page that compares models: the same sentences, paired differences, and models that cannot be opened."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable
 from pathlib import Path

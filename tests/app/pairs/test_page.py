@@ -1,7 +1,5 @@
 """Pairs: their kinds, their similarity, the lines between quadrants, human scores, and the page."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from pathlib import Path

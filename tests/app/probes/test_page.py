@@ -1,7 +1,5 @@
 """The page of probes: empty, with stored results, and with a probe run here; its figures, and the paper's numbers."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Similar questions: no store, a store of another model, and the store's own numbers."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The page that changes the style: by a style sentence, or along a direction."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from html import unescape

@@ -1,7 +1,5 @@
 """The start page: one sentence, the information in each latent, and the words that express a property."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from collections.abc import Callable

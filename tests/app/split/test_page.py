@@ -1,7 +1,5 @@
 """An encoder is split on its page, and is then available on every other page."""
 
-from __future__ import annotations
-
 import io
 import zipfile
 from collections.abc import Callable

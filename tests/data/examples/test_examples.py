@@ -1,7 +1,5 @@
 """The example sentences are normalised, credited in their README.md, and part of the wheel."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections import Counter

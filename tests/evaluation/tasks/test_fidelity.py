@@ -1,7 +1,5 @@
 """Check which latents each sentence is generated from, and its scores, with writers whose outputs are known."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Compare the scores of inversion with those of texts that `from_vectors` generates and sacrebleu scores."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Check the scores of roles in minimal pairs with a writer whose sentences and likelihoods are known."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 

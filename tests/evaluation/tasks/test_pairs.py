@@ -1,7 +1,5 @@
 """Check files of labelled pairs and thresholds, and compare measures and baselines with scikit-learn."""
 
-from __future__ import annotations
-
 import gzip
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Check retrieval by hand, by a loop over all similarities, and with ties and copies."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

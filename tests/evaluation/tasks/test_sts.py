@@ -1,7 +1,5 @@
 """Check STS scores of known encoders, compare aggregations with SciPy, and check the splits of Hard STS."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from pathlib import Path

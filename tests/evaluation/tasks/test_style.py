@@ -1,7 +1,5 @@
 """Check STEL and STEL-or-Content by hand, and with encoders of style only or content only; read files of STEL."""
 
-from __future__ import annotations
-
 import csv
 import gzip
 import math

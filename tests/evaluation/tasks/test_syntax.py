@@ -1,7 +1,5 @@
 """Check queries, candidates and neighbours, and compare each measure with a second implementation and by hand."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import cache

@@ -1,7 +1,5 @@
 """Check shares, chrF and sources by direct computation, with writers whose outputs are known."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 

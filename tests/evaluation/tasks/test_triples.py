@@ -1,7 +1,5 @@
 """Read files of triples, and score encoders that count words, that use their order, or whose similarities all tie."""
 
-from __future__ import annotations
-
 import lzma
 from collections.abc import Callable, Sequence
 from pathlib import Path

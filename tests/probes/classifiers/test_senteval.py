@@ -1,8 +1,6 @@
 """SentEval's protocol, compared with a sequential version, torch's optimiser, and counts that follow from the rules;
 `--senteval` on a labelled file: its order, text and repeats, and SentEval's minibatches."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise

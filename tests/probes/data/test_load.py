@@ -1,7 +1,5 @@
 """Sources in folders, readers of labels, parses and trees; items of a task and the card that describes them."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import lzma

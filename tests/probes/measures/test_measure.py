@@ -1,7 +1,5 @@
 """Selection of items and their splits; measures of probes with known answers, V-information, and control tasks."""
 
-from __future__ import annotations
-
 import math
 import re
 import warnings

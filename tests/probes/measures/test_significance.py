@@ -1,7 +1,5 @@
 """Intervals and tests, compared with scipy, closed forms and simulations."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.special import i0e

@@ -1,7 +1,5 @@
 """The paper's claims about the distance of languages: its table 3, trends compared with scipy, and verdicts."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.stats import permutation_test, spearmanr

@@ -1,7 +1,5 @@
 """Stored runs: a round trip changes nothing, and damaged files raise errors; fingerprints of encoders."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Comparisons of cells and tables, for cells with known accuracies."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Labels from CoNLL-U and from bracketed trees."""
 
-from __future__ import annotations
-
 from collections import Counter
 from pathlib import Path
 from random import Random

@@ -1,7 +1,5 @@
 """Figures contain the rows that they are given, with any text."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import numpy as np

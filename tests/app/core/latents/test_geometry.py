@@ -1,7 +1,5 @@
 """Maps and neighbours, compared with other computations of the same."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

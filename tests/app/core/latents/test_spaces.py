@@ -1,7 +1,5 @@
 """The maps that ship with a model, compared with the model's own vectors."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import product

@@ -15,7 +15,7 @@ import platform
 import re
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -274,14 +274,9 @@ def release_memory() -> None:
         libc.malloc_trim(0)
 
 
-def check_precision(precision: str, allowed: Sequence[str] = PRECISIONS) -> None:
-    """Raise UsageError if the precision is not in `allowed`."""
-    check_choice(allowed, precision=precision)
-
-
 def resolve(device: torch.device, precision: str) -> str:
     """Return "fp32" or "bf16"; for "auto", bf16 if the device has instructions for it. UsageError for other names."""
-    check_precision(precision)
+    check_choice(PRECISIONS, precision=precision)
     if precision != "auto":
         return precision
     return "bf16" if multiplies_bf16(device) else "fp32"

@@ -11,11 +11,11 @@ import numpy as np
 import torch
 from torch import nn
 
-from bgt_core.backend import INT8, PRECISIONS, autocast, check_precision, on_grid, resolve, warn_if_slow
+from bgt_core.backend import INT8, PRECISIONS, autocast, on_grid, resolve, warn_if_slow
 from bgt_core.contracts import EOS, SEMANTIC, Posterior, Tokens
 from bgt_core.data.columns import known_lang
 from bgt_core.data.text import Tokenizer
-from bgt_core.errors import UsageError, check_whole
+from bgt_core.errors import UsageError, check_choice, check_whole
 from bgt_core.models.latent import LatentModel
 from bgt_core.nets.encoders import Encoder, quantised
 from bgt_core.nets.operations import PackedLayout, PaddedLayout
@@ -43,7 +43,7 @@ class Embedder:
         self.tokenizer = tokenizer
         self.langs = tuple(langs)
         self.device = next(model.parameters()).device
-        check_precision(precision, (*PRECISIONS, INT8))
+        check_choice((*PRECISIONS, INT8), precision=precision)
         if precision == INT8 and self.device.type != "cpu":
             raise UsageError(
                 f"'int8' runs on a CPU only, and this model is on {self.device}; choose bf16.", parameter="precision"

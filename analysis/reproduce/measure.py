@@ -25,8 +25,7 @@ from analysis.reproduce.comparisons import (
     RETRIEVAL,
     SETS,
 )
-from bgt_core.capabilities import DuplicateModel, GenerativeModel
-from bgt_core.contracts import LANGUAGE, SEMANTIC, SYNTACTIC, SentenceEncoder
+from bgt_core.contracts import LANGUAGE, SEMANTIC, SYNTACTIC, DuplicateModel, GenerativeModel, SentenceEncoder
 from bgt_core.embedder import Embedder
 from bgt_core.encoders.distances import PROBABILITY, WMD, compared_by
 from bgt_core.evaluation.bootstrap import ItemSample, bootstrap

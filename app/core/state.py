@@ -21,8 +21,7 @@ import streamlit as st
 
 import bgt_core
 from app.core import corpora, rows, startup
-from bgt_core.capabilities import GenerativeModel, TranslationModel, VectorModel
-from bgt_core.contracts import SEMANTIC, SentenceEncoder
+from bgt_core.contracts import SEMANTIC, GenerativeModel, SentenceEncoder, TranslationModel, VectorModel
 from bgt_core.encoders import KINDS, with_kind
 from bgt_core.errors import Busy, UsageError
 from bgt_core.files import json_lines

@@ -60,7 +60,7 @@ def diagnose(
     """
     from bgt_core import checkpoint, diagnose, tables
     from bgt_core.backend import pick_device
-    from bgt_core.capabilities import VectorModel
+    from bgt_core.contracts import VectorModel
     from bgt_core.data.batching import validation
     from bgt_core.data.corpus import open_corpus
 

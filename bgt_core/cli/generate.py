@@ -73,7 +73,7 @@ def generate(
     device: options.DeviceOption = "auto",
 ) -> None:
     """Generate text with the meaning of one sentence and the style of another, or text from vectors."""
-    from bgt_core.capabilities import VectorModel
+    from bgt_core.contracts import VectorModel
     from bgt_core.data.columns import known_lang
     from bgt_core.generation.generate import candidates, exchanged, from_vectors
     from bgt_core.generation.search import generative

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from bgt_core import PRETRAINED
-from bgt_core.contracts import SentenceEncoder
+from bgt_core.contracts import SentenceEncoder, VectorModel
 from bgt_core.errors import DataError, NotFound, UsageError, did_you_mean, needs
 
 if TYPE_CHECKING:
@@ -138,8 +138,6 @@ def open_encoder(
     spec = with_kind(str(spec))
     kind, colon, rest = spec.partition(":")
     if not colon or os.path.exists(spec):
-        from bgt_core.capabilities import VectorModel
-
         embedder = load(spec, device, precision)
         if not isinstance(getattr(embedder, "model", None), VectorModel):
             return embedder

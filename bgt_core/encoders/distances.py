@@ -23,8 +23,7 @@ import numpy as np
 import torch
 
 from bgt_core import load
-from bgt_core.capabilities import DuplicateModel, ReferenceModel
-from bgt_core.contracts import EOS, PAD, SEMANTIC, SentenceEncoder
+from bgt_core.contracts import EOS, PAD, SEMANTIC, DuplicateModel, ReferenceModel, SentenceEncoder
 from bgt_core.embedder import Embedder
 from bgt_core.encoders.external import ExternalEncoder
 from bgt_core.errors import DataError, NotFound, UsageError, check_choice, needs

@@ -6,9 +6,8 @@ from pathlib import Path
 import torch
 
 from bgt_core import checkpoint
-from bgt_core.capabilities import TranslationModel, VectorModel
 from bgt_core.checkpoint import WEIGHTS, Checkpoint, check_card, upload
-from bgt_core.contracts import SEMANTIC
+from bgt_core.contracts import SEMANTIC, TranslationModel, VectorModel
 from bgt_core.errors import DataError, UsageError, check_choice, needs
 from bgt_core.files import check_absent, read_json
 from bgt_core.tables import Table, markdown

@@ -30,7 +30,7 @@ from torch import Tensor
 from torch.nn import Identity
 
 from bgt_core import checkpoint
-from bgt_core.backend import autocast, check_precision, pick_device, warn_if_slow
+from bgt_core.backend import PRECISIONS, autocast, pick_device, warn_if_slow
 from bgt_core.checkpoint import CONFIG, WEIGHTS, Checkpoint, is_path
 from bgt_core.contracts import SEMANTIC, Tokens
 from bgt_core.data.columns import known_lang
@@ -38,7 +38,7 @@ from bgt_core.embedder import Embedder
 from bgt_core.encoders.external import ExternalEncoder
 from bgt_core.encoders.publish import model_card
 from bgt_core.encoders.split import open_encoder as open_split
-from bgt_core.errors import NotFound, UsageError
+from bgt_core.errors import NotFound, UsageError, check_choice
 from bgt_core.files import atomic_folder
 from bgt_core.splitting import parts
 
@@ -57,7 +57,7 @@ def open_encoder(name: str, device: str = "auto", precision: str = "auto") -> Ex
     """
     if is_path(name) and not os.path.isdir(name):
         raise NotFound(f"sentence-transformers:{name}: no such folder.")
-    check_precision(precision)
+    check_choice(PRECISIONS, precision=precision)
     chosen, spec = pick_device(device), f"sentence-transformers:{name}"
     warn_if_slow(chosen, precision)
     try:

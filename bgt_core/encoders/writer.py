@@ -6,8 +6,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from bgt_core.capabilities import VectorModel
-from bgt_core.contracts import SEMANTIC, SentenceEncoder
+from bgt_core.contracts import SEMANTIC, SentenceEncoder, VectorModel
 from bgt_core.data.columns import known_lang
 from bgt_core.data.text import sentence_list
 from bgt_core.embedder import Embedder

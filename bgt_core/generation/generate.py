@@ -12,8 +12,7 @@ from typing import cast
 import numpy as np
 import torch
 
-from bgt_core.capabilities import CorrectingModel
-from bgt_core.contracts import LANGUAGE, SEMANTIC, SYNTACTIC, Prediction, Tokens
+from bgt_core.contracts import LANGUAGE, SEMANTIC, SYNTACTIC, CorrectingModel, Prediction, Tokens
 from bgt_core.data.columns import known_lang
 from bgt_core.data.text import sentence_list
 from bgt_core.embedder import Embedder

@@ -9,8 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from bgt_core.capabilities import Decoder, DecoderState, GenerativeModel
-from bgt_core.contracts import BOS, EOS, PAD, UNK
+from bgt_core.contracts import BOS, EOS, PAD, UNK, Decoder, DecoderState, GenerativeModel
 from bgt_core.data.columns import known_lang
 from bgt_core.embedder import Embedder
 from bgt_core.errors import UsageError, check_least

@@ -5,8 +5,7 @@ from collections.abc import Sequence
 import torch
 
 from bgt_core.backend import autocast
-from bgt_core.capabilities import TranslationModel
-from bgt_core.contracts import Tokens
+from bgt_core.contracts import Tokens, TranslationModel
 from bgt_core.data.columns import matching
 from bgt_core.data.parallel import Translation
 from bgt_core.data.text import normalise

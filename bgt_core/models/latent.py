@@ -7,8 +7,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from bgt_core.capabilities import Decoder
-from bgt_core.contracts import LANGUAGE, SEMANTIC, SYNTACTIC, Posterior
+from bgt_core.contracts import LANGUAGE, SEMANTIC, SYNTACTIC, Decoder, Posterior
 from bgt_core.nets.encoders import NoLatent
 from bgt_core.nets.output import LanguageOutput
 

@@ -40,12 +40,6 @@ class KVCache:
     real: Tensor | None  # (B, 1, 1, S) bool, False where these are padding; None without padding
     position: int = 0  # position of the next tokens
 
-    def advance(self, n: int) -> None:
-        """Add the current token of each of n hypotheses to the tokens of that hypothesis."""
-        own = torch.eye(n, dtype=torch.bool, device=self.ancestor_mask.device)
-        self.ancestor_mask = torch.cat([self.ancestor_mask, own.expand(len(self.ancestor_mask), n, n)], dim=2)
-        self.position += 1
-
     def reorder(self, parents: Tensor) -> None:
         """Make hypothesis i of each sentence continue hypothesis parents[:, i], (B, n)."""
         where = parents[:, :, None].expand(-1, -1, self.ancestor_mask.shape[2])
@@ -173,9 +167,9 @@ class CausalDecoder(nn.Module):
     ) -> KVCache:
         """Return the initial state of a search, one hypothesis for each latent (B, L). Keys and values have the device
         and precision of `like`."""
-        count, width = len(latent), self.words.table.embedding_dim
+        count, width = len(latent), self.words.table.embedding_dim // self.heads
         return KVCache(
-            layers=[KeyValues.empty(like, count, self.heads, width) for _ in self.layers],
+            layers=[KeyValues(like.new_empty(2, count, self.heads, 0, width)) for _ in self.layers],
             ancestor_mask=latent.new_empty(count, 1, 0, dtype=torch.bool),
             latent=latent,
             scorer=self.layer.scorer(latent),
@@ -195,7 +189,9 @@ class CausalDecoder(nn.Module):
         x = self.words(ids, PackedLayout.column(ids), state.position)  # (B * n, H): all at the same position
         layout = PackedLayout((count, n), torch.arange(count * n, device=ids.device), tokens >= 0)
         x = self.fuse_words(x, state.latent, layout, torch.full_like(ids, state.position))
-        state.advance(n)
+        own = torch.eye(n, dtype=torch.bool, device=ids.device)  # a hypothesis attends to its own current token
+        state.ancestor_mask = torch.cat([state.ancestor_mask, own.expand(count, n, n)], dim=2)
+        state.position += 1
         for layer, attended, seen in zip(self.layers, state.attended, state.layers, strict=True):
             x = layer(x, state.latent, layout, state.ancestor_mask[:, None], attended, state.real, seen)
         return x.view(count, n, -1)

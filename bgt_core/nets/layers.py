@@ -36,11 +36,6 @@ class KeyValues:
     store: Tensor  # (2, B, heads, room, H/heads): keys and values, with room for later tokens
     used: int = 0  # the number of tokens so far
 
-    @classmethod
-    def empty(cls, like: Tensor, count: int, heads: int, width: int) -> KeyValues:
-        """Return an empty cache for `count` sentences, with the device and precision of `like`."""
-        return cls(like.new_empty(2, count, heads, 0, width // heads))
-
     def extend(self, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
         """Append n tokens, (B, heads, n, H/heads) each; return all tokens so far, (B, heads, S, H/heads) each."""
         start, self.used = self.used, self.used + keys.shape[2]

@@ -139,15 +139,6 @@ class TiedOutput(nn.Module):
         return features + PackedLayout.of(target).repeat(self.project(latent))
 
 
-def unknown(layer: object, ids: Tensor) -> Tensor:
-    """Find the ids, (N,), that an output layer can only score as the unknown token: (N,) bool.
-
-    These are the unknown token itself, and for a `LanguageOutput` all tokens that do not occur in its training text.
-    """
-    is_unk = ids == UNK
-    return is_unk | ~layer.occurs[ids] if isinstance(layer, LanguageOutput) else is_unk
-
-
 class LanguageOutput(nn.Module):
     """A tied output layer for one language, which scores only the tokens that occur in the language's training text.
 

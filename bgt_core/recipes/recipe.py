@@ -6,7 +6,7 @@ from typing import Any
 
 from torch import nn
 
-from bgt_core.backend import check_precision
+from bgt_core.backend import PRECISIONS
 from bgt_core.data.columns import parse_columns, parse_weights
 from bgt_core.data.text import Tokenizer
 from bgt_core.errors import UsageError, check_choice, check_least
@@ -86,7 +86,7 @@ class TrainConfig:
             )
         parse_weights(self.kind_weights)
         check_choice(("auto", "on", "off"), compile=self.compile)
-        check_precision(self.precision)
+        check_choice(PRECISIONS, precision=self.precision)
 
 
 @dataclass(frozen=True, kw_only=True)

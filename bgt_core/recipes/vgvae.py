@@ -41,8 +41,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from bgt_core.capabilities import Decoder
-from bgt_core.contracts import SEMANTIC, SYNTACTIC, Batch, Outputs, Prediction, Readout
+from bgt_core.contracts import SEMANTIC, SYNTACTIC, Batch, Decoder, Outputs, Prediction, Readout
 from bgt_core.data.text import Tokenizer
 from bgt_core.errors import UsageError, check_choice, check_least
 from bgt_core.models.latent import WritingModel

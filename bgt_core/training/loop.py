@@ -10,7 +10,7 @@ import time
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import pairwise
 from statistics import fmean
@@ -301,7 +301,7 @@ def train_step(trainer: Trainer, step: int, update: StepBatch, *inner: int) -> S
         seed_everything(config.seed, step, number, *inner)
         batch = batch.to(trainer.device)
         with autocast(trainer.device, config.precision):
-            loss = trainer.objective(trainer.model(batch).of(batch), step)
+            loss = trainer.objective(replace(trainer.model(batch), batch=batch), step)
         if trainer.penalty:
             loss = trainer.penalty.added_to(loss, len(batch))
         if loss.total.requires_grad:  # a batch may, by chance, use only frozen parts

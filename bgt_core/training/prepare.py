@@ -185,7 +185,7 @@ def check_batches(recipe: Recipe, model: LatentModel, out: Path) -> None:
         batch = make_batch(corpus, np.arange(min(2, len(corpus))), 0).to("meta")
         if recipe.train.mega_batch:
             batch = replace(batch, negatives=batch.sides)
-        outputs = model(batch).of(batch)
+        outputs = replace(model(batch), batch=batch)
         if batch.negatives and not outputs.negatives:
             raise UsageError(
                 f"{recipe.train.mega_batch}: {recipe.name} uses no hard negatives; set it to 0", parameter="mega_batch"

@@ -16,8 +16,7 @@ from torch import Tensor, nn
 
 from bgt_core import checkpoint, recipes
 from bgt_core.backend import keep_memory, pick_device, usual_defaults, warn_if_slow
-from bgt_core.capabilities import VectorModel
-from bgt_core.contracts import SEMANTIC
+from bgt_core.contracts import SEMANTIC, VectorModel
 from bgt_core.data.batching import make_batch
 from bgt_core.data.columns import Source, canonical_column, parse_source, read_columns
 from bgt_core.data.corpus import Corpus, Mixture, open_corpus, verify_corpus

@@ -5,14 +5,12 @@ import inspect
 import pytest
 import torch
 
-from bgt_core import capabilities
+from bgt_core import contracts
 from bgt_core.data.text import Tokenizer
 from bgt_core.recipes import RECIPES
 
 CAPABILITIES = [
-    kind
-    for kind in vars(capabilities).values()
-    if isinstance(kind, type) and getattr(kind, "_is_runtime_protocol", False)
+    kind for kind in vars(contracts).values() if isinstance(kind, type) and getattr(kind, "_is_runtime_protocol", False)
 ]
 
 

@@ -19,7 +19,7 @@ _HOMES = {
     "Cell": "results.store",
     "Items": "task",
     "ProbeConfig": "measures.measure",
-    "ProbeResult": "result",
+    "ProbeResult": "results.store",
     "ProbeTable": "grid",
     "ProbeTask": "task",
     "TASKS": "tasks",
@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from probes.grid import table as table
     from probes.measures.measure import ProbeConfig as ProbeConfig
     from probes.probe import run as run
-    from probes.result import ProbeResult as ProbeResult
     from probes.results.store import Cell as Cell
+    from probes.results.store import ProbeResult as ProbeResult
     from probes.task import Items as Items
     from probes.task import ProbeTask as ProbeTask
     from probes.tasks import TASKS as TASKS

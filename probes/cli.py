@@ -158,7 +158,7 @@ def main() -> None:
 def measure(grid: Grid, context: typer.Context, out: Sequence[Path], as_json: bool) -> int:
     """Measure the cells of a grid, write and print the results, and return the exit code."""
     from probes.grid import ProbeTable
-    from probes.results.tables import corrected
+    from probes.tables import corrected
 
     table, stopped = ProbeTable(), False
     try:
@@ -194,7 +194,7 @@ def write(path: Path, table: ProbeTable) -> None:
     from bgt_core.files import atomic_file, write_text
     from bgt_core.tables import save
     from probes.results.store import write_cells
-    from probes.results.tables import long_table, wide_table
+    from probes.tables import long_table, wide_table
 
     if path.suffix == ".parquet":
         with atomic_file(path) as partial:
@@ -209,7 +209,7 @@ def write(path: Path, table: ProbeTable) -> None:
 
 def document(table: ProbeTable) -> dict[str, Any]:
     """Return the results and the failures as plain values for JSON."""
-    from probes.result import SCHEMA
+    from probes.results.store import SCHEMA
 
     return {
         "schema": SCHEMA,
@@ -242,7 +242,7 @@ def about(cells: Sequence[Cell]) -> str:
 def show_tables(cells: Sequence[Cell]) -> None:
     """Print the scores and the differences and, if there are several models, a table with a column for each model."""
     from bgt_core.tables import LEGEND, show
-    from probes.results.tables import gap_table, short_table, wide_table
+    from probes.tables import gap_table, short_table, wide_table
 
     table = short_table(cells)
     say(about(cells))

@@ -15,7 +15,7 @@ from probes.data.load import Dataset, check_applicable, label_sentences, load_it
 from probes.measures.measure import ProbeConfig
 from probes.probe import DEFAULT, Report, check, probeable, run, silent
 from probes.results.store import Cell
-from probes.results.tables import corrected, long_table
+from probes.tables import corrected, long_table
 from probes.task import ProbeTask
 from probes.tasks import GROUPS, find
 

@@ -29,8 +29,7 @@ from probes.measures.measure import (
     selectivity,
 )
 from probes.measures.significance import Runs, bootstrap, difference, wilson
-from probes.result import MAJORITY, TRANSLATION, Difference, ProbeResult, ProbeScore, is_baseline
-from probes.results.store import PREDICTIONS
+from probes.results.store import MAJORITY, PREDICTIONS, TRANSLATION, Difference, ProbeResult, ProbeScore, is_baseline
 from probes.task import RARE, SPLITS, Items, ProbeTask, some
 from probes.tasks import find
 

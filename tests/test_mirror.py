@@ -23,7 +23,7 @@ bgt_core/__init__.py
 bgt_core/data/sources.py bgt_core/errors.py
 bgt_core/evaluation/edit_distance.py bgt_core/models/latent.py
 probes/__init__.py
-probes/classifiers/baselines.py probes/result.py
+probes/classifiers/baselines.py
 """.split()
 
 

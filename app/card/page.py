@@ -14,7 +14,7 @@ from bgt_core.contracts import SEMANTIC
 from bgt_core.data.columns import split_langs
 from bgt_core.errors import BgtError
 from bgt_core.evaluation.bootstrap import wilson
-from probes.result import MAJORITY
+from probes.results.store import MAJORITY
 
 PROBE_TITLES = {"punct-num": "Punctuation"}  # titles of probes in a card's scores that are not the task's name
 UNTRAINED = "untrained "  # prefix of a card's columns for the model before training

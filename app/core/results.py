@@ -16,8 +16,7 @@ from app.core.rows import STYLES, language_name
 from bgt_core.contracts import LANGUAGE, SEMANTIC, SYNTACTIC
 from bgt_core.data.columns import split_langs
 from bgt_core.errors import NotFound
-from probes.result import MAJORITY, is_baseline
-from probes.results.store import Cell, read_cells
+from probes.results.store import MAJORITY, Cell, is_baseline, read_cells
 from probes.task import needs
 from probes.tasks import GROUPS as SENTEVAL_GROUPS
 from probes.tasks import TASKS

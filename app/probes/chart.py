@@ -26,7 +26,7 @@ from app.core.theme import (
     plain,
 )
 from bgt_core.contracts import LANGUAGE, SEMANTIC, SYNTACTIC
-from probes.result import is_baseline
+from probes.results.store import is_baseline
 
 # The symbols of the latents. Rows of other names are baselines.
 LATENTS = {SEMANTIC: "circle", LANGUAGE: "diamond", SYNTACTIC: "diamond"}

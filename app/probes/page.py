@@ -15,9 +15,9 @@ from app.probes import chart
 from bgt_core.contracts import LANGUAGE, SEMANTIC, SYNTACTIC
 from bgt_core.data.examples import CREDIT, LANGS
 from bgt_core.errors import BgtError
+from probes import tables
 from probes.data.load import EXAMPLES, label_sentences
-from probes.results import tables
-from probes.results.languages import PUBLISHED, other_language
+from probes.languages import PUBLISHED, other_language
 from probes.results.store import Cell, read_cells
 from probes.tasks import TASKS
 

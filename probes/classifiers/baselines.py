@@ -22,7 +22,7 @@ from sklearn.naive_bayes import MultinomialNB
 from threadpoolctl import threadpool_limits
 
 from bgt_core.vectors.linear_probe import LinearProbe
-from probes.result import MAJORITY
+from probes.results.store import MAJORITY
 from probes.task import count_words
 
 MANY_LABELS = 50  # from this number of labels on, naive Bayes is used, because logistic regression would take hours

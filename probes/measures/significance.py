@@ -24,7 +24,7 @@ from scipy.stats import t
 
 from bgt_core.evaluation.bootstrap import holm, resample
 from bgt_core.evaluation.bootstrap import wilson as wilson
-from probes.result import Difference
+from probes.results.store import Difference
 
 RESAMPLES = 2_000
 MIN_RESAMPLES = 100  # with fewer, the standard error is not reliable

@@ -1,1 +1,1 @@
-"""Store results, and show them."""
+"""The results of a run, and the file that stores them."""

@@ -25,8 +25,7 @@ from bgt_core.data.text import Tokenizer
 from bgt_core.encoders import onnx
 from bgt_core.generation import generate, search
 from bgt_core.recipes.recipe import Recipe
-from probes.result import Difference, ProbeResult, ProbeScore
-from probes.results.store import PREDICTIONS, Cell
+from probes.results.store import PREDICTIONS, Cell, Difference, ProbeResult, ProbeScore
 
 MAIN = Path(__file__).resolve().parents[2] / "app" / "main.py"
 SCRIPT = """

@@ -15,7 +15,7 @@ import pytest
 
 from bgt_core.errors import DataError
 from probes.results.store import read_cells
-from probes.results.tables import long_table
+from probes.tables import long_table
 
 BARE = ("--max-items", "400", "--seeds", "2", "--no-control", "--no-baselines")
 QUICK = ("--lang", "fr", "--task", "punct-num", *BARE)

@@ -15,8 +15,8 @@ from probes import ProbeConfig
 from probes.classifiers.senteval import SentEval, split_classify
 from probes.measures.measure import Measured, Study, prepare
 from probes.probe import encoder_warnings, item_warnings, score_warnings, with_note
-from probes.result import MAJORITY, ProbeResult, ProbeScore
-from probes.results.tables import correctness
+from probes.results.store import MAJORITY, ProbeResult, ProbeScore
+from probes.tables import correctness
 from probes.task import Items, count_words
 from probes.tasks import TASKS
 

@@ -8,7 +8,7 @@ from scipy.stats import ttest_1samp
 from bgt_core.evaluation.bootstrap import resample
 from probes.measures import significance
 from probes.measures.significance import Runs, bootstrap, correct, difference
-from probes.result import Difference
+from probes.results.store import Difference
 
 EVERYWHERE = np.ones((1, 4_000), bool)
 

@@ -13,7 +13,7 @@ from bgt_core.encoders.baseline import tokens
 from bgt_core.errors import BgtError
 from probes import ProbeConfig, measure_cell
 from probes.results.store import CELL, PREDICTIONS, Cell, read_cells, write_cells
-from probes.results.tables import correctness
+from probes.tables import correctness
 
 
 @pytest.fixture(scope="module")

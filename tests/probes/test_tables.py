@@ -9,11 +9,11 @@ from scipy.stats import norm
 
 from bgt_core.errors import BgtError
 from probes import ProbeConfig, measure_cell
+from probes.languages import separation
 from probes.measures.measure import Measured, Study
 from probes.probe import result_of
-from probes.result import ProbeScore
-from probes.results.store import Cell
-from probes.results.tables import corrected, gap, separation, wide_table
+from probes.results.store import Cell, ProbeScore
+from probes.tables import corrected, gap, wide_table
 from probes.task import Items
 
 N = 10_000

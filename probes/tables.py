@@ -1,4 +1,4 @@
-"""Compare cells on the same items, and make tables: long, short, of differences, wide, and of the separation."""
+"""Compare cells on the same items, and make tables: long, short, of differences, and wide."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, replace
@@ -7,13 +7,10 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import compute
 
-from bgt_core.contracts import LANGUAGE, SEMANTIC
-from bgt_core.errors import DataError, UsageError
-from bgt_core.tables import Estimate, Table, Value, p_text
+from bgt_core.errors import DataError
+from bgt_core.tables import Estimate, Table, Value
 from probes.measures.significance import bootstrap, correct, difference
-from probes.result import LEVEL, MAJORITY, Difference, ProbeScore, is_baseline
-from probes.results.languages import PUBLISHED, latent_gap
-from probes.results.store import Cell
+from probes.results.store import LEVEL, MAJORITY, Cell, Difference, ProbeScore, is_baseline
 
 UNSEPARABLE = "not separable from majority"
 INTERVAL = f"{100 * LEVEL:g}% CI"
@@ -176,39 +173,3 @@ def best_baseline(cell: Cell) -> ProbeScore | None:
     """Return the score of the best baseline or reference of a cell; None if the cell has no baseline."""
     others = [row for row in cell.result.rows if is_baseline(row.latent, cell.trail["latents"])]
     return max(others, key=lambda row: row.accuracy, default=None)
-
-
-def separation(cells: Sequence[Cell]) -> tuple[Table, str]:
-    """Compare with the paper which latent predicts a property better.
-
-    The paper claims a pattern of signs, so there is no single number. Returns a table with a row for each cell that has
-    both latents, and a sentence that counts how many signs agree. Raises UsageError if no cell has both latents.
-    """
-    both = [(cell, gap) for cell in cells if (gap := latent_gap(cell.result.difference))]
-    if not both:
-        raise UsageError("No result has both latents: probe the semantic and the language latent of one of our models.")
-    rows: list[list[Value]] = []
-    signs = []
-    for (cell, _), gap in zip(both, correct([gap for _, gap in both]), strict=True):
-        p = gap.p if gap.adjusted_p is None else gap.adjusted_p
-        more = "neither" if p >= 1 - LEVEL else SEMANTIC if gap.points > 0 else LANGUAGE
-        others = set(cell.trail["langs"]) - {"en"}  # the paper has models of English and one more language
-        paper = PUBLISHED.get((others.pop() if len(others) == 1 else "", gap.task, gap.lang), (None, None))
-        sign = "no such cell"
-        if paper[0] is not None:
-            same = (paper[0] > paper[1]) == (more == SEMANTIC)
-            sign = "undecided" if more == "neither" else "as the paper" if same else "not as the paper"
-            signs.append(sign)
-        best = best_baseline(cell)
-        accuracies = (accuracy(cell, latent) for latent in (SEMANTIC, LANGUAGE))
-        points = Estimate(gap.points, gap.ci_low, gap.ci_high)
-        baseline = ["", None] if best is None else [best.latent, 100 * best.accuracy]
-        rows.append([gap.task, gap.lang, *accuracies, points, p_text(p), more, *paper, sign, *baseline])
-    columns = ["task", "lang", "semantic", "language", "difference", "p (Holm)", "holds more", "paper semantic"]
-    counted = (
-        f"Cells that the paper has too: {signs.count('as the paper')} with its sign, "
-        f"{signs.count('not as the paper')} with the other, {signs.count('undecided')} where the latents can't be "
-        "told apart."
-    )
-    table = Table([*columns, "paper language", "sign", "best baseline", "its accuracy"], rows)
-    return table, counted if signs else "The paper has none of these cells."

@@ -10,45 +10,24 @@ __version__ = "0.1.0"
 
 PRETRAINED = Path(__file__).parent / "pretrained" / "bgt-en-fr"
 
-# The module of each name, which is imported at the first use, so that `bgt --help` starts without torch.
-_HOMES = {
-    "Beam": "generation.options",
-    "BeamTranslator": "generation.translate",
-    "Embedder": "embedder",
-    "GREEDY": "generation.options",
-    "RECIPES": "recipes",
-    "Sample": "generation.options",
-    "evaluate": "evaluation.task",
-    "generate": "generation.generate",
-    "info": "checkpoint",
-    "load": "encoders",
-    "mine": "neighbours.bitext",
-    "open_encoder": "encoders",
-    "split": "splitting",
-    "train": "training",
+# The names of each module, which is imported at the first use, so that `bgt --help` starts without torch.
+_NAMES = {
+    "checkpoint": ("info",),
+    "embedder": ("Embedder",),
+    "encoders": ("load", "open_encoder"),
+    "evaluation.task": ("evaluate",),
+    "generation.generate": ("BeamTranslator", "generate"),
+    "generation.options": ("GREEDY", "Beam", "Sample"),
+    "neighbours.bitext": ("mine",),
+    "recipes": ("RECIPES",),
+    "splitting": ("split",),
+    "training": ("train",),
 }
 
 __all__ = [  # literal strings, because the tool that makes the API pages reads no other form
-    "GREEDY",
-    "PRETRAINED",
-    "RECIPES",
-    "Beam",
-    "BeamTranslator",
-    "BgtError",
-    "DataError",
-    "Embedder",
-    "NotFound",
-    "Sample",
-    "UsageError",
-    "evaluate",
-    "generate",
-    "info",
-    "load",
-    "mine",
-    "open_encoder",
-    "split",
-    "train",
-]
+    "GREEDY", "PRETRAINED", "RECIPES", "Beam", "BeamTranslator", "BgtError", "DataError", "Embedder", "NotFound",
+    "Sample", "UsageError", "evaluate", "generate", "info", "load", "mine", "open_encoder", "split", "train",
+]  # fmt: skip
 
 from bgt_core.errors import BgtError, DataError, NotFound, UsageError  # noqa: E402
 
@@ -57,9 +36,8 @@ if TYPE_CHECKING:
     from bgt_core.embedder import Embedder
     from bgt_core.encoders import load, open_encoder
     from bgt_core.evaluation.task import evaluate
-    from bgt_core.generation.generate import generate
+    from bgt_core.generation.generate import BeamTranslator, generate
     from bgt_core.generation.options import GREEDY, Beam, Sample
-    from bgt_core.generation.translate import BeamTranslator
     from bgt_core.neighbours.bitext import mine
     from bgt_core.recipes import RECIPES
     from bgt_core.splitting import split
@@ -67,9 +45,10 @@ if TYPE_CHECKING:
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'bgt_core' has no attribute '{name}'")
-    return getattr(import_module(f"bgt_core.{_HOMES[name]}"), name)
+    for module, names in _NAMES.items():
+        if name in names:
+            return getattr(import_module(f"bgt_core.{module}"), name)
+    raise AttributeError(f"module 'bgt_core' has no attribute '{name}'")
 
 
 def __dir__() -> list[str]:

@@ -24,9 +24,7 @@ from bgt_core.vectors.compare import cosine_similarity, cosines, unit
 
 BATCH_TOKENS, CPU_TOKENS = 8_192, 2_048  # maximum padded tokens of a batch, on a GPU and on a CPU
 LONG = 64  # batches of sentences with more tokens than this have fewer rows
-SPARE = (
-    32  # on a CPU, up to 1 / SPARE of a call's tokens are added to a batch as padding, so that it has a common shape
-)
+SPARE = 32  # on a CPU, a batch is padded by up to 1 / SPARE of a call's tokens, so that it has a common shape
 
 
 class Embedder:
@@ -216,11 +214,10 @@ def rows_of(longest: int, budget: int, most: int) -> int:
 
 
 def shaped(sentences: Sequence[Sequence[int]], lang: str, full: int, spare: int) -> tuple[Tokens, PackedLayout | None]:
-    """Pad token ids, the longest first, to one batch. Return it with its layout; None is the packed layout.
+    """Pad token ids, the longest first, to a batch; return it with its layout, where None is the packed layout.
 
-    If at most `spare` tokens of padding are needed, the batch is padded to `full` rows and a length of the grid, and
-    all positions are computed. This limits the number of different shapes: oneDNN compiles matrix products for each new
-    shape, which takes as long as a batch, and keeps the compiled code in memory.
+    If at most `spare` tokens of padding are needed, all positions of `full` rows and a length of the grid are computed,
+    so that there are few different shapes. oneDNN compiles matrix products for each new shape and keeps the code.
     """
     length = on_grid(len(sentences[0]))
     padding = full * length - sum(map(len, sentences))

@@ -19,7 +19,7 @@ import typer
 from bgt_core import PRETRAINED
 from bgt_core.cli import options
 from bgt_core.cli.errors import Command, name_option, run
-from bgt_core.cli.options import check_files, open_models, split_names, unnamed
+from bgt_core.cli.options import check_folder, open_models, split_names, unnamed
 from bgt_core.errors import UsageError
 
 if TYPE_CHECKING:
@@ -125,7 +125,7 @@ def probe(
     if untrained and senteval:
         raise UsageError("is not part of SentEval's protocol; leave it or --senteval out.", parameter="untrained")
     for path in out or []:
-        check_files({"out": path})
+        check_folder(path)
         check_ending(path)
     chosen = {each.name: context.params[each.name] for each in fields(ProbeConfig)}
     configs = [ProbeConfig(**chosen | {"probe": kind}) for kind in split_names([probe])]

@@ -26,30 +26,21 @@ def in_precision(model: bgt_core.Embedder, precision: str) -> bgt_core.Embedder:
     return bgt_core.Embedder(model.model, model.tokenizer, model.langs, precision)
 
 
-def test_bf16_turns_vectors_by_less_than_four_degrees(grammar: list[Pair]) -> None:
-    shipped = bgt_core.load(device="cpu")
-    sentences = [pair.texts["fr"] for pair in grammar[:200]]
-    for latent in shipped.latents:
-        exact, rough = (
-            in_precision(shipped, precision).embed(sentences, lang="fr", latent=latent)
-            for precision in ("fp32", "bf16")
-        )
-        assert rough.dtype == np.float32
-        assert shipped.similarity_pairwise(exact, rough).min() > 0.998
-        assert latent == "semantic" or np.abs(exact - rough).max() > 1e-4  # an average does not multiply matrices
-
-
-def test_int8_turns_vectors_by_a_few_degrees(grammar: list[Pair]) -> None:
+@pytest.mark.parametrize(("precision", "cosine"), [("bf16", 0.998), ("int8", 0.997)])
+def test_rough_matrix_products_turn_vectors_by_a_few_degrees(
+    grammar: list[Pair], precision: str, cosine: float
+) -> None:
     shipped = bgt_core.load(device="cpu", precision="fp32")
     before = {name: value.clone() for name, value in shipped.model.state_dict().items()}
-    sentences = [pair.texts["en"] for pair in grammar[:200]]
-    exact = shipped.embed(sentences, lang="en", latent="language")
-    rough = in_precision(shipped, "int8").embed(sentences, lang="en", latent="language")
-    assert rough.dtype == np.float32
-    assert shipped.similarity_pairwise(exact, rough).min() > 0.997
-    assert np.abs(exact - rough).max() > 1e-3
+    sentences = [pair.texts["fr"] for pair in grammar[:200]]
+    for latent in shipped.latents:
+        exact = shipped.embed(sentences, lang="fr", latent=latent)
+        rough = in_precision(shipped, precision).embed(sentences, lang="fr", latent=latent)
+        assert rough.dtype == np.float32
+        assert shipped.similarity_pairwise(exact, rough).min() > cosine
+        assert latent == "semantic" or np.abs(exact - rough).max() > 1e-4  # an average does not multiply matrices
+        assert np.array_equal(shipped.embed(sentences, lang="fr", latent=latent), exact)
     assert all(torch.equal(value, before[name]) for name, value in shipped.model.state_dict().items())
-    assert np.array_equal(shipped.embed(sentences, lang="en", latent="language"), exact)
 
 
 def test_each_vector_is_the_posterior_mean_of_its_sentence(model: bgt_core.Embedder, grammar: list[Pair]) -> None:
@@ -93,7 +84,7 @@ def test_a_batch_has_at_most_batch_size_sentences(
     assert sizes == [4, 4, 2]
 
 
-@pytest.mark.parametrize("size", [0, -1, 1.5, "2"])
+@pytest.mark.parametrize("size", [0, 1.5, "2"])
 def test_a_batch_size_is_a_whole_number_of_at_least_1(model: bgt_core.Embedder, size: Any) -> None:
     with pytest.raises(UsageError, match=f"batch_size {size} must be at least 1"):
         model.embed("It is late.", lang="en", batch_size=size)

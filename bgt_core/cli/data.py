@@ -11,7 +11,6 @@ from typer import Argument, Option
 
 from bgt_core.cli import options
 from bgt_core.cli.errors import Command
-from bgt_core.cli.options import PAIRS
 from bgt_core.errors import UsageError
 
 if TYPE_CHECKING:
@@ -44,10 +43,17 @@ def download(
     Without a name, list all data sets with their licences.
     """
     from bgt_core.data import fetch
-    from bgt_core.data.sources import choose
+    from bgt_core.data.sources import SOURCES, choose
+    from bgt_core.tables import show
 
     if name is None:
-        list_sources()
+        rows = [[each.name, each.release, each.pairs, each.licence, each.what] for each in SOURCES]
+        show(["name", "release", "pairs", "licence", "content"], rows, text=5)
+        print(
+            "The addresses are those in public code, and a data set may have moved. The SHA-256 of the first download "
+            "is stored, and later downloads must have the same. More corpora: https://opus.nlpl.eu",
+            file=sys.stderr,
+        )
         return
     choice = choose(name, pair=pair, release=release)
     if out is None:
@@ -65,23 +71,9 @@ def download(
         print(f"left out: {left_out}", file=sys.stderr)
 
 
-def list_sources() -> None:
-    """Print the data sets that can be downloaded by name: release, languages, licence, content."""
-    from bgt_core.data.sources import SOURCES
-    from bgt_core.tables import show
-
-    rows = [[each.name, each.release, each.pairs, each.licence, each.what] for each in SOURCES]
-    show(["name", "release", "pairs", "licence", "content"], rows, text=5)
-    print(
-        "The addresses are those in public code, and a data set may have moved. The SHA-256 of the first download is "
-        "stored, and later downloads must have the same. More corpora: https://opus.nlpl.eu",
-        file=sys.stderr,
-    )
-
-
 @app.command(cls=Command)
 def prepare(
-    sources: Annotated[list[Path], Argument(metavar="IN...", help=f"Translations: {PAIRS}.")],
+    sources: Annotated[list[Path], Argument(metavar="IN...", help=f"Translations: {options.PAIRS}.")],
     langs: Annotated[
         str,
         Option(
@@ -157,7 +149,7 @@ def prepare(
 
 @app.command(cls=Command)
 def alter(
-    file: Annotated[Path, Argument(help=f"Translations: {PAIRS}.")],
+    file: Annotated[Path, Argument(help=f"Translations: {options.PAIRS}.")],
     langs: Annotated[str, Option(help="Languages of the columns, as in en,fr.")],
     of: Annotated[str, Option(help="Language of the sentences to alter.")],
     out: OutOption,
@@ -199,7 +191,7 @@ def show_written(out: Path, done: Cleaned) -> None:
 
 @app.command(cls=Command)
 def backtranslate(
-    source: Annotated[Path, Argument(metavar="IN", help=f"Translations: {PAIRS}.")],
+    source: Annotated[Path, Argument(metavar="IN", help=f"Translations: {options.PAIRS}.")],
     langs: Annotated[str, Option(help="Languages of the columns, as in en,fr; _ skips a column.")],
     out: Annotated[
         Path,
@@ -235,7 +227,7 @@ def backtranslate(
     from bgt_core.bulk.backtranslation import backtranslate as translate_file
     from bgt_core.data.parallel import check_table
     from bgt_core.encoders import load
-    from bgt_core.generation.translate import BeamTranslator
+    from bgt_core.generation.generate import BeamTranslator
 
     numbers = options.parse_shard(shard)
     pair = [lang for lang in langs.split(",") if lang != "_"]

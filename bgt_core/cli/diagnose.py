@@ -14,7 +14,6 @@ from typer import Argument, Option
 
 from bgt_core import PRETRAINED
 from bgt_core.cli import options
-from bgt_core.cli.options import PAIRS
 from bgt_core.errors import DataError, NotFound, UsageError, check_least
 
 if TYPE_CHECKING:
@@ -30,7 +29,7 @@ def diagnose(
         list[Path] | None,
         Argument(
             metavar="[FILE...]",
-            help=f"Translations: {PAIRS}.",
+            help=f"Translations: {options.PAIRS}.",
             show_default="the pairs that the model's run held out",
         ),
     ] = None,
@@ -74,8 +73,6 @@ def diagnose(
         corpus: Corpus | Mixture
         if files:
             corpus = encoded(trained, files, langs, Path(work))
-            if missing := left_out(corpus):
-                print(missing, file=sys.stderr)
         else:
             store = trained.folder.parent / "data"  # the pairs that the run of this checkpoint did not train on
             if not store.is_dir():
@@ -107,7 +104,7 @@ def diagnose(
 
 
 def encoded(trained: Checkpoint, files: Sequence[Path], langs: str | None, work: Path) -> Corpus:
-    """Encode the pairs of these files, except pairs of lengths that the model was not trained for."""
+    """Encode the pairs of these files. Pairs that the model can't read are left out, and counted on stderr."""
     from bgt_core.data.store import prepare
 
     data = trained.recipe.data
@@ -115,24 +112,21 @@ def encoded(trained: Checkpoint, files: Sequence[Path], langs: str | None, work:
     if not set(columns) <= set(data.langs_of):
         text = f"{langs}: expected columns of the model, {','.join(data.langs_of)}, in any order."
         raise UsageError(text, parameter="langs")
-    corpus = prepare(
+    prepared = prepare(
         files, [f"{column}:{data.langs_of[column]}" for column in columns], trained.tokenizer, work / "store",
         min_tokens=data.min_tokens, max_tokens=data.max_tokens, valid_pairs=0, seed=0,
     )  # fmt: skip
-    return cast("Corpus", corpus)  # never a Mixture: all files have the same columns
-
-
-def left_out(corpus: Corpus) -> str:
-    """Describe how many pairs of the files are left out, and why; "" if all are used."""
+    corpus = cast("Corpus", prepared)  # never a Mixture: all files have the same columns
     pairs, settings = corpus.store["pairs"], corpus.store["settings"]
     counts = {
         f"with a side of under {settings['min_tokens']} tokens": pairs["too short"],
         f"with a side of over {settings['max_tokens']}": pairs["too long"],
         "unreadable": sum(corpus.store["skipped"].values()),
     }
-    missing = sum(counts.values())
-    total = missing + pairs["kept"]
-    return f"{missing:,} of {total:,} pairs are left out: {options.counted(counts)}." if missing else ""
+    if missing := sum(counts.values()):
+        total = missing + pairs["kept"]
+        print(f"{missing:,} of {total:,} pairs are left out: {options.counted(counts)}.", file=sys.stderr)
+    return corpus
 
 
 def estimate(mean: MeanEstimate) -> str:

@@ -1,8 +1,7 @@
 """Print an error as one line for the user of a command, and exit with its code.
 
-An error of the library may name the Python parameter that is wrong (`BgtError.parameter`). The variables of options
-have the names of the library's parameters, so the parameter `resamples` is printed as the option --resamples. Errors
-of typer's parser, such as an unknown option, are printed in the same way.
+If an error of the library names the Python parameter that is wrong, the option with this name is printed. Errors of
+typer's parser, such as an unknown option, are printed in the same way.
 """
 
 import errno
@@ -65,7 +64,9 @@ class Command(TyperCommand):
             try:
                 return super().invoke(ctx)
             except KeyboardInterrupt as error:
-                raise Interrupted(stopped(error, outputs)) from None
+                changed = [path for path, before in outputs.items() if modified(path) != before]
+                left = f"; {changed[0]} may be incomplete" if changed else "; nothing was written" if outputs else ""
+                raise Interrupted(note_of(error) or f"Stopped{left}.") from None
         except BgtError as error:
             name_option(error, self)
             raise
@@ -89,12 +90,8 @@ def spell_langs(given: dict[str, Any]) -> None:
 
 
 def check_paths(given: Mapping[str, object]) -> dict[Path, int]:
-    """Check the paths among a command's arguments before it opens a model. Return the outputs, with the time of their
-    last change.
-
-    Raises NotFound if an input does not exist, not even as the prefix X of X.en and X.fr, or if an output can't be
-    written.
-    """
+    """Check the paths among a command's arguments before it opens a model; NotFound for a path that can't be used.
+    An input may be the prefix X of X.en and X.fr. Return the outputs, with the time of their last change."""
     outputs: dict[Path, int] = {}
     for name, value in given.items():
         for path in value if isinstance(value, list | tuple) else [value]:
@@ -114,13 +111,6 @@ def check_paths(given: Mapping[str, object]) -> dict[Path, int]:
 def modified(path: Path) -> int:
     """Return the time of the last change of a file or folder; 0 if it does not exist."""
     return path.stat().st_mtime_ns if is_file(str(path)) else 0
-
-
-def stopped(error: KeyboardInterrupt, outputs: Mapping[Path, int]) -> str:
-    """Describe what an interruption leaves: by its note, or by the output that has changed since the given time."""
-    changed = [path for path, before in outputs.items() if modified(path) != before]
-    left = f"; {changed[0]} may be incomplete" if changed else "; nothing was written" if outputs else ""
-    return note_of(error) or f"Stopped{left}."
 
 
 def note_of(error: BaseException) -> str:
@@ -169,8 +159,7 @@ def show_warning(program: str, message: Warning | str, *_: object) -> None:
 
 
 def open_streams() -> None:
-    """Make all messages printable: replace closed streams by the null device, and escape characters that the encoding
-    of a stream lacks."""
+    """Replace closed streams by the null device; escape characters that the encoding of a stream lacks."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         stream = getattr(sys, name)
         if stream is None:  # closed by the caller, as with >&-

@@ -16,7 +16,7 @@ from typer.core import TyperGroup
 from bgt_core import PRETRAINED
 from bgt_core.cli import options
 from bgt_core.cli.errors import Command
-from bgt_core.cli.options import check_files, open_models
+from bgt_core.cli.options import check_folder, open_models
 
 if TYPE_CHECKING:
     from bgt_core.evaluation.task import Task
@@ -73,7 +73,7 @@ def run(
 
     check_bootstrap(resamples)
     if out:
-        check_files({"out": out})
+        check_folder(out)
         check_ending(out)
     items = task.load(data or [], seed=seed)
     encoders = open_models(

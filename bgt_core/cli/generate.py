@@ -88,7 +88,7 @@ def generate(
     if n_best > 1 and (isinstance(search, Sample) or n_best > beam):
         rule = f"{n_best}: expected at most --beam ({beam}), and no setting that draws at random."
         raise UsageError(rule, parameter="n_best")
-    bgt = cast("Embedder", options.open_encoder(str(model), device))
+    bgt = cast("Embedder", options.open_encoder(str(model), device=device))
     writes_vectors = isinstance(generative(bgt), VectorModel)
     lang = known_lang(bgt.langs[0] if lang is None else lang, bgt.langs, "this model")
     source_lang = lang if source_lang is None else known_lang(source_lang, bgt.langs, "this model", "source_lang")

@@ -70,7 +70,7 @@ def mine(
     rows = [bitext.read_vectors(path, text) for path, text in zip(vectors, texts, strict=True)] if vectors else None
     with options.rows_bar(out.name) as report:
         mined = bitext.mine(
-            *(rows or texts), encoder=None if rows else options.open_encoder(model, device), langs=langs, k=k,
+            *(rows or texts), encoder=None if rows else options.open_encoder(model, device=device), langs=langs, k=k,
             margin=margin, threshold=threshold, index=index, recall=recall, report=report,
         )  # fmt: skip
     bitext.write_pairs(out, mined.pairs, *texts)
@@ -136,7 +136,7 @@ def retrieve_similar(
         check_absent(store, "store")
         labelled = read_labelled(dev, columns.split(",")) if dev else None
         model = model or str(PRETRAINED)
-        encoder = options.open_encoder(model, device, precision)
+        encoder = options.open_encoder(model, device=device, precision=precision)
         with options.rows_bar(store.name) as report:
             card = build(source, store, encoder, model=model, lang=lang, dev=labelled, report=report)
         print(f"{store}: {about(card)}", file=sys.stderr)
@@ -183,7 +183,7 @@ def encoder_of(store: Path, card: StoreCard, model: str | None, device: str, pre
     if not (spec := model or card.model):
         raise UsageError(f"is needed: {store} does not name the model that made it.", parameter="model")
     try:
-        return options.open_encoder(spec, device, precision)
+        return options.open_encoder(spec, device=device, precision=precision)
     except NotFound as error:
         if model:
             raise

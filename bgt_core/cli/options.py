@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Option
 
-from bgt_core.encoders import KINDS
+from bgt_core.encoders import KINDS, open_encoder
 from bgt_core.errors import NotFound, UsageError
 
 if TYPE_CHECKING:
@@ -73,12 +73,6 @@ DistanceOption = Annotated[
 JsonOption = Annotated[bool, Option("--json", help="Print one JSON document.")]
 
 
-def open_encoder(spec: str, device: str, precision: str = "auto") -> SentenceEncoder:
-    from bgt_core.encoders import open_encoder
-
-    return open_encoder(spec, device=device, precision=precision)
-
-
 def open_models(
     specs: Sequence[str],
     device: str,
@@ -87,14 +81,12 @@ def open_models(
     *,
     own_probability: bool = False,
 ) -> dict[str, SentenceEncoder]:
-    """Open encoders, with the keys of `short_names`. With distances, return each encoder once per distance, with the
-    keys "NAME DISTANCE".
-
-    With `own_probability` and no distances, a duplicate classifier compares sentences by its probability.
-    """
+    """Open encoders, with the keys of `short_names`; with distances, once per distance, with the keys "NAME DISTANCE".
+    With `own_probability` and no distances, a duplicate classifier compares sentences by its probability."""
     from bgt_core.encoders.distances import compared_by, with_own_probability
 
-    opened = {name: open_encoder(unnamed(spec), device, precision) for spec, name in short_names(specs).items()}
+    names = short_names(specs)
+    opened = {name: open_encoder(unnamed(spec), device=device, precision=precision) for spec, name in names.items()}
     if not distances:
         return {name: with_own_probability(each) if own_probability else each for name, each in opened.items()}
     return {f"{name} {each}": compared_by(encoder, each) for name, encoder in opened.items() for each in distances}
@@ -130,19 +122,15 @@ def parse_shard(text: str | None) -> tuple[int, int] | None:
     return int(match[1]), int(match[2])
 
 
-def check_files(files: Mapping[str, Path | None]) -> None:
-    """Raise NotFound if the folder of an output file does not exist; the keys are parameters, for the message."""
-    for name, path in files.items():
-        if path and not path.absolute().parent.is_dir():
-            raise NotFound(f"{path}: the folder {path.parent} does not exist.", parameter=name)
+def check_folder(out: Path) -> None:
+    """Raise NotFound if the folder of an output does not exist."""
+    if not out.absolute().parent.is_dir():
+        raise NotFound(f"{out}: the folder {out.parent} does not exist.", parameter="out")
 
 
 def tune_training() -> None:
-    """Set environment variables that torch and oneDNN read at their first use, unless the user has set them.
-
-    They enable huge pages, and limit oneDNN's caches of compiled kernels. Every update has new attention shapes, so the
-    default limit of a thousand kernels takes more memory than the training of a small model.
-    """
+    """Enable huge pages and limit oneDNN's caches of compiled kernels, unless the user has set these variables. Every
+    update has new attention shapes; oneDNN's own limit takes more memory than the training of a small model."""
     os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")
     for name in ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY"):
         os.environ.setdefault(name, "256")

@@ -84,7 +84,7 @@ def split(
     if sts_data and not report:
         raise UsageError("is used by the report only: add --report.", parameter="sts_data")
     check_absent(out, "out")
-    options.check_files({"out": out})
+    options.check_folder(out)
     named = parse_columns(langs.split(",")) if langs else {}
     sources = [parse_source(file, tuple(named)) for file in data]
     if not langs:
@@ -97,7 +97,7 @@ def split(
     if report and len(text) < len(sources):
         raise UsageError("needs sentences, not only vectors: leave it out.", parameter="report")
     model = with_kind(model or (str(PRETRAINED) if text else ""))
-    encoder = options.open_encoder(model, device, precision) if model else None
+    encoder = options.open_encoder(model, device=device, precision=precision) if model else None
     keep = max(TRAINED_ON.values()) if report else TRAINED_ON.get(method, 0)
     with options.rows_bar(out.name) as progress:
         gathered = gather(encoder, opened, keep=keep, seed=seed, report=progress)
@@ -129,8 +129,7 @@ def vector_files(source: Source) -> list[Path]:
 
 
 def read(source: Source, languages: Mapping[str, str], skipped: Skipped) -> Data:
-    """Open a source for `gather`: memory-mapped vectors if all columns have a file of vectors, else batches of
-    sentences."""
+    """Open a source for `gather`: memory-mapped vectors if all columns have such a file, else batches of sentences."""
     from bgt_core.data.columns import read_columns
     from bgt_core.data.parallel import read_pairs
     from bgt_core.splitting.gather import AT_ONCE
@@ -158,10 +157,7 @@ def write_reports(
     sts_data: Path | None,
     seed: int,
 ) -> None:
-    """Measure this split, and splits by all other methods that the data allow, on held-out rows.
-
-    Each combination of languages gets a Markdown page and a JSON file.
-    """
+    """Measure splits by all methods on held-out rows; write a page and a JSON file per combination of languages."""
     from bgt_core.data.parallel import Skipped, read_pairs
     from bgt_core.evaluation.split_report import report
     from bgt_core.files import write_json, write_text

@@ -35,7 +35,7 @@ def embed(
 
     numbers = options.parse_shard(shard)
     check(out)  # before the encoder opens
-    encoder = options.open_encoder(model, device, precision)
+    encoder = options.open_encoder(model, device=device, precision=precision)
     with options.rows_bar(out.name) as report:
         written = embed_file(encoder, source, out, lang=lang, latent=latent, shard=numbers, report=report)
     options.note_unread(getattr(encoder, "unread", 0), getattr(encoder, "read", 0))
@@ -54,7 +54,7 @@ def translate(
     """Translate sentences and print one translation per line; an empty line stays empty."""
     from bgt_core.data.textfile import text_lines
     from bgt_core.encoders import load
-    from bgt_core.generation.translate import BeamTranslator
+    from bgt_core.generation.generate import BeamTranslator
 
     translator = BeamTranslator(load(model, device, precision), lang=into, beam=beam, max_length=max_length)
     lines = (line for _, line in text_lines(source, sentences=True))

@@ -1,11 +1,8 @@
-"""The kinds of encoder. `open_encoder` opens an encoder of any kind by its name.
+"""The kinds of encoder. `open_encoder` opens an encoder of any kind by its name, KIND:FORM as listed in `KINDS`.
 
-The name is KIND:FORM, as listed in `KINDS`. Names of our models have no kind: PATH is a checkpoint or run, ORG/NAME or
-ORG/NAME@REVISION a model on the hub. `with_kind` adds the kind for folders, files of vectors, and well-known names.
-
-To add a kind, write a module in this folder with the kind's name and a function `open_encoder(name, device,
-precision)`, and add a row to `KINDS`, from which help, documentation and app are made. The modules `publish`,
-`sentence_transformers`, `onnx` and `mteb` make our models usable in other libraries.
+Our models have names without a kind: PATH is a checkpoint or run, ORG/NAME or ORG/NAME@REVISION a model on the hub. To
+add a kind, write a module in this folder with the kind's name and a function `open_encoder(name, device, precision)`,
+and add a row to `KINDS`, from which help, documentation and app are made.
 """
 
 from __future__ import annotations
@@ -78,11 +75,8 @@ KNOWN = re.compile(
 
 
 def with_kind(spec: str) -> str:
-    """Add the kind to a spec without a kind, if it is a path with files of that kind, or a well-known name.
-
-    Our models, and unknown specs, get no kind. Raises UsageError for a folder with files of two kinds, and for a file
-    of no kind.
-    """
+    """Add the kind to a spec without a kind, if it is a path with files of that kind, or a well-known name; our models
+    and unknown specs get no kind. UsageError for a folder with files of two kinds, and for a file of no kind."""
     from bgt_core.checkpoint import kind_of_folder, own_modules
 
     path = os.path.expanduser(spec)
@@ -159,17 +153,14 @@ def open_encoder(
 
 
 def identity(encoder: SentenceEncoder) -> str:
-    """Return a fingerprint of the encoder that is the same on every device. For our models, it does not depend on the
-    precision either, because both change vectors very little."""
+    """Return a fingerprint of the encoder. That of our models does not depend on precision and device, which change
+    vectors very little."""
     return getattr(encoder, "identity", encoder.fingerprint)
 
 
 def named_encoder(name: str, known: str, opens: Opens, user: str) -> SentenceEncoder:
-    """Open the encoder `name` of a stored split or writer, and check that it has not changed.
-
-    `known` is the encoder's `identity` when the split or writer was made, "" if unknown. `user` describes the split or
-    writer in messages. Raises NotFound if the encoder is absent, DataError if it has changed.
-    """
+    """Open the encoder `name` of a stored split or writer, which messages call `user`. Raises NotFound if it is absent,
+    DataError if its `identity` differs from `known`, the identity when `user` was made; "" is not checked."""
     try:
         encoder = opens(name)
     except NotFound as error:

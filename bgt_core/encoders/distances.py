@@ -1,16 +1,7 @@
 """Compare sentences of one of our models by a distance or a probability, instead of the cosine of their vectors.
 
-The values of `--distance`, whose formulas are in `posterior.distances`:
-
-    cosine          between posterior means
-    euclidean       between posterior means
-    w2              Wasserstein-2 distance between posteriors
-    mahalanobis     between means, in units of both posteriors' standard deviations
-    jensen-shannon  between posteriors, through the Gaussian nearest to both
-    wmd             Word Mover's Distance (Kusner et al. 2015) between bags of tokens
-    probability     that two sentences mean the same, by a trained `var-siamese`
-
-`ReferenceProbability` scores single sentences by a trained `reference-classifier`.
+Distances between posteriors are defined in `posterior.distances`. Also: wmd, the Word Mover's Distance between bags of
+tokens (Kusner et al. 2015); and the probability that two sentences mean the same, by a trained `var-siamese`.
 """
 
 from __future__ import annotations
@@ -102,8 +93,7 @@ def gaussian(vectors: np.ndarray) -> Gaussian:
 def compared_by(encoder: SentenceEncoder, distance: str) -> SentenceEncoder:
     """Return an encoder of the same model that compares sentences by `distance`, one of `NAMES`.
 
-    Raises UsageError for another name, for an encoder that is not ours (which has no posteriors), and for a model that
-    does not support this distance; NotFound for wmd if POT is not installed.
+    Raises UsageError if the model does not support it, or is not ours; NotFound for wmd if POT is not installed.
     """
     check_choice(NAMES, distance=distance)
     if not isinstance(encoder, Embedder):

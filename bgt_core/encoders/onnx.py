@@ -91,9 +91,7 @@ def open_encoder(name: str | Path, device: str = "cpu", precision: str = "fp32")
             raise NotFound(f"{folder / file}: missing. Export the model again by `bgt export --to onnx`.")
     about = read_json(folder / ABOUT)
     if not isinstance(about, dict) or about.get("schema") != SCHEMA:
-        raise DataError(
-            f"{folder / ABOUT}: expected schema {SCHEMA}. Export the model again by `bgt export --to onnx`."
-        )
+        raise DataError(f"{folder / ABOUT}: expected schema {SCHEMA}. Export it again by `bgt export --to onnx`.")
     tokenizer = Tokenizer.load(folder / checkpoint.TOKENIZER)
     try:
         session = onnxruntime.InferenceSession(folder / MODEL, providers=["CPUExecutionProvider"])
@@ -161,8 +159,7 @@ def difference(encoder: nn.Module, path: Path, vocab_size: int) -> float:
 
 @contextmanager
 def _quietly() -> Iterator[None]:
-    """Silence the messages and warnings about torchvision, tracing and deprecated parts, which torch's exporter prints
-    for its own developers. `difference` finds a wrong export."""
+    """Silence what torch's exporter prints for its own developers; `difference` finds a wrong export."""
     logger = logging.getLogger("torch.onnx")
     before = logger.level
     logger.setLevel(logging.ERROR)

@@ -36,8 +36,7 @@ def import_object(spec: str) -> Any:
 
 
 def _run(spec: str, own: Callable[[], Any]) -> Any:
-    """Run a user's code and return its result, with iterators as lists. If the code fails, raise a DataError with file,
-    line and reason. Our own errors, an absent module and a lack of memory are raised unchanged."""
+    """Run a user's code and return its result, with iterators as lists; DataError with file and line if it fails."""
     try:
         return listed(own())
     except (BgtError, ModuleNotFoundError):
@@ -95,8 +94,7 @@ def _verb(own: object) -> str:
 def _calling(spec: str, function: Callable[..., Any]) -> Callable[[list[str], str, str], Any]:
     """Wrap a function of sentences so that `lang` and `latent` are passed if they are among its parameters.
 
-    `embed(sentences, **rest)` gets both. Other functions with `**rest` get neither, because they may reject unknown
-    names. Raises DataError if the function needs other arguments.
+    `embed(sentences, **rest)` gets both. Other functions with `**rest` get neither, as they may reject unknown names.
     """
     try:
         signature = inspect.signature(function)
@@ -121,8 +119,7 @@ def _calling(spec: str, function: Callable[..., Any]) -> Callable[[list[str], st
 
 
 def _needs_nothing(function: Callable[..., Any]) -> bool:
-    """Whether a function can be called without arguments. Such a function makes an encoder, because an encoder needs
-    sentences."""
+    """Whether a function can be called without arguments: it makes an encoder, because an encoder needs sentences."""
     try:
         inspect.signature(function).bind()
     except (TypeError, ValueError):  # ValueError: some built-in functions have no signature

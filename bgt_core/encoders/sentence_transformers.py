@@ -1,14 +1,12 @@
 """Use our models and splits in sentence-transformers (5.7 or newer). Needs the extra `sentence-transformers`.
 
-`bgt export --to sentence-transformers` writes a checkpoint of ours together with the files of that library, so
-`bgt_core.load` opens the folder too. That library opens it in three ways:
+That library opens a folder of `bgt export --to sentence-transformers` in three ways; `bgt_core.load` opens it too:
 
     load_sentence_transformer(path)                       recommended; needs no flag
     SentenceTransformer(modules=[BGTModule.load(path)])   the same, and more modules can be added
     SentenceTransformer(path, trust_remote_code=True)     version 6 needs the flag for classes of other packages
 
-`model.encode(sentences, latent="language", lang="fr")` chooses the latent, by default the semantic one. `lang` is only
-needed for the language latent; by default it is the model's first language.
+`model.encode(sentences, latent="language", lang="fr")` chooses the latent, by default the semantic one.
 """
 
 from __future__ import annotations
@@ -176,11 +174,7 @@ def export(loaded: Checkpoint, out: Path) -> None:
 
 def export_split(folder: Path, out: Path, lang: str) -> None:
     """Export a split of a sentence-transformers model to the new folder `out`: this model, followed by a Dense module
-    that computes the shared part of vectors of `lang`.
-
-    Raises UsageError if `folder` is a split of another kind of encoder or by `neural`, or lacks the language; DataError
-    if the encoder has changed.
-    """
+    that computes the shared part of vectors of `lang`. UsageError for any other split, and for an absent language."""
     stored = parts.load(folder)
     kind, _, name = stored.encoder.partition(":")
     if kind != "sentence-transformers":

@@ -60,9 +60,7 @@ class WriterEmbedder(Embedder):
 
 def attached(embedder: Embedder, encoder: SentenceEncoder, name: str) -> Embedder:
     """Connect a writer with the open encoder that it was trained for; `name` is the encoder's name, as for --model.
-
-    Raises UsageError if the model is not a writer, or was trained for another encoder.
-    """
+    Raises UsageError if the model is not a writer, or was trained for another encoder."""
     if not isinstance(embedder.model, VectorModel):
         raise UsageError("This model encodes sentences itself; expected a writer of `bgt train writer`.")
     stored = embedder.model.stored

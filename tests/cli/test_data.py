@@ -71,7 +71,6 @@ def test_prepare_counts_the_dropped_pairs(bgt: Bgt) -> None:
     [
         ("download nothing --out here", 2, "No data 'nothing'"),
         ("download books --pair en-fr --release v9 --out here", 3, "404"),
-        ("prepare absent.tsv --langs en,fr --out o.tsv", 3, "IN absent.tsv: no such file or folder"),
         ("download books --pair english --out here", 2, "--pair english"),
         ("download books --pair en-fr", 2, "--out is needed"),
     ],

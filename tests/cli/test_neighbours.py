@@ -10,9 +10,8 @@ import pytest
 
 from bgt_core import cli
 from bgt_core.errors import UsageError
-from bgt_core.neighbours.bitext import mine
 
-ROOT = Path(__file__).resolve().parents[2]
+Bgt = Callable[..., tuple[int, str, str]]
 
 
 class Bag:
@@ -36,7 +35,7 @@ PAIRS = {(1, 3), (2, 4), (4, 1)}  # line of A, line of B
 
 
 @pytest.fixture
-def bgt(bgt: Callable, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., tuple[int, str, str]]:
+def bgt(bgt: Callable, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Bgt:
     """bgt("A B --langs en,fr ..."): run `bgt mine` with `Bag` as the model, in a folder with texts and vectors."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(cli.options, "open_encoder", lambda model, device: Bag())
@@ -54,7 +53,7 @@ def mined(path: str = "pairs.tsv") -> list[list[str]]:
     return [line.split("\t") for line in Path(path).read_text("utf-8").splitlines()]
 
 
-def test_the_command_writes_pairs_best_first(bgt: Callable[..., tuple[int, str, str]]) -> None:
+def test_the_command_writes_pairs_best_first(bgt: Bgt) -> None:
     code, out, err = bgt("en.txt fr.txt --langs en,fr --out pairs.tsv")
     assert (code, out) == (0, "")
     assert err.startswith("pairs.tsv: ") and err.endswith("pairs of 4 x 4 different sentences; exact\n")
@@ -66,7 +65,7 @@ def test_the_command_writes_pairs_best_first(bgt: Callable[..., tuple[int, str, 
         assert (left, right) == (ENGLISH[int(one) - 1], FRENCH[int(two) - 1])
 
 
-def test_the_command_takes_vectors_of_the_lines(bgt: Callable[..., tuple[int, str, str]]) -> None:
+def test_the_command_takes_vectors_of_the_lines(bgt: Bgt) -> None:
     bgt("en.txt fr.txt --langs en,fr --out pairs.tsv")
     for index in ("exact", "approximate"):
         code, *_ = bgt(f"en.txt fr.txt --vectors en.npy fr.npy --out again.tsv --index {index}")
@@ -74,7 +73,7 @@ def test_the_command_takes_vectors_of_the_lines(bgt: Callable[..., tuple[int, st
         assert Path("again.tsv").read_text() == Path("pairs.tsv").read_text()
 
 
-def test_the_command_keeps_pairs_above_the_threshold(bgt: Callable[..., tuple[int, str, str]]) -> None:
+def test_the_command_keeps_pairs_above_the_threshold(bgt: Bgt) -> None:
     bgt("en.txt fr.txt --langs en,fr --out pairs.tsv")
     every = mined()
     limit = every[1][0]
@@ -85,7 +84,7 @@ def test_the_command_keeps_pairs_above_the_threshold(bgt: Callable[..., tuple[in
     assert "0 pairs" in err
 
 
-def test_the_command_scores_against_known_pairs(bgt: Callable[..., tuple[int, str, str]]) -> None:
+def test_the_command_scores_against_known_pairs(bgt: Bgt) -> None:
     code, out, _ = bgt("en.txt fr.txt --langs en,fr --out pairs.tsv --gold gold.tsv --threshold 999")
     assert code == 0
     head, *table = [line.split("\t") for line in out.splitlines()]
@@ -97,49 +96,27 @@ def test_the_command_scores_against_known_pairs(bgt: Callable[..., tuple[int, st
     assert "best of the other half" in rows_of
 
 
-def test_copies_in_a_list_count_once() -> None:
-    vectors = np.eye(3, dtype=np.float32)
-
-    class Letters:
-        langs, latents, fingerprint = ("en", "fr"), ("semantic",), ""
-
-        def embed(self, sentences: Sequence[str], *, lang: str, latent: str = "semantic") -> np.ndarray:
-            return vectors[["abc".index(sentence) for sentence in sentences]]
-
-    mined = mine(["a", "b", "a", "", "c"], ["c", "a", "b", "a"], encoder=Letters(), langs=("en", "fr"), k=1)
-    known = np.array([[0, 1], [2, 3], [2, 1], [1, 2], [4, 0]]).T
-    every = mined.against(*known)[0]
-    assert (every.correct, every.known) == (3, 3)
-
-
-ERRORS = {  # arguments, exit code, part of the message
-    "no vectors": ("en.txt fr.txt --out x.tsv", 2, "--langs or --vectors: give one"),
-    "both": ("en.txt fr.txt --out x.tsv --langs en,fr --vectors en.npy fr.npy", 2, "--langs or --vectors: give one"),
-    "vectors as text": ("en.npy fr.npy --out x.tsv --langs en,fr", 2, "--vectors .*en.npy, which holds vectors"),
-    "not UTF-8": ("latin.txt fr.txt --out x.tsv --langs en,fr", 4, "latin.txt:2: not UTF-8"),
-    "swapped vectors": ("en.txt fr.txt --out x.tsv --vectors fr.npy en.npy", 4, "fr.npy: .* each of 6 lines"),
-    "no folder": ("en.txt fr.txt --out no/x.tsv --langs en,fr", 2, "no/x.tsv"),
-    "a folder in the way": ("en.txt fr.txt --out folder --langs en,fr", 2, "folder"),
-    "bad gold": ("en.txt fr.txt --out x.tsv --langs en,fr --gold en.txt", 4, "en.txt:1"),
-}
-
-
-@pytest.mark.parametrize("name", ERRORS)
-def test_an_error_is_one_line_and_nothing_written(name: str, bgt: Callable[..., tuple[int, str, str]]) -> None:
-    Path("empty.txt").write_text("\n \n")
-    Path("latin.txt").write_bytes(b"fine\ncaf\xe9\n")
-    np.save("wide.npy", np.ones((4, 33), dtype=np.float32))
+@pytest.mark.parametrize(
+    ("arguments", "expected", "says"),
+    [
+        ("en.txt fr.txt --out x.tsv", 2, "--langs or --vectors: give one"),
+        ("en.txt fr.txt --out x.tsv --langs en,fr --vectors en.npy fr.npy", 2, "--langs or --vectors: give one"),
+        ("en.npy fr.npy --out x.tsv --langs en,fr", 2, "--vectors .*en.npy, which holds vectors"),
+        ("en.txt fr.txt --out x.tsv --vectors fr.npy en.npy", 4, "fr.npy: .* each of 6 lines"),
+        ("en.txt fr.txt --out no/x.tsv --langs en,fr", 2, "no/x.tsv"),
+        ("en.txt fr.txt --out folder --langs en,fr", 2, "folder"),
+        ("en.txt fr.txt --out x.tsv --langs en,fr --gold en.txt", 4, "en.txt:1"),
+    ],
+)
+def test_an_error_is_one_line_and_nothing_written(bgt: Bgt, arguments: str, expected: int, says: str) -> None:
     before = set(Path().rglob("*"))
-    arguments, expected, says = ERRORS[name]
     code, out, err = bgt(arguments)
     assert (code, out) == (expected, "")
     assert re.match(rf"bgt: .*{says}.*\n$", err), err
     assert set(Path().rglob("*")) == before
 
 
-def test_without_faiss_the_message_says_what_to_install(
-    bgt: Callable[..., tuple[int, str, str]], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_faiss_the_message_says_what_to_install(bgt: Bgt, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "faiss", None)
     code, out, err = bgt("en.txt fr.txt --langs en,fr --out pairs.tsv")
     assert (code, out) == (3, "")

@@ -11,8 +11,6 @@ import typer
 from rich.text import Text
 
 from bgt_core.cli import program as bgt
-from bgt_core.cli.errors import spell_langs
-from bgt_core.errors import UsageError
 from probes.cli import app as bgt_probe
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -126,14 +124,6 @@ def test_an_error_of_a_command_names_one_of_its_parameters(folder: str) -> None:
         f"{place}: {parameter}" for place, _, parameter in errors(folder) if parameter and parameter not in names
     ]
     assert not unknown, "\n".join(unknown)
-
-
-def test_languages_are_spelled_in_one_way_and_never_empty() -> None:
-    given = {"lang": " EN", "columns": "a: eng, fr ", "langs": "en-fr"}
-    spell_langs(given)
-    assert given == {"lang": "en", "columns": "a:en,fr", "langs": "en-fr"}  # en-fr is not a language, and fails later
-    with pytest.raises(UsageError, match="source_lang '': expected a language code"):
-        spell_langs({"source_lang": " "})
 
 
 def test_help_has_no_markup() -> None:

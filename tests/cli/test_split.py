@@ -88,7 +88,6 @@ def test_several_files_give_one_split_and_a_report_each(bgt: Bgt, pairs: Path, m
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        ("pairs.tsv --langs en,fr --out there", 2, "--out there: exists already; choose another folder, or remove it"),
         ("pairs.tsv --langs en,fr --out no/new", 3, "the folder no does not exist"),
         ("en,fr,_=pairs.tsv --out new", 4, "2 columns, expected 3"),
         ("pairs.tsv --out new", 2, "give its columns, as en-fr=pairs.tsv"),

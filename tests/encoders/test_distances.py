@@ -109,19 +109,13 @@ def test_a_bag_of_tokens_has_no_order_and_no_end(model: Embedder) -> None:
         mover.embed(["cat " * 300], lang="en")
 
 
-@pytest.mark.parametrize(
-    ("distance", "message"),
-    [
-        ("mahalanobi", r"distance 'mahalanobi': choose from .* Did you mean 'mahalanobis'\?"),
-        ("probability", "distance .probability. needs a duplicate classifier"),
-    ],
-)
-def test_an_unknown_or_unsupported_distance_is_refused(distance: str, message: str, model: Embedder) -> None:
-    with pytest.raises(UsageError, match=message):
-        compared_by(model, distance)
-
-
-def test_an_encoder_without_gaussian_posteriors_is_refused(tiny: Callable[..., Recipe], tokenizer: Tokenizer) -> None:
+def test_an_unknown_or_unsupported_distance_is_refused(
+    model: Embedder, tiny: Callable[..., Recipe], tokenizer: Tokenizer
+) -> None:
+    with pytest.raises(UsageError, match=r"distance 'mahalanobi': choose from .* Did you mean 'mahalanobis'\?"):
+        compared_by(model, "mahalanobi")
+    with pytest.raises(UsageError, match=r"distance .probability. needs a duplicate classifier"):
+        compared_by(model, "probability")
     points = Embedder(tiny("sp").build(tokenizer), tokenizer, ["en"])
     with pytest.raises(UsageError, match="posteriors are not Gaussian"):
         PosteriorEncoder(points, "w2").embed(TEXTS, lang="en")

@@ -13,7 +13,7 @@ import torch
 
 import bgt_core
 from bgt_core import bulk, encoders
-from bgt_core.encoders import named_encoder, open_encoder, with_kind
+from bgt_core.encoders import open_encoder, with_kind
 from bgt_core.encoders.baseline import reference_encoders
 from bgt_core.encoders.external import ExternalEncoder
 from bgt_core.errors import BgtError, DataError, NotFound, UsageError
@@ -143,7 +143,7 @@ def lying(saved: Path, tmp_path: Path) -> Path:
         "st/modules.json": json.dumps(modules[0]), "onnx/onnx.json": "{}", "split/split.json": "{}",
         "ours/modules.json": json.dumps(modules[1]), "ours/config.json": "{}", "run/step-5/config.json": "{}",
         "both/modules.json": json.dumps(modules[0]), "both/onnx.json": "{}", "mine.npy": "", "mine.npz": "",
-        "kept.parquet": "", "model.bin": "", "all-MiniLM-L6-v2/modules.json": json.dumps(modules[0]),
+        "model.bin": "", "all-MiniLM-L6-v2/modules.json": json.dumps(modules[0]),
     }  # fmt: skip
     for name, text in files.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
@@ -163,18 +163,11 @@ def test_the_files_of_a_path_determine_its_kind(lying: Path, name: str, kind: st
     assert with_kind(f"{kind}{lying}/{name}") == f"{kind}{lying}/{name}"
 
 
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        ("both", "both: contains encoders of several kinds.*with sentence-transformers:.*both or onnx:.*both"),
-        ("model.bin", "model.bin: this file is not an encoder.*vectors:"),
-        ("kept.parquet", "kept.parquet: this file is not an encoder"),
-    ],
-)
-def test_a_path_of_two_kinds_or_none_is_refused(lying: Path, name: str, message: str) -> None:
-    with pytest.raises(UsageError, match=message) as error:
-        with_kind(str(lying / name))
-    assert "\n" not in str(error.value)
+def test_a_path_of_two_kinds_or_none_is_refused(lying: Path) -> None:
+    with pytest.raises(UsageError, match=r"both: contains encoders of several kinds.*:.*both or onnx:.*both"):
+        with_kind(str(lying / "both"))
+    with pytest.raises(UsageError, match=r"model.bin: this file is not an encoder.*vectors:"):
+        with_kind(str(lying / "model.bin"))
 
 
 PUBLISHED = ["all-MiniLM-L6-v2", "paraphrase-multilingual-mpnet-base-v2", "LaBSE", "sentence-transformers/any_v1.5"]
@@ -243,12 +236,18 @@ def test_every_function_gets_the_language_and_latent_that_it_names(mine: None) -
 
 
 @pytest.mark.parametrize(
-    ("name", "message"), [("leaves", "SystemExit"), ("pipes", "BrokenPipeError"), ("lazy", "KeyError: 'absent'")]
+    ("name", "message"),
+    [
+        ("leaves", r"failed in my_encoders\.py, line \d+: SystemExit\."),
+        ("pipes", r"failed in my_encoders\.py, line \d+: BrokenPipeError\."),
+        ("lazy", r"failed in my_encoders\.py, line \d+: KeyError: 'absent'\."),
+        ("short", r".*float64 \(2, 2\); expected numbers, \(3, D\)"),
+        ("nan", r".*row 2 contains NaN or infinity, for 'Le chien dort.'"),
+    ],
 )
-def test_an_error_of_user_code_names_the_line(mine: None, name: str, message: str) -> None:
-    encoder = open_encoder(f"python:my_encoders:{name}")
-    with pytest.raises(DataError, match=rf"{name}: failed in my_encoders\.py, line \d+: {message}\."):
-        encoder.embed(TEXTS, lang="en")
+def test_failing_user_code_and_wrong_vectors_are_errors(mine: None, name: str, message: str) -> None:
+    with pytest.raises(DataError, match=rf"python:my_encoders:{name}: {message}"):
+        open_encoder(f"python:my_encoders:{name}").embed(TEXTS, lang="en")
 
 
 def test_a_lack_of_memory_and_a_failing_module_are_errors(mine: None, tmp_path: Path) -> None:
@@ -280,19 +279,6 @@ def test_similarity_fingerprint_and_truncation_of_an_object_are_used(mine: None)
     assert (plain.fingerprint, distant.fingerprint) == ("", "two constants")
     counts = [encoder.count_truncated(TEXTS, lang="en") for encoder in (plain, distant)]
     assert counts == [0, 1]
-
-
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        ("short", r"float64 \(2, 2\); expected numbers, \(3, D\)"),
-        ("nan", r"row 2 contains NaN or infinity, for 'Le chien dort.'"),
-    ],
-)
-def test_vectors_of_an_encoder_are_checked(mine: None, name: str, message: str) -> None:
-    encoder = open_encoder(f"python:my_encoders:{name}")
-    with pytest.raises(DataError, match=rf"python:my_encoders:{name}: .*{message}"):
-        encoder.embed(TEXTS, lang="en")
 
 
 def test_vectors_that_embed_wrote_are_looked_up(saved: Path, tmp_path: Path) -> None:
@@ -388,13 +374,6 @@ def test_libraries_that_are_absent_are_named_with_their_extra(
     for form in ("onnx", "sentence-transformers"):
         done = bgt("export", saved, "--out", tmp_path / "x", "--to", form)
         assert done.code == 3 and f'pip install "bgt[{form}]"' in done.err and not (tmp_path / "x").exists()
-
-
-def test_a_changed_encoder_is_refused_and_an_unknown_one_is_not() -> None:
-    words = open_encoder("baseline:words")
-    assert named_encoder("baseline:words", "", lambda _: words, "the split") is words
-    with pytest.raises(DataError, match=r"^baseline:words: has changed since the split .*it was other, now it is"):
-        named_encoder("baseline:words", "other", lambda _: words, "the split")
 
 
 def test_a_kind_from_outside_is_a_module_and_a_row(monkeypatch: pytest.MonkeyPatch) -> None:

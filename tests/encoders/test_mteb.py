@@ -66,10 +66,6 @@ class SmallBitext(AbsTaskBitextMining):
         self.dataset, self.data_loaded = {"en-fr": DatasetDict({"test": Dataset.from_dict(rows)})}, True
 
 
-class German(SmallSts):
-    metadata = metadata("German", "STS", "cosine_spearman", ["deu-Latn"])
-
-
 def run(model: Any, task: Any, cache: Path) -> tuple[Any, dict[str, float]]:
     """Evaluate a model; return the result, and the scores of its only subset."""
     result = mteb.evaluate(model, task, cache=ResultCache(cache), show_progress_bar=False, co2_tracker=False)

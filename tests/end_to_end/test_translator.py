@@ -7,7 +7,7 @@ import pytest
 
 import bgt_core
 from bgt_core.evaluation.writing import score_translations
-from bgt_core.generation.translate import BeamTranslator
+from bgt_core.generation.generate import BeamTranslator
 
 pytestmark = pytest.mark.slow
 

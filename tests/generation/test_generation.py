@@ -1,5 +1,7 @@
-"""Compare searches with plain versions without a cache, a batch or a beam, and candidates with a loop over texts."""
+"""Compare searches with plain versions without a cache, a batch or a beam, candidates with a loop over texts, and the
+costs of translations with teacher forcing."""
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -10,11 +12,14 @@ import torch
 from torch import Tensor, nn
 
 import bgt_core
+from bgt_core import checkpoint, recipes
 from bgt_core.contracts import BOS, EOS, PAD, UNK, Tokens
+from bgt_core.data.text import Tokenizer
 from bgt_core.errors import BgtError, DataError, UsageError
-from bgt_core.generation.generate import candidates, from_vectors, generate
+from bgt_core.generation.generate import BeamTranslator, candidates, from_vectors, generate
 from bgt_core.generation.options import GREEDY, Beam, Sample, search_of
 from bgt_core.generation.search import BLOCK, Hypothesis, decode, largest, n_best, sample
+from bgt_core.grammar import Pair
 from bgt_core.nets.bound import MemoryReader
 from bgt_core.nets.decoder import TransformerDecoder
 from bgt_core.nets.layers import make_embedding
@@ -220,18 +225,11 @@ def test_the_same_seed_generates_the_same_text(model: bgt_core.Embedder) -> None
     )
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"sources": SOURCES[:2], "styles": STYLES[:1], "lang": "en"}, "2 sources but 1 styles"),
-        ({"sources": SOURCES, "styles": STYLES, "lang": "de"}, "de: .*en, fr"),
-        ({"sources": SOURCES, "styles": STYLES, "lang": "en", "max_length": 0}, "max_length 0"),
-    ],
-)
-def test_wrong_arguments_are_refused(model: bgt_core.Embedder, options: dict, message: str) -> None:
-    with pytest.raises(BgtError, match=message) as error:
-        generate(model, **options)
-    assert error.value.exit_code == 2
+def test_wrong_arguments_are_refused(model: bgt_core.Embedder) -> None:
+    with pytest.raises(UsageError, match="2 sources but 1 styles"):
+        generate(model, SOURCES[:2], STYLES[:1], lang="en")
+    with pytest.raises(UsageError, match="max_length 0"):
+        generate(model, SOURCES, STYLES, lang="en", max_length=0)
 
 
 @pytest.mark.parametrize(
@@ -239,12 +237,10 @@ def test_wrong_arguments_are_refused(model: bgt_core.Embedder, options: dict, me
     [
         (lambda: Beam(0), "beam 0 must be at least 1"),
         (lambda: Sample(temperature=0.0), "temperature 0.0"),
-        (lambda: Sample(top_p=0.0), "top_p 0.0"),
         (lambda: Sample(top_p=1.1), "top_p 1.1"),
         (lambda: Beam(no_repeat_ngram=-1), "no_repeat_ngram -1"),
         (lambda: Sample(max_run=-2), "max_run -2"),
         (lambda: Beam(length_penalty=-0.1), "length_penalty -0.1"),
-        (lambda: Beam(length_penalty=float("inf")), "length_penalty inf"),
         (lambda: Beam(length_penalty=float("nan")), "length_penalty nan"),
         (lambda: search_of(4, ["max_ran=2"]), "set 'max_ran': choose from .* Did you mean 'max_run'?"),
         (lambda: search_of(4, ["max-run=many"]), "set max-run=many: expected max_run=NUMBER"),
@@ -335,3 +331,86 @@ def test_vectors_of_any_library_are_accepted(model: bgt_core.Embedder, mixed: di
     for wrong in (mixed["semantic"][0], ["abc"], None, {"semantic": mixed["semantic"]}):
         with pytest.raises(DataError, match=r"^vectors: "):
             from_vectors(model, wrong, **settings)
+
+
+SIZES = {"d_model": 16, "encoder_layers": 1, "decoder_layers": 1, "ffn_dim": 24, "heads": 2, "vocab_size": 400}
+LENGTH = 12  # tokens of a source, and of a translation
+
+
+@pytest.fixture(scope="module")
+def translator(
+    tokenizer: Tokenizer, stirred: Callable[[nn.Module], nn.Module], tmp_path_factory: pytest.TempPathFactory
+) -> bgt_core.Embedder:
+    """A translator from French to English and German. Its probabilities are flat, so that sentences end early."""
+    torch.manual_seed(0)
+    recipe = recipes.configure("translator", SIZES | {"columns": ["fr", "en", "de"]})
+    model = stirred(recipe.build(tokenizer))
+    path = tmp_path_factory.mktemp("translator") / "model"
+    checkpoint.save(path, recipe, model, tokenizer, step=1)  # type: ignore[arg-type]
+    return bgt_core.load(path, "cpu", "fp32")
+
+
+@pytest.fixture(scope="module")
+def french(grammar: list[Pair], tokenizer: Tokenizer) -> list[str]:
+    texts = [pair.texts["fr"] for pair in grammar]
+    short = [text for text, ids in zip(texts, tokenizer.encode(texts), strict=True) if len(ids) <= LENGTH + 1]
+    assert len({len(text) for text in short[:9]}) > 3
+    return short[:9]
+
+
+def cost(translator: bgt_core.Embedder, source: str, tokens: list[int]) -> float:
+    """Return the nats per token by teacher forcing; tokens that are never generated are excluded."""
+    side = Tokens.pad(translator.tokenizer.encode([source]), "fr")
+    target = Tokens.pad([tokens], "en")
+    scores = translator.model.decoder("en")("translate", "en", translator.model.states(side), target).logits().detach()
+    scores[:, [PAD, UNK, BOS]] = -torch.inf
+    scores[0, EOS] = -torch.inf
+    return -scores.log_softmax(-1)[range(len(tokens)), tokens].mean().item()
+
+
+def test_translations_are_the_cheapest_first_each_with_its_cost(
+    translator: bgt_core.Embedder, french: list[str]
+) -> None:
+    """Every text of the beam has the cost, by teacher forcing, of its cheapest tokenization."""
+    written = BeamTranslator(translator, beam=6, count=4, max_length=LENGTH).translate(french)
+    for source, translations in zip(french, written, strict=True):
+        states = translator.model.states(Tokens.pad(translator.tokenizer.encode([source]), "fr"))
+        (hypotheses,) = n_best(translator.model.decoder("en"), states, Beam(6), 6, LENGTH)
+        expected: dict[str, float] = {}
+        for tokens in [each.tokens + [EOS] * (len(each.tokens) < LENGTH) for each in hypotheses]:
+            (text,) = translator.tokenizer.decode([tokens])
+            expected[text] = min(cost(translator, source, tokens), expected.get(text, math.inf))
+        best = sorted(expected.items(), key=lambda pair: pair[1])[:4]
+        assert [each.text for each in translations] == [text for text, _ in best]
+        assert [each.cost for each in translations] == pytest.approx([value for _, value in best], rel=1e-5)
+    assert {len(translations) for translations in written} == {4}
+
+
+def test_an_empty_or_long_sentence_has_no_translation(translator: bgt_core.Embedder, french: list[str]) -> None:
+    (length,) = map(len, translator.tokenizer.encode(french[:1]))
+    long = " ".join(french[:2])
+    written = BeamTranslator(translator, max_length=length - 1).translate(["", french[0], " ", long])
+    assert [len(each) for each in written] == [0, 1, 0, 0]
+    assert [len(each) for each in BeamTranslator(translator, max_length=length - 2).translate(french[:1])] == [0]
+    assert BeamTranslator(translator).translate([]) == []
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"lang": "es"}, "translates fr to en or de, not fr to es"),
+        ({"source_lang": "en", "lang": "de"}, "translates fr to en or de, not en to de"),
+        ({"count": 6}, "count 6: expected"),
+    ],
+)
+def test_wrong_options_of_a_translator_are_refused(translator: bgt_core.Embedder, options: dict, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        BeamTranslator(translator, **options)
+
+
+def test_a_translator_embeds_its_source_language_and_has_no_latent_for_style(translator: bgt_core.Embedder) -> None:
+    with pytest.raises(UsageError, match="no latent for style"):
+        bgt_core.generate(translator, ["a"], ["b"], lang="fr")
+    assert translator.embed(["un chat"], lang="fr").shape == (1, 16)
+    with pytest.raises(UsageError, match="lang en: "):
+        translator.embed(["one cat"], lang="en")

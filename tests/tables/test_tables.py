@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from pyarrow import parquet
 
-from bgt_core.cli.options import check_files
+from bgt_core.cli.options import check_folder
 from bgt_core.errors import BgtError
 from bgt_core.tables import Estimate, Table, p_text, save, show
 
@@ -97,8 +97,8 @@ def test_a_file_that_cannot_be_written_leaves_nothing(tmp_path: Path) -> None:
     with pytest.raises(BgtError, match=r"t\.csv: can't be written"):
         save(TABLE, tmp_path / "t.csv")
     assert [path.name for path in tmp_path.iterdir()] == ["t.csv"]
-    with pytest.raises(BgtError, match=r"latex .*t\.tex: the folder"):
-        check_files({"csv": tmp_path / "u.csv", "parquet": None, "latex": tmp_path / "nowhere" / "t.tex"})
+    with pytest.raises(BgtError, match=r"out .*t\.tex: the folder"):
+        check_folder(tmp_path / "nowhere" / "t.tex")
 
 
 def test_p_values_below_1e_4_are_shown_as_a_bound() -> None:

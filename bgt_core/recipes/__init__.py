@@ -188,8 +188,7 @@ def override(config: Any, overrides: Mapping[str, Any]) -> Any:
         here[head] = override(current[head], nested)
     if not isinstance(config, Mapping):
         return replace(config, **here)
-    rebuilt: Callable[[dict[str, Any]], Any] = type(config)
-    return rebuilt({**current, **here})
+    return cast(Any, type(config))({**current, **here})
 
 
 def checked(name: str, value: Any, default: Any) -> Any:
@@ -199,7 +198,7 @@ def checked(name: str, value: Any, default: Any) -> Any:
         raise UsageError(f"{name}={value!r} should be like its default, {default!r}.")
     if isinstance(value, int):
         limit = next((size for ending, size in SIZES.items() if name.endswith(ending)), None)
-        least, most = (1 - LARGEST, LARGEST) if limit is None else (0, limit)
+        least, most = (1 - LARGEST, LARGEST) if limit is None else (int(name.endswith("d_model")), limit)
         if not least <= value < most:
             raise UsageError(f"{name}={str(value)[:40]} should be a number from {least:,} to {most - 1:,}.")
     if isinstance(default, float):

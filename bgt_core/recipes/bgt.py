@@ -87,10 +87,7 @@ class PaperConfig(WideAsTokens):
     word_dropout = 0.0
 
     def nets(self, vocab_size: int) -> tuple[Callable[[], nn.Module], Callable[[int], nn.Module]]:
-        """Return functions that make an encoder's body, and a decoder for a latent of a given width.
-
-        Raises UsageError for an unknown body, or a fusion that its decoders don't have.
-        """
+        """Return functions that make an encoder's body, and a decoder for a latent of a given width."""
         check_choice(FUSIONS, body=self.body)
         if not self.fuse or not set(self.fuse) <= set(FUSIONS[self.body]):
             text = f"for {self.body} choose one or more of {', '.join(FUSIONS[self.body])}"
@@ -116,14 +113,6 @@ class PaperConfig(WideAsTokens):
         """Make the layer that maps an encoder's body to a posterior."""
         width = self.d_model
         return GaussianHead(width, width, self.log_variance) if self.prior else PointHead(width, width)
-
-
-def teacher_head(latent: int, units: int) -> nn.Module | None:
-    """Make a linear map from the semantic mean to a teacher's vectors of `units` units; None for 0 units.
-
-    It must be made last. Then all other parts get the same initial values as without it.
-    """
-    return Linear(latent, units, bias=False) if units else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -152,7 +141,8 @@ class BGTConfig(PaperConfig):
             decoders={lang: decoder(2 * width if self.language_latents else width) for lang in langs},
             translators={lang: decoder(width) for lang in langs},
             readout=readout_named(self.readout),
-            teacher=teacher_head(width, self.teacher_dim),
+            # This map is made last, so that all other parts get the same initial values as without a teacher.
+            teacher=Linear(width, self.teacher_dim, bias=False) if self.teacher_dim else None,
         )
 
 
@@ -196,7 +186,7 @@ class BGTSmallConfig:
             decoders=decoders(language + semantic),
             translators=decoders(semantic),
             readout=readout_named(self.readout),
-            teacher=teacher_head(semantic, self.teacher_dim),
+            teacher=Linear(semantic, self.teacher_dim, bias=False) if self.teacher_dim else None,  # made last, as above
             train_decoders=self.train_decoders,
         )
 
@@ -220,7 +210,6 @@ class Seq2SeqConfig(PaperConfig):
         check_choice(TASKS, task=self.task)
 
     def make_model(self, tokenizer: Tokenizer, columns: Mapping[str, str]) -> Seq2Seq:
-        """Build an untrained model; UsageError for a translation of fewer than two columns."""
         role: Role = "reconstruct" if self.task == "reconstruct" else "translate"
         if role == "translate" and len(columns) < 2:
             raise UsageError(f"{', '.join(columns)}: a translation needs two columns", parameter="columns")
@@ -234,15 +223,10 @@ class Seq2SeqConfig(PaperConfig):
 
 
 class Seq2Seq(LatentModel):
-    """One semantic encoder. Each sentence is generated from the vector of its translation, or from its own vector.
+    """One semantic encoder, for the columns `sources` (with their languages), and one decoder per target language.
 
-    Args:
-        encoder: The semantic encoder.
-        decoders: One decoder for each target language.
-        sources: The columns that are encoded, with their languages.
-        role: With "reconstruct" each source is generated from itself (an autoencoder). With "translate" each column is
-            generated from its `Batch.source`, or if that is not encoded, from the first column that is.
-        readout: Takes the input of decoders from a posterior, `sample` or `mean`; `forward` may override it.
+    With the role "reconstruct" each source is generated from itself (an autoencoder). With "translate" each column is
+    generated from its `Batch.source`, or if that is not encoded, from the first column that is.
     """
 
     def __init__(
@@ -255,14 +239,13 @@ class Seq2Seq(LatentModel):
     ):
         super().__init__(tuple(dict.fromkeys(sources.values())), {SEMANTIC: encoder})
         self.decoders = nn.ModuleDict({f"{role}/{lang}": decoder for lang, decoder in decoders.items()})
-        self.sources = tuple(sources)
-        self.role = role
-        self.readout = readout
+        self.sources, self.role, self.readout = tuple(sources), role, readout
 
     def forward(self, batch: Batch, readout: Readout | None = None) -> Outputs:
         readout = readout or self.readout
-        encoder = self.encoders[SEMANTIC]
-        semantic = {column: encoder(side) for column, side in batch.sides.items() if column in self.sources}
+        semantic = {
+            column: self.encoders[SEMANTIC](side) for column, side in batch.sides.items() if column in self.sources
+        }
         if not semantic:
             columns, sources = ", ".join(batch.sides), ", ".join(self.sources)
             raise UsageError(f"{columns}: each corpus needs one of the source columns {sources}", parameter="columns")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -69,10 +69,19 @@ class BoundConfig:
         if self.teacher_dim not in (0, self.average_dim):
             raise UsageError(f"teacher_dim {self.teacher_dim}: must equal average_dim ({self.average_dim})")
         check_least(1, roles_layers=self.roles_layers, memory_slots=self.memory_slots)
+        for name in ("own_share", "borrowed_share", "exchanged_marks"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise UsageError(f"{name} {getattr(self, name)} is a share of the rows, from 0 to 1")
 
     @property
     def semantic_dim(self) -> int:
         return self.average_dim + self.bound_dim + self.roles_dim
+
+    @property
+    def composed(self) -> tuple[slice, ...]:
+        """The units of each part of the semantic latent after the average."""
+        roles = self.average_dim + self.bound_dim
+        return slice(self.average_dim, roles), slice(roles, self.semantic_dim)
 
     def make_model(self, tokenizer: Tokenizer, columns: Mapping[str, str]) -> RecombiningBGT:
         langs, semantic, language = dict.fromkeys(columns.values()), self.semantic_dim, self.language_dim
@@ -104,7 +113,7 @@ class BoundConfig:
             memory = MemoryReader(language + self.average_dim, self.bound_dim, self.d_model, self.memory_slots)
             return TransformerDecoder(table, layer, latent, *sizes, self.dropout, self.word_dropout, memory=memory)
 
-        latent, composed = language + semantic, self.average_dim + self.bound_dim
+        latent = language + semantic
         if self.tag_dim:
             tied = TiedOutput(table, latent + self.tag_dim)
             one = decoder(tied, latent + self.tag_dim)
@@ -113,20 +122,11 @@ class BoundConfig:
             }
         else:
             decoders = {lang: decoder(LanguageOutput(TiedOutput(table, latent), lang), latent) for lang in langs}
-        return RecombiningBGT(
-            encoders={
-                SEMANTIC: Encoder(reader, SharedVarianceHead(semantic, self.semantic_log_variance)),
-                **{lang: encoder() for lang in langs},
-            },
-            decoders=decoders,
-            composed=(slice(self.average_dim, composed), slice(composed, semantic)),
-            marks=marks,
-            styles=partial(number_styles, tokenizer),
-            own_share=self.own_share,
-            borrowed_share=self.borrowed_share,
-            exchanged_marks=self.exchanged_marks,
-            train_decoders=self.train_decoders,
-        )
+        encoders = {
+            SEMANTIC: Encoder(reader, SharedVarianceHead(semantic, self.semantic_log_variance)),
+            **{lang: encoder() for lang in langs},
+        }
+        return RecombiningBGT(self, encoders, decoders, marks, partial(number_styles, tokenizer))
 
 
 def number_styles(tokenizer: Tokenizer, sides: Mapping[str, Tokens]) -> dict[str, Tensor]:
@@ -155,46 +155,32 @@ class RecombiningBGT(BGT):
     The model has no translators. In evaluation its decoders predict each sentence twice, with its own language latent:
     `reconstruct` from its own semantic latent, and `translate` from a translation's.
 
-    Args:
-        encoders, decoders, train_decoders: As in `BGT`.
-        composed: The units of the semantic latent after the average: one slice for each part.
-        marks: The tokens that are closing marks.
-        styles: Numbers the style of each sentence, (B,) int64 for each column (see `number_styles`).
-        own_share, borrowed_share, exchanged_marks: Shares of the rows, from 0 to 1; UsageError for others.
+    `marks` are the tokens that are closing marks. `styles` numbers the style of each sentence, as `number_styles` does.
     """
 
     def __init__(
         self,
+        config: BoundConfig,
         encoders: Mapping[str, nn.Module],
         decoders: Mapping[str, nn.Module],
-        composed: Sequence[slice],
         marks: ClosingMarks,
         styles: Callable[[Mapping[str, Tokens]], dict[str, Tensor]],
-        own_share: float,
-        borrowed_share: float,
-        exchanged_marks: float,
-        train_decoders: bool = True,
     ):
-        super().__init__(encoders, decoders, {}, train_decoders=train_decoders)
-        self.composed, self.marks, self.styles = composed, marks, styles
-        self.own_share, self.borrowed_share, self.exchanged_marks = own_share, borrowed_share, exchanged_marks
-        for name in ("own_share", "borrowed_share", "exchanged_marks"):
-            if not 0 <= getattr(self, name) <= 1:
-                raise UsageError(f"{name} {getattr(self, name)} is a share of the rows, from 0 to 1")
+        super().__init__(encoders, decoders, {}, train_decoders=config.train_decoders)
+        self.config, self.marks, self.styles = config, marks, styles
 
     def forward(self, batch: Batch, readout: Readout | None = None) -> Outputs:
-        readout = readout or self.readout
-        sides = batch.sides
-        if self.training and self.exchanged_marks:
-            sides = {column: self.marks.exchange(side, self.exchanged_marks) for column, side in sides.items()}
+        readout, config, sides = readout or self.readout, self.config, batch.sides
+        if self.training and config.exchanged_marks:
+            sides = {column: self.marks.exchange(side, config.exchanged_marks) for column, side in sides.items()}
         semantic = {column: self.encoders[SEMANTIC](side) for column, side in sides.items()}
         altered = {column: self.encoders[SEMANTIC](side) for column, side in batch.altered.items()}
         shared = {SEMANTIC: {SEMANTIC: semantic[batch.anchor]}}
         agreement = {}
         if batch.targets is not None:  # (B, D), a teacher's vectors
-            means = {column: posterior.mean[:, : self.composed[0].start] for column, posterior in semantic.items()}
+            means = {column: posterior.mean[:, : config.average_dim] for column, posterior in semantic.items()}
             agreement = {column: cosine_to_targets(average, batch.targets) for column, average in means.items()}
-        encoded = Outputs(semantic, shared, agreement=agreement, altered=altered, composed=self.composed)
+        encoded = Outputs(semantic, shared, agreement=agreement, altered=altered, composed=config.composed)
         if not self.train_decoders:
             return encoded
         language = {column: self.encoders[side.lang](side) for column, side in sides.items()}
@@ -205,7 +191,7 @@ class RecombiningBGT(BGT):
             decoder, source = self.decoders[side.lang], batch.source(column)
             style = readout(language[column])
             if self.training:
-                own = torch.rand(len(batch), 1, device=style.device) < self.own_share
+                own = torch.rand(len(batch), 1, device=style.device) < config.own_share
                 style = self.borrowed(torch.where(own, style.detach(), style), numbers[column])
                 latent = self.join({LANGUAGE: style, SEMANTIC: torch.where(own, drawn[column], drawn[source])})
                 predictions.append(decoder("recombine", column, latent, side))
@@ -228,7 +214,7 @@ class RecombiningBGT(BGT):
     def borrowed(self, style: Tensor, number: Tensor) -> Tensor:
         """Replace about `borrowed_share` of the language latents (B, L) by those of other sentences of the same style.
         A sentence that is alone in its style keeps its own."""
-        takes = torch.rand(len(style), device=style.device) < self.borrowed_share
+        takes = torch.rand(len(style), device=style.device) < self.config.borrowed_share
         if style.is_meta or not takes.any():  # on the meta device only shapes are needed
             return style
         lends = (number[:, None] == number).float().fill_diagonal_(0)  # (B, B)

@@ -43,7 +43,7 @@ from torch import Tensor, nn
 
 from bgt_core.contracts import SEMANTIC, Batch, Decoder, Outputs, Readout, Tokens
 from bgt_core.data.text import Tokenizer
-from bgt_core.errors import UsageError, check_choice, check_least
+from bgt_core.errors import UsageError, check_choice
 from bgt_core.models.latent import LatentModel
 from bgt_core.nets.decoder import AttentionDecoder, EncoderStates
 from bgt_core.nets.encoders import GRAN, Encoder, MeanPooling
@@ -69,7 +69,6 @@ class SiameseConfig(WideAsTokens):
 
     def __post_init__(self) -> None:
         check_choice(BODIES, body=self.body)
-        check_least(1, d_model=self.d_model)
 
     def make_model(self, tokenizer: Tokenizer, columns: Mapping[str, str]) -> Siamese:
         table = nn.Embedding(tokenizer.vocab_size, self.d_model)  # N(0, 1)
@@ -84,9 +83,6 @@ class GRANConfig(WideAsTokens):
 
     d_model: int = 300  # width of token vectors and states
     dropout: float = 0.0  # on token vectors
-
-    def __post_init__(self) -> None:
-        check_least(1, d_model=self.d_model)
 
     def make_model(self, tokenizer: Tokenizer, columns: Mapping[str, str]) -> Siamese:
         table = nn.Embedding(tokenizer.vocab_size, self.d_model)  # N(0, 1)
@@ -103,7 +99,6 @@ class ReferenceClassifierConfig(WideAsTokens):
 
     def __post_init__(self) -> None:
         check_choice(BODIES, body=self.body)
-        check_least(1, d_model=self.d_model)
 
     def make_model(self, tokenizer: Tokenizer, columns: Mapping[str, str]) -> ReferenceClassifier:
         table = nn.Embedding(tokenizer.vocab_size, self.d_model)  # N(0, 1)
@@ -124,7 +119,6 @@ class TranslatorConfig(WideAsTokens):
     tie_embeddings: bool = True
 
     def make_model(self, tokenizer: Tokenizer, columns: Mapping[str, str]) -> Translator:
-        """Build an untrained model; UsageError for fewer than two columns."""
         if len(columns) < 2:
             raise UsageError(f"{', '.join(columns)}: a translation needs two columns", parameter="columns")
         (source, lang), *written = columns.items()
@@ -190,10 +184,8 @@ class Translator(LatentModel):
     """
 
     def __init__(self, encoder: nn.Module, decoders: Mapping[str, AttentionDecoder], source: str, lang: str):
-        """`encoder` has a `Transformer` as its body; `source` is the source column, `lang` its language."""
         super().__init__((lang,), {SEMANTIC: encoder})
-        self.decoders = nn.ModuleDict(decoders)
-        self.source = source
+        self.decoders, self.source = nn.ModuleDict(decoders), source
 
     def forward(self, batch: Batch, readout: Readout | None = None) -> Outputs:
         if self.source not in batch.sides:

@@ -52,9 +52,7 @@ class TrainConfig:
     kind_weights: str = ""  # weights of kinds of text in sampling, as in news:3,docs:0.5
     scramble: float = 0.0  # share of the training sentences whose tokens are permuted
     mega_batch: int = 0  # maximum number of updates searched together for negatives; 0: use in-batch negatives only
-    mega_batch_warmup: int = (
-        0  # updates after which a mega-batch grows by one update, from 1; 0: it starts at full size
-    )
+    mega_batch_warmup: int = 0  # updates until a mega-batch grows by one update, from 1; 0: it starts at full size
     mega_batch_start: float = 0.0  # epochs before the search for negatives starts
     # Maximum number of encoder-only updates before each full update, as long as they raise the mutual information (He
     # et al. 2019: 100); 0: ordinary training.

@@ -69,7 +69,7 @@ class ParaphraseVAEConfig:
     log_variance: float = 0.0  # initial log variance of posteriors
 
     def __post_init__(self) -> None:
-        check_least(1, d_model=self.d_model, hidden_dim=self.hidden_dim, semantic_dim=self.semantic_dim)
+        check_least(1, hidden_dim=self.hidden_dim, semantic_dim=self.semantic_dim)
 
     def make_model(self, tokenizer: Tokenizer, columns: Mapping[str, str]) -> ParaphraseVAE:
         if self.reformulate and len(columns) < 2:
@@ -140,8 +140,7 @@ class ParaphraseVAE(WritingModel):
     """Repeat each sentence from a draw of its posterior, and with `reformulate` also generate its paraphrase.
 
     The columns of a row are paraphrases if its label is 1, or if rows have no labels. Each is generated from its
-    `Batch.source`. `decoders` has p(sentence | z) for each language. `readout` takes z from a posterior, `sample` or
-    `mean`; `forward` may override it.
+    `Batch.source`. `decoders` has p(sentence | z) for each language.
     """
 
     def __init__(
@@ -154,8 +153,7 @@ class ParaphraseVAE(WritingModel):
     ):
         super().__init__(langs, {SEMANTIC: encoder})
         self.decoders = nn.ModuleDict(decoders)
-        self.reformulate = reformulate
-        self.readout = readout
+        self.reformulate, self.readout = reformulate, readout
 
     def forward(self, batch: Batch, readout: Readout | None = None) -> Outputs:
         readout = readout or self.readout

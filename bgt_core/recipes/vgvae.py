@@ -74,7 +74,6 @@ class VGVAEConfig:
     def __post_init__(self) -> None:
         check_choice(BODIES, semantic_body=self.semantic_body, syntactic_body=self.syntactic_body)
         check_choice(DECODERS, decoder=self.decoder)
-        check_least(1, d_model=self.d_model)
         check_least(3, semantic_dim=self.semantic_dim)
 
     def make_model(self, tokenizer: Tokenizer, columns: Mapping[str, str]) -> VGVAE:
@@ -110,15 +109,9 @@ class VGVAE(WritingModel):
     """A semantic and a syntactic latent for each sentence (Chen et al. 2019).
 
     From one draw of each latent, a sentence is reconstructed. It is generated again with the semantic latent of its
-    paraphrase, `Batch.source`, in place of its own.
-
-    Args:
-        langs: The languages.
-        encoders: q(y | sentence) under "semantic" and q(z | sentence) under "syntactic", each for all languages;
-            `NoLatent` for a model without the latent.
-        decoders: p(sentence | z, y), by language.
-        position: Predicts the positions of words from the syntactic latent; None for a model without it.
-        readout: Takes the input of decoders from a posterior, `sample` or `mean`; `forward` may override it.
+    paraphrase, `Batch.source`, in place of its own. `encoders` has q(y | sentence) under "semantic" and q(z | sentence)
+    under "syntactic"; `decoders` has p(sentence | z, y) of each language. `position` predicts the positions of words
+    from the syntactic latent; it is None for a model without this latent.
     """
 
     def __init__(
@@ -131,8 +124,7 @@ class VGVAE(WritingModel):
     ):
         super().__init__(langs, encoders)
         self.decoders = nn.ModuleDict(decoders)
-        self.position = position
-        self.readout = readout
+        self.position, self.readout = position, readout
 
     def forward(self, batch: Batch, readout: Readout | None = None) -> Outputs:
         readout = readout or self.readout

@@ -54,7 +54,6 @@ class WriterConfig:
         return self.vector_dim
 
     def make_model(self, tokenizer: Tokenizer, columns: Mapping[str, str]) -> VectorWriter:
-        """Build an untrained model for the columns' languages; UsageError for drafts of a column that is missing."""
         drafts = [column for column in columns if column.startswith(DRAFT)]
         if strays := [column for column in drafts if columns[column] != columns.get(column.removeprefix(DRAFT))]:
             needed = f"{strays[0].removeprefix(DRAFT)}:{columns[strays[0]]}"
@@ -84,18 +83,15 @@ class WriterConfig:
 
 
 class LinearMemory(Memory):
-    """Make a decoder's memory of a latent by linear maps: one for each of `slots`, and one that is added to all tokens.
-
-    `latent` is the number of units of the latent, L, and `width` that of the decoder, H.
-    """
+    """Make a decoder's memory of a latent by linear maps: one for each slot, and one that is added to all tokens."""
 
     def __init__(self, latent: int, width: int, slots: int):
         super().__init__()
+        self.width = width
         self.own, self.slot = xavier_linear(latent, width), xavier_linear(latent, slots * width)
         # Without this bias the input of a layer norm would be 0 at a dropped word with a hidden latent. Its gradient
         # would explode.
         nn.init.normal_(self.own.bias, std=width**-0.5)
-        self.width = width
 
     def at(self, latent: Tensor, positions: Tensor, layout: PackedLayout) -> Tensor:
         return layout.repeat(self.own(latent))
@@ -135,10 +131,8 @@ class DraftReader(nn.Module):
 
 
 class CorrectingDecoder(TransformerDecoder):
-    """p(sentence | latent, draft): the layers attend to the draft's tokens and the latent's slots.
-
-    For a latent without a draft, it is a `TransformerDecoder` with the same parameters.
-    """
+    """p(sentence | latent, draft): the layers attend to the draft's tokens and the latent's slots. Without a draft it
+    is a `TransformerDecoder` with the same parameters."""
 
     def forward(self, role: Role, column: str, context: Tensor | Drafted, target: Tokens) -> SentencePrediction:
         """Predict `target` (B, T) from latents (B, L), with or without drafts."""
@@ -167,13 +161,9 @@ LENGTH = 16.0  # of a standardised vector of any width, so that the same learnin
 
 
 class StoredVector(nn.Module):
-    """Vectors that were computed before, with Gaussian noise, in place of a semantic encoder.
+    """Vectors of `units` units that another encoder computed, with Gaussian noise, in place of a semantic encoder.
 
-    Args:
-        units: Units of a vector, D.
-        log_variance: Log of the noise's variance, relative to the variance of the vectors.
-        encoder: The encoder that computes the vectors, as named by `--model`.
-        fingerprint: The fingerprint of its vectors in training; "" if unknown.
+    `log_variance` is the log of the noise's variance, relative to the variance of the vectors.
     """
 
     mean: Tensor
@@ -201,11 +191,6 @@ class StoredVector(nn.Module):
         """Shift vectors to mean 0, and scale them to a root mean square length of `LENGTH`: (B, D) -> (B, D)."""
         return (vectors - self.mean) / self.scale
 
-    def posterior(self, vectors: Tensor) -> Gaussian:
-        """Return a Gaussian around each standardised vector, (B, D)."""
-        mean = self.standardise(vectors)
-        return Gaussian(mean, torch.full_like(mean, self.log_variance))
-
     def forward(self, side: Tokens, layout: PackedLayout | None = None) -> Gaussian:
         """Raise UsageError: the input of the other encoder is text, not tokens."""
         raise UsageError(
@@ -222,12 +207,8 @@ class VectorWriter(WritingModel):
     `hidden_share` of the rows, independently: the decoder then gets the mean of its prior. So the model can also
     generate from one latent alone, which shows how many nats each latent contributes.
 
-    Args:
-        semantic: The stored vectors.
-        encoders: A language encoder for each language.
-        decoders: A decoder of [language ; standardised vector] for each language.
-        hidden_share: Share of the rows in which a latent is hidden, from 0 to below 1; UsageError for others.
-        reader: The encoder of drafts; None for a model without drafts.
+    The input of a decoder is [language latent ; standardised vector]. `reader` encodes drafts; it is None for a model
+    without drafts.
     """
 
     def __init__(
@@ -256,7 +237,9 @@ class VectorWriter(WritingModel):
             vectors = batch.targets.view(vectors.shape)
         given = {column: vectors[:, number] for number, column in enumerate(batch.sides)}
         written = {column: side for column, side in batch.sides.items() if not column.startswith(DRAFT)}
-        semantic = {column: self.stored.posterior(given[column]) for column in written}
+        means = {column: self.stored.standardise(given[column]) for column in written}
+        noise = self.stored.log_variance
+        semantic = {column: Gaussian(mean, torch.full_like(mean, noise)) for column, mean in means.items()}
         language = {column: self.encoders[side.lang](side) for column, side in written.items()}
         for column, side in written.items():
             parts = [self.hidden(readout(posterior[column])) for posterior in (language, semantic)]
@@ -272,13 +255,8 @@ class VectorWriter(WritingModel):
         return (vectors - of_drafts) / self.stored.scale
 
     def drafted(self, latents: Mapping[str, Tensor], drafts: Tokens, of_drafts: Tensor) -> Drafted:
-        """Make the input of a decoder that corrects drafts; UsageError if the model has no encoder of drafts.
-
-        Args:
-            latents: The latents, as for `join`.
-            drafts: The drafts, (B, T).
-            of_drafts: The encoder's vectors of the drafts, (B, D).
-        """
+        """Make the input of a decoder that corrects drafts, (B, T), given latents as for `join`, and the encoder's
+        vectors of the drafts, (B, D). UsageError if the model has no encoder of drafts."""
         if self.reader is None:
             raise UsageError("This writer reads no drafts; train one with a column of them, such as draft_en.")
         return self.reader(self.join(latents), drafts, self.lacking(latents[SEMANTIC], of_drafts))

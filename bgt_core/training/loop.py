@@ -65,15 +65,10 @@ class Hooks:
 
 
 def make_optimizer(model: Model, config: TrainConfig) -> torch.optim.AdamW:
-    """Make AdamW as in the paper: betas (0.9, 0.98), eps 1e-8, decoupled decay (p -= rate * decay * p)."""
-    return torch.optim.AdamW(
-        [parameter for parameter in model.parameters() if parameter.requires_grad],
-        lr=config.learning_rate,
-        betas=(0.9, 0.98),
-        eps=1e-8,
-        weight_decay=config.weight_decay,
-        fused=True,
-    )
+    """Make AdamW as in the paper, with decoupled decay (p -= rate * decay * p)."""
+    learns = [parameter for parameter in model.parameters() if parameter.requires_grad]
+    rate, decay = config.learning_rate, config.weight_decay
+    return torch.optim.AdamW(learns, lr=rate, betas=(0.9, 0.98), eps=1e-8, weight_decay=decay, fused=True)
 
 
 def learning_rate(step: int, steps: int, config: TrainConfig) -> float:
@@ -206,15 +201,8 @@ def compile_layers(model: Model, setting: str, device: torch.device, steps: int)
 
 def batching(config: TrainConfig) -> Batching:
     """Return the plan by which a corpus becomes updates."""
-    return Batching(
-        config.batch_tokens,
-        config.micro_tokens,
-        config.seed,
-        config.scramble,
-        config.micro_batches,
-        config.sampling_temperature,
-        parse_weights(config.kind_weights),
-    )
+    sizes, kinds = (config.batch_tokens, config.micro_tokens), parse_weights(config.kind_weights)
+    return Batching(*sizes, config.seed, config.scramble, config.micro_batches, config.sampling_temperature, kinds)
 
 
 def total_steps(corpus: Corpus | Mixture, config: TrainConfig) -> int:
@@ -227,11 +215,8 @@ class Aggressive:
 
     It prevents posterior collapse. Early in training, q(z | sentence) lags behind the true posterior, because decoders
     change with every update. Decoders then learn to ignore the latent, and the KL removes its information. So a step
-    first trains only the encoders, until the loss stops falling, and then everything else once.
-
-    Args:
-        more_batches: Returns at most `aggressive_steps` updates of the encoders that precede a step.
-        informations: The mutual information after each epoch so far; a resumed run reads it from its metrics.
+    first trains only the encoders, until the loss stops falling, and then everything else once. `more_batches` returns
+    updates of the encoders for a step; `informations` are the mutual information after each epoch so far.
     """
 
     def __init__(
@@ -426,11 +411,7 @@ class Penalty:
     """lambda_c / 2 ||W_c||^2 + lambda_w / 2 ||W - W_start||^2, once per update (Wieting et al. 2017, eq. 4).
 
     W_c are all parameters except the token tables W. The factor 1/2 is the released code's; the paper does not have it.
-
-    Args:
-        model: The model.
-        config: The weights, `composition_l2` (lambda_c) and `table_l2` (lambda_w).
-        start: The initial token tables, by name; only needed if `table_l2` is above 0.
+    `start` has the initial token tables W_start by name. The weights are `composition_l2` and `table_l2`.
     """
 
     def __init__(self, model: nn.Module, config: TrainConfig, start: Mapping[str, Tensor]):

@@ -27,8 +27,9 @@ if TYPE_CHECKING:
 BLOCK = 1_024  # rows compared with all others at once
 
 Columns = tuple[str, ...]
-# For each of S sentences, the nearest other one: its cosine (S,), minus infinity if there is none, and its number (S,).
-Nearest = tuple[Tensor, Tensor]
+Nearest = tuple[
+    Tensor, Tensor
+]  # of each of S sentences, the cosine of the nearest other one, and its number: (S,) each
 
 
 def mined(updates: Iterator[StepBatch], start: int, trainer: Trainer, first: int = 0) -> Iterator[StepBatch]:
@@ -139,13 +140,11 @@ def with_negatives(
     even if it comes from the previous column. A micro-batch has at most `micro_tokens` padded tokens on its longest
     side, negatives included.
     """
-    own, candidates = {}, {}  # the sentences of each column; the same, followed by those of the previous column
+    candidates = {}  # the sentences of each column, followed by those of the previous column
     for columns in wrong:
         mega = [batch for update in updates for batch in update.batches.values() if tuple(batch.sides) == columns]
-        own[columns] = {name: [ids for batch in mega for ids in unpadded(batch.sides[name])] for name in columns}
-        candidates[columns] = {
-            name: own[columns][name] + own[columns][columns[at - 1]] for at, name in enumerate(columns)
-        }
+        own = {name: [ids for batch in mega for ids in unpadded(batch.sides[name])] for name in columns}
+        candidates[columns] = {name: own[name] + own[columns[at - 1]] for at, name in enumerate(columns)}
     served, remade = dict.fromkeys(wrong, 0), []  # number of rows so far
     for update in updates:
         batches: list[Batch] = []
@@ -153,7 +152,7 @@ def with_negatives(
             of_columns = [batch for batch in update.batches.values() if tuple(batch.sides) == columns]
             like, rows = of_columns[0], np.arange(served[columns], served[columns] + sum(map(len, of_columns)))
             served[columns] += len(rows)
-            given = {name: [own[columns][name][row] for row in rows] for name in wrong[columns]}
+            given = {name: [candidates[columns][name][row] for row in rows] for name in wrong[columns]}
             against = {name: [candidates[columns][name][at] for at in of[rows]] for name, of in wrong[columns].items()}
             lengths = np.array([list(map(len, side)) for side in (*given.values(), *against.values())]).T
             for part in split_to_fit(lengths, micro_tokens):

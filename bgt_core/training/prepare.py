@@ -49,11 +49,8 @@ def prepare_run(
     device: str,
     report: Report,
 ) -> Recipe:
-    """Write all files of a run folder except its checkpoints; if this fails, remove them.
-
-    A writer learns from another encoder's vectors, which are computed on `device`. The returned recipe is the given
-    one; a writer's also has the encoder's fingerprint and width.
-    """
+    """Write all files of a run folder except its checkpoints; if this fails, remove them. Return the recipe; a writer's
+    also has the fingerprint and width of its encoder, whose vectors are computed on `device`."""
     if (out / SETTINGS).exists():
         raise UsageError(f"is needed to continue the run in {out}; or choose another folder.", parameter="resume")
     check_kinds(recipe.train.kind_weights, sources)
@@ -161,10 +158,7 @@ def freeze(model: nn.Module, prefixes: Sequence[str]) -> None:
 
 
 def meta_model(recipe: Recipe, tokenizer: Tokenizer) -> LatentModel:
-    """Build the model of a run on torch's meta device, without values, which takes almost no time.
-
-    Raises UsageError or DataError for impossible sizes, and for an `init_from` or `freeze` that doesn't fit.
-    """
+    """Build a run's model on torch's meta device, in almost no time. An `init_from` or `freeze` must fit it."""
     with torch.device("meta"):
         model = recipe.build(tokenizer).to("meta")
     if recipe.init_from:
@@ -174,11 +168,8 @@ def meta_model(recipe: Recipe, tokenizer: Tokenizer) -> LatentModel:
 
 
 def check_batches(recipe: Recipe, model: LatentModel, out: Path) -> None:
-    """Run one batch of each corpus and split through a `meta_model`.
-
-    Raises UsageError for columns that this recipe can't learn from, and DataError for labels that are not classes of
-    the model. On a GPU such a label would end the process.
-    """
+    """Run one batch of each corpus and split through a `meta_model`, and check that the recipe can learn from its
+    columns, and that labels are classes of the model. On a GPU a label that is not a class would end the process."""
     for corpus in (part for split in SPLITS for part in open_corpus(out / "data", split).corpora):
         if not len(corpus):  # all its rows are in the other split
             continue
@@ -207,10 +198,7 @@ def check_batches(recipe: Recipe, model: LatentModel, out: Path) -> None:
 
 def with_encoder(recipe: Recipe, device: str) -> tuple[Recipe, SentenceEncoder | None]:
     """Open the encoder of a writer, and return the recipe with its fingerprint and width; (recipe, None) for others.
-
-    Raises UsageError if a writer's recipe names no encoder, and DataError if the encoder has changed since the
-    checkpoint `init_from` was trained.
-    """
+    DataError if the encoder has changed since the checkpoint `init_from` was trained."""
     if "model.encoder" not in recipe.arguments:
         return recipe, None
     model: Any = recipe.model

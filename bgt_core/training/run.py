@@ -136,10 +136,8 @@ def resume(
 def train_in_workers(
     out: Path, prepare: Callable[[], Recipe], worker_count: int | None, device: str, report: Report
 ) -> Path:
-    """Train a run in the processes of `torchrun`, or in `worker_count` processes of this machine.
-
-    The first process calls `prepare`, which writes all files of the run except checkpoints and returns the recipe.
-    """
+    """Train a run in the processes of `torchrun`, or in `worker_count` processes of this machine. The first one calls
+    `prepare`, which writes all files of the run except checkpoints and returns the recipe."""
     with Workers.from_environment() as launched, locked(out) if launched.is_main else nullcontext():
         check_workers(worker_count, device, launched)
         recipe = cast(Recipe, launched.every(prepare() if launched.is_main else None)[0])
@@ -276,10 +274,8 @@ def check_unchanged(
 
 
 def newest_checkpoint(workers: Workers, out: Path, report: Report) -> checkpoint.Checkpoint | None:
-    """Load the newest complete checkpoint; None before the first. Damaged checkpoints are renamed and reported.
-
-    Raises DataError if all checkpoints are damaged.
-    """
+    """Load the newest complete checkpoint; None before the first. Rename and report damaged checkpoints; DataError if all
+    are damaged."""
     loaded = None
     for folder in reversed(checkpoint.steps_of(out) if workers.is_main else []):
         try:
@@ -328,11 +324,8 @@ def rows_until(metrics: Path, step: int) -> list[str]:
 
 @contextmanager
 def locked(out: Path) -> Iterator[None]:
-    """Make the folder `out` if it is absent, and lock it against other training processes within the block.
-
-    Leftovers of a killed preparation are removed first. A new folder that is still empty at the end is removed. Raises
-    UsageError if another process trains in `out`.
-    """
+    """Make the folder `out` if it is absent, and lock it against other training processes within the block. Remove
+    leftovers of a killed preparation first, and at the end a new folder that is still empty."""
     lock, made = out / LOCK, not out.exists()
 
     def release() -> None:
@@ -356,10 +349,8 @@ def locked(out: Path) -> Iterator[None]:
 
 @contextmanager
 def signals() -> Iterator[Callable[[], bool]]:
-    """Let SIGTERM and SIGINT end the run after the current step, and a second SIGINT end it immediately.
-
-    Yields a function that returns whether a signal has arrived.
-    """
+    """Let SIGTERM and SIGINT end the run after the current step, and a second SIGINT end it immediately. Yield a
+    function that returns whether a signal has arrived."""
     arrived: list[int] = []
 
     def note(number: int, frame: object) -> None:
@@ -416,8 +407,6 @@ def start_average(table: nn.Embedding, encoder: str, tokenizer: Tokenizer) -> No
     model2vec (https://github.com/MinishLab/model2vec) does the same. From these vectors, training with a teacher
     reaches good vectors much sooner than from random ones. They are scaled to a mean length of 1, as random ones are,
     because longer vectors would change direction slowly. The vectors of special tokens are not changed.
-
-    Raises UsageError if the encoder's vectors and the average differ in width, and BgtError as `open_encoder` does.
     """
     opened = open_encoder(encoder, device="cpu")
     texts = {token: text.strip() for token, text in enumerate(tokenizer.texts()) if text.strip()}

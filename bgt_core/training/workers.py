@@ -122,9 +122,6 @@ class Workers:
         return total
 
 
-SINGLE_PROCESS = Workers()
-
-
 def usual_workers(config: TrainConfig, device: torch.device) -> int:
     """Return the number of workers that train fastest: one on a GPU; on a CPU one per thread of torch, but at most one
     per micro-batch. Processes are faster than threads, because small operators gain little from threads."""

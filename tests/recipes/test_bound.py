@@ -9,7 +9,7 @@ from bgt_core.errors import BgtError
 from bgt_core.nets.bound import ClosingMarks
 from bgt_core.nets.output import SentencePrediction
 from bgt_core.posterior import Point
-from bgt_core.recipes.bound import RecombiningBGT
+from bgt_core.recipes.bound import BoundConfig, RecombiningBGT
 
 ROWS, STOP, ASK = 4_000, 4, 5
 NUMBER = {"en": 1.0, "fr": 2.0}
@@ -33,18 +33,14 @@ class EchoDecoder(nn.Module):
         return SentencePrediction(role, column, torch.zeros(0), latent, None, target)  # type: ignore[arg-type]
 
 
-def model(own: float = 0.5, borrowed: float = 0.0, exchanged: float = 0.0, decoders: bool = True) -> RecombiningBGT:
+def model(own: float = 0.5, borrowed: float = 0.0, exchanged: float = 0.0) -> RecombiningBGT:
     torch.manual_seed(0)
     return RecombiningBGT(
+        BoundConfig(average_dim=1, own_share=own, borrowed_share=borrowed, exchanged_marks=exchanged),
         encoders={"semantic": Reads(10), "en": Reads(20), "fr": Reads(30)},
         decoders={"en": EchoDecoder(), "fr": EchoDecoder()},
-        composed=[slice(1, 3)],
         marks=ClosingMarks(torch.tensor([token in (STOP, ASK) for token in range(8)])),
         styles=lambda sides: {column: side.ids[:, 1] for column, side in sides.items()},
-        own_share=own,
-        borrowed_share=borrowed,
-        exchanged_marks=exchanged,
-        train_decoders=decoders,
     )
 
 

@@ -49,7 +49,7 @@ from bgt_core.training.loop import (
     train_step,
 )
 from bgt_core.training.validate import information_of
-from bgt_core.training.workers import SINGLE_PROCESS
+from bgt_core.training.workers import Workers
 from tests.close import assert_close
 
 CPU = torch.device("cpu")
@@ -105,7 +105,7 @@ def exact(
 def run(
     model: nn.Module, objective: object, corpus: Corpus, config: TrainConfig, log: Log, optimizer: object = None
 ) -> int:
-    trainer = Trainer(model, optimizer or make_optimizer(model, config), objective, config, CPU, SINGLE_PROCESS)
+    trainer = Trainer(model, optimizer or make_optimizer(model, config), objective, config, CPU, Workers())
     return train_model(trainer, corpus, Corpus.open(corpus.folder, "valid"), log)
 
 
@@ -202,7 +202,7 @@ def test_an_update_has_the_penalty_once_for_any_micro_batches(
         start = {TABLE: before[TABLE] - 1}
         sgd = torch.optim.SGD(model.parameters(), lr=1.0)
         penalty = Penalty(model, config, start)
-        trainer = Trainer(model, sgd, recipe.objective, config, torch.device("cpu"), SINGLE_PROCESS, penalty)
+        trainer = Trainer(model, sgd, recipe.objective, config, torch.device("cpu"), Workers(), penalty)
         sums = train_step(trainer, 0, StepBatch(6, batches))
         moved.append({name: before[name] - value.detach() for name, value in model.named_parameters()})
         losses.append({name: value / 6 for name, value in sums.terms.items()})
@@ -287,7 +287,7 @@ class TopicsRun:
         valid = Corpus.open(corpus.folder, "valid")
         torch.manual_seed(0)
         model, log = Topics(tokens).train(), Log()
-        trainer = Trainer(model, make_optimizer(model, config), Sum({"elbo": Elbo(0)}), config, CPU, SINGLE_PROCESS)
+        trainer = Trainer(model, make_optimizer(model, config), Sum({"elbo": Elbo(0)}), config, CPU, Workers())
         self.done = train_model(trainer, corpus, valid, log)
         self.informations = [row["information"] for row in log.rows if row["kind"] == "information"]
         self.information = information_of(trainer, valid)["information/semantic"]
@@ -305,7 +305,7 @@ def test_frozen_parts_do_not_move_in_an_update(topics: tuple[Corpus, int]) -> No
     torch.manual_seed(0)
     model = Topics(tokens).train()
     optimizer = make_optimizer(model, replace(AGGRESSIVE, weight_decay=0.1))
-    trainer = Trainer(model, optimizer, Sum({"elbo": Elbo(0)}), AGGRESSIVE, CPU, SINGLE_PROCESS)
+    trainer = Trainer(model, optimizer, Sum({"elbo": Elbo(0)}), AGGRESSIVE, CPU, Workers())
     inference, generation = inference_and_generation_parameters(model)
     assert {id(parameter) for parameter in inference} == {id(parameter) for parameter in model.encoders.parameters()}
     assert len(inference) + len(generation) == len(list(model.parameters()))
@@ -344,7 +344,7 @@ def test_encoders_are_updated_until_a_group_is_no_better(
         return Sums({"loss": loss}, {"loss": 3}, tokens)
 
     monkeypatch.setattr(loop, "train_step", scripted)
-    trainer = Trainer(Topics(10), None, None, AGGRESSIVE, CPU, SINGLE_PROCESS)
+    trainer = Trainer(Topics(10), None, None, AGGRESSIVE, CPU, Workers())
     ahead = Aggressive(trainer, lambda step: islice(iter(lambda: StepBatch(3, {}), None), most))
     assert ahead.train_inference_network(5) == (updates, 10 * sum(numbers))
     assert numbers == list(range(1, updates + 1))
@@ -362,7 +362,7 @@ def test_encoders_are_updated_until_a_group_is_no_better(
     ],
 )
 def test_it_ends_when_information_rises_no_more(informations: list[float], active: bool) -> None:
-    trainer = Trainer(Topics(10), None, None, AGGRESSIVE, CPU, SINGLE_PROCESS)
+    trainer = Trainer(Topics(10), None, None, AGGRESSIVE, CPU, Workers())
     assert Aggressive(trainer, lambda step: [], informations).active == active
 
 

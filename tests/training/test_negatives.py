@@ -23,7 +23,7 @@ from bgt_core.recipes.recipe import TrainConfig
 from bgt_core.training import negatives
 from bgt_core.training.loop import Hooks, Trainer, make_optimizer, train_model
 from bgt_core.training.negatives import hard_negatives, mega_batch_size, nearest_other, with_negatives
-from bgt_core.training.workers import SINGLE_PROCESS, Workers
+from bgt_core.training.workers import Workers
 from tests.close import assert_close
 
 
@@ -132,13 +132,13 @@ def mined(
     updates: Iterator[StepBatch],
     model: nn.Module,
     config: TrainConfig,
-    workers: Workers = SINGLE_PROCESS,
+    workers: Workers | None = None,
     both_sides: bool = False,
     start: int = 0,
     first: int = 0,
 ) -> Iterator[StepBatch]:
     objective = Sum({"margin": Margin(both_sides=both_sides)})
-    trainer = Trainer(model, None, objective, config, CPU, workers)  # type: ignore[arg-type]
+    trainer = Trainer(model, None, objective, config, CPU, workers or Workers())  # type: ignore[arg-type]
     return negatives.mined(updates, start, trainer, first)
 
 
@@ -257,7 +257,7 @@ def test_a_run_stops_between_mega_batches_and_resumes_to_the_same_weights(
             model.load_state_dict(given["model"])
             optimizer.load_state_dict(given["optimizer"])
         hooks = Hooks(lambda row: None, saved.append, lambda: next(steps) >= stop)
-        trainer = Trainer(model, optimizer, recipe.objective, MINING, CPU, SINGLE_PROCESS)
+        trainer = Trainer(model, optimizer, recipe.objective, MINING, CPU, Workers())
         train_model(trainer, corpus, valid, hooks, start=start)
         return model, {"model": model.state_dict(), "optimizer": optimizer.state_dict()}, saved
 

@@ -16,12 +16,12 @@ from bgt_core.recipes.recipe import TrainConfig
 from bgt_core.training.loop import Trainer
 from bgt_core.training.validate import retrieval
 from bgt_core.training.validate import validate as validate_trainer
-from bgt_core.training.workers import SINGLE_PROCESS
+from bgt_core.training.workers import Workers
 
 
 def validate(model: nn.Module, batches: list[Batch], seed: int) -> dict[str, float]:
     config = TrainConfig(precision="fp32", seed=seed)
-    trainer = Trainer(model, None, None, config, torch.device("cpu"), SINGLE_PROCESS)  # type: ignore[arg-type]
+    trainer = Trainer(model, None, None, config, torch.device("cpu"), Workers())  # type: ignore[arg-type]
     return validate_trainer(trainer, batches)
 
 

@@ -274,8 +274,8 @@ def check_unchanged(
 
 
 def newest_checkpoint(workers: Workers, out: Path, report: Report) -> checkpoint.Checkpoint | None:
-    """Load the newest complete checkpoint; None before the first. Rename and report damaged checkpoints; DataError if all
-    are damaged."""
+    """Load the newest complete checkpoint; None before the first. Rename and report damaged checkpoints.
+    DataError if all are damaged."""
     loaded = None
     for folder in reversed(checkpoint.steps_of(out) if workers.is_main else []):
         try:

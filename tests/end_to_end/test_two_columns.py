@@ -141,8 +141,6 @@ def test_a_corpus_of_one_column_may_be_mixed_in(files: Files, tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("recipe", "data", "message"),
     [
-        ("sp", ["en={mono}"], "similarity needs two columns"),
-        ("bilingual-trans", ["en={mono}"], "a translation needs two"),
         ("sp", ["en-fr={french}", "en={mono}"], "columns en: sp can't learn"),
         ("english-trans", ["en-fr={french}", "en={mono}"], "columns en: english-trans can't learn"),
         ("english-ae", ["en-fr={french}", "fr={mono}"], "each corpus needs one of the source columns en"),

@@ -12,25 +12,14 @@ import torch
 import bgt_core
 from bgt_core import checkpoint, recipes, training
 from bgt_core.contracts import Batch, Tokens
-from bgt_core.data.parallel import Skipped, read_pairs
 from bgt_core.data.text import Tokenizer
 from bgt_core.encoders.distances import ReferenceProbability
 from bgt_core.errors import NotFound, UsageError
-from bgt_core.evaluation.backtranslation import compare
 from bgt_core.grammar import Pair, pairs
 from bgt_core.nets.encoders import GRAN
-from bgt_core.tables import Estimate
 from tests.runs import metrics
 
 TEXTS = ["one cat", "two dogs sleep in the old house", ""]
-
-
-def open_gate(body: GRAN) -> None:
-    """Set the gate's parameters so that its sigmoid is 1 in single precision for any input."""
-    with torch.no_grad():
-        body.gate_words.weight.zero_()
-        body.gate_states.weight.zero_()
-        body.gate_words.bias.fill_(100.0)
 
 
 def test_gran_starts_from_the_vectors_of_avg_and_equals_it_if_its_gate_is_1(tsv: Path, tmp_path: Path) -> None:
@@ -43,7 +32,9 @@ def test_gran_starts_from_the_vectors_of_avg_and_equals_it_if_its_gate_is_1(tsv:
     (body,) = (part for part in gran.model.modules() if isinstance(part, GRAN))
     assert torch.equal(body.table.weight, avg.model.encoders["semantic"].body.table.weight)
     before = gran.embed(TEXTS, lang="en")
-    open_gate(body)
+    for weight in (body.gate_words.weight, body.gate_states.weight):
+        weight.detach().zero_()
+    body.gate_words.bias.detach().fill_(100.0)  # now the gate's sigmoid is 1 in single precision
     assert (before != avg.embed(TEXTS, lang="en")).any()
     assert np.array_equal(gran.embed(TEXTS, lang="en"), avg.embed(TEXTS, lang="en"))
 
@@ -129,9 +120,7 @@ def test_its_loss_is_the_cross_entropy_of_both_sides(body: str, tokenizer: Token
         assert parameter.grad is not None and parameter.grad.any(), name
 
 
-def test_it_filters_pairs_and_compares_their_sides(
-    trained: Path, backtranslated: Path, sample: list, bgt: Callable[..., Any], tmp_path: Path
-) -> None:
+def test_it_filters_pairs(trained: Path, sample: list, bgt: Callable[..., Any], tmp_path: Path) -> None:
     """In the filtered file, every other translation is a reference of another row."""
     mixed = tmp_path / "mixed.tsv"
     texts = [pair.texts["en"] for pair in sample[:40]]
@@ -145,14 +134,6 @@ def test_it_filters_pairs_and_compares_their_sides(
     kept = {two for one, two in sides if score([two])[0] >= 0.5}
     assert left and set(left) <= kept and not any("indeed" in text for text in left)
     assert json.loads((tmp_path / "o.tsv.json").read_text("utf-8"))["models"] == {"classifier": score.fingerprint}
-    rows = zip(*read_pairs(backtranslated, ("reference", "translation", "_"), Skipped()), strict=True)
-    measures = compare(*rows, models={"classifier": score})
-    right, probability = measures["classified right"], measures["classifier"]
-    assert right.reference is not None and right.reference > 95 and right.translation > 95
-    assert probability.reference is not None and probability.reference > 0.9 > 0.1 > probability.translation
-    correlation, repeated = measures["words"].correlation_of_all, measures["unigram repetition"].difference
-    assert correlation is not None and correlation.high < 0  # translations are longer
-    assert isinstance(repeated, Estimate) and repeated.high < 0
 
 
 def test_unsuitable_models_and_batches_are_refused(saved: Path, tokenizer: Tokenizer, tmp_path: Path) -> None:

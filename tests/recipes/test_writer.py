@@ -26,11 +26,20 @@ UNITS = 12
 
 
 @pytest.fixture
-def model(tiny: Callable[..., Recipe], tokenizer: Tokenizer) -> VectorWriter:
-    torch.manual_seed(0)
-    made = tiny("writer", vector_dim=UNITS, dropout=0.0, d_model=32, hidden_share=0.5).build(tokenizer)
-    assert isinstance(made, VectorWriter)
-    return made
+def build(tiny: Callable[..., Recipe], tokenizer: Tokenizer) -> Callable[..., VectorWriter]:
+    """build(columns, settings): a small writer, by default with drafts."""
+
+    def make(columns: tuple[str, ...] = ("en", "draft_en:en"), **settings: Any) -> VectorWriter:
+        torch.manual_seed(0)
+        sizes = {"vector_dim": UNITS, "dropout": 0.0, "word_dropout": 0.0, "d_model": 32, "draft_layers": 1}
+        return tiny("writer", columns=[*columns], **sizes | settings).build(tokenizer)  # type: ignore[return-value]
+
+    return make
+
+
+@pytest.fixture
+def model(build: Callable[..., VectorWriter]) -> VectorWriter:
+    return build(("en", "fr"), hidden_share=0.5)
 
 
 @pytest.fixture
@@ -76,12 +85,12 @@ def test_latents_are_hidden_in_training_alone(model: VectorWriter) -> None:
 
 
 def test_tokens_without_vectors_and_an_invalid_share_are_refused(
-    model: VectorWriter, batch: Batch, tiny: Callable[..., Recipe], tokenizer: Tokenizer
+    model: VectorWriter, batch: Batch, build: Callable[..., VectorWriter]
 ) -> None:
     with pytest.raises(UsageError, match=r"vectors of baseline:words.*bgt_core\.open_encoder"):
         model.encoder("semantic", "en")(batch.sides["en"])
     with pytest.raises(UsageError, match=r"hidden_share 1\.0"):
-        tiny("writer", hidden_share=1.0).build(tokenizer)
+        build(hidden_share=1.0)
 
 
 @pytest.mark.parametrize("scale", [1e-30, 1e-3, 1e30])
@@ -97,18 +106,6 @@ def test_vectors_of_any_scale_are_standardised_alike(scale: float) -> None:
 Stir = Callable[[nn.Module], nn.Module]
 TEXT = [[20, 21, EOS], [30, 31, 32, 33, EOS], [40, EOS]]
 DRAFTS = [[20, 25, 26, EOS], [30, 31, EOS], [41, 42, 43, 44, 45, EOS]]
-
-
-@pytest.fixture
-def build(tiny: Callable[..., Recipe], tokenizer: Tokenizer) -> Callable[..., VectorWriter]:
-    def make(columns: tuple[str, ...] = ("en", "draft_en:en"), **settings: Any) -> VectorWriter:
-        torch.manual_seed(0)
-        sizes = {"vector_dim": UNITS, "dropout": 0.0, "word_dropout": 0.0, "d_model": 32, "draft_layers": 1}
-        made = tiny("writer", columns=[*columns], **sizes | settings).build(tokenizer)
-        assert isinstance(made, VectorWriter)
-        return made
-
-    return make
 
 
 def batch(rows: slice = slice(None)) -> Batch:

@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from bgt_core.contracts import EOS, UNK, Batch, Tokens
+from bgt_core.contracts import EOS, UNK, Batch
 from bgt_core.data.batching import Batching, StepBatch
 from bgt_core.data.corpus import Corpus
 from bgt_core.data.store import prepare
@@ -22,7 +22,7 @@ from bgt_core.recipes import Recipe
 from bgt_core.recipes.recipe import TrainConfig
 from bgt_core.training import negatives
 from bgt_core.training.loop import Hooks, Trainer, make_optimizer, train_model
-from bgt_core.training.negatives import hard_negatives, mega_batch_size, nearest_other, with_negatives
+from bgt_core.training.negatives import hard_negatives, mega_batch_size, nearest_other
 from bgt_core.training.workers import Workers
 from tests.close import assert_close
 
@@ -78,51 +78,6 @@ def test_mega_batches_grow_by_one() -> None:
     assert sizes[-1] == max(sizes) == 60
     assert all(later - earlier in (0, 1) for earlier, later in pairwise(sizes))
     assert mega_batch_size(0, 60, 0) == 60
-
-
-def update(*lengths: tuple[int, int], start: int) -> StepBatch:
-    """An update of one micro-batch. The first token of English sentence n is 100 + n, of French sentence n 600 + n."""
-    rows = [
-        ([100 + n] + [9] * (en - 2) + [EOS], [600 + n] + [9] * (fr - 2) + [EOS])
-        for n, (en, fr) in enumerate(lengths, start)
-    ]
-    en, fr = zip(*rows, strict=True)
-    return StepBatch(len(lengths), {0: Batch({"en": Tokens.pad(en, "en"), "fr": Tokens.pad(fr, "fr")}, "fr")})
-
-
-def test_each_row_gets_the_negatives_of_its_indices() -> None:
-    updates = [update((3, 4), (9, 3), (2, 2), start=0), update((5, 5), (2, 8), start=3)]
-    rows = {"en": np.array([1, 0, 4, 2, 3]), "fr": np.array([4, 2, 3, 0, 1])}
-    made = with_negatives(updates, {("en", "fr"): rows}, micro_tokens=18)
-    assert [one.rows for one in made] == [3, 2]
-    for one, expected in zip(made, ({0, 1, 2}, {3, 4}), strict=True):
-        seen = set()
-        for batch in one.batches.values():
-            assert batch.anchor == "fr"
-            firsts = {name: side.ids[:, 0] for name, side in batch.sides.items()}
-            pairs = firsts["en"] - 100
-            assert torch.equal(firsts["fr"] - 600, pairs)
-            for lang, base in (("en", 100), ("fr", 600)):
-                side = batch.negatives[lang]
-                assert (side.ids[:, 0] - base).tolist() == rows[lang][pairs.numpy()].tolist()
-                assert (side.ids[side.mask].view(-1) == EOS).sum() == len(batch)
-            longest = max(side.ids.shape[1] for side in (*batch.sides.values(), *batch.negatives.values()))
-            assert len(batch) == 1 or len(batch) * longest <= 18
-            seen |= set(pairs.tolist())
-        assert seen == expected
-
-
-def test_a_negative_may_come_from_the_previous_column() -> None:
-    """Indices from S on refer to the previous column; all negatives are padded to the longest."""
-    rows = {"en": np.array([3, 2, 1]), "fr": np.array([1, 3, 4])}
-    (made,) = with_negatives([update((3, 4), (9, 3), (2, 2), start=0)], {("en", "fr"): rows}, micro_tokens=100)
-    (batch,) = made.batches.values()
-    order = batch.sides["en"].ids[:, 0] - 100
-    firsts = {"en": [600, 102, 101], "fr": [601, 100, 101]}
-    for column, expected in firsts.items():
-        assert batch.negatives[column].ids[:, 0].tolist() == [expected[row] for row in order]
-        assert (batch.negatives[column].ids == EOS).sum() == 3
-    assert batch.negatives["fr"].ids.shape[1] == 9
 
 
 CPU = torch.device("cpu")
@@ -208,6 +163,13 @@ def test_negatives_are_the_hardest_under_the_weights_of_the_start(
             for parameter in model.parameters():
                 parameter.copy_(torch.randn_like(parameter))
     assert [update.closes_mega_batch for update in mined_updates] == [False, False, True] * 2
+    for before, after in zip(raw(corpus), mined_updates, strict=True):
+        plain, made = list(before.batches.values()), list(after.batches.values())
+        assert sorted(sentences(plain, "en")) == sorted(sentences(made, "en")) and before.rows == after.rows
+        for batch in made:
+            assert (batch.anchor, batch.shift) == (plain[0].anchor, plain[0].shift)
+            longest = max(side.ids.shape[1] for side in (*batch.sides.values(), *batch.negatives.values()))
+            assert len(batch) == 1 or len(batch) * longest <= MINING.micro_tokens
     for start in (0, 3):
         model.load_state_dict(weights[start])
         batches = [batch for update in mined_updates[start : start + 3] for batch in update.batches.values()]

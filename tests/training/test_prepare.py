@@ -16,10 +16,13 @@ from bgt_core.training.prepare import LOCK, VECTORS
 from tests.runs import weights
 
 
-def test_a_column_that_no_file_has_is_refused_before_anything_is_written(tsv: Path, tmp_path: Path) -> None:
+def test_a_column_and_a_kind_that_no_file_has_are_refused_before_anything_is_written(tsv: Path, tmp_path: Path) -> None:
+    out, data, weights = tmp_path / "run", [f"news/en-fr={tsv}"], {"kind_weights": "docs:3"}
     with pytest.raises(UsageError, match="'es': no file of the data has this column"):
-        training.train("bgt-bound", [f"en-fr={tsv}"], tmp_path / "run", columns=["en", "fr", "es"], device="cpu")
-    assert not (tmp_path / "run" / "run.json").exists()
+        training.train("bgt-bound", data, out, columns=["en", "fr", "es"], device="cpu")
+    with pytest.raises(UsageError, match="no data of kind 'docs'; the kinds are news"):
+        training.train("bgt-bound", data, out, overrides=weights, device="cpu")
+    assert not out.exists()
 
 
 WRITER: dict[str, Any] = {

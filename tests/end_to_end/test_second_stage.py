@@ -1,6 +1,7 @@
 """A second stage: the parts taken from a checkpoint, the frozen parameters, and a classifier trained on top."""
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -24,16 +25,13 @@ SETTINGS: dict[str, Any] = {
 
 
 @pytest.fixture(scope="module")
-def labelled(grammar: list, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def labelled(grammar: list, write_rows: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Pairs of English sentences: a sentence and itself in upper case (1), or the next sentence (0)."""
     english = [pair.texts["en"] for pair in grammar]
-    rows = [
-        f"{text}\t{text.upper() if row % 2 else english[(row + 1) % len(english)]}\t{row % 2}\n"
-        for row, text in enumerate(english)
-    ]
-    path = tmp_path_factory.mktemp("labelled") / "labelled.tsv"
-    path.write_text("".join(rows), encoding="utf-8")
-    return path
+    following = [*english[1:], english[0]]
+    others = [text.upper() if row % 2 else following[row] for row, text in enumerate(english)]
+    rows = [(*pair, row % 2) for row, pair in enumerate(zip(english, others, strict=True))]
+    return write_rows(tmp_path_factory.mktemp("labelled") / "labelled.tsv", rows)
 
 
 @pytest.fixture(scope="module")

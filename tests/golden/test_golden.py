@@ -14,8 +14,7 @@ import pytest
 import torch
 
 from bgt_core import recipes, training
-from bgt_core.errors import BgtError
-from bgt_core.recipes import RECIPES, full_name
+from bgt_core.recipes import RECIPES
 from bgt_core.training import loop
 
 PAIRS = Path(__file__).with_name("pairs.tsv")
@@ -48,15 +47,6 @@ SIZES["writer"] = {"encoder": "baseline:words", "language_dim": 6, "decoder_laye
 SIZES["gran"] = {"mega_batch": 2, "composition_l2": 1e-3, "table_l2": 1e-3}
 
 
-def has(name: str, setting: str) -> bool:
-    """Whether the recipe has this setting."""
-    try:
-        full_name(RECIPES[name](), setting)
-    except BgtError:
-        return False
-    return True
-
-
 def curve(name: str, folder: Path) -> dict[str, float]:
     """Return the metrics of the last report and of the last validation of a tiny run in fp32."""
     torch.set_num_threads(1)
@@ -66,7 +56,9 @@ def curve(name: str, folder: Path) -> dict[str, float]:
         classes = 2 if "siamese" in name else 3
         lines = [f"{line}\t{number % classes}" for number, line in enumerate(lines)]
     text.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    recipe = recipes.configure(name, {key: value for key, value in COMMON.items() if has(name, key)} | SIZES[name])
+    known = [f".{setting}" for setting in RECIPES[name]().arguments]
+    common = {key: value for key, value in COMMON.items() if sum(each.endswith(f".{key}") for each in known) == 1}
+    recipe = recipes.configure(name, common | SIZES[name])
     rows: list[dict[str, object]] = []
     with patch.object(loop, "REPORT_SECONDS", math.inf):  # only one report, at the end, also on a slow machine
         training.train(recipe, [text], folder / "run", device="cpu", report=rows.append)

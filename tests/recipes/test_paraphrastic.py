@@ -48,13 +48,9 @@ def test_only_sizes_are_taken_from_another_checkpoint(saved: Path) -> None:
 
 COLUMNS = ("reference:en", "translation:en")
 SETTINGS: dict[str, Any] = {
-    "model.d_model": 16,
-    "data.vocab_size": 300,
-    "data.valid_pairs": 60,
-    "train.batch_tokens": 600,
-    "train.learning_rate": 0.02,
-    "train.valid_every": 20,
-}
+    "model.d_model": 16, "data.vocab_size": 300, "data.valid_pairs": 60, "train.batch_tokens": 600,
+    "train.learning_rate": 0.02, "train.valid_every": 20,
+}  # fmt: skip
 
 
 def translated(text: str) -> str:

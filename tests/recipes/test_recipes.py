@@ -28,12 +28,6 @@ MARGIN = ("sp", "bilstm", "avg", "gran")
 ENGLISH = {"english-trans", "english-trans-lstm", "english-ae", "english-vae", "english-vae-lstm", "translator"}
 WITHOUT_LANGUAGE = {*MARGIN, *ENGLISH, "bilingual-trans", "bgt-without-langvars", "vgvae"}
 WITHOUT_LANGUAGE |= {"var-siamese-repeat", "var-siamese-reformulate"}
-TERMS = {  # a term of the loss of recipes without "kl/semantic"
-    **dict.fromkeys(MARGIN, "margin"),
-    "translator": "translate/fr",
-    **dict.fromkeys(("vgvae", "var-siamese-repeat", "var-siamese-reformulate"), "kl/semantic/en"),
-    "writer": "kl/en",
-}
 IN_BATCH = {"objective.margin.mined_only": False}
 ABLATIONS = [
     ("bgt", {"tie_embeddings": True}),
@@ -67,7 +61,6 @@ def test_every_parameter_learns(
     model = stirred(recipe.build(tokenizer))  # heads are initially zero, so other parameters would get no gradient
     loss = recipe.objective(model(batch), step=1_000_000)
     assert torch.isfinite(loss.total)
-    assert set(loss.terms) >= {TERMS.get(name, "kl/semantic")}
     loss.total.backward()
     for path, parameter in model.named_parameters():
         assert parameter.grad is not None, f"{path} gets no gradient"

@@ -25,12 +25,9 @@ from tests.runs import metrics
 Tiny = Callable[..., Recipe]
 SIZES: dict[str, Any] = {"model.d_model": 16, "model.hidden_dim": 12, "model.semantic_dim": 8, "data.vocab_size": 300}
 SETTINGS: dict[str, Any] = {
-    "data.valid_pairs": 60,
-    "train.batch_tokens": 600,
-    "train.micro_tokens": 2_000,
-    "train.learning_rate": 0.01,
+    "data.valid_pairs": 60, "train.batch_tokens": 600, "train.micro_tokens": 2_000, "train.learning_rate": 0.01,
     "train.valid_every": 20,
-}
+}  # fmt: skip
 
 
 @pytest.fixture

@@ -54,16 +54,9 @@ from tests.close import assert_close
 
 CPU = torch.device("cpu")
 CONFIG = TrainConfig(
-    epochs=2.0,
-    batch_tokens=700,
-    micro_tokens=700,
-    learning_rate=1e-3,
-    warmup_steps=10,
-    clip=1e9,
-    valid_every=4,
-    save_every=3,
-    precision="fp32",
-)
+    epochs=2.0, batch_tokens=700, micro_tokens=700, learning_rate=1e-3, warmup_steps=10, clip=1e9, valid_every=4,
+    save_every=3, precision="fp32",
+)  # fmt: skip
 
 
 class Log(Hooks):
@@ -217,15 +210,9 @@ def test_an_update_has_the_penalty_once_for_any_micro_batches(
 
 
 AGGRESSIVE = TrainConfig(
-    epochs=4.0,
-    batch_tokens=450,
-    micro_tokens=450,
-    learning_rate=3e-2,
-    warmup_steps=0,
-    clip=5.0,
-    aggressive_steps=10,
+    epochs=4.0, batch_tokens=450, micro_tokens=450, learning_rate=3e-2, warmup_steps=0, clip=5.0, aggressive_steps=10,
     precision="fp32",
-)
+)  # fmt: skip
 WIDTH, UNITS, WORDS = 16, 4, 25
 
 

@@ -97,19 +97,10 @@ def mined(
     return negatives.mined(updates, start, trainer, first)
 
 
-MINING = TrainConfig(
-    epochs=2.0,
-    batch_tokens=500,
-    micro_tokens=300,
-    learning_rate=1e-1,
-    warmup_steps=0,
-    scramble=0.3,
-    mega_batch=3,
-    mega_batch_warmup=2,  # mega-batches of 1, 1, 2, 3, 3, ... updates: they end after 1, 2, 4, 7, 10, 13, ...
-    valid_every=100,
-    save_every=3,
-    precision="fp32",
-)
+MINING = TrainConfig(  # mega-batches of 1, 1, 2, 3, 3, ... updates: they end after 1, 2, 4, 7, 10, 13, ...
+    epochs=2.0, batch_tokens=500, micro_tokens=300, learning_rate=1e-1, warmup_steps=0, scramble=0.3, mega_batch=3,
+    mega_batch_warmup=2, valid_every=100, save_every=3, precision="fp32",
+)  # fmt: skip
 
 
 @pytest.fixture(scope="module")

@@ -75,12 +75,9 @@ def killed(after: int, monkeypatch: pytest.MonkeyPatch):  # noqa: ANN201
         return call
 
     with monkeypatch.context() as patch:
-        patch.setattr(checkpoint, "save_tensors", fatal(checkpoint.save_tensors))
-        patch.setattr(files, "sync", fatal(files.sync))
-        patch.setattr(checkpoint, "sha256_file", fatal(checkpoint.sha256_file))
-        patch.setattr(Path, "rename", fatal(Path.rename))
-        patch.setattr(os, "replace", fatal(os.replace))
-        patch.setattr(shutil, "rmtree", fatal(shutil.rmtree))
+        named = [(checkpoint, "save_tensors"), (checkpoint, "sha256_file"), (files, "sync"), (Path, "rename")]
+        for owner, name in (*named, (os, "replace"), (shutil, "rmtree")):
+            patch.setattr(owner, name, fatal(getattr(owner, name)))
         yield
 
 

@@ -32,15 +32,6 @@ def main(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "__main__", ModuleType("__main__"))
 
 
-@pytest.fixture
-def begun(whole: Path, tmp_path: Path) -> Path:
-    """A copy of the run without its last checkpoint."""
-    out = tmp_path / "run"
-    shutil.copytree(whole, out)
-    shutil.rmtree(out / last(out))
-    return out
-
-
 def last(out: Path) -> str:
     return sorted(folder.name for folder in out.glob("step-*"))[-1]
 
@@ -127,7 +118,10 @@ def test_workers_train_the_model_of_one_process(whole: Path, recipe: Recipe, tsv
 
 @pytest.mark.slow
 @LINUX
-def test_a_killed_worker_ends_the_run_which_can_be_resumed(whole: Path, begun: Path) -> None:
+def test_a_killed_worker_ends_the_run_which_can_be_resumed(whole: Path, tmp_path: Path) -> None:
+    begun = Path(shutil.copytree(whole, tmp_path / "run"))
+    shutil.rmtree(begun / last(begun))
+
     def kill(row: dict[str, object]) -> None:
         for worker in torch.multiprocessing.get_context("spawn").active_children():
             os.kill(worker.pid, signal.SIGKILL)  # type: ignore[arg-type]

@@ -158,7 +158,7 @@ def freeze(model: nn.Module, prefixes: Sequence[str]) -> None:
 
 
 def meta_model(recipe: Recipe, tokenizer: Tokenizer) -> LatentModel:
-    """Build a run's model on torch's meta device, in almost no time. An `init_from` or `freeze` must fit it."""
+    """Build a run's model on torch's meta device, in almost no time; UsageError or DataError if settings don't fit."""
     with torch.device("meta"):
         model = recipe.build(tokenizer).to("meta")
     if recipe.init_from:

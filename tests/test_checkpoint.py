@@ -64,16 +64,10 @@ def name_of(folder: Path, part: str) -> str:
 
 DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
     "a flipped bit": (lambda path: flip(weights(path)), r"model\.safetensors: damaged"),
-    "a flipped bit in the tokenizer": (lambda path: flip(path / "tokenizer.model"), r"tokenizer\.model: damaged"),
-    "truncated weights with a new hash": (
-        lambda path: (weights(path).write_bytes(weights(path).read_bytes()[:-100]), rehash(path)),
-        r"model\.safetensors: not a safetensors file",
-    ),
     "weights that are a pickle": (
         lambda path: (weights(path).write_bytes(pickle.dumps({"a": 1})), rehash(path)),
         r"model\.safetensors: not a safetensors file",
     ),
-    "no weights": (lambda path: weights(path).unlink(), r"model\.safetensors: missing"),
     "no tokenizer": (lambda path: (path / "tokenizer.model").unlink(), r"tokenizer\.model: missing"),
     "another tokenizer": (
         lambda path: ((path / "tokenizer.model").write_bytes(b"words"), rehash(path)),
@@ -96,10 +90,6 @@ DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
     "arguments that are a list": (
         lambda path: change(path, lambda config: config.update(arguments=["d_model"])),
         r"config\.json: .*arguments",
-    ),
-    "files that are a list": (
-        lambda path: change(path, lambda config: config.update(files=["model.safetensors"])),
-        r"config\.json: .*files",
     ),
     "another format": (lambda path: change(path, lambda config: config.update(format=99)), r"config\.json: format 99"),
     "an unknown recipe": (

@@ -1,19 +1,16 @@
 """Stub networks record which latents the decoders of BGT get."""
 
 import math
-from collections.abc import Callable
 
 import pytest
 import torch
 from torch import Tensor, nn
 
 from bgt_core.contracts import Batch, Role, Tokens
-from bgt_core.data.text import Tokenizer
 from bgt_core.models.bgt import BGT
 from bgt_core.models.latent import cosine_to_targets
 from bgt_core.nets.output import SentencePrediction
 from bgt_core.posterior import READOUTS, Gaussian
-from bgt_core.recipes import Recipe
 from tests.close import assert_close
 
 NUMBER = {"en": 1.0, "fr": 2.0}
@@ -88,29 +85,6 @@ def test_reconstruction_reads_one_draw_and_translation_reads_means() -> None:
         assert noise.abs().max() < 5 * 0.37  # sigma = e**-1
     assert (out["translate/en"] == 12).all()
     assert (out["translate/fr"] == 11).all()
-
-
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-@pytest.mark.parametrize("name", ["bgt", "bgt-small"])
-def test_padding_moves_no_posterior_and_no_nats(
-    name: str, dtype: torch.dtype, tiny: Callable[..., Recipe], tokenizer: Tokenizer, batch: Batch
-) -> None:
-    torch.manual_seed(0)
-    model = tiny(name, readout="mean").build(tokenizer).to(dtype).eval()
-    lengths = {lang: side.mask.sum(1) for lang, side in batch.sides.items()}
-    assert all(len(set(found.tolist())) > 2 for found in lengths.values())
-    together = model(batch)
-    for row in range(len(batch)):
-        sides = {}
-        for lang, side in batch.sides.items():
-            places = slice(int(lengths[lang][row]))
-            sides[lang] = Tokens.of(side.ids[row : row + 1, places], side.mask[row : row + 1, places], lang)
-        alone = model(Batch(sides, batch.anchor))
-        for one, many in zip(alone.predictions, together.predictions, strict=True):
-            assert_close(one.nll()[1][0], many.nll()[1][row])
-        for (_, posterior), (_, found) in zip(together.named_posteriors(), alone.named_posteriors(), strict=True):
-            assert_close(found.mean[0], posterior.mean[row])
-            assert_close(found.kl()[0], posterior.kl()[row])
 
 
 @pytest.mark.parametrize("scale", [1e-30, 1.0, 1e30])

@@ -38,20 +38,13 @@ def random(*shape: int, seed: int = 0) -> torch.Tensor:
     return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
 
 
-@pytest.mark.parametrize("position", [0.0, 1.0, 7.5, -3.25, 1_000.0])
-def test_one_vector_is_read_back_from_any_position(position: float) -> None:
-    binding, vector = Binding(16).double(), random(16)
-    bound = binding.bind(vector, torch.tensor(position))
-    assert_close(binding.unbind(bound, torch.tensor(position)), vector)
-    assert_close(bound.norm(), vector.norm())
-
-
 def test_binding_multiplies_complex_numbers_of_length_one() -> None:
     binding, vectors, positions = Binding(10).double(), random(4, 10), torch.tensor([0.0, 1.0, 2.5, 40.0])
     turns = torch.exp(1j * positions[:, None] * binding.angles(vectors))
     expected = torch.complex(*vectors.chunk(2, dim=-1)) * turns
     bound = torch.complex(*binding.bind(vectors, positions).chunk(2, dim=-1))
     assert_close(bound, expected)
+    assert_close(binding.unbind(binding.bind(vectors, positions), positions), vectors)
 
 
 def test_whole_positions_are_orthogonal() -> None:
@@ -73,16 +66,10 @@ def pooling(bound: int = 10, roles: int = 16, bound_share: float = 0.2, roles_sh
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"bound": 0}, r"composed width must be even and at least 2 \(got 0\)"),
         ({"bound": 7}, r"composed width must be even and at least 2 \(got 7\)"),
-        ({"roles": 0}, "roles_dim 0 must be a multiple of 16"),
         ({"roles": 24}, "roles_dim 24 must be a multiple of 16"),
         ({"bound_share": 0.0}, "bound_share 0.0, roles_share 0.3: need shares above 0, sum below 1"),
-        ({"roles_share": -0.1}, "bound_share 0.2, roles_share -0.1: need shares above 0, sum below 1"),
-        (
-            {"bound_share": 0.5, "roles_share": 0.5},
-            "bound_share 0.5, roles_share 0.5: need shares above 0, sum below 1",
-        ),
+        ({"bound_share": 0.5, "roles_share": 0.5}, "need shares above 0, sum below 1"),
     ],
 )
 def test_impossible_sizes_and_shares_are_refused(settings: dict[str, Any], message: str) -> None:
@@ -191,14 +178,6 @@ def test_slots_and_relations_are_what_the_formulas_say(
         assert_close(given[row], torch.cat([half / half.norm() / 2**0.5 for half in halves]))
 
 
-def test_padding_and_packing_change_nothing(
-    roles: RolePooling, average: SIFPooling, random_tokens: Callable[..., Tokens]
-) -> None:
-    side = random_tokens([4, 2, 6], 30)
-    padded = PaddedLayout.of_mask(side.mask)
-    assert_close(pooled(roles, average, side, padded), pooled(roles, average, side, PackedLayout.of(side)))
-
-
 @pytest.mark.parametrize("ids", [[], [7], [8, 8], [9] * 40])
 def test_one_word_has_no_roles_however_often_it_stands(roles: RolePooling, average: SIFPooling, ids: list[int]) -> None:
     side = Tokens.pad([[*ids, EOS], [7, 8, EOS]], "en")
@@ -208,11 +187,12 @@ def test_one_word_has_no_roles_however_often_it_stands(roles: RolePooling, avera
     assert all(p.grad is None or p.grad.isfinite().all() for p in roles.parameters())
 
 
-def test_blocks_of_a_long_text_change_nothing(
+def test_padding_and_blocks_of_a_long_text_change_nothing(
     roles: RolePooling, average: SIFPooling, random_tokens: Callable[..., Tokens], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     side = random_tokens([40, 7, 23], 30)
     whole = pooled(roles, average, side, PackedLayout.of(side))
+    assert_close(pooled(roles, average, side, PaddedLayout.of_mask(side.mask)), whole)
     monkeypatch.setattr(layers, "BLOCK_SCORES", 3 * 4 * 40 * 9)  # nine queries per block
     assert_close(pooled(roles, average, side, PackedLayout.of(side)), whole)
 
@@ -395,19 +375,14 @@ def marks() -> ClosingMarks:
     [
         ([CAT, DOG, STOP], [CAT, DOG]),
         ([CAT, ASK, SHOUT], [CAT]),  # "cat?!"
-        ([CAT, STOP, DOG], [CAT, STOP, DOG]),
         ([CAT, STOP, DOG, STOP], [CAT, STOP, DOG]),
-        ([CAT], [CAT]),
         ([STOP, ASK], [STOP]),  # the first token is kept
-        ([STOP], [STOP]),
         ([], []),
     ],
 )
 def test_only_marks_at_the_end_are_taken_off(marks: ClosingMarks, sentence: list[int], expected: list[int]) -> None:
     side = Tokens.pad([[*sentence, EOS], [CAT, DOG, CAT, DOG, CAT, EOS]], "en")
     shorter = marks.remove(side)
-    assert shorter.ids[0][shorter.mask[0]].tolist() == [*expected, EOS]
-    assert torch.equal(shorter.ids[1], side.ids[1])
     expected_side = Tokens.pad([[*expected, EOS], side.ids[1].tolist()], "en")
     assert torch.equal(shorter.flat_index, expected_side.flat_index)
     assert torch.equal(shorter.ids, expected_side.ids)

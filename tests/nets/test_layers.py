@@ -10,9 +10,8 @@ import torch.nn.functional as F
 from torch import nn
 
 from bgt_core.contracts import Tokens
-from bgt_core.errors import BgtError
 from bgt_core.nets import layers
-from bgt_core.nets.layers import EncoderLayer, SelfAttention, sinusoids
+from bgt_core.nets.layers import EncoderLayer, sinusoids
 from bgt_core.nets.operations import PackedLayout
 from tests.close import FLOAT32, assert_close
 
@@ -65,9 +64,3 @@ def test_attention_in_blocks_is_that_of_the_whole(
     monkeypatch.setattr(layers, "BLOCK_SCORES", 2 * 3 * 50 * 7)  # seven queries per block
     assert [block.stop - block.start for block in layers.blocks_of(q, k)] == [7] * 8
     assert_close(layers.attend(q, k, v, allowed), F.scaled_dot_product_attention(q, k, v, attn_mask=allowed))
-
-
-@pytest.mark.parametrize(("width", "heads"), [(8, 3), (8, 0)])
-def test_heads_share_the_width_evenly(width: int, heads: int) -> None:
-    with pytest.raises(BgtError, match=f"width {width} .* {heads} heads"):
-        SelfAttention(width, heads)

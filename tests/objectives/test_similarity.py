@@ -109,10 +109,8 @@ def test_with_mined_negatives_only_a_batch_without_any_costs_nothing() -> None:
     waiting = Margin(margin=0.6, mined_only=True)
     assert waiting(out, step=0).total == 0 and waiting(out, step=0).terms == {}
     assert Margin(margin=0.6)(out, step=0).total > 0
-    given = Outputs(out.semantic, {}, [], negatives={"en": angles(35, 200), "fr": angles(10, 200)})
-    hinges = [0.6 - cos(20) + cos(10), 0.6 - cos(20) + cos(15)]  # en 0 and fr 10, fr 20 and en 35
-    expected = sum(hinges) + max(0, 0.6 - cos(30) + cos(140)) + max(0, 0.6 - cos(30) + cos(110))
-    assert waiting(given, step=0).total.item() == pytest.approx(expected)
+    given = replace(out, negatives={"en": angles(35, 200), "fr": angles(10, 200)})
+    assert waiting(given, step=0).total == Margin(margin=0.6)(given, step=0).total > 0
 
 
 def sides(*rows: list[list[float]]) -> Outputs:
@@ -134,8 +132,6 @@ def test_two_pairs_by_hand() -> None:
 
 
 def test_one_column_has_nothing_to_compare() -> None:
-    with pytest.raises(BgtError, match="columns en: similarity needs two columns"):
-        Contrast().check(["en"], 0)
     loss = Contrast()(sides([[1.0, 2.0], [0.5, 0.0]]), 0)
     assert loss.total.item() == 0 and loss.terms == {}
 

@@ -11,7 +11,7 @@ from scipy.stats import norm
 
 from bgt_core.errors import UsageError
 from bgt_core.posterior import Gaussian
-from bgt_core.posterior.distances import DISTANCES, FEATURES, features, jensen_shannon_terms, similarity
+from bgt_core.posterior.distances import DISTANCES, FEATURES, jensen_shannon_terms, similarity
 from tests.close import assert_close
 
 
@@ -99,5 +99,3 @@ def test_an_unknown_measure_is_named_with_its_nearest() -> None:
         similarity("mahalanobi", LEFT, RIGHT)
     with pytest.raises(UsageError, match="'hadamard' is not a measure"):
         similarity("hadamard", LEFT, RIGHT)
-    with pytest.raises(UsageError, match="hadamard"):
-        features(("w2", "hadamar"), LEFT, RIGHT)

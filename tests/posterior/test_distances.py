@@ -86,14 +86,6 @@ def test_jensen_shannon_is_an_upper_bound_that_is_near() -> None:
     assert jensen_shannon_terms(*far).item() > 1
 
 
-@pytest.mark.parametrize("name", DISTANCES)
-def test_a_posterior_is_nearest_to_itself(name: str) -> None:
-    posterior, others = drawn(4, 1, 6), drawn(5, 30, 6)
-    own = similarity(name, posterior, posterior)
-    assert_close(own, 1 if name == "cosine" else 0, scale=1)
-    assert (similarity(name, posterior, others) < own).all()
-
-
 def test_an_unknown_measure_is_named_with_its_nearest() -> None:
     with pytest.raises(UsageError, match=r"'mahalanobi' is not a measure.*Did you mean 'mahalanobis'\?"):
         similarity("mahalanobi", LEFT, RIGHT)

@@ -51,10 +51,8 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
 
 
 def compiles_shapes(x: Tensor) -> bool:
-    """Whether oneDNN compiles code for each new shape of x, as it does for 16-bit products on a CPU.
-
-    In training, the number of tokens differs in each update, so compiling would take a fifth of the time. In embedding,
-    few shapes occur."""
+    """Whether oneDNN compiles code for each new shape of x, as it does for 16-bit products on a CPU. In training, the
+    number of tokens differs in each update, so compiling would take a fifth of the time."""
     return x.device.type == "cpu" and matmul_dtype(x) == torch.bfloat16
 
 
@@ -111,10 +109,8 @@ def uses_onednn(x: Tensor) -> bool:
 
 
 class Int8Linear(nn.Module):
-    """x W^T + b with 8-bit integers: W is rounded with one scale per row, and x with one scale.
-
-    Only rounding causes an error, of about 1% of the norm of the result.
-    """
+    """x W^T + b with 8-bit integers: W is rounded with one scale per row, and x with one scale. Rounding causes an
+    error of about 1% of the norm of the result."""
 
     def __init__(self, layer: nn.Linear):
         super().__init__()
@@ -254,22 +250,16 @@ def seed_everything(*numbers: int) -> None:
 
 
 def keep_memory() -> None:
-    """Tell glibc to keep freed memory in this process until `release_memory`; no effect with other C libraries.
-
-    Every training step allocates and frees a few hundred megabytes. If they were returned to the system, it would fill
-    them with zeros before each step, which takes 3% of a step.
-    """
+    """Tell glibc to keep freed memory in this process until `release_memory`; no effect with other C libraries. Without
+    this, the system fills hundreds of megabytes with zeros before each training step, which takes 3% of a step."""
     if sys.platform == "linux" and hasattr(libc := ctypes.CDLL(None), "mallopt"):
         for option, size in ((M_TRIM_THRESHOLD, 2**31 - 1), (M_MMAP_THRESHOLD, 2**25)):  # 2**25 is its maximum
             libc.mallopt(option, size)
 
 
 def release_memory() -> None:
-    """Tell glibc to return freed memory to the system; no effect with other C libraries.
-
-    Batches of different shapes fragment glibc's heap: without these calls, the memory of a small training run on a CPU
-    grew from 2 to 6 GB in ten minutes. A call takes as long as a tenth of a training step.
-    """
+    """Tell glibc to return freed memory to the system; no effect with other C libraries. Without these calls, batches
+    of different shapes fragment the heap: a small training run on a CPU grew from 2 to 6 GB in ten minutes."""
     if sys.platform == "linux" and hasattr(libc := ctypes.CDLL(None), "malloc_trim"):
         libc.malloc_trim(0)
 

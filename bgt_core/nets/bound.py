@@ -72,18 +72,8 @@ class BoundPooling(nn.Module):
     Two wordings of one fact have few words at the same positions, so their bound parts differ. The roles encode who
     does what to whom, in any wording (`RolePooling`).
 
-    The cosine of two sentence vectors is the weighted sum of the cosines of the three parts.
-
-    Args:
-        average: The average.
-        body: The Transformer of the bound part.
-        roles: The roles, computed from the average's token vectors.
-        bound: Units of the bound part, an even number.
-        bound_share, roles_share: The weights of the bound part and of the roles in the cosine, above 0; their sum is
-            below 1, and the rest is the weight of the average.
-
-    Raises:
-        UsageError: A weight is out of range, or `bound` is odd.
+    The cosine of two sentence vectors is the weighted sum of the cosines of the three parts. The bound part, of `bound`
+    units, has the weight `bound_share`; the roles have the weight `roles_share`, and the average has the rest.
     """
 
     def __init__(
@@ -125,14 +115,8 @@ class BoundPooling(nn.Module):
 
 
 class MemoryReader(Memory):
-    """Unbind the bound part of a latent: at the position of each token, and at positions 0 to S - 1 for attention.
-
-    Args:
-        first: Index of the bound part's first unit in a decoder's latent.
-        bound: Units of the bound part, K.
-        width: Width of the decoder, H.
-        slots: Number of slots for attention, S.
-    """
+    """Unbind the bound part of a latent: at the position of each token, and at positions 0 to S - 1 for attention. The
+    bound part has `bound` units, K; in the latent, it starts at unit `first`."""
 
     def __init__(self, first: int, bound: int, width: int, slots: int):
         super().__init__()
@@ -154,13 +138,8 @@ class MemoryReader(Memory):
 class TaggedDecoder(nn.Module):
     """The decoder of one language, as a view of a decoder that several languages share.
 
-    The language has a trained vector, which is appended to the latent, and its own output layer, `layer`. All other
-    parameters are shared, so they learn from all languages.
-
-    Args:
-        decoder: The shared decoder.
-        layer: The output layer of the language, which replaces the decoder's.
-        width: Units of the language's vector.
+    The language has a trained vector of `width` units, which is appended to the latent, and its own output layer,
+    `layer`. All other parameters are shared, so they learn from all languages.
     """
 
     def __init__(self, decoder: TransformerDecoder, layer: OutputLayer, width: int):
@@ -201,15 +180,8 @@ class RolePooling(nn.Module):
 
     Transformer layers compute a, g and A from the token vectors. Words of similar meaning have similar vectors in all
     languages, so a word can get a role that it never had in training. The slots and the relations are each scaled to
-    length 1 / sqrt(2). If a sentence has fewer than two different tokens, its vector is 0.
-
-    Args:
-        layers: The Transformer layers, of width H.
-        width: Units of the token vectors, D.
-        roles: Units of the result, K, a multiple of 16.
-
-    Raises:
-        UsageError: `roles` is not a multiple of 16.
+    length 1 / sqrt(2). If a sentence has fewer than two different tokens, its vector is 0. Token vectors have `width`
+    units, D, and the result has `roles` units, K.
     """
 
     def __init__(self, layers: Sequence[EncoderLayer], width: int, roles: int):
@@ -274,21 +246,15 @@ class WithoutLanguage(nn.Module):
     constant (Belrose et al. 2023, LEACE, theorem 3.1). LEACE finds the smallest such change of the vectors; the
     orthogonal projection is larger, but needs no covariances.
 
-    The projection shortens vectors. With `parts`, each part is scaled back to its previous length, so that it keeps its
-    weight in the cosine. This scaling moves the means slightly apart, so the model uses two `WithoutLanguage`, the
-    second without `parts`.
+    The projection shortens vectors. With `parts`, the sizes of the parts of a vector, each part is scaled back to its
+    previous length, so that it keeps its weight in the cosine. This scaling moves the means slightly apart, so the
+    model uses two `WithoutLanguage`, the second without `parts`.
 
     Each mean is a moving average over the last `memory` training sentences. The distance between the means of two
     languages is measured on translations only, because other texts also differ in topic. So a micro-batch with several
     languages moves their means relative to each other, and every micro-batch moves all means by the same vector. The
     means change at the end of an update (`settle`), from the micro-batches of all processes. In evaluation, the
     language of a sentence is not used.
-
-    Args:
-        body: The body whose vectors are projected.
-        langs: The languages.
-        parts: Units of each part of a vector that keeps its length.
-        memory: Number of sentences over which a mean is averaged.
     """
 
     means: Tensor
@@ -359,13 +325,9 @@ class WithoutLanguage(nn.Module):
 
 
 class ClosingMarks(nn.Module):
-    """Remove closing marks such as "." and "?!" from sentences, or exchange them between sentences.
+    """Remove closing marks such as "." and "?!" from sentences, or exchange them between sentences."""
 
-    Args:
-        marks: (V,) bool, True for tokens that consist of closing marks (`Tokenizer.closing_marks`).
-    """
-
-    marks: Tensor
+    marks: Tensor  # (V,) bool, True for tokens that consist of closing marks (`Tokenizer.closing_marks`)
 
     def __init__(self, marks: Tensor):
         super().__init__()
@@ -391,10 +353,8 @@ class ClosingMarks(nn.Module):
         return Tokens.of(ids, column <= last, side.lang)
 
     def exchange(self, side: Tokens, share: float) -> Tokens:
-        """Return the sentences, about `share` of them with the closing mark of another sentence of the batch.
-
-        Only sentences with exactly one closing mark take part. The sentences are drawn by torch's global generator.
-        """
+        """Return the sentences, about `share` of them with the closing mark of another sentence of the batch. Only
+        sentences with exactly one closing mark take part."""
         single = self.closing(side).sum(1) == 1  # (B,)
         column = (side.mask.sum(1) - 2).clamp(min=0)[:, None]  # the column of the last token before EOS
         mark, other = side.ids.gather(1, column), torch.randperm(len(side.ids), device=side.ids.device)

@@ -1,7 +1,6 @@
 """Encoders: a body that maps a sentence to a vector, and a head that maps the vector to a posterior.
 
-The bodies in this module average token vectors: without weights, weighted by rarity, with a Transformer's correction
-(`nets.layers`), or gated by an LSTM. `quantised` converts an encoder to 8-bit products.
+The bodies in this module average token vectors. Those of `nets.layers` and `nets.lstm` are Transformers and LSTMs.
 """
 
 import copy
@@ -20,11 +19,8 @@ from bgt_core.posterior import Gaussian, Point, VonMisesFisher
 
 
 class MeanPooling(nn.Module):
-    """The mean of token vectors: the model SP of Wieting et al. (2019).
-
-    EOS and unknown tokens are ignored. A sentence without other tokens gets the zero vector; in the released code, it
-    gets the vector of the unknown token.
-    """
+    """The mean of token vectors, without EOS and unknown tokens: the model SP of Wieting et al. (2019). A sentence
+    without other tokens gets the zero vector; in the released code, it gets the vector of the unknown token."""
 
     def __init__(self, table: nn.Embedding, dropout: float = 0.0):
         super().__init__()

@@ -109,9 +109,8 @@ class TokenAndPositionEmbedding(nn.Module):
 
 
 def blocks_of(q: Tensor, k: Tensor) -> list[slice]:
-    """Split the T queries (B, heads, T, D) into blocks that attend to keys (B, heads, S, D) one after another.
-
-    So memory does not grow with T * S. Texts of up to about a thousand words need only one block."""
+    """Split the T queries (B, heads, T, D) into blocks that attend to keys (B, heads, S, D) one after another, so that
+    memory does not grow with T * S. Texts of up to about a thousand words need only one block."""
     if torch.compiler.is_compiling():  # a compiled graph must fit any T, so it has one block
         return [slice(None)]
     size = max(1, BLOCK_SCORES // (q.shape[0] * q.shape[1] * k.shape[2]))

@@ -37,11 +37,7 @@ class LSTM(nn.LSTM):
 
 class BiLSTM(nn.Module):
     """A bidirectional LSTM as an encoder's body: the mean of [forward ; backward] over all tokens, EOS included (paper,
-    app. A).
-
-    Each direction has half as many units as the table, so the sentence vector is as wide as the table (1024 in the
-    paper). Dropout is applied to token vectors and to the output of each layer.
-    """
+    app. A). Each direction has half as many units as the table, so the sentence vector is as wide as the table."""
 
     def __init__(self, table: nn.Embedding, layers: int, dropout: float):
         super().__init__()

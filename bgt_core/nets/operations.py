@@ -2,9 +2,6 @@
 
 Layers only compute real tokens; padding is added for attention and removed after it. A packed tensor (N, H) contains
 the N real tokens of B sentences: the rows of the padded tensor (B, T, H) one after another, without padding.
-
-The results equal those of torch up to rounding: tests/nets/test_operations.py replaces softmax and loss by torch's own
-in every recipe, and compares losses and gradients.
 """
 
 from __future__ import annotations
@@ -78,10 +75,8 @@ class PackedLayout:
         return x.new_zeros(batch * length, x.shape[1]).index_copy(0, self.flat_index, x).view(batch, length, -1)
 
     def split(self, x: Tensor, parts: int, heads: int) -> Tensor:
-        """Reshape for attention: (N, parts * H) -> (parts, B, heads, T, H / heads).
-
-        Padding gets arbitrary finite values without a gradient, so attention must mask it.
-        """
+        """Reshape for attention: (N, parts * H) -> (parts, B, heads, T, H / heads). Padding gets arbitrary finite
+        values without a gradient, so attention must mask it."""
         batch, length = self.shape
         if self.whole:
             return x.view(batch, length, parts, heads, -1).permute(2, 0, 3, 1, 4)
@@ -151,9 +146,7 @@ class PackedLayout:
 
 class PaddedLayout(PackedLayout):
     """A layout that keeps padding, so that all shapes depend only on B and T, not on the number of real tokens.
-
-    Used for export, and for batches that are padded to one of a few shapes. "Packed" tensors are then (B * T, ...).
-    """
+    Exported and compiled models need this. "Packed" tensors are then (B * T, ...)."""
 
     whole = True
 
@@ -186,10 +179,8 @@ def exact(x: Tensor) -> Tensor:
 
 
 def dropout(x: Tensor, probability: float) -> Tensor:
-    """Set each unit to zero with this probability, and scale the others so that the expectation stays the same.
-
-    On a CPU, the probability is rounded to a multiple of 1/65536.
-    """
+    """Set each unit to zero with this probability, and scale the others so that the expectation stays the same. On a
+    CPU, the probability is rounded to a multiple of 1/65536."""
     if x.device.type != "cpu":
         return F.dropout(x, probability)
     words = torch.randint(-(2**63), 2**63 - 1, ((x.numel() + 3) // 4,))  # four draws in each 64-bit word
@@ -226,21 +217,12 @@ class _ShortSoftmax(torch.autograd.Function):
 def nll(
     features: Tensor, weight: Tensor, offset: Tensor | None, target: Tokens, smoothing: float
 ) -> tuple[Tensor, Tensor]:
-    """Compute the label-smoothed cross-entropy of scores = features @ weight.T + offset.
+    """Compute the label-smoothed cross-entropy of scores = features (N, H) @ weight (V, H).T + offset, in nats.
 
-    The forward pass computes the gradients too, for one block of tokens after another. So memory does not grow with
-    N x V, and no score is computed twice.
-
-    Args:
-        features: The features of each token, (N, H).
-        weight: The output matrix, (V, H).
-        offset: Scores to add to those of all tokens of a sentence, (B, V), or None.
-        target: B sentences of N tokens.
-        smoothing: Share of the probability that label smoothing distributes over all tokens, from 0 to below 1.
-
-    Returns:
-        The loss in nats, a scalar: the sum over tokens of (1 - smoothing) * NLL + smoothing * mean over V of -log p.
-        The NLL of each sentence in nats, without smoothing or gradient, (B,).
+    The offset (B, V) is added to the scores of all tokens of a sentence. The loss is a scalar: the sum over tokens of
+    (1 - smoothing) * NLL + smoothing * mean over V of -log p. The second result is the NLL of each sentence, without
+    smoothing or gradient, (B,). The forward pass computes the gradients too, for one block of tokens after another. So
+    memory does not grow with N x V, and no score is computed twice.
     """
     layout = PackedLayout.of(target)
     x, ids = features.to(matmul_dtype(features)), layout.pack(target.ids)
@@ -323,9 +305,8 @@ def _scores_to_gradients_(
 ) -> tuple[Tensor, Tensor]:
     """Replace the scores of n tokens, (n, V), by the gradients of the loss; return gold scores and logsumexps.
 
-    The scores come without the offset (B, V), whose gradient is added to `grad_offset`. The gradients do not include
-    that of the mean score. `rows` and `target` are (n,), as in `_FusedNLL.forward`. On a CPU, each pass covers few
-    tokens, so that their scores stay in the cache.
+    The scores come without the offset (B, V), whose gradient is added to `grad_offset`. The gradient of the mean score
+    is left out. On a CPU, each pass covers few tokens, so that their scores stay in the cache.
     """
     dtype = torch.promote_types(scores.dtype, torch.float32)
     gold, top, peak = scores.new_empty(3, len(scores), 1, dtype=dtype)

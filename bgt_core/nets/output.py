@@ -118,9 +118,7 @@ class UntiedOutput(nn.Module):
 
 class TiedOutput(nn.Module):
     """Logit fusion with the token table E as output matrix: scores are E (features + P latent), with a matrix P (H, L).
-
-    For a vocabulary of 8,000 tokens, it has a quarter of the parameters of `UntiedOutput`, and no (V, L) product.
-    """
+    For a vocabulary of 8,000 tokens, it has a quarter of the parameters of `UntiedOutput`, and no (V, L) product."""
 
     def __init__(self, table: nn.Embedding, latent: int):
         super().__init__()
@@ -257,10 +255,8 @@ class PerceptronOutput(nn.Module):
 
 
 class BagOfWords(nn.Module):
-    """A decoder that draws all tokens independently from softmax(W MLP(latent)); EOS has no cost.
-
-    It ignores the order of tokens. So it has a likelihood, but can't generate sentences.
-    """
+    """A decoder that draws all tokens independently from softmax(W MLP(latent)); EOS has no cost. It ignores the order
+    of tokens. So it has a likelihood, but can't generate sentences."""
 
     def __init__(self, vocab_size: int, latent: int, hidden: int, layers: int):
         super().__init__()

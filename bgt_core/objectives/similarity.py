@@ -68,10 +68,8 @@ class Margin(Part):
 
 
 def hardest(cosine: Tensor) -> list[Tensor]:
-    """Return the maximum of each row and of each column of (B, B) without the diagonal, (B,) each.
-
-    For B = 1 the maximum is minus infinity, so that the sentence has no loss.
-    """
+    """Return the maximum of each row and of each column of (B, B) without the diagonal, (B,) each. For B = 1 the
+    maximum is minus infinity, so that the sentence has no loss."""
     own = torch.eye(len(cosine), dtype=torch.bool, device=cosine.device)
     others = cosine.masked_fill(own, -torch.inf)
     return [others.amax(dim) for dim in (1, 0)]

@@ -46,9 +46,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("source", type=Path, help="one sentence per line; plain, .gz, .xz or .zst")
     parser.add_argument("out", type=Path, help="a .npy or .safetensors file")
-    parser.add_argument(
-        "--shards", type=int, default=2, help="number of tasks; several per worker balance their speeds"
-    )
+    parser.add_argument("--shards", type=int, default=2, help="tasks; several per worker balance their speeds")
     parser.add_argument("--scheduler", help="address of a running cluster")
     parser.add_argument("--model", type=Path, help="a checkpoint or run folder; by default the model that ships")
     parser.add_argument("--lang", default="en")

@@ -2,11 +2,9 @@
 
     python examples/ledger.py held-out.tsv --langs en,fr --model runs/writer --model bgt-en-fr
 
-The cost is the negative log-likelihood of the text under the model's own decoder, teacher-forced. A latent that is
-given is the sentence's posterior mean; a latent that is hidden is the mean of its prior (for a writer's vectors, the
-mean of the training vectors). Writers were trained with hidden latents. Other models were not, so their costs with a
-hidden latent are too high, and the information in that latent may be overestimated. Rules find the class of each word;
-the end of the sentence is a class, too. Without a file, the built-in sentences are scored.
+The cost is the negative log-likelihood of the text under the model's own decoder. A hidden latent is replaced by the
+mean of its prior. Only writers were trained with hidden latents, so the costs of other models with a hidden latent are
+too high. The guide explains the table (docs/guide/write.md). Without a file, the built-in sentences are scored.
 """
 
 import argparse
@@ -91,8 +89,7 @@ def nats_of(writer: Writer, texts: Sequence[str], lang: str) -> dict[str, np.nda
 def token_classes(text: str, tokens: Sequence[str], lang: str) -> list[str]:
     """Return the class of each token, that of its first character other than a space; the last class is `END`.
 
-    Tokens are aligned with the text character by character. If the tokenizer replaced one character by several, the
-    alignment is wrong until the next space.
+    If the tokenizer replaced a character by several, the classes are wrong until the next space.
     """
     text = normalise(text)
     kinds = np.empty(len(text), dtype=object)  # the class of each character; None for spaces

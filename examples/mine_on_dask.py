@@ -3,21 +3,20 @@
     python examples/mine_on_dask.py en.txt fr.txt pairs.tsv --vectors en.npy fr.npy --parts 64 --scheduler tcp://a:8786
 
 All workers need access to the folders of the vectors and the output. Without --scheduler, two workers are started on
-this machine. The pairs are those of `bgt mine --index approximate`, up to the rounding of cosines. Finished parts are
-kept in pairs.tsv.parts until the pairs are written: if the job is stopped, the same command continues it. This needs
-`pip install "bgt[bulk,mine]"` here and on the workers.
+this machine. The pairs are those of `bgt mine --index approximate`, up to the rounding of cosines. If the job is
+stopped, the same command continues it. This needs `pip install "bgt[bulk,mine]"` here and on the workers.
 """
 
 import argparse
 import json
 import shutil
 import sys
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
+from functools import partial
 from itertools import product
 from pathlib import Path
+from typing import NamedTuple
 
-import dask
 import numpy as np
 from dask.distributed import Client
 
@@ -30,67 +29,56 @@ from bgt_core.neighbours.search import ASSIGNMENTS, Lists, Rows
 
 Arrays = dict[str, np.ndarray]
 
-# Dask sets MALLOC_TRIM_THRESHOLD_=65536, so the allocator returns memory all the time, which takes a third of the time
-# of embedding. This setting replaces it on workers that are started here; a running cluster needs it in its own
-# configuration.
-dask.config.set({"distributed.nanny.pre-spawn-environ": {"OMP_NUM_THREADS": 1, "MKL_NUM_THREADS": 1}})
 
+class Job(NamedTuple):
+    """The settings that a worker needs. All data and all results are in files."""
 
-def kept(path: Path, compute: Callable[[], Arrays]) -> Arrays:
-    """Return the arrays in a file; compute and write them if the file is missing."""
-    if not path.exists():
-        with atomic_file(path) as partial_file, partial_file.open("wb") as file:
-            np.savez(file, **compute())  # type: ignore[arg-type]
-    with np.load(path) as arrays:
-        return dict(arrays)
-
-
-@dataclass(frozen=True)
-class Job:
-    """The settings that a worker needs; all data is in files."""
-
-    folder: Path  # the folder of the parts
-    vectors: Sequence[Path]  # the files of both sides
+    folder: Path  # the folder of the results of parts
+    vectors: list[Path]  # the files of both sides
     parts: int
     k: int
+
+    def kept(self, name: str, compute: Callable[[], Arrays]) -> Arrays:
+        """Return the arrays in a file of the folder; compute and write them if the file is missing."""
+        if not (path := self.folder / f"{name}.npz").exists():
+            with atomic_file(path) as partial_file, partial_file.open("wb") as file:
+                np.savez(file, **compute())  # type: ignore[arg-type]
+        with np.load(path) as arrays:
+            return dict(arrays)
 
     def rows(self, side: int, number: int | None = None) -> Rows:
         """Return the rows of a side, or of one of its parts."""
         chosen = np.load(self.folder / f"rows-{side}.npy", mmap_mode="r")
         if number is not None:
-            first, last = (len(chosen) * place // self.parts for place in (number, number + 1))
-            chosen = chosen[first:last]
+            chosen = chosen[len(chosen) * number // self.parts : len(chosen) * (number + 1) // self.parts]
         return Rows(np.load(self.vectors[side], mmap_mode="r"), chosen)
 
     def lists(self) -> Lists:
         with np.load(self.folder / "lists.npz") as arrays:
             return Lists(arrays["centroids"], int(arrays["nprobe"]), float(arrays["recall"]))
 
-    def assign(self, task: tuple[int, int]) -> None:
-        """On a worker, assign each row of a part to its lists, and write their numbers."""
-        side, number = task
-        path = self.folder / f"held-{side}-{number}.npz"
-        kept(path, lambda: {"held": self.lists().nearest(self.rows(side, number), ASSIGNMENTS)})
+    def held(self, side: int, number: int) -> np.ndarray:
+        """Return the numbers of the lists that contain each row of a part: (N, ASSIGNMENTS)."""
+        rows = self.rows(side, number)
+        return self.kept(f"held-{side}-{number}", lambda: {"held": self.lists().nearest(rows, ASSIGNMENTS)})["held"]
 
-    def search(self, task: tuple[int, int]) -> None:
-        """On a worker, search the other side for the nearest rows of each row of a part, and write them."""
-        side, number = task
+    def nearest(self, side: int, number: int) -> bitext.Neighbours:
+        """Return the cosines and numbers of the nearest rows of the other side, for each row of a part: (N, k) each."""
 
         def compute() -> Arrays:
             lists, queries = self.lists(), self.rows(side, number)
-            held = [np.load(self.folder / f"held-{1 - side}-{other}.npz")["held"] for other in range(self.parts)]
-            blocks = neighbours.pair_up(
-                lists.invert(lists.nearest(queries, lists.nprobe)), lists.invert(np.concatenate(held))
-            )
+            held = np.concatenate([self.held(1 - side, other) for other in range(self.parts)])
+            blocks = neighbours.pair_up(lists.invert(lists.nearest(queries, lists.nprobe)), lists.invert(held))
             cosines, nearest = neighbours.search(queries, self.rows(1 - side), blocks, self.k, ASSIGNMENTS)
             return {"cosines": cosines, "nearest": nearest}
 
-        kept(self.folder / f"nearest-{side}-{number}.npz", compute)
+        arrays = self.kept(f"nearest-{side}-{number}", compute)
+        return arrays["cosines"], arrays["nearest"]
 
-    def gathered(self, side: int) -> bitext.Neighbours:
-        """Return the nearest rows of the other side for all rows of a side."""
-        files = [np.load(self.folder / f"nearest-{side}-{number}.npz") for number in range(self.parts)]
-        return np.concatenate([each["cosines"] for each in files]), np.concatenate([each["nearest"] for each in files])
+
+def stored(step: Callable[[int, int], object], side: int, number: int) -> None:
+    """On a worker, compute a part; its result stays in a file."""
+    step(side, number)
 
 
 def main() -> None:
@@ -121,20 +109,24 @@ def main() -> None:
     for number, side in enumerate(sides):
         with atomic_file(folder / f"rows-{number}.npy") as partial_file, partial_file.open("wb") as file:
             np.save(file, side.chosen)  # atomically: a worker of a stopped job may still read the old file
-    kept(folder / "lists.npz", lambda: vars(neighbours.learn_lists(sides[0], sides[1], options.recall)))
     job = Job(folder, [path.absolute() for path in options.vectors], options.parts, options.k)
-    tasks = list(product((0, 1), range(options.parts)))
+    job.kept("lists", lambda: vars(neighbours.learn_lists(sides[0], sides[1], options.recall)))
+    places = list(zip(*product((0, 1), range(options.parts)), strict=True))
     local = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
     with Client(options.scheduler) if options.scheduler else Client(**local) as client:
-        client.gather(client.map(job.assign, tasks, pure=False))
-        client.gather(client.map(job.search, tasks, pure=False))
-    pairs = bitext.pairs_of(job.gathered(0), job.gathered(1))
+        for step in (job.held, job.nearest):
+            client.gather(client.map(partial(stored, step), *places, pure=False))
+    found = []
+    for queries_of in (0, 1):
+        cosines, nearest = zip(*(job.nearest(queries_of, part) for part in range(options.parts)), strict=True)
+        found.append((np.concatenate(cosines), np.concatenate(nearest)))
+    pairs = bitext.pairs_of(found[0], found[1])
     pairs = pairs.take(pairs.scores >= options.threshold)
     bitext.write_pairs(options.out, pairs, *texts)
     lists = job.lists()
-    found = f"they contain {100 * lists.recall:.1f}% of the sampled nearest neighbours"
+    share = f"they contain {100 * lists.recall:.1f}% of the sampled nearest neighbours"
     shutil.rmtree(folder)
-    print(f"{options.out}: {len(pairs.scores):,} pairs; {lists.nprobe} of {len(lists.centroids)} lists probed, {found}")
+    print(f"{options.out}: {len(pairs.scores):,} pairs; {lists.nprobe} of {len(lists.centroids)} lists probed, {share}")
 
 
 if __name__ == "__main__":

@@ -20,7 +20,6 @@ import bgt_core
 from bgt_core import recipes
 from bgt_core.contracts import SEMANTIC, Batch, Outputs, Readout, Tokens
 from bgt_core.data.text import Tokenizer
-from bgt_core.evaluation.tasks.retrieval import precision_at_1
 from bgt_core.grammar import Pair, pairs
 from bgt_core.models.latent import LatentModel
 from bgt_core.nets.encoders import Encoder
@@ -29,6 +28,7 @@ from bgt_core.objectives.similarity import Margin
 from bgt_core.posterior import Point
 from bgt_core.recipes import DataConfig, Recipe
 from bgt_core.recipes.recipe import TrainConfig
+from bgt_core.vectors.compare import found
 
 
 class MaxPooling(nn.Module):
@@ -79,7 +79,7 @@ def max_pooling() -> Recipe:
 def retrieved(model: bgt_core.Embedder, unseen: Sequence[Pair]) -> float:
     """Return the percentage of English sentences whose nearest French sentence is their translation."""
     english, french = (model.embed([pair.texts[lang] for pair in unseen], lang=lang) for lang in ("en", "fr"))
-    return 100 * precision_at_1(english, french)
+    return 100 * float(found(english, french).mean())
 
 
 def main() -> None:

@@ -124,8 +124,7 @@ def two_sided_p(difference: np.ndarray, draws: np.ndarray) -> np.ndarray:
     """Return the two-sided p-value of each difference (...), for the null hypothesis that the difference is 0.
 
     The difference is assumed normal, with the standard deviation of its resamples (B, ...) as standard error. Counting
-    resamples instead would give no p-value below 1 / B, so after Holm's correction no difference of a long table could
-    be significant. If all resamples are equal, p is 1.
+    resamples would give no p-value below 1 / B, too large for Holm's correction. If all resamples are equal, p is 1.
     """
     error = draws.std(0, ddof=1)
     sure = error > VARIANCE_EPS

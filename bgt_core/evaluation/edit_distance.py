@@ -33,9 +33,8 @@ def _distance(
     other_labels: np.ndarray, other_first: np.ndarray, other_keyroots: np.ndarray,
 ) -> int:  # fmt: skip
     trees = np.empty((len(labels), len(other_labels)), np.int32)  # edits between the trees under two nodes
-    forests = np.empty(
-        (len(labels) + 1, len(other_labels) + 1), np.int32
-    )  # edits between the first p and q nodes of two trees
+    # edits between the first p and q nodes of two trees
+    forests = np.empty((len(labels) + 1, len(other_labels) + 1), np.int32)
     for i in keyroots:
         for j in other_keyroots:
             start, other_start = first[i], other_first[j]

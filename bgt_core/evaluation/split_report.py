@@ -61,8 +61,7 @@ def probed(
 
     Line n has the same meaning in all columns, so its sentences are in the same one of five folds. The length of a
     sentence is short, medium or long: each is a third of the language's sentences, by number of characters. The last
-    system, `GUESS`, always predicts the most frequent label. A property that all sentences share is omitted. Raises
-    DataError for fewer than 5 lines.
+    system, `GUESS`, always predicts the most frequent label. A property that all sentences share is omitted.
     """
     from bgt_core.vectors.linear_probe import held_out_hits  # imports torch
 

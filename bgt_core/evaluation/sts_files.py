@@ -169,10 +169,7 @@ def year_of(folders: Sequence[str]) -> str | None:
 
 
 def read_set(file: StsFile, without: Sequence[str] = ()) -> StsSet:
-    """Read a data set without the pairs that lack a score. If one of two languages is English, it becomes the left one.
-
-    A line separator inside a sentence, such as U+2028, does not end a line.
-    """
+    """Read a data set without the pairs that lack a score. If only the right language is English, swap the sides."""
     path, rows, name = file.path, [], file.name
     if file.gold:
         if not file.gold.exists():

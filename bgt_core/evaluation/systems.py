@@ -30,8 +30,7 @@ class System:
     def embed(self, sentences: Sequence[str], lang: str) -> np.ndarray:
         """Embed N sentences, each distinct one only once: (N, D), in float32 or float64.
 
-        Raises UsageError as `sentence_list`, and DataError unless the encoder returns one row of finite numbers for
-        each distinct sentence.
+        Raises DataError unless the encoder returns one row of finite numbers for each distinct sentence.
         """
         sentences = sentence_list(sentences)
         rows = {sentence: row for row, sentence in enumerate(dict.fromkeys(sentences))}
@@ -89,8 +88,7 @@ def systems(
 
     A system has the name of its encoder, followed by the latent if the encoder has several. If `across` is set, the
     task compares sentences of different languages, so language latents are left out. Raises UsageError if an encoder
-    lacks the latent or a language (an encoder without a list of languages takes any), if two systems have the same
-    name, or if a name is in `reserved`, the names that the task uses for its own systems.
+    lacks the latent or a language, or if a name occurs twice or is in `reserved`, the names of the task's own systems.
     """
     named: dict[str, System] = {}
     for name, encoder in encoders.items():
@@ -137,8 +135,7 @@ def disagreement(
 ) -> Disagreement:
     """Find the pairs, out of N, about whose similarity two encoders disagree most.
 
-    The similarities of different encoders have different scales, so the ranks of the pairs are compared instead. Raises
-    UsageError unless there are two encoders, two languages, two or more pairs, and as many left as right sentences.
+    The scales of different encoders differ, so ranks are compared. Raises UsageError for fewer than two pairs.
     """
     if len(encoders) != 2:
         raise UsageError(f"takes two encoders, not {len(encoders)}.", parameter="model")
@@ -158,11 +155,7 @@ def word_effects(
 ) -> list[Effect]:
     """Measure the effect of each word and mark of two sentences on their similarity by each encoder.
 
-    Returns:
-        The effects of the words of both sentences, in their order; none for a sentence of a single word.
-
-    Raises:
-        UsageError: A sentence has more than `MOST_WORDS` words and marks.
+    A sentence of a single word has no effects. Raises UsageError for more than `MOST_WORDS` words and marks.
     """
     sides, effects = list(zip((left, right), langs, strict=True)), []
     words_of = [[text[start:end] for start, end in spans(text, lang)] for text, lang in sides]

@@ -102,20 +102,14 @@ def task_names() -> list[str]:
 
 
 def find_task(name: str) -> type[Task[Any]]:
-    """Import the task of that name.
-
-    Raises:
-        UsageError: No task has that name, or two have it.
-    """
+    """Import the task of that name; UsageError if no task has that name, or two have it."""
     names = task_names()
     if names.count(name) != 1:
         problem = "no such task" if name not in names else "two packages have a task with this name"
-        raise UsageError(
-            f"{name}: {problem}; choose from {', '.join(names)}.{did_you_mean(name, names)}", parameter="task"
-        )
-    points = entry_points(group=ENTRY_POINTS, name=name)
-    if points:
-        return next(iter(points)).load()
+        text = f"{name}: {problem}; choose from {', '.join(names)}.{did_you_mean(name, names)}"
+        raise UsageError(text, parameter="task")
+    for point in entry_points(group=ENTRY_POINTS, name=name):
+        return point.load()
     return import_module(f"bgt_core.evaluation.tasks.{name.replace('-', '_')}").TASK
 
 
@@ -130,8 +124,7 @@ def tsv_rows(path: Path, names: Sequence[str], at: Sequence[int] | None = None) 
     """Yield the number and the fields of each line of a TSV without header and quotes, plain, .gz, .xz or .zst.
 
     `names` are the names of the columns, for messages. `at` are the positions of the fields to yield; by default all
-    fields are yielded, and a line must have as many as `names`. Raises NotFound if the file is missing, and DataError,
-    with file and line, if it is damaged or a line has another number of columns.
+    fields are yielded, and a line must have as many as `names`. Raises DataError, with file and line, for other lines.
     """
     width = len(names) if at is None else max(at) + 1
     for number, line in text_lines(path):

@@ -40,11 +40,7 @@ OfWeights = Callable[[np.ndarray], np.ndarray]  # weights of N sentences, (B, N)
 
 
 def writers(models: Mapping[str, Any], langs: Sequence[str], beam: int) -> dict[str, Writer]:
-    """Return a writer for each model, with beam search; a model that has the method `write` is a writer already.
-
-    Raises:
-        UsageError: A model has no decoder, or lacks one of the languages.
-    """
+    """Return a writer for each model, with beam search; a model that has the method `write` is a writer already."""
     from bgt_core.generation.generate import Writer
     from bgt_core.generation.options import Beam
 
@@ -155,8 +151,7 @@ def bleu(lang: str, lowercase: bool) -> Metric:
 def corpus_score(metric: Metric, outputs: Sequence[str], references: Sequence[str]) -> OfWeights:
     """Return the score of a corpus of N sentences as a function of the number of times each sentence is drawn.
 
-    This calls two private methods of sacrebleu, which each metric has and sacrebleu's paired tests call. Its public
-    bootstrap draws its own resamples, and returns only a mean and the half-width of an interval.
+    The two private methods are those of sacrebleu's own paired tests; its public bootstrap draws its own resamples.
     """
     statistics = np.array(metric._extract_corpus_statistics(outputs, [references]))  # (N, S) counts
     return lambda weights: np.array([metric._compute_score_from_stats(list(row)).score for row in weights @ statistics])
@@ -169,11 +164,10 @@ def of_systems(
     hits: Mapping[Key, Mapping[str, np.ndarray]],
     **about: Any,
 ) -> Statistic:
-    """Make the statistic of N = `rows` sentences from their scores by key and system.
+    """Make the statistic of N = `rows` sentences from their scores by key and system, which may lack some scores.
 
     `corpus` has scores of the whole corpus. `hits` has 1 for a sentence that is right and 0 for another one, (M,) of
-    the M sentences that the last field of the key counts. A system may lack scores. `about` are further fields of the
-    statistic.
+    the M sentences that the last field of the key counts. `about` are further fields of the statistic.
     """
 
     def stacked(of: Mapping[str, np.ndarray], size: int) -> np.ndarray:
@@ -201,21 +195,13 @@ def right_sentences(
     styles: Sequence[str],
     langs: tuple[str, str],
 ) -> dict[str, np.ndarray]:
-    """Score each output by several measures: 1 if it is right, 0 if it is wrong.
+    """Score each of N outputs by several measures: 1 if it is right, 0 if it is wrong.
 
-    Each measure skips the sentences that it does not apply to. Closing marks count as taken over only if the reference
-    has another mark than the style sentence. Negations, numbers and names are compared only if the rules of `facts`
-    find the same ones in source and reference; a reference may express them otherwise ("no longer", "cease").
-
-    Args:
-        outputs: N generated sentences.
-        references: The N sentences that the outputs should equal.
-        sources: The N sentences with the semantic latents.
-        styles: The N sentences with the language latents.
-        langs: The language of the sources, and that of all other sentences.
-
-    Returns:
-        The scores of the M sentences that a measure applies to, (M,) by measure, without measures that apply to none.
+    Sources have the semantic latents, styles the language latents. `langs` are the language of the sources, and that of
+    all other sentences. Returns the scores of the M sentences that a measure applies to, (M,) by measure. Closing marks
+    count as taken over only if the reference has another mark than the style sentence. Negations, numbers and names are
+    compared only if the rules of `facts` find the same ones in source and reference, because a reference may express
+    them otherwise ("no longer", "cease").
     """
     right: dict[str, list[bool]] = {name: [] for name in (EXACT, MARK, MARK_TAKEN, *KEPT)}
     source_lang, lang = langs

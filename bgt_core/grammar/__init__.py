@@ -72,15 +72,10 @@ def pairs(count: int, seed: int = 0) -> list[Pair]:
 
 
 def triples(count: int, seed: int = 0, *, held_out: bool = False) -> list[Triple]:
-    """Return `count` triples with different sentences, whose kinds alternate.
+    """Return `count` triples with different sentences, whose kinds alternate. The seed is as for `pairs`.
 
-    Args:
-        count: Number of triples.
-        seed: Sets the first row of the table, as for `pairs`.
-        held_out: Return triples with other nouns, verbs, adjectives, times and frames than the training triples.
-
-    Raises:
-        UsageError: `count` is not from 0 to TRIPLES.
+    `held_out` triples have other nouns, verbs, adjectives, times and frames than the training triples. Raises
+    UsageError unless `count` is from 0 to TRIPLES.
 
     >>> triples(3)[2].texts["en"]
     ('The goose is quicker than the fox.', 'The fox is slower than the goose.', 'The fox is quicker than the goose.')

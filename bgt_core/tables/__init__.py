@@ -131,8 +131,7 @@ TEX = {sign: f"\\{sign}" for sign in "&%$#_{}"} | {
 def save(table: Table, path: Path, note: str = "") -> None:
     """Write a table to a .csv, .parquet, .tex or .md file; no partial file is ever left.
 
-    LaTeX has `note` as a comment above the table, Markdown as a paragraph below it. Raises NotFound if the file can't
-    be written.
+    LaTeX has `note` as a comment above the table, Markdown as a paragraph below it.
     """
     with atomic_file(path) as partial:
         if path.suffix == ".parquet":

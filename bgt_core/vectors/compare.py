@@ -32,10 +32,7 @@ def unit(vectors: np.ndarray) -> np.ndarray:
 
 
 def sides(left: object, right: object) -> tuple[np.ndarray, np.ndarray]:
-    """Convert both sides of a comparison, each (N, D) or a single vector (D,).
-
-    Raises DataError as `matrix`, UsageError if the widths differ.
-    """
+    """Convert both sides of a comparison, each (N, D) or a single vector (D,); UsageError if the widths differ."""
     shapes = ("N", "D"), ("D",)
     left, right = (matrix(side, name, *shapes, dtype=None) for side, name in ((left, "left"), (right, "right")))
     if left.shape[-1] != right.shape[-1]:
@@ -97,13 +94,7 @@ def rounded(similarities: np.ndarray) -> np.ndarray:
 
     Rounding alone would separate close values such as 0.1234564999 and 0.1234565001. So each run of values whose
     neighbours differ by less than a millionth is first set to its lowest value. A run wider than a millionth is cut
-    every millionth, so that dense values keep their order.
-
-    Args:
-        similarities: Numbers (N,), usually cosines.
-
-    Returns:
-        The rounded numbers, (N,) float64.
+    every millionth, so that dense values keep their order. Takes (N,), returns (N,) float64.
     """
     values, place = np.unique(np.asarray(similarities, np.float64), return_inverse=True)  # ascending
     first = np.diff(values, prepend=-np.inf) >= ROUNDING  # marks the first value of each run
@@ -119,14 +110,9 @@ def above(first: np.ndarray, second: np.ndarray) -> np.ndarray:
 
 
 def hits(similarity: np.ndarray, own: np.ndarray) -> np.ndarray:
-    """Return whether the most similar answer of each query is its correct answer.
+    """Return 1 for each query whose most similar answer is its correct one, else 0; 1/k if k answers tie: (N,).
 
-    Args:
-        similarity: Similarity of each query to each answer, (N, M).
-        own: Column of each query's correct answer, (N,).
-
-    Returns:
-        For each query 1 or 0; or 1/k if k answers tie as most similar and the correct one is among them, (N,).
+    `similarity` (N, M) compares queries with answers; `own` (N,) is the column of each query's correct answer.
     """
     first = similarity > similarity.max(1, keepdims=True) - ROUNDING
     return first[np.arange(len(own)), own] / first.sum(1)

@@ -162,8 +162,7 @@ DAMAGE = (ValueError, TypeError, KeyError, OverflowError, MemoryError, SyntaxErr
 def read_npy(path: Path) -> np.ndarray:
     """Map the array of a .npy file read-only, so that memory is not allocated for a shape that a damaged file states.
 
-    Raises NotFound if the file can't be read. Raises DataError if it is of another kind, has objects instead of
-    numbers, or has another size than its array.
+    Raises NotFound if the file can't be read, DataError if it is of another kind or damaged.
     """
     try:
         with warnings.catch_warnings(action="ignore"):  # about headers that Python 2 wrote

@@ -4,8 +4,8 @@ For each strength C, the loss is the mean cross-entropy + ||W||² / (2 C N), wit
 scikit-learn. The loss is convex, so the solution does not depend on the seed. SciPy's L-BFGS minimises the sum of the
 losses of all strengths, because one product with the vectors then serves all of them.
 
-Vectors are rotated to their principal axes, and each axis is scaled by the curvature of the initial loss. Directions
-with little variance are then learnt as fast as the others, and mostly 5 to 50 evaluations of the loss suffice.
+Vectors are rotated to their principal axes, and each axis is scaled by the curvature of the initial loss, so that
+directions with little variance are learnt as fast as the others: mostly 5 to 50 evaluations of the loss suffice.
 """
 
 from __future__ import annotations
@@ -93,9 +93,8 @@ def minimise(
 def principal_axes(vectors: Tensor) -> tuple[Tensor, Tensor]:
     """Return the variances (A,), ascending, and the orthonormal principal axes (D, A) of centred vectors (N, D).
 
-    A is the number of items, or of columns that vary, whichever is smaller. If there are fewer items than columns, the
-    vectors are first mapped to the space that they span, because LAPACK's solver does not converge if thousands of
-    eigenvalues are 0, as with 8,000 columns.
+    If there are fewer items than columns, the vectors are first mapped to the space that they span, because LAPACK's
+    solver does not converge if thousands of eigenvalues are 0.
     """
     items, width = vectors.shape
     varies = vectors.any(0)
@@ -111,11 +110,8 @@ def principal_axes(vectors: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def symmetric_axes(matrix: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the eigenvalues, ascending, and the eigenvectors of a symmetric float32 matrix.
-
-    If the rank is low, LAPACK's float32 solver may not converge, or return NaN; then the float64 solver is used.
-    """
-    with suppress(torch.linalg.LinAlgError):
+    """Return the eigenvalues, ascending, and the eigenvectors of a symmetric float32 matrix."""
+    with suppress(torch.linalg.LinAlgError):  # if the rank is low, float32 may not converge, or give NaN
         values, axes = torch.linalg.eigh(matrix)
         if axes.isfinite().all() and values.isfinite().all():
             return values, axes
@@ -138,9 +134,8 @@ Layers = list[tuple[np.ndarray, np.ndarray]]  # weight (in, out) and bias (out,)
 class Probe(ClassifierMixin, BaseEstimator):
     """The base class of probes: it checks and standardises vectors, chooses the strength of the penalty, and predicts.
 
-    Attributes after `fit` are `classes_` (K,); `layers_`, which take standardised vectors; `strength_`, the chosen one;
-    `dev_losses_` of each strength in nats per item, empty if there were too few items to choose; `converged_`; and
-    `n_features_in_`.
+    After `fit`, `layers_` take standardised vectors, and `dev_losses_` are the losses of all strengths in nats per
+    item, empty if there were too few items to choose.
     """
 
     strengths: Sequence[float]
@@ -207,10 +202,7 @@ class Probe(ClassifierMixin, BaseEstimator):
     def _train(
         self, train: tuple[Tensor, Tensor], dev: tuple[Tensor, Tensor], strengths: Sequence[float], seed: int
     ) -> list[tuple[Layers, bool]]:
-        """Fit a probe of each strength to `train`, standardised vectors and class numbers; `dev` may stop the training.
-
-        Returns the layers of each probe, and whether it has converged.
-        """
+        """Fit a probe of each strength to `train`; return its layers, and whether it has converged."""
         raise NotImplementedError
 
     def _tensors(self, vectors: np.ndarray, labels: np.ndarray) -> tuple[Tensor, Tensor]:
@@ -249,15 +241,9 @@ class LinearProbe(Probe):
 def held_out_hits(vectors: np.ndarray, labels: np.ndarray, folds: np.ndarray) -> np.ndarray:
     """Cross-validate a linear probe: for each test fold, the next fold chooses the strength, and the others train.
 
-    If fewer than `MIN_ITEMS` items are outside the test fold, they all train a probe with the strongest penalty.
-
-    Args:
-        vectors: Vectors (N, D), in any units.
-        labels: Labels (N,).
-        folds: Number of each item's fold, (N,), from 0; items that belong together must be in one fold.
-
-    Returns:
-        For each item, 1 if the probe predicts its label, else 0, (N,).
+    `folds` (N,) are the numbers of the folds, from 0, of vectors (N, D) and labels (N,). Returns 1 for each item whose
+    label is predicted, else 0, (N,). If fewer than `MIN_ITEMS` items are outside the test fold, they all train a probe
+    with the strongest penalty.
     """
     hits = np.zeros(len(labels))
     for fold in np.unique(folds):

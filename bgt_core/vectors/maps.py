@@ -1,10 +1,8 @@
-"""Linear maps of vectors: erase labels (LEACE), map one encoder to another, or change one property of a sentence."""
+"""Linear maps of vectors: erase labels (LEACE), or change one property of a sentence."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from sklearn.linear_model import RidgeCV
 
 from bgt_core.errors import DataError
 
@@ -37,37 +35,6 @@ def leace(mean: np.ndarray, covariance: np.ndarray, cross: np.ndarray) -> tuple[
     basis = left[:, correlations > TOLERANCE]  # (kept, r)
     read, write = (axes / scale) @ basis / units[:, None], (axes * scale) @ basis * units[:, None]
     return read, write, variances - np.square(write).sum(1) < TOLERANCE**2 * variances
-
-
-LEAST = 10  # minimum number of sentences for `least_squares_map`
-PENALTIES = np.logspace(-6, 2, 9)  # ridge penalties, relative to the mean variance of units times the sentences
-
-
-def least_squares_map(vectors: np.ndarray, onto: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
-    """Fit an affine map from the vectors of one encoder to those of another by ridge regression.
-
-    The penalty with the smallest leave-one-out error is used, so that 1,000 sentences suffice for any width. Chen, Xu
-    and Bjerva (2025, ALGEN, arXiv 2502.11308) use such a map to decode the vectors of another encoder.
-
-    Args:
-        vectors: One encoder's vectors of N sentences, (N, D).
-        onto: The other encoder's vectors of the same sentences, (N, E).
-
-    Returns:
-        A function that maps vectors of the first encoder, (M, D), to vectors of the second, (M, E) float32.
-
-    Raises:
-        DataError: The numbers of vectors differ or are below ten, or all vectors are the same.
-    """
-    if len(vectors) != len(onto) or len(vectors) < LEAST:
-        raise DataError(
-            f"{len(vectors)} and {len(onto)} vectors; a map needs vectors of the same {LEAST} sentences or more."
-        )
-    scale = vectors.var(0, dtype=np.float64).mean() * len(vectors)
-    if not scale > 0:
-        raise DataError(f"All {len(vectors)} vectors to map from are the same; a map needs different ones.")
-    ridge = RidgeCV(alphas=PENALTIES * scale).fit(vectors.astype(np.float64), onto.astype(np.float64))
-    return lambda given: ridge.predict(given.astype(np.float64)).astype(np.float32)
 
 
 HELD_OUT = 5  # every fifth sentence is a test sentence

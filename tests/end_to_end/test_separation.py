@@ -26,8 +26,8 @@ from sklearn.preprocessing import StandardScaler
 import bgt_core
 from bgt_core import Embedder, checkpoint, recipes, training
 from bgt_core.contracts import LANGUAGE, SEMANTIC, Tokens
-from bgt_core.evaluation.tasks.retrieval import precision_at_1
 from bgt_core.grammar import Pair, pairs
+from bgt_core.vectors.compare import found
 
 pytestmark = [pytest.mark.slow, pytest.mark.long]
 
@@ -70,7 +70,7 @@ class Reading:
     def retrieval(self, latent: str) -> float:
         """Return the precision in both directions, among 500 pairs: chance is 0.002."""
         english, french = (self.vectors[lang, latent][:500] for lang in LANGS)
-        return (precision_at_1(english, french) + precision_at_1(french, english)) / 2
+        return float(found(english, french).mean() + found(french, english).mean()) / 2
 
     def predicts(self, labels: np.ndarray, latent: str, learnt: str, tested: str) -> float:
         """Return the mean area under the curve of ridge probes of `labels` (N, K); chance is 0.5. They are fitted on

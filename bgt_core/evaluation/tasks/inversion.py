@@ -106,13 +106,8 @@ class Inversion(Task[Texts]):
                 corpus.setdefault(InversionKey(given, measure, rows), {})[system] = score
             equal = [one.lower() == two.lower() for one, two in zip(written, items.held_out, strict=True)]
             exact.setdefault(InversionKey(given, EXACT, rows), {})[system] = np.array(equal, float)
-        return of_systems(
-            systems,
-            rows,
-            corpus,
-            exact,
-            about=f"{rows:,} sentences in {self.lang}, lower-cased; chrF and BLEU of sacrebleu",
-        )
+        about = f"{rows:,} sentences in {self.lang}, lower-cased; chrF and BLEU of sacrebleu"
+        return of_systems(systems, rows, corpus, exact, about=about)
 
     def searched(self, bgt: Embedder, latents: Mapping[str, np.ndarray]) -> dict[str, list[str]]:
         """Generate N sentences by each search."""

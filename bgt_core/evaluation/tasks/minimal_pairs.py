@@ -16,13 +16,12 @@ from bgt_core.errors import UsageError, check_least
 from bgt_core.evaluation.comparison import Statistic
 from bgt_core.evaluation.task import BeamSize, Task
 from bgt_core.evaluation.writing import SWAPPED, Latents, Writing, of_systems, writers, writings
-from bgt_core.grammar import ACT, GIVE, RolePair, role_pairs
+from bgt_core.grammar import ACT, GIVE, LANGS, RolePair, role_pairs
 
 if TYPE_CHECKING:  # imports torch, which the command's help does not need
     from bgt_core.generation.generate import Writer
 
 NAMED, RIGHT, LIKELIER = "both named %", "roles right %", "right likelier %"
-ROLE_LANGS = ("en", "fr")  # languages of the grammar
 
 
 class RolesKey(NamedTuple):
@@ -45,22 +44,20 @@ class MinimalPairs(Task[Sequence[RolePair]]):
 
     across = "measure"
 
-    langs: Annotated[str, "Languages of the pairs: en, fr or en,fr."] = ",".join(ROLE_LANGS)
+    langs: Annotated[str, "Languages of the pairs: en, fr or en,fr."] = ",".join(LANGS)
     count: Annotated[int, "Number of minimal pairs."] = 100
     beam: BeamSize = 4
 
     def load(self, paths: Sequence[Path], *, seed: int) -> list[RolePair]:
         if paths:
-            raise UsageError(
-                "must be left out: this task generates its sentences from the built-in grammar.", parameter="data"
-            )
+            raise UsageError("must be left out: the sentences are those of the built-in grammar.", parameter="data")
         check_least(1, count=self.count)
         return role_pairs(self.count, seed)
 
     def statistic(self, items: Sequence[RolePair], encoders: Mapping[str, SentenceEncoder], *, seed: int) -> Statistic:
         """Generate each sentence from its own latents, from its translation's, and in the style of its twin."""
         langs = text_columns(self.langs)[1]
-        if not set(langs) <= set(ROLE_LANGS):
+        if not set(langs) <= set(LANGS):
             raise UsageError(f"{self.langs}: expected en, fr or en,fr.", parameter="langs")
         kinds = np.array([(GIVE, ACT).index(pair.kind) for pair in items])
         by_key: dict[RolesKey, dict[str, np.ndarray]] = {}
@@ -70,13 +67,8 @@ class MinimalPairs(Task[Sequence[RolePair]]):
                     if of_kind := int((kinds == number).sum()):
                         key = RolesKey(writing.lang, writing.meaning_of, writing.style_of, kind, measure, of_kind)
                         by_key.setdefault(key, {})[name] = rows[kinds == number]
-        return of_systems(
-            list(encoders),
-            len(items),
-            {},
-            by_key,
-            about=f"{len(items):,} minimal pairs of the grammar, beam {self.beam}",
-        )
+        about = f"{len(items):,} minimal pairs of the grammar, beam {self.beam}"
+        return of_systems(list(encoders), len(items), {}, by_key, about=about)
 
 
 TASK = MinimalPairs

@@ -2,8 +2,7 @@
 
     files -> scores of each system and of baselines of words -> accuracy, F1, area under the ROC curve
 
-A pair is predicted to have the same meaning if its score is at least the system's threshold. Weights (B, N) are the
-number of times that each of N pairs is drawn in B resamples (`evaluation.bootstrap`).
+Weights (B, N) are the number of times that each of N pairs is drawn in B resamples (`evaluation.bootstrap`).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -31,7 +30,6 @@ from bgt_core.vectors.compare import rounded
 COLUMNS = ("label", "a", "b")  # the columns of a file, as in most files of Quora and MRPC
 ACCURACY, F1, AUC, THRESHOLD = "accuracy", "F1", "AUC", "threshold"
 BAG, TFIDF, CLASSIFIER = "bag of words", "tf-idf", "tf-idf + logistic regression"
-SAMPLE_KEY = (2,)
 WORD = r"(?u)\w+"  # runs of letters and digits
 
 
@@ -53,11 +51,10 @@ class LabelledPairs:
 
 
 def read_labelled(path: Path | str, columns: Sequence[str] = COLUMNS) -> LabelledPairs:
-    """Read labelled pairs from a TSV without header and quotes, plain, .gz, .xz or .zst.
+    """Read labelled pairs from a TSV without header and quotes.
 
-    `columns` are the names of its columns: "label", "a", "b", and "_" for a column to skip. Columns after the last name
-    are skipped. Raises UsageError for other columns, NotFound for a missing file, and DataError, with file and line,
-    for too few columns, an empty sentence, or a label other than 1 and 0.
+    `columns` are the names of its columns: "label", "a", "b", and "_" for a column to skip, as are those after the last
+    name. Raises UsageError for other names, and DataError, with file and line, for an invalid line.
     """
     if sorted(column for column in columns if column != SKIPPED) != sorted(COLUMNS):
         text = f"{','.join(columns)}: expected label, a and b once each, and _ for columns to skip."
@@ -151,7 +148,7 @@ class Pairs(Task[PairsData]):
             scores=lambda weights: {
                 keys[name]: value for name, value in measured(weights[0], scores, thresholds, test.labels).items()
             },
-            samples=[ItemSample(len(test), SAMPLE_KEY)],
+            samples=[ItemSample(len(test), (2,))],
             numbers={PairsKey(THRESHOLD, len(test)): thresholds},
             about=f"{test.name}: {len(test):,} pairs, {positive:,} of them ({100 * positive / len(test):.1f}%) "
             f"duplicates; x 100; threshold of a probability: 0.5, of other scores: {tuned}; frequencies of tf-idf: "

@@ -146,8 +146,3 @@ def in_pool(
         within[place, own] = -np.inf
         shares[lines] = hits_among(np.hstack([across, within]), answers.of_line[lines])
     return shares * (answers.first[answers.of_line] == np.arange(len(shares)))  # a copy of an earlier line is a miss
-
-
-def precision_at_1(queries: np.ndarray, answers: np.ndarray, similarity: Similarity = cosine_similarity) -> float:
-    """Return the share of queries (N, D) whose most similar answer (N, D) has the same row; k that tie count 1 / k."""
-    return float(found(queries, answers, similarity=similarity).mean())

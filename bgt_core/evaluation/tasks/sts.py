@@ -228,9 +228,8 @@ def hard_splits(sets: Sequence[StsSet]) -> list[StsSet]:
 def pooled(sets: Sequence[StsSet]) -> StsSet:
     """Join the pairs of all data sets in one data set, named "all", without pairs that repeat a pair and its score.
 
-    The five years have 13,294 pairs with a gold score; the paper's pool has 271 fewer, 13,023. Without 2013 SMT and
-    2016, 269 of 11,358 pairs repeat an earlier pair and its score, and 411 repeat an earlier pair with any score. So
-    the paper's "unique" pairs seem to be unique with their scores.
+    The paper's pool has 271 pairs fewer than the five years. Without 2013 SMT and 2016, 269 pairs repeat an earlier
+    pair and its score, and 411 an earlier pair. So the paper's "unique" pairs seem to be unique with their scores.
     """
     if not sets:
         raise DataError("Hard STS: no data sets of SemEval years; give one or more, because their pairs are selected.")
@@ -274,10 +273,7 @@ def edits(a: Sequence[str], b: Sequence[str]) -> int:
 
 
 def extreme(rates: np.ndarray, end: str, share: float) -> np.ndarray:
-    """Return which rates (N,) are in the bottom or top `share`: (N,) bool.
-
-    All rates that tie with the last one are included, so that the result does not depend on the order of the pairs.
-    """
+    """Return which rates (N,) are in the bottom or top `share`, with all that tie with the last one: (N,) bool."""
     signed = rates if end == "bottom" else -rates
     return signed <= np.quantile(signed, share, method="inverted_cdf")
 

@@ -161,12 +161,7 @@ def tfidf(settings: Mapping[str, Any], left: Sequence[str], right: Sequence[str]
 
 
 def read_stel(path: Path, lang: str = "en") -> list[Quadruple]:
-    """Read a file of STEL: tab-separated, with a header, and with quotes as in CSV; further columns are ignored.
-
-    Raises NotFound if the file is missing. Raises DataError if the file is damaged or lacks rows or a column; and, with
-    file and line, if a field is empty, a row has more or fewer fields than the header, or the correct alternative is
-    neither 1 nor 2.
-    """
+    """Read a file of STEL: tab-separated, with a header, and with quotes as in CSV; further columns are ignored."""
     table = csv.DictReader((f"{line}\n" for _, line in text_lines(path)), delimiter="\t", strict=True)
     items = []
     try:
@@ -193,7 +188,7 @@ def built_in(lang: str | None = None, seed: int = 0) -> list[Quadruple]:
 
     The pair are the anchors. The alternatives are a pair with another meaning that differs in the same values of the
     same property; a pair without such a partner is left out. `seed` draws the partner, and which sentence of a pair is
-    the first. Raises UsageError for a `lang` without pairs; by default, all languages are used.
+    the first. By default, all languages are used.
     """
     groups: dict[tuple[str, ...], list[tuple[str, dict[str, str]]]] = {}  # pairs: the meaning, and the text by value
     for name, *both in differing(style_sentences()):

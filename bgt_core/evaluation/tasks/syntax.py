@@ -2,15 +2,9 @@
 
     files -> `read_treebank` -> `pair_up`: queries and candidates by length -> neighbours -> three measures of parses
 
-A language or syntactic latent should find sentences of the same structure; a semantic latent need not. Each measure is
-a ratio of two counts, each summed over all queries:
-
-- for constituents, 2 x shared brackets / all brackets of both sentences (micro-averaged labelled F1). Brackets are
-  (label, start, end), compared as multisets. As in the evaluation of the VGVAE, parts of speech are not brackets, and
-  the outermost bracket counts.
-- for dependencies, words with the same head and relation / words (labelled attachment), which is the same formula.
-- tree edits / nodes of both trees. It is 0 for equal trees, and always below 1.
-- words with the same part of speech / words.
+Each measure is a ratio of two counts, each summed over all queries: 2 x shared brackets (for dependencies, arcs) / all
+brackets of both sentences; tree edits / nodes of both trees; words with the same part of speech / words. Brackets are
+(label, start, end) and are compared as multisets. As in the evaluation of the VGVAE, the outermost bracket counts.
 """
 
 from __future__ import annotations
@@ -78,16 +72,13 @@ def read_treebank(files: Sequence[Path], lang: str = "en") -> list[ParsedSentenc
 
 
 def of_constituents(tree: Tree, lang: str) -> ParsedSentence:
-    """Convert a constituency tree. A ROOT is added on top if the file has none, because its bracket counts.
-
-    The nodes of the ordered tree are constituents and parts of speech, not words; parts of speech are not brackets.
-    """
+    """Convert a constituency tree, with a ROOT on top; parts of speech are nodes, but not brackets."""
     brackets: list[tuple[str | int, ...]] = []
     labels: list[str] = []
     first: list[int] = []
 
     def walk(node: Tree, start: int) -> int:
-        """Add a node that begins at word `start`, and all nodes below it; return the number of the word after it."""
+        """Add a node that begins at word `start`, and all below it; return the number of the word after it."""
         leaf, end = len(labels), start
         for child in node.children:
             end = walk(child, end)
@@ -223,9 +214,7 @@ class Syntax(Task[Pairing]):
         for measure in by_group[0]:
             parts = [group[measure] for group in by_group]
             upper = best_choice(parts, lowest=measure == EDITS)
-            expected = [
-                tuple(each.mean(1, dtype=np.float64) for each in group) for group in parts
-            ]  # over all candidates
+            expected = [(part.mean(1, dtype=np.float64), whole.mean(1, dtype=np.float64)) for part, whole in parts]
             of_rows = [joined(expected), *(chosen(parts, choice) for choice in (*choices, upper))]
             part, whole = (np.stack(column) for column in zip(*of_rows, strict=True))
             sums[SyntaxKey(measure, queries)] = part, whole
@@ -262,10 +251,7 @@ Counts = tuple[np.ndarray, np.ndarray]
 
 
 def counts(queries: Sequence[ParsedSentence], candidates: Sequence[ParsedSentence]) -> dict[str, Counts]:
-    """Compare N queries with M candidates of the same length by each measure: (N, M) float32.
-
-    Raises NotFound if numba is not installed.
-    """
+    """Compare N queries with M candidates of the same length by each measure: (N, M) float32."""
     needs("numba", "syntax")
     from bgt_core.evaluation.edit_distance import distances
 

@@ -39,11 +39,10 @@ class Triples:
 
 
 def read_triples(path: Path) -> Triples:
-    """Read a TSV without header and quotes, plain, .gz, .xz or .zst, with 3 or 4 columns.
+    """Read a TSV without header and quotes: kind (optional), sentence, paraphrase and altered sentence.
 
-    The columns are kind (optional), sentence, paraphrase and altered sentence. Rows with an empty paraphrase are
-    skipped. Raises NotFound if the file is missing. Raises DataError if the file is damaged or has no rows left; and,
-    with file and line, if a row has a wrong number of columns or an empty sentence.
+    Rows with an empty paraphrase are skipped. Raises NotFound if the file is missing, DataError if it is damaged, has
+    no rows left, or a row has a wrong number of columns or an empty sentence.
     """
     first = next((line for _, line in text_lines(path)), "")
     columns = COLUMNS if first.count("\t") == 3 else COLUMNS[1:]
@@ -80,9 +79,7 @@ class TriplesTask(Task[Triples]):
 
     def load(self, paths: Sequence[Path], *, seed: int) -> Triples:
         if paths and self.count is not None:
-            raise UsageError(
-                "is for the grammar's triples; a file is used as a whole. Leave one of them out.", parameter="count"
-            )
+            raise UsageError("is for the grammar's triples; leave it out, or the file.", parameter="count")
         if paths:
             return read_triples(one_path(paths, "one file of triples"))
         if self.lang not in LANGS:

@@ -1,8 +1,7 @@
 """Compare intervals, differences and marks of systems with NumPy and SciPy; check tables, rows and JSON."""
 
 import json
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -81,10 +80,8 @@ def test_differences_are_paired() -> None:
         assert gap.difference.value == pytest.approx(one.value - two.value)
         assert gap.difference.high - gap.difference.low < np.hypot(one.high - one.low, two.high - two.low)
         turned = gap.seen_from(gap.second)
-        assert (turned.first, turned.second, turned.difference[:3]) == (
-            gap.second, gap.first, (-gap.difference.value, -gap.difference.high, -gap.difference.low)
-        )  # fmt: skip
-        assert gap.seen_from(gap.first) == gap
+        assert (turned.first, turned.second, turned.difference.high) == (gap.second, gap.first, -gap.difference.low)
+        assert gap.seen_from(gap.first) == gap == turned.seen_from(gap.first)
 
 
 def test_paired_errors_agree_with_williams_test() -> None:
@@ -131,10 +128,8 @@ def test_a_system_without_a_score_has_no_value_and_no_difference() -> None:
         hits=hits,
     )
     result = compare(statistic, resamples=100)
-    assert [[cell and cell.value for cell in cells] for cells in result.scores.values()] == [
-        [1, None, 2],
-        [100, None, 50],
-    ]
+    values = [[cell and cell.value for cell in cells] for cells in result.scores.values()]
+    assert values == [[1, None, 2], [100, None, 50]]
     assert {(gap.first, gap.second) for gap in result.differences} == {("a", "c")}
     assert [record["system"] for record in result.records()] == ["a", "c"] * 2
 
@@ -147,22 +142,14 @@ def test_the_best_system_is_marked_best_or_tied(noises: tuple[float, ...], marks
     assert [cell.mark for cell in cells] == marks
 
 
-def of_values(names: Sequence[str], values: dict[str, np.ndarray], **how: Any) -> Statistic:
-    """Make a statistic whose scores are the same in each resample."""
-    made = {Key(name, 9): np.asarray(value) for name, value in values.items()}
-    return Statistic(
-        systems=names,
-        scores=lambda weights: {key: np.tile(value, (len(weights[0]), 1)) for key, value in made.items()},
-        samples=[ItemSample(9)],
-        **how,
-    )
-
-
 @pytest.fixture
 def result() -> Result:
-    statistic = of_values(
-        ["a", "b"],
-        {"x": [1.0, 2.0], "y": [0.5, np.nan]},
+    """Compare two systems whose scores are the same in each resample."""
+    values = {Key("x", 9): [1.0, 2.0], Key("y", 9): [0.5, np.nan]}
+    statistic = Statistic(
+        systems=["a", "b"],
+        scores=lambda weights: {key: np.tile(value, (len(weights[0]), 1)) for key, value in values.items()},
+        samples=[ItemSample(9)],
         about="made",
         warnings=["odd"],
         numbers={Key("limit", 9): [0.12345, None]},
@@ -171,7 +158,7 @@ def result() -> Result:
 
 
 def test_a_result_has_its_settings_and_describes_them(result: Result) -> None:
-    assert (result.level, result.resamples, result.seed, result.warnings) == (0.9, 100, 3, ["odd"])
+    assert (result.level, result.resamples, result.seed) == (0.9, 100, 3)
     assert result.about == "made; 90% intervals from 100 resamples; differences: paired, p with Holm's correction"
     hits = {Key("h", 2): np.ones((1, 2))}
     assert compare(Statistic(systems=["a"], hits=hits), resamples=100).about == "; 95% intervals Wilson's"

@@ -54,20 +54,14 @@ def test_compressed_files_are_the_same(suffix: str, write: Write, tmp_path: Path
     assert packed == plain and len(plain) == 5
 
 
-@pytest.mark.parametrize(
-    ("place", "year"),
-    [
-        ("STS2012-en-test/test-gold/STS.{}.surprise.OnWN.txt", "2012"),  # folders of SemEval's archives
-        ("test-gold/STS.{}.surprise.OnWN.txt", "2012"),
-        ("test-gs/STS.{}.OnWN.txt", "2013"),
-        ("sts-en-test-gs-2014/STS.{}.OnWN.txt", "2014"),
-        ("test_evaluation_task2a/STS.{}.OnWN.txt", "2015"),
-        ("sts2016-english-with-gs-v1.0/STS2016.{}.OnWN.txt", "2016"),
-        ("STS/STS12-en-test/STS.{}.surprise.OnWN.txt", "2012"),  # a folder of SentEval
-        ("2012/OnWN.tsv", "2012"),
-        ("sts/2012/surprise.OnWN.tsv", "2012"),
-    ],
-)
+@pytest.mark.parametrize(("place", "year"), [
+    ("STS2012-en-test/test-gold/STS.{}.surprise.OnWN.txt", "2012"),  # folders of SemEval's archives
+    ("test-gold/STS.{}.surprise.OnWN.txt", "2012"), ("test-gs/STS.{}.OnWN.txt", "2013"),
+    ("sts-en-test-gs-2014/STS.{}.OnWN.txt", "2014"), ("test_evaluation_task2a/STS.{}.OnWN.txt", "2015"),
+    ("sts2016-english-with-gs-v1.0/STS2016.{}.OnWN.txt", "2016"),
+    ("STS/STS12-en-test/STS.{}.surprise.OnWN.txt", "2012"),  # a folder of SentEval
+    ("2012/OnWN.tsv", "2012"), ("sts/2012/surprise.OnWN.tsv", "2012"),
+])  # fmt: skip
 def test_a_year_is_the_same_in_every_layout(place: str, year: str, write: Write, tmp_path: Path) -> None:
     if place.endswith(".tsv"):
         write(place, PLAIN)
@@ -117,9 +111,8 @@ def test_the_benchmark_and_its_years(official: bool, write: Write, tmp_path: Pat
 def test_a_translated_benchmark_has_its_language(write: Write, tmp_path: Path) -> None:
     write("stsb/fr/dev.tsv", PLAIN)
     write("stsb/dev.tsv", PLAIN + "1\tx\ty\n")
-    for wrong in ("..", "[v"):  # a name is not a regular expression
-        with pytest.raises(BgtError, match=re.escape(f"no files of stsb-dev-{wrong}; it has stsb-dev, stsb-dev-fr")):
-            read_sets(tmp_path, [f"stsb-dev-{wrong}"])
+    with pytest.raises(BgtError, match=re.escape("no files of stsb-dev-..; it has stsb-dev, stsb-dev-fr")):
+        read_sets(tmp_path, ["stsb-dev-.."])  # a name is not a regular expression
     (french,) = read_sets(tmp_path, ["stsb-dev-fr"])
     assert contents(french) == ("stsb dev-fr", *EXPECTED[:3], "fr", "fr")
     assert len(read_sets(tmp_path, ["stsb-dev"])[0].gold) == 4
@@ -159,11 +152,7 @@ BAD: list[tuple[dict[str, str | bytes], str, int, str]] = [  # files, set, exit 
     ({"2012/bad.tsv": "4\ta\tb\nfour\ta\tb\n"}, "2012",
      4, r"bad\.tsv:2: the gold score is not a number: 'four'; expected one with a decimal point, as 4.5\.$"),
     ({"2012/bad.tsv": "score\ta\tb\n"}, "2012", 4, r"bad\.tsv:1: .*'score'.*remove the line if it is"),
-    ({"2012/bad.tsv": "4\ta\tb\n3\ta\n"}, "2012", 4, r"bad\.tsv:2"),
-    ({"2012/bad.tsv": "4\ta\tb\nnan\ta\tb\n"}, "2012", 4, r"bad\.tsv:2"),
-    ({"2012/bad.tsv": b"4\ta\tb\n3\tcaf\xe9\tb\n"}, "2012", 4, r"bad\.tsv:2: not UTF-8"),
     ({"2012/bad.tsv": "4\ta\tb\n"}, "2012", 4, r"bad\.tsv: 2012 bad: 1 pairs"),
-    ({"2012/bad.tsv": ""}, "2012", 4, r"bad\.tsv: 2012 bad: 0 pairs"),
     ({"2012/bad.tsv": "4\ta\tb\n4\ta\tc\n"}, "2012", 4, r"bad\.tsv: .*every gold score is 4"),
     ({"2012/STS.input.A.txt": SENTENCES}, "2012", 3, r"its gold scores, STS\.gs\.A\.txt, are missing"),
     ({"2012/STS.input.A.txt": SENTENCES, "2012/STS.gs.A.txt": "1\n2\n"}, "2012",
@@ -171,16 +160,10 @@ BAD: list[tuple[dict[str, str | bytes], str, int, str]] = [  # files, set, exit 
     ({"2012/STS.input.A.txt": "a\tb\n", "2012/STS.gs.A.txt": "x\n"}, "2012",
      4, r"gs\.A\.txt:1: the gold score is not a number"),
     ({"2012/STS.input.A.txt": "a b\n", "2012/STS.gs.A.txt": "1\n"}, "2012", 4, r"input\.A\.txt:1: expected sen"),
-    ({"2012/STS.input.A.txt": "a\tb\nc\td\n", "2012/STS.gs.A.txt": "\n\n"}, "2012",
-     4, r"STS\.input\.A\.txt: 2012 A: 0 pairs"),
     ({"x/STS.input.track1.ar-ar.txt": SENTENCES}, "sts17", 3, r"STS\.gs\.track1.* are missing"),
-    ({"2012/a.tsv": PLAIN, "2014/a.tsv": PLAIN}, "2015", 3, "no files of 2015; it has 2012, 2014"),
-    ({"x/a.tsv": PLAIN}, "2015", 3, "it has no STS files"),
+    ({"x/a.tsv": PLAIN}, "2015", 3, r"it has no STS files\. Expected 2012/NAME\.tsv, stsb/dev\.tsv"),
     ({"a/2012/a.tsv": PLAIN, "b/2012/a.tsv": PLAIN}, "2012", 4, "2012 a exists twice: .*Give a folder"),
-    ({"2012/OnWN.tsv": PLAIN, "2012/surprise.OnWN.tsv": PLAIN}, "2012", 4, "2012 OnWN exists twice"),
     ({"sts17/en-ar.tsv": PLAIN}, "sts17-en-es", 3, "no files of sts17-en-es; it has sts17-en-ar"),
-    ({"x/a.tsv": PLAIN}, "stsb-dev", 3, r"no files of stsb-dev; .* Expected 2012/NAME\.tsv, stsb/dev\.tsv"),
-    ({"SICK_train.txt": "1\ta\tb\n"}, "sick-train", 4, r"SICK_train\.txt:1: 3 columns, expected 4"),
     ({"2012/a.tsv": PLAIN}, "stsb", 2, "'stsb' is not an STS set; expected names as in 2012-2016"),
 ]  # fmt: skip
 

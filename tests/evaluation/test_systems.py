@@ -53,8 +53,6 @@ def test_each_latent_is_a_system_and_is_named_if_the_encoder_has_several() -> No
 def test_across_languages_language_latents_are_left_out() -> None:
     encoders = {"x": Letters("semantic", "language")}
     assert [row.latent for row in systems(encoders, ["en", "fr"], across=True)] == ["semantic"]
-    first = {"x": Letters("language", "semantic")}
-    assert [row.latent for row in systems(first, ["en", "fr"], across=True)] == ["semantic"]
     with pytest.raises(UsageError, match="x: language latents are not comparable across languages"):
         systems(encoders, ["en", "fr"], "language", across=True)
 
@@ -83,31 +81,19 @@ def test_each_distinct_sentence_is_embedded_once() -> None:
     assert vectors.tolist() == [[0, 1, 0, 0], [1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 2, 0]]
 
 
-LONG = "".join(chr(65 + place % 26) for place in range(70))
-
-
-@pytest.mark.parametrize(
-    ("vectors", "message"),
-    [
-        (np.ones(2), r"^x: float64 \(2,\); expected numbers, \(2, D\)"),
-        (np.ones((3, 2)), r"float64 \(3, 2\)"),
-        (np.array([["1"], ["2"]]), "<U1"),
-        (np.array([[1.0], [np.nan]]), f"^x: row 2 contains NaN or infinity, for '{LONG[:60]}'"),
-        (np.array([[np.inf], [np.nan]]), "row 1 contains NaN or infinity, for 'a'"),
-    ],
-)
-def test_invalid_vectors_are_named(vectors: np.ndarray, message: str) -> None:
-    with pytest.raises(DataError, match=message):
-        System("x", Given(vectors)).embed(["a", LONG], "en")
-
-
-def test_an_error_of_an_encoder_starts_with_the_name_of_the_system() -> None:
+def test_errors_start_with_the_name_of_the_system() -> None:
     class Refuses(Letters):
         def embed(self, sentences: Sequence[str], *, lang: str, latent: str = "none") -> np.ndarray:
             raise UsageError("no sentence")
 
     with pytest.raises(UsageError, match=r"^x: no sentence$"):
         System("x", Refuses()).embed(["a"], "en")
+    with pytest.raises(DataError, match=r"^x: float64 \(3, 2\); expected numbers, \(2, D\)"):
+        System("x", Given(np.ones((3, 2)))).embed(["a", "b"], "en")
+    with pytest.raises(DataError, match=f"^x: row 2 contains NaN or infinity, for '{'b' * 60}'"):
+        System("x", Given(np.array([[1.0], [np.nan]]))).embed(["a", "b" * 70], "en")
+    with pytest.raises(DataError, match="x: vectors of 3 and 2 units can't be compared"):
+        System("x", Given(np.ones((1, 3)), np.ones((1, 2)))).similarities(["a"], ["b"], "en", "fr")
 
 
 def test_pairs_are_compared_by_the_encoder_s_own_similarity() -> None:
@@ -123,26 +109,13 @@ def test_pairs_are_compared_by_the_encoder_s_own_similarity() -> None:
     assert encoder.seen[1:] == [(["a"], "en", "semantic"), (["b"], "fr", "semantic")]
 
 
-class Scored(Letters):
-    """An encoder that returns these similarities, one for each pair."""
+def test_a_similarity_that_is_no_number_is_named_by_its_pair() -> None:
+    class Infinite(Letters):
+        def similarity_pairwise(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+            return np.array([0.5, np.inf])
 
-    def __init__(self, *similarities: float):
-        super().__init__()
-        self.similarities = similarities
-
-    def similarity_pairwise(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-        return np.array(self.similarities, np.float32)
-
-
-@pytest.mark.parametrize("value", [np.nan, np.inf])
-def test_a_similarity_that_is_no_number_is_named_by_its_pair(value: float) -> None:
-    with pytest.raises(DataError, match=f"^x: the similarity of 'b' and 'd' is {value}; expected a number"):
-        System("x", Scored(0.5, value)).similarities(["a", "b"], ["c", "d"], "en", "en")
-
-
-def test_two_languages_have_vectors_of_one_width() -> None:
-    with pytest.raises(DataError, match="x: vectors of 3 and 2 units can't be compared"):
-        System("x", Given(np.ones((1, 3)), np.ones((1, 2)))).similarities(["a"], ["b"], "en", "fr")
+    with pytest.raises(DataError, match=r"^x: the similarity of 'b' and 'd' is inf; expected a number"):
+        System("x", Infinite()).similarities(["a", "b"], ["c", "d"], "en", "en")
 
 
 LEFT, RIGHT = zip(*((pair.texts["en"], pair.texts["fr"]) for pair in pairs(40)), strict=True)
@@ -195,7 +168,7 @@ def test_the_effect_of_a_word_is_the_loss_of_similarity_without_it() -> None:
 def test_texts_of_more_than_300_words_are_refused() -> None:
     text = " ".join(["mot"] * 299 + ["ami"])
     assert len(word_effects(ENCODERS, text, "Le chat", LANGS)) == 302
-    for left, right in ((text + " !", "Le chat"), ("Go", text + " !"), ("😀" * 301, "Go")):
+    for left, right in ((text + " !", "Le chat"), ("Go", text + " !")):
         with pytest.raises(UsageError, match="may have 300 words and marks at most; this one has 301"):
             word_effects(ENCODERS, left, right, LANGS)
 

@@ -9,7 +9,7 @@ import pytest
 
 import bgt_core
 from bgt_core.errors import UsageError
-from bgt_core.grammar import ACT, GIVE, KINDS, LIMIT, NEGATION, ROLE_PAIRS, TRIPLES, pairs, role_pairs, triples
+from bgt_core.grammar import KINDS, LIMIT, ROLE_PAIRS, TRIPLES, pairs, role_pairs, triples
 
 # Stored scores are scores on these tables; a changed table needs another name.
 HASHES = """
@@ -39,26 +39,19 @@ def test_pairs_differ_and_longer_lists_begin_with_shorter_ones() -> None:
     assert len(set.union(*sentences)) == 20 * 300
 
 
-@pytest.mark.parametrize("held_out", [False, True])
-def test_an_altered_sentence_shares_more_words_than_a_paraphrase(held_out: bool) -> None:
-    every = triples(TRIPLES, held_out=held_out)
-    for seed in (0, 2):
-        assert [triple.kind for triple in triples(10, seed, held_out=held_out)] == [*KINDS, *KINDS]
-    for triple in every:
-        for sentence, paraphrase, altered in triple.texts.values():
-            assert len({sentence, paraphrase, altered}) == 3
-            shared = (words(sentence) & words(altered)).total()
-            assert triple.kind == NEGATION or shared >= (words(sentence) & words(paraphrase)).total()
-
-
-def test_twins_have_the_same_words_in_other_roles() -> None:
-    every = role_pairs(ROLE_PAIRS)
-    assert [pair.kind for pair in every] == [GIVE, ACT] * (ROLE_PAIRS // 2)
-    for pair in every:
-        for lang, (left, right) in pair.texts.items():
-            assert words(left) == words(right) and left != right
-            first, second = pair.persons[lang]
-            assert left.lower().index(first) < left.lower().rindex(second)
+def test_rows_have_their_columns_in_order() -> None:
+    (held_out, *_), (pair, _) = triples(5, seed=2, held_out=True), role_pairs(2)
+    assert [triple.kind for triple in triples(10, seed=2)] == [*KINDS, *KINDS]
+    sentence, paraphrase, altered = held_out.texts["fr"]
+    assert sentence == "Le gamin envoie le sac à ce héros à midi."
+    assert (paraphrase, altered) == (
+        "À midi, l'enfant envoie le sac à ce héros.",
+        "Ce héros envoie le sac au gamin à midi.",
+    )
+    for lang, (left, right) in pair.texts.items():
+        assert words(left) == words(right) and left != right
+        first, second = pair.persons[lang]
+        assert left.lower().index(first) < left.lower().rindex(second)
 
 
 @pytest.mark.parametrize(("draw", "most"), [(pairs, LIMIT), (triples, TRIPLES), (role_pairs, ROLE_PAIRS)])

@@ -1,7 +1,6 @@
 """Files of one table in all formats have the same numbers, are complete, and escape special characters."""
 
 import csv
-import re
 from pathlib import Path
 
 import pytest
@@ -51,18 +50,12 @@ def test_a_column_may_have_intervals_in_some_rows_only(tmp_path: Path) -> None:
     assert (tmp_path / "t.csv").read_text("utf-8") == "a,a ci_low,a ci_high,a mark,b\n,,,,x\n2.0,1.0,3.0,,y\n"
 
 
-def test_latex_and_the_terminal_round_to_the_same_numbers(
-    files: dict[str, Path], capsys: pytest.CaptureFixture
-) -> None:
+def test_rows_are_printed_with_rounded_numbers(capsys: pytest.CaptureFixture) -> None:
     show(TABLE.columns, TABLE.lines())
     printed = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
     assert printed[0] == TABLE.columns
     assert printed[1][1:] == ["750", "66.2 [65.0, 67.5] *", "1.2"]
     assert printed[2][1:] == ["3", "0.0 [-1.5, 2.0] =", ""]
-    tex = files["latex"].read_text("utf-8")
-    for cells in printed[1:]:
-        for number in re.findall(r"-?\d+\.\d", cells[2]):
-            assert number in tex
 
 
 def test_latex_is_a_booktabs_tabular_of_escaped_text(files: dict[str, Path]) -> None:

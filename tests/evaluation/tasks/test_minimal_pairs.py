@@ -96,7 +96,7 @@ def test_a_language_that_the_grammar_lacks_is_refused() -> None:
 
 @pytest.mark.parametrize(("text", "place"), [
     ("The KING thanks the nurse.", "right"), ("the nurse, the king", "wrong"), ("the king alone", None),
-    ("the nurse alone", None), ("king nurse king", None), ("king nurse nurse", None), ("kings and nurses", None),
+    ("king nurse nurse", None), ("kings and nurses", None),
 ])  # fmt: skip
 def test_places_need_two_persons_that_are_named_once(text: str, place: str | None) -> None:
     assert places(text, ("king", "nurse")) == place

@@ -213,15 +213,6 @@ def test_without_numba_the_error_names_the_extra_to_install(monkeypatch: pytest.
         counts(bank("a b"), bank("c d"))
 
 
-def noise(seed: int) -> ExternalEncoder:
-    """Make an encoder of random vectors."""
-
-    def embed(texts: list[str], lang: str, latent: str) -> np.ndarray:
-        return np.random.default_rng(seed).normal(size=(len(texts), 5)).astype(np.float32)
-
-    return ExternalEncoder("noise", embed, fingerprint=str(seed))
-
-
 def shape(texts: list[str], lang: str, latent: str) -> np.ndarray:
     """Embed the kind of word at each position; a word starts with its kind, as in nn3."""
     vectors = np.zeros((len(texts), 40, 6), dtype=np.float32)
@@ -234,20 +225,12 @@ def shape(texts: list[str], lang: str, latent: str) -> np.ndarray:
 def test_rows_lie_between_chance_and_the_upper_bound(trees: list[str], treebank: Write) -> None:
     """An encoder of word order is better than chance, and no encoder is better than the best choice."""
     pairing = pair_up(read_treebank([treebank("a.mrg", trees)]))
-    encoders = {"noise": noise(1), "noise2": noise(2), "shape": ExternalEncoder("shape", shape, fingerprint="")}
-    table = evaluate(Syntax(), encoders, pairing, resamples=200)
-    assert list(table.systems) == [RANDOM, "noise", "noise2", "shape", UPPER_BOUND]
+    table = evaluate(Syntax(), {"shape": ExternalEncoder("shape", shape)}, pairing, resamples=200)
     for measure, cells in table.scores.items():
         sign = -1 if measure.score == EDITS else 1
-        values = [sign * cell.value for cell in cells]
-        assert max(values) == values[-1]
-        assert cells[-1].mark == ""
-        assert [cell.mark for cell in cells[:-1]] == ["", "", "", "best"]
-        assert values[3] > max(values[:3])
-        assert all(cell.low < cell.value < cell.high for cell in cells)
-    noises = [gap for gap in table.differences if {gap.first, gap.second} == {"noise", "noise2"}]
-    assert len(noises) == 3
-    assert all(gap.p_holm > 0.05 for gap in noises)
+        chance, shaped, best = (sign * cell.value for cell in cells)
+        assert chance < shaped < best
+        assert [cell.mark for cell in cells] == ["", "best", ""]
     assert table.table().columns == ["system", "labelled F1", EDITS, TAGS]
 
 

@@ -1,9 +1,7 @@
-"""Make the training data of the shipped models, finish a model, and measure how strongly style changes its text.
+"""Make the training data of the shipped models, and finish a model.
 
     python -m analysis.models mixture DATA OUT fr               # write training and held-out files
     python -m analysis.models erase CHECKPOINT OUT en-fr=FILE   # the last step: estimate the language means again
-    python -m analysis.models frontier PAIRS en,fr MODEL... > frontier.tsv
-    python -m analysis.models style DATA bgt_core/data/examples/style.tsv.xz
 
 DATA/parallel contains files of English and another language, such as en-fr.tatoeba.tsv.xz. DATA/mono contains files of
 one language, such as en.ewt.txt.xz. DATA/mixture/altered.tar.xz contains rows that rules made at commit d1f45c03:
@@ -16,17 +14,14 @@ and in the models' cards.
 """
 
 import json
-import lzma
 import shutil
 import tarfile
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
 from hashlib import blake2b
-from itertools import combinations, islice, permutations
+from itertools import combinations, islice
 from pathlib import Path
 from random import Random
-from typing import Any
 
 import numpy as np
 import torch
@@ -36,21 +31,14 @@ from safetensors.torch import load_file, save_file
 
 import bgt_core
 from bgt_core import checkpoint
-from bgt_core.contracts import LANGUAGE
 from bgt_core.data import examples
 from bgt_core.data.clean import key
 from bgt_core.data.columns import parse_source
-from bgt_core.data.examples import Styled
 from bgt_core.data.exchange import EXCHANGED, exchanger
 from bgt_core.data.manifest import facts
 from bgt_core.data.parallel import Skipped, read_pairs
-from bgt_core.data.properties import PROPERTIES, values
-from bgt_core.data.text import normalise
+from bgt_core.data.properties import values
 from bgt_core.data.textfile import text_lines
-from bgt_core.evaluation.tasks.fidelity import Fidelity
-from bgt_core.evaluation.writing import RANDOM
-from bgt_core.generation.generate import Writer
-from bgt_core.generation.options import Beam
 from bgt_core.nets.bound import WithoutLanguage
 
 app = typer.Typer(pretty_exceptions_enable=False)
@@ -108,15 +96,10 @@ def is_held_out(english: str) -> bool:
 
 
 def mixture(data: Path, lang: str) -> Iterator[tuple[str, list[Pair], list[Pair]]]:
-    """Yield each kind of text, with its training pairs and its held-out pairs.
+    """Yield the name of each kind of text, its training pairs and its held-out pairs.
 
-    Args:
-        data: A folder as described above.
-        lang: The other language, such as "fr".
-
-    Yields:
-        The name of the kind, training pairs and held-out pairs. Neither side of a training pair is in a test set, the
-        example sentences or the kind's held-out pairs. Each pair occurs once.
+    Neither side of a training pair is in a test set, the example sentences or the kind's held-out pairs. Each pair
+    occurs once.
     """
     tests = test_keys(data)
     for kind, names in KINDS.items():
@@ -239,87 +222,6 @@ def erase_language(source: Path, out: Path, files: list[str]) -> None:
     config["files"].pop(checkpoint.OPTIMIZER, None)
     (out / checkpoint.OPTIMIZER).unlink(missing_ok=True)
     (out / checkpoint.CONFIG).write_text(json.dumps(config, indent=2), "utf-8")
-
-
-WORDS = "4-12"
-STRENGTHS = (0.0, 0.25, 0.5, 0.75, 1.0)
-MEASURES = ("chrF", "exact %", "length r x 100", "other mark taken %", "style r x 100")
-PAIRS = 300
-
-
-@dataclass(frozen=True)
-class StrengthWriter(Writer):
-    """A writer that multiplies language latents by `strength`."""
-
-    strength: float = 1.0
-
-    def write(self, latents: Mapping[str, np.ndarray], *, lang: str) -> list[str]:
-        """Generate text as `Writer` does, with scaled language latents."""
-        return super().write({**latents, LANGUAGE: np.float32(self.strength) * latents[LANGUAGE]}, lang=lang)
-
-
-@app.command()
-def frontier(file: Path, langs: str, models: list[str]) -> None:
-    """Measure the content and the style of recombinations, for each model, strength of the style and language.
-
-    FILE has held-out translations. Each model generates every sentence from the semantic latent of its translation and
-    the language latent of a random sentence, multiplied by a strength from 0 to 1. Strength 0 is the mean of the prior,
-    without any style; strength 1 is the unchanged latent of the style sentence.
-    """
-    task = Fidelity(langs=langs, limit=PAIRS, lengths=WORDS)
-    items = task.load([file], seed=0)
-    print("model", "strength", "written", *MEASURES, sep="\t")
-    for model in models:
-        bgt = bgt_core.load(model, "cpu")
-        for strength in STRENGTHS:
-            writer: Any = StrengthWriter(bgt, Beam(1), strength=strength)  # a task also accepts writers
-            result = bgt_core.evaluate(task, {"model": writer}, items, resamples=100)
-            for lang, source in permutations(langs.split(","), 2):
-                scores = (result.value((lang, source, RANDOM, name), "model") for name in MEASURES)
-                print(Path(model).name, strength, lang, *(f"{score:.1f}" for score in scores), sep="\t")
-
-
-MOST = 400  # maximum number of sentences with each value of a property in a language
-LONGEST = 100  # maximum number of characters
-
-
-def pool(data: Path, lang: str) -> Iterator[Styled]:
-    """Yield each sentence in English and in `lang`, with its translation."""
-    for name in ("tatoeba", "tatoeba-challenge"):
-        for english, other in rows(data / "parallel" / f"en-{lang}.{name}.tsv.xz"):
-            if (name != "tatoeba" or is_held_out(english)) and max(len(english), len(other)) <= LONGEST:
-                pair = normalise(english), normalise(other)
-                yield Styled("en", pair[0], lang, pair[1])
-                yield Styled(lang, pair[1], "en", pair[0])
-
-
-def chosen(given: list[Styled]) -> Iterator[Styled]:
-    """Yield all sentences of pairs that differ in a property, then up to `MOST` for each value of each property."""
-    paired = {each: None for pair in examples.differing(given) for each in (pair.left, pair.right)}
-    drawn = sorted(given, key=lambda each: blake2b(each.text.encode()).digest())
-    usual = [each for each in drawn if each.other == ("fr" if each.lang == "en" else "en")]
-    of_value: dict[tuple[str, str, str], list[Styled]] = defaultdict(list)
-    for each in dict.fromkeys([*paired, *usual]):
-        for name, shown in PROPERTIES.items():
-            if value := shown.value(each.text, each.lang):
-                of_value[each.lang, name, value].append(each)
-    yield from paired
-    for some in of_value.values():
-        yield from some[:MOST]
-
-
-@app.command("style")
-def write_style_examples(data: Path, out: Path) -> None:
-    """Choose sentences that differ in style, write one per line, and print their number in each language.
-
-    The sentences are from Tatoeba: pairs whose English sentence is held out, and Tatoeba's test sets, so that no model
-    was trained on them. Sentences with the same translation that differ in one property are chosen first.
-    """
-    given = [each for lang in ("fr", "es", "de", "tr", "ja", "ar") for each in pool(data, lang)]
-    lines = sorted(set(chosen(given)))
-    out.write_bytes(lzma.compress("".join("\t".join(each) + "\n" for each in lines).encode()))
-    for lang in dict.fromkeys(each.lang for each in lines):
-        print(f"{lang}: {sum(each.lang == lang for each in lines):,}")
 
 
 if __name__ == "__main__":

@@ -142,8 +142,7 @@ def add(out: Path, rows: list[Row]) -> None:
 
 
 def of_language(name: str, encoder: SentenceEncoder, data: Path, lang: str) -> list[Row]:
-    """Return all rows of an encoder and one language besides English. Return none if most of the vectors are equal,
-    because these cannot be split."""
+    """Return all rows of an encoder and one language besides English; none if its vectors cannot be split."""
     test = published(data, lang)
     fitting = [column[: max(CURVE) if lang in LONG else PAIRS] for column in pairs(data, lang)]
     inner = Remembered(narrow(encoder, dict(zip((ENGLISH, lang), fitting, strict=True))))
@@ -310,8 +309,7 @@ def tables(rows: pd.DataFrame) -> str:
         return "" if of.empty else f"{of['value'].mean():.1f}" + (f" ± {half:.1f}" if half == half else "")
 
     def table(label: str, seconds: Sequence[str], columns: dict[str, tuple[str | None, str | None, str]]) -> str:
-        """Format one row per encoder and entry of `seconds`. A column is a language, a part of the vectors and a
-        measure; None is replaced by the entry of `seconds`."""
+        """Format one row per encoder and entry of `seconds`, which stands for None in the keys of the columns."""
         body = []
         for name in names:
             for second in seconds:

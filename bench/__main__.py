@@ -20,7 +20,7 @@ from tempfile import TemporaryDirectory
 
 import torch
 
-from bench.measure import Measurement, Page
+from bench.measure import Measurement, Page, new_page
 from bgt_core.files import write_json
 from bgt_core.tables import Table, markdown
 
@@ -63,41 +63,38 @@ def document(pages: dict[str, Page]) -> str:
     """Return the text of RESULTS.md."""
     sections, missed = [INTRODUCTION], []
     for name, page in pages.items():
-        rows = [Measurement(**row) for row in page.rows]
-        lines = markdown(Table(COLUMNS, [*map(cells, rows)]))
-        missed += [
-            f"- {row.work}: {row.spread}{row.share and f', {row.share} of the floor'}, target {row.target}"
-            for row in rows
-            if not row.met
-        ]
-        origin = f"`{page.command}`, {page.date}, {page.minutes:.0f} minutes. {page.machine}."
-        sections.append("\n".join([f"## {name}\n", f"{origin}\n", *lines, ""]))
+        rows = [Measurement(**row) for row in page["rows"]]
+        origin = f"`{page['command']}`, {page['date']}, {page['minutes']:.0f} minutes. {page['machine']}."
+        sections.append("\n".join([f"## {name}\n", f"{origin}\n", *markdown(Table(COLUMNS, [*map(cells, rows)])), ""]))
+        for row in (row for row in rows if not row.met):
+            share = f", {row.share} of the floor" if row.share else ""
+            missed.append(f"- {row.work}: {row.spread}{share}, target {row.target}")
     return "\n".join([*sections, "## Targets missed\n", *(missed or ["None."]), ""])
 
 
 def read(path: Path) -> Page:
     """Read a page written by `--json`."""
-    return Page(**json.loads(path.read_text("utf-8")))
+    return json.loads(path.read_text("utf-8"))
 
 
 def keep(page: Page) -> None:
     """Replace the stored results of a page, and write RESULTS.md."""
     KEPT.mkdir(exist_ok=True)
-    write_json(KEPT / f"{page.name}.json", asdict(page))
+    name = "gpu" if "--device cuda" in page["command"] else page["command"].split()[3]
+    write_json(KEPT / f"{name}.json", page)
     files = [KEPT / f"{name}.json" for name in ("training", "gpu", *PAGES[1:])]
     RESULTS.write_text(document({file.stem: read(file) for file in files if file.exists()}), encoding="utf-8")
 
 
 def measure(name: str, options: argparse.Namespace, words: list[str]) -> None:
-    """Measure one page in this process. Print each row, and write the page after each, so that a stopped run is not
-    lost."""
+    """Measure one page in this process. Print each row and write the page after it, so that no row is lost."""
     torch.set_num_threads(options.threads)
     torch.manual_seed(0)
-    begun, page = time.monotonic(), Page.begin([name, *words])
+    begun, page = time.monotonic(), new_page([name, *words])
     for row in import_module(f"bench.{name}").rows(options):
-        page.rows.append(asdict(row))
-        page.minutes = round((time.monotonic() - begun) / 60, 1)
-        write_json(options.json, asdict(page))
+        page["rows"].append(asdict(row))
+        page["minutes"] = round((time.monotonic() - begun) / 60, 1)
+        write_json(options.json, page)
         print(" | ".join(cells(row)), flush=True)
 
 
@@ -109,14 +106,12 @@ def main() -> None:
         arguments.error(f"unknown page '{unknown[0]}'; choose from {', '.join(PAGES)}")
     words = [word for word in words if word not in PAGES]
     if options.keep:
-        keep(read(options.keep))
-        return
+        return keep(read(options.keep))
     if options.json:
         if len(options.pages) != 1:
             arguments.error("--json needs exactly one page")
         at = words.index("--json")
-        measure(options.pages[0], options, words[:at] + words[at + 2 :])
-        return
+        return measure(options.pages[0], options, words[:at] + words[at + 2 :])
     for name in options.pages or PAGES:
         print(f"== {name}", flush=True)
         with TemporaryDirectory() as folder:

@@ -2,11 +2,10 @@
 
     python -m bench app --data pairs.tsv
 
-Each command runs in a new process. The app is started by `streamlit run app/main.py` and driven in headless Chromium.
-Times are wall-clock times, so the machine must be idle. A time ends when the result is visible: the heading or the
-whole page, every point of a map, or the number of selected sentences. The pairs are the first English-French pairs of
-`--data`. Stored vectors are random, with 64 units, in a file that `--model vectors:FILE` opens. Memory is the resident
-set of the server.
+Each command runs in a new process. The app runs in headless Chromium, with the first pairs of `--data`, and with stored
+random vectors of 64 units. A time is wall-clock time, so the machine must be idle, and ends when the result is visible:
+the heading, the whole page, every point of a map, or the number of selected sentences. Memory is the server's resident
+set.
 """
 
 import argparse
@@ -93,7 +92,7 @@ def rows(options: argparse.Namespace) -> Iterator[Measurement]:
         walks = zip(*(walk(browser, options.data, many) for _ in rounds), strict=True)
         for (work, limit), values in zip(limits[len(opened[0][SHIPPED[0]]) :], walks, strict=True):
             yield limited(f"app: {work}", list(values), limit, "MB" if work.startswith("memory") else "s")
-        for points, (seconds, megabytes) in list(STORED.items())[: 0 if options.toy else 2]:
+        for points, (seconds, megabytes) in ({} if options.toy else STORED).items():
             spent, memory = stored(browser, points)
             work = f"app: {points:,} stored vectors of {WIDTH} units: read, projected, drawn"
             yield limited(work, [spent], seconds, "s")
@@ -113,8 +112,8 @@ def run(code: str) -> str:
 
 
 def opening(browser: Browser, title: str) -> list[float]:
-    """Return four times in seconds: until the heading of the start page is visible, until the page is complete, and,
-    for a new sentence on it, until its nearest sentences and all its generated text are visible."""
+    """Return the seconds until the start page's heading and all of it are visible, and, after a new sentence, until its
+    nearest sentences and all generated text are."""
     start = time.perf_counter()
     with tab_of(browser) as (tab, address, _):
         query = urlencode({"ckpt": f"{title}, as shipped"})

@@ -1,10 +1,9 @@
 """Sentences encoded per second, compared with other tools: a Transformer, and a mean of token vectors.
 
-Equal on both sides: the weights (copied into a BERT of sentence-transformers, which computes the same function, or into
-a `StaticModel` of model2vec), the unigram tokens, the sentences, and the vectors up to the stated error. The peers are
-`SentenceTransformer.encode` and `StaticModel.encode` with defaults, in one process. Sentences have about 12 tokens of
-invented words, and differ between rounds. The time includes tokenising. For a mean of token vectors, the floor is the
-time of tokenising alone.
+The peers are `SentenceTransformer.encode` and `StaticModel.encode` of model2vec, with defaults, in one process. Equal
+on both sides: the weights, the unigram tokens, the sentences, and the vectors up to the stated error. Sentences have
+about 12 tokens of invented words, and differ between rounds. The time includes tokenising; for a mean of token vectors,
+the floor is the time of tokenising alone.
 """
 
 import argparse
@@ -23,7 +22,7 @@ from sentence_transformers.sentence_transformer.modules import Transformer as Wr
 from torch import Tensor, nn, no_grad
 from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
 
-from bench.measure import DTYPES, Measurement, Rated, clock_of, compare, product_rate, turns
+from bench.measure import DTYPES, Measurement, clock_of, compare, product_rate, turns
 from bench.workload import sentences
 from bgt_core import recipes
 from bgt_core.contracts import EOS, PAD, SEMANTIC, UNK
@@ -80,14 +79,14 @@ def transformer_rows(
     vectors = {form: np.concatenate(list(parts.values())) for form, parts in embedded.items()}
     tokens = sum(map(len, tokenizer.encode(texts))) / len(texts)
     linears = sum(part.weight.numel() for part in body.modules() if isinstance(part, nn.Linear))
-    rated = Rated("sentences", count, 2 * linears * tokens * count)
     for form, dtype in DTYPES.items():
         error = f"cosine to fp32 at least {cosines(vectors[form], vectors['fp32']).min():.6f}"
         if form == "fp32":
             error = f"differs from the peer by at most {np.abs(vectors[form] - vectors['peer']).max():.0e}"
         work, against = f"encoding, {name}, {tokens:.1f} tokens per sentence, {form}", "sentence-transformers encode"
-        with_rate = replace(rated, rate=product_rate(dtype, options.threads))
-        yield compare(work, against, times[form], times["peer"], with_rate, ">= 75 % of the floor", error)
+        floor = 2 * linears * tokens * count, product_rate(dtype, options.threads)
+        target = ">= 75 % of the floor"
+        yield compare(work, against, times[form], times["peer"], target, error, "sentences", count, *floor)
 
 
 def unigram(tokenizer: Tokenizer) -> tokenizers.Tokenizer:
@@ -106,17 +105,9 @@ def peer_of(body: Transformer, tokenizer: Tokenizer, folder: str) -> SentenceTra
     cutter.post_processor = tokenizers.processors.TemplateProcessing(
         single=f"$A {eos}", pair=f"$A {eos} $B {eos}", special_tokens=[(eos, EOS)]
     )
-    config = BertConfig(
-        vocab_size=cutter.get_vocab_size(),
-        hidden_size=body.width,
-        num_hidden_layers=len(body.layers),
-        num_attention_heads=HEADS,
-        intermediate_size=body.width,
-        hidden_act="relu",
-        layer_norm_eps=1e-5,
-        max_position_embeddings=LONGEST,
-        pad_token_id=PAD,
-    )
+    sizes = {"hidden_size": body.width, "intermediate_size": body.width, "max_position_embeddings": LONGEST}
+    sizes |= {"num_hidden_layers": len(body.layers), "num_attention_heads": HEADS, "pad_token_id": PAD}
+    config = BertConfig(vocab_size=cutter.get_vocab_size(), hidden_act="relu", layer_norm_eps=1e-5, **sizes)
     bert = BertModel(config, add_pooling_layer=False).eval()
     with no_grad():
         words = bert.embeddings.word_embeddings.weight
@@ -128,13 +119,9 @@ def peer_of(body: Transformer, tokenizer: Tokenizer, folder: str) -> SentenceTra
             parts = (attention.self.query, attention.self.key, attention.self.value)
             for part, weight, bias in zip(parts, qkv.weight.chunk(3), qkv.bias.chunk(3), strict=True):
                 part.weight.copy_(weight), part.bias.copy_(bias)
-            for source, to in (
-                (ours.attention.out, attention.output.dense),
-                (ours.norm_attention, attention.output.LayerNorm),
-                (ours.feed[0], theirs.intermediate.dense),
-                (ours.feed[2], theirs.output.dense),
-                (ours.norm_feed, theirs.output.LayerNorm),
-            ):
+            copied = (ours.attention.out, ours.norm_attention, ours.feed[0], ours.feed[2], ours.norm_feed)
+            outputs = (attention.output.dense, attention.output.LayerNorm, theirs.intermediate.dense)
+            for source, to in zip(copied, (*outputs, theirs.output.dense, theirs.output.LayerNorm), strict=True):
                 to.load_state_dict(source.state_dict())
     bert.save_pretrained(folder)
     special = {"pad_token": pad, "unk_token": unk, "eos_token": eos}
@@ -160,9 +147,9 @@ def static_row(width: int, texts: list[str], tokenizer: Tokenizer, options: argp
         "tokens": lambda number: tokenizer.encode(parts[number]),
     }
     times = turns(forms, options.rounds, clock_of(options.threads))
-    work, error = f"encoding, mean of token vectors, {width} units, fp32", np.abs(forms["ours"](0) - forms["peer"](0))
-    error_text = f"differs from the peer by at most {error.max():.0e}"
-    rated, alone = Rated("sentences", count), median(times["tokens"])
-    row = compare(work, "model2vec encode", times["ours"], times["peer"], rated, ">= 1", error_text)
+    work = f"encoding, mean of token vectors, {width} units, fp32"
+    error_text = f"differs from the peer by at most {np.abs(forms['ours'](0) - forms['peer'](0)).max():.0e}"
+    alone = median(times["tokens"])
+    row = compare(work, "model2vec encode", times["ours"], times["peer"], ">= 1", error_text, "sentences", count)
     floor = f"tokenising alone, {count / alone:,.0f} sentences/s"
     return replace(row, floor=floor, reached=alone / median(times["ours"]))

@@ -1,18 +1,17 @@
 """Beam search, including encoding, compared with `generate` of `transformers` for an encoder-decoder of equal size.
 
-Equal on both sides: width, feed-forward size, heads, layers, vocabulary, random weights, the sources in random order, 5
-beams, and the number of tokens of each output (EOS is forbidden before this length, and forced at it). The peer is
-MarianMT, which encodes each source once and attends to it. Ours is the recipe `bgt` by `generate`, which encodes each
-source twice, for its semantic and its language latent; or the recipe `bgt-bound`, whose decoder attends to memory slots
-as the peer attends to its source. The peer uses batches of 64, its fastest of 16, 32, 64, 128 and 256. Lengths are
-lognormal with a median of 12 tokens. If lengths differ, our search drops finished sentences, while the peer computes
-them to the end of the batch; if they are equal, only the speed of a step differs. Only the first size has a high
-target. The other sizes show the causes of its speed, and must not be slower than the peer.
+Equal on both sides: all sizes, the vocabulary, random weights, the sources in random order, 5 beams, and the number of
+tokens of each output (EOS is forbidden before this length, and forced at it; the median is 12). The peer is MarianMT,
+which encodes each source once and attends to it, with batches of 64, its fastest of 16 to 256. Ours is the recipe
+`bgt`, which encodes each source twice, for two latents; or `bgt-bound`, whose decoder attends to memory slots. If
+lengths differ, our search drops finished sentences, while the peer computes them to the end of the batch. Only the
+first size has a high target; the others show the causes of its speed, and must not be slower than the peer.
 """
 
 import argparse
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -20,7 +19,7 @@ from torch import Tensor, nn
 from transformers import LogitsProcessor, LogitsProcessorList, MarianConfig, MarianMTModel
 
 import bgt_core
-from bench.measure import DTYPES, Measurement, Rated, clock_of, compare, product_rate, turns
+from bench.measure import DTYPES, Measurement, clock_of, compare, product_rate, turns
 from bench.workload import SizedTokenizer
 from bgt_core import recipes
 from bgt_core.backend import autocast
@@ -118,31 +117,24 @@ def end(scores: Tensor, due: Tensor) -> Tensor:
 
 def marian(sizes: Mapping[str, int]) -> MarianMTModel:
     """Return the peer, with the recipe's sizes on both sides."""
-    both = {"ffn_dim": sizes["model.ffn_dim"], "attention_heads": sizes["model.heads"]}
-    config = MarianConfig(
-        vocab_size=sizes["data.vocab_size"],
-        d_model=sizes["model.d_model"],
-        encoder_layers=sizes.get("model.encoder_layers", sizes.get("model.composed_layers")),
-        decoder_layers=sizes["model.decoder_layers"],
-        **{f"{side}_{name}": size for side in ("encoder", "decoder") for name, size in both.items()},
-        activation_function="relu",
-        scale_embedding=True,
-        pad_token_id=PAD,
-        eos_token_id=EOS,
-        decoder_start_token_id=EOS,
-        forced_eos_token_id=None,
-    )
-    return MarianMTModel(config).eval()
+    layers = sizes.get("model.encoder_layers", sizes.get("model.composed_layers"))
+    arguments: dict[str, Any] = {"encoder_layers": layers, "decoder_layers": sizes["model.decoder_layers"]}
+    for side in ("encoder", "decoder"):
+        arguments |= {f"{side}_ffn_dim": sizes["model.ffn_dim"], f"{side}_attention_heads": sizes["model.heads"]}
+    arguments |= {"pad_token_id": PAD, "eos_token_id": EOS, "decoder_start_token_id": EOS, "forced_eos_token_id": None}
+    arguments |= {"d_model": sizes["model.d_model"], "activation_function": "relu", "scale_embedding": True}
+    return MarianMTModel(MarianConfig(vocab_size=sizes["data.vocab_size"], **arguments)).eval()
 
 
 def rows(options: argparse.Namespace) -> Iterator[Measurement]:
-    """Measure each size in fp32 and in bf16."""
+    """Measure all sizes."""
     agreement = shipped_agreement(8 if options.toy else 256)
     for size in TOY if options.toy else SIZES:
         yield from rows_of(size, options, agreement)
 
 
 def rows_of(size: Size, options: argparse.Namespace, agreement: str) -> Iterator[Measurement]:
+    """Measure a size in fp32 and in bf16."""
     recipe = recipes.configure(size.recipe, {"data.vocab_size": size.vocab, **size.arguments})
     tokenizer = Ids(size.vocab)
     model, peer = recipe.build(tokenizer).eval(), marian(recipe.arguments)
@@ -153,7 +145,7 @@ def rows_of(size: Size, options: argparse.Namespace, agreement: str) -> Iterator
     sources, most = tokenizer.decode(ids), int(lengths.max()) + 1
     embedders = {form: Embedder(model, tokenizer, ("en", "fr"), form) for form in ("fp32", "bf16")}
     errors = {"fp32": "tests compare it with a search without caches", "bf16": agreement}
-    rated = Rated("sentences", size.sentences, operations_of(model, ids, lengths.tolist()))
+    operations = operations_of(model, ids, lengths.tolist())
     model.decoders["en"].layer = Ends(model.decoders["en"].layer, lengths)
 
     def run(form: str) -> None:
@@ -176,8 +168,9 @@ def rows_of(size: Size, options: argparse.Namespace, agreement: str) -> Iterator
     times = turns(forms, options.rounds, clock_of(options.threads))
     for form in embedders:
         work, against = f"beam-{BEAM} generation, {size.name}, {form}", "transformers generate, fp32"
-        with_rate = replace(rated, rate=product_rate(DTYPES[form], options.threads))
-        yield compare(work, against, times[form], times["peer"], with_rate, size.target, errors[form])
+        floor = operations, product_rate(DTYPES[form], options.threads)
+        both = times[form], times["peer"]
+        yield compare(work, against, *both, size.target, errors[form], "sentences", size.sentences, *floor)
 
 
 def recombined(bgt: Embedder, sources: Sequence[str], styles: Sequence[str], most: int) -> list[str]:
@@ -196,8 +189,8 @@ def shipped_agreement(count: int) -> str:
 
 
 def operations_of(model: nn.Module, ids: Sequence[Sequence[int]], lengths: Sequence[int]) -> float:
-    """Count the multiply-adds with weights: each source is read twice, then one hypothesis, then BEAM per step. Maps of
-    latents count once per sentence, those of memory slots once per slot."""
+    """Count the multiply-adds with weights: each source is read twice, then one hypothesis, then BEAM per step; maps of
+    latents count once per sentence, maps of memory slots once per slot."""
     decoder, count = model.decoders["en"], len(ids)
     read, written = sum(len(sentence) + 1 for sentence in ids), sum(1 + BEAM * length for length in lengths)
     times = {"encoders.semantic": read, "encoders.en": read, "decoders.en": written}

@@ -12,8 +12,9 @@ os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")  # huge pages, as in `bgt tra
 import platform
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from statistics import median
@@ -24,6 +25,7 @@ import torch
 from bgt_core.backend import linear, multiply_int8, prepack_int8
 
 CPU = torch.device("cpu")
+Page = dict[str, Any]  # command, date, minutes, machine, and rows: the fields of each `Measurement`
 SIDE, SIDE_ON_GPU = 1_024, 8_192  # size of the square matrices whose product defines the machine's limit
 DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "int8": torch.int8}
 PACKAGES = ("torch", "numpy", "sentencepiece", "transformers", "sentence-transformers", "faiss-cpu", "scikit-learn")
@@ -51,7 +53,6 @@ class Measurement:
 
     @property
     def spread(self) -> str:
-        """The median ratio, and the range."""
         return f"**{median(self.ratios):.2f}** ({min(self.ratios):.2f}-{max(self.ratios):.2f})"
 
     @property
@@ -60,42 +61,37 @@ class Measurement:
         return "" if self.reached is None else f"{100 * self.reached:.0f}%"
 
 
-@dataclass(frozen=True)
-class Rated:
-    """The unit that a page counts, and the floor of its work."""
-
-    unit: str  # plural, as in "sentences"
-    amount: float  # number of units in each round
-    operations: float = 0.0  # multiplications and additions per round; 0: no floor
-    rate: float = 1.0  # operations per second, from `product_rate`
-
-
 def compare(
-    work: str, against: str, ours: Sequence[float], peer: Sequence[float], rated: Rated, target: str, error: str
+    work: str,
+    against: str,
+    ours: Sequence[float],
+    peer: Sequence[float],
+    target: str,
+    error: str,
+    unit: str,
+    amount: float,
+    operations: float = 0.0,
+    rate: float = 1.0,
 ) -> Measurement:
-    """Return the row that compares two forms, from the seconds of their rounds."""
-    spent, each = median(ours), rated.operations / rated.amount
-    rates = [f"{rated.amount / seconds:,.0f} {rated.unit}/s" for seconds in (spent, median(peer))]
-    return Measurement(
-        work=work,
-        against=against,
-        ratios=[slow / fast for slow, fast in zip(peer, ours, strict=True)],
-        target=target,
-        ours=rates[0],
-        peer=rates[1],
-        error=error,
-        floor=f"{each / 1e6:,.0f} MFLOP each, {rated.rate / each:,.0f} {rated.unit}/s" if each else "none stated",
-        reached=rated.operations / rated.rate / spent if each else None,
-    )
+    """Return the row that compares two forms, from the seconds of their rounds.
+
+    A round has `amount` units; `unit` is their plural, as in "sentences". Its floor is the time of `operations` at
+    `rate` per second, from `product_rate`. With 0 operations it has no floor.
+    """
+    spent, each = median(ours), operations / amount
+    rates = [f"{amount / seconds:,.0f} {unit}/s" for seconds in (spent, median(peer))]
+    ratios = [slow / fast for slow, fast in zip(peer, ours, strict=True)]
+    row = Measurement(work, against, ratios, target, rates[0], rates[1], error)
+    if not operations:
+        return row
+    floor = f"{each / 1e6:,.0f} MFLOP each, {rate / each:,.0f} {unit}/s"
+    return replace(row, floor=floor, reached=operations / rate / spent)
 
 
 def turns(
     forms: Mapping[str, Callable[[int], object]], rounds: int, clock: Callable[[], float]
 ) -> dict[str, list[float]]:
-    """Measure the seconds of each form on round 0, 1, ..., after one untimed call of each.
-
-    Each form is called with the number of the round; the order of the forms alternates.
-    """
+    """Measure the seconds of each form on round 0, 1, ..., after one untimed call of each. The order alternates."""
     for form in forms.values():
         form(0)
     times: dict[str, list[float]] = {name: [] for name in forms}
@@ -110,11 +106,12 @@ def turns(
 def clock_of(threads: int, device: torch.device = CPU) -> Callable[[], float]:
     """Return the clock for this number of threads, in seconds; on a GPU, it waits until the device has finished."""
 
-    def synchronised() -> float:
-        torch.cuda.synchronize(device)
-        return time.perf_counter()
-
     if device.type == "cuda":
+
+        def synchronised() -> float:
+            torch.cuda.synchronize(device)
+            return time.perf_counter()
+
         return synchronised
     return time.process_time if threads == 1 else time.perf_counter
 
@@ -125,16 +122,10 @@ def product_rate(dtype: torch.dtype, threads: int, device: torch.device = CPU) -
     if dtype == torch.int8:  # 8-bit inputs, single-precision output
         weight = torch.randint(-127, 128, (side, side), dtype=torch.int8)
         left = torch.randint(0, 255, (side, side), dtype=torch.uint8)
-        packed, scales = prepack_int8(weight), torch.ones(side)
-
-        def multiply() -> object:
-            return multiply_int8(left, 0.03, 128, packed, scales, None, torch.float32)
+        scales = torch.ones(side)
+        multiply = partial(multiply_int8, left, 0.03, 128, prepack_int8(weight), scales, None, torch.float32)
     else:
-        first, second = torch.randn(2, side, side, device=device).to(dtype)
-
-        def multiply() -> object:
-            return linear(first, second)
-
+        multiply = partial(linear, *torch.randn(2, side, side, device=device).to(dtype))
     repeat, best = max(1, int(4e10 / (2 * side**3))), float("inf")
     for _ in range(6):
         begun = clock()
@@ -144,31 +135,11 @@ def product_rate(dtype: torch.dtype, threads: int, device: torch.device = CPU) -
     return 2 * side**3 / best
 
 
-@dataclass
-class Page:
-    """The results of a page, with the place and time, in the form in which they are stored."""
-
-    command: str
-    date: str
-    minutes: float
-    machine: str
-    rows: list[dict[str, Any]]  # fields of `Measurement`
-
-    @classmethod
-    def begin(cls, words: Sequence[str]) -> Page:
-        """Return an empty page for this machine and today."""
-        command = " ".join(["python -m bench", *map(shown, words)])
-        return cls(command, f"{datetime.now(UTC):%Y-%m-%d}", 0.0, machine(), [])
-
-    @property
-    def name(self) -> str:
-        return "gpu" if "--device cuda" in self.command else self.command.split()[3]
-
-
-def shown(word: str) -> str:
-    """Return a part of the command without the user's paths."""
-    path = Path(word)
-    return "FOLDER" if path.is_dir() else path.name if path.is_file() else word
+def new_page(words: Sequence[str]) -> Page:
+    """Return a page without rows for a command, without the user's paths; for this machine and today."""
+    shown = ("FOLDER" if Path(word).is_dir() else Path(word).name if Path(word).is_file() else word for word in words)
+    page = {"command": " ".join(["python -m bench", *shown]), "date": f"{datetime.now(UTC):%Y-%m-%d}"}
+    return {**page, "minutes": 0.0, "machine": machine(), "rows": []}
 
 
 def machine() -> str:

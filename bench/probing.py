@@ -1,13 +1,12 @@
-"""Probing by SentEval's protocol, compared with SentEval's own code.
+"""Probing by SentEval's protocol, compared with SentEval's own code. No code of SentEval is stored here.
 
     git clone https://github.com/facebookresearch/SentEval
     python -m bench probing --senteval SentEval
 
-Ours trains the classifiers of all penalties, 1e-5 to 1e-2, at once. Minibatches have 64 items, and dev accuracy is
-checked every 4 passes, with early stopping. The first row measures the whole protocol. The other rows measure a few
-passes, because every pass takes the same time. Ours always uses one thread, whatever `--threads` is. SentEval only runs
-on CUDA, and calls `inspect.getargspec`, which no longer exists in Python. `Clone` replaces these two, and nothing that
-affects the results or the time. No code of SentEval is stored here.
+Ours trains the classifiers of all penalties, 1e-5 to 1e-2, at once, and always with one thread. Minibatches have 64
+items, and dev accuracy is checked every 4 passes, with early stopping. The first row measures the whole protocol. The
+other rows measure a few passes, because every pass takes the same time. SentEval needs CUDA and an old Python; `Clone`
+replaces these two, and nothing that affects the results or the time.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from bench.measure import Measurement, Rated, clock_of, compare, product_rate, turns
+from bench.measure import Measurement, clock_of, compare, product_rate, turns
 from bgt_core.errors import NotFound
 from probes.classifiers.senteval import SentEval, Split, split_classify
 
@@ -77,10 +76,10 @@ def measured(options: argparse.Namespace, clone: Clone, width: int, protocol: Se
         "SentEval's own classifier",
         times["ours"],
         times["peer"],
-        Rated("passes", max(ours.epochs), operations, product_rate(torch.float32, 1)),
         ">= 70 % of the floor" if hidden else ">= 10",
         f"test accuracy {ours.test_accuracy:.2f} against {accuracy:.2f}, L2 {ours.penalty:g} against {penalty:g}, "
         f"{np.sum(ours.predicted != predicted)} of {len(predicted):,} predictions differ",
+        *("passes", max(ours.epochs), operations, product_rate(torch.float32, 1)),
     )
 
 

@@ -3,25 +3,21 @@
     git clone https://github.com/jwieting/bilingual-generative-transformer
     python -m bench training --released bilingual-generative-transformer
 
-The code is a fork of fairseq from 2019. We patch a temporary copy for numpy 2 (`np.float` becomes `float`). Two of its
-parts are not used: the compiled extension that cuts batches (`workload.released_batches` follows the same rule), and
-`train.py`, which needs STS files.
-
-The released code has other ids for special tokens, counts positions from 2, and pads encoder inputs on the left.
-Otherwise it computes the same function of the same weights; `difference` checks this.
+It is a fork of fairseq from 2019. Two of its parts are not used: the compiled extension that cuts batches
+(`workload.released_batches` follows the same rule), and `train.py`, which needs STS files. The released code has other
+ids for special tokens, counts positions from 2, and pads encoder inputs on the left. Otherwise it computes the same
+function of the same weights; `difference` checks this.
 """
 
 import contextlib
 import io
-import re
-import shutil
 import sys
-import tempfile
 from collections.abc import Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch import nn
 
@@ -37,40 +33,31 @@ DIFFERENT = 1e-5  # maximum relative difference of the losses
 
 
 def load(clone: Path) -> None:
-    """Import `fairseq` from a copy of `clone`, patched for the installed numpy. NotFound if it is not a clone."""
+    """Import `fairseq` from a clone. Raises NotFound if the folder is not one."""
     if not (clone / "fairseq" / "criterions" / "bgt_loss.py").is_file():
         raise NotFound(f"--released {clone}: no fairseq/criterions/bgt_loss.py; pass a clone of the released code.")
-    with tempfile.TemporaryDirectory() as folder:
-        shutil.copytree(clone / "fairseq", Path(folder) / "fairseq")
-        old = Path(folder) / "fairseq" / "data" / "indexed_dataset.py"
-        old.write_text(re.sub(r"\bnp\.float\b", "float", old.read_text(encoding="utf-8")), encoding="utf-8")
-        sys.path.insert(0, folder)
-        try:
-            for name in ("options", "tasks.bgt", "trainer", "data.dictionary", "data.language_pair_dataset_bgt"):
-                import_module(f"fairseq.{name}")
-        finally:
-            sys.path.remove(folder)
+    vars(np).setdefault("float", float)  # numpy 2 lacks this name
+    sys.path.insert(0, folder := str(clone.resolve()))
+    for name in ("options", "tasks.bgt", "trainer", "data.dictionary", "data.language_pair_dataset_bgt"):
+        import_module(f"fairseq.{name}")
+    sys.path.remove(folder)
 
 
 class Released:
-    """The released model, criterion and trainer, with the weights of a `bgt` model that reconstructs from the mean.
-
-    Call `load` first.
-    """
+    """The released model and trainer, with the weights of a `bgt` model that reconstructs from the mean."""
 
     def __init__(self, model: BGT):
         self.ours = model
-        options, dictionaries, tasks, trainers = (
-            import_module(f"fairseq.{name}") for name in ("options", "data.dictionary", "tasks.bgt", "trainer")
-        )
+        names = ("options", "data.dictionary", "tasks.bgt", "trainer")
+        options, dictionaries, tasks, trainers = (import_module(f"fairseq.{name}") for name in names)
         body = model.encoders["semantic"].body
         vocab, width = body.words.table.weight.shape
-        layers = {"encoder": len(body.layers), "decoder": len(model.decoders["en"].layers)}
-        sizes = {"embed-dim": width, "ffn-embed-dim": body.layers[0].feed[0].out_features}
-        sizes["attention-heads"] = body.layers[0].attention.heads
-        flags = {f"{side}-{name}": size for side in layers for name, size in sizes.items()}
-        flags |= {f"{side}-layers": count for side, count in layers.items()}
-        sides = " ".join(f"--{name} {size}" for name, size in flags.items())
+        heads, ffn = body.layers[0].attention.heads, body.layers[0].feed[0].out_features
+        sides = " ".join(
+            f"--{side}-layers {count} --{side}-embed-dim {width} --{side}-ffn-embed-dim {ffn} "
+            f"--{side}-attention-heads {heads}"
+            for side, count in (("encoder", len(body.layers)), ("decoder", len(model.decoders["en"].layers)))
+        )
         command = (
             "DATA --cpu --task bgt -a bgt-emnlp --bgt-setting bgt -s en -t fr --criterion bgt_loss --sentence-avg "
             "--optimizer adam --adam-betas (0.9,0.98) --lr 0.0005 --lr-scheduler inverse_sqrt --warmup-updates 4000 "
@@ -88,24 +75,23 @@ class Released:
             self.trainer = trainers.Trainer(args, task, self.model, task.build_criterion(args))
         self.order = torch.tensor([*SPECIAL, *range(len(SPECIAL), vocab)])  # our token for each of its ids
         self.numbers = self.order.argsort()
-        self.restart()
         with torch.no_grad():
-            for theirs, parts, tokens in self.weights():
-                whole = torch.cat(parts, dim=-1)
-                theirs.copy_(whole[self.order] if tokens else whole)
+            for theirs, parts in self.weights():
+                theirs.copy_(self.joined(parts))
 
-    def restart(self) -> None:
-        """Reset the counters. Then the KL of the next batch has half of its final weight, and the anchor is English."""
-        self.model.num_updates, self.model.counter = 1, 0
+    def joined(self, parts: Sequence[torch.Tensor]) -> torch.Tensor:
+        """Concatenate parts of a parameter; if its rows are tokens, put them in the order of the released code."""
+        whole = torch.cat(list(parts), dim=-1)
+        return whole[self.order] if len(whole) == len(self.order) else whole
 
-    def weights(self) -> Iterator[tuple[nn.Parameter, list[nn.Parameter], bool]]:
-        """Yield each parameter in use, our parameters that it concatenates, and whether its rows are tokens."""
+    def weights(self) -> Iterator[tuple[nn.Parameter, list[nn.Parameter]]]:
+        """Yield each parameter in use, and our parameters that it concatenates."""
         ours, theirs = self.ours, self.model
         for encoder, name in ((theirs.encoder_sem, "semantic"), (theirs.encoder_en, "en"), (theirs.encoder_fr, "fr")):
             body, head = ours.encoders[name].body, ours.encoders[name].head
-            yield encoder.embed_tokens.weight, [body.words.table.weight], True
-            yield encoder.hidden2mean.weight, [head.mean.weight], False
-            yield encoder.hidden2logv.weight, [head.log_variance.weight], False
+            yield encoder.embed_tokens.weight, [body.words.table.weight]
+            yield encoder.hidden2mean.weight, [head.mean.weight]
+            yield encoder.hidden2logv.weight, [head.log_variance.weight]
             for layer, own in zip(encoder.layers, body.layers, strict=True):
                 yield from layer_weights(layer, own)
         for decoder, own_decoder in (  # they name a translator by the language it reads, we by the language it writes
@@ -114,14 +100,14 @@ class Released:
             (theirs.decoder_trans_en, ours.translators["fr"]),
             (theirs.decoder_trans_fr, ours.translators["en"]),
         ):
-            yield decoder.embed_tokens.weight, [own_decoder.words.table.weight], True
-            yield decoder.embed_out, [own_decoder.layer.latent.weight, own_decoder.layer.hidden.weight], True
+            yield decoder.embed_tokens.weight, [own_decoder.words.table.weight]
+            yield decoder.embed_out, [own_decoder.layer.latent.weight, own_decoder.layer.hidden.weight]
             for layer, own in zip(decoder.layers, own_decoder.layers, strict=True):
                 yield from layer_weights(layer, own)
-                yield layer.decoder_fc1.weight, [own.fuse_hidden.weight, own.fuse_latent.weight], False
-                yield layer.decoder_fc1.bias, [own.fuse_hidden.bias], False
-                yield layer.encoder_attn_layer_norm.weight, [own.norm_fuse.weight], False
-                yield layer.encoder_attn_layer_norm.bias, [own.norm_fuse.bias], False
+                yield layer.decoder_fc1.weight, [own.fuse_hidden.weight, own.fuse_latent.weight]
+                yield layer.decoder_fc1.bias, [own.fuse_hidden.bias]
+                yield layer.encoder_attn_layer_norm.weight, [own.norm_fuse.weight]
+                yield layer.encoder_attn_layer_norm.bias, [own.norm_fuse.bias]
 
     def sample(self, rows: Sequence[Pair]) -> dict[str, Any]:
         """Make a batch with the collater of the released code."""
@@ -131,24 +117,23 @@ class Released:
         return data.collate(items, pad_idx=SPECIAL.index(PAD), eos_idx=SPECIAL.index(EOS))
 
     def form(self, pairs: Sequence[Pair], tokens: int) -> Form:
-        """Return the update in batches of `tokens` (`--max-tokens` of the released code). At the end of an update, the
-        released code also divides the gradients by the number of pairs; this is not timed."""
+        """Return the update in batches of `tokens`, their `--max-tokens`. Dividing the gradients by the number of pairs
+        is not timed."""
         batches, trainer = released_batches(pairs, tokens), self.trainer
         samples = [self.sample(rows) for rows in batches]
 
         def step(number: int) -> None:
             trainer.task.train_step(samples[number], trainer.model, trainer.criterion, trainer.optimizer)
 
-        used = [theirs for theirs, _, _ in self.weights()]
+        used = [theirs for theirs, _ in self.weights()]
         return Form(step, list(map(tokens_of, batches)), used, trainer.optimizer.optimizer, CLIP)
 
     def difference(self, straight: StraightBGT, rows: Sequence[Pair]) -> str:
-        """Describe how far its loss and gradients are from those of the straight form, without dropout.
+        """Describe the errors of its loss and gradients against the straight form at its positions, without dropout.
 
-        The straight form counts positions as the released code does. All gradients are cleared afterwards. Raises
-        DataError if the losses differ by more than rounding.
+        All gradients are cleared afterwards. Raises DataError if the losses differ by more than rounding.
         """
-        self.restart()
+        self.model.num_updates, self.model.counter = 1, 0  # half of the KL's final weight, and English as the anchor
         for part in (self.model, straight):
             part.eval()
             part.zero_grad()
@@ -160,10 +145,9 @@ class Released:
         straight.first_position = first
         own = straight.gradients()
         names = {id(parameter): name for name, parameter in self.ours.named_parameters()}
-        gradients: dict[str, tuple[torch.Tensor, torch.Tensor]] = {}
-        for theirs, parts, tokens in self.weights():
-            slope = torch.cat([own[names[id(part)]] for part in parts], dim=-1)
-            gradients[str(len(gradients))] = theirs.grad, slope[self.order] if tokens else slope
+        gradients = {}
+        for number, (theirs, parts) in enumerate(self.weights()):
+            gradients[str(number)] = theirs.grad, self.joined([own[names[id(part)]] for part in parts])
         off = relative_errors(loss.item(), expected.item(), gradients)
         for part in (self.model, straight):
             part.train()
@@ -173,10 +157,10 @@ class Released:
         return f"the straight form at its positions: loss {off[0]:.0e}, gradient {off[1]:.0e} off, relative"
 
 
-def layer_weights(theirs: nn.Module, ours: nn.Module) -> Iterator[tuple[nn.Parameter, list[nn.Parameter], bool]]:
+def layer_weights(theirs: nn.Module, ours: nn.Module) -> Iterator[tuple[nn.Parameter, list[nn.Parameter]]]:
     """Yield the parameters of attention, feed-forward and their norms."""
-    yield theirs.self_attn.in_proj_weight, [ours.attention.qkv.weight], False
-    yield theirs.self_attn.in_proj_bias, [ours.attention.qkv.bias], False
+    yield theirs.self_attn.in_proj_weight, [ours.attention.qkv.weight]
+    yield theirs.self_attn.in_proj_bias, [ours.attention.qkv.bias]
     for part, own in (
         (theirs.self_attn.out_proj, ours.attention.out),
         (theirs.self_attn_layer_norm, ours.norm_attention),
@@ -184,5 +168,5 @@ def layer_weights(theirs: nn.Module, ours: nn.Module) -> Iterator[tuple[nn.Param
         (theirs.fc2, ours.feed[2]),
         (theirs.final_layer_norm, ours.norm_feed),
     ):
-        yield part.weight, [own.weight], False
-        yield part.bias, [own.bias], False
+        yield part.weight, [own.weight]
+        yield part.bias, [own.bias]

@@ -1,9 +1,8 @@
 """The straight form of training: the computation of the original fairseq code, in plain PyTorch.
 
-The benchmarks compare our speed with it, and the tests compare our losses and gradients with it. It computes padded
-positions like all others, concatenates the latent to each token before each fusion and before the output layer, and
-computes all logits. The semantic encoder reads one language at a time, dropout is torch's, and Adam updates one
-parameter at a time.
+Benchmarks compare our speed with it, and tests our losses and gradients. It computes padded positions like all others,
+concatenates the latent to each token before each fusion and before the output layer, and computes all logits. The
+semantic encoder reads one language at a time, dropout is torch's, and Adam updates one parameter at a time.
 """
 
 import math
@@ -23,7 +22,6 @@ from bgt_core.nets.layers import sinusoids
 from bgt_core.objectives import Sum
 
 SMOOTHING, DROPOUT, ANNEAL, CLIP = 0.1, 0.3, 0.5, 25.0
-Loss = Callable[[Batch, float, float], Tensor]  # the loss of the straight form, compiled or not
 
 
 class StraightBGT(nn.Module):
@@ -43,12 +41,10 @@ class StraightBGT(nn.Module):
             self.fused[f"{name}.layer"] = decoder.layer.hidden, decoder.layer.latent
             for number, layer in enumerate(decoder.layers):
                 self.fused[f"{name}.layers.{number}"] = layer.fuse_hidden, layer.fuse_latent
-        self.both = nn.ParameterDict(
-            {
-                name.replace(".", "/"): nn.Parameter(torch.cat([hidden.weight, latent.weight], dim=1).detach())
-                for name, (hidden, latent) in self.fused.items()
-            }
-        )
+        self.both = nn.ParameterDict()
+        for name, (hidden, latent) in self.fused.items():
+            whole = torch.cat([hidden.weight, latent.weight], dim=1).detach()
+            self.both[name.replace(".", "/")] = nn.Parameter(whole)
 
     def parameters_used(self) -> list[nn.Parameter]:
         """Return the fused matrices of this form, and all other parameters of the model."""
@@ -65,7 +61,7 @@ class StraightBGT(nn.Module):
             gradients[names[id(latent.weight)]] = whole[:, hidden.in_features :]
         return gradients
 
-    def forward(self, batch: Batch, anneal: float, smoothing: float) -> Tensor:
+    def forward(self, batch: Batch, anneal: float = ANNEAL, smoothing: float = SMOOTHING) -> Tensor:
         model, total = self.model, torch.zeros((), device=batch.sides[batch.anchor].ids.device)
         meaning = {lang: self.encode(SEMANTIC, side) for lang, side in batch.sides.items()}
         own = {lang: self.encode(lang, side) for lang, side in batch.sides.items()}
@@ -122,10 +118,8 @@ class StraightBGT(nn.Module):
 def attend(attention: nn.Module, x: Tensor, hidden: Tensor) -> Tensor:
     """Compute multi-head self-attention by two batched products and a softmax; positions in `hidden` are masked."""
     batch, length, width = x.shape
-    q, k, v = (
-        part.view(batch, length, attention.heads, -1).transpose(1, 2)
-        for part in linear(attention.qkv, x).chunk(3, dim=-1)
-    )
+    parts = linear(attention.qkv, x).chunk(3, dim=-1)
+    q, k, v = (part.view(batch, length, attention.heads, -1).transpose(1, 2) for part in parts)
     scores = (q @ k.transpose(-1, -2) / math.sqrt(q.shape[-1])).masked_fill(hidden, -torch.inf)
     mixed = scores.softmax(-1) @ v
     return linear(attention.out, mixed.transpose(1, 2).reshape(batch, length, width))
@@ -148,10 +142,10 @@ def optimizer(parameters: list[nn.Parameter]) -> torch.optim.Optimizer:
     return torch.optim.AdamW(parameters, lr=5e-4, betas=(0.9, 0.98), weight_decay=1e-4, foreach=foreach)
 
 
-def slow(loss_of: Loss, batch: Batch, pairs: int, precision: str = "fp32") -> Tensor:
-    """Run the straight form forward and backward, and return the loss."""
+def run(loss_of: Callable[[Batch], Tensor], batch: Batch, pairs: int, precision: str) -> Tensor:
+    """Compute the loss per pair and its gradients, and return the loss."""
     with autocast(batch.sides[batch.anchor].ids.device, precision):
-        loss = loss_of(batch, ANNEAL, SMOOTHING) / pairs
+        loss = loss_of(batch) / pairs
     loss.backward()
     return loss.detach()
 
@@ -160,9 +154,7 @@ def relative_errors(
     loss: float, expected: float, gradients: Mapping[str, tuple[Tensor, Tensor]]
 ) -> tuple[float, float, tuple[float, str]]:
     """Return the relative error of a loss, of all gradients together, and of the parameter with the largest error.
-
-    `gradients` has pairs by name: a gradient, and its expected value.
-    """
+    `gradients` has a gradient and its expected value by name."""
     off = {name: (gradient - slope).norm().item() for name, (gradient, slope) in gradients.items()}
     size = {name: slope.norm().item() for name, (_, slope) in gradients.items()}
     worst = max((off[name] / size[name], name) for name in off if size[name])
@@ -201,10 +193,10 @@ class Form:
             self.optimizer.step()
             self.optimizer.zero_grad()
             spent.append(clock() - begun)
-        self.optimizer.state.clear()  # the moments of all forms together would fill the memory
+        self.optimizer.state.clear()  # the moments of all forms would fill the memory
         return median(spent[1:]) / sum(self.tokens)
 
     def fill_gradients(self, value: float | None) -> None:
-        """Set all gradients to a value. None drops them, because those of all forms together would fill the memory."""
+        """Set all gradients to a value; None drops them, because those of all forms would fill the memory."""
         for parameter in self.parameters:
             parameter.grad = None if value is None else torch.full_like(parameter, value)

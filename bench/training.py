@@ -4,31 +4,28 @@
     python -m bench training --device cuda       # the page of a GPU; `bare.sh` runs it without a package index
 
 The unit is real tokens per second, without padding. Equal on both sides: the model (the recipe `bgt-mean`), its
-parameters, dropout 0.3, the loss, and the pairs of one update of the recipe (25,000 tokens on the longer side). Peers
-sort the pairs by length, as the released code does. Each side uses the fastest of several sizes of micro-batches, which
-are measured first; on a GPU, sizes that do not fit into memory are skipped. A round is one micro-batch of each form, at
-the same place of the update. Before the first round, our form trains on the same places of another update, because its
-products in bf16 are compiled for each new shape; a real run has the same few shapes again and again. The end of an
-update (clipping, the optimiser) takes the same time for any size of update, so a share of it is added to each round. On
-a CPU, peers compute in fp32. On a GPU, they compute in our precision, and both sides are also measured with
-`torch.compile`.
+parameters, dropout 0.3, the loss, and the pairs of one update (25,000 tokens on the longer side). Peers sort the pairs
+by length, as the released code does. Each side uses the fastest of several sizes of micro-batches, measured first. A
+round is one micro-batch of each form, at the same place of the update, and its share of the end of an update (clipping,
+the optimiser). Our form has seen all shapes before, as in a real run, because its products in bf16 are compiled for
+each shape. On a CPU, peers compute in fp32; on a GPU in our precision, where both sides are also compiled by torch.
 """
 
 import argparse
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from bench import released, straight
-from bench.measure import DTYPES, Measurement, Rated, clock_of, compare, product_rate
+from bench.measure import DTYPES, Measurement, clock_of, compare, product_rate
 from bench.straight import CLIP, DROPOUT, Form
 from bench.workload import UPDATE, Pair, SizedTokenizer, batch_of, pairs_of, released_batches, tokens_of
 from bgt_core import recipes
-from bgt_core.backend import autocast
 from bgt_core.contracts import Batch
 from bgt_core.data.batching import split_to_fit
 from bgt_core.models.bgt import BGT
@@ -44,8 +41,7 @@ A_SENTENCE = {"mean", "log_variance", "fuse_latent", "latent", "project", "corre
 
 @dataclass(frozen=True)
 class Size:
-    """A model, and the sizes of micro-batches to try: padded tokens on the longer side. The README of the released code
-    uses 500."""
+    """A model, and sizes of micro-batches to try, in padded tokens on the longer side; the released code uses 500."""
 
     name: str
     arguments: Mapping[str, int]
@@ -90,28 +86,26 @@ def step_rows(
     model: BGT,
     reference: straight.StraightBGT,
     options: argparse.Namespace,
-    compiled: straight.Loss | None = None,  # the compiled straight form, if both sides are compiled
+    compiled: Callable[[Batch], Tensor] | None = None,
 ) -> Iterator[Measurement]:
+    """Measure a size in both precisions; `compiled` is the compiled straight form, if both sides are compiled."""
     device, note = torch.device(options.device), ", layers compiled" if compiled is not None else ""
-    loss = reference if compiled is None else compiled
     on_gpu, clock, pairs = device.type == "cuda", clock_of(options.threads, device), pairs_of(size.vocab, size.update)
+
+    def form(loss: Callable[[Batch], Tensor], cut: Sequence[Sequence[Pair]], precision: str, *ending: Any) -> Form:
+        batches, count = [batch_of(rows, turn) for turn, rows in enumerate(cut)], sum(map(len, cut))
+        step = lambda number: straight.run(loss, batches[number].to(device), count, precision)  # noqa: E731
+        return Form(step, list(map(tokens_of, cut)), *ending)
 
     def ours(pairs: Sequence[Pair], precision: str, tokens: int) -> Form:
         lengths = np.array([[len(ids) for ids in pair.values()] for pair in pairs])
         cut = [[pairs[row] for row in rows] for rows in split_to_fit(lengths, tokens)][::-1]  # the shortest first
-        batches = [batch_of(rows, turn) for turn, rows in enumerate(cut)]
-        return Form(
-            lambda number: fast(model, recipe, precision, batches[number].to(device), len(pairs)),
-            list(map(tokens_of, cut)), list(model.parameters()), make_optimizer(model, recipe.train), recipe.train.clip,
-        )  # fmt: skip
+        optimizer = make_optimizer(model, recipe.train)
+        return form(loss_of(model, recipe), cut, precision, list(model.parameters()), optimizer, recipe.train.clip)
 
     def theirs(precision: str, tokens: int) -> Form:
-        cut, parameters = released_batches(pairs, tokens), reference.parameters_used()
-        batches = [batch_of(rows, turn) for turn, rows in enumerate(cut)]
-        return Form(
-            lambda number: straight.slow(loss, batches[number].to(device), len(pairs), precision),
-            list(map(tokens_of, cut)), parameters, straight.optimizer(parameters), CLIP,
-        )  # fmt: skip
+        used, cut = reference.parameters_used(), released_batches(pairs, tokens)
+        return form(reference if compiled is None else compiled, cut, precision, used, straight.optimizer(used), CLIP)
 
     few = batch_of(pairs[:FEW], 0).to(device)
     errors = {precision: difference(model, recipe, precision, reference, few) for precision in TARGETS}
@@ -128,14 +122,13 @@ def step_rows(
     if options.released and not on_gpu:
         code = released.Released(model)
         error = f"its loss and gradient against {code.difference(reference, pairs[:FEW])}"
-        tokens, form = fastest(partial(code.form, pairs), size.theirs, clock)
+        tokens, code_form = fastest(partial(code.form, pairs), size.theirs, clock)
         name = f"the released code, {tokens:,} tokens a batch, fp32"
-        forms[name], peers[name] = form, dict.fromkeys(TARGETS, error)
+        forms[name], peers[name] = code_form, dict.fromkeys(TARGETS, error)
     for precision in TARGETS if on_gpu else ["fp32"]:
-        tokens, form = fastest(partial(theirs, precision), MICRO_ON_GPU if on_gpu else size.theirs, clock)
+        tokens, peer = fastest(partial(theirs, precision), MICRO_ON_GPU if on_gpu else size.theirs, clock)
         name = f"the straight form{note and ', compiled'}, {tokens:,} tokens a batch, {precision}"
-        forms[name], peers[name] = form, {precision: errors[precision]} if on_gpu else errors
-    # A round: one micro-batch of each form at the same place of the update, and its share of the end of an update.
+        forms[name], peers[name] = peer, {precision: errors[precision]} if on_gpu else errors
     ending = {name: form.update_seconds(clock) for name, form in forms.items()}
     times: dict[str, list[float]] = {name: [] for name in forms}
     for number, place in enumerate(places):
@@ -145,22 +138,15 @@ def step_rows(
     for name, of_precision in peers.items():
         for precision, error in of_precision.items():
             on = f" on a GPU, {best[precision]:,} tokens a batch" if on_gpu else ""
-            yield compare(
-                f"training step{on}, {size.name}, {precision}{note}",
-                name,
-                times[precision],
-                times[name],
-                Rated("tokens", 1, operations, product_rate(DTYPES[precision], options.threads, device)),
-                ON_GPU if on_gpu else TARGETS[precision],
-                error,
-            )
+            work = f"training step{on}, {size.name}, {precision}{note}"
+            target = ON_GPU if on_gpu else TARGETS[precision]
+            floor = operations, product_rate(DTYPES[precision], options.threads, device)
+            yield compare(work, name, times[precision], times[name], target, error, "tokens", 1, *floor)
 
 
 def fastest(make: Callable[[int], Form], sizes: Sequence[int], clock: Callable[[], float]) -> tuple[int, Form]:
-    """Return the fastest size of micro-batches, and its form.
-
-    Sizes are compared in the middle of the update; those that do not fit into memory are skipped.
-    """
+    """Return the fastest size of micro-batches in the middle of the update, and its form. Sizes that do not fit into
+    memory are skipped."""
     measured = []
     for tokens in sizes:
         try:
@@ -174,25 +160,19 @@ def fastest(make: Callable[[int], Form], sizes: Sequence[int], clock: Callable[[
     return min(measured, key=lambda row: row[0])[1:]
 
 
-def fast(model: BGT, recipe: Recipe, precision: str, batch: Batch, pairs: int) -> torch.Tensor:
-    """Run the library forward and backward; return the loss."""
-    with autocast(batch.sides[batch.anchor].ids.device, precision):
-        loss = recipe.objective(model(batch), 1).total / pairs
-    loss.backward()
-    return loss.detach()
+def loss_of(model: BGT, recipe: Recipe) -> Callable[[Batch], Tensor]:
+    """Return the loss of the library."""
+    return lambda batch: recipe.objective(model(batch), 1).total
 
 
 def difference(model: BGT, recipe: Recipe, precision: str, reference: straight.StraightBGT, batch: Batch) -> str:
-    """Describe the relative errors of the loss and the gradients of one batch, without dropout.
-
-    For gradients: the error of all together, and that of the parameter with the largest error. All gradients are
-    cleared afterwards.
-    """
+    """Describe the relative errors of the loss and the gradients of one batch, without dropout: of all gradients
+    together, and of the parameter with the largest error. All gradients are cleared afterwards."""
     model.eval(), reference.eval()
-    expected = straight.slow(reference, batch, 1).item()
+    expected = straight.run(reference, batch, 1, "fp32").item()
     slopes = {name: slope.clone() for name, slope in reference.gradients().items()}
     reference.zero_grad()
-    loss = fast(model, recipe, precision, batch, 1).item()
+    loss = straight.run(loss_of(model, recipe), batch, 1, precision).item()
     own = {name: parameter.grad for name, parameter in model.named_parameters()}
     off = straight.relative_errors(loss, expected, {name: (own[name], slope) for name, slope in slopes.items()})
     reference.train()

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from itertools import product
 
 import numpy as np
 
@@ -34,9 +35,8 @@ def sentences(count: int) -> list[str]:
     """Make sentences of words with one to three invented syllables, by Zipf's law; lengths are lognormal."""
     draw = np.random.default_rng(0)
     onsets = "b c d f g h j k l m n p r s t v w z br cr st tr pl gr ch sh".split()
-    syllables = [
-        onset + vowel + coda for onset in onsets for vowel in "a e i o u ai ou ea".split() for coda in ("", "n", "rt")
-    ]
+    parts = product(onsets, "a e i o u ai ou ea".split(), ("", "n", "rt"))
+    syllables = ["".join(part) for part in parts]
     words = np.unique(["".join(draw.choice(syllables, draw.integers(1, 4))) for _ in range(20_000)])
     draw.shuffle(words)
     lengths = np.clip(np.exp(draw.normal(math.log(8.5), 0.5, count)).round().astype(int), 2, 40)

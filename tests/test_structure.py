@@ -163,17 +163,6 @@ def test_tensors_are_not_compared() -> None:
     assert not wrong, "@dataclass(eq=False) is missing\n" + "\n".join(wrong)
 
 
-def test_a_variable_says_what_it_holds() -> None:
-    vague = re.compile("found" + " = ")
-    lines = [
-        f"{path}:{number}: {line.strip()}"
-        for path, (text, _) in sources().items()
-        for number, line in enumerate(text.splitlines(), 1)
-        if vague.search(line)
-    ]
-    assert len(lines) < 10, "\n".join(lines)
-
-
 def identifiers(tree: ast.Module) -> Iterator[tuple[str, int]]:
     """Yield every name that a module defines or uses, with its line."""
     for node in ast.walk(tree):

@@ -124,10 +124,7 @@ def paired(trees: tuple[Path, ...]) -> Pairing:
 
 
 def read_translations(folder: Path, langs: Langs) -> Dataset:
-    """Read the data in `folder` for two languages.
-
-    Raises NotFound if the folder, its translations or the STS years are missing, and DataError for unreadable files.
-    """
+    """Read the data in `folder` for two languages. NotFound if translations or STS years are missing."""
     pair = "-".join(langs)
     sources = tables_in(folder, f"parallel/{pair}.*", "translations of " + pair, f"parallel/{pair}.NAME.tsv.xz or such")
     sets = read_sts(folder, "stsb-dev", *(f"sts17-{left}-{right}" for left in langs for right in langs))
@@ -140,7 +137,7 @@ def read_translations(folder: Path, langs: Langs) -> Dataset:
 
 
 def read_parsed(folder: Path, most: int) -> Dataset:
-    """Read at most `most` random paraphrases of all files in `folder`, and parsed sentences. Raises as above."""
+    """Read at most `most` random paraphrases of all files in `folder`, and parsed sentences. NotFound if missing."""
     sources = tables_in(folder, f"paraphrase/{LANG}.*", "paraphrases", f"paraphrase/{LANG}.NAME.tsv.xz or such")
     sources = [path for path in sources if f".{WORDS_ONLY}" not in path.name and path.suffix != ".parquet"]
     trees = sorted(folder.glob(f"trees/{LANG}.*"))
@@ -179,9 +176,8 @@ def read_sts(folder: Path, *others: str) -> list[StsSet]:
 
 def content_hash(sources: Sequence[Path], sets: Sequence[StsSet], translations: Mapping[str, object]) -> str:
     """Hash the training and test data with SHA-256; paths do not matter."""
-    sts = [
-        [str(data), *map(list, (data.left, data.right, data.gold)), data.left_lang, data.right_lang] for data in sets
-    ]
+    columns = [[list(column) for column in (data.left, data.right, data.gold)] for data in sets]
+    sts = [[str(data), *own, data.left_lang, data.right_lang] for data, own in zip(sets, columns, strict=True)]
     parts = [sorted(facts(path)["sha256"] for path in sources), HASHED, translations, *sts]
     digest = hashlib.sha256()
     for part in parts:
@@ -242,10 +238,8 @@ def written(path: Path, rows: Sequence[str]) -> Source:
 
 
 def read_questions(folder: Path) -> Callable[[ExperimentSpec], LabelledQuestions]:
-    """Return a function from a system to its data, which depends on its share of labels and its stage.
-
-    Raises NotFound if a file is missing, and DataError for an unreadable one.
-    """
+    """Return a function from a system to its data, which depends on its share of labels and its stage. NotFound if a
+    file is missing."""
     sources = [file for name in ("train", "dev") for file in sorted(folder.glob(f"quora/{name}.tsv*"))[:1]]
     if len(sources) < 2:
         raise NotFound(f"{folder}: no labelled questions; expected quora/train.tsv.xz and quora/dev.tsv.xz.")

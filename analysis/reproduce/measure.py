@@ -14,17 +14,8 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import parquet
 
-from analysis.reproduce.comparisons import (
-    AVERAGE,
-    CHRF_OTHER,
-    CHRF_OWN,
-    CHRF_STYLE,
-    DEV,
-    EXACT_OWN,
-    GAPS,
-    RETRIEVAL,
-    SETS,
-)
+from analysis.reproduce import comparisons as names
+from analysis.reproduce.comparisons import AVERAGE, DEV, GAPS, RETRIEVAL, SETS
 from bgt_core.contracts import LANGUAGE, SEMANTIC, SYNTACTIC, DuplicateModel, GenerativeModel, SentenceEncoder
 from bgt_core.embedder import Embedder
 from bgt_core.encoders.distances import PROBABILITY, WMD, compared_by
@@ -44,8 +35,8 @@ Scores = dict[str, dict[str, np.ndarray]]  # latent -> measure -> score
 Translations = dict[str, tuple[Sequence[str], Sequence[str]]]  # by the name of their file
 
 PAIRS = 300  # number of translations for generated text, evenly spaced
-WRITTEN = {CHRF_OWN: (OWN, "chrF"), EXACT_OWN: (OWN, "exact %")}  # the style, and the measure of the task
-WRITTEN |= {CHRF_OTHER: (REFERENCE, "chrF"), CHRF_STYLE: (RANDOM, "chrF")}
+WRITTEN = {names.CHRF_OWN: (OWN, "chrF"), names.EXACT_OWN: (OWN, "exact %")}  # style, and measure of the task
+WRITTEN |= {names.CHRF_OTHER: (REFERENCE, "chrF"), names.CHRF_STYLE: (RANDOM, "chrF")}
 
 WORDS_ACCURACY, WORDS_AUC = f"{ACCURACY}, tf-idf", f"{AUC}, tf-idf"  # of tf-idf and logistic regression
 AUC_OF = {name: f"{AUC}, {name}" for name in (*DISTANCES, WMD, PROBABILITY)}
@@ -159,12 +150,12 @@ def pairs(embedder: Embedder, train: LabelledPairs, test: LabelledPairs, resampl
     encoders = {name: compared_by(embedder, name) for name in (*DISTANCES, WMD, *([PROBABILITY] * second_stage))}
     statistic = Pairs().statistic(PairsData(test, train=train if second_stage else None), encoders, seed=0)
     values, draws = bootstrap(statistic.scores, statistic.samples, resamples=resamples, seed=0)
-    names = {ACCURACY: {PROBABILITY: ACCURACY, CLASSIFIER: WORDS_ACCURACY}, AUC: AUC_OF | {CLASSIFIER: WORDS_AUC}}
+    shown = {ACCURACY: {PROBABILITY: ACCURACY, CLASSIFIER: WORDS_ACCURACY}, AUC: AUC_OF | {CLASSIFIER: WORDS_AUC}}
     table = {
-        names[key.measure][system]: np.append(value[row], draws[key][:, row])
+        shown[key.measure][system]: np.append(value[row], draws[key][:, row])
         for key, value in values.items()
         for row, system in enumerate(statistic.systems)
-        if system in names.get(key.measure, {})
+        if system in shown.get(key.measure, {})
     }
     leads = {lead: both for lead, both in LEADS.items() if {*both} <= table.keys()}
     return table | {lead: table[first] - table[second] for lead, (first, second) in leads.items()}

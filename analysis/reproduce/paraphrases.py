@@ -84,9 +84,7 @@ class Paraphrases:
 
 def read_paraphrases(folder: Path, comparison: Comparison, scale: str) -> Paraphrases:
     """Read the tables in `folder`. Selections have the scale's number of pairs, at most a fifth of any table's.
-
-    Raises NotFound if the folder, back-translations or the STS years are missing, and DataError for unreadable files.
-    """
+    NotFound if back-translations or STS years are missing."""
     if not folder.is_dir():
         raise NotFound(f"{folder}: no such folder.")
     sets = read_sts(folder, "stsb-dev", "sick-test")
@@ -216,26 +214,16 @@ class SelectedPairs(Dataset):
 
 # Differences between a table's translations and their references, with the paper's numbers.
 
-PUBLISHED = {  # Table 9: reference minus translation, all data
-    "unigram entropy": 0.46,
-    "trigram entropy": 0.74,
-    "unigram repetition": -2.80,
-    "trigram repetition": -2.26,
-}
-PUBLISHED_RHO = {  # Table 10: Spearman's rho x 100 with P(reference)
-    "unigram repetition": -35.1,
-    "trigram repetition": -18.4,
-    "average IDF": 27.8,
-    "words": -34.0,
-}
+# Table 9: reference minus translation, all data
+PUBLISHED = {"unigram entropy": 0.46, "trigram entropy": 0.74, "unigram repetition": -2.80, "trigram repetition": -2.26}
+# Table 10: Spearman's rho x 100 with P(reference)
+PUBLISHED_RHO = {"unigram repetition": -35.1, "trigram repetition": -18.4, "average IDF": 27.8, "words": -34.0}
 SIGNS = {"unigram repetition": -1, "trigram repetition": -1, "average IDF": 1}  # as in the paper
 
 
 def text_statistics(datasets: Mapping[str, Dataset], out: Path, device: str) -> list[dict[str, Any]]:
-    """Return one row per statistic of the random pairs in each table of back-translations, cached in `out`.
-
-    Tables whose pairs are not selected yet are skipped. If a table has a classifier, correlations with it are included.
-    """
+    """Return one row per statistic of the random pairs in each table of back-translations, cached in `out`; with
+    correlations if a classifier is trained. Tables whose pairs are not selected yet are skipped."""
     rows = []
     for data in datasets.values():
         if not isinstance(data, SelectedPairs) or data.selection != Selection(data.name):

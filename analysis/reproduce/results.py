@@ -29,15 +29,8 @@ from analysis.reproduce.paraphrases import text_statistics
 from analysis.reproduce.trainings import Training, TrainingPlan
 from bgt_core.contracts import SEMANTIC, SYNTACTIC
 from bgt_core.errors import DataError, NotFound
-from bgt_core.evaluation.bootstrap import (
-    NOT_RUN,
-    BootstrappedScore,
-    ContrastEstimate,
-    contrast,
-    holm,
-    interval,
-    verdict,
-)
+from bgt_core.evaluation import bootstrap
+from bgt_core.evaluation.bootstrap import NOT_RUN, BootstrappedScore, ContrastEstimate, contrast, holm
 from bgt_core.evaluation.tasks.pairs import ACCURACY
 from bgt_core.files import atomic_file, reading_parquet
 from bgt_core.tables import Estimate, Table, Value, markdown, p_text, plain
@@ -94,11 +87,8 @@ def records(plan: TrainingPlan, name: str, level: float) -> Records:
             finished[system.name], scores[system.name] = done, measured(plan, comparison, system, done)
     for name, chosen in choices(comparison, scores).items():
         scores[name], finished[name] = scores[chosen], finished[chosen]
-    known = {
-        training.key: running.read(plan.folder(training) / running.RESULT)
-        for of_system in finished.values()
-        for training in of_system
-    }
+    done = [training for of_system in finished.values() for training in of_system]
+    known = {training.key: running.read(plan.folder(training) / running.RESULT) for training in done}
     score_table, cells = [], []
     for system in comparison.systems:
         done = finished.get(system.name, [])
@@ -108,11 +98,8 @@ def records(plan: TrainingPlan, name: str, level: float) -> Records:
             about = known.get(training.key) or vars(training)
             row = {"system": system.name, "cell": training.name, "state": states[training.key]}
             row |= {name: about[name] for name in COLUMNS["cells"] if name in about} | {"seed": str(about["seed"])}
-            texts = {
-                name: json.dumps(value, sort_keys=True)
-                for name, value in row.items()
-                if isinstance(value, dict | list | tuple)
-            }
+            nested = {name: value for name, value in row.items() if isinstance(value, dict | list | tuple)}
+            texts = {name: json.dumps(value, sort_keys=True) for name, value in nested.items()}
             cells.append(row | texts | {"error": error(plan, training)})
     has_statistics = comparison.data == "paraphrases"
     return {
@@ -189,7 +176,7 @@ def score_rows(
             for training, value, draws in zip(trainings, score.values, score.draws, strict=True)
         ]
         for seed, cell, value, draws in parts:
-            low, high = map(float, interval(draws, level))
+            low, high = map(float, bootstrap.interval(draws, level))
             row = {"seed": seed, "measure": name, "cell": cell, "published": paper and round(paper, 1)}
             rows.append(row | {"value": float(value), "ci_low": low, "ci_high": high})
     rows += [
@@ -245,7 +232,7 @@ def claim_rows(comparison: Comparison, scores: Scores, level: float) -> list[Row
         row["verdict"] = NOT_RUN
         if estimate := estimates.get(number):
             row |= {"value": estimate.value} | tested(estimate, adjusted[number])
-            row["verdict"] = verdict(estimate.value, row["p_holm"], level)
+            row["verdict"] = bootstrap.verdict(estimate.value, row["p_holm"], level)
         rows.append(row)
     return rows
 
@@ -416,9 +403,8 @@ def settings(records: Records) -> str:
     if not rows:
         return "No system has been trained."
     overrides = [json.loads(row["overrides"]) for row in rows]
-    shared = {
-        name: value for name, value in overrides[0].items() if all(other.get(name) == value for other in overrides)
-    }
+    first = overrides[0].items()
+    shared = {name: value for name, value in first if all(other.get(name) == value for other in overrides)}
     common = ", ".join(f"{name}={value}" for name, value in shared.items() if name not in SHOWN_SETTINGS)
     parts = [f"Set in every training: {common}" if common else "Every training has its recipe's own settings"]
     for name, what in (("data", "data (SHA-256)"), ("git", "code"), ("threads", "threads"), ("machine", "machine")):

@@ -57,11 +57,10 @@ SHORT = 10  # hex digits of the hash in a name
 
 @dataclass(frozen=True)
 class Training:
-    """A training of a recipe. `overrides` only has arguments that differ from the recipe's defaults, so that two
-    descriptions of the same training are equal."""
+    """A training of a recipe."""
 
     recipe: str
-    overrides: Mapping[str, Any]
+    overrides: Mapping[str, Any]  # only those that differ from the defaults, so that equal trainings have equal keys
     langs: tuple[str, ...]
     seed: int
     data: str  # SHA-256 of its training and test data
@@ -96,11 +95,8 @@ class Training:
 def training_of(
     system: ExperimentSpec, scale: Settings, seed: int, data: str, first: Training | None = None
 ) -> Training:
-    """Return the training of a system at a scale.
-
-    The scale's settings for all recipes are used if the recipe has these arguments; its settings for this recipe are
-    always used. An unknown recipe raises an error only in `build`.
-    """
+    """Return the training of a system at a scale. The scale's settings for all recipes are used if the recipe has these
+    arguments, its settings for this recipe always. An unknown recipe raises an error only in `build`."""
     defaults, own = recipe_defaults(system.recipe), scale.get(system.recipe, {})
     left_out = tuple(name for name in scale[EVERY] if defaults and name not in defaults)
     usual = {**defaults, **scale[EVERY], **own}
@@ -230,11 +226,9 @@ def plan_trainings(
 
 
 def run_trainings(plan: TrainingPlan, only: str | None = None, report: Report = lambda row: None) -> None:
-    """Train and measure all trainings that are not finished. `report` gets each row of metrics of the current training.
+    """Train and measure all trainings that are not finished and that no other process holds.
 
-    Returns when each is finished, failed, or held by another process. An error of one training is written to its
-    folder, and the others continue. `Interrupted` and KeyboardInterrupt end the work; the same call continues from
-    there.
+    `report` gets each row of metrics. An error of one training is written to its folder, and the others continue.
     """
     todo, before = plan.chosen(only), 0
     while len(todo) != before:
@@ -303,14 +297,10 @@ def provenance(training: Training, recipe: Recipe, folder: Path, last: Path) -> 
     rates = [row["tokens_per_second"] for row in rows if row["kind"] == "train"]
     corpus = Corpus.open(last.parent / "data")
     tokens, rate = int(corpus.lengths(np.arange(len(corpus))).sum()), median(rates) if rates else None
+    described = ("recipe", "overrides", "left_out", "langs", "seed", "data")
     return {
-        "recipe": training.recipe,
-        "overrides": dict(training.overrides),
-        "left_out": list(training.left_out),
+        **{name: getattr(training, name) for name in described},
         "arguments": {**(recipe.arguments or {}), "init_from": training.first.name if training.first else ""},
-        "langs": list(training.langs),
-        "seed": training.seed,
-        "data": training.data,
         "version": bgt_core.__version__,
         "git": git_state(),
         "measured": datetime.now(UTC).strftime("%Y-%m-%d"),

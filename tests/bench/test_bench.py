@@ -6,7 +6,6 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from types import SimpleNamespace
@@ -16,7 +15,7 @@ import torch
 
 from bench import __main__ as command
 from bench import generation, mining, released, training
-from bench.measure import Measurement, Page, Rated, compare, shown, turns
+from bench.measure import Measurement, Page, compare, turns
 from bench.workload import longer, pairs_of, released_batches
 
 
@@ -24,10 +23,10 @@ def row(ratios: list[float], target: str) -> Measurement:
     return Measurement("a step", "a slower one", ratios, target, "2 s", "4 s", "exact", "1 s", 0.5)
 
 
-def measured(rows: Sequence[Measurement], words: str = "training") -> Page:
-    """Return a page that was stored and read again."""
-    page = Page(f"python -m bench {words}", "2026-01-01", 1.0, "a machine", [asdict(row) for row in rows])
-    return Page(**json.loads(json.dumps(asdict(page))))
+def measured(words: str, measurement: Measurement) -> Page:
+    """Return a page with one row."""
+    page = {"command": f"python -m bench {words}", "date": "2026-01-01", "minutes": 1.0, "machine": "a machine"}
+    return page | {"rows": [asdict(measurement)]}
 
 
 @pytest.fixture
@@ -66,9 +65,9 @@ def test_sides_alternate_over_the_same_rounds_after_a_warm_up() -> None:
     assert seen[:2] == [("fast", 0), ("slow", 0)]
     assert sorted(seen[2:]) == [(side, number) for side in ("fast", "slow") for number in range(3)]
     assert seen[2][0] != seen[4][0]  # the order changes
-    compared = compare("", "", times["fast"], times["slow"], Rated("steps", 2), ">= 1", "")
+    compared = compare("", "", times["fast"], times["slow"], ">= 1", "", "steps", 2)
     assert compared.met and compared.reached is None and compared.peer.endswith(" steps/s")
-    compared = compare("", "", [2.0], [4.0], Rated("tokens", 10, 2e7, 1e8), ">= 10 % of the floor", "")
+    compared = compare("", "", [2.0], [4.0], ">= 10 % of the floor", "", "tokens", 10, 2e7, 1e8)
     assert (compared.ratios, compared.ours, compared.reached) == ([2.0], "5 tokens/s", 0.1)
     assert compared.floor == "2 MFLOP each, 50 tokens/s" and compared.met  # at the rate of matrix products
 
@@ -81,7 +80,7 @@ def test_pages_measured_again_take_the_place_of_their_own_rows_and_one_that_fail
     def run(words: list[str]) -> SimpleNamespace:
         name, written = words[3], Path(words[words.index("--json") + 1])
         if name != "probing":
-            written.write_text(json.dumps(asdict(measured([row([next(ratios)], ">= 5")], " ".join(words[3:-2])))))
+            written.write_text(json.dumps(measured(" ".join(words[3:-2]), row([next(ratios)], ">= 5"))))
         return SimpleNamespace(returncode=name == "probing")
 
     monkeypatch.setattr(subprocess, "run", run)
@@ -109,22 +108,21 @@ def test_a_page_is_written_after_each_row_without_paths(tmp_path: Path, monkeypa
     def rows(options: object) -> object:
         for number in (1.0, 2.0, 3.0):
             yield row([number], ">= 1")
-            counts.append(len(command.read(written).rows))
+            counts.append(len(command.read(written)["rows"]))
 
     monkeypatch.setattr(mining, "rows", rows)
     words = ["bench", "mining", "--data", str(tmp_path), "--rounds", "2", "--json", str(written)]
     monkeypatch.setattr(sys, "argv", words)
     command.main()
     assert counts == [1, 2, 3]
-    assert command.read(written).command == "python -m bench mining --data FOLDER --rounds 2"
-    assert shown(str(written)) == "page.json"
+    assert command.read(written)["command"] == "python -m bench mining --data FOLDER --rounds 2"
 
 
 def test_a_page_of_another_machine_is_kept_and_a_machine_without_a_gpu_measures_none(
     kept: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
 ) -> None:
-    page = measured([row([2.0], ">= 1")], "training --device cuda")
-    (kept / "brought.json").write_text(json.dumps(asdict(page)), "utf-8")
+    page = measured("training --device cuda", row([2.0], ">= 1"))
+    (kept / "brought.json").write_text(json.dumps(page), "utf-8")
     monkeypatch.setattr(sys, "argv", ["bench", "--keep", str(kept / "brought.json")])
     command.main()
     assert command.read(kept / "results" / "gpu.json") == page
@@ -155,8 +153,8 @@ def test_the_page_for_a_gpu_is_rehearsed_at_a_toy_size(tmp_path: Path) -> None:
     machine = {"PYTHON": sys.executable, "WHEELS": str(tmp_path), "TORCH_COMPILE_DISABLE": "1"}  # it lacks nothing
     subprocess.run(script, check=True, capture_output=True, env={**os.environ, **machine})
     page = command.read(tmp_path / "out" / "gpu.json")
-    assert page.command == "python -m bench training --device cuda --device cpu --toy --rounds 1"
-    rows = [Measurement(**row) for row in page.rows]
+    assert page["command"] == "python -m bench training --device cuda --device cpu --toy --rounds 1"
+    rows = [Measurement(**row) for row in page["rows"]]
     compiled = [" layers compiled"] * 2
     assert [row.work.split(",")[-1] for row in rows] == [" bf16", " fp32", *compiled]
     assert all(min(row.ratios) > 0 and "the straight form" in row.against for row in rows)

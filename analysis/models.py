@@ -185,10 +185,9 @@ def write_mixture(data: Path, out: Path, langs: list[str]) -> None:
 def erase_language(source: Path, out: Path, files: list[str]) -> None:
     """Write a checkpoint with new language means and directions.
 
-    Training tracks the language means over translations of all kinds. This command estimates them from the translations
-    in the files, so that the language is hardest to predict for text of this kind. Each file, given as en-fr=FILE, is a
-    TSV of English and one other language in random order. The English mean is over the English sentences of all files.
-    The mean of another language is the English mean plus the difference of the two means in the file of that language.
+    They are estimated from the files, so that the language is hardest to predict for text of this kind. Each file is a
+    TSV of English and one other language in random order, given as en-fr=FILE. The English mean is over all files; that
+    of another language is the English mean plus the difference of the two means in its file.
     """
     source = checkpoint.find(source)
     bgt = bgt_core.load(source, "cpu", "fp32")

@@ -67,7 +67,7 @@ def measured(options: argparse.Namespace, clone: Clone, width: int, protocol: Se
     forms = {"ours": form("ours", split_classify), "peer": form("peer", clone.split_classify)}
     times = turns(forms, options.rounds, clock_of(options.threads))
     ours, (_, accuracy) = results["ours"], results["peer"]
-    penalty, predicted = clone.winner(test[0])
+    penalty, predicted = clone.last.l2reg, clone.last.predict(test[0])[:, 0].astype(int)
     hidden, items = protocol.hidden, len(train[0])
     weights = width * hidden + hidden * CLASSES if hidden else width * CLASSES
     operations = sum(ours.epochs) * items * 2 * 2 * weights  # forward and backward
@@ -126,7 +126,3 @@ class Clone:
         vectors = {name: split[0] for name, split in splits.items()}
         labels = {name: np.asarray(split[1]) for name, split in splits.items()}
         return self.validation.SplitClassifier(vectors, labels, {**config, "classifier": classifier}).run()
-
-    def winner(self, test: np.ndarray) -> tuple[float, np.ndarray]:
-        """Return the penalty of the winner, its last classifier, and its predictions for test vectors (N, D)."""
-        return self.last.l2reg, self.last.predict(test)[:, 0].astype(int)

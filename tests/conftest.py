@@ -33,60 +33,27 @@ threadpool_limits(1)
 os.environ["OMP_NUM_THREADS"] = "1"  # for processes started by tests
 
 LANGS = ("en", "fr")
-BGT_SMALL_SIZES = {
-    "d_model": 16,
-    "semantic_dim": 12,
-    "language_dim": 6,
-    "language_layers": 1,
-    "ffn_dim": 24,
-    "heads": 2,
-    "dropout": 0.1,
-    "word_dropout": 0.2,
-}
-TINY: dict[str, dict[str, object]] = {
+BGT_SMALL_SIZES = {"d_model": 16, "semantic_dim": 12, "language_dim": 6, "language_layers": 1, "ffn_dim": 24}
+BGT_SMALL_SIZES |= {"heads": 2, "dropout": 0.1, "word_dropout": 0.2}
+BATCHES = {"batch_tokens": 600, "micro_tokens": 400, "valid_pairs": 20}
+SCHEDULE = {"objective.elbo.warmup_steps": 10, "train.warmup_steps": 5, "valid_every": 5, "save_every": 2}
+TINY: dict[str, dict[str, Any]] = {
     "bgt": {"d_model": 16, "encoder_layers": 1, "ffn_dim": 24, "heads": 2, "dropout": 0.0, "valid_pairs": 20},
-    "bgt-small": {
-        **BGT_SMALL_SIZES,
-        "objective.elbo.warmup_steps": 10,
-        "min_tokens": 2,
-        "valid_pairs": 20,
-        "epochs": 2.0,
-        "batch_tokens": 600,
-        "micro_tokens": 400,
-        "learning_rate": 1e-2,
-        "train.warmup_steps": 5,
-        "valid_every": 5,
-        "save_every": 2,
-    },
+    "bgt-small": BGT_SMALL_SIZES | BATCHES | SCHEDULE | {"min_tokens": 2, "epochs": 2.0, "learning_rate": 1e-2},
 }
 SIAMESE = {"d_model": 16, "valid_pairs": 20, "batch_tokens": 600, "mega_batch": 3, "mega_batch_warmup": 1}
 TINY |= {"sp": SIAMESE, "bilstm": SIAMESE}
 PARAPHRASTIC = SIAMESE | {"columns": ["en", "fr"]}  # for recipes that usually have two columns in one language
 TINY |= {"avg": PARAPHRASTIC | {"mega_batch": 0}, "gran": PARAPHRASTIC}
-TINY["vgvae"] = PARAPHRASTIC | {"semantic_dim": 12, "syntactic_dim": 6, "hidden_dim": 24}
-TINY["vgvae"] |= {"mega_batch_start": 0.0}
+TINY["vgvae"] = PARAPHRASTIC | {"semantic_dim": 12, "syntactic_dim": 6, "hidden_dim": 24, "mega_batch_start": 0.0}
 VAR_SIAMESE = {"d_model": 16, "semantic_dim": 12, "hidden_dim": 10, "valid_pairs": 20, "columns": ["en", "fr"]}
 TINY |= {"var-siamese-repeat": VAR_SIAMESE, "var-siamese-reformulate": VAR_SIAMESE}
-TINY["pair-classifier"] = {
-    **{f"model.base.{name}": value for name, value in BGT_SMALL_SIZES.items()},
-    "epochs": 1.0,
-    "batch_tokens": 600,
-    "micro_tokens": 400,
-    "valid_pairs": 20,
-}
-TINY["bgt-bound"] = {name: value for name, value in TINY["bgt-small"].items() if name != "semantic_dim"} | {
-    "average_dim": 12,
-    "bound_dim": 8,
-    "roles_dim": 16,
-    "composed_layers": 1,
-    "memory_slots": 5,
-    "decoder_layers": 1,
-}
-TINY["writer"] = {name: value for name, value in TINY["bgt-small"].items() if name != "semantic_dim"} | {
-    "encoder": "baseline:words",
-    "vector_dim": 8192,
-    "memory_slots": 3,
-}
+TINY["pair-classifier"] = {f"model.base.{name}": value for name, value in BGT_SMALL_SIZES.items()}
+TINY["pair-classifier"] |= BATCHES | {"epochs": 1.0}
+UNBOUND = {name: value for name, value in TINY["bgt-small"].items() if name != "semantic_dim"}
+TINY["bgt-bound"] = UNBOUND | {"average_dim": 12, "bound_dim": 8, "roles_dim": 16, "composed_layers": 1}
+TINY["bgt-bound"] |= {"memory_slots": 5, "decoder_layers": 1}
+TINY["writer"] = UNBOUND | {"encoder": "baseline:words", "vector_dim": 8192, "memory_slots": 3}
 TINY |= {name: TINY["bgt"] for name in RECIPES if name not in TINY}
 SHARED = {"vocab_size": 400}
 

@@ -16,7 +16,6 @@ import sys
 from contextlib import redirect_stdout
 from itertools import groupby
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 import torch
@@ -32,16 +31,9 @@ BLOCK = re.compile(r"(^<!-- not run: [^\n]+ -->\n)?^```(\w+)\n(.*?)^```$", re.MU
 SHELL = {"|", "<", "<<", "&&"}
 
 
-class Block(NamedTuple):
-    """A code block of a page."""
-
-    skipped: bool
-    kind: str  # "sh", "python", "text", ...
-    text: str
-
-
-def blocks(page: str) -> list[Block]:
-    return [Block(bool(skip), kind, text) for skip, kind, text in BLOCK.findall(page)]
+def blocks(page: str) -> list[tuple[bool, str, str]]:
+    """Return whether each code block is skipped, its kind ("sh", "python", "text", ...) and its text."""
+    return [(bool(skip), kind, text) for skip, kind, text in BLOCK.findall(page)]
 
 
 def is_command(line: str) -> bool:
@@ -118,16 +110,16 @@ def test_the_examples_of_a_page_run(page: Path, tmp_path: Path, monkeypatch: pyt
     names: dict[str, object] = {}
     printed: str | None = None
     wrong = []
-    for block in blocks(source):
-        if block.kind == "text" and printed is not None and not block.skipped:
+    for skipped, kind, text in blocks(source):
+        if kind == "text" and printed is not None and not skipped:
             options = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
-            if not doctest.OutputChecker().check_output(block.text, printed, options):
-                wrong.append(f"the page says\n{block.text}\nprinted is\n{printed}")
-                source = source.replace(f"```text\n{block.text}```", f"```text\n{printed.strip()}\n```")
-        elif block.skipped or block.kind not in ("sh", "python"):
+            if not doctest.OutputChecker().check_output(text, printed, options):
+                wrong.append(f"the page says\n{text}\nprinted is\n{printed}")
+                source = source.replace(f"```text\n{text}```", f"```text\n{printed.strip()}\n```")
+        elif skipped or kind not in ("sh", "python"):
             printed = None
         else:
-            printed = run_shell(block.text) if block.kind == "sh" else run_python(block.text, names)
+            printed = run_shell(text) if kind == "sh" else run_python(text, names)
     if wrong and os.environ.get("BGT_RENEW"):
         page.write_text(source, "utf-8")
     assert not wrong, "\n".join(wrong)
@@ -135,6 +127,5 @@ def test_the_examples_of_a_page_run(page: Path, tmp_path: Path, monkeypatch: pyt
 
 def test_every_page_has_an_example_that_runs() -> None:
     for page in PAGES:
-        assert any(block.kind in ("sh", "python") and not block.skipped for block in blocks(page.read_text("utf-8"))), (
-            page
-        )
+        examples = [kind for skipped, kind, _ in blocks(page.read_text("utf-8")) if not skipped]
+        assert {"sh", "python"} & set(examples), page

@@ -56,12 +56,9 @@ def test_every_module_has_a_test_file() -> None:
     tests = set(files("tests"))
     modules = [module for module in files(*PACKAGES) if defines(module) and module.stem != "__main__"]
     without = {str(module) for module in modules if not tests.intersection(homes(module))}
-    assert not without - set(WITHOUT_A_FILE), "no test file of their own:\n" + "\n".join(
-        sorted(without - set(WITHOUT_A_FILE))
-    )
-    assert not set(WITHOUT_A_FILE) - without, "tested now, or gone:\n" + "\n".join(
-        sorted(set(WITHOUT_A_FILE) - without)
-    )
+    lost, tested = without - set(WITHOUT_A_FILE), set(WITHOUT_A_FILE) - without
+    assert not lost, f"no test file of their own: {sorted(lost)}"
+    assert not tested, f"tested now, or gone: {sorted(tested)}"
 
 
 def test_every_test_file_is_where_its_module_is() -> None:

@@ -4,11 +4,10 @@ import ast
 import re
 import subprocess
 import tomllib
+from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
-
-import pytest
 
 from tests.sizes import sizes
 
@@ -93,21 +92,19 @@ def functions() -> Iterator[tuple[Path, Function]]:
             yield path, function
 
 
+def longer(count: Callable[[Function], int], most: int, exempt: Callable[[Function], bool]) -> list[str]:
+    """List the functions, except exempt ones, whose count is above a maximum."""
+    counts = [(path, function, count(function)) for path, function in functions() if not exempt(function)]
+    return [f"{path}:{each.lineno}: {each.name} has {number}" for path, each, number in counts if number > most]
+
+
 def test_functions_have_few_parameters() -> None:
-    many = [
-        f"{path}:{function.lineno}: {function.name} has {len(parameters(function))}"
-        for path, function in functions()
-        if len(parameters(function)) > PARAMETERS and not is_command(function)
-    ]
+    many = longer(lambda function: len(parameters(function)), PARAMETERS, is_command)
     assert not many, f"more than {PARAMETERS} parameters: group what belongs together\n" + "\n".join(many)
 
 
 def test_functions_are_short() -> None:
-    long = [
-        f"{path}:{function.lineno}: {function.name} has {length(function)}"
-        for path, function in functions()
-        if length(function) > LINES_OF_A_FUNCTION
-    ]
+    long = longer(length, LINES_OF_A_FUNCTION, lambda function: False)
     assert not long, f"more than {LINES_OF_A_FUNCTION} lines\n" + "\n".join(long)
 
 
@@ -188,10 +185,9 @@ def test_a_name_names_something() -> None:
     assert not vague, "\n".join(sorted(set(vague)))
 
 
-@pytest.mark.parametrize("name", ONE_CLASS)
-def test_a_word_names_one_class(name: str) -> None:
-    at = [f"{path}:{node.lineno}" for path, node in nodes(ast.ClassDef, production) if node.name == name]
-    assert len(at) <= 1, f"{name} is defined {len(at)} times: {', '.join(at)}"
+def test_a_word_names_one_class() -> None:
+    names = Counter(node.name for _, node in nodes(ast.ClassDef, production))
+    assert not [name for name in ONE_CLASS if names[name] > 1]
 
 
 def test_rounding_is_measured_by_the_size_of_the_numbers() -> None:

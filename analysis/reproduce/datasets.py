@@ -189,9 +189,8 @@ def content_hash(sources: Sequence[Path], sets: Sequence[StsSet], translations: 
 class LabelledQuestions(Dataset):
     """The training rows of one stage, with a share of the labels, and the test pairs.
 
-    A first stage reads all rows. Rows outside the share of labels count as non-duplicates: the VAE repeats their
-    questions, but does not reformulate them. A second stage reads only the rows of its share. Both use the same
-    tokenizer.
+    A first stage reads all rows; those outside the share of labels count as non-duplicates, which the VAE only repeats.
+    A second stage reads only the rows of its share. Both use the same tokenizer.
     """
 
     train: LabelledPairs

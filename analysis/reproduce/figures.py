@@ -24,10 +24,7 @@ SMALL: dict[str, Any] = {"marker": ".", "markersize": 4, "linestyle": "none"}
 
 def systems(comparison: Comparison, records: Records, measure: str = "") -> Figure:
     """Draw one line per system: its score with the interval over pairs, each training below it, and the paper's number;
-    `measure` is by default the comparison's.
-
-    A system that was not trained, or has no such score, only has the paper's mark.
-    """
+    only the paper's number if it was not trained. `measure` is by default the comparison's."""
     measure = measure or comparison.measure
     unit = "x 100" if measure in (*SYNTAX, F1_GAP, *OF_PAIRS) else "Pearson x 100"
     figure, axes = sheet([system.name for system in comparison.systems], f"{measure}, {unit}")

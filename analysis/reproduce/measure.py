@@ -98,9 +98,7 @@ def measure_of(key: ScoreKey) -> str | None:
 
 def translations(embedder: Embedder, given: Translations, langs: Sequence[str], resamples: int) -> dict[str, Any]:
     """Measure P@1, averaged over both directions and all files, and texts generated from pairs, over both languages.
-
-    Empty without translations, or if the model lacks a language.
-    """
+    Empty without translations, or if the model lacks a language."""
     if not given or not set(langs) <= set(embedder.langs):
         return {}
     both = ",".join(langs)
@@ -141,11 +139,8 @@ def gaps(scores: Scores) -> dict[str, np.ndarray]:
 
 
 def pairs(embedder: Embedder, train: LabelledPairs, test: LabelledPairs, resamples: int) -> dict[str, np.ndarray]:
-    """Compute the areas under the ROC curve of labelled pairs for every distance.
-
-    For a second stage, also its duplicate probability, with the accuracy at threshold 0.5, and the same for tf-idf with
-    logistic regression, trained on the same labels; and how far one measure is above another.
-    """
+    """Compute the areas under the ROC curve of labelled pairs for every distance. For a second stage, also measure its
+    duplicate probability, with the accuracy at 0.5, and tf-idf with logistic regression on the same labels."""
     second_stage = isinstance(embedder.model, DuplicateModel)
     encoders = {name: compared_by(embedder, name) for name in (*DISTANCES, WMD, *([PROBABILITY] * second_stage))}
     statistic = Pairs().statistic(PairsData(test, train=train if second_stage else None), encoders, seed=0)

@@ -84,10 +84,7 @@ class Training:
         return "_".join([*words, self.key[:SHORT]])
 
     def build(self, **more: object) -> Recipe:
-        """Build its recipe, with more settings.
-
-        Raises UsageError for an unknown recipe or invalid arguments.
-        """
+        """Build its recipe, with more settings. UsageError for an unknown recipe or invalid arguments."""
         given = {**self.overrides, "data.columns": list(self.langs), "train.seed": self.seed}
         return recipes.configure(self.recipe, given | more)
 
@@ -152,8 +149,6 @@ class TrainingPlan:
         """Return every training once, the lowest seeds first, each after the training that it starts from.
 
         With `only`, return those whose name or system matches the pattern, and the trainings that they start from.
-
-        Raises UsageError if none matches.
         """
         every = [(system, each) for systems in self.trainings.values() for system, of in systems.items() for each in of]
         pattern = (only or "*").lower()
@@ -192,11 +187,8 @@ def plan_trainings(
     device: str = "auto",
     resamples: int = 2_000,
 ) -> TrainingPlan:
-    """Read the data and list the trainings of these comparisons; `seeds` replace those of every system.
-
-    `data` is a folder as in `datasets` and `paraphrases`; trainings are stored in `out`. Raises UsageError for an
-    unknown comparison, scale or device, and NotFound and DataError for unusable data.
-    """
+    """Read the data and list the trainings of these comparisons; `seeds` replace those of every system. `data` is a
+    folder as in `datasets` and `paraphrases`; trainings are stored in `out`."""
     check_names(names)
     pick_device(device)
     translations = cache(lambda langs: read_translations(data, langs))

@@ -72,10 +72,8 @@ def test_the_rows_are_those_of_a_computation_by_loops(tmp_path: Path, monkeypatc
     langs = np.repeat(["en", "fr"], 250)
     vectors = np.concatenate([unit(letters(store[:250], "en", "")), unit(letters(store[250:], "fr", ""))])
     share, recall = [], []
-    for query, own in [
-        *zip(range(TEST), range(250, 350), strict=True),
-        *zip(range(250, 350), range(TEST), strict=True),
-    ]:
+    english_rows, french_rows = range(TEST), range(250, 250 + TEST)
+    for query, own in zip([*english_rows, *french_rows], [*french_rows, *english_rows], strict=True):
         similarity = vectors @ vectors[query]
         similarity[query] = -np.inf
         nearest = np.argsort(-similarity)[:20]

@@ -28,18 +28,19 @@ def test_nothing_held_out_or_tested_on_is_trained_on(tmp_path: Path) -> None:
         ("I go.", "Je vais."),
         ("I am going.", "Je vais"),
     ]
-    (tmp_path / "parallel").mkdir()
-    with lzma.open(tmp_path / "parallel" / "en-fr.tatoeba.tsv.xz", "wt", encoding="utf-8") as file:
-        file.writelines("\t".join(pair) + "\n" for pair in pairs)
-    with lzma.open(tmp_path / "parallel" / "en-de.tatoeba.tsv.xz", "wt", encoding="utf-8") as file:
-        file.write(
-            "I sleep.\tIch schlafe.\nI see the red barn.\tIch sehe das Tor.\nI watch the red barn.\tIch sehe das Tor.\n"
-        )
-    (tmp_path / "mono").mkdir()
-    with lzma.open(tmp_path / "mono" / "en.ewt.txt.xz", "wt", encoding="utf-8") as file:
-        file.write("The test sentence is this one!\nA sentence without a translation.\nToo short here.\n")
-    (tmp_path / "sts" / "2014").mkdir(parents=True)
-    (tmp_path / "sts" / "2014" / "a.tsv").write_text("3.0\tthe TEST sentence is this one\tI go.\n", "utf-8")
+    german = (
+        "I sleep.\tIch schlafe.\nI see the red barn.\tIch sehe das Tor.\nI watch the red barn.\tIch sehe das Tor.\n"
+    )
+    english = "The test sentence is this one!\nA sentence without a translation.\nToo short here.\n"
+    for name, text in {
+        "parallel/en-fr.tatoeba.tsv.xz": "".join("\t".join(pair) + "\n" for pair in pairs),
+        "parallel/en-de.tatoeba.tsv.xz": german,
+        "mono/en.ewt.txt.xz": english,
+        "sts/2014/a.tsv": "3.0\tthe TEST sentence is this one\tI go.\n",
+    }.items():
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(lzma.compress(text.encode()) if path.suffix == ".xz" else text.encode())
     (tmp_path / "mixture").mkdir()
     (tmp_path / "rows.tsv").write_text("I go.\tJe vais.\tGo I.\n", "utf-8")
     with tarfile.open(tmp_path / "mixture" / "altered.tar.xz", "w:xz") as rows:

@@ -37,19 +37,10 @@ def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize(
-    ("ratios", "target", "met"),
-    [
-        ([1.0, 9.0, 3.0], ">= 3", True),
-        ([1.0, 2.9, 9.0], ">= 3", False),
-        ([0.6], "<= 0.6", True),
-        ([0.7], "<= 0.6", False),
-        ([9.0], ">= 50 % of the floor", True),  # the row reaches half of its floor
-        ([9.0], ">= 51 % of the floor", False),
-    ],
-)
-def test_a_target_is_met_by_the_median_or_the_share(ratios: list[float], target: str, met: bool) -> None:
-    assert row(ratios, target).met is met
+def test_a_target_is_met_by_the_median_or_the_share() -> None:
+    assert row([1.0, 9.0, 3.0], ">= 3").met and not row([1.0, 2.9, 9.0], ">= 3").met
+    assert row([0.6], "<= 0.6").met and not row([0.7], "<= 0.6").met
+    assert row([9.0], ">= 50 % of the floor").met and not row([9.0], ">= 51 % of the floor").met  # it reaches a half
 
 
 def test_sides_alternate_over_the_same_rounds_after_a_warm_up() -> None:

@@ -27,14 +27,6 @@ TINY = (
 OTHERS = r"^cache|\.lock$|/lock$|\.log$|metrics\.jsonl$|run\.json$|time\.json$"
 PROGRAMS = {"bgt": "bgt_core.cli", "bgt-probe": "probes.cli"}
 SIZES = ("d_model", "semantic_dim", "language_dim", "ffn_dim", "heads")
-PROBE = ["--lang", "en", "--task", "length", "--max-items", "300", "--seeds", "1", "--json"]
-
-
-class Command(NamedTuple):
-    """A command line. "{out}" is its output folder, "{data}" the shared input. `again` resumes it after a kill."""
-
-    arguments: Sequence[str]
-    again: Sequence[str] = ()
 
 
 class Ended(NamedTuple):
@@ -44,22 +36,23 @@ class Ended(NamedTuple):
     errors: str
 
 
-def commands() -> dict[str, Command]:
-    """Return commands that write files, by name."""
-    settings = {setting.partition("=")[0]: ("--set", setting) for setting in TINY.split()}
-    run = "--out {out}/run --workers 1 --device cpu"
-    train = f"bgt train bgt-small --langs en,fr --data {{data}}/pairs.tsv {run}".split()
-    embed = "bgt embed {data}/english.txt --lang en --model {data}/model --out {out}/vectors"
-    return {
-        "train": Command([*train, *itertools.chain(*settings.values())], f"bgt train --resume {run}".split()),
-        "embed npy": Command(f"{embed}.npy".split()),
-        "prepare": Command("bgt data prepare {data}/pairs.tsv --langs en,fr --out {out}/clean.tsv.gz".split()),
-        "sts": Command("bgt evaluate sts {data}/sts --sets 2014 --model {data}/model --out {out}/s.json".split()),
-        "split": Command(
-            "bgt split {data}/pairs.tsv --langs en,fr --model {data}/model --device cpu --out {out}/split".split()
-        ),
-        "probe": Command(["bgt-probe", *PROBE, "--model", "{data}/model", "--out", "{out}/p.parquet"]),
+RUN = "--out {out}/run --workers 1 --device cpu"
+RESUME = f"bgt train --resume {RUN}".split()  # continues "train" after a kill
+
+
+def commands() -> dict[str, list[str]]:
+    """Return commands that write files, by name. "{out}" is their output folder, "{data}" the shared input."""
+    settings = " ".join(f"--set {setting}" for setting in TINY.split())
+    texts = {
+        "train": f"bgt train bgt-small --langs en,fr --data {{data}}/pairs.tsv {RUN} {settings}",
+        "embed npy": "bgt embed {data}/english.txt --lang en --model {data}/model --out {out}/vectors.npy",
+        "prepare": "bgt data prepare {data}/pairs.tsv --langs en,fr --out {out}/clean.tsv.gz",
+        "sts": "bgt evaluate sts {data}/sts --sets 2014 --model {data}/model --out {out}/s.json",
+        "split": "bgt split {data}/pairs.tsv --langs en,fr --model {data}/model --device cpu --out {out}/split",
+        "probe": "bgt-probe --lang en --task length --max-items 300 --seeds 1 --json --model {data}/model "
+        "--out {out}/p.parquet",
     }
+    return {name: text.split() for name, text in texts.items()}
 
 
 def shared_data(folder: Path) -> Path:

@@ -6,7 +6,7 @@ import json
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -40,16 +40,12 @@ from probes.results.store import read_cells
 
 
 class Reader(NamedTuple):
-    """A valid input, the name of its file, and the function that reads this file.
+    """A valid input, the name of its file, and the function that reads this file."""
 
-    The input is bytes, or the name of a file that a training, a probe or a split wrote. `beside` is another such file
-    that must be in the same folder.
-    """
-
-    right: bytes | str
+    right: bytes | str  # the input, or the name of a file that a training, a probe or a split wrote
     file: str
     read: Callable[[Path], object]
-    beside: str = ""
+    beside: str = ""  # another such file that must be in the same folder
 
 
 TREE = b"(ROOT (S (NP (DT The) (NN cat)) (VP (VBZ sleeps)) (. .)))\n"
@@ -59,13 +55,8 @@ CONLLU = (
 )
 PAIRS = b"Hello.\tBonjour.\nYes.\tOui.\n"
 OVERRIDES = b'model.d_model=64\nobjective.margin.weight=0.4\ntrain.seed=3\ndata.columns=["en","fr"]'
-CONFIG = {
-    "format": checkpoint.FORMAT,
-    "recipe": "bgt-small",
-    "arguments": {"model.d_model": 64},
-    "files": {"a": "0"},
-    "step": 1,
-}
+CONFIG = {"format": checkpoint.FORMAT, "recipe": "bgt-small", "arguments": {"model.d_model": 64}, "step": 1}
+CONFIG |= {"files": {"a": "0"}}
 RUN = {"recipe": "bgt-small", "arguments": {"train.seed": 3}, "data": ["en-fr=pairs.tsv"]}
 STORE = {"schema": "bgt-questions/2", "calibration": None, "questions": 2, "text": "0", "encoder": "e", "model": "m"}
 STORE |= {"by": "cosine", "lang": "en", "calibrated_on": "", "version": "1"}
@@ -75,30 +66,25 @@ def as_json(value: object) -> bytes:
     return json.dumps(value).encode()
 
 
-def array() -> bytes:
+def written(write: Callable[..., object], *arguments: Any, **named: Any) -> bytes:
+    """Return the bytes that `write` writes to a file."""
     file = io.BytesIO()
-    np.save(file, np.arange(12, dtype=np.float32).reshape(3, 4))
-    return file.getvalue()
-
-
-def npz() -> bytes:
-    file = io.BytesIO()
-    np.savez(file, vectors=np.ones((2, 3), np.float32), sentences=np.array(["a", "b"]))
+    write(file, *arguments, **named)
     return file.getvalue()
 
 
 def as_parquet(**columns: object) -> bytes:
-    file = io.BytesIO()
-    parquet.write_table(pa.table(columns), file)
-    return file.getvalue()
+    return written(lambda file: parquet.write_table(pa.table(columns), file))
 
 
-def archive() -> bytes:
-    file = io.BytesIO()
+def write_archive(file: io.BytesIO) -> None:
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as inside:
         inside.writestr("a/b.txt", "a line\n" * 20)
         inside.writestr("c.txt", "another")
-    return file.getvalue()
+
+
+ARRAY = written(np.save, np.arange(12, dtype=np.float32).reshape(3, 4))
+NPZ = written(np.savez, vectors=np.ones((2, 3), np.float32), sentences=np.array(["a", "b"]))
 
 
 def text(path: Path) -> str:
@@ -124,7 +110,7 @@ def with_lines(path: Path) -> object:
 
 def with_record(path: Path) -> object:
     vectors = path.with_name("x.npy")
-    vectors.write_bytes(array())
+    vectors.write_bytes(ARRAY)
     return read_vectors(vectors)
 
 
@@ -132,9 +118,9 @@ READERS = {
     "pairs": Reader(PAIRS, "x.tsv", rows),
     "packed pairs": Reader(gzip.compress(PAIRS, mtime=0), "x.tsv.gz", rows),
     "parquet": Reader(as_parquet(en=["Hello.", "Yes."], fr=["Bonjour.", "Oui."]), "x.parquet", rows),
-    "npy": Reader(array(), "x.npy", read_targets),
-    "vectors": Reader(array(), "x.npy", with_lines),
-    "npz": Reader(npz(), "x.npz", look_up),
+    "npy": Reader(ARRAY, "x.npy", read_targets),
+    "vectors": Reader(ARRAY, "x.npy", with_lines),
+    "npz": Reader(NPZ, "x.npz", look_up),
     "record": Reader(as_json({"rows": 3, "width": 4, "text": "0"}), "x.npy.json", with_record),
     "conllu": Reader(CONLLU, "x.conllu", lambda path: read_conllu([path])),
     "trees": Reader(TREE, "x.mrg", lambda path: read_trees([path])),
@@ -156,7 +142,7 @@ READERS = {
         lambda path: manifest.read_card(path.with_suffix("")),
     ),
     "questions": Reader(as_json(STORE), CARD, lambda path: StoreCard.load(path.parent)),
-    "archive": Reader(archive(), "x.zip", lambda path: unpack(path, path.parent / "unpacked")),
+    "archive": Reader(written(write_archive), "x.zip", lambda path: unpack(path, path.parent / "unpacked")),
     "json": Reader(as_json({"a": [1, 2.5, "x"]}), "x.json", lambda path: parse_json(path.read_bytes(), "x.json")),
     "configuration": Reader(as_json(CONFIG), checkpoint.CONFIG, lambda path: checkpoint.read_config(path.parent)),
     "weights": Reader(save({"w": torch.ones(2, 3)}), "x.safetensors", checkpoint.load_tensors),

@@ -26,17 +26,17 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_killed_command_leaves_what_an_undisturbed_one_leaves(name: str, data: Path, tmp_path: Path) -> None:
     command, whole, draw = commands.commands()[name], tmp_path / "whole", random.Random(name)
     begun = time.monotonic()
-    assert not commands.run(command.arguments, whole, data).code
+    assert not commands.run(command, whole, data).code
     seconds = time.monotonic() - begun
     for number in range(2):
-        out, arguments = tmp_path / str(number), command.arguments
+        out, arguments = tmp_path / str(number), command
         out.mkdir()
         process = commands.started(arguments, out, data)
         time.sleep(draw.uniform(0, 1.05 * seconds))
         process.kill()
         process.join()
-        if command.again and (out / "run" / "run.json").exists():
-            arguments = command.again
+        if (out / "run" / "run.json").exists():
+            arguments = commands.RESUME
         end = commands.run(arguments, out, data)
         done = end.code == 2 and "exists already" in end.errors  # the command had finished before it was killed
         assert done or not end.code, end.errors
@@ -63,5 +63,5 @@ def read_only(tmp_path: Path) -> Iterator[Path]:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", READ_ONLY)
 def test_a_file_system_that_is_read_only_is_one_line(name: str, data: Path, read_only: Path) -> None:
-    end = commands.run(commands.commands()[name].arguments, read_only, data)
+    end = commands.run(commands.commands()[name], read_only, data)
     assert end.code in (3, 5) and "Traceback" not in end.errors and "can't be" in end.errors, end.errors

@@ -31,17 +31,11 @@ class Case(NamedTuple):
         return COUNTERS[self.counter](self.text, self.lang) == self.expected
 
 
-def read_cases() -> list[Case]:
-    """Read all cases of the file, in order."""
-    cases = []
-    for line in Path(__file__).with_name("counters.tsv").read_text("utf-8").splitlines()[1:]:
-        counter, lang, expected, text = line.split("\t")
-        values = None if expected == "?" else sorted(filter(None, expected.split(",")))
-        cases.append(Case(counter, lang, expected == "yes" if counter == "negation" else values, text))
-    return cases
-
-
-CASES = read_cases()
+CASES = []
+for line in Path(__file__).with_name("counters.tsv").read_text("utf-8").splitlines()[1:]:
+    counter, lang, expected, text = line.split("\t")
+    values = None if expected == "?" else sorted(filter(None, expected.split(",")))
+    CASES.append(Case(counter, lang, expected == "yes" if counter == "negation" else values, text))
 
 
 def cases_of(counter: str, lang: str) -> list[Case]:

@@ -15,7 +15,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bgt_core import checkpoint, recipes
-from bgt_core.encoders.publish import model_card
 from bgt_core.errors import BgtError, DataError, UsageError
 from bgt_core.files import parse_json
 from bgt_core.recipes import Recipe
@@ -95,12 +94,6 @@ def test_a_card_of_another_form_is_refused(card: object, with_config: Callable[.
         checkpoint.load(with_config(card=card))
 
 
-def test_scores_of_any_allowed_kind_make_a_card(with_config: Callable[..., Path]) -> None:
-    scores = {"one": 1.5, "two": {"semantic": 2, "note": "rough", "language": None}}
-    card = model_card("x", checkpoint.load(with_config(card={"scores": scores, "mine": [1, "x"]})), "")
-    assert "1.5" in card and "rough" in card
-
-
 @pytest.mark.parametrize("name", ["/etc/passwd", "../model.safetensors", "a/b", "..", ".", "x\0", "", "a" * 300])
 def test_a_checkpoint_names_only_files_beside_it(name: str, with_config: Callable[..., Path]) -> None:
     with pytest.raises(DataError, match="expected the names of files in the same folder"):
@@ -168,7 +161,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     data = commands.shared_data(folder / "data")
     commands.warm()
     for name in ("train", "probe", "split"):
-        end = commands.run(commands.commands()[name].arguments, folder / name, data)
+        end = commands.run(commands.commands()[name], folder / name, data)
         assert not end.code, end.errors
     files = folder / "files"
     files.mkdir()

@@ -6,16 +6,7 @@ from pathlib import Path
 import pytest
 
 from analysis.reproduce import results
-from analysis.reproduce.comparisons import (
-    COMPARISONS,
-    DEV,
-    DEV_GAP,
-    EVERY,
-    F1,
-    F1_GAP,
-    SETS,
-    ExperimentSpec,
-)
+from analysis.reproduce.comparisons import COMPARISONS, DEV, DEV_GAP, EVERY, F1, F1_GAP, SETS, ExperimentSpec
 from analysis.reproduce.measure import AUC_OF, OF_PAIRS, OVER_MOVERS
 from analysis.reproduce.trainings import Training, as_json, training_of
 from bgt_core.errors import BgtError

@@ -270,7 +270,5 @@ def test_bad_usage_is_one_line(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     done = reproduce(*(argument.replace("DATA", str(data)) for argument in arguments))
-    assert done.code == code
-    assert says in done.err
-    assert len(done.err.splitlines()) == 1
+    assert (done.code, len(done.err.splitlines())) == (code, 1) and says in done.err
     assert not list(tmp_path.glob("o/*"))

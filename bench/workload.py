@@ -44,10 +44,8 @@ def sentences(count: int) -> list[str]:
 
 
 def pairs_of(vocab: int, update: int = UPDATE, seed: int = 0) -> list[Pair]:
-    """Make the pairs of one update with this number of tokens, in random order.
-
-    Lengths are lognormal with a median of 14 tokens, and the other side is a tenth longer; tokens follow Zipf's law.
-    """
+    """Make the pairs of one update, in random order, with tokens by Zipf's law. Lengths are lognormal with
+    a median of 14 tokens, and the other side is a tenth longer."""
     draw, shares, pairs, tokens = np.random.default_rng(seed), zipf(vocab - 4), [], 0
     while tokens < update:
         middle = 14 * np.exp(draw.normal(0, 0.5))

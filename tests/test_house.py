@@ -26,15 +26,6 @@ def kept_files(*suffixes: str) -> list[Path]:
     return broken
 
 
-def test_public_names_are_there_once() -> None:
-    import bgt_core
-
-    assert {"load", "RECIPES"} <= set(bgt_core.__all__)
-    assert len(bgt_core.__all__) == len(set(bgt_core.__all__))  # ruff keeps their order
-    for name in bgt_core.__all__:
-        assert getattr(bgt_core, name) is not None
-
-
 @pytest.mark.parametrize("entry", PROJECT["project"]["scripts"].values())
 def test_help_needs_no_torch(entry: str) -> None:
     module, function = entry.split(":")

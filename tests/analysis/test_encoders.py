@@ -50,10 +50,8 @@ def test_the_rows_are_those_of_a_computation_by_loops(tmp_path: Path, monkeypatc
 
     fitted = encoders.pairs(tmp_path, "fr")
     assert not {text for pair in test for text in pair} & {text for column in fitted for text in column}
-    english, french = (
-        unit(letters(list(column), lang, ""))
-        for column, lang in zip(zip(*test, strict=True), ("en", "fr"), strict=True)
-    )
+    english = unit(letters([pair[0] for pair in test], "en", ""))
+    french = unit(letters([pair[1] for pair in test], "fr", ""))
     hits = 0
     for row in range(TEST):
         others = [(english[row] @ vector, "en") for place, vector in enumerate(english) if place != row]

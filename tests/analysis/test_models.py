@@ -91,9 +91,7 @@ def test_means_meet_and_no_other_weight_changes(
 
     def distance(model: bgt_core.Embedder) -> float:
         """Return the distance of the languages' means, relative to the spread within one language."""
-        english, french = (
-            model.embed([pair[side] for pair in texts], lang=lang) for side, lang in enumerate(("en", "fr"))
-        )
+        english, french = (model.embed([pair[at] for pair in texts], lang=lang) for at, lang in enumerate(("en", "fr")))
         return float(np.linalg.norm(english.mean(0) - french.mean(0)) / english.std(0).mean())
 
     before, after = (bgt_core.load(tmp_path / name, "cpu", "fp32") for name in ("before", "after"))

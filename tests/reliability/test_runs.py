@@ -9,6 +9,7 @@ import shutil
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -37,12 +38,16 @@ def whole(recipe: Recipe, tsv: Path, tmp_path_factory: pytest.TempPathFactory) -
 
 
 @pytest.fixture
-def begun(whole: Path, tmp_path: Path) -> Path:
+def ended(whole: Path, tmp_path: Path) -> Path:
+    """A copy of the whole run."""
+    return Path(shutil.copytree(whole, tmp_path / "run"))
+
+
+@pytest.fixture
+def begun(ended: Path) -> Path:
     """The run before its last checkpoint."""
-    out = tmp_path / "run"
-    shutil.copytree(whole, out)
-    shutil.rmtree(checkpoint.steps_of(out)[-1])
-    return out
+    shutil.rmtree(checkpoint.steps_of(ended)[-1])
+    return ended
 
 
 def weights(folder: Path) -> bytes:
@@ -130,53 +135,39 @@ def test_what_a_killed_preparation_left_is_no_obstacle(recipe: Recipe, tsv: Path
     assert sorted(path.name for path in out.iterdir()) == sorted(path.name for path in whole.iterdir())
 
 
-def test_a_damaged_checkpoint_is_set_aside_for_the_one_before(whole: Path, tmp_path: Path) -> None:
-    out = tmp_path / "run"
-    shutil.copytree(whole, out)
-    older, newest = checkpoint.steps_of(out)
+def test_a_damaged_checkpoint_is_set_aside_for_the_one_before(ended: Path) -> None:
+    older, newest = checkpoint.steps_of(ended)
     expected = weights(newest)
     (newest / "model.safetensors").write_bytes(b"\0" * 100)
     notes: list[dict] = []
-    assert training.resume(out, device="cpu", report=notes.append) == newest
+    assert training.resume(ended, device="cpu", report=notes.append) == newest
     assert weights(newest) == expected  # trained again, to the same weights
     assert next(row["text"] for row in notes if row["kind"] == "note").endswith(
         "Continuing from the checkpoint before it."
     )
-    assert (out / f"{newest.name}.damaged").is_dir()
+    assert (ended / f"{newest.name}.damaged").is_dir()
     for folder in (older, newest):
         if folder.exists():
             (folder / "model.safetensors").write_bytes(b"\0")
     with pytest.raises(DataError, match="damaged"):
-        training.resume(out, device="cpu")
+        training.resume(ended, device="cpu")
 
 
-def test_a_change_of_settings_holds_from_the_checkpoint_that_was_left(whole: Path, tmp_path: Path) -> None:
-    out = tmp_path / "run"
-    shutil.copytree(whole, out)
-    newest = checkpoint.steps_of(out)[-1]
+def test_a_change_of_settings_holds_from_the_checkpoint_that_was_left(ended: Path) -> None:
+    newest = checkpoint.steps_of(ended)[-1]
     (newest / "model.safetensors").write_bytes(b"\0" * 100)
-    training.resume(out, device="cpu", overrides={"train.learning_rate": 1e-4})
-    assert training.resume(out, device="cpu") == newest
+    training.resume(ended, device="cpu", overrides={"train.learning_rate": 1e-4})
+    assert training.resume(ended, device="cpu") == newest
     assert checkpoint.read_config(newest)["arguments"]["train.learning_rate"] == 1e-4
 
 
-def with_setting(name: str, value: object) -> Callable[[Path], None]:
-    """Return a function that changes a setting of a run by hand."""
+def with_entry(file: str, entry: str, value: Any) -> Callable[[Path], None]:
+    """Return a function that changes an entry of a JSON file of a run by hand; settings are merged."""
 
     def change(run: Path) -> None:
-        settings = json.loads((run / "run.json").read_text())
-        settings["arguments"][name] = value
-        (run / "run.json").write_text(json.dumps(settings))
-
-    return change
-
-
-def with_files(files: object) -> Callable[[Path], None]:
-    """Return a function that changes the file names in a run's store of sentences."""
-
-    def change(run: Path) -> None:
-        store = run / "data" / "store.json"
-        store.write_text(json.dumps(json.loads(store.read_text("utf-8")) | {"files": files}), "utf-8")
+        content = json.loads((run / file).read_text())
+        content[entry] = content[entry] | value if entry == "arguments" else value
+        (run / file).write_text(json.dumps(content))
 
     return change
 
@@ -194,12 +185,12 @@ def replace_tokenizer(run: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (with_setting("model.d_model", 32), "model.d_model"),
-        (with_setting("data.min_tokens", 3), "data.min_tokens"),
-        (with_setting("train.seed", 9), "train.seed"),
-        (with_files({"../../run.json": "0" * 64}), "prepare it again"),
-        (with_files({"vaLid.index": "0" * 64}), "prepare it again"),
-        (with_files(["valid.index"]), "prepare it again"),
+        (with_entry("run.json", "arguments", {"model.d_model": 32}), "model.d_model"),
+        (with_entry("run.json", "arguments", {"data.min_tokens": 3}), "data.min_tokens"),
+        (with_entry("run.json", "arguments", {"train.seed": 9}), "train.seed"),
+        (with_entry("data/store.json", "files", {"../../run.json": "0" * 64}), "prepare it again"),
+        (with_entry("data/store.json", "files", {"vaLid.index": "0" * 64}), "prepare it again"),
+        (with_entry("data/store.json", "files", ["valid.index"]), "prepare it again"),
         (reverse_ids, "changed since it was prepared"),
         (replace_tokenizer, "not the tokenizer that the run began with"),
     ],

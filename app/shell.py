@@ -1,10 +1,7 @@
-"""The shell: the list of pages, and everything around a page.
-
-A page is a folder whose `page.py` has a function `page(loaded)`, which asks for inputs, computes, and shows results
-with their exports. The shell opens the model, and imports a page when the user opens it, because imports are slow. It
-draws the heading, a reason if the model does not fit, an error at the place where the page stopped, the page's
-`help/FOLDER.md`, and the link to the current view. To add a page, add a folder and a line in `PAGES`.
-"""
+"""The shell: the list of pages, and everything around a page. A page is a folder whose `page.py` has a function
+`page(loaded)`. The shell opens the model, and imports a page when the user opens it, because imports are slow. It draws
+the heading, a reason if the model does not fit, an error at the place where the page stopped, `help/FOLDER.md`, and the
+link to the view. To add a page, add a folder and a line in `PAGES`."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

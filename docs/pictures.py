@@ -1,8 +1,5 @@
-"""Take the pictures of the gallery and the README with the default model: `python -m docs.pictures`.
-
-This needs Chromium (BGT_CHROMIUM, or on PATH) and `pip install -e '.[bench,dev]'`, takes a few minutes, and downloads
-nothing. `python -m docs.pictures pairs models` only takes the pictures of two pages.
-"""
+"""Take the pictures of the gallery and the README: `python -m docs.pictures`, or only some (`... pairs models`). This
+needs Chromium (BGT_CHROMIUM, or on PATH) and `pip install -e '.[bench,dev]'`, and takes a few minutes."""
 
 import io
 import os
@@ -18,6 +15,7 @@ from playwright.sync_api import Page, sync_playwright
 from bench.app import FLAGS, at_rest, tab_of
 
 DOCS = Path(__file__).resolve().parent
+TO_TOP = "e => e.scrollIntoView()"
 README = "sentence-wide-light.webp"  # the picture in the README, saved as app.png
 
 
@@ -28,10 +26,6 @@ class View(NamedTuple):
     address: str  # page and query
     act: Callable[[Page], None] = lambda page: None
     tall: int = 1_000  # height of the wide picture in pixels
-
-
-def scroll_to(heading: str) -> Callable[[Page], None]:
-    return lambda page: page.get_by_role("heading", name=heading).first.evaluate("e => e.scrollIntoView()")
 
 
 def split(page: Page) -> None:
@@ -53,7 +47,7 @@ VIEWS = (
     View("pairs", "pairs?left=Tu+es+fatigu%C3%A9.&right=Vous+%C3%AAtes+fatigu%C3%A9."),
     View("grid", "style"),
     View("direction", "style?how=In+a+direction"),
-    View("probes", "probes", scroll_to("Results")),
+    View("probes", "probes", lambda page: page.get_by_role("heading", name="Results").first.evaluate(TO_TOP)),
     View("models", "models?by=Translations+found"),
     View("disagreements", "models?by=Disagreements"),
     View("split", "split", split),

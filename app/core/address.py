@@ -1,5 +1,4 @@
-"""The address of a page: the controls bound to it, the selection, and links; and how components with JavaScript are
-mounted, because the button that copies the link is one."""
+"""The address of a page: the controls bound to it, the selection and links; and components with JavaScript."""
 
 import re
 import string
@@ -60,11 +59,9 @@ declare_component("plotly_js", path=str(Path(plotly.__file__).parent / "package_
 
 
 def mounted(name: str, *parts: str, folder: Path = JS) -> ComponentRenderer:
-    """Mount the component in `NAME.js` of a folder, with the styles in `NAME.css` if that file exists.
-
-    `parts` are the names of other JavaScript files in the folder, whose functions the component calls. All files may
-    call `withPlotly(callback)`.
-    """
+    """Mount the component in `NAME.js` of a folder, with the styles in `NAME.css` if that file exists. `parts` are the
+    names of other JavaScript files in the folder, whose functions the component calls. All files may call
+    `withPlotly(callback)`."""
     css = folder / f"{name}.css"
     files = [JS / "plotly.js", *(folder / f"{part}.js" for part in (*parts, name))]
     return st.components.v2.component(

@@ -58,8 +58,7 @@ def likeliest(grams: Collection[str], known: Profiles) -> tuple[str, dict[str, f
 
 
 def another_language(text: str, lang: str, known: Profiles | None = None) -> str:
-    """Return the language of a text if it is certainly not `lang`, else "". Addresses, names and repeated words are
-    ignored. The language of a single word is uncertain."""
+    """Return the language of a text if it is certainly not `lang`, else "". Addresses and names are ignored."""
     known = known or shipped_profiles()
     text = ADDRESSES.sub(" ", text.strip())
     if not text.isupper():

@@ -13,10 +13,6 @@ from app.core.address import BOUND
 from app.core.markdown import verbatim
 from app.core.startup import ParallelText
 
-ONE_LATENT = (
-    "This model has one latent, and this page compares two. Split its vectors into two parts on *Your encoder*, or "
-    "choose another model in the sidebar."
-)
 COUNTS = [100, 300, 1_000, 5_000, 25_000, 100_000, 1_000_000]  # numbers of rows that the user can choose
 SIDE_BY_SIDE = 4  # maximum number of languages that are shown side by side
 CHARACTER, MARGINS = 6.6, 16  # pixels of a character in a column's title, and around the title
@@ -44,14 +40,12 @@ def choose_text(langs: Sequence[str]) -> ParallelText | None:
     return texts[name]
 
 
-def chosen_models(table: pd.DataFrame, loaded: state.Loaded, usual: list[str], key: str = "only_model") -> list[str]:
-    """Let the user choose the models whose results are shown: at first the `usual` models with results, or all. A new
-    model in the sidebar, or its first result, resets the choice."""
-    models = sorted(table["model"].unique(), key=lambda model: (model != loaded.title, model))
-    usual = [model for model in models if model in usual]
+def chosen_models(table: pd.DataFrame, loaded: state.Loaded, usual: str) -> list[str]:
+    """Let the user choose models. A new model in the sidebar, or its first result, resets the choice to `usual`."""
+    key, models = "only_model", sorted(table["model"].unique(), key=lambda model: (model != loaded.title, model))
     changed = st.session_state.get(f"{key}_of") not in (None, (loaded.title, usual))
     if changed or not {key} & {*st.session_state, *st.query_params}:
-        st.session_state[key] = usual
+        st.session_state[key] = [usual]
     st.session_state[f"{key}_of"] = loaded.title, usual
     if lost := [model for model in st.query_params.get_all(key) if model and model not in models]:
         st.warning(f"The link asks for results that are not here: of {verbatim(', '.join(lost))}.")
@@ -78,8 +72,7 @@ def count(title: str, options: Sequence[int], key: str, first: int = 0, width: i
 
 
 def warn(loaded: state.Loaded, texts: Sequence[str], lang: str, title: str = "", key: str = "") -> None:
-    """Warn about texts that the model can't read well in this language. `title` names the texts. If `key` is the
-    control of their language, show a button that changes the language."""
+    """Warn about texts that the model can't read well in `lang`. The control `key` then offers their language."""
     for warning in checks.warnings(loaded, texts, lang):
         st.warning(f"{title}: {warning}" if title else warning, icon=":material/translate:")
     if key:
@@ -102,9 +95,9 @@ def bounded(text: str, most: int, title: str) -> str:
     return text[:most]
 
 
-def width(title: str, least: int = 0) -> int:
+def width(title: str) -> int:
     """Return the width in pixels that a column needs for its title."""
-    return max(least, math.ceil(CHARACTER * len(title) + MARGINS))
+    return math.ceil(CHARACTER * len(title) + MARGINS)
 
 
 def row_height(sentences: pd.DataFrame, width: int) -> int | None:

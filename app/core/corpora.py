@@ -110,9 +110,8 @@ def columns_of(text: ParallelText, count: int) -> tuple[list[list[str]], list[st
 
 
 def sentences(text: ParallelText, count: int) -> pd.DataFrame:
-    """Return the first `count` translations, with one row per language; or, for a text in one language, `count`
-    different sentences. The user's other columns are named "own:NAME". The table is shared: do not change it. Raises
-    BgtError for an unreadable file."""
+    """Return the first `count` translations, one row per language, or different sentences of a text in one language.
+    The user's other columns are named "own:NAME". The table is shared: do not change it."""
     if text.table is not None:
         return _uploaded(text.digest, text.langs, count, text)
     return _sentences(text, count, text.file.stat().st_mtime_ns if text.file and text.file.exists() else 0)

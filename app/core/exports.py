@@ -35,8 +35,7 @@ _figure = mounted("figure")
 
 
 def chart(name: str, draw: Callable[..., go.Figure], alt: str, **settings: Any) -> Any:
-    """Show a figure in the browser's theme. `name` is the file name of a saved drawing. If the chart has `on_select`,
-    its buttons, one of which is the lasso, are always visible above the figure."""
+    """Show a figure in the browser's theme. With `on_select`, its buttons, one of which is the lasso, stay visible."""
     figure = draw(theme=theme.current())
     config: dict[str, Any] = {
         "displaylogo": False,
@@ -61,11 +60,9 @@ def offer(
     caption: str = "",
     vectors: Callable[[], Mapping[str, np.ndarray]] | None = None,
 ) -> None:
-    """Show a button that opens the list of exports. A file is only made when the user downloads it.
-
-    `latex` is the table for LaTeX, as readers see it. `figure(theme="light")` draws the figure, in which `caption` is
-    printed. `vectors` returns, for each latent, one vector per row of the table (N, D).
-    """
+    """Show a button that opens the list of exports. A file is only made when the user downloads it. `latex` is the
+    table as readers see it; `figure(theme="light")` draws the figure, with `caption` below its title; `vectors`
+    returns, for each latent, one vector per row of the table (N, D)."""
     with st.popover(title, icon=":material/download:"):
         if table is not None:
             st.markdown("**Rows**")

@@ -1,5 +1,4 @@
-"""Show text from users, files and links without interpreting it as Markdown; show tables, and the box "How to read
-this"."""
+"""Show text from users, files and links unchanged; show tables, and the box "How to read this"."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -59,8 +58,7 @@ def frame(
     columns: Mapping[str, Any] = {},
     **settings: Any,
 ) -> Any:
-    """Show a table that scrolls. `formats` are formats of numeric columns, such as "%.2f"; `widths` are in pixels;
-    `columns` are Streamlit's settings of other columns."""
+    """Show a table that scrolls. `formats` are of columns of numbers, such as "%.2f"; `widths` are in pixels."""
     plain = {title: st.column_config.Column(width=pixels) for title, pixels in widths.items()}
     numbers = {
         title: st.column_config.NumberColumn(format=of, width=widths.get(title)) for title, of in formats.items()
@@ -69,8 +67,7 @@ def frame(
 
 
 def help_of(name: str, second: str = "", writes: bool = True) -> None:
-    """Show `help/NAME.md` in a closed box. Lines with {second} are left out if the model has no second latent, and
-    lines with {writes} if it can't generate text."""
+    """Show `help/NAME.md` in a closed box, without lines on a second latent or on generation if the model has none."""
     lines = (HELP / f"{name}.md").read_text("utf-8").splitlines()
     shown = [line for line in lines if (second or "{second}" not in line) and (writes or "{writes}" not in line)]
     with st.expander("How to read this", icon=":material/help:"):

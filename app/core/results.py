@@ -95,12 +95,9 @@ class ResultTables:
 
 
 def gathered(paths: Iterable[Path], uploaded: Iterable[Cell] = (), probed: Iterable[Cell] = ()) -> ResultTables:
-    """Gather the results in all files and folders, uploaded results, and results of probes run in this session.
-
-    If several results are equal, only the first is included. Models have the same names as in the app. If two models of
-    the same name have different weights, their hash is added to the name. The kind of a probe that is not linear is
-    added, too.
-    """
+    """Gather the results of files and folders, of uploads, and of this session's probes. Equal results are included
+    once. Models have the same names as in the app. A hash tells models of one name apart if their weights differ; the
+    kind of a probe that is not linear is added, too."""
     stored = [*(cell for path in paths for cell in read_path(path)), *uploaded]
     every = [*((cell, False) for cell in stored), *((cell, True) for cell in probed)]
     titles = model_titles([cell for cell, _ in every])
@@ -242,8 +239,7 @@ def shown(scores: pd.DataFrame) -> pd.Series:
 
 def leads(model: Path, second_latent: str) -> dict[str, list[str]]:
     """Return, for each latent, the tasks whose property it shows and predicts better than the other latent in most
-    languages, in descending order of the difference. The results are those in the model's folder. Without such
-    results, the mapping is empty."""
+    languages, the largest difference first. The mapping is empty if the model's folder has no results."""
     folder = model / startup.PROBES_FOLDER
     if not folder.is_dir():
         return {}
@@ -311,8 +307,7 @@ def provenance(results: pd.DataFrame) -> str:
 
 
 def by_result(scores: pd.DataFrame, gaps: pd.DataFrame) -> pd.DataFrame:
-    """Return one row per result, in the order of `scores`. The columns are each latent's accuracy in percent, the
-    difference of the latents in points with its interval and p-value, the best baseline, the model and the data."""
+    """Return one row per result, in the order of `scores`: accuracies, difference, best baseline, model and data."""
     keys = [*CELL, "mark"]
     results = scores.drop_duplicates(keys)[[*keys, "run", "data"]]
     accuracies = (100 * scores.set_index([*keys, "latent"])["accuracy"]).groupby(level=[*keys, "latent"]).first()

@@ -102,8 +102,7 @@ def table(texts: Sequence[str], lang: str, translations: Sequence[str] | None, s
 
 
 def translations(texts: Sequence[Sequence[str]], langs: Sequence[str]) -> pd.DataFrame:
-    """Make a table of N translations, each with one text per language: N rows of the first language, N rows of the
-    second, and so on. The column `translation` has the texts in all other languages."""
+    """Make a table of N translations: N rows of the first language, then N of the second, and so on."""
     tables = []
     for column, lang in enumerate(langs):
         others = [" / ".join(text for at, text in enumerate(row) if at != column) for row in texts]
@@ -176,10 +175,8 @@ def matching(rows: pd.DataFrame, text: str) -> list[str]:
 
 
 def typed(lines: str, lang: str, taken: int) -> tuple[pd.DataFrame, int]:
-    """Make a table of the sentences that a user typed, one per line; also return the number of lines over the limit.
-
-    Blank and repeated lines are dropped. `taken` is the number of sentences that the user typed before.
-    """
+    """Make a table of the different sentences that a user typed, one per line; also return the number of lines over the
+    limit. `taken` is the number of sentences that the user typed before."""
     texts = list(dict.fromkeys(filter(None, map(normalise, lines.splitlines()))))
     within = texts[: max(0, MAX_OWN - taken)]
     return table(within, lang, None, taken), len(texts) - len(within)

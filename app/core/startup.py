@@ -1,5 +1,4 @@
-"""The options of the app: `streamlit run app/main.py -- --model PATH --data en,fr=FILE --results FILE --questions
-STORE`."""
+"""The options of the app: `bgt app --model PATH --data en,fr=FILE --results FILE --questions STORE`."""
 
 from __future__ import annotations
 
@@ -79,10 +78,7 @@ class StartOptions:
 
 
 def read(arguments: Sequence[str] | None = None) -> StartOptions:
-    """Parse the options after `--`; all except --questions may be repeated.
-
-    Raises UsageError for a --data without languages.
-    """
+    """Parse the options after `--`. All except --questions may be repeated. Raises UsageError for an invalid --data."""
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     parser.add_argument("--model", action="append", default=[])
     parser.add_argument("--data", action="append", default=[])

@@ -1,8 +1,5 @@
-"""Models and their vectors, and the lock that admits one request to the models at a time.
-
-All sessions share the models and the vectors of many sentences. If the vectors need too much memory, the least recently
-used ones are dropped.
-"""
+"""Models and their vectors, and the lock that admits one request to the models at a time. All sessions share the models
+and the vectors of many sentences. The least recently used vectors are dropped if memory is short."""
 
 import hashlib
 import threading

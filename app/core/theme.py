@@ -1,9 +1,8 @@
-"""Colours (distinct for colour-blind readers), symbols, error bars and plotly settings of all figures."""
+"""Colours (distinct for colour-blind readers), symbols and plotly settings of all figures."""
 
 from collections.abc import Sequence
 from html import escape
 
-import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
@@ -84,11 +83,6 @@ def square(latent: str, theme: str) -> str:
     return f'<span style="{size};background:{latent_colour(latent, theme)}"></span>'
 
 
-def bars(value: pd.Series, low: pd.Series, high: pd.Series) -> dict[str, object]:
-    """Return plotly's settings of error bars from `low` to `high`."""
-    return {"type": "data", "symmetric": False, "array": high - value, "arrayminus": value - low, "width": 0}
-
-
 def plain(text: str) -> str:
     """Escape text for plotly, which interprets tags and entities."""
     return escape(text, quote=False)
@@ -100,27 +94,21 @@ def hover_label(theme: str) -> dict[str, object]:
     return {"align": "left", "bgcolor": ground, "font": {"color": INK[theme], "size": PIXELS["small"]}}
 
 
-def finish(figure: go.Figure, title: str, height: int, theme: str, legend: bool = True) -> go.Figure:
+def finish(figure: go.Figure, title: str, height: int, theme: str) -> go.Figure:
     """Apply the layout of every figure except maps."""
     figure.update_layout(
         title={"text": title, "font": {"size": PIXELS["title"], "color": INK[theme]}, "x": 0},
         height=height,
         margin={"l": 8, "r": 16, "t": 40, "b": 8},
         font={"size": PIXELS["small"], "color": INK[theme]},
-        showlegend=legend,
+        showlegend=True,
         hoverlabel=hover_label(theme),
         dragmode=False,  # so that a swipe scrolls the page
         modebar={"orientation": "v", "bgcolor": "rgba(0, 0, 0, 0)"},  # beside the title, not over it
-        legend={
-            "orientation": "h",
-            "x": 0,
-            "yref": "container",  # below the axis title, which may take several lines in a narrow window
-            "y": 0,
-            "yanchor": "bottom",
-            "title": None,
-            "font_color": INK[theme],
-        },
+        # below the axis title, which may take several lines in a narrow window
+        legend={"orientation": "h", "x": 0, "yref": "container", "y": 0, "yanchor": "bottom"},
     )
+    figure.update_layout(legend={"title": None, "font_color": INK[theme]})
     for axis in (figure.update_xaxes, figure.update_yaxes):
         axis(tickfont_color=INK[theme], title_font_color=INK[theme])
     return figure

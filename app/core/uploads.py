@@ -1,8 +1,5 @@
-"""The user's own sentences: the dialog that uploads a file, the use of its columns, and the reading of its cells.
-
-Files may come from spreadsheet programs of any country: the encoding, the separator and the quotes are detected, which
-the readers of pandas do not do.
-"""
+"""The user's own sentences: the dialog that uploads a file, the use of its columns, and the reading of its cells. Files
+may come from spreadsheet programs of any country: their encoding, separator and quotes are detected."""
 
 import codecs
 import csv
@@ -105,16 +102,11 @@ def dialog() -> None:
         )
         return
     with failing():
-        table = read(file.name, file.getvalue(), st.session_state.get(f"header {file.file_id}"))
+        table = cells(file.name, file.getvalue(), st.session_state.get(f"header {file.file_id}"))
         titled = not table.columns.str.fullmatch(r"Column \d+").all()
         st.toggle("The first row holds the columns' names", titled, key=f"header {file.file_id}")
         frame(table.head(PREVIEWED), f"The first {PREVIEWED} rows of the file")
         use(table, file.name, file.file_id)
-
-
-@st.cache_data(max_entries=4, show_spinner="Reading the file")
-def read(name: str, content: bytes, header: bool | None) -> pd.DataFrame:
-    return cells(name, content, header)
 
 
 def use(table: pd.DataFrame, file: str, file_id: str) -> None:
@@ -185,10 +177,7 @@ def guessed_use(title: str, values: pd.Series, langs: Sequence[str]) -> str:
 
 def text_of(name: str, table: pd.DataFrame, uses: Sequence[str], drop: bool) -> tuple[str, ParallelText, str]:
     """Return the text's name, the text, and a sentence that counts the rows left out, by reason. `drop` leaves out
-    repeated rows.
-
-    Raises DataError for columns that do not form a text.
-    """
+    repeated rows. Raises DataError for columns that do not form a text."""
     sides = [title for title, use in zip(table, uses, strict=True) if use not in USES]
     columns = tuple(use for use in uses if use not in USES)
     check(table, uses, columns)
@@ -241,32 +230,26 @@ def check(table: pd.DataFrame, uses: Sequence[str], columns: Sequence[str]) -> N
             raise DataError(f"Column {title} can't be used as scores: {why}. Choose another use.")
 
 
+@st.cache_data(max_entries=4, show_spinner="Reading the file")
 def cells(name: str, content: bytes, header: bool | None = None) -> pd.DataFrame:
-    """Read the columns of a file. Every cell is a string cleaned by `normalise`; blank rows are dropped.
-
-    `header` states whether the first row has the columns' names; None means to guess. Raises DataError for a file of
-    another kind, for a table that is empty or too large, and for the reasons in `decoded` and `rows_of`.
-    """
+    """Read the columns of a file. Every cell is a string cleaned by `normalise`; blank rows are dropped. `header`
+    states whether the first row has the columns' names; None means to guess. Raises DataError for a file that is not a
+    table."""
     kind = name.rpartition(".")[2].lower()
     if kind not in KINDS:
         raise DataError(f"{name}: not a table of text. {ADVICE}; .{', .'.join(KINDS[1:])} are read, too.")
     lines = rows_of(name, decoded(name, content), "," if kind == "csv" else "\t", MAX_ROWS + 2)
-    bounded(name, 0, len(lines[0]) if lines else 0)
+    if lines and len(lines[0]) > MAX_COLUMNS:
+        few = f"more than {MAX_COLUMNS}; remove columns that you don't need."
+        raise DataError(f"{name}: {len(lines[0]):,} columns, {few}")
     columns = from_rows(name, lines, header)
     table = pd.DataFrame({title: list(map(normalise, column)) for title, column in columns.items()}, dtype=object)
     table = table[(table != "").any(axis=1)].reset_index(drop=True)
     if table.empty:
         raise DataError(f"{name}: no rows; expected one sentence, translation or pair of sentences per line.")
-    bounded(name, len(table), len(columns))
-    return table
-
-
-def bounded(name: str, rows: int, columns: int) -> None:
-    """Raise DataError if there are more rows or columns than a page can show."""
-    if rows > MAX_ROWS:
+    if len(table) > MAX_ROWS:
         raise DataError(f"{name}: more than {MAX_ROWS:,} rows; give the first {MAX_ROWS:,}, or use the command line.")
-    if columns > MAX_COLUMNS:
-        raise DataError(f"{name}: {columns:,} columns, more than {MAX_COLUMNS}; remove columns that you don't need.")
+    return table
 
 
 def from_rows(name: str, lines: list[list[str]], header: bool | None) -> dict[str, list[str]]:
@@ -326,10 +309,8 @@ def numbers(values: Iterable[str]) -> bool:
 
 
 def decoded(name: str, content: bytes) -> str:
-    """Decode a file in UTF-8, or in UTF-16 or UTF-32 with a byte order mark. Every line ends in a line feed.
-
-    Raises DataError that names the kind of the file, or the line that is not text.
-    """
+    """Decode a file in UTF-8, or in UTF-16 or UTF-32 with a byte order mark. Every line ends in a line feed. Raises
+    DataError that names the kind of the file, or the line that is not text."""
     start = content.removeprefix(codecs.BOM_UTF8).lstrip()
     if what := next((what for mark, what in NOT_TEXT.items() if start.startswith(mark)), ""):
         raise DataError(f"{name}: {what.partition(';')[0]}, not text. {ADVICE}.")
@@ -346,11 +327,9 @@ def decoded(name: str, content: bytes) -> str:
 
 
 def rows_of(name: str, text: str, usual: str, most: int) -> list[list[str]]:
-    """Split a table into rows, and return the first `most` rows that are not blank.
-
-    Excel may declare the separator in the first line (sep=;). If another program has saved the file since (sep=,;), or
-    there is no such line, `separator_of` detects it. Raises DataError for quotes that do not match.
-    """
+    """Split a table into rows, and return the first `most` rows that are not blank. Excel may declare the separator in
+    the first line (sep=;). If another program has saved the file since (sep=,;), or no line declares it, it is
+    detected."""
     if declared := re.match(r'"?sep=([^\w\s"]|\t)"?([,;|\t]*) *\n', text, re.IGNORECASE):
         text = text[declared.end() :]
     text = re.sub(r"\n{2,}", "\n", text)  # reading millions of blank lines takes a minute
@@ -362,11 +341,9 @@ def rows_of(name: str, text: str, usual: str, most: int) -> list[list[str]]:
 
 
 def separator_of(text: str, usual: str) -> str:
-    """Return the separator by which most rows have the same number of columns; `usual` if no separator fits.
-
-    A comma or semicolon before a space is part of a sentence, unless it is the usual separator. A comma that is not the
-    usual separator separates only if a line ends in a quoted cell after a comma.
-    """
+    """Return the separator by which most rows have the same number of columns; `usual` if no separator fits. Unless it
+    is the usual separator, a comma or semicolon before a space is part of a sentence, and a comma only separates if a
+    line ends in a quoted cell after a comma."""
     fits = {}
     commas = usual == "," or re.search(r'",\s*"(?:[^"]|"")*"$', text, re.MULTILINE)
     for separator in SEPARATORS if commas else SEPARATORS.replace(",", ""):

@@ -12,7 +12,6 @@ import pandas as pd
 from app.core import rows, theme
 from app.core.latents import chart, geometry, spaces
 from app.core.latents.spaces import Spaces
-from app.core.state import Loaded, embed
 from app.core.writing import Interpolation
 from bgt_core.contracts import SEMANTIC
 from bgt_core.evaluation.bootstrap import wilson
@@ -64,20 +63,13 @@ def map_figures(
     }
 
 
-def closest(loaded: Loaded, fitted: Spaces, text: str, lang: str, latent: str, count: int) -> pd.DataFrame:
-    """Return the sentences on the maps that are nearest to a typed one; for style, those in its language."""
-    space = fitted.semantic if latent == SEMANTIC else fitted.second[lang]
-    return spaces.nearest(loaded, embed(loaded, [text], lang, latent)[0], space.rows, space.vectors, count)
-
-
 def among(table: pd.DataFrame, ids: frozenset[str]) -> np.ndarray:
     """Return a mask (N,) of the rows with these ids. For Arrow strings, pandas needs ten times as long."""
     return np.fromiter(map(ids.__contains__, table["id"].tolist()), bool, len(table))
 
 
 def compared(table: pd.DataFrame, chosen: np.ndarray) -> pd.DataFrame:
-    """Compare the chosen rows, (N,) bool, with the others. Return a table of texts with one measure per row. A cell is
-    empty if there is nothing to compare. Differences have 95% intervals."""
+    """Compare the chosen rows, (N,) bool, with the others. Return one measure per row, as texts with 95% intervals."""
     count = int(chosen.sum())
     lines = [("Sentences", f"{count:,}", f"{len(chosen) - count:,}", "")]
     lengths = table["words"].to_numpy()

@@ -1,5 +1,4 @@
-"""The part of the page that changes with the selection: search, the nearest sentences, the star that can be dragged,
-and the selected rows."""
+"""The parts of the page that change with the selection: search, nearest sentences, star, selected rows."""
 
 import base64
 from collections.abc import Mapping, Sequence
@@ -284,12 +283,12 @@ def find(loaded: state.Loaded, fitted: spaces.Spaces) -> None:
         choose(rows.matching(table, text))
     else:
         lang = st.session_state.get("find_lang") or table["lang"].iloc[0]
-        latent = SEMANTIC if way == MEANING else loaded.second_latent
+        latent, space = (SEMANTIC, fitted.semantic) if way == MEANING else (loaded.second_latent, fitted.second[lang])
         try:
-            near = compute.closest(loaded, fitted, text[: uploads.MAX_CHARACTERS], lang, latent, FOUND)
+            vector = state.embed(loaded, [text[: uploads.MAX_CHARACTERS]], lang, latent)[0]
+            choose(spaces.nearest(loaded, vector, space.rows, space.vectors, FOUND)["id"].tolist())
         except BgtError:
-            near = table.head(0)
-        choose(near["id"].tolist())
+            choose([])
 
 
 def offer_slices(ids: Sequence[str], chosen: Sequence[str]) -> None:

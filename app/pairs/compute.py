@@ -80,12 +80,10 @@ def compared(
     loaded: Loaded, text: ParallelText, count: int, source: PairSource
 ) -> tuple[pd.DataFrame, dict[str, np.ndarray]]:
     """Return a table of pairs from the first `count` rows of a text, and the similarities of random pairs by the names
-    in `AXES`, in ascending order. Both are shared: do not change them.
-
-    Columns: `kind`; `left`, `right` and the ids of their rows, `left_row` and `right_row` ("" for built-in pairs);
-    their similarities `semantic` and, in the second latent, `style` (NaN without that latent); `semantic_rank` and
-    `style_rank`, the percentage of random pairs that are less similar; for given pairs, the user's columns.
-    """
+    in `AXES`, in ascending order. Both are shared: do not change them. The columns of a pair are `kind`; `left` and
+    `right`, with the ids of their rows, `left_row` and `right_row`; the similarities `semantic` and `style`;
+    `semantic_rank` and `style_rank`, the percentage of random pairs that are less similar; for given pairs, the user's
+    columns."""
     table = corpora.sentences(text, count)
     made, random = _compared(loaded.digest, content(table["text"]), source, table, loaded)
     own = [column for column in table if column.startswith(rows.OWN_COLUMN)]
@@ -154,8 +152,7 @@ def built_in(lang: str) -> pd.DataFrame:
 def indices(
     loaded: Loaded, source: PairSource, vectors: Sequence[np.ndarray], size: int
 ) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
-    """Yield each kind of pairs, with the indices of their left and right sentences. Built-in sentences come after the
-    `size` sentences of a text."""
+    """Yield each kind of pairs, with the indices of their left and right sentences; built-in sentences come last."""
     if source.given:
         yield OWN_PAIRS if source.left == source.right else "Translations", np.arange(size), np.arange(size) + size
     elif source.built_in:
@@ -206,8 +203,7 @@ def bag_of_words() -> SentenceEncoder:
 
 
 def alike(loaded: Loaded, pair: pairs.Pair) -> dict[str, float]:
-    """Return the similarity of two sentences: by each latent that can be compared, tf-idf, and the share of common
-    words."""
+    """Return the similarity of two sentences by each latent that can be compared, by tf-idf, and by common words."""
     bags = (bag_of_words().embed([text], lang=lang) for text, lang in (pair[:2], pair[2:]))
     by_latent = {rows.latent_title(latent): of for latent, of in pairs.cosines_of(loaded, pair).items()}
     overlap = rows.overlap(pair.text, pair.other)

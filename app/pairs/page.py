@@ -21,6 +21,10 @@ WIDTH = 400  # pixels of a sentence's column in that table
 TITLES = {  # numbers come first, so that they are visible beside long sentences
     "semantic_rank": "Meaning, %", "style_rank": "Style, %", "left": "Left", "right": "Right",
 }  # fmt: skip
+ONE_LATENT = (
+    "This model has one latent, and this page compares two. Here it compares meaning alone. Split the model's vectors "
+    "into two parts on *Your encoder*, or choose another model in the sidebar."
+)
 ALT = "Pairs of sentences, with the percentages of random pairs that are less similar in meaning and in style"
 
 
@@ -46,7 +50,7 @@ def page(loaded: state.Loaded) -> None:
         if loaded.second_latent:
             explore(loaded, chosen)
         else:
-            st.info(f"{controls.ONE_LATENT} Here it compares meaning alone.", icon=":material/call_split:")
+            st.info(ONE_LATENT, icon=":material/call_split:")
         if GOLD in chosen.plane.pairs:
             with failing():
                 judged(loaded, chosen)

@@ -1,7 +1,5 @@
-"""Draw results of probes: each latent's accuracy and the best baseline, or the difference between two latents.
-
-The name of each row is above its marks, so that the figure fits on a phone.
-"""
+"""Draw results of probes: each latent's accuracy and the best baseline, or the difference between two latents. The name
+of each row is above its marks, so that the figure fits on a phone."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,20 +9,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from app.core.results import OTHER_TASKS, TASK_GROUPS, language_names, task_group, task_title
-from app.core.theme import (
-    EDGE,
-    INK,
-    PAGE,
-    PIXELS,
-    REST,
-    SOFT,
-    bars,
-    finish,
-    lang_colour,
-    lang_symbol,
-    latent_colour,
-    plain,
-)
+from app.core.theme import EDGE, INK, PAGE, PIXELS, REST, SOFT, finish, lang_colour, lang_symbol, latent_colour, plain
 from bgt_core.contracts import LANGUAGE, SEMANTIC, SYNTACTIC
 from probes.results.store import is_baseline
 
@@ -95,11 +80,7 @@ class Lines:
 
 def probe_dots(scores: pd.DataFrame, theme: str = "light") -> go.Figure:
     """Draw each latent's accuracy with its interval, and a tick for the best baseline, whose hover text lists all
-    baselines.
-
-    `scores` has the columns `results.SCORES`. There is one line per result: first the results computed in this session,
-    then the others by the group of the task and by how far the semantic latent leads.
-    """
+    baselines. `scores` has the columns `results.SCORES`; there is one line per result, sorted by `in_order`."""
     fractions = ["accuracy", "ci_low", "ci_high"]
     scores = scores.assign(**{name: 100 * scores[name] for name in fractions})
     values = scores[scores["latent"].isin(list(LATENTS))].pivot_table("accuracy", LINE, "latent", sort=False)
@@ -176,13 +157,14 @@ def dots(
     hover: str,
 ) -> go.Scatter:
     """Return one mark per row at the number in the column `value`, with the interval from `ci_low` to `ci_high`."""
+    x, low, high = part[value], part["ci_low"], part["ci_high"]
     return go.Scatter(
-        x=part[value],
+        x=x,
         y=[y[key(row)] for row in part.itertuples()],
         name=plain(name),
         mode="markers",
         marker={"size": 11, "line": {"width": 0.6, "color": EDGE}, **look},
-        error_x=bars(part[value], part["ci_low"], part["ci_high"]),
+        error_x={"type": "data", "symmetric": False, "array": high - x, "arrayminus": x - low, "width": 0},
         text=[label(row, several) for row in part.itertuples()],
         hovertemplate=f"{hover}<extra></extra>",
     )

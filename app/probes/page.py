@@ -111,11 +111,9 @@ def run(
     seeds: int,
     report: Callable[[str], None],
 ) -> Cell:
-    """Train and test a probe as `bgt-probe` does, on at most `items` sentences of a text; without `text`, on the task's
-    default data.
-
-    `source` names the text. `report` is called with each step; an exception that it raises stops the probe.
-    """
+    """Train and test a probe as `bgt-probe` does, on at most `items` sentences of a text named `source`; without
+    `text`, on the task's default data. `report` is called with each step; an exception that it raises stops the
+    probe."""
     config = probes.ProbeConfig(max_items=items, seeds=seeds)
     dataset = None
     if text:
@@ -158,7 +156,7 @@ def show(known: results.ResultTables, loaded: state.Loaded) -> None:
     usual = loaded.title if own else known.scores["model"].iloc[-1]
     with st.container(horizontal=True, vertical_alignment="bottom"):
         view = controls.choice("Show", [ACCURACY, DIFFERENCE], "show")
-        table = table[table["model"].isin(controls.chosen_models(table, loaded, [usual]))]
+        table = table[table["model"].isin(controls.chosen_models(table, loaded, usual))]
         table = narrowed(table, "lang", "Language", results.language_names)
         table = narrowed(table, "task", "Task", results.task_title)
     # the differences of the chosen models, languages and tasks, in the order of `table`
@@ -222,11 +220,8 @@ def narrowed(table: pd.DataFrame, column: str, title: str, name: Callable[[str],
 
 
 def with_paper(gaps: pd.DataFrame) -> pd.DataFrame:
-    """Select the differences between the semantic and the second latent. Add the column `paper_gap`: the difference
-    that the paper reports, in points, or NaN.
-
-    The paper reports language latents of models of English and one other language.
-    """
+    """Select the differences between the semantic and the second latent. Add `paper_gap`: the difference, in points,
+    that the paper reports for language latents of models of English and one other language, or NaN."""
     own = gaps[(gaps["first"] == SEMANTIC) & gaps["second"].isin((LANGUAGE, SYNTACTIC))]
     cells = [
         PUBLISHED.get((other_language(row.lang, row.langs.split()), row.task, row.lang))

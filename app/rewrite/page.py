@@ -1,7 +1,5 @@
-"""Generate text from one sentence's meaning and another's style, in a grid, or move along directions of style.
-
-The page draws the fields of both tabs, so that they keep their text, but computes only the open tab.
-"""
+"""Generate text in a grid of meanings and styles, or move one sentence along directions of style. The page draws the
+fields of both tabs, so that they keep their text, but computes only the open tab."""
 
 from collections.abc import Callable, Mapping, Sequence
 from html import escape
@@ -206,13 +204,10 @@ def beyond(text: str, rebuilt: str, lang: str) -> str:
 def written_grid(
     loaded: Loaded, meanings: Sequence[str], meaning_lang: str, styles: Sequence[str], lang: str
 ) -> tuple[pd.DataFrame, list[str]]:
-    """Generate every meaning in every style, and reconstruct each meaning. Return one row per cell, all styles of a
-    meaning after each other, and the reconstructions.
-
-    `semantic` is the cosine of the semantic latents of text and meaning; `second` is the cosine of the second latents
-    of text and style. `unchanged` is the latter cosine of the meaning's own sentence, NaN if it is in another language.
-    `changed` describes the parts of the meaning that the text lost, according to rules.
-    """
+    """Generate every meaning in every style, one row per cell, all styles of a meaning after each other; also
+    reconstruct each meaning. `semantic` is the cosine of the semantic latents of text and meaning; `second` is that of
+    the second latents of text and style, `unchanged` that of the meaning's own sentence and style, NaN for two
+    languages. `changed` describes the parts of the meaning that the text lost."""
     semantic, own = (embed(loaded, meanings, meaning_lang, latent) for latent in (SEMANTIC, loaded.second_latent))
     second = embed(loaded, styles, lang, loaded.second_latent)
     cells = np.repeat(semantic, len(styles), axis=0), np.tile(second, (len(meanings), 1))

@@ -1,5 +1,4 @@
-"""One sentence: its neighbours in each latent, text generated from its latents, the effect of each word, and its style
-as detected by rules (form of address, politeness, contraction, form of a question)."""
+"""One sentence: its neighbours in each latent, text generated from them, the effect of each word, and its style."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -29,9 +28,8 @@ FORMS = ("Comment allez-vous ?", "Comment vas-tu ?")  # the same question in bot
 
 @st.cache_resource(max_entries=8, show_spinner=False)
 def corpus(langs: tuple[str, ...]) -> pd.DataFrame:
-    """Return the sentences to compare with: the example sentences in these languages, and the first text of the app in
-    a language without examples. The columns are those of `rows.table`, and `length`. The table is shared: do not change
-    it."""
+    """Return the sentences to compare with: the examples in these languages, and the app's first text in a language
+    without examples. The columns are those of `rows.table`, and `length`. The table is shared: do not change it."""
     parts = []
     for lang in langs:
         texts = [sentence for (sentence,) in example_sentences([lang])] if lang in LANGS else []
@@ -91,10 +89,8 @@ def written(
     meaning_lang: str = "",
 ) -> pd.DataFrame:
     """Generate a sentence in `lang` from each of N meanings, in `meaning_lang`, and the style with the same index.
-
-    Columns: `text`; `meaning`, the cosine of its semantic latent and that of the meaning; `style`, the cosine of its
-    second latent and that of the style.
-    """
+    `meaning` is the cosine of the semantic latents of text and meaning, `style` that of the second latents of text and
+    style."""
     from app.core import writing
 
     semantic = embed(loaded, meanings, meaning_lang or lang, SEMANTIC)

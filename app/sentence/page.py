@@ -139,8 +139,7 @@ def nearest(loaded: state.Loaded, text: str, lang: str) -> None:
 
 
 def in_common(loaded: state.Loaded, text: str, lang: str, latent: str, near: pd.DataFrame) -> str:
-    """Count the neighbours that share a property with the text, and compare with all sentences. The properties are the
-    closing mark and, among sentences in the language of the text, the length and the style."""
+    """Count the neighbours that share the text's closing mark, length and style, and compare with all sentences."""
     every = compute.nearest(loaded, text, lang, latent, None)
     of_all, shared = compute.alike(text, lang, every), compute.alike(text, lang, near)
     count, usual = shared["mark"].sum(), of_all["mark"].mean()
@@ -178,8 +177,7 @@ def rebuilt(loaded: state.Loaded, text: str, lang: str) -> None:
 
 @st.fragment
 def swaps(loaded: state.Loaded, text: str, lang: str) -> None:
-    """Generate two sentences after one latent is exchanged with that of another sentence. If the user types no other
-    sentence, generate an English sentence in French, in both forms of address."""
+    """Exchange latents with another sentence; by default, write an English one in both French forms of address."""
     st.subheader("Recombination: one of its latents exchanged")
     fitting, fitting_lang = compute.partner(loaded, text, lang)
     asked_for = ("The other sentence", ""), ("The other's language", fitting_lang), ("other", "other_language")

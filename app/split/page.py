@@ -1,5 +1,4 @@
-"""Split the vectors of any encoder into two latents, show the effect, and use the result on all pages. Also open other
-encoders, and writers that generate text from their vectors."""
+"""Split the vectors of any encoder into two latents; open other encoders, and writers of text for them."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 
 import bgt_core
-from app.core import results, writing
+from app.core import writing
 from bgt_core import checkpoint, recipes
 from bgt_core.data.text import Tokenizer
 from bgt_core.encoders import onnx
@@ -153,50 +153,32 @@ def library(saved: Path) -> Callable[..., list[generate.Candidate]]:
     return written
 
 
-@pytest.fixture
-def tables_of(cells_of: Callable[..., list[Cell]]) -> Callable[..., results.ResultTables]:
-    """tables_of(...): the results of `cells_of`, gathered."""
-    return lambda *of, **more: results.gathered([], cells_of(*of, **more))
-
-
-@pytest.fixture
-def cells_of() -> Callable[..., list[Cell]]:
-    """cells_of(model, lang, points, fingerprint, probe): results of `bgt-probe` on two tasks."""
-
-    latents = {"semantic": 0.4, "language": 0.7, "majority": 0.2}
-
-    def make(
-        model: str = "m",
-        lang: str = "en",
-        points: float = -30.0,
-        fingerprint: str | None = None,
-        probe: str = "linear",
-        langs: tuple[str, ...] = ("en", "fr"),
-        low: Mapping[str, float] = {},
-    ) -> list[Cell]:
-        fingerprint = f"{model} fp32 cpu" if fingerprint is None else fingerprint
-        trail = {
-            "fingerprint": fingerprint,
-            "probe": probe,
-            "langs": [*langs],
-            "latents": ["semantic", "language"],
-            "data": "mine",
-        }
-        cells = []
-        for task in ("length", "punct-num"):
-            rows = [
-                ProbeScore(task, lang, name, 800, 100, 5, value, low.get(name, value - 0.1), value + 0.1, 0.01)
-                for name, value in latents.items()
-            ]
-            gap = Difference(task, lang, "semantic", "language", points, points - 5, points + 5, 0.01, 0.02)
-            result = ProbeResult(task, lang, 1, 0, rows, gap, 0, predictions=PREDICTIONS.empty_table())
-            cells.append(Cell(model, result, trail))
-        return cells
-
-    return make
+def cells_of(
+    model: str = "m",
+    lang: str = "en",
+    points: float = -30.0,
+    fingerprint: str = "",
+    probe: str = "linear",
+    langs: tuple[str, ...] = ("en", "fr"),
+    low: Mapping[str, float] = {},
+) -> list[Cell]:
+    """Return results of `bgt-probe` on two tasks. `points` is the difference of the latents; `low` has the lower
+    ends of some intervals."""
+    trail = {"fingerprint": fingerprint or f"{model} fp32 cpu", "probe": probe, "langs": [*langs]}
+    cells = []
+    for task in ("length", "punct-num"):
+        rows = [
+            ProbeScore(task, lang, name, 800, 100, 5, value, low.get(name, value - 0.1), value + 0.1, 0.01)
+            for name, value in {"semantic": 0.4, "language": 0.7, "majority": 0.2}.items()
+        ]
+        gap = Difference(task, lang, "semantic", "language", points, points - 5, points + 5, 0.01, 0.02)
+        result = ProbeResult(task, lang, 1, 0, rows, gap, 0, predictions=PREDICTIONS.empty_table())
+        cells.append(Cell(model, result, {**trail, "latents": ["semantic", "language"], "data": "mine"}))
+    return cells
 
 
 STRANGER = "http://stranger.test"
+KINDS = ("selectbox", "multiselect", "button_group", "slider", "number_input", "text_input", "text_area", "toggle")
 HOSTILE = f"![x]({STRANGER}/p.png) [click]({STRANGER}) {STRANGER} $x$ **b**"
 SHOWN_AS_MARKDOWN = ("body", "label", "help", "text", "value_string", "delta")  # fields of Streamlit's messages
 NOT_MARKDOWN = ("text", "code", "iframe", "bidi_component", "arrow_data_frame", "page_link", "html")

@@ -14,7 +14,7 @@ import pytest
 
 from bgt_core.errors import BgtError
 from probes.results.store import Cell, read_cells, write_cells
-from tests.app.conftest import HOSTILE, hostile_in
+from tests.app.conftest import HOSTILE, KINDS, hostile_in
 
 
 def damaged(content: bytes, seed: int) -> bytes:
@@ -53,23 +53,16 @@ def test_a_file_that_cannot_be_read_hides_no_other(opened: Callable, cell: Cell)
 
 
 def test_whatever_a_card_adds_is_shown(saved: Path, tmp_path: Path, start: Callable, opened: Callable) -> None:
-    model = tmp_path / "model"
-    shutil.copytree(saved, model)
+    model = Path(shutil.copytree(saved, tmp_path / "model"))
     config = json.loads((model / "config.json").read_text("utf-8"))
-    more = {
-        "scores": {"x": 1, "y": {"a": None, "b": "c"}},
-        "mine": [{"a": 1}, 3],
-        "deep": {"a": [[{}]]},
-        "": 0,
-        "z": [[]],
-    }
+    more = {"scores": {"x": 1, "y": {"a": None, "b": "c"}}, "mine": [{"a": 1}, 3], "deep": {"a": [[{}]]}}
+    more |= {"": 0, "z": [[]]}
     (model / "config.json").write_text(json.dumps(config | {"card": more}), "utf-8")
     (model / "metrics.jsonl").write_text('{"kind": "valid", "step": 1, "elbo": "x"}\n{"kind": "valid"}\n[]\n\0\n')
     start("--model", model)
     assert "Mine" in [head.value for head in opened("card").subheader]
 
 
-KINDS = ("selectbox", "multiselect", "button_group", "slider", "number_input", "text_input", "text_area", "toggle")
 ALWAYS = ("ckpt", "own", "rows", "pairs", "data", "how")  # read from the address by the app, not by a control
 VALUES = (
     HOSTILE, "", " ", "9" * 5_000, "-1", "1e999", "NaN", "٣" * 12, "\0", "\ud7ff", "true", "[" * 5_000, "a,b,,",

@@ -19,21 +19,16 @@ from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, e
 from probes.results.store import Cell, write_cells
 
 MAIN = Path(__file__).resolve().parents[2] / "app" / "main.py"
+LOCAL = ("http://localhost:", "data:", "blob:")  # starts of the addresses that a page may request
 HEADINGS = {"A sentence": "A sentence, in two parts"}
 FLAGS = [
-    "--no-sandbox",  # because CI runs as root
-    "--disable-gpu",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--no-first-run",
-]
+    "--no-sandbox", "--disable-gpu", "--disable-background-networking",  # without a sandbox, because CI runs as root
+    "--disable-component-update", "--disable-sync", "--no-first-run",
+]  # fmt: skip
 
-# Rule -> parts of Streamlit's markup that may violate it, with the reason.
-EXCLUDED = {
-    # a wide table scrolls inside a box; Streamlit gives it no tabindex, but browsers make it focusable
-    "scrollable-region-focusable": "[data-testid=stTable]"
-}
+# Rule -> parts of Streamlit's markup that may violate it: a wide table scrolls inside a box. Streamlit gives the box no
+# tabindex, but browsers make it focusable.
+EXCLUDED = {"scrollable-region-focusable": "[data-testid=stTable]"}
 RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]
 VIOLATIONS = """async ([excluded, rules, part]) => {
   const options = { runOnly: rules, resultTypes: ["violations"] };
@@ -111,82 +106,52 @@ def address(serve: Callable[..., str], saved: Path, cell: Cell, tmp_path_factory
     return serve("--model", str(models), "--results", str(results))
 
 
-@pytest.fixture
-def within() -> Callable[[float], float]:
-    """within(seconds): the time in milliseconds, longer if other programs keep the processors busy."""
-
-    def patience(seconds: float) -> float:
-        return 1000 * seconds * max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
-
-    return patience
+def within(seconds: float) -> float:
+    """Return the time in milliseconds; it is longer if other programs keep the processors busy."""
+    return 1000 * seconds * max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
 
 
-@pytest.fixture
-def lasso() -> Callable[..., None]:
-    """lasso(page, side, low, high): draw a lasso around the middle of a map, between these fractions of its sides."""
-
-    def draw(page: Page, side: int, low: float = 0.3, high: float = 0.7) -> None:
-        box = page.locator(".nsewdrag").nth(side).bounding_box()
-        corners = [(low, low), (high, low), (high, high), (low, high), (low, low + 0.02)]
-        points = [(box["x"] + x * box["width"], box["y"] + y * box["height"]) for x, y in corners]
-        page.mouse.move(*points[0])
-        page.mouse.down()
-        for point in points[1:]:
-            page.mouse.move(*point, steps=2)  # the selection is updated at every step
-        page.mouse.up()
-
-    return draw
+def lasso(page: Page, side: int, low: float = 0.3, high: float = 0.7) -> None:
+    """Draw a lasso around the middle of a map, between these fractions of its sides."""
+    box = page.locator(".nsewdrag").nth(side).bounding_box()
+    corners = [(low, low), (high, low), (high, high), (low, high), (low, low + 0.02)]
+    points = [(box["x"] + x * box["width"], box["y"] + y * box["height"]) for x, y in corners]
+    page.mouse.move(*points[0])
+    page.mouse.down()
+    for point in points[1:]:
+        page.mouse.move(*point, steps=2)  # the selection is updated at every step
+    page.mouse.up()
 
 
-@pytest.fixture
-def lit() -> Callable[[Page, int], list[str]]:
-    """lit(page, chart): ids of the rows that plotly highlights on a map."""
-
-    def read(page: Page, chart: int) -> list[str]:
-        return page.evaluate(
-            """chart => document.querySelectorAll(".js-plotly-plot")[chart].data
-                .filter(trace => trace.mode === "markers" && trace.selectedpoints)
-                .flatMap(trace => trace.selectedpoints.map(at => trace.customdata[at])).sort()""",
-            chart,
-        )
-
-    return read
+def lit(page: Page, chart: int) -> list[str]:
+    """Return the ids of the rows that plotly highlights on a map."""
+    return page.evaluate(
+        """chart => document.querySelectorAll(".js-plotly-plot")[chart].data
+            .filter(trace => trace.mode === "markers" && trace.selectedpoints)
+            .flatMap(trace => trace.selectedpoints.map(at => trace.customdata[at])).sort()""",
+        chart,
+    )
 
 
-@pytest.fixture
-def turn_to(settle: Callable[[Page], None]) -> Callable[[Page, str], None]:
-    """turn_to(page, title): open this page of the app from the sidebar."""
-
-    def go(page: Page, title: str) -> None:
-        page.get_by_test_id("stSidebarNavLink").filter(has_text=title).click()
-        expect(page.get_by_role("heading", level=1, name=HEADINGS.get(title, title))).to_be_visible(timeout=20_000)
-        settle(page)
-
-    return go
+def turn_to(page: Page, title: str) -> None:
+    """Open this page of the app from the sidebar."""
+    page.get_by_test_id("stSidebarNavLink").filter(has_text=title).click()
+    expect(page.get_by_role("heading", level=1, name=HEADINGS.get(title, title))).to_be_visible(timeout=20_000)
+    settle(page)
 
 
-@pytest.fixture
-def settle() -> Callable[[Page], None]:
-    """settle(page): wait until the script has run and its output is drawn."""
-
-    def wait(page: Page) -> None:
-        page.wait_for_timeout(200)  # wait until the script has begun
-        page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning]", timeout=90_000)
-        page.wait_for_timeout(200)
-
-    return wait
+def settle(page: Page) -> None:
+    """Wait until the script has run and its output is drawn."""
+    page.wait_for_timeout(200)  # wait until the script has begun
+    page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning]", timeout=90_000)
+    page.wait_for_timeout(200)
 
 
-@pytest.fixture
-def violations() -> Callable[..., list[str]]:
-    """violations(page, part, rules): serious and critical violations, as rule, markup and reason."""
-
-    def find(page: Page, part: str = "", rules: list[str] = RULES) -> list[str]:
-        if not page.evaluate("typeof axe === 'object'"):
-            page.evaluate(AXE_SCRIPT)
-        return page.evaluate(VIOLATIONS, [EXCLUDED, rules, part and f"[data-testid={part}]"])
-
-    return find
+def violations(page: Page, part: str = "", rules: list[str] = RULES) -> list[str]:
+    """Return the serious and critical violations of a page or a part of it, as rule, markup and reason."""
+    if not page.evaluate("typeof axe === 'object'"):
+        page.evaluate(AXE_SCRIPT)
+    return page.evaluate(VIOLATIONS, [EXCLUDED, rules, part and f"[data-testid={part}]"])
 
 
 @pytest.fixture(scope="session")
@@ -197,7 +162,7 @@ def context(chromium: Browser) -> Iterator[BrowserContext]:
 
 
 @pytest.fixture
-def visit(context: BrowserContext, settle: Callable[[Page], None]) -> Iterator[Callable[..., Page]]:
+def visit(context: BrowserContext) -> Iterator[Callable[..., Page]]:
     """visit(address): open a page, and let it settle; at the end, check for errors and requests to other servers."""
     pages: list[Page] = []
     wrong: list[str] = []
@@ -214,7 +179,7 @@ def visit(context: BrowserContext, settle: Callable[[Page], None]) -> Iterator[C
         page.emulate_media(color_scheme=theme)
         page.on("console", note)
         page.on("pageerror", lambda error: wrong.append(str(error)))
-        page.on("request", lambda request: local(request.url) or wrong.append(request.url))
+        page.on("request", lambda request: request.url.startswith(LOCAL) or wrong.append(request.url))
         page.goto(address)
         page.get_by_role("heading", level=1).wait_for(timeout=90_000)  # the first start imports everything
         settle(page)
@@ -224,7 +189,3 @@ def visit(context: BrowserContext, settle: Callable[[Page], None]) -> Iterator[C
     for page in pages:
         page.close()
     assert not wrong
-
-
-def local(url: str) -> bool:
-    return url.startswith(("http://localhost:", "data:", "blob:"))

@@ -7,42 +7,27 @@ from time import monotonic
 
 import pytest
 from PIL import Image
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Locator, Page, expect
 from streamlit.proto.BackMsg_pb2 import BackMsg
+
+from tests.browser.conftest import lasso, lit, settle, within
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 Visit = Callable[..., Page]
-Settle = Callable[[Page], None]
-TurnTo = Callable[[Page, str], None]
-
-
-@pytest.fixture
-def reruns(visit: Visit) -> Callable[[Page], list[str]]:
-    """reruns(page): a list that collects the subject of each rerun: a fragment's id, or "" for the whole script."""
-
-    def watch(page: Page) -> list[str]:
-        seen: list[str] = []
-
-        def sent(payload: bytes | str) -> None:
-            message = BackMsg.FromString(payload) if isinstance(payload, bytes) else BackMsg()
-            if message.HasField("rerun_script"):
-                seen.append(message.rerun_script.fragment_id)
-
-        page.on("websocket", lambda socket: socket.on("framesent", sent))
-        page.reload()
-        return seen
-
-    return watch
-
-
 SELECTED = re.compile(r"[\d,]+ selected sentences")
 
 
-def test_a_lasso_lights_the_same_sentences_on_the_other_map(
-    visit: Visit, settle: Settle, within: Callable, lasso: Callable, lit: Callable, reruns: Callable, address: str
-) -> None:
+def test_a_lasso_lights_the_same_sentences_on_the_other_map(visit: Visit, address: str) -> None:
     page = visit(f"{address}/latents", quiet_404=True)
-    seen = reruns(page)
+    seen: list[str] = []  # the subject of each rerun: a fragment's id, or "" for the whole script
+
+    def sent(payload: bytes | str) -> None:
+        message = BackMsg.FromString(payload) if isinstance(payload, bytes) else BackMsg()
+        if message.HasField("rerun_script"):
+            seen.append(message.rerun_script.fragment_id)
+
+    page.on("websocket", lambda socket: socket.on("framesent", sent))
+    page.reload()
     expect(page.get_by_role("figure")).to_have_count(2, timeout=60_000)
     settle(page)
     seen.clear()
@@ -62,33 +47,32 @@ def test_a_lasso_lights_the_same_sentences_on_the_other_map(
     assert lit(page, 0) == lit(page, 1) == []
 
 
-def point(page: Page, row: int) -> tuple[float, float]:
-    """Return the screen position of a sentence on the semantic map."""
-    mark = page.locator(".bgt-map").first.locator(".points path").nth(row).bounding_box()
-    assert mark
-    return mark["x"] + mark["width"] / 2, mark["y"] + mark["height"] / 2
+def centre(mark: Locator) -> tuple[float, float]:
+    """Return the middle of a mark on the screen."""
+    box = mark.bounding_box()
+    assert box
+    return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
 
 
-def test_a_click_shows_what_is_near_and_a_link_brings_it_back(visit: Visit, settle: Settle, address: str) -> None:
+def test_a_click_shows_what_is_near_and_a_link_brings_it_back(visit: Visit, address: str) -> None:
     page = visit(f"{address}/latents?map=PCA", quiet_404=True)
     page.wait_for_selector(".bgt-map .points path", state="attached", timeout=60_000)
-    page.mouse.click(*point(page, 5))
-    expect(page.locator(".bgt-map").first.locator(".bgt-star")).to_have_count(1)
-    expect(page.locator(".bgt-map").first.locator(".bgt-ring")).to_have_count(20, timeout=20_000)
+    semantic = page.locator(".bgt-map").first
+    page.mouse.click(*centre(semantic.locator(".points path").nth(5)))
+    expect(semantic.locator(".bgt-star")).to_have_count(1)
+    expect(semantic.locator(".bgt-ring")).to_have_count(20, timeout=20_000)
     expect(page).to_have_url(re.compile(r"rows=\w+\d+"))
     settle(page)
     other = visit(page.url, quiet_404=True)
     expect(other.locator(".bgt-map").first.locator(".bgt-ring")).to_have_count(20, timeout=60_000)
 
 
-def test_a_star_that_is_dragged_has_its_sentence_written_anew(visit: Visit, settle: Settle, address: str) -> None:
+def test_a_star_that_is_dragged_has_its_sentence_written_anew(visit: Visit, address: str) -> None:
     page = visit(f"{address}/latents?map=PCA&rows=en5", quiet_404=True)
     star = page.locator(".bgt-map").nth(1).locator(".bgt-star")
     expect(star).to_have_attribute("data-movable", "true", timeout=60_000)
     settle(page)
-    box = star.bounding_box()
-    assert box
-    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    x, y = centre(star)
     page.mouse.move(x, y)
     page.mouse.down()
     page.mouse.move(x + 25, y + 10, steps=4)
@@ -100,9 +84,7 @@ def test_a_star_that_is_dragged_has_its_sentence_written_anew(visit: Visit, sett
     assert page.get_by_test_id("stException").count() == 0
 
 
-def test_a_map_is_saved_as_a_true_drawing_and_its_rows_as_csv(
-    visit: Visit, settle: Settle, address: str, tmp_path: Path
-) -> None:
+def test_a_map_is_saved_as_a_true_drawing_and_its_rows_as_csv(visit: Visit, address: str, tmp_path: Path) -> None:
     of_length = "pairs=1,000&maps=Semantic&colour=Length+in+words"
     page = visit(f"{address}/latents?data=Built-in+grammar&{of_length}", quiet_404=True)
     expect(page.locator("[data-drawn]")).to_be_visible(timeout=60_000)
@@ -114,18 +96,19 @@ def test_a_map_is_saved_as_a_true_drawing_and_its_rows_as_csv(
     assert len(re.findall("<path|<use", drawing)) >= 2000 and "data:image" not in drawing
     assert "Length in words" in drawing  # in the legend
     page.get_by_role("button", name="Export").first.click()
-    with page.expect_download() as saved:
-        page.get_by_test_id("stPopoverBody").get_by_role("button", name="CSV").click()
-    rows = Path(saved.value.path()).read_text("utf-8-sig").splitlines()
+    rows = save(page, "CSV", tmp_path).read_text("utf-8-sig").splitlines()
     assert len(rows) == 2001 and rows[0].startswith("id,")
 
 
+FIRST = """() => {  // the place of the first row on the screen
+    const map = window.bgtMaps.view.maps[0], frame = map.plot.getBoundingClientRect();
+    const [x, y] = map.pixels(0, map.points.x[0], map.points.y[0]);
+    return [frame.left + x, frame.top + y];
+}"""
 SHOWN = "document.querySelector('.js-plotly-plot')?.data?.filter(t => t.mode === 'markers')"
 
 
-def test_many_points_are_painted_and_selected_in_time(
-    visit: Visit, settle: Settle, lasso: Callable, within: Callable, address: str
-) -> None:
+def test_many_points_are_painted_and_selected_in_time(visit: Visit, address: str) -> None:
     page = visit(f"{address}/latents?data=Built-in+grammar&pairs=25,000&maps=Semantic", quiet_404=True)
     page.wait_for_function(f"{SHOWN}?.flatMap(t => t.customdata).length === 50_000", timeout=180_000)
     assert set(page.evaluate(f"{SHOWN}.map(t => t.type)")) == {"scattergl"}
@@ -134,20 +117,8 @@ def test_many_points_are_painted_and_selected_in_time(
     lasso(page, 0, 0.005, 0.995)
     expect(page.get_by_text(re.compile(r"\d\d,\d{3} selected sentences"))).to_be_visible(timeout=180_000)
     assert 1000 * (monotonic() - begun) < within(5)  # including the time to draw the lasso
-    page.mouse.move(*middle(page))
+    page.mouse.move(*page.evaluate(FIRST))
     expect(page.locator(".bgt-tip")).to_be_visible()  # the text of one point among 50,000
-
-
-def middle(page: Page) -> tuple[float, float]:
-    """Return the screen position of a row on a map drawn with WebGL."""
-    left, top = page.evaluate(
-        """() => {
-            const map = window.bgtMaps.view.maps[0], frame = map.plot.getBoundingClientRect();
-            const [x, y] = map.pixels(0, map.points.x[0], map.points.y[0]);
-            return [frame.left + x, frame.top + y];
-        }"""
-    )
-    return left, top
 
 
 def test_without_webgl_a_map_is_still_drawn(chromium: Browser, chromium_path: str, address: str) -> None:
@@ -167,9 +138,7 @@ def test_without_webgl_a_map_is_still_drawn(chromium: Browser, chromium_path: st
     assert drawn == 600
 
 
-def test_one_legend_is_for_both_maps_and_hides_a_category_on_both(
-    visit: Visit, settle: Settle, lasso: Callable, lit: Callable, address: str
-) -> None:
+def test_one_legend_is_for_both_maps_and_hides_a_category_on_both(visit: Visit, address: str) -> None:
     page = visit(f"{address}/latents?colour=Final+mark&map=PCA", quiet_404=True)
     expect(page.locator("[data-drawn]")).to_be_visible(timeout=60_000)
     legend = page.get_by_role("group", name="Legend")
@@ -192,7 +161,7 @@ def test_one_legend_is_for_both_maps_and_hides_a_category_on_both(
     page.wait_for_function(f"({shown})().every(n => n === 600)")
 
 
-def test_a_map_that_is_zoomed_names_finer_clusters(visit: Visit, settle: Settle, address: str) -> None:
+def test_a_map_that_is_zoomed_names_finer_clusters(visit: Visit, address: str) -> None:
     page = visit(f"{address}/latents?colour=Cluster+of+meaning", quiet_404=True)
     expect(page.locator("[data-drawn]")).to_be_visible(timeout=60_000)
     settle(page)
@@ -214,24 +183,19 @@ OUTSIDE = """() => { const drawing = document.querySelector("svg.main-svg").getB
   }).map(text => text.textContent); }"""
 
 
-@pytest.fixture
-def save(tmp_path: Path) -> Callable[[Page, str], Path]:
-    """save(page, kind): the file that is saved by a button of the open list of exports."""
-
-    def press(page: Page, kind: str) -> Path:
-        with page.expect_download() as download:
-            page.get_by_test_id("stPopoverBody").get_by_role("button", name=kind).click()
-        path = tmp_path / download.value.suggested_filename
-        download.value.save_as(path)
-        return path
-
-    return press
+def save(page: Page, kind: str, folder: Path) -> Path:
+    """Press a button of the open list of exports, and return the saved file."""
+    with page.expect_download() as download:
+        page.get_by_test_id("stPopoverBody").get_by_role("button", name=kind).click()
+    path = folder / download.value.suggested_filename
+    download.value.save_as(path)
+    return path
 
 
-def test_a_figure_is_saved_for_print_and_as_vectors(visit: Callable, save: Callable, address: str) -> None:
+def test_a_figure_is_saved_for_print_and_as_vectors(visit: Callable, address: str, tmp_path: Path) -> None:
     page = visit(f"{address}/probes", theme="dark", quiet_404=True)
     page.get_by_role("button", name="Export").first.click()
-    png, svg = save(page, "PNG"), save(page, "SVG")
+    png, svg = save(page, "PNG", tmp_path), save(page, "SVG", tmp_path)
     assert png.stem == svg.stem and png.stem.startswith("bgt-probes")
     with Image.open(png) as image:
         assert image.width >= 2000 and image.info["dpi"] == pytest.approx((300, 300), abs=0.01)

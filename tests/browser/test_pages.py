@@ -10,6 +10,7 @@ from playwright.sync_api import TimeoutError as Late
 
 import bgt_core
 from bgt_core.generation.generate import candidates, exchanged
+from tests.browser.conftest import lit, settle, turn_to, violations, within
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 CHARTS = {"/latents": 2, "/probes": 1}  # minimum number of charts that are drawn without a request, by page
@@ -24,12 +25,9 @@ FITS = "(e => e.scrollWidth <= e.clientWidth)(document.querySelector('[data-test
 MOST = 2_100  # maximum height of a page in pixels, at a width of 1,280
 HEIGHT = "document.querySelector('[data-testid=stMainBlockContainer]').scrollHeight"
 Visit = Callable[..., Page]
-Settle = Callable[[Page], None]
 
 
-def test_every_page_fits_every_window_in_both_themes_and_has_no_serious_violation(
-    visit: Visit, settle: Settle, violations: Callable[..., list[str]], address: str
-) -> None:
+def test_every_page_fits_every_window_in_both_themes_and_has_no_serious_violation(visit: Visit, address: str) -> None:
     """Pages are tested in their initial state."""
     page, heights, wrong = visit(f"{address}/?ckpt=bgt-en-fr,+as+shipped"), {}, {}
     links = page.get_by_test_id("stSidebarNavLink")
@@ -58,6 +56,11 @@ def test_every_page_fits_every_window_in_both_themes_and_has_no_serious_violatio
                 view.click()
                 settle(page)
                 wrong[view.inner_text()] = violations(page)
+        if title == "Your encoder":  # the model has two latents, and its box stays open with the result
+            page.get_by_text("Split its vectors all the same").click()
+            page.get_by_role("button", name="Split", exact=True).click()
+            expect(page.get_by_role("heading", name="Before:")).to_be_visible(timeout=300_000)
+            wrong["A split"] = violations(page)
         page.emulate_media(color_scheme="dark")
         settle(page)
         page.wait_for_function(f"({GROUNDS})().every(ground => ground < 0.1)", timeout=20_000)
@@ -78,7 +81,7 @@ def test_every_page_fits_every_window_in_both_themes_and_has_no_serious_violatio
 
 
 def test_a_grid_is_written_with_the_keyboard_alone_and_stays_while_another_page_is_looked_at(
-    visit: Visit, settle: Settle, turn_to: Callable, address: str, saved: Path
+    visit: Visit, address: str, saved: Path
 ) -> None:
     page = visit(f"{address}/style", quiet_404=True)
     fields = {"Meanings, one per line": "The cat sleeps.", "Styles, one per line": "Est-il tard ?"}
@@ -117,13 +120,13 @@ def phone(chromium: Browser) -> Iterator[Page]:
 
 
 @pytest.mark.parametrize(("address_of", "drawn"), [("probes", "[role=figure]"), ("latents?map=PCA", "[data-drawn]")])
-def test_a_swipe_over_a_chart_or_a_map_scrolls_the_page(
-    phone: Page, settle: Callable, within: Callable, lit: Callable, address: str, address_of: str, drawn: str
-) -> None:
+def test_a_swipe_over_a_chart_or_a_map_scrolls_the_page(phone: Page, address: str, address_of: str, drawn: str) -> None:
     phone.goto(f"{address}/{address_of}")
     expect(phone.locator(drawn).first).to_be_attached(timeout=within(60))
     settle(phone)
     chart = phone.get_by_role("figure").first
+    box = chart.bounding_box()
+    assert box and (drawn == "[role=figure]" or box["y"] < 320)  # the first map is in sight
     chart.evaluate("e => e.scrollIntoView({block: 'center'})")
     box = chart.bounding_box()
     assert box
@@ -133,14 +136,6 @@ def test_a_swipe_over_a_chart_or_a_map_scrolls_the_page(
     swipe(phone, box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
     phone.wait_for_function(f"{scrolled} > {before + 100}", timeout=within(5))
     assert lit(phone, 0) == []
-
-
-def test_the_first_map_is_in_sight(phone: Page, settle: Callable, within: Callable, address: str) -> None:
-    phone.goto(f"{address}/latents?map=PCA")
-    expect(phone.locator("[data-drawn]")).to_be_attached(timeout=within(60))
-    settle(phone)
-    box = phone.get_by_role("figure").first.bounding_box()
-    assert box and box["y"] < 320
 
 
 def swipe(page: Page, x: float, y: float) -> None:

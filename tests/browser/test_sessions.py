@@ -1,21 +1,22 @@
 """Users of the app: several at once, users who type fast, go back, leave, or follow a stranger's link."""
 
 from collections.abc import Callable
-from urllib.parse import urlencode
+from urllib.parse import quote_plus, urlencode
 
 import pytest
 from playwright.sync_api import Page, expect
 
 from tests.app.conftest import HOSTILE, STRANGER
-from tests.browser.conftest import HEADINGS
+from tests.browser.conftest import HEADINGS, settle, turn_to, within
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
+Visit = Callable[..., Page]
 TEXTS = ("The cat sleeps.", "He is my friend.")
 CELL = "table.grid td"
 LINK = {"styles_en": "Is it late?", "glang": "English"}
 
 
-def begin_a_probe(page: Page, settle: Callable[[Page], None]) -> None:
+def begin_a_probe(page: Page) -> None:
     """Start a probe that takes long enough to be stopped on any machine."""
     for setting, value in (("Sentences at most", "2,000"), ("Seeds", "5")):
         page.get_by_role("combobox", name=setting).click()
@@ -26,7 +27,7 @@ def begin_a_probe(page: Page, settle: Callable[[Page], None]) -> None:
 
 
 def test_two_people_write_at_once_while_a_third_changes_the_model_and_a_fourth_leaves_in_the_middle_of_a_probe(
-    visit: Callable, settle: Callable, address: str
+    visit: Visit, address: str
 ) -> None:
     pages, alone = [], {}
     for text in TEXTS:
@@ -36,7 +37,7 @@ def test_two_people_write_at_once_while_a_third_changes_the_model_and_a_fourth_l
         alone[text] = pages[-1].locator(CELL).inner_text()
     assert alone[TEXTS[0]] != alone[TEXTS[1]]
     third, leaving = visit(address), visit(f"{address}/probes", quiet_404=True)
-    begin_a_probe(leaving, settle)
+    begin_a_probe(leaving)
     leaving.close()
     for page, text in zip(pages, reversed(TEXTS), strict=True):  # now with the other user's text
         page.get_by_label("Meanings, one per line").fill(text)
@@ -49,44 +50,34 @@ def test_two_people_write_at_once_while_a_third_changes_the_model_and_a_fourth_l
     assert third.get_by_test_id("stException").count() == 0
 
 
-Visit = Callable[..., Page]
-Turn = Callable[[Page, str], None]
-FIELDS = [  # page, and label of its field
-    ("A sentence", "Your sentence"),
-    ("Meaning by style", "Meanings, one per line"),
-]
+FIELDS = {"A sentence": "Your sentence", "Meaning by style": "Meanings, one per line"}  # page -> label of its field
 
 
-def test_back_brings_back_what_was_typed(visit: Visit, settle: Callable, turn_to: Turn, address: str) -> None:
+def test_back_brings_back_what_was_typed(visit: Visit, address: str) -> None:
     page = visit(address, quiet_404=True)
-    for title, label in FIELDS:
-        if title != FIELDS[0][0]:
-            turn_to(page, title)
+    for title, label in FIELDS.items():
+        turn_to(page, title)
         page.get_by_label(label, exact=True).fill("Tu es en retard.")
         page.get_by_label(label, exact=True).blur()
         settle(page)
     turn_to(page, "Model and data")
-    for title in [title for title, _ in reversed(FIELDS)]:
+    for title, label in reversed(FIELDS.items()):
         page.go_back()
         heading = page.get_by_role("heading", level=1, name=HEADINGS.get(title, title))
         expect(heading).to_be_visible(timeout=60_000)
-        if label := dict(FIELDS).get(title):
-            expect(page.get_by_label(label, exact=True)).to_have_value("Tu es en retard.", timeout=60_000)
+        expect(page.get_by_label(label, exact=True)).to_have_value("Tu es en retard.", timeout=60_000)
 
 
-PAIRS = [  # page, and the labels of its fields
-    ("", "Your sentence", "The other sentence"),
-    ("style", "Meanings, one per line", "Styles, one per line"),
-    ("pairs", "Left", "Right"),
-]
+PAIRS = {  # page -> labels of its fields
+    "": ("Your sentence", "The other sentence"), "style": ("Meanings, one per line", "Styles, one per line"),
+    "pairs": ("Left", "Right"),
+}  # fmt: skip
 
 
-@pytest.mark.parametrize(("place", "first", "second"), PAIRS)
-def test_two_fields_keep_what_is_typed_into_them_without_a_pause(
-    visit: Callable, settle: Callable, within: Callable, address: str, place: str, first: str, second: str
-) -> None:
+@pytest.mark.parametrize("place", PAIRS)
+def test_two_fields_keep_what_is_typed_into_them_without_a_pause(visit: Visit, address: str, place: str) -> None:
     page = visit(f"{address}/{place}", quiet_404=True)
-    fields = [page.get_by_label(name, exact=True) for name in (first, second)]
+    fields = [page.get_by_label(name, exact=True) for name in PAIRS[place]]
     for texts in (("The cat sleeps.", "Is it late?"), ("A dog.", "What?")):
         for field, text in zip(fields, texts, strict=True):
             field.click(timeout=within(30))
@@ -98,17 +89,11 @@ def test_two_fields_keep_what_is_typed_into_them_without_a_pause(
             expect(field).to_have_value(text)
 
 
-@pytest.mark.parametrize(
-    ("page", "parameters"),
-    [("", ("ckpt",)), ("", ("sentence",)), ("style", ("meanings_en",)), ("latents", ("find", "start"))],
-    ids=("model", "start", "style", "latents"),
-)
-def test_a_link_makes_the_browser_ask_nobody(
-    visit: Callable, address: str, page: str, parameters: tuple[str, ...]
-) -> None:
-    link = urlencode(dict.fromkeys(parameters, HOSTILE))
-    shown = visit(f"{address}/{page}?{link}", quiet_404=True)  # fails if another server than the app's is asked
-    if "ckpt" in parameters:
+@pytest.mark.parametrize("link", ["?ckpt={0}", "?sentence={0}", "style?meanings_en={0}", "latents?find={0}&start={0}"])
+def test_a_link_makes_the_browser_ask_nobody(visit: Visit, address: str, link: str) -> None:
+    place = link.format(quote_plus(HOSTILE))
+    shown = visit(f"{address}/{place}", quiet_404=True)  # fails if another server than the app's is asked
+    if "ckpt" in link:
         shown.get_by_text("This link can't be opened here").wait_for()
     assert "stranger.test" in shown.content()
     assert not shown.locator(f"a[href^='{STRANGER}'], img[src^='{STRANGER}']").count()

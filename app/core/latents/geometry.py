@@ -1,7 +1,4 @@
-"""Mathematics of vectors: maps in two dimensions, the trustworthiness of maps, clusters.
-
-The functions import scikit-learn and UMAP themselves, because these imports take seconds.
-"""
+"""Maps of vectors in two dimensions, their trustworthiness, and clusters. Functions import slow libraries."""
 
 import warnings
 from collections.abc import Callable
@@ -61,11 +58,9 @@ class Projection:
 
 @threadpool_limits.wrap(limits=1)  # on busy cores, several OpenMP threads wait for each other and take 7 times as long
 def fit(vectors: np.ndarray, method: Method) -> Projection:
-    """Fit a map to vectors (N, D). The same input gives the same map.
-
-    Points that coincide have the same place. For fewer than `LEAST` different points, t-SNE and UMAP are replaced by
-    PCA, because their native code may crash the process.
-    """
+    """Fit a map to vectors (N, D). The same input gives the same map, and points that coincide have the same place. For
+    fewer than `LEAST` different points, PCA replaces t-SNE and UMAP, because their native code may crash the
+    process."""
     plane = principal_axes(vectors, 2, method.metric)
     pca = Projection(plane.project(vectors), plane.project, plane.variance, plane.axes, metric=method.metric)
     if method.name == "PCA" or plane.variance == 0:
@@ -95,10 +90,8 @@ def fit(vectors: np.ndarray, method: Method) -> Projection:
 
 def different(points: np.ndarray, least: float) -> tuple[np.ndarray, np.ndarray]:
     """Return the indices (K,) of points (N, D) that coincide with no earlier point, and each point's place in these.
-
-    Points coincide at a distance of at most `least`, or of `APART` times their length. Such points are neighbours along
-    any line, so that it is enough to compare each point with the next one along a random line.
-    """
+    Points coincide at a distance of at most `least`, or of `APART` times their length. They are then neighbours along
+    any line, so that each point is only compared with the next one along a random line."""
     order = np.argsort(points @ np.random.default_rng(0).normal(size=points.shape[1]))
     lengths = np.linalg.norm(points[order[1:]], axis=1)
     apart = np.linalg.norm(np.diff(points[order], axis=0), axis=1) > np.maximum(APART * lengths, least)
@@ -139,8 +132,7 @@ class PrincipalAxes:
 
 
 def principal_axes(vectors: np.ndarray, count: int, metric: str = COSINE) -> PrincipalAxes:
-    """Return the `count` leading axes of scaled rows (N, D), from their covariance unless the vectors are wide. The
-    largest component of each axis is positive."""
+    """Return the `count` leading axes of scaled rows (N, D). The largest component of each axis is positive."""
     scaled = SCALED[metric]
     if vectors.shape[1] > WIDE:
         from sklearn.decomposition import PCA
@@ -194,11 +186,9 @@ def umap(points: np.ndarray, neighbours: int, seed: int) -> np.ndarray:
 
 
 def moved(projection: Projection, vectors: np.ndarray, vector: np.ndarray, xy: np.ndarray) -> np.ndarray:
-    """Change a vector (D,) so that its place on a map of vectors (N, D) is `xy` (2,).
-
-    On a plane, the vector moves along the axes. On a t-SNE or UMAP map, it becomes the mean of the rows nearest to
-    `xy`. With the cosine metric, its length does not change, which limits its moves on a plane.
-    """
+    """Change a vector (D,) so that its place on a map of vectors (N, D) is `xy` (2,). On a plane, it moves along the
+    axes. On other maps, it becomes the mean of the rows nearest to `xy`. With the cosine metric, its length does not
+    change, which limits its moves on a plane."""
     scaled = SCALED[projection.metric]
     start = scaled(vector[None])[0]
     lengths = [np.linalg.norm(each.astype(float)) for each in (vector, start)]  # float32 overflows at 1e30 squared
@@ -214,9 +204,7 @@ def moved(projection: Projection, vectors: np.ndarray, vector: np.ndarray, xy: n
 
 def trust(vectors: np.ndarray, xy: np.ndarray, metric: str = COSINE) -> float | None:
     """Return the trustworthiness of a map (Venna and Kaski 2001) from at most 1,000 rows; None for fewer than 31 rows.
-
-    It is 1 if the 15 nearest neighbours of each point on the map are also its nearest neighbours in vector space.
-    """
+    It is 1 if the 15 nearest neighbours of each point on the map are also its nearest neighbours in vector space."""
     from sklearn.manifold import trustworthiness
 
     rows = np.linspace(0, len(vectors) - 1, min(len(vectors), TRUST_ROWS), dtype=int)
@@ -227,10 +215,8 @@ def trust(vectors: np.ndarray, xy: np.ndarray, metric: str = COSINE) -> float | 
 
 @threadpool_limits.wrap(limits=1)
 def clusters(vectors: np.ndarray, fitted_on: np.ndarray, count: int) -> np.ndarray:
-    """Assign each row (N, D), at unit length, to one of `count` groups by k-means: (N,) int; 0 is the largest group.
-
-    The means are computed from at most 5,000 rows of the mask `fitted_on` (N,).
-    """
+    """Assign each row (N, D) to one of `count` groups by k-means on unit vectors: (N,) int; 0 is the largest group. The
+    means are computed from at most 5,000 rows of the mask `fitted_on` (N,)."""
     from sklearn.cluster import KMeans
 
     rows = np.flatnonzero(fitted_on)

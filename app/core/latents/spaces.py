@@ -309,13 +309,9 @@ def probe_axis(loaded: Loaded, langs: tuple[str, ...], latent: str, name: str) -
     }
     parts = [(lang, list(texts)) for lang, texts in english_of.items()]
     english = [sentence for texts in english_of.values() for sentence in texts.values()]
-    values = [FACTORS[name][0](text, lang) for lang, texts in parts for text in texts]
-    return fitted_axis(name, unit(embed_parts(loaded, parts, latent)), np.array(values), np.array(english))
-
-
-def fitted_axis(name: str, vectors: np.ndarray, values: np.ndarray, english: np.ndarray) -> Axis:
-    """Fit the axis of N sentences (N, D) with these values (N,). Sentences with the same English translation (N,) are
-    in the same fold, and count once for the interval."""
+    values = np.array([FACTORS[name][0](text, lang) for lang, texts in parts for text in texts])
+    vectors = unit(embed_parts(loaded, parts, latent))
+    # sentences with the same English translation are in the same fold, and count once for the interval
     folds = np.array([crc32(sentence.encode()) % FOLDS for sentence in english])
     held_out = np.empty(len(values))
     for fold in range(FOLDS):

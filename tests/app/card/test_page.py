@@ -6,8 +6,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from app.core.markdown import verbatim
 from bgt_core.evaluation.bootstrap import wilson
 
@@ -15,9 +13,10 @@ Open = Callable[..., Any]
 Start = Callable[..., None]
 
 
-@pytest.fixture
-def with_card(saved: Path, tmp_path: Path) -> Path:
-    """A checkpoint with a card, and with a training log that continues after it."""
+def test_it_shows_scores_the_training_log_data_files_and_settings(
+    start: Start, opened: Open, saved: Path, tmp_path: Path
+) -> None:
+    """The training log continues after the checkpoint."""
     folder = Path(shutil.copytree(saved, tmp_path / "model"))
     config = json.loads((folder / "config.json").read_text("utf-8"))
     config["card"] = {
@@ -31,11 +30,7 @@ def with_card(saved: Path, tmp_path: Path) -> Path:
     kl = {"kl/semantic": 12.0, "kl/en": 0.05, "kl/fr": 1.0}
     log = [{"kind": "valid", "step": step, "steps": 9, "elbo": -90.0 + step, **kl} for step in (2, 4, 9)]
     (folder / "metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in log) + '{"kind": "val', "utf-8")
-    return folder
-
-
-def test_it_shows_scores_the_training_log_data_files_and_settings(start: Start, opened: Open, with_card: Path) -> None:
-    start("--model", with_card)
+    start("--model", folder)
     app = opened("card")
     assert {metric.label: metric.value for metric in app.metric}["Updates"] == "7"
     tables = {frozenset(table.value.columns): table.value for table in app.table}
@@ -46,7 +41,6 @@ def test_it_shows_scores_the_training_log_data_files_and_settings(start: Start, 
     assert [name for name, value in parts.items() if "collapse" in value] == ["KL, English"]  # below 0.1 nats
     assert any("higher is better" in caption.value for caption in app.caption)
     everything = "\n".join(table.value.to_string() for table in (*app.dataframe, *app.table))
-    config = json.loads((with_card / "config.json").read_text("utf-8"))
     assert "CC BY 2.0 FR" in everything and config["files"]["model.safetensors"] in everything
     assert "objective.elbo.warmup_steps" in everything
     assert verbatim("66.4 [63.4, 69.4]") in everything and verbatim("81.5 [70.0, 90.0]") in everything

@@ -11,9 +11,9 @@ import streamlit as st
 import bgt_core
 from app.core import address, state
 from probes.results.store import Cell, write_cells
+from tests.app.conftest import KINDS
 
 Open = Callable[..., Any]
-KINDS = ("selectbox", "multiselect", "button_group", "slider", "number_input", "text_input", "text_area", "toggle")
 LINKS = {  # parameters in the link of a page: the text that the browser writes, and the value of the control
     "rewrite": {
         "meanings_fr": ("Un.", "Un."), "mlang": ("French", "fr"), "glang": ("English", "en"),
@@ -42,34 +42,26 @@ LINKS = {  # parameters in the link of a page: the text that the browser writes,
 TEXTS = {"meanings_fr", "left", "right", "find", "sentence_en", "start", "end"}
 
 
-@pytest.fixture
-def measured(start: Callable[..., None], saved: Path, cell: Cell, tmp_path: Path) -> None:
-    """Start the app with results and predictions; those of French are made up."""
-    rows = [replace(row, lang="fr") for row in cell.result.rows]
+@pytest.mark.parametrize("page", LINKS)
+def test_a_link_sets_every_control(
+    opened: Open, start: Callable[..., None], saved: Path, cell: Cell, tmp_path: Path, page: str
+) -> None:
+    rows = [replace(row, lang="fr") for row in cell.result.rows]  # a made-up result
     french = replace(cell, result=replace(cell.result, lang="fr", rows=rows))
     write_cells(tmp_path / "both.parquet", [cell, french])
     start("--model", saved, "--results", tmp_path)
 
-
-@pytest.fixture
-def follow(opened: Open, measured: None) -> Callable[[str, dict[str, str]], dict[str, object]]:
-    """follow(page, parameters): the values of the controls on a page that was opened by a link."""
-
-    def go(page: str, parameters: dict[str, str]) -> dict[str, object]:
+    def follow(parameters: dict[str, str]) -> dict[str, object]:
+        """Open the page by a link, and return the values of its controls."""
         given = opened(page.strip(), how="In a direction", **parameters)  # sliders are only drawn in an open tab
         return {widget.key: widget.value for kind in KINDS for widget in given.get(kind) if widget.key}
 
-    return go
-
-
-@pytest.mark.parametrize("page", LINKS)
-def test_a_link_sets_every_control(follow: Callable, page: str) -> None:
-    set_to = follow(page, {key: text for key, (text, _) in LINKS[page].items()})
+    set_to = follow({key: text for key, (text, _) in LINKS[page].items()})
     assert {key: set_to.get(key) for key in LINKS[page]} == {key: value for key, (_, value) in LINKS[page].items()}
-    usual = follow(page, {})
+    usual = follow({})
     assert all(usual.get(key) != value for key, (_, value) in LINKS[page].items())
     # an empty parameter is no choice of nothing
-    assert follow(page, dict.fromkeys(LINKS[page].keys() - TEXTS, "")).keys() == usual.keys()
+    assert follow(dict.fromkeys(LINKS[page].keys() - TEXTS, "")).keys() == usual.keys()
 
 
 def test_two_sessions_share_one_model_until_the_caches_are_cleared(

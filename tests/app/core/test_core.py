@@ -42,9 +42,7 @@ def test_each_latent_has_what_the_pair_loses_without_a_word(opened: Open, saved:
 
 
 def test_two_languages_are_compared_in_meaning_only(opened: Open) -> None:
-    left, _ = of_words(
-        opened("pairs", left=LEFT, right="Le chat dort.", one_left_lang="English", one_right_lang="French")
-    )
+    left, _ = of_words(opened("pairs", left=LEFT, right="Le chat dort.", **EN | {"one_right_lang": "French"}))
     assert list(left) == ["Word", "Semantic latent"]
 
 
@@ -174,7 +172,6 @@ def test_every_language_has_a_colour_and_a_symbol_of_its_own() -> None:
     assert len(looks) == 42  # combinations of colour and symbol: more than there are symbols
 
 
-ENGLISH = {f"one_{side}_lang": "English" for side in ("left", "right")}
 FRENCH = "Il fait très froid ce matin dans notre maison."
 
 
@@ -182,7 +179,7 @@ FRENCH = "Il fait très froid ce matin dans notre maison."
     ("page", "link", "label", "control", "field"),
     [
         ("main", {"sentence": FRENCH}, "It is French", "language", "sentence"),
-        ("pairs", {"left": "Yes.", "right": FRENCH, **ENGLISH}, "Right is French", "one_right_lang", "right"),
+        ("pairs", {"left": "Yes.", "right": FRENCH, **EN}, "Right is French", "one_right_lang", "right"),
         ("rewrite", {"meanings_en": FRENCH}, "The text of meanings is French", "mlang", "meanings_fr"),
         ("rewrite", {"styles_en": FRENCH, "glang": "English"}, "The text of styles is French", "glang", "styles_fr"),
     ],

@@ -36,22 +36,10 @@ def test_an_address_that_is_written_out_becomes_no_link(text: str) -> None:
     assert verbatim(text, addresses=True) == text
 
 
-@pytest.fixture
-def hostile(opened: Open) -> Open:
-    """hostile(page, name=value, ...): open a page by a link with these parameters; check that none is Markdown."""
-
-    def go(page: str, **parameters: str) -> Any:
-        app = opened(page, **parameters)
-        assert not hostile_in(app)
-        return app
-
-    return go
-
-
 @pytest.mark.parametrize("page", ["pairs", "rewrite", "sentence"])
-def test_every_other_field_of_text(hostile: Open, page: str) -> None:
+def test_every_other_field_of_text(opened: Open, page: str) -> None:
     fields = "left right sentence other sentence_en meanings_en styles_en styles_fr ckpt"
-    hostile(page, **dict.fromkeys(fields.split(), HOSTILE))
+    assert not hostile_in(opened(page, **dict.fromkeys(fields.split(), HOSTILE)))
 
 
 def test_columns_and_cells_of_a_file(opened: Open) -> None:

@@ -12,6 +12,7 @@ from app.core import results, startup
 from bgt_core.errors import BgtError
 from probes.results.store import Cell, read_cells, write_cells
 from probes.tasks import TASKS
+from tests.app.conftest import cells_of
 
 
 def test_a_file_becomes_a_row_a_latent_and_a_gap_a_task(cell: Cell, tmp_path: Path) -> None:
@@ -25,9 +26,7 @@ def test_a_file_becomes_a_row_a_latent_and_a_gap_a_task(cell: Cell, tmp_path: Pa
     assert key[1:] == ("length", "en", "", False) and items.predictions.equals(cell.predictions)
 
 
-def test_models_are_called_by_name_and_never_mixed(
-    cells_of: Callable, tmp_path: Path, saved: Path, start: Callable
-) -> None:
+def test_models_are_called_by_name_and_never_mixed(tmp_path: Path, saved: Path, start: Callable) -> None:
     start("--model", saved)
     for number, model in enumerate((saved, "runs/fr", "other/es", "runs/fr")):
         write_cells(tmp_path / f"{number}.parquet", cells_of(str(model), points=-number, fingerprint=f"{model} cpu"))
@@ -38,14 +37,14 @@ def test_models_are_called_by_name_and_never_mixed(
     assert set(same_end.scores["model"]) == {"a/run", "b/run"}
 
 
-def test_trainings_of_one_name_and_kinds_of_probe_stay_apart(cells_of: Callable) -> None:
+def test_trainings_of_one_name_and_kinds_of_probe_stay_apart() -> None:
     given = [("0 fp32 cpu", "linear", 1.0), ("1 fp32 cpu", "linear", 3.0), ("1 fp32 cpu", "mlp50", 4.0)]
     cells = [cell for of, probe, points in given for cell in cells_of("m", "en", points, of, probe)]
     points = results.gathered([], cells).gaps.groupby("model")["points"].unique().map(list).to_dict()
     assert points == {"m 0": [1], "m 1": [3], "m 1, mlp50": [4]}
 
 
-def test_the_same_weights_under_two_names_are_one_model(cells_of: Callable, saved: Path, start: Callable) -> None:
+def test_the_same_weights_under_two_names_are_one_model(saved: Path, start: Callable) -> None:
     start("--model", saved)
     cells = [*cells_of("elsewhere", fingerprint="7 fp32 cpu"), *cells_of(str(saved), fingerprint="7 bf16 cuda")]
     tables = results.gathered([], cells)
@@ -60,8 +59,8 @@ def test_results_in_the_folder_of_a_model_are_its_own(saved: Path, start: Callab
         results.gathered([saved / "absent.parquet"])
 
 
-def test_a_row_per_result_has_both_latents_their_difference_and_the_best_baseline(tables_of: Callable) -> None:
-    tables = tables_of()
+def test_a_row_per_result_has_both_latents_their_difference_and_the_best_baseline() -> None:
+    tables = results.gathered([], cells_of())
     row = results.by_result(tables.scores, tables.gaps).iloc[0].to_dict()
     assert list(row)[:5] == ["task", "lang", "semantic", "language", "points"]  # a phone shows only the first columns
     expected = {"semantic": 40, "language": 70, "points": -30, "best": 20, "which": "majority", "p": "0.010"}
@@ -95,8 +94,8 @@ def test_a_run_with_fewer_sentences_stands_beside_the_stored_one(cell: Cell) -> 
     assert {key.live for key in tables.items} == {False, True}
 
 
-def test_a_figure_says_of_which_models_data_and_seeds_it_is(tables_of: Callable) -> None:
-    scores = tables_of().scores
+def test_a_figure_says_of_which_models_data_and_seeds_it_is() -> None:
+    scores = results.gathered([], cells_of()).scores
     assert results.provenance(scores) == (
         "m (fingerprint m). Trained on 800 and tested on 100 sentences each, with 1 seed, of: mine."
     )
@@ -104,9 +103,9 @@ def test_a_figure_says_of_which_models_data_and_seeds_it_is(tables_of: Callable)
     assert "800 to 4,000 and tested on 100 to 987" in results.provenance(more) and ", b." in results.provenance(more)
 
 
-def test_the_rule_is_that_of_the_table(tables_of: Callable) -> None:
+def test_the_rule_is_that_of_the_table() -> None:
     """Intervals start at 0.3 and 0.6, and the most frequent answer has 0.2; other baselines do not matter."""
-    tables = tables_of()
+    tables = results.gathered([], cells_of())
     scores = tables.scores
     assert results.by_result(scores, tables.gaps)["shown"].tolist() == ["semantic, language"] * 2
     raised = scores.assign(accuracy=scores["accuracy"].where(scores["latent"] != "majority", 0.4))
@@ -121,7 +120,7 @@ def test_the_rule_is_that_of_the_table(tables_of: Callable) -> None:
     ids=("it leads", "it does not", "it leads without showing anything"),
 )
 def test_a_latent_tells_more_of_what_it_shows_and_leads_on(
-    cells_of: Callable, tmp_path: Path, points: float, low: float, expected: list[str]
+    tmp_path: Path, points: float, low: float, expected: list[str]
 ) -> None:
     assert results.leads(tmp_path, "language") == {}
     (tmp_path / "probes").mkdir()
@@ -139,9 +138,3 @@ def test_the_information_of_the_latents_is_that_of_the_last_report() -> None:
     many = [{"kind": "valid", "kl/en": 4.0, "kl/fr": 6.0, "kl/semantic": 100.0}]  # one value for all languages
     assert results.nats(many, ("en", "fr")) == (5.0, 105.0)
     assert all(map(math.isnan, results.nats([], ("en",))))
-
-
-def test_tasks_are_listed_and_the_rest_counted() -> None:
-    assert results.named([], {}) == ""
-    assert results.named(["length", "tense"], {"tense": " (90%, not 80%)"}) == "length and tense (90%, not 80%)"
-    assert results.named(["length", "tense", "gender", "mine"], {}) == "length, tense, gender of articles and 1 more"

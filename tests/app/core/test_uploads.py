@@ -83,14 +83,7 @@ def test_another_encoding_is_refused_and_the_way_out_named(encoding: str) -> Non
 
 
 @pytest.mark.parametrize(
-    ("start", "kind"),
-    [
-        (b"%PDF-1.4\n%\xe2\xe3", "a PDF"),
-        (b"\xef\xbb\xbf\n<!DOCTYPE html>", "a web page"),
-        (b'<html lang="en">', "a web page"),
-        (b"{\\rtf1 x}", "an RTF document"),
-        (b"PK\3\4\0\xff", "a zip archive"),
-    ],
+    ("start", "kind"), [(b"\xef\xbb\xbf\n<!DOCTYPE html>", "a web page"), (b"PK\3\4\0\xff", "a zip archive")]
 )
 @pytest.mark.parametrize("name", ["a.csv", "a.txt"])
 def test_a_document_under_the_name_of_a_table_is_named(name: str, start: bytes, kind: str) -> None:
@@ -98,15 +91,11 @@ def test_a_document_under_the_name_of_a_table_is_named(name: str, start: bytes, 
         uploads.cells(name, start + b"\nyes, no\n")
 
 
-def of_bytes(content: bytes, name: str = "pairs.tsv") -> dict[str, list[str]]:
-    return uploads.cells(name, content).to_dict("list")
-
-
 @pytest.mark.parametrize(
     ("name", "content"), [("a.tsv", b"en\tfr\n a  b \tc d\r\n\t\ne\tf\n"), ("a.csv", b'en,fr\n"a b",c d\ne,f\n')]
 )
 def test_every_kind_gives_the_same_columns(name: str, content: bytes) -> None:
-    assert of_bytes(content, name) == {"en": ["a b", "e"], "fr": ["c d", "f"]}
+    assert table(content.decode(), name) == {"en": ["a b", "e"], "fr": ["c d", "f"]}
 
 
 @pytest.mark.parametrize(
@@ -123,7 +112,7 @@ def test_every_kind_gives_the_same_columns(name: str, content: bytes) -> None:
     ],
 )
 def test_a_row_of_names_is_recognised(content: bytes, titles: list[str]) -> None:
-    assert list(of_bytes(content)) == titles
+    assert list(uploads.cells("a.tsv", content)) == titles
     assert list(uploads.cells("a.tsv", content, header=False)) == [f"Column {n + 1}" for n in range(len(titles))]
 
 
@@ -131,26 +120,17 @@ def test_a_row_of_names_is_recognised(content: bytes, titles: list[str]) -> None
     ("name", "content", "message"),
     [
         ("model.pkl", b"x", "model.pkl: not a table of text. Save it as CSV .UTF-8.; .tsv, .txt are read, too."),
-        *((f"a.{kind}", b"PK", "not a table of text. Save it as CSV") for kind in ("xlsx", "parquet", "zip")),
         ("a.tsv", b"fine\nbad \xff\n", "a.tsv:2: not UTF-8"),
         ("a.tsv", b"\x89PNG\0\0\xff", "a.tsv:1: not UTF-8, perhaps not text"),
-        ("a.tsv", b"", "no rows"),
         ("a.tsv", b" \t \n", "no rows"),
         ("a.tsv", b"a\tb\nc\n", "row 2 has 1 column, the first has 2"),
         ("a.tsv", b"a\tb\n" * 50_001, "more than 50,000 rows"),
         ("a.csv", b'"open,b\n', "not CSV"),
         ("a.csv", b"Anglais;Fran\xc3\xa7ais\n" + b"Yes;Oui\n" * 5 + b"No\n", "row 7 has 1 column, the first has 2"),
         ("a.csv", b"Yes, sir;Oui;4,5\nNo; no;Non;3,0\nSo;Si;2,0\n", "row 2 has 4 columns, the first has 3"),
-        ("a.csv", b";".join([b"x"] * 101), "101 columns"),
         ("a.csv", b"Anglais;Fran\xc3\xa7ais\n", "no rows"),
-        ("a.tsv", b"score\tleft\tright\n", "no rows"),
-        ("a.tsv", b"\t".join([b"x"] * 101), "101 columns"),
         ("a.csv", b",".join([b"x"] * 101), "101 columns"),
-        (
-            "a.csv",
-            b"Hello\nWell, yes\n",
-            "row 2 has 2 columns.*: put cells that contain a comma .* in quotes, or save .* as .txt",
-        ),
+        ("a.csv", b"Hello\nWell, yes\n", "row 2 has 2 columns.*: put cells .* in quotes, or save .* as .txt"),
     ],
 )
 def test_what_cannot_be_read_or_is_too_much_is_explained(name: str, content: bytes, message: str) -> None:

@@ -13,7 +13,7 @@ from scipy.stats import ttest_ind
 
 from app.core import corpora, exports, rows, startup, state
 from app.core.latents import geometry, spaces
-from app.maps import compute, selection
+from app.maps import compute
 
 Open = Callable[..., Any]
 
@@ -290,14 +290,6 @@ def test_a_slice_is_kept_by_name_selected_again_and_in_a_link_if_it_is_short(ope
     assert [text.partition(":")[0] for text in app.query_params["slice"]] == ["short", "x" * 40]
 
 
-@pytest.mark.parametrize("count", [1, 8, 13])
-def test_a_selection_comes_back_as_it_was_sent(count: int) -> None:
-    mask = np.random.default_rng(count).random(count) < 0.5
-    mask[0] = True
-    assert selection.unpacked(selection.packed(mask), count).tolist() == mask.tolist()
-    assert selection.packed(mask & False) == "" and not selection.unpacked("", count).any()
-
-
 @pytest.fixture
 def table() -> pd.DataFrame:
     english = ["Is the train late?", "Which train?", "A train to Paris?", "I like tea."]
@@ -321,12 +313,9 @@ def test_a_selection_is_described_against_the_rest(table: pd.DataFrame) -> None:
     assert "Closing mark: exclamation" not in lines.index
     assert lines.loc["English", "Difference"].startswith("+80 [")
     assert lines.loc["Words that stand out", "Selected"] == "train"
-
-
-@pytest.mark.parametrize("count", [0, 1, 8])
-def test_there_may_be_nothing_to_compare(table: pd.DataFrame, count: int) -> None:
-    lines = compute.compared(table, np.arange(8) < count).set_index("Measure")
-    assert not lines.loc["Words in a sentence", "Difference"]
+    for count in (0, 1, 8):  # too few sentences for an interval
+        lines = compute.compared(table, np.arange(8) < count).set_index("Measure")
+        assert not lines.loc["Words in a sentence", "Difference"]
 
 
 def test_intervals_are_welchs_and_newcombes() -> None:

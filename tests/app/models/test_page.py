@@ -1,12 +1,12 @@
 """The page that compares models: the same sentences, paired differences, and models that cannot be opened."""
 
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.metrics.pairwise import cosine_similarity
 
 from app.core import pairs, startup, state
 from app.core.pairs import LEAST
@@ -18,19 +18,12 @@ from tests.close import FLOAT32, assert_close
 
 Open = Callable[..., Any]
 Start = Callable[..., None]
-FUNCTION = """
-def lengths(sentences):
-    return [[len(text), text.count("e"), 1 + text.count("?")] for text in sentences]
-"""
 
 
 @pytest.fixture
-def two_models(saved: Path, tmp_path: Path, start: Start, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def two_models(saved: Path, start: Start, function: str) -> list[str]:
     """The names in the app of an untrained `bgt` model and of a user-defined function."""
-    (tmp_path / "lengths_of.py").write_text(FUNCTION, "utf-8")
-    monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.delitem(sys.modules, "lengths_of", raising=False)
-    start("--model", saved, "--model", "python:lengths_of:lengths")
+    start("--model", saved, "--model", function)
     return state.titles()[:2]
 
 
@@ -76,13 +69,9 @@ def test_translations_found_are_those_that_the_vectors_find(two_models: list[str
     app = opened("models", by="Translations found")
     table = app.table[1].value.set_index("Model")
     encoder = open_encoder(startup.read().models[two_models[0]])
-    text = startup.texts_in(startup.read().texts, ["en", "fr"])[app.selectbox(key="cmp_text2").value]
-    left, right = zip(*example_sentences(text.langs)[: page.MAX_PAIRS], strict=True)
-    if text.langs != ("en", "fr"):
-        pytest.fail(f"opens on {text.langs}")
-    vectors = [encoder.embed(side, lang=lang) for side, lang in zip((left, right), text.langs, strict=True)]
-    unit = [part / np.linalg.norm(part, axis=1, keepdims=True) for part in vectors]
-    nearest = (unit[0] @ unit[1].T).argmax(1)
+    left, right = zip(*example_sentences(("en", "fr"))[: page.MAX_PAIRS], strict=True)
+    vectors = [encoder.embed(side, lang=lang) for side, lang in zip((left, right), ("en", "fr"), strict=True)]
+    nearest = cosine_similarity(*vectors).argmax(1)
     share = 100 * np.mean([right[at] == right[row] for row, at in enumerate(nearest)])
     assert float(table.loc[two_models[0], "Score"].split()[0]) == pytest.approx(share, abs=1.0)
 

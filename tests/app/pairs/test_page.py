@@ -27,8 +27,7 @@ LATENTS = {"Semantic latent": "semantic", "Language latent": "language"}
 
 
 @pytest.fixture
-def loaded(start: Callable[..., None], saved: Path) -> state.Loaded:
-    start("--model", saved)
+def loaded(start: Callable[..., None]) -> state.Loaded:
     return state.model()
 
 

@@ -16,15 +16,9 @@ from app.core import corpora, results, startup, state, theme
 from app.probes import chart, page
 from bgt_core.data.examples import CREDIT, example_sentences
 from probes.results.store import Cell, write_cells
+from tests.app.conftest import cells_of
 
 Open = Callable[..., Any]
-
-
-def renamed(cell: Cell, task: str, lang: str) -> Cell:
-    """Return the same result with another task and language."""
-    rows = [replace(row, task=task, lang=lang) for row in cell.result.rows]
-    gap = replace(cell.result.difference, task=task, lang=lang)
-    return replace(cell, result=replace(cell.result, task=task, lang=lang, rows=rows, difference=gap))
 
 
 def test_no_results_say_how_to_get_some(opened: Open) -> None:
@@ -106,8 +100,10 @@ def test_uploaded_results_stay_until_they_are_removed(opened: Open, cell: Cell, 
 
 
 def test_filters_leave_what_is_asked_for(opened: Open, cell: Cell) -> None:
-    app = opened("probes")
-    app.session_state["probed"] = [cell, renamed(cell, "punct-num", "en")]
+    app, of = opened("probes"), {"task": "punct-num"}
+    rows, gap = [replace(row, **of) for row in cell.result.rows], replace(cell.result.difference, **of)
+    other = replace(cell, result=replace(cell.result, **of, rows=rows, difference=gap))
+    app.session_state["probed"] = [cell, other]
     app.run()
     assert set(app.dataframe[1].value["Task"]) == {"Length", "Punctuation: how much"}
     app.put(app.multiselect(key="only_task"), ["punct-num"])
@@ -134,8 +130,9 @@ def test_a_probe_runs_on_a_file_of_ones_own(opened: Open) -> None:
     assert "Yours: mine.txt (en)" not in app.selectbox(key="pdata").options
 
 
-def test_dots_stand_at_their_numbers_with_their_intervals(tables_of: Callable) -> None:
-    traces = {trace.name: trace for trace in chart.probe_dots(tables_of().scores).data}
+def test_dots_stand_at_their_numbers_with_their_intervals() -> None:
+    scores = results.gathered([], cells_of()).scores
+    traces = {trace.name: trace for trace in chart.probe_dots(scores).data}
     assert set(traces) == {"semantic", "language", chart.BASELINE}
     for name, accuracy in (("semantic", 40), ("language", 70)):
         assert traces[name].x == pytest.approx([accuracy] * 2) and traces[name].error_x.array == pytest.approx([10, 10])
@@ -153,7 +150,7 @@ def test_lines_are_grouped_and_sorted_by_the_lead_of_the_semantic_latent() -> No
     ]  # fmt: skip
 
 
-def test_differences_have_the_colour_of_their_language_and_the_papers_beside(cells_of: Callable) -> None:
+def test_differences_have_the_colour_of_their_language_and_the_papers_beside() -> None:
     given = [*cells_of("m", "en", -1.0), *cells_of("x", "ja", 2.0, langs=("en", "ja"))]
     gaps = page.with_paper(results.gathered([], given).gaps)
     assert page.with_paper(gaps.assign(second="syntactic"))["paper_gap"].isna().all()

@@ -26,11 +26,6 @@ def store(saved_siamese: Path, grammar: list[Pair], tmp_path_factory: pytest.Tem
     return folder / "store"
 
 
-def hits_of(store: Path, model: Path) -> list:
-    (hits,) = QuestionStore.open(store, bgt_core.load(model)).query([QUESTION], k=20)
-    return hits
-
-
 def test_without_a_store_the_page_is_not_listed(opened: Open, start: Callable, tmp_path: Path) -> None:
     def listed() -> bool:
         return "questions" in opened("main").session_state["pages"]
@@ -51,7 +46,8 @@ def test_the_nearest_questions_are_the_stores(opened: Open, start: Callable, sav
     start("--model", saved_siamese, "--questions", store)
     app = opened("questions")
     app.put(app.text_input(key="question"), QUESTION)
-    table, hits = app.dataframe[0].value, hits_of(store, saved_siamese)
+    table = app.dataframe[0].value
+    (hits,) = QuestionStore.open(store, bgt_core.load(saved_siamese)).query([QUESTION], k=20)
     assert table["Question"].tolist() == [hit.question for hit in hits]
     assert table["W2"].tolist() == pytest.approx([hit.w2 for hit in hits], rel=1e-4)
     assert table["Probability"].tolist() == pytest.approx([hit.probability for hit in hits], rel=1e-4)

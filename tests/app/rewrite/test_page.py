@@ -46,7 +46,7 @@ def cells(app: Any) -> list[str]:
     return [unescape(text) for text in re.findall(r"<td.*?>(.*?)<div", html)]
 
 
-def test_the_page_opens_with_a_grid_that_is_written(opened: Open, library: Callable) -> None:
+def test_a_grid_is_written_with_up_to_five_rows_and_needs_a_sentence(opened: Open, library: Callable) -> None:
     app = opened("rewrite", glang="English")
     meanings, styles = (app.text_area(key=f"{side}_en") for side in ("meanings", "styles"))
     assert len(meanings.value.splitlines()) == len(styles.value.splitlines()) == 3
@@ -58,23 +58,15 @@ def test_the_page_opens_with_a_grid_that_is_written(opened: Open, library: Calla
     assert cells(app) == [best.text or "(nothing)" for best in written]
     html = app.html()
     assert "Yes &amp; &lt;b&gt;no" in html and "cannot reconstruct this sentence" in html
-
-
-def test_a_grid_holds_five_by_five_and_needs_a_sentence(opened: Open) -> None:
-    app = opened("rewrite", glang="English")
     app.put(app.text_area(key="meanings_en"), "\n".join(f"Number {number}." for number in range(7)))
-    assert len(cells(app)) == 15 and any("first 5 lines are used" in caption.value for caption in app.caption)
+    assert len(cells(app)) == 10 and any("first 5 lines are used" in caption.value for caption in app.caption)
     app.put(app.text_area(key="styles_en"), " ")
     assert "at least one" in app.warning[0].value and not cells(app)
 
 
-@pytest.fixture
-def loaded(start: Callable[..., None]) -> state.Loaded:
-    return state.model()
-
-
-def test_a_grid_is_written_cell_by_cell(loaded: state.Loaded, saved: Path, library: Callable) -> None:
-    bgt = bgt_core.load(saved)
+@pytest.mark.usefixtures("start")
+def test_a_grid_is_written_cell_by_cell(saved: Path, library: Callable) -> None:
+    loaded, bgt = state.model(), bgt_core.load(saved)
     meanings, styles = ["The cat sleeps.", "Il est tard."], ["Is it late?", "No!", "Well, I do not know."]
     for meaning_lang, lang in (("en", "en"), ("fr", "en")):
         table, rebuilt = page.written_grid(loaded, meanings, meaning_lang, styles, lang)

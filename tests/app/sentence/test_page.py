@@ -16,6 +16,7 @@ from app.sentence.compute import showing, taken_over, title, wording
 from bgt_core.data.examples import example_sentences
 from bgt_core.vectors.compare import cosines
 from probes.results.store import write_cells
+from tests.app.conftest import cells_of
 from tests.close import FLOAT32, assert_close
 
 Open = Callable[..., Any]
@@ -121,7 +122,7 @@ def test_the_page_shows_both_lists_and_all_that_is_written(opened: Open, loaded:
 
 
 def test_the_heading_tells_how_it_was_trained_and_what_stored_probes_say(
-    start: Callable, opened: Open, saved: Path, cells_of: Callable, tmp_path: Path
+    start: Callable, opened: Open, saved: Path, tmp_path: Path
 ) -> None:
     training = "In training, translations share the"
     assert training in shown(opened("main")) and "linear probes" not in shown(opened("main"))

@@ -89,11 +89,6 @@ def vectors() -> np.ndarray:
     return unit(np.random.default_rng(0).normal(size=(400, 12))).astype(np.float32)
 
 
-def opened(saved: Path) -> Loaded:
-    bgt = bgt_core.load(saved)
-    return Loaded("saved", bgt, bgt.langs, bgt_core.info(saved), [], "the CPU")
-
-
 def test_ridge_is_that_of_another_implementation_at_one_of_the_strengths(vectors: np.ndarray) -> None:
     values = vectors[:, 0] + np.random.default_rng(2).normal(size=400)
     weights, bias = spaces.ridge(vectors, values)
@@ -121,7 +116,7 @@ def test_readings_are_those_of_the_literature() -> None:
 
 
 def test_a_map_shows_the_scores_and_its_axes_say_how_to_move_on_it(saved: Path) -> None:
-    loaded = opened(saved)
+    loaded = Loaded("saved", bgt_core.load(saved), ("en", "fr"), bgt_core.info(saved), [], "the CPU")
     table = rows.examples(("en", "fr"), 40)
     method = geometry.Method(spaces.PROBE_AXES, axes=("Longer", "Question"))
     fitted = spaces.spaces(loaded, table, method)

@@ -22,8 +22,8 @@ TITLES = {  # numbers come first, so that they are visible beside long sentences
     "semantic_rank": "Meaning, %", "style_rank": "Style, %", "left": "Left", "right": "Right",
 }  # fmt: skip
 ONE_LATENT = (
-    "This model has one latent, and this page compares two. Here it compares meaning alone. Split the model's vectors "
-    "into two parts on *Your encoder*, or choose another model in the sidebar."
+    "This model has one latent, and this page compares two. Split its vectors into two parts on *Your encoder*, or "
+    "choose another model in the sidebar. Here it compares meaning alone."
 )
 ALT = "Pairs of sentences, with the percentages of random pairs that are less similar in meaning and in style"
 

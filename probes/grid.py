@@ -136,11 +136,10 @@ class Grid:
             raise NotFound(f"{self.data}: no such file or folder.", parameter="data")
 
     def measure(self, table: ProbeTable, report: Report = silent, word: Callable[[BgtError], object] = str) -> None:
-        """Measure each cell, and add it to the table, or its error to the failures. The error of a single cell is
-        raised.
+        """Measure each cell, and add it to the table, or its error to the failures; raise the error of a single cell.
 
-        `report` is also called for each error, with the text that `word` makes of the error, and for each task of a
-        group that is skipped.
+        `report` is also called with the text that `word` makes of each error, and for each task of a group that is
+        skipped.
         """
         self.check()
         for encoder in self.encoders.values():
@@ -199,8 +198,7 @@ class Grid:
             raise type(reason)(f"{reason.args[0]} So {text}", parameter=reason.parameter)
 
     def _rows(self, skip: Callable[[BgtError], None]) -> Iterator[tuple[ProbeTask, str, bool]]:
-        """Yield (task, language, whether the user named the task). A task of a group needs a definition and a
-        source."""
+        """Yield (task, language, whether the user named the task); tasks of a group need a definition and a source."""
         named = self.named()
         members = [find(name) for group in self.tasks if isinstance(group, str) for name in GROUPS.get(group, ())]
         known = [encoder.langs for encoder in self.encoders.values() if encoder.langs]

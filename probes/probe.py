@@ -168,11 +168,7 @@ def predictors(
     references: Mapping[str, Sequence[SentenceEncoder]],
     config: ProbeConfig,
 ) -> Iterator[tuple[str, ProbeFactory, Sequence[Vectors]]]:
-    """Yield each predictor's name, a factory of its probes, and its inputs: vectors (N, D) from each encoder seed.
-
-    The predictors are the latents; the semantic latent of the translations, if the encoder has their language; the
-    baselines, of which the majority is always measured; and the references.
-    """
+    """Yield each predictor's name, a factory of its probes, and its inputs: vectors (N, D) from each encoder seed."""
     make, items = probe_factory(config.probe), study.items
     for latent in latents:
         yield latent, make, [embed_items(encoder, study, latent)]
@@ -218,11 +214,10 @@ def score(study: Study, name: str, measured: Measured, runs: Runs, config: Probe
 def by_senteval(
     encoder: SentenceEncoder, study: Study, latents: Sequence[str], config: ProbeConfig, report: Report
 ) -> ProbeResult:
-    """Score the latents by SentEval's protocol (`probes.classifiers.senteval`).
+    """Score the latents by SentEval's protocol (`probes.classifiers.senteval`), with Wilson's interval.
 
     As in SentEval, each split is first sorted by number of tokens (at spaces), then by label, then by the items' order;
-    this determines which sentences share a minibatch. SentEval reports percent with two decimals and no interval; this
-    result has fractions, with Wilson's interval.
+    this determines which sentences share a minibatch.
     """
     hidden = 0 if study.task == NO_HIDDEN_LAYER else hidden_units(config.probe)
     tokens = np.array([len(sentence.split()) for sentence in study.items.sentences])
@@ -334,10 +329,7 @@ def score_warnings(row: ProbeScore, measured: Measured, n_dev: int) -> list[str]
 
 
 def encoder_warnings(encoder: SentenceEncoder, study: Study) -> list[str]:
-    """Warn if an encoder truncates too many sentences.
-
-    An encoder that truncates has a method `count_truncated(sentences, lang=...)`; others are assumed not to truncate.
-    """
+    """Warn if an encoder with a method `count_truncated(sentences, lang=...)` truncates too many sentences."""
     count_truncated = getattr(encoder, "count_truncated", None)
     count = count_truncated(study.items.sentences, lang=study.lang) if count_truncated else 0
     if count <= MAX_TRUNCATED * len(study.labels):

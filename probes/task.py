@@ -204,10 +204,7 @@ def common(items: Items) -> Items:
 
 
 def draw_splits(items: Items, rng: Random, sizes: Mapping[str, int] = SIZES) -> Items:
-    """Draw whole groups for test, dev and train with the numbers of items in `sizes`; leave out the other items.
-
-    If there are fewer items, the splits have the same proportions.
-    """
+    """Draw whole groups for test, dev and train with the numbers of items in `sizes`, or with their proportions."""
     total = sum(sizes.values())
     room = dict(sizes)
     if len(items.labels) < total:

@@ -50,8 +50,7 @@ class Pairs(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Sentences:
-    """The N distinct sentences of a text, in order. Repeated sentences are left out, because their copies would be
-    their nearest neighbours."""
+    """The N distinct sentences of a text, in order; copies are left out, because they would be nearest neighbours."""
 
     texts: list[str]  # normalised
     first: np.ndarray  # (N,) number of the first line with each sentence, from 0
@@ -132,10 +131,7 @@ class Mined:
 
 
 def best_threshold(scores: np.ndarray, correct: np.ndarray, known: int) -> float:
-    """Return the threshold with the highest F1, halfway to the next lower score, so that it also suits other pairs.
-
-    If no pair is correct, the threshold is infinite, which keeps no pair.
-    """
+    """Return the threshold with the highest F1, halfway to the next lower score; infinite if no pair is correct."""
     order = np.argsort(-scores, kind="stable")
     falling, hits = scores[order].astype(np.float64), correct[order].cumsum()
     last = np.append(falling[1:] < falling[:-1], True)[: len(falling)]  # a threshold can't separate equal scores
@@ -253,11 +249,7 @@ def to_rows(
 
 
 def pairs_of(there: Neighbours, back: Neighbours, margin: str = "ratio") -> Pairs:
-    """Score and choose pairs as `mine` does, from the k nearest neighbours in both directions.
-
-    `there` has the nearest right rows of each left row, (N, k); `back` has the nearest left rows of each right row,
-    (M, k).
-    """
+    """Score and choose pairs as `mine` does, from the k nearest neighbours of each row, (N, k) and (M, k)."""
     means = [
         np.where(nearest >= 0, cosines, 0).sum(1) / np.maximum((nearest >= 0).sum(1), 1)  # missing neighbours are -1
         for cosines, nearest in (there, back)
@@ -285,10 +277,7 @@ def pairs_of(there: Neighbours, back: Neighbours, margin: str = "ratio") -> Pair
 def _best(
     margin: str, cosines: np.ndarray, nearest: np.ndarray, own: np.ndarray, other: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the score (N,) and the number (N,) of each row's best neighbour.
-
-    `own` (N,) and `other` (M,) are the mean cosines of the rows of each side with their nearest neighbours.
-    """
+    """Return the score (N,) and the number (N,) of each row's best neighbour, given the mean cosines of both sides."""
     scores = MARGINS[margin](cosines, (own[:, None] + other[nearest]) / 2)  # (N, k)
     scores[nearest < 0] = -np.inf
     rank = scores.argmax(1)[:, None]
@@ -312,10 +301,7 @@ def distinct(sentences: Iterable[str]) -> Sentences:
 
 
 def read_sentences(path: Path) -> Sentences:
-    """Read the sentences of a UTF-8 file with one sentence per line (plain, .gz, .xz, .zst).
-
-    Raises UsageError for a file of vectors, NotFound if the file is absent, DataError if it is not text.
-    """
+    """Read the sentences of a UTF-8 file with one sentence per line; UsageError for a file of vectors."""
     if path.suffix == ".npy":
         raise UsageError(f"takes {path}, which holds vectors; give its text as an argument.", parameter="vectors")
     sentences = distinct(line for _, line in text_lines(path, sentences=True))
@@ -339,8 +325,7 @@ def read_vectors(path: Path, sentences: Sentences) -> Rows:
 def read_gold(path: Path, left: Sentences, right: Sentences) -> tuple[np.ndarray, np.ndarray]:
     """Read G known translations, one per line: line number in the left text, a tab, line number in the right text.
 
-    Lines are counted from 1. Returns the rows of both texts, (G,) and (G,). Raises DataError for an invalid line, with
-    its number.
+    Lines are counted from 1. Returns the rows of both texts. Raises DataError for an invalid line, with its number.
     """
     rows: list[tuple[int, int]] = []
     for number, line in enumerate(lines(path), 1):
@@ -363,10 +348,7 @@ def read_gold(path: Path, left: Sentences, right: Sentences) -> tuple[np.ndarray
 
 
 def write_pairs(out: Path, pairs: Pairs, left: Sentences, right: Sentences) -> None:
-    """Write a TSV with a line for each pair: score, line number in each text (from 1), and both sentences.
-
-    The file is written completely or not at all; NotFound if it can't be written.
-    """
+    """Write a TSV, completely or not at all: score, line number in each text (from 1), and both sentences."""
     with atomic_file(out) as partial, partial.open("w", encoding="utf-8") as file:
         for score, row, other in zip(*(column.tolist() for column in pairs), strict=True):
             numbers = f"{score:.5f}\t{left.first[row] + 1}\t{right.first[other] + 1}"

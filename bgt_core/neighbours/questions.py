@@ -89,9 +89,8 @@ class Platt:
 def fit_platt(scores: np.ndarray, labels: np.ndarray) -> Platt:
     """Fit the slope and the offset that maximise the likelihood of N labels (N,) bool, given the scores (N,).
 
-    As in Platt's paper, the target of the P positive pairs is (P + 1) / (P + 2) instead of 1, and that of the Q
-    negative pairs is 1 / (Q + 2) instead of 0, so that the slope stays finite if a threshold separates the labels.
-    Raises DataError if higher scores do not mean more positive labels.
+    As in Platt's paper, the target of the P positive pairs is (P + 1) / (P + 2), and that of the Q negative pairs is 1
+    / (Q + 2), so that the slope stays finite. Raises DataError if higher scores do not mean more positive labels.
     """
     positive = int(labels.sum())
     targets = np.where(labels, (positive + 1) / (positive + 2), 1 / (len(labels) - positive + 2))

@@ -79,8 +79,7 @@ class SearchPlan:
 
 @dataclass(frozen=True, eq=False)
 class Lists:
-    """The lists of an approximate search. A row is in its `ASSIGNMENTS` nearest lists, and probes its `nprobe`
-    nearest."""
+    """The lists of an approximate search; a row is in its `ASSIGNMENTS` nearest, and probes its `nprobe` nearest."""
 
     centroids: np.ndarray  # (nlist, D) float32
     nprobe: int
@@ -114,9 +113,9 @@ def exact(left: Rows, right: Rows) -> SearchPlan:
 def approximate(left: Rows, right: Rows, recall: float = 0.95, seed: int = 0) -> SearchPlan:
     """Plan to compare each row with the other side's rows in its nearest lists.
 
-    So many lists are probed that the share `recall` of the nearest neighbours is found, measured in both directions on
-    a sample. If there are too few rows for lists, all pairs are compared. This needs 4 * (nprobe + ASSIGNMENTS) bytes
-    per row, without a copy of the vectors. Raises DataError if the vectors differ in width.
+    So many lists are probed that the share `recall` of the nearest neighbours is found, measured on a sample. If there
+    are too few rows for lists, all pairs are compared. This needs 4 * (nprobe + ASSIGNMENTS) bytes per row. Raises
+    DataError if the vectors differ in width.
     """
     if list_count(left, right) < ASSIGNMENTS:
         return exact(left, right)
@@ -129,14 +128,12 @@ def approximate(left: Rows, right: Rows, recall: float = 0.95, seed: int = 0) ->
 
 
 def list_count(left: Rows, right: Rows) -> int:
-    """Return the number of lists. It is proportional to the square root of the number of rows, which minimises the
-    number of comparisons, (nlist + nprobe * ASSIGNMENTS * rows / nlist) * rows."""
+    """Return the number of lists: about the square root of the number of rows, which minimises the comparisons."""
     return min(int(8 * (len(left) * len(right)) ** 0.25), 2 * min(len(left), len(right)) // POINTS)
 
 
 def learn_lists(left: Rows, right: Rows, recall: float = 0.95, seed: int = 0) -> Lists:
-    """Learn lists by k-means on a sample of both sides' rows, and measure how many lists a row must probe to find the
-    share `recall` of the nearest neighbours.
+    """Learn lists by k-means on a sample of both sides' rows, and how many a row must probe to reach `recall`.
 
     Raises DataError if the vectors differ in width, or if a side has fewer than POINTS rows.
     """

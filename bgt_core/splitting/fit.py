@@ -134,11 +134,9 @@ def check_settings(langs: Sequence[Sequence[str]], method: str, factors: int | N
 def scores(split: Split, held_out: Sequence[HeldOut]) -> dict[str, dict[str, Any]]:
     """Score the original vectors ("vectors"), their shared parts ("shared") and their private parts ("private").
 
-    `found` is the share of sentences whose nearest sentence in another column is of the same row, averaged over all
-    ordered pairs of columns. `pool` is the same share if all columns are searched together. `language_told` is the
-    accuracy of a linear probe that predicts the language, with five folds; None if there is only one language. By
-    chance, the first two are 1 / N for N rows, and the third is 1 / L for L languages. Each score is a mean over the
-    files; of each file, the first 1,000 held-out rows are used.
+    `found` and `pool` are those of `found` and `found_in_pool`; by chance they are 1 / N for N rows. `language_told` is
+    the accuracy of a linear probe that predicts the language, with five folds; None if there is only one language. Each
+    score is a mean over the files; of each file, the first 1,000 held-out rows are used.
     """
     measured: dict[str, dict[str, list[float]]] = {}
     for langs, columns in held_out:
@@ -156,7 +154,7 @@ def scores(split: Split, held_out: Sequence[HeldOut]) -> dict[str, dict[str, Any
 
 
 def found(columns: Sequence[np.ndarray]) -> float:
-    """Compute the share of sentences whose nearest sentence in another column is of the same row.
+    """Compute the share of sentences whose nearest sentence in another column is of the same row, over ordered pairs.
 
     If k sentences are equally near, and one is of the same row, this counts as 1 / k.
     """

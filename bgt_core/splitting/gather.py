@@ -20,15 +20,10 @@ HeldOut = tuple[Sequence[str], Sequence[np.ndarray]]  # a file: the language of 
 
 
 class Moments:
-    """The number, mean and scatter matrix of rows, in float64. A row joins the vectors of all columns, columns x D
-    units.
+    """The number, mean and scatter matrix of rows, float64; a row joins the vectors of all columns.
 
-    Batches are added by the update of Chan, Golub and LeVeque (1983), which loses no precision if the mean is large.
-    The same update merges the sums that several processes computed from parts of a file.
-
-    Args:
-        langs: The language of each column; columns of paraphrases have the same language.
-        width: Units D of a vector.
+    Batches are added, and parts of a file merged, by the update of Chan, Golub and LeVeque (1983), which loses no
+    precision if the mean is large. Columns of paraphrases have the same language.
     """
 
     def __init__(self, langs: Sequence[str], width: int):
@@ -75,17 +70,12 @@ class Statistics:
         return len(next(iter(self.means.values())))
 
     def constant(self, lang: str) -> np.ndarray:
-        """Mark the units that are constant in a language, (D,) bool. Centring leaves rounding errors in these units,
-        which could reveal the language."""
+        """Mark the units that are constant in a language, (D,): their rounding errors could reveal the language."""
         return np.sqrt(self.covariances[lang].diagonal()) <= 1e-7 * np.abs(self.means[lang])
 
 
 def statistics(moments: Iterable[Moments]) -> Statistics:
-    """Compute the statistics of all rows of several files, which may have different columns and different means.
-
-    `moments` has the sums of each file, all of one width; every language has at least one row. If two columns have the
-    same language, both count.
-    """
+    """Compute the statistics of all rows of several files; two columns of the same language both count."""
     columns = [(part, column, lang) for part in moments for column, lang in enumerate(part.langs)]
     rows: Counter[str] = Counter()
     means: dict[str, np.ndarray] = {}
@@ -124,10 +114,7 @@ class RandomRows:
         self.arrays: list[np.ndarray] = []  # of `most` rows, of which `count` are used; the first has the keys
 
     def add(self, *arrays: np.ndarray) -> list[np.ndarray]:
-        """Add rows, and return the rows that are not in the sample, or no longer.
-
-        The first array, (N,), has the keys of the rows. The given arrays are overwritten.
-        """
+        """Add rows, whose keys are the first array, and return the rows that are not in the sample, or no longer."""
         if not self.arrays:
             self.arrays = [np.empty((self.most, *array.shape[1:]), array.dtype) for array in arrays]
         taken = min(self.most - self.count, len(arrays[0]))
@@ -152,15 +139,9 @@ class RandomRows:
 class Gathered:
     """Sums and samples of the rows of a file.
 
-    A row is either held out, or summed and offered to the training sample. This depends only on the seed and on the
-    row's number. So several processes can gather parts of a file, and the merged result is that of the whole file.
-
-    Args:
-        langs: The language of each column; columns of paraphrases have the same language.
-        width: Units D of a vector.
-        keep: Maximum size of the training sample.
-        most_held_out: Maximum size of the held-out sample.
-        seed: Seed of both samples.
+    A row is either held out, or summed and offered to the training sample of at most `keep` rows. This depends only on
+    the seed and on the row's number. So several processes can gather parts of a file, and the merged result is that of
+    the whole file.
     """
 
     def __init__(self, langs: Sequence[str], width: int, keep: int, most_held_out: int, seed: int):
@@ -170,10 +151,7 @@ class Gathered:
         self.different: dict[str, set[int]] = {lang: set() for lang in langs}
 
     def add(self, first: int, columns: Columns, vectors: Sequence[np.ndarray]) -> None:
-        """Add N rows, the first of which has the number `first`: their columns, and the vectors (N, D) of each column.
-
-        Raises DataError as `matrix`.
-        """
+        """Add N rows from the number `first` on: their columns, and the vectors (N, D) of each column."""
         checked = []
         for lang, column, of in zip(self.langs, columns, vectors, strict=True):
             texts = () if isinstance(column, np.ndarray) else column
@@ -242,16 +220,8 @@ def gather(
 ) -> list[Gathered]:
     """Embed the rows of each set of columns in batches; hold some rows out, and sum the others.
 
-    Args:
-        encoder: The encoder whose semantic latent is split; None if all columns hold vectors.
-        data: Sets of columns, as for `split`.
-        keep: Total number of rows to keep for training.
-        first: Number of the first row, if the columns are a part of longer columns.
-        seed: Seed of the samples.
-        report: Called with the number of rows embedded so far, and of all rows (None if unknown).
-
-    Returns:
-        The sums and samples of each set.
+    `keep` is the total number of rows to keep for training; `first` is the number of the first row, if the columns are
+    a part of longer columns. The other arguments are those of `split`.
 
     Raises:
         UsageError: The columns have different lengths or no rows, or the encoder lacks a language.

@@ -43,16 +43,10 @@ RIDGE = 1e-6  # ridge penalty for predicting a vector from shared parts, relativ
 def loadings(
     whitened: dict[tuple[int, int], np.ndarray], languages: int, factors: int, start: np.ndarray | None = None
 ) -> np.ndarray:
-    """Fit W_l W_m^T to the whitened cross-covariances (D, D) of languages l and m.
+    """Fit W_l W_m^T to the whitened cross-covariances (D, D) of languages l and m, which are given in both orders.
 
-    Args:
-        whitened: The cross-covariances of the languages that have common rows, in both orders.
-        languages: Number of languages, C.
-        factors: Number of factors, K.
-        start: W of similar cross-covariances; the initial value if some languages have no common rows.
-
-    Returns:
-        W, (C, D, K): the covariance of each language's whitened vectors with z, by descending correlation.
+    Returns W, (C, D, K): the covariance of each language's whitened vectors with z, by descending correlation. `start`,
+    the W of similar cross-covariances, is the initial value if some languages have no common rows.
     """
     if whitened.keys() == {(0, 1), (1, 0)}:
         first, correlations, second = np.linalg.svd(whitened[0, 1])
@@ -105,19 +99,10 @@ def bgt(
     """Fit linear BGT; held-out rows choose the shrinkage of the covariances and the number of factors.
 
     The shared part is the posterior mean of z given one sentence. Each factor is multiplied by the square root of its
-    correlation, so that factors with a higher correlation have more weight in cosines. The private part is the rest of
-    the vector, without the shared axes.
-
-    Args:
-        statistics: Statistics of the vectors.
-        held_out: Vectors of rows that are not in the statistics.
-        factors: Number of factors; by default the smallest number that keeps 95 % of the held-out nats.
-        shrinkages: Candidate weights of the identity in the joint covariance.
-
-    Returns:
-        The split. `about` has the `shrinkage`; the number of `factors`; their `correlations`, means over languages; the
-        mutual information of two sentences through each factor in `nats`, -log(1 - correlation^2) / 2; and its total on
-        held-out rows, `held_out_nats`.
+    correlation, so that factors with a higher correlation have more weight in cosines. By default, the number of
+    factors is the smallest that keeps 95 % of the held-out nats. `about` has the `correlations` of the factors, means
+    over languages; the mutual information of two sentences through each factor in `nats`, -log(1 - correlation^2) / 2;
+    and its total on held-out rows, `held_out_nats`.
     """
     # fewer factors save time only with three or more languages, in every round of the fit
     most = factors if factors and len(statistics.langs) > 2 else statistics.width
@@ -182,11 +167,10 @@ def shared_nats(
 
 
 def roots(variances: np.ndarray, axes: np.ndarray, shrinkage: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
-    """Compute the inverse square root and the square root of a covariance, (D, D) each, both symmetric.
+    """Compute the inverse square root and the square root of a covariance from its eigenvectors, (D, D) each.
 
-    `variances` (D,) and `axes` (D, D) are the result of `numpy.linalg.eigh`. The covariance is first mixed with its
-    mean variance times the identity, which has the weight `shrinkage`, from 0 to 1 (Ledoit and Wolf 2004). Axes without
-    variance become 0.
+    The covariance is first mixed with its mean variance times the identity, which has the weight `shrinkage`, from 0 to
+    1 (Ledoit and Wolf 2004). Axes without variance become 0.
     """
     variances = (1 - shrinkage) * variances + shrinkage * variances.mean()
     kept = variances > ROUNDING * max(variances[-1], np.finfo(float).tiny)
@@ -200,8 +184,7 @@ def roots(variances: np.ndarray, axes: np.ndarray, shrinkage: float = 0.0) -> tu
 class Reader(nn.Module):
     """Map a language's vectors (N, D) to shared parts (N, K): the sum of a linear map and of a hidden layer.
 
-    The output of the hidden layer is 0 before training. Vectors are divided by `scale`, because Adam's steps have the
-    same size whatever the scale of the vectors.
+    Vectors are divided by `scale`, because Adam's steps have the same size whatever the scale of the vectors.
     """
 
     def __init__(self, start: Map, covariance: np.ndarray, scale: float):
@@ -227,21 +210,12 @@ def neural(
     rows: Sequence[HeldOut],
     *,
     factors: int | None = None,
-    seed: int = 0,
 ) -> Split:
-    """Fit neural BGT: start from linear BGT, train, and keep the weights with the lowest held-out loss.
+    """Fit neural BGT: start from linear BGT, train on `rows`, and keep the weights with the lowest held-out loss.
 
-    Args:
-        statistics: Statistics of the vectors.
-        held_out: Rows that choose the number of factors and the best epoch.
-        rows: Rows to train on.
-        factors: Units of the shared part; by default as many as linear BGT chooses.
-        seed: Seed of the initial weights and of the order of rows.
-
-    Returns:
-        The split. The shared parts of a language have a mean of 0 over `rows`. The private part is the residual of a
-        least-squares prediction of the vector from its shared part. `about` is that of linear BGT with `contrast`: the
-        held-out loss, in nats, before training and after each epoch.
+    The shared parts of a language have a mean of 0 over `rows`. The private part is the residual of a least-squares
+    prediction of the vector from its shared part. `about` is that of linear BGT with `contrast`: the held-out loss, in
+    nats, before training and after each epoch.
     """
     start = bgt(statistics, held_out, factors=factors)
     train, valid = tensors(rows), tensors(held_out)
@@ -249,7 +223,7 @@ def neural(
     squares = [np.trace(statistics.covariances[lang]) + np.square(of).sum() for lang, of in statistics.means.items()]
     scale = float(f"{np.sqrt(np.mean(squares)):.3g}")
     with torch.random.fork_rng(devices=[]), usual_defaults():
-        torch.manual_seed(seed)
+        torch.manual_seed(0)
         covariances = statistics.covariances
         readers = nn.ModuleDict({lang: Reader(of, covariances[lang], scale) for lang, of in start.maps.items()})
         steps: list[tuple[int, Tensor]] = []  # file, and the rows of a batch
@@ -288,10 +262,7 @@ def tensors(rows: Sequence[HeldOut]) -> list[tuple[Sequence[str], list[Tensor]]]
 
 
 def contrast(readers: nn.ModuleDict, langs: Sequence[str], columns: Sequence[Tensor]) -> Tensor:
-    """Compute InfoNCE, in nats: for a sentence of one column, find the same row in another column of the batch.
-
-    The loss is the mean over all pairs of columns, in both directions.
-    """
+    """Compute InfoNCE, in nats, as a mean over pairs of columns: find the same row in the other column."""
     shared = [nn.functional.normalize(readers[lang](column)) for lang, column in zip(langs, columns, strict=True)]
     rows = torch.arange(len(columns[0]))
     losses = []
@@ -336,8 +307,7 @@ def centring(statistics: Statistics) -> Split:
 
 
 def shift(statistics: Statistics) -> Split:
-    """Shift the vectors of each language so that their mean is that of the first language (Jang et al. 2026, arXiv
-    2606.18801)."""
+    """Shift each language so that its mean is that of the first (Jang et al. 2026, arXiv 2606.18801)."""
     same, maps = np.eye(statistics.width), {}
     first = statistics.means[statistics.langs[0]]
     for lang, mean in statistics.means.items():
@@ -349,8 +319,7 @@ def shift(statistics: Statistics) -> Split:
 def leace(statistics: Statistics) -> Split:
     """Make the smallest change after which no linear probe predicts the language (Belrose et al. 2023, theorem 4.3).
 
-    All languages have the same map, and equal weight, whatever their numbers of sentences. The private part is the
-    erased part; its dimension is the number of languages minus one.
+    All languages have the same map, and equal weight. The private part has one dimension less than there are languages.
     """
     means = np.stack(list(statistics.means.values()))  # (C, D)
     mean = means.mean(0)
@@ -364,8 +333,7 @@ def leace(statistics: Statistics) -> Split:
 
 
 def subspace(statistics: Statistics) -> Split:
-    """Remove the first principal axis of each language's uncentred vectors (Yang et al. 2021); it is close to their
-    mean."""
+    """Remove the first principal axis of each language's uncentred vectors (Yang et al. 2021), close to their mean."""
     same, none = np.eye(statistics.width), np.zeros(statistics.width)
     maps = {}
     for lang, mean in statistics.means.items():

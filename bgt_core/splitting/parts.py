@@ -20,12 +20,10 @@ HIDDEN = ("up", "bias", "down")  # names of `Map.hidden` in a file
 
 @dataclass(frozen=True, eq=False)
 class Map:
-    """How one language's vectors are split.
+    """How one language's vectors are split. Methods differ in how they choose the arrays.
 
-        shared = (vector - offset) read^T + relu((vector - offset) up^T + bias) down^T + centre
-        private = vector - shared back^T
-
-    So vector = private + shared back^T for any arrays. Methods differ in how they choose the arrays.
+    shared = (vector - offset) read^T + relu((vector - offset) up^T + bias) down^T + centre
+    private = vector - shared back^T
     """
 
     offset: np.ndarray  # (D,)

@@ -19,14 +19,10 @@ stack when its own early stopping ends its training. The protocol:
   equals, the first.
 - SentEval then trains the winner again from the same seed. This would give the same weights, so it is left out.
 
-Faults of the original that are not copied:
-
-- It runs only on CUDA, and not with current libraries: `inspect.getargspec`, `volatile`, a version compared as text.
-- `size_average = False`, set after the loss is made, was meant to sum over a minibatch. torch has ignored it since
-  0.4.1, so SentEval has computed the mean since then.
-- Every classifier seeds the global generators of NumPy and torch. Here they are not changed.
-- Labels given as a list fail, as does `predict_proba`; a label absent from train raises a bare KeyError.
-- Its classifier calls `super(self.__class__)`, so it can't be subclassed.
+Faults of the original that are not copied: it seeds the global generators of NumPy and torch, and runs only on CUDA
+and with old libraries; labels absent from train raise a bare KeyError. `size_average = False`, set after the loss is
+made, was meant to sum over a minibatch; torch has ignored it since 0.4.1, so SentEval has computed the mean since
+then.
 
 Not supported are its dropout before the sigmoid (off by default), its other optimisers, and its scikit-learn mode,
 whose solver depends on the library's version. For the published table, the number of hidden units (50, 100 or 200) and
@@ -105,8 +101,7 @@ class Candidate:
 def split_classify(train: Split, dev: Split, test: Split, protocol: SentEval | None = None) -> SplitResult:
     """Train on `train`, use `dev` for early stopping and to choose the penalty, and test on `test`; deterministic.
 
-    The given vectors are not changed. Every label must occur in train. Raises DataError for vectors with NaN or
-    infinity.
+    Every label must occur in train. Raises DataError for vectors with NaN or infinity.
     """
     protocol = protocol or SentEval()
     classes, width = np.unique(np.asarray(train[1])), np.shape(train[0])[-1]

@@ -91,9 +91,9 @@ def label_sentences(
 ) -> Dataset:
     """Label sentences by the task, or the built-in sentences if `sentences` is None.
 
-    The built-in sentences are the example sentences. If fewer than `MIN_SENTENCES` of them get a label, and the grammar
-    has the language, sentences of the grammar are used instead. Raises UsageError as `ProbeTask.items` does, and
-    NotFound if there are too few built-in sentences in the language.
+    If fewer than `MIN_SENTENCES` of the example sentences get a label, and the grammar has the language, sentences of
+    the grammar are used instead. Raises UsageError as `ProbeTask.items` does, and NotFound if there are too few
+    built-in sentences in the language.
     """
     if sentences is not None:
         return dataset_of(task.items(sentences, lang, seed), source)
@@ -111,10 +111,7 @@ def label_sentences(
 
 
 def _labelled_examples(task: ProbeTask, lang: str, seed: int) -> Items:
-    """Label the example sentences or, for tasks of style, the sentences chosen for style; add English translations.
-
-    English sentences of style have French translations; other English sentences have no translations.
-    """
+    """Label the example sentences, or those chosen for style; add English (for English style, French) translations."""
     other = "fr" if lang == "en" else "en"
     if task.group == "style":
         chosen = [each for each in style_sentences() if (each.lang, each.other) == (lang, other)]
@@ -252,14 +249,11 @@ class Text(NamedTuple):
 def find_source(data: Path, task: ProbeTask, lang: str) -> TaskSource:
     """Find the best source for a task in a language in the folder `data` and its subfolders, or use `data`, a file.
 
-    Labelled sentences come first, with SentEval's subj_number.txt before subj_number.tsv. They are of the language
-    whose name their folder has, or else English. Then come trees (fr/*.mrg, fr.mrg), CoNLL-U (fr_*.conllu, fr/*.conllu,
-    fr.conllu) and text (fr.txt, or en-fr.*.tsv, whose name lists its columns), if the task can be labelled from them.
-    All names may end in .gz, .xz or .zst. A TSV without exactly two columns is skipped, because sets of similarity
-    scores may be named like translations (en-ar.tsv of STS).
-
-    Raises NotFound if there is no source, UsageError if the task is not defined for the language or can't be labelled
-    from the file.
+    Labelled sentences come first; they are of the language whose name their folder has, or else English. Then come
+    trees (fr/*.mrg, fr.mrg), CoNLL-U (fr_*.conllu, fr/*.conllu, fr.conllu) and text (fr.txt, or en-fr.*.tsv, whose name
+    lists its columns), if the task can be labelled from them. A TSV without exactly two columns is skipped, because
+    sets of similarity scores may be named like translations (en-ar.tsv of STS). Raises NotFound if there is no source,
+    UsageError if the task can't be labelled from the file or is not defined for the language.
     """
     task.check(lang)
     langs = split_langs(lang)
@@ -351,8 +345,7 @@ def read_labelled(file: Path, lang: str, reordered: bool = False, verbatim: bool
 
     Tokens are joined to text, and quotes that a CSV writer added are removed. With `verbatim`, quotes stay, and tokens
     are joined by single spaces, as in SentEval. Rows with the same words in the same order form one group; with
-    `reordered`, also in another order. The file may end in .gz, .xz or .zst. Raises DataError, with file and line, for
-    an invalid line.
+    `reordered`, also in another order. Raises DataError, with file and line, for an invalid line.
     """
     items = Items()
     splits: list[str] = []
@@ -380,20 +373,16 @@ def read_labelled(file: Path, lang: str, reordered: bool = False, verbatim: bool
 
 
 def read_sentences(file: Path) -> list[str]:
-    """Read the different sentences of a text file with one sentence per line, normalised.
-
-    The file may end in .gz, .xz or .zst. Raises NotFound if it is absent, DataError if it is damaged, or not such text.
-    """
+    """Read the different sentences of a text file with one sentence per line, normalised."""
     return list(dict.fromkeys(filter(None, (normalise(line) for _, line in text_lines(file, sentences=True)))))
 
 
 def read_texts(files: Sequence[Path], langs: Sequence[str]) -> dict[str, Text]:
-    """Read the sentences of each language in all files.
+    """Read the sentences of each language in all files: translations (en-fr.corpus.tsv), and text of one language.
 
-    A file with a name like en-fr.corpus.tsv has translations, with columns in the order of the languages; other files
-    have text of one language, one sentence per line. Parallel corpora repeat sentences with other translations, and
-    near-copies share a translation, so all sentences that are connected by translations are one group. Raises
-    DataError, with file and line, for an invalid line, UsageError for a file whose language is unclear.
+    Parallel corpora repeat sentences with other translations, and near-copies share a translation, so all sentences
+    that are connected by translations are one group. Raises DataError, with file and line, for an invalid line,
+    UsageError for a file whose language is unclear.
     """
     parents: dict[tuple[str, str], tuple[str, str]] = {}  # (language, sentence) -> another of its group (union-find)
 

@@ -143,8 +143,8 @@ def prepare(task: ProbeTask, sentences: Sequence[str] | Items | None, *, lang: s
 def select(items: Items, limit: int, seed: int, in_order: bool = False) -> tuple[Items, int]:
     """Draw at most `limit` items in whole groups, without labels that can't be learnt; also return the number left out.
 
-    The items are shuffled, and copies of a sentence are kept in one split. With `in_order`, items stay in their order,
-    and copies in their splits. Copies of a sentence are always one group.
+    Copies of a sentence are one group. The items are shuffled, and each group is in one split. With `in_order`, items
+    stay in their order and in their splits.
     """
     joined = with_copies(items)
     learnable = common(joined if in_order else in_one_split(joined))
@@ -164,11 +164,9 @@ def select(items: Items, limit: int, seed: int, in_order: bool = False) -> tuple
 def cuts_of(items: Items, seeds: int, seed: int) -> list[Cut]:
     """Return the train, dev and test rows of each of at most 10 probe seeds; no group is divided.
 
-    Without fixed splits, groups are shuffled once and dealt to ten folds. Probe seed k is tested on fold k, and fold
-    k + 1 is its dev set. No item is tested twice, so the test items of several seeds can be counted together.
-
-    Fixed splits have the same dev and test items for every seed. If there are several seeds, each seed leaves a
-    different tenth of the groups out of train, because otherwise all seeds would find the same optimal probe.
+    Without fixed splits, groups are shuffled once and dealt to ten folds; probe seed k is tested on fold k, and fold k
+    + 1 is its dev set. So no item is tested twice. With fixed splits and several seeds, each seed leaves a different
+    tenth of the groups out of train, because otherwise all seeds would find the same optimal probe.
     """
     if items.splits is None:
         order = list(dict.fromkeys(items.groups))
@@ -296,8 +294,8 @@ def bits(
 ) -> np.ndarray:
     """Return -log2 q(y) of each item's label y, (N,), from the natural log-probabilities (N, K') of the `known` labels.
 
-    If some of the K `classes` were not among the n `trained` items, q is smoothed as if each class had one more item,
-    (n q + 1) / (n + K), so that no label has infinitely many bits.
+    If some of the K `classes` were not among the n `trained` items, q is smoothed to (n q + 1) / (n + K), so that no
+    label has infinitely many bits.
     """
     columns = np.searchsorted(known, labels).clip(max=len(known) - 1)
     seen = known[columns] == labels
@@ -327,10 +325,9 @@ def keys(sentences: Sequence[str]) -> list[str]:
 def control_labels(
     names: Sequence[str], labels: np.ndarray, train: np.ndarray, seed: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Draw a label for each different key, and return two arrays (N,): the labels, and whether each key is in train.
+    """Draw one of `labels` (N,) for each different key; also return whether each item's key is in train, (N,) and (N,).
 
-    The labels are drawn from `labels` (N,), so their frequencies stay about the same. An item whose key is not in train
-    is not tested, because its label can't be memorised.
+    An item whose key is not in train is not tested, because its label can't be memorised.
     """
     kinds, kind = np.unique(names, return_inverse=True)
     drawn = np.random.default_rng(seed).choice(labels, len(kinds))
@@ -340,9 +337,8 @@ def control_labels(
 def selectivity(study: Study, inputs: Sequence[Vectors], task: Measured, config: ProbeConfig) -> dict[str, Any]:
     """Fit the same probes to the control task, with new labels for each probe seed, and compare with the task itself.
 
-    Returns fields of `ProbeScore`: `control`, the accuracy on the control task, and `selectivity`, in points with its
-    interval, for the same items. Empty if the keys of fewer than 30 dev items or test items occur in train, or if all
-    train items get the same label.
+    Returns fields of `ProbeScore`, for the same items. Empty if the keys of fewer than 30 dev or test items occur in
+    train, or if all train items get the same label.
     """
     make, names = probe_factory(config.probe), keys(study.items.sentences)
     right = np.zeros_like(task.right)

@@ -72,8 +72,7 @@ class Runs:
         return self.mean - half, self.mean + half
 
     def p(self) -> float:
-        """Return the two-sided p-value of a mean of 0. It is below 1 - level if the interval of that level excludes
-        0."""
+        """Return the two-sided p-value of a mean of 0: below 1 - level if the interval of that level excludes 0."""
         error, freedom = self.error()
         return float(2 * t.sf(abs(self.mean) / error, freedom)) if error else float(self.mean == 0)
 
@@ -85,7 +84,7 @@ def bootstrap(
 
     `scores` has one (E, S, N) array for each predictor; `tested` (S, N) marks the items on which each probe seed was
     tested. If a resample has no item of a seed, the seed's mean over all its items is used. All resamples are one
-    matrix product of group weights and group sums, so that 2,000 resamples of 10,000 items take a second.
+    matrix product of group weights and group sums.
     """
     used = tested.any(0)
     names, group = np.unique(np.asarray(groups)[used], return_inverse=True)
@@ -121,7 +120,6 @@ def difference(task: str, lang: str, names: tuple[str, str], paired: Runs) -> Di
 
 
 def correct(differences: Sequence[Difference]) -> list[Difference]:
-    """Add Holm's p-values to a table of differences: if differences with a p below alpha are called significant, the
-    probability that any of them is due to chance is at most alpha."""
+    """Add the p-values of Holm's correction to a table of differences."""
     adjusted = holm(np.array([gap.p for gap in differences]))
     return [replace(gap, adjusted_p=float(p)) for gap, p in zip(differences, adjusted, strict=True)]

@@ -1,7 +1,6 @@
 """Mining of translations: the paper's formulas sentence by sentence, forms of the input, and files."""
 
 import gzip
-import lzma
 import math
 from pathlib import Path
 from typing import Any
@@ -9,7 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-import zstandard
 from scipy import sparse
 
 import bgt_core
@@ -67,17 +65,13 @@ def test_vectors_of_any_kind_and_scale_give_the_same_pairs(left: Any, right: Any
     ("settings", "message"),
     [
         ({"left": [None], "right": ["a"], **WORDS}, "left row 1 of 1 is of type NoneType; expected a string"),
-        ({"left": ["a"], "right": 3, **WORDS}, "right is of type int; expected a string or a list of strings"),
         ({"left": LEFT[0]}, r"left: float32 \(8,\); expected numbers, \(N, D\)"),
         ({"right": RIGHT[:0]}, "right: no vectors; expected at least one"),
-        ({"left": LEFT * np.nan}, "left: row 1 contains NaN or infinity"),
         ({"right": np.where(np.arange(40)[:, None] == 8, np.inf, RIGHT)}, "right: row 9 contains NaN or infinity"),
-        ({"left": LEFT.astype(float) * 1e39}, "left: row 1 is beyond float32"),
         ({"left": LEFT[:, :3]}, "Vectors of 3 and 8 units can't be compared"),
         ({"left": ["a"], "right": ["a"], **WORDS, "langs": "en"}, "langs en: expected 2, as in en,fr"),
         ({"k": 2.5}, "k 2.5 must be at least 1, a whole number"),
         ({"margin": "cosine"}, "margin 'cosine': choose from ratio, distance, absolute"),
-        ({"k": 0}, "k 0 must be at least 1"),
         ({"recall": 0.0}, "recall 0.0: expected a share"),
         ({"recall": 95}, "recall 95: expected a share"),
         ({"index": "flat"}, "index 'flat': choose from exact, approximate"),
@@ -147,33 +141,25 @@ def test_scores_and_pairs_are_the_papers(margin: str, k: int) -> None:
     assert_close(mined.scores, [pair[0] for pair in expected], FLOAT32, scale=1)  # the scale of cosines
 
 
-TEXT = "One dog.\n\n  One   dog. \r\nTwo\tdogs.\n \u200b\nOne cat.\nTwo dogs."
-
-
-@pytest.mark.parametrize("suffix", ["", ".gz", ".xz", ".zst"])
-def test_copies_and_blank_lines_are_left_out(suffix: str, tmp_path: Path) -> None:
-    packed = {"": bytes, ".gz": gzip.compress, ".xz": lzma.compress, ".zst": zstandard.compress}[suffix]
-    path = tmp_path / f"text.txt{suffix}"
-    path.write_bytes(packed(TEXT.encode()))
-    sentences = read_sentences(path)
-    assert sentences.texts == ["One dog.", "Two dogs.", "One cat."]
-    assert sentences.first.tolist() == [0, 3, 5]
-    assert sentences.of_line.tolist() == [0, -1, 0, 1, -1, 2, 1]
-
-
 def sentences(tmp_path: Path, text: str = "a\nb\n\na\nc\n") -> Sentences:
-    path = tmp_path / "text.txt"
-    path.write_text(text)
+    path = tmp_path / "text.txt.gz"
+    path.write_bytes(gzip.compress(text.encode()))
     return read_sentences(path)
+
+
+def test_copies_and_blank_lines_are_left_out(tmp_path: Path) -> None:
+    text = sentences(tmp_path, "One dog.\n\n  One   dog. \r\nTwo\tdogs.\n \u200b\nOne cat.\nTwo dogs.")
+    assert text.texts == ["One dog.", "Two dogs.", "One cat."]
+    assert (text.first.tolist(), text.of_line.tolist()) == ([0, 3, 5], [0, -1, 0, 1, -1, 2, 1])
 
 
 def test_vectors_are_mapped_from_disk_and_are_those_of_first_copies(tmp_path: Path) -> None:
     text = sentences(tmp_path)
-    vectors = np.random.default_rng(0).normal(size=(5, 3)).astype(np.float32)
+    vectors = np.random.default_rng(0).normal(size=(5, 3)).astype(np.float16)
     np.save(tmp_path / "x.npy", vectors)
     side = read_vectors(tmp_path / "x.npy", text)
     assert isinstance(side.vectors, np.memmap)
-    expected = vectors[[0, 1, 4]]
+    expected = vectors[[0, 1, 4]].astype(np.float32)
     np.testing.assert_allclose(
         side.read(np.arange(3)), expected / np.linalg.norm(expected, axis=1, keepdims=True), rtol=1e-6
     )
@@ -184,16 +170,12 @@ def test_vectors_are_mapped_from_disk_and_are_those_of_first_copies(tmp_path: Pa
     [
         (None, 3, "can't be read"),
         (np.zeros((4, 3), np.float32), 4, ".*each of 5 lines"),
-        (np.zeros(5, np.float32), 4, r"float32 \(5,\); expected numbers, \(N, D\)"),
-        (np.array([[None] * 3] * 5), 4, "not a .npy file"),  # would be a pickle
         (np.array([[0.0], [1], [2], [math.nan], [math.inf]], np.float32), 4, "row 4 contains"),
     ],
 )
 def test_invalid_vectors_are_errors(content: object, code: int, says: str, tmp_path: Path) -> None:
     path, text = tmp_path / "x.npy", sentences(tmp_path)
-    if isinstance(content, bytes):
-        path.write_bytes(content)
-    elif content is not None:
+    if content is not None:
         np.save(path, content)
     with pytest.raises(BgtError, match=f"x.npy: {says}") as caught:
         read_vectors(path, text)

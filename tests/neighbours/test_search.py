@@ -40,16 +40,6 @@ def test_exact_is_the_sorted_cosine_matrix(block: int, monkeypatch: pytest.Monke
         assert_close(similar, np.take_along_axis(expected, order, 1))
 
 
-def test_rows_of_a_mapped_file_of_float16_are_searched(tmp_path: pytest.TempPathFactory) -> None:
-    vectors, chosen = drawn(30), np.array([4, 4, 0, 29])
-    np.save(tmp_path / "x.npy", vectors.astype(np.float16))
-    mapped = np.load(tmp_path / "x.npy", mmap_mode="r")
-    side, held = Rows(mapped, chosen), rows(vectors)
-    _, nearest = search(side, held, exact(side, held).forward, 1)
-    assert nearest[:, 0].tolist() == chosen.tolist()
-    np.testing.assert_array_equal(mapped, vectors.astype(np.float16))  # the file is unchanged: scaling makes a copy
-
-
 def test_with_fewer_candidates_than_neighbours_the_rest_is_minus_1() -> None:
     left, right = rows(drawn(3)), rows(drawn(2, seed=1))
     _, nearest = search(left, right, exact(left, right).forward, 4)

@@ -10,15 +10,13 @@ import pytest
 from scipy.stats import binomtest
 
 import probes
-from bgt_core.errors import BgtError
+from bgt_core.errors import UsageError
 from probes import ProbeConfig
-from probes.classifiers.senteval import SentEval, split_classify
-from probes.measures.measure import Measured, Study, prepare
+from probes.measures.measure import Measured, Study
 from probes.probe import encoder_warnings, item_warnings, score_warnings, with_note
 from probes.results.store import MAJORITY, ProbeResult, ProbeScore
 from probes.tables import correctness
 from probes.task import Items, count_words
-from probes.tasks import TASKS
 
 SENTENCES = [f"Le mot {number} est " + "très " * (number % 6) + "long." for number in range(360)]
 
@@ -70,29 +68,9 @@ def test_differences_are_paired_on_test_items(result: ProbeResult) -> None:
     assert (result.seeds, result.seed, result.resamples, result.left_out) == (2, 0, 2_000, 0)
 
 
-def test_items_beyond_max_items_and_with_rare_labels_are_left_out() -> None:
-    config = ProbeConfig(max_items=260, seeds=1, baselines=False)
-    outcome = probes.run(Fake(), "length", SENTENCES, lang="fr", config=config)
-    assert outcome.left_out == 100
-    assert outcome.rows[0].n_test == 26
-    rare = SENTENCES[:300] + ["a, b, c, d."] * 3
-    punctuated = [text + "!" * (place % 2) for place, text in enumerate(rare)]
-    config = ProbeConfig(seeds=1, baselines=False)
-    assert probes.run(Fake(), "punct-num", punctuated, lang="fr", config=config).rows[0].classes == 2
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"latents": ["semantic", "semantic"]}, "latents must be one or more different latents"),
-        ({"lang": "en-fr", "latents": ["language"]}, "latents language: the latents of"),
-        ({"sentences": SENTENCES[:50]}, "Task 'length' got 0 items with 0 labels; it needs at least 140 and 2"),
-    ],
-)
-def test_invalid_arguments_are_errors(arguments: Any, message: str) -> None:
-    given = {"task": "length", "lang": "fr", "sentences": SENTENCES} | arguments
-    with pytest.raises(BgtError, match=message):
-        probes.run(Fake(), **given)
+def test_a_latent_twice_is_an_error() -> None:
+    with pytest.raises(UsageError, match="latents must be one or more different latents"):
+        probes.run(Fake(), "length", SENTENCES, lang="fr", latents=["semantic", "semantic"])
 
 
 class Other(Fake):
@@ -104,22 +82,14 @@ class Other(Fake):
 
 
 def test_reference_encoders_are_rows_and_not_baselines_of_lower_accuracy() -> None:
-    outcome = probes.run(
-        Fake(),
-        "length",
-        SENTENCES,
-        lang="fr",
-        latents=["language"],
-        references={"untrained": [Other(), Other(), Fake()]},
-        config=ProbeConfig(seeds=2),
-    )
+    config, references = ProbeConfig(seeds=2), {"untrained": [Other(), Other(), Fake()]}
+    given = {"latents": ["language"], "references": references, "config": config}
+    outcome = probes.run(Fake(), "length", SENTENCES, lang="fr", **given)
     row = by_name(outcome)["untrained"]
     assert (row.encoders, row.probe) == (3, "linear")
     low = (3 * row.accuracy - 1.0) / 2  # the accuracy of the other two; one encoder is always right
     assert row.encoder_sd == pytest.approx(np.std([low, low, 1.0], ddof=1))
-    assert (
-        row.boot_low < row.ci_low and row.ci_high < row.boot_high
-    )  # with three encoders, the accuracy of a new encoder is uncertain
+    assert row.boot_low < row.ci_low < row.ci_high < row.boot_high  # the accuracy of a new encoder is uncertain
     assert correctness(outcome.predictions, "untrained")[0].shape == (3, 2, 72)
     assert row.accuracy > by_name(outcome)["language"].accuracy
     (gap,) = outcome.over_baseline
@@ -134,25 +104,6 @@ def test_each_test_of_an_item_is_a_row_of_predictions(result: ProbeResult) -> No
     assert (own["predicted"] == own["label"]).all() and (own["bits"] < 0.2).all()
     assert set(own["sentence"]) <= set(SENTENCES)
     assert own["pvi"].mean() == pytest.approx(by_name(result)["semantic"].information, rel=1e-5)
-
-
-def test_sentevals_protocol_has_one_seed_and_sorts_the_items() -> None:
-    config = ProbeConfig(senteval=True, probe="mlp10")
-    outcome = probes.run(Fake(), TASKS["length"], SENTENCES, lang="fr", config=config)
-    assert outcome.seeds == 1
-    scores = by_name(outcome)
-    assert set(scores) == {"semantic", "language"}
-    assert scores["semantic"].probe.startswith("senteval, 10 hidden units, L2 ")
-    assert scores["semantic"].selectivity is outcome.difference is None
-    study = prepare(TASKS["length"], SENTENCES, lang="fr", config=config)
-    vectors, labels = Fake().embed(study.items.sentences, lang="fr"), np.array(study.items.labels)
-    tokens = [len(sentence.split()) for sentence in study.items.sentences]
-    ordered = [sorted(rows, key=lambda row: (tokens[row], labels[row])) for rows in study.cuts[0]]
-    same = split_classify(*((vectors[rows], labels[rows]) for rows in ordered), SentEval(hidden=10))
-    assert round(100 * scores["semantic"].accuracy, 2) == same.test_accuracy
-    predicted = {row["item"]: row["predicted"] for row in outcome.predictions.to_pylist()
-                 if row["predictor"] == "semantic"}  # fmt: skip
-    assert [predicted[item] for item in ordered[2]] == same.predicted.tolist()
 
 
 def test_with_many_labels_n_grams_are_classified_by_naive_bayes() -> None:

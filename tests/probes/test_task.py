@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from probes.task import RARE, SIZES, SPLITS, Items, balance, common, distinct, draw_splits
+from probes.task import RARE, SIZES, SPLITS, Items, common, distinct, draw_splits
 
 ROWS = st.lists(
     st.tuples(st.sampled_from("abcdefgh"), st.sampled_from("XY"), st.integers(0, 5), st.sampled_from(SPLITS)),
@@ -55,14 +55,6 @@ def test_drawn_splits_have_the_papers_sizes_or_its_proportions() -> None:
     pairs = Items(["s"] * 1_200, ["x"] * 1_200, [row // 2 for row in range(1_200)])
     assert Counter(draw_splits(pairs, Random(0)).splits) == {"train": 1_000, "dev": 100, "test": 100}
     assert draw_splits(few, Random(1)) != draw_splits(few, Random(2)) == draw_splits(few, Random(2))
-
-
-def test_balance_draws_as_many_of_every_label() -> None:
-    items = Items([f"s{row}" for row in range(30)], ["x"] * 20 + ["y"] * 10, list(range(30)))
-    even = balance(items, Random(0))
-    assert Counter(even.labels) == {"x": 10, "y": 10}
-    assert even.groups == sorted(even.groups)
-    assert balance(Items(), Random(0)) == Items()
 
 
 @pytest.mark.parametrize("fixed", [True, False])

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bgt_core.splitting.gather import Gathered, Moments, RandomRows, gather, statistics
+from bgt_core.splitting.gather import Gathered, Moments, gather, statistics
 from tests.close import assert_close
 
 ROWS = 1_003
@@ -14,20 +14,6 @@ COLUMNS = [RNG.standard_normal((ROWS, 4)).astype(np.float32) for _ in range(2)]
 def gathered(first: int, last: int, **settings: int) -> Gathered:
     (of,) = gather(None, [(["en", "fr"], [column[first:last] for column in COLUMNS])], first=first, **settings)
     return of
-
-
-def test_a_sample_has_the_rows_with_the_smallest_keys() -> None:
-    sample, keys = RandomRows(20), RNG.permutation(100)
-    returned = [
-        key
-        for start in range(0, 100, 7)
-        for key in sample.add(keys[start : start + 7].copy(), np.arange(100)[start : start + 7])[0]
-    ]
-    kept, numbers = sample.rows()
-    assert sorted(kept) == list(range(20)) and sorted(returned) == list(range(20, 100))
-    np.testing.assert_array_equal(kept, keys[numbers])  # sorted by number
-    assert list(numbers) == sorted(numbers)
-    assert list(RandomRows(0).add(keys, keys)[0]) == list(keys)
 
 
 def test_one_row_of_each_ten_is_held_out_and_the_others_are_summed() -> None:

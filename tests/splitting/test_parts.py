@@ -56,16 +56,11 @@ def test_identity_matrices_are_not_stored(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("name", "array"),
-    [
-        ("en/read", np.ones((3, 4), np.float32)),
-        ("fr/centre", np.full(2, np.nan, np.float32)),
-        ("fr/down", np.ones((2, 9), np.float32)),
-        ("en/offset", np.ones((), np.float32)),
-    ],
+    [("en/read", np.ones((3, 4))), ("fr/centre", np.full(2, np.nan)), ("fr/down", np.ones((2, 9)))],
 )
 def test_an_array_with_a_wrong_shape_or_nan_is_an_error(tmp_path: Path, name: str, array: np.ndarray) -> None:
     folder = saved(tmp_path, MAPS)
-    save_file(load_file(folder / parts.WEIGHTS) | {name: array}, folder / parts.WEIGHTS)
+    save_file(load_file(folder / parts.WEIGHTS) | {name: array.astype(np.float32)}, folder / parts.WEIGHTS)
     about = json.loads((folder / parts.ABOUT).read_text("utf-8"))
     about["files"][parts.WEIGHTS] = sha256_file(folder / parts.WEIGHTS)
     (folder / parts.ABOUT).write_text(json.dumps(about), "utf-8")

@@ -20,7 +20,6 @@ from probes.data.load import (
     pair_of,
     provenance_of,
     read_labelled,
-    read_sentences,
     read_texts,
 )
 from probes.task import Items
@@ -195,9 +194,6 @@ def test_a_tsv_of_similarity_scores_is_not_used(tmp_path: Path) -> None:
     [
         ("", "subj-num", "tr", "No 'tr' data for task 'subj-num' in .*: it needs subj_number.txt or .tsv", 3),
         ("", "gender", "es", "it needs text", 3),
-        ("", "gender", "en", "available: fr, es", 2),
-        ("", "lang-id", "fr", "needs two or more languages", 2),
-        ("", "length", "en-fr", "needs one language", 2),
         ("", "lang-id", "fr-ja", "No 'fr-ja' data", 3),
         ("fr.txt", "depth", "en", r"'depth' can't be labelled from this; it needs tree_depth\.txt", 2),
         ("absent", "depth", "en", "absent: no such file or folder", 3),
@@ -220,17 +216,6 @@ def test_a_corpus_is_not_recognised_by_a_folder_far_above_its_files(tmp_path: Pa
     assert about("mine/en-fr.un.tsv") == about("un/en.txt") != about("un/home/texts/en.txt")
 
 
-def test_sentences_are_read_from_text(tmp_path: Path) -> None:
-    text = write(tmp_path / "a.txt.xz", "Été.\r\n\nDeux  mots.\nÉté.\n")
-    assert read_sentences(text) == ["Été.", "Deux mots."]
-    with pytest.raises(BgtError, match=r"own\.tsv:1: 2 columns"):
-        read_sentences(write(tmp_path / "own.tsv", "Salut.\tHi.\n"))
-
-
-CLEANED = "tr\tNNS\tThe cats sleep , Ann .\nva\tNN\t42\tA dog barks .\nte\tNN\tHe 's home .\n"
-CLEANED += "te\tNNS\tThe CATS sleep - Ann\ntr\tNN\tHe swims .\n"
-
-
 def test_built_in_items_are_examples_or_the_grammars_if_those_are_too_few() -> None:
     dataset = load_items(TASKS["length"], "ja")
     assert (dataset.about["data"], dataset.note) == (EXAMPLES, "") and "card" not in dataset.about
@@ -243,9 +228,7 @@ def test_built_in_items_are_examples_or_the_grammars_if_those_are_too_few() -> N
 
 
 def test_labelled_items_keep_their_splits_and_have_a_card(tmp_path: Path) -> None:
-    file = tmp_path / "xprobe" / "en" / "subj_number.tsv"
-    file.parent.mkdir(parents=True)
-    file.write_text(CLEANED, "utf-8")
+    file = write(tmp_path / "xprobe/en/subj_number.tsv", LABELLED + "tr\tNN\tHe swims .\n")
     dataset = load_items(TASKS["subj-num"], "en", tmp_path)
     items, card = dataset.items, dataset.about["card"]
     # the sentence about cats is also in test, so it is not used in train; then no train item has the label NNS
@@ -271,9 +254,6 @@ def test_items_without_splits_are_divided_as_in_senteval(tmp_path: Path) -> None
     (tmp_path / "fr.txt").write_text(text, "utf-8")
     items, again, other = (load_items(TASKS["gender"], "fr", tmp_path, seed=s, senteval=True).items for s in (5, 5, 6))
     assert Counter(items.splits) == {"train": 400, "dev": 40, "test": 40}
-    assert Counter(items.labels) == {"correct": 240, "swapped": 240}
-    split_of = dict(zip(items.groups, items.splits, strict=True))
-    assert all(split_of[group] == split for group, split in zip(items.groups, items.splits, strict=True))
     assert again == items != other
     unsplit = load_items(TASKS["gender"], "fr", tmp_path)
     assert unsplit.items.splits is None and unsplit.about["card"]["sizes"] == {"all": 480}
@@ -288,13 +268,11 @@ def test_languages_are_balanced_and_translations_stay_together(tmp_path: Path) -
     assert Counter(Counter(items.groups).values())[2] > 230
 
 
-@pytest.mark.parametrize("contradicting", [1, 200])
-def test_without_usable_items_the_error_has_a_reason(contradicting: int, tmp_path: Path) -> None:
+def test_without_usable_items_the_error_has_a_reason(tmp_path: Path) -> None:
     (tmp_path / "fr.txt").write_text("Oui.\n", "utf-8")
     with pytest.raises(BgtError, match="Task 'gender' found no items in"):
         load_items(TASKS["gender"], "fr", tmp_path)
-    rows = ["tr\tNNS\tThe cats sleep .\n"] * (400 - contradicting) + ["te\tNN\tThe cats sleep .\n"] * contradicting
-    (tmp_path / "subj_number.txt").write_text("".join(rows), "utf-8")
+    write(tmp_path / "subj_number.txt", "tr\tNNS\tThe cats sleep .\n" * 399 + "te\tNN\tThe cats sleep .\n")
     reason = "400 items left out: copies with contradicting labels, as 'The cats sleep.': 'NN', 'NNS'"
     with pytest.raises(BgtError, match=reason):
         load_items(TASKS["subj-num"], "en", tmp_path)

@@ -7,8 +7,7 @@ from scipy.stats import ttest_1samp
 
 from bgt_core.evaluation.bootstrap import resample
 from probes.measures import significance
-from probes.measures.significance import Runs, bootstrap, correct, difference
-from probes.results.store import Difference
+from probes.measures.significance import Runs, bootstrap, difference
 
 EVERYWHERE = np.ones((1, 4_000), bool)
 
@@ -47,9 +46,7 @@ def test_noise_of_items_is_counted_once_whether_seeds_share_them_or_not() -> Non
         runs = [bootstrap([right & tested], tested, range(len(tested[0])), 50)[0]
                 for right, tested in ((apart, folds), (alike, same))]  # fmt: skip
         variances.append([one.error()[0] ** 2 for one in runs])
-    larger = np.maximum(
-        1, np.random.default_rng(0).chisquare(4, 10_000) / 4
-    ).mean()  # the larger of two variance estimates
+    larger = np.maximum(1, np.random.default_rng(0).chisquare(4, 10_000) / 4).mean()  # of two variance estimates
     assert np.mean(variances, axis=0) == pytest.approx([larger * 0.21 / 500, 0.21 / 100], rel=0.15)
 
 
@@ -83,12 +80,6 @@ def test_resamples_depend_on_the_seed_and_not_on_the_parts_in_which_they_are_dra
     monkeypatch.setattr(significance, "MAX_WEIGHTS", 200)
     (parts,) = bootstrap([score], tested, groups, 90)
     np.testing.assert_allclose(parts.draws, whole.draws)
-
-
-def test_holm_over_a_table() -> None:
-    table = [Difference("t", "fr", "a", "b", 1.0, 0.0, 2.0, p) for p in (0.01, 0.04, 0.03)]
-    assert [row.adjusted_p for row in correct(table)] == pytest.approx([0.03, 0.06, 0.06])
-    assert correct([]) == []
 
 
 def test_an_interval_of_a_difference_ends_at_100_points() -> None:

@@ -34,10 +34,9 @@ from bgt_core import checkpoint
 from bgt_core.data import examples
 from bgt_core.data.clean import key
 from bgt_core.data.columns import parse_source
-from bgt_core.data.exchange import EXCHANGED, exchanger
 from bgt_core.data.manifest import facts
 from bgt_core.data.parallel import Skipped, read_pairs
-from bgt_core.data.properties import values
+from bgt_core.data.properties import EXCHANGED, exchanger, values
 from bgt_core.data.textfile import text_lines
 from bgt_core.nets.bound import WithoutLanguage
 

@@ -460,7 +460,7 @@ def _explained(name: str) -> Iterator[None]:
     """Turn errors of the hub or the network into NotFound, with a message of one line."""
     from huggingface_hub import constants, errors
 
-    from bgt_core.data.sources import proxy_of
+    from bgt_core.data.fetch import proxy_of
 
     try:
         yield

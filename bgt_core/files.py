@@ -36,7 +36,7 @@ def writing(path: Path, way_out: str = "") -> Iterator[None]:
 
 
 @contextmanager
-def atomic_file(path: Path, way_out: str = "") -> Iterator[Path]:
+def atomic_file(path: Path) -> Iterator[Path]:
     """Yield a temporary path beside `path`; rename it to `path` if the block ends without an error, else delete it.
 
     If several processes write the same file, the complete file of the last one stays. Temporary files that killed
@@ -44,7 +44,7 @@ def atomic_file(path: Path, way_out: str = "") -> Iterator[Path]:
     """
     partial = path.with_name(f"{path.name}.{os.getpid()}-{MACHINE}{PARTIAL}")
     try:
-        with writing(path, way_out):
+        with writing(path):
             path.parent.mkdir(parents=True, exist_ok=True)
             for leftover in path.parent.glob(f"{glob.escape(path.name)}.*-{MACHINE}{PARTIAL}"):
                 if not runs(leftover.name.removesuffix(f"-{MACHINE}{PARTIAL}").rpartition(".")[2]):

@@ -14,8 +14,8 @@ from typing import Any
 
 from bgt_core.data.clean import join_copies
 from bgt_core.data.columns import split_langs
+from bgt_core.data.text import MARK, WITHIN
 from bgt_core.data.trees import CJK
-from bgt_core.data.words import MARK, WITHIN
 from bgt_core.errors import UsageError
 
 SPLITS = ("train", "dev", "test")

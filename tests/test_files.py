@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bgt_core import PRETRAINED, files
-from bgt_core.errors import NotFound, UsageError
+from bgt_core.errors import UsageError
 
 
 def fail_half_way(context: AbstractContextManager[Path]) -> None:
@@ -25,14 +25,8 @@ def test_a_file_appears_whole_or_not_at_all(tmp_path: Path) -> None:
     with files.atomic_file(path) as partial:
         partial.write_text("whole")
         assert not path.exists()
-    assert [entry.read_text() for entry in path.parent.iterdir()] == ["whole"]
-
-
-def test_an_error_leaves_the_old_file(tmp_path: Path) -> None:
-    path = tmp_path / "file.txt"
-    files.write_text(path, "old")
     fail_half_way(files.atomic_file(path))
-    assert [(entry.name, entry.read_text()) for entry in tmp_path.iterdir()] == [("file.txt", "old")]
+    assert [entry.read_text() for entry in path.parent.iterdir()] == ["whole"]
 
 
 WRITER = """
@@ -59,12 +53,6 @@ def test_what_a_killed_process_left_goes_with_the_next_one_and_what_another_writ
     elsewhere.write_text("theirs")
     files.write_text(path, "ours again")
     assert sorted(tmp_path.iterdir()) == sorted([path, elsewhere]) and path.read_text() == "ours again"
-
-
-def test_what_the_system_refuses_is_one_line(tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    with pytest.raises(NotFound, match="can't be written"):
-        files.write_json(tmp_path / "file" / "below.json", {})
 
 
 def test_a_folder_appears_whole_or_not_at_all(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ TOGETHER = {"probes/tasks": "tests/probes/tasks/test_text_tasks.py"}
 # Modules tested by the tests of their users. When a module gets its own test file, remove it here.
 WITHOUT_A_FILE = """
 bgt_core/__init__.py
-bgt_core/data/sources.py bgt_core/errors.py
+bgt_core/errors.py
 bgt_core/evaluation/edit_distance.py bgt_core/models/latent.py
 probes/__init__.py
 probes/classifiers/baselines.py

@@ -42,7 +42,7 @@ from analysis.reproduce.paraphrases import read_paraphrases
 from bgt_core import checkpoint, recipes
 from bgt_core import training as runs
 from bgt_core.backend import pick_device
-from bgt_core.data.corpus import Corpus
+from bgt_core.data.store import Corpus
 from bgt_core.errors import Interrupted, NotFound, UsageError, check_choice
 from bgt_core.files import file_lock, write_json
 from bgt_core.recipes import RECIPES, Recipe

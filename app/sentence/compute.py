@@ -13,7 +13,7 @@ from bgt_core.contracts import SEMANTIC
 from bgt_core.data.columns import LABEL, UNSPACED, parse_columns, primary
 from bgt_core.data.examples import LANGS, example_sentences
 from bgt_core.data.properties import PROPERTIES, final_mark
-from bgt_core.data.words import spans, without
+from bgt_core.data.text import spans, without
 from bgt_core.generation.options import DEFAULT_SEARCH, Search
 
 COMPARED = 1_000  # number of sentences to compare with in a language without example sentences

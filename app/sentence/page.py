@@ -18,8 +18,7 @@ from app.sentence import compute
 from app.sentence.compute import taken_over, title, wording
 from bgt_core.contracts import LANGUAGE, SEMANTIC
 from bgt_core.data.columns import UNSPACED, primary
-from bgt_core.data.text import normalise
-from bgt_core.data.words import WORD, spans, without
+from bgt_core.data.text import WORD, normalise, spans, without
 from bgt_core.evaluation.facts import Check, checks, differences
 
 MAX_CHARACTERS = 300  # maximum length; far more than the training sentences of the shipped models have

@@ -5,10 +5,8 @@
 A file of vectors is complete or absent. If it is complete and was made from the same text, by an encoder with the same
 `fingerprint` and with the same settings, it is not computed again. An empty fingerprint never matches.
 
-Shards divide the work among processes, on one machine or many, or into parts that can be stopped: shard (2, 4) embeds
-the second quarter of the lines into vectors-00002-of-00004.npy. Shards consist of whole chunks, so the shards in order
-equal the whole file, bit for bit; `join` makes them one file. Each process writes its own file, so any shared file
-system can be used.
+Shards divide the work among processes: shard (2, 4) embeds the second quarter of the lines into
+vectors-00002-of-00004.npy. Shards consist of whole chunks, so in order they equal the whole file, bit for bit.
 """
 
 import errno
@@ -176,10 +174,7 @@ def validate_and_hash(file: Path, name: Path) -> tuple[int, str]:
 
 
 def _chunks(numbered: Iterable[tuple[int, str]], first: int, last: int) -> Iterator[list[str]]:
-    """Group the numbered lines from `first` (from 0) to `last` - 1 in chunks.
-
-    Chunks end at line numbers that are multiples of CHUNK, so that the chunks do not depend on `first`.
-    """
+    """Group the lines from `first` (from 0) to `last` - 1 in chunks; their ends do not depend on `first`."""
     chunk: list[str] = []
     size = 0
     for number, line in islice(numbered, first, last):

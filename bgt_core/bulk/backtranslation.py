@@ -19,28 +19,30 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from itertools import chain, islice
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from bgt_core import __version__
 from bgt_core.bulk import check_output, part, shard_range, stat_signature
 from bgt_core.data import manifest
 from bgt_core.data.columns import read_columns
-from bgt_core.data.parallel import (
-    SentenceTranslator,
-    Skipped,
-    check,
-    check_table,
-    checked_chunks,
-    chunks,
-    pair_file,
-    source_files,
-)
+from bgt_core.data.parallel import Skipped, check, check_table, checked_chunks, chunks, pair_file, source_files
 from bgt_core.errors import BgtError, DataError, UsageError
 from bgt_core.files import sha256_file
 
 COLUMNS = ("reference", "translation", "cost", "row")
 COUNTS = ("rows", "read", "sentences", "untranslated")
 CHUNK = 2_048  # rows of the bitext that are translated and written together
+
+
+class SentenceTranslator(Protocol):
+    """A translator of sentences, such as `generation.translate.BeamTranslator`."""
+
+    @property
+    def fingerprint(self) -> str:
+        """One line that identifies the model and its settings; empty if unknown, and then nothing is reused."""
+
+    def translate(self, sentences: Sequence[str]) -> Sequence[Sequence[tuple[str, float]]]:
+        """Return, for each of N sentences, its translations and costs, the best first; empty if there is none."""
 
 
 class BackTranslated(NamedTuple):

@@ -43,7 +43,7 @@ def download(
     Without a name, list all data sets with their licences.
     """
     from bgt_core.data import fetch
-    from bgt_core.data.sources import SOURCES, choose
+    from bgt_core.data.fetch import SOURCES, choose
     from bgt_core.tables import show
 
     if name is None:

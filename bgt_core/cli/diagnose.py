@@ -18,7 +18,7 @@ from bgt_core.errors import DataError, NotFound, UsageError, check_least
 
 if TYPE_CHECKING:
     from bgt_core.checkpoint import Checkpoint
-    from bgt_core.data.corpus import Corpus, Mixture
+    from bgt_core.data.store import Corpus, Mixture
     from bgt_core.diagnose import MeanEstimate
 
 MICRO_TOKENS = 4_000
@@ -61,7 +61,7 @@ def diagnose(
     from bgt_core.backend import pick_device
     from bgt_core.contracts import VectorModel
     from bgt_core.data.batching import validation
-    from bgt_core.data.corpus import open_corpus
+    from bgt_core.data.store import open_corpus
 
     check_least(2, limit=limit)
     check_least(1, samples=samples)

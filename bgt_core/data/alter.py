@@ -21,13 +21,9 @@ NEGATION, WORDS = "negation", "words"  # kinds of alteration
 NEGATED = 0.3  # probability of changing the negation if a rule can; otherwise two words are exchanged
 _FINITE = r"\b(am|is|are|was|were|will|would|could|should|must|does|did|do|has|have|had)"
 _VERBE = r"(est|es|suis|sont|sommes|êtes|était|étaient|ai|as|a|avons|avez|ont|avait|peut|peux|veut|veux|doit|dois)\b"
-_ADDED = {  # language -> patterns with replacements that add a negation
-    "en": ((re.compile(_FINITE + r"(?! not)(?= \w)", re.IGNORECASE), r"\1 not"),),
-    "fr": ((re.compile(r"(?<= )" + _VERBE + r"(?! pas)(?= \w)", re.IGNORECASE), r"ne \1 pas"),),
-}
-_DROPPED = {
-    "en": ((re.compile(_FINITE + r"(?: not|n['’]t)\b", re.IGNORECASE), r"\1"),),
-    "fr": ((re.compile(r"\bn(?:e |['’])(\w+) pas\b", re.IGNORECASE), r"\1"),),
+_NEGATIONS = {  # language -> a pattern with its replacement that drops a negation, and one that adds a negation
+    "en": ((_FINITE + r"(?: not|n['’]t)\b", r"\1"), (_FINITE + r"(?! not)(?= \w)", r"\1 not")),
+    "fr": ((r"\bn(?:e |['’])(\w+) pas\b", r"\1"), (r"(?<= )" + _VERBE + r"(?! pas)(?= \w)", r"ne \1 pas")),
 }
 
 
@@ -48,12 +44,10 @@ def altered(text: str, lang: str, rng: Random) -> tuple[str, str] | None:
 
 def negated(text: str, lang: str) -> str:
     """Drop a plain negation, or add one; return "" if no rule applies."""
-    for pattern, kept in _DROPPED.get(lang, ()):
-        if pattern.search(text):
-            return pattern.sub(kept, text, count=1)
-    for pattern, added in _ADDED.get(lang, ()):
-        if pattern.search(text):
-            return re.sub(r"\bne (?=[aeéê])", "n'", pattern.sub(added, text, count=1))
+    for pattern, other in _NEGATIONS.get(lang, ()):
+        if re.search(pattern, text, re.IGNORECASE):
+            negation = re.sub(pattern, other, text, count=1, flags=re.IGNORECASE)
+            return re.sub(r"\bne (?=[aeéê])", "n'", negation) if "ne " in other else negation
     return ""
 
 

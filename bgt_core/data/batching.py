@@ -1,13 +1,12 @@
 """Turn a corpus into batches: choose the pairs of each optimiser step, and split them to fit a device's memory.
 
-The pairs of an optimiser step are an *update*. They are drawn uniformly, or by temperature and weights. An update
-depends only on (seed, step). So training can resume at any step without a saved position, and on any device. The pairs
-of an update are sorted by length and split into micro-batches, whose gradients are summed.
+The pairs of an optimiser step are an *update*, which depends only on (seed, step). So training can resume at any step
+without a saved position, and on any device. The pairs of an update are sorted by length and split into micro-batches,
+whose gradients are summed. Pairs are drawn uniformly, or by temperature and weights.
 
 With a temperature T, the share of a corpus in each update of a mixture is proportional to n^(1/T), where n is its
-number of tokens, weighted by kind of text (Arivazhagan et al. 2019, "Massively multilingual NMT in the wild"). Within a
-corpus, the share of a kind is proportional to its tokens times its weight. With T = 1, the share of a corpus is
-proportional to its tokens; a higher T makes the shares more equal.
+number of tokens, weighted by kind of text (Arivazhagan et al. 2019, "Massively multilingual NMT in the wild"); a higher
+T makes the shares more equal. Within a corpus, the share of a kind is proportional to its tokens times its weight.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ import torch
 
 from bgt_core.contracts import Batch, Tokens
 from bgt_core.data.columns import altered_columns
-from bgt_core.data.corpus import Corpus, Mixture, Stratum
+from bgt_core.data.store import Corpus, Mixture, Stratum
 from bgt_core.errors import DataError, UsageError
 
 ROUNDS = 6  # rounds of the Feistel network; 4 are enough for a permutation that looks random

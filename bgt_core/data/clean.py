@@ -24,12 +24,11 @@ import numpy as np
 from bgt_core.data import manifest
 from bgt_core.data.columns import LABEL, UNSPACED, parse_columns, primary, read_columns
 from bgt_core.data.parallel import Skipped, check_table, checked_chunks, pair_file, source_files
-from bgt_core.data.scores import Score, ScoreRange, SentenceScore, chosen_scores, pair_scores
+from bgt_core.data.scores import ScoreRange, SentenceScore, chosen_scores, pair_scores
 from bgt_core.data.text import Tokenizer, normalise
 from bgt_core.data.textfile import number, text_lines
 from bgt_core.errors import DataError, NotFound, UsageError, check_choice, check_least
 
-UNITS = ("words", "characters", "tokens")
 Count = Callable[[Sequence[str]], list[int]]  # function of N sentences to their lengths
 Report = Callable[[int, int | None], None]  # called with the pairs read so far, and None: their total is unknown
 
@@ -54,7 +53,7 @@ class CleaningRules:
             raise UsageError(text, parameter="min_length")
         check_least(1, max_ratio=self.max_ratio, max_pairs=self.max_pairs)
         check_least(0, seed=self.seed)
-        check_choice(UNITS, unit=self.unit)
+        check_choice(("words", "characters", "tokens"), unit=self.unit)
 
 
 class Candidates(NamedTuple):
@@ -177,10 +176,6 @@ def apply(filters: Mapping[str, Filter], candidates: Candidates, dropped: Counte
     return candidates
 
 
-def _in_range(limits: ScoreRange, score: Score, candidates: Candidates) -> np.ndarray:
-    return limits.holds(score(candidates.texts, candidates.costs))
-
-
 def _read(
     sources: Sequence[Path],
     columns: Sequence[str],
@@ -221,6 +216,9 @@ def _filters(
         of_cells = held_out.holds(hashes(list(chain.from_iterable(some.keys)), rules.seed))
         return ~np.any(of_cells.reshape(some.lengths.shape), axis=1)
 
+    def in_range(score: str, some: Candidates) -> np.ndarray:
+        return ranges[score].holds(scores[score](some.texts, some.costs))
+
     return {
         "length": lambda some: (
             (some.lengths.min(axis=1) >= rules.min_length) & (some.lengths.max(axis=1) <= rules.max_length)
@@ -229,7 +227,7 @@ def _filters(
         # equal sentences are not a translation
         "same on both sides": lambda some: np.array([len(set(sides)) == len(sides) for sides in some.keys], bool),
         "evaluated on": not_held_out,
-        **{name: partial(_in_range, limits, scores[name]) for name, limits in ranges.items()},
+        **{score: partial(in_range, score) for score in ranges},
     }
 
 
@@ -300,9 +298,8 @@ def hashes(texts: Sequence[str], seed: int) -> np.ndarray:
 class Seen:
     """A growing set of hashes, which takes 8 bytes of memory per hash, and up to 24 bytes during a merge.
 
-    The hashes are in sorted runs, each at least twice as long as the next, so adding N hashes takes N log N steps. If
-    two different texts have the same hash, one of them is dropped as a copy. For a hundred million texts, the
-    probability of any such pair is 1 in 3,700.
+    The hashes are in sorted runs, each at least twice as long as the next, so adding N hashes takes N log N steps. For
+    a hundred million texts, the probability that two of them have the same hash is 1 in 3,700.
     """
 
     def __init__(self) -> None:
@@ -319,20 +316,16 @@ class Seen:
             held |= run[nearest] == some
         return held
 
-    def add(self, some: np.ndarray) -> None:
-        """Add hashes, which must differ from each other and from those in the set."""
-        self._runs.append(np.sort(some))
-        while len(self._runs) > 1 and len(self._runs[-2]) < 2 * len(self._runs[-1]):
-            last = self._runs.pop()
-            self._runs[-1] = np.sort(np.concatenate([self._runs[-1], last]), kind="stable")  # merges sorted runs
-
     def new(self, some: np.ndarray) -> np.ndarray:
         """Add N hashes; return which of them are neither in the set nor earlier in `some`, (N,) bool."""
         first = np.zeros(len(some), bool)
         first[np.unique(some, return_index=True)[1]] = True
         fresh = first & ~self.holds(some)
         if fresh.any():
-            self.add(some[fresh])
+            self._runs.append(np.sort(some[fresh]))
+            while len(self._runs) > 1 and len(self._runs[-2]) < 2 * len(self._runs[-1]):
+                last = self._runs.pop()
+                self._runs[-1] = np.sort(np.concatenate([self._runs[-1], last]), kind="stable")  # merges sorted runs
         return fresh
 
     def smallest(self, count: int) -> int:

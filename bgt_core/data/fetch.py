@@ -2,11 +2,14 @@
 
     download(choose("tatoeba", pair="en-fr"), Path("data"))
 
-`pooch` downloads each archive of a source (`data.sources`) to OUT/.download, complete or not at all. A function of
-`LAYOUTS` converts the unpacked files. The manifest OUT/bgt-data.json records source, SHA-256 and licence.
+`pooch` downloads each archive of a source to OUT/.download, complete or not at all. A function of `LAYOUTS` converts
+the unpacked files. The manifest OUT/bgt-data.json records source, SHA-256 and licence.
 """
 
+from __future__ import annotations
+
 import gzip
+import os
 import re
 import shutil
 import tarfile
@@ -14,30 +17,135 @@ import zipfile
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
 from itertools import islice, zip_longest
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from bgt_core.data import manifest
-from bgt_core.data.columns import THREE_LETTERS
+from bgt_core.data.columns import THREE_LETTERS, lang_code, lang_hint, split_langs
 from bgt_core.data.parallel import Row, pair_file
-from bgt_core.data.sources import HEADERS, PUBLISHED, TIMEOUT, Choice, check_encrypted, explained
 from bgt_core.data.textfile import lines
-from bgt_core.errors import BgtError, DataError
+from bgt_core.errors import BgtError, DataError, NotFound, UsageError
 from bgt_core.files import alone, file_lock, sha256_file, write_json, writing
+
+if TYPE_CHECKING:
+    import requests
 
 SMALL, MOST = 2**26, 100  # an archive may grow to SMALL bytes, or to MOST times its size (text: 3 to 20 times)
 UNPROMISED = 2**30  # maximum number of bytes of a file whose size the server does not announce
 CHUNK = 4096  # rows written together
-STS_COLUMNS = ("gold", "sentence", "sentence")
 NOT_TEXT = (b"version https://git-lfs", b"<!doctype", b"<html")  # first bytes of a reply that is not the requested text
 
 # errors of Python's unpackers; RuntimeError: the archive is encrypted, or packed in an unknown way
 DAMAGE = (
     zipfile.BadZipFile, tarfile.TarError, gzip.BadGzipFile, zlib.error, EOFError, ValueError, LookupError, RuntimeError
 )  # fmt: skip
+OPUS = "https://object.pouta.csc.fi/OPUS-{corpus}/{release}/moses/{opus_pair}.txt.zip"
+# name of a release, which becomes a part of file names: without ".."
+LABEL = r"(?!.*\.\.)[A-Za-z0-9](?:[\w.-]{0,98}[A-Za-z0-9])?"
+CODE = r"[a-z]{2,3}(?:_[A-Za-z]+)?"  # a language code of OPUS: fr, pt_BR
+
+
+# Addresses in sources.tsv come from public code of 2020-2026, and licences from the pages of the sources. Nobody has
+# checked them with the servers. If the SHA-256 of an archive is published (published.tsv, from the `datasets` library),
+# a download must have it. Otherwise the first download is trusted, and later ones must have the same SHA-256.
+
+
+class DataSource(NamedTuple):
+    """One data set. Addresses may contain {opus_pair}, {release}, and {iso}: the language that is not English."""
+
+    name: str  # the name that users type
+    what: str  # a short description
+    licence: str
+    addresses: tuple[str, ...]
+    layout: str = "files"  # the conversion of its files: one of `LAYOUTS`
+    pairs: str = ""  # "any" pair of languages, "any pair with en", a single pair, or "" without pairs
+    release: str = ""  # the default; "needed" if users must choose one, "" if the source has no releases
+
+
+def _packaged_table(name: str) -> list[list[str]]:
+    """Read the rows of a table of the package, without its header."""
+    lines = Path(__file__).with_name(name).read_text("utf-8").splitlines()
+    return [line.split("\t") for line in lines[1:]]
+
+
+SOURCES = tuple(
+    DataSource(name, what, licence, tuple(addresses.split()), *rest)
+    for name, what, licence, addresses, *rest in _packaged_table("sources.tsv")
+)
+PUBLISHED = dict(_packaged_table("published.tsv"))
+
+
+def languages(pair: str) -> tuple[str, str]:
+    """Split a pair in its order: "en-fr" or "eng_Latn-fra_Latn" -> ("en", "fr"); a region, as in pt_BR, stays."""
+    given = split_langs(pair)
+    first, *rest = [code if "-" not in (code := lang_code(lang)) else lang for lang in given] or [""]
+    if len(rest) != 1 or rest[0] == first or not all(re.fullmatch(CODE, lang) for lang in (first, *rest)):
+        hint = next(filter(None, map(lang_hint, given)), "")
+        raise UsageError(f"{pair}: expected two language codes, as in en-fr.{hint}", parameter="pair")
+    return first, rest[0]
+
+
+class Choice(NamedTuple):
+    """A source with the languages and the release that a user chose."""
+
+    source: DataSource
+    langs: tuple[str, ...] = ()  # in the order of the columns
+    release: str = ""
+
+    @property
+    def stem(self) -> str:
+        """The base name of the source's files, and its name in the manifest: "opensubtitles.v2018.en-fr"."""
+        parts = [self.source.name, self.release, "-".join(self.langs)]
+        return ".".join(filter(None, parts))
+
+    @property
+    def archives(self) -> list[str]:
+        """The addresses of the source's archives."""
+        other = next((lang for lang in self.langs if lang != "en"), "")
+        values = {"opus_pair": "-".join(sorted(self.langs)), "iso": THREE_LETTERS.get(other, other)}
+        return [address.format(**values, release=self.release) for address in self.source.addresses]
+
+
+def choose(name: str, *, pair: str | None = None, release: str | None = None) -> Choice:
+    """Check a user's choice of a source, languages and release; UsageError if the source does not offer them.
+
+    A source is one of `SOURCES`, or any other corpus of OPUS: "opus:NAME", as OPUS spells the name.
+    """
+    known = {source.name: source for source in SOURCES}
+    if name.lower().startswith("opus:") and len(name) > 5:
+        address, licence = (
+            OPUS.replace("{corpus}", name[5:]),
+            "not known here; see its LICENSE and https://opus.nlpl.eu",
+        )
+        chosen = DataSource(name[5:].lower(), "a corpus of OPUS", licence, (address,), "aligned", "any", "needed")
+    elif name.lower() in known:
+        chosen = known[name.lower()]
+    else:
+        raise UsageError(f"No data {name!r}; choose from {', '.join(known)}, or opus:NAME for another corpus of OPUS.")
+    only = chosen.pairs if "-" in chosen.pairs else None
+    pair = pair or only
+    langs = languages(pair) if pair else ()
+    if chosen.pairs and not pair:
+        raise UsageError(f"is needed: {name} has many pairs; choose one, as in en-fr.", parameter="pair")
+    if pair and not chosen.pairs:
+        raise UsageError(f"{pair}: {name} has no language pairs; leave it out.", parameter="pair")
+    if only and sorted(langs) != sorted(only.split("-")):
+        raise UsageError(f"{pair}: {name} has {only} only.", parameter="pair")
+    if chosen.pairs == "any pair with en" and "en" not in langs:
+        raise UsageError(f"{pair}: {name} is aligned with en; include it, as in en-fr.", parameter="pair")
+    if chosen.release == "needed" and not release:
+        raise UsageError(f"is needed, as in v2018: {name} has many, see https://opus.nlpl.eu.", parameter="release")
+    if release and not chosen.release:
+        raise UsageError(f"{release}: {name} has no releases; leave it out.", parameter="release")
+    if release and not re.fullmatch(LABEL, release):
+        raise UsageError(f"{release!r}: expected letters, digits, '.', '_', '-', as in v2018.", parameter="release")
+    return Choice(chosen, langs, release or chosen.release)
+
+
+# Download, unpack and convert.
 
 Report = Callable[[int, int | None], None]  # called with the bytes so far, and all bytes (None if unknown)
 
@@ -94,7 +202,15 @@ def download(choice: Choice, out: Path, *, report: Report = lambda done, total: 
             except DataError:  # the archive is bad; after other errors, such as a full disk, it is kept
                 shutil.rmtree(work, ignore_errors=True)
                 raise
-            _write_down(choice, archives, made, left_out, out)
+            entry = {"what": choice.source.what, "licence": choice.source.licence, "archives": archives}
+            entry |= {"left_out": dict(left_out), "downloaded": datetime.now(UTC).isoformat(timespec="seconds")}
+            with file_lock(out / ".download" / "manifest.lock", wait=True):  # other processes may write the manifest
+                records = manifest.read_manifest(out)
+                for path, columns, rows in made:
+                    facts = {"source": choice.stem, **manifest.facts(path), "columns": list(columns), "rows": rows}
+                    records["files"][path.relative_to(out).as_posix()] = facts
+                records["sources"][choice.stem] = entry
+                write_json(out / manifest.NAME, records, indent=1)
             shutil.rmtree(work)
     finally:
         with suppress(OSError):  # not empty: an archive is kept, or another process is downloading
@@ -106,21 +222,6 @@ def download(choice: Choice, out: Path, *, report: Report = lambda done, total: 
     return Downloaded([file.path for file in made], dict(left_out), new=True)
 
 
-def _write_down(
-    choice: Choice, archives: manifest.Json, made: Sequence[OutputFile], left_out: Counter[str], out: Path
-) -> None:
-    """Add the files and their source to the manifest, locked, because other processes may write it, too."""
-    entry = {"what": choice.source.what, "licence": choice.source.licence, "archives": archives}
-    entry |= {"left_out": dict(left_out), "downloaded": datetime.now(UTC).isoformat(timespec="seconds")}
-    with file_lock(out / ".download" / "manifest.lock", wait=True):
-        records = manifest.read_manifest(out)
-        for path, columns, rows in made:
-            facts = {"source": choice.stem, **manifest.facts(path), "columns": list(columns), "rows": rows}
-            records["files"][path.relative_to(out).as_posix()] = facts
-        records["sources"][choice.stem] = entry
-        write_json(out / manifest.NAME, records, indent=1)
-
-
 def _get(address: str, folder: Path, trusted: manifest.Json, report: Report) -> Path:
     """Download an archive, unless an earlier call has; DataError if its SHA-256 is not the trusted one."""
     import pooch
@@ -130,7 +231,9 @@ def _get(address: str, folder: Path, trusted: manifest.Json, report: Report) -> 
         raise DataError(f"{address}: expected an address that ends in the name of a file.")
     pooch.get_logger().setLevel("ERROR")
     bar, hooks = _Bar(address, report), {"response": check_encrypted}
-    get = pooch.HTTPDownloader(progressbar=bar, headers=HEADERS, timeout=TIMEOUT, hooks=hooks)
+    headers = {"Accept-Encoding": "identity", "User-Agent": "bgt"}  # without compression, which would change the size
+    timeout = (10.0, 60.0)  # seconds: to connect, and between two blocks
+    get = pooch.HTTPDownloader(progressbar=bar, headers=headers, timeout=timeout, hooks=hooks)
     path = folder / name
     with writing(path, "; the same command starts this file again"), explained(address):
         pooch.retrieve(address, None, fname=name, path=folder, downloader=get)
@@ -235,10 +338,7 @@ def _tracks(files: list[Path], choice: Choice, out: Path, left_out: Counter[str]
 
 
 def _aligned(files: list[Path], choice: Choice, out: Path, left_out: Counter[str]) -> list[OutputFile]:
-    """Convert line-aligned files, NAME.fr or NAME.fra, to one TSV, with columns in the order of `choice.langs`.
-
-    Pairs with an empty side are left out.
-    """
+    """Convert line-aligned files, NAME.fr or NAME.fra, to a TSV of `choice.langs`, without pairs with an empty side."""
     sides = []
     for lang in choice.langs:
         endings = (f".{lang}", f".{THREE_LETTERS.get(lang, lang)}")
@@ -267,10 +367,7 @@ def _aligned(files: list[Path], choice: Choice, out: Path, left_out: Counter[str
 
 
 def _sts(files: list[Path], choice: Choice, out: Path, left_out: Counter[str]) -> list[OutputFile]:
-    """Convert SemEval's STS.input.X.txt and STS.gs.X.txt to YEAR/X.tsv: gold, sentence, sentence.
-
-    Pairs without a score (most of 2015 and 2016) are left out.
-    """
+    """Convert SemEval's STS.input.X.txt and STS.gs.X.txt to YEAR/X.tsv, without pairs that have no score."""
     texts: dict[str, dict[str, list[bytes]]] = {}  # name of the set -> "input" or "gs" -> lines
     for path in files:
         match = re.fullmatch(r"STS(?:\d{4})?\.(input|gs)\.(?:surprise\.)?([\w-]+)\.txt", path.name)
@@ -286,7 +383,7 @@ def _sts(files: list[Path], choice: Choice, out: Path, left_out: Counter[str]) -
         rows = [[_cell(cell) for cell in (score, *pair)] for score, pair in zip(gold, pairs, strict=True)]
         scored = [row for row in rows if row[0]]
         table = out / choice.source.name.removeprefix("sts") / f"{name}.tsv"
-        tables.append(_table(table, STS_COLUMNS, iter(scored)))
+        tables.append(_table(table, ("gold", "sentence", "sentence"), iter(scored)))
         left_out["no score"] += len(rows) - len(scored)
     return tables
 
@@ -320,3 +417,50 @@ def _check_text(path: Path) -> None:
     with path.open("rb") as file:
         if (start := file.read(64).lower().lstrip()).startswith(NOT_TEXT):
             raise DataError(f"{path}: expected text, found {start[:30]!r}; the address may have changed.")
+
+
+# Requests to servers, with errors that name the address, the reason and the way out.
+
+
+def check_encrypted(response: requests.Response, **_: object) -> None:
+    """Raise NotFound if a reply leads from an encrypted address to one that is not; a hook of `requests`."""
+    target = response.headers.get("Location", "")
+    if response.is_redirect and response.url.startswith("https:") and target.lower().startswith("http:"):
+        raise NotFound(f"{response.url}: redirects to {target}, which is not encrypted; nothing was read.")
+
+
+@contextmanager
+def explained(url: str) -> Iterator[None]:
+    """Turn errors of `requests` into NotFound, with the reason and what to do."""
+    import requests
+    import urllib3
+
+    try:
+        yield
+    except requests.HTTPError as error:
+        status, reason = getattr(error.response, "status_code", 0), getattr(error.response, "reason", "")
+        hint = "try again later" if status == 429 or status >= 500 else "is there such a file?"
+        raise NotFound(f"{url}: the server answers {status} {reason}; {hint}") from error
+    except requests.exceptions.ChunkedEncodingError as error:
+        raise NotFound(f"{url}: the connection broke; the same command starts this file again.") from error
+    except (requests.ConnectionError, requests.Timeout) as error:
+        inner, reason = error, type(error).__name__
+        while inner is not None:  # the innermost error is the system's
+            reason = inner.strerror if isinstance(inner, OSError) and inner.strerror else reason
+            inner = inner.__cause__ or inner.__context__  # type: ignore[assignment]
+        proxy = proxy_of(url)
+        way_out = "check that variable, or unset it" if proxy else "check the network, or try again later"
+        raise NotFound(f"{url}: no connection{proxy} ({reason}); {way_out}.") from error
+    except (requests.RequestException, urllib3.exceptions.HTTPError, UnicodeError) as error:
+        raise NotFound(f"{url}: can't be requested ({' '.join(str(error).split())[:200]}).") from error
+
+
+def proxy_of(url: str) -> str:
+    """Name the proxy for an address, and the variable that sets it, for messages; "" without a proxy."""
+    from requests.utils import get_environ_proxies, select_proxy
+
+    proxy = select_proxy(url, get_environ_proxies(url))
+    if not proxy:
+        return ""
+    variables = [name for name, value in os.environ.items() if name.lower().endswith("_proxy") and value == proxy]
+    return f" through the proxy {proxy.rpartition('@')[2]} ({', '.join(variables) or 'of the system'})"  # no password

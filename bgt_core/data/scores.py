@@ -81,10 +81,9 @@ def ngrams(words: Sequence[str], n: int) -> list[tuple[str, ...]]:
 def overlap(reference: str, translation: str, n: int) -> float:
     """Return the share, from 0 to 1, of the shorter side's n-grams that also occur in the other side (sec. 5.7).
 
-    As in the released code, every occurrence of a repeated n-gram counts, even if the other side has the n-gram only
-    once; BLEU would clip the count. So "the the cat" and "the dog ran off" overlap by 2/3; with clipping, by 1/3. If
-    both sides have equally many n-grams, those of the reference are counted. If the shorter side has no n-gram, the
-    overlap is 0. Case matters.
+    As in the released code, every occurrence of a repeated n-gram counts: "the the cat" and "the dog ran off" overlap
+    by 2/3; BLEU would clip the count, to 1/3. If both sides have equally many n-grams, those of the reference are
+    counted. If the shorter side has no n-gram, the overlap is 0. Case matters.
     """
     fewer, others = ngrams(reference.split(), n), ngrams(translation.split(), n)
     if len(others) < len(fewer):
@@ -97,8 +96,7 @@ def sentence_bleu(reference: str, translation: str) -> float:
     """Return sacrebleu's sentence BLEU, from 0 to 1, of words split at spaces, with "add-k" smoothing.
 
     For every order except unigrams, 1 is added to the numbers of matches and of n-grams (Lin & Och 2004). The paper
-    also smooths unigrams and the brevity penalty (Nakov et al. 2012). sacrebleu does not, so the score of a pair
-    without a common word is 0.
+    also smooths unigrams and the brevity penalty (Nakov et al. 2012); here, a pair without a common word scores 0.
     """
     return bleu_metric().sentence_score(translation, [reference]).score / 100
 
@@ -148,15 +146,13 @@ def chosen_scores(ranges: Sequence[ScoreRange], scores: Mapping[str, Score]) -> 
 ORDER = 3
 RARE = 2  # words that occur less often in the training text count as unknown, so that unknown words have a probability
 REMEMBERED = 2**20  # number of n-grams whose probability is cached
-START, END = "<s>", "</s>"
 
 
 class Perplexity:
     """Scores sentences by their perplexity under nltk's interpolated Witten-Bell model of the training sentences.
 
-    The paper trains KenLM on 40,000 references (Wieting, Mallinson & Gimpel 2017, sec. 5.6). KenLM's Python package
-    can't train models, and nltk's Kneser-Ney model scans all its n-grams for each word, so this class uses Witten-Bell
-    smoothing. Perplexities of different methods are not comparable: choose a range from the perplexities of your text.
+    The paper trains KenLM on 40,000 references (sec. 5.6), but KenLM's Python package can't train models. Perplexities
+    of different methods are not comparable: choose a range from the perplexities of your text.
     """
 
     def __init__(self, sentences: Iterable[str]):
@@ -200,4 +196,4 @@ class Perplexity:
 
 def padded_words(sentence: str) -> list[str]:
     """Split a sentence into words, and add marks of its start and end."""
-    return [*[START] * (ORDER - 1), *sentence.split(), END]
+    return [*["<s>"] * (ORDER - 1), *sentence.split(), "</s>"]

@@ -1,4 +1,4 @@
-"""Normalise text, and convert it to token ids and back by one SentencePiece model for all languages."""
+"""Normalise text, convert it to token ids and back by one SentencePiece model for all languages, and find its words."""
 
 from __future__ import annotations
 
@@ -8,19 +8,20 @@ import os
 import random
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from itertools import groupby
 from pathlib import Path
 
 import numpy as np
 import sentencepiece
 
 from bgt_core.contracts import BOS, EOS, PAD, UNK
+from bgt_core.data.columns import UNSPACED, primary
 from bgt_core.errors import BgtError, DataError, NotFound, UsageError
 
 TRAINING_SENTENCES = 2_000_000  # a tokenizer is trained on a random sample of longer text, to limit memory
 MANY = 512  # sentences; starting threads takes longer than tokenising fewer
 CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-CLOSING_MARKS = set(".!?…。！？؟")
 INVISIBLE = {"Cc", "Cf", "Cs"}  # control characters; zero-width, bidi and soft-hyphen marks; lone surrogates
 
 
@@ -180,14 +181,11 @@ class Tokenizer:
     def closing_marks(self) -> np.ndarray:
         """Find the tokens that consist of marks that end a sentence, (V,) bool."""
         texts = [text.strip() for text in self.texts()]
-        return np.array([bool(text) and set(text) <= CLOSING_MARKS for text in texts])
+        return np.array([bool(text) and set(text) <= set(".!?…。！？؟") for text in texts])
 
 
 def _sample(sentences: Iterable[str], size: int) -> list[str]:
-    """Draw at most `size` sentences uniformly, by reservoir sampling.
-
-    The sampler of SentencePiece is not used, because it draws other sentences in every process.
-    """
+    """Draw at most `size` sentences uniformly, by reservoir sampling; SentencePiece's sampler is not reproducible."""
     kept: list[str] = []
     draw = random.Random(1)
     for seen, sentence in enumerate(sentences):
@@ -196,3 +194,42 @@ def _sample(sentences: Iterable[str], size: int) -> list[str]:
         elif (index := draw.randrange(seen + 1)) < size:
             kept[index] = sentence
     return kept
+
+
+# Find the words and marks of a sentence. The constants are parts of regular expressions.
+
+
+def _characters(categories: set[str]) -> str:
+    """Return the ranges of the characters of these categories, except spaces, for the brackets of a pattern."""
+    codes = [*range(0x1EA00), *range(0xE0000, 0xE0200)]  # all assigned marks and controls are in these ranges
+    kinds = map(unicodedata.category, map(chr, codes))
+    chosen = [code for code, kind in zip(codes, kinds, strict=True) if kind in categories and not chr(code).isspace()]
+    runs = (list(run) for _, run in groupby(enumerate(chosen), lambda place: place[1] - place[0]))
+    return "".join(f"{chr(run[0][1])}-{chr(run[-1][1])}" for run in runs)
+
+
+COMBINING = _characters({"Mn", "Mc", "Me"})  # accents, vowel signs, points: they belong to the character before them
+HIDDEN = _characters(INVISIBLE)  # joiners, directions, controls: neither words nor marks; `normalise` removes them
+WITHIN = COMBINING + HIDDEN
+LETTERS = rf"\w[\w{WITHIN}]*(?:['’‐‑·׳״-]\w[\w{WITHIN}]*)*"  # a word with its apostrophes and hyphens
+_SIGN = rf"[^\w\s{HIDDEN}][{WITHIN}\U0001f3fb-\U0001f3ff]*"  # with its variation selector or skin tone
+MARK = rf"[\U0001f1e6-\U0001f1ff]{{2}}|{_SIGN}(?:(?<=\u200d){_SIGN})*"  # a flag, a mark, or joined emojis
+WORD = re.compile(f"{LETTERS}|{MARK}")
+_SCRIPTS = ("\u3040-\u309f", "\u30a0-\u30ff", "\u3400-\u9fff々")  # hiragana, katakana, Chinese characters
+RUN = re.compile(
+    "|".join(f"[{script}][{script}{WITHIN}]*" for script in _SCRIPTS)
+    + rf"|\w(?:(?![\u3040-\u9fff])[\w{WITHIN}])*|{MARK}"
+)
+
+
+def spans(text: str, lang: str) -> list[tuple[int, int]]:
+    """Find the spans of words and marks or, in languages without spaces such as Japanese, of runs of one script."""
+    return [match.span() for match in (RUN if primary(lang) in UNSPACED else WORD).finditer(text)]
+
+
+def without(text: str, lang: str) -> Iterator[str]:
+    """Yield the text without its first word or mark, then without its second, and so on.
+
+    This is a generator, because a list of all these texts would grow with the square of the length.
+    """
+    return (normalise(text[:start] + text[end:]) for start, end in spans(text, lang))

@@ -14,6 +14,7 @@ import re
 import sys
 import zlib
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, cast
@@ -154,7 +155,10 @@ def _check_sentences(some: list[bytes], before: int, name: Path) -> None:
     number, line = next(((row, line) for row, line in enumerate(some, before + 1) if line.strip()), (0, b""))
     if not before and number:
         kind = Path(uncompressed(name.name)).suffix.lower()
-        if kind in RECORDS or QUOTED_CSV.fullmatch(line) or _is_json(line):
+        is_json = False
+        with suppress(ValueError, RecursionError):
+            is_json = line.lstrip()[:1] in (b"{", b"[") and isinstance(json.loads(line), dict | list)
+        if kind in RECORDS or QUOTED_CSV.fullmatch(line) or is_json:
             kind = kind if kind in RECORDS else "quoted CSV" if line.startswith(b'"') else "JSON"
             raise DataError(f"{name}: a file of records ({kind}); {expected}: save that column as plain text.")
         with_tab = sum(b"\t" in each for each in some)
@@ -167,13 +171,6 @@ def _check_sentences(some: list[bytes], before: int, name: Path) -> None:
         if b"\r" in line.rstrip(b"\r"):
             problem = f"{name}:{number}: a carriage return inside the line; {expected}"
             raise DataError(f"{problem}. Replace it: {NEW_LINES}")
-
-
-def _is_json(line: bytes) -> bool:
-    try:
-        return line.lstrip()[:1] in (b"{", b"[") and isinstance(json.loads(line), dict | list)
-    except (ValueError, RecursionError):
-        return False
 
 
 def _blocks(file: Path, name: Path) -> Iterator[bytes]:

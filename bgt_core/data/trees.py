@@ -2,8 +2,7 @@
 
 The models expect ordinary text, but the files of evaluations are tokenised: those of SentEval by Moses ("I can 't",
 "&quot;"), those of xprobe by other rules ("l' action", "Madrid ' in"), and trees as in the Penn Treebank ("ca n't",
-"-LRB-"). `detokenise` guesses the original spaces: straight quotes open and close in turn, and French has a space
-inside « » and before ! ? : ;.
+"-LRB-"). `detokenise` guesses the original spaces.
 """
 
 from __future__ import annotations
@@ -155,11 +154,9 @@ def _trees(file: Path) -> Iterator[Tree]:
 
 
 def _closed(children: list[Tree], names: list[str]) -> Tree | None:
-    """Make the node of a closed bracket; None if it has no word.
-
-    Functions and numbers are removed from the label: NP-SBJ-1 -> NP, S=2 -> S; but -LRB- does not change.
-    """
+    """Make the node of a closed bracket; None if it has no word."""
     full, word = [*names, "", ""][:2]
+    # without functions and numbers: NP-SBJ-1 -> NP, S=2 -> S; but -LRB- does not change
     label = full if full.startswith("-") else re.split("[-=|]", full)[0] or full
     if children:
         return Tree(label, tuple(children))
@@ -236,14 +233,13 @@ def read_conllu(files: Sequence[Path]) -> list[Parsed]:
 
     Raises DataError, with file and line, for a sentence that is not valid CoNLL-U or not a tree.
     """
-    return [sentence for file in files for sentence in _sentences(file)]
-
-
-def _sentences(file: Path) -> Iterator[Parsed]:
-    for blank, lines in groupby(_rows(file), lambda row: not row[1]):
-        rows = [] if blank else list(lines)
-        if rows:
-            yield _parsed([line for _, line in rows], f"{file}:{rows[0][0]}")
+    sentences = []
+    for file in files:
+        for blank, lines in groupby(_rows(file), lambda row: not row[1]):
+            if not blank:
+                numbers, rows = zip(*lines, strict=True)
+                sentences.append(_parsed(rows, f"{file}:{numbers[0]}"))
+    return sentences
 
 
 def _rows(file: Path) -> Iterator[tuple[int, str]]:
@@ -257,7 +253,7 @@ def _rows(file: Path) -> Iterator[tuple[int, str]]:
         yield number, re.sub(" {2,}", " ", line) if line.strip() else ""
 
 
-def _parsed(rows: list[str], location: str) -> Parsed:
+def _parsed(rows: Sequence[str], location: str) -> Parsed:
     """Parse and check one sentence; `location` is the file and the line of its first word."""
     words: list[Word] = []
     surfaces: list[Surface] = []

@@ -16,7 +16,7 @@ from text_to_num import alpha2digit, text2num
 
 from bgt_core.data.columns import UNSPACED, primary
 from bgt_core.data.properties import APOSTROPHES
-from bgt_core.data.words import COMBINING, MARK
+from bgt_core.data.text import COMBINING, MARK
 
 RULES = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 

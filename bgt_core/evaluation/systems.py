@@ -9,8 +9,7 @@ from scipy.stats import rankdata
 
 from bgt_core.contracts import LANGUAGE, SEMANTIC, SentenceEncoder
 from bgt_core.data.columns import known_lang
-from bgt_core.data.text import sentence_list
-from bgt_core.data.words import spans, without
+from bgt_core.data.text import sentence_list, spans, without
 from bgt_core.errors import BgtError, DataError, UsageError
 from bgt_core.vectors.compare import rounded
 from bgt_core.vectors.convert import matrix, numbers

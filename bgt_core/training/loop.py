@@ -23,7 +23,7 @@ from bgt_core.backend import autocast, release_memory, seed_everything
 from bgt_core.contracts import Batch, Loss, Model
 from bgt_core.data.batching import Batching, StepBatch, prefetch, validation
 from bgt_core.data.columns import parse_weights
-from bgt_core.data.corpus import Corpus, Mixture
+from bgt_core.data.store import Corpus, Mixture
 from bgt_core.errors import Diverged
 from bgt_core.nets.bound import WithoutLanguage
 from bgt_core.nets.decoder import DecoderLayer

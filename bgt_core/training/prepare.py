@@ -20,9 +20,8 @@ from bgt_core import checkpoint, recipes
 from bgt_core.contracts import SentenceEncoder
 from bgt_core.data.batching import make_batch
 from bgt_core.data.columns import ALTERED, LABEL, Source, parse_columns, parse_source, parse_weights, read_columns
-from bgt_core.data.corpus import SPLITS, open_corpus
 from bgt_core.data.parallel import Skipped, check, chunks, read_pairs, source_files
-from bgt_core.data.store import prepare, read_targets
+from bgt_core.data.store import SPLITS, open_corpus, prepare, read_targets
 from bgt_core.data.text import Tokenizer
 from bgt_core.encoders import identity, named_encoder, open_encoder
 from bgt_core.errors import DataError, NotFound, UsageError

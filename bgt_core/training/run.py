@@ -19,8 +19,7 @@ from bgt_core.backend import keep_memory, pick_device, usual_defaults, warn_if_s
 from bgt_core.contracts import SEMANTIC, VectorModel
 from bgt_core.data.batching import make_batch
 from bgt_core.data.columns import Source, canonical_column, parse_source, read_columns
-from bgt_core.data.corpus import Corpus, Mixture, open_corpus, verify_corpus
-from bgt_core.data.store import read_targets
+from bgt_core.data.store import Corpus, Mixture, open_corpus, read_targets, verify_corpus
 from bgt_core.data.text import Tokenizer
 from bgt_core.encoders import open_encoder
 from bgt_core.errors import BgtError, DataError, Diverged, Interrupted, UsageError

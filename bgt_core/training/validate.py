@@ -14,7 +14,7 @@ from torch import Tensor
 from bgt_core.backend import autocast, seed_everything
 from bgt_core.contracts import Batch, Outputs, Posterior, Tokens
 from bgt_core.data.batching import validation
-from bgt_core.data.corpus import Corpus, Mixture
+from bgt_core.data.store import Corpus, Mixture
 from bgt_core.diagnose import active_units, information, moments
 from bgt_core.errors import UsageError
 from bgt_core.nets.output import LabelPrediction

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from random import Random
 
-from bgt_core.data.words import LETTERS
+from bgt_core.data.text import LETTERS
 from probes.task import Items, ProbeTask
 
 ORIGINAL, SHIFTED = "O", "I"

@@ -1,14 +1,14 @@
 """Gender: is the article of the right gender? (paper, sec. 5.2)
 
-Every sentence is used twice: as written, and with one article swapped to the other gender (bgt_core.data.articles). So
-the labels are balanced, and the versions differ only in that article. No probe can reach 100 %, because some nouns have
-both genders.
+Every sentence is used twice: as written, and with one article swapped to the other gender (`bgt_core.data.properties`).
+So the labels are balanced, and the versions differ only in that article. No probe can reach 100 %, because some nouns
+have both genders.
 """
 
 from collections.abc import Sequence
 from random import Random
 
-from bgt_core.data.articles import RULES, swap
+from bgt_core.data.properties import ARTICLES, swap
 from probes.task import Items, ProbeTask
 
 LABELS = ("correct", "swapped")
@@ -32,6 +32,6 @@ GENDER = ProbeTask(
     "gender",
     "has one article been swapped to the other gender?",
     {"text": build},
-    tuple(sorted(RULES, reverse=True)),
+    tuple(sorted(ARTICLES, reverse=True)),
     group="syntax",
 )

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from bgt_core.data import sources
+from bgt_core.data import fetch
 
 ROWS = ["The dog sleeps.\tLe chien dort.", "Anna reads.\tAnna lit.", "anna reads\tanna lit", "alone"]
 
@@ -32,8 +32,8 @@ def books(site: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
         archive.writestr("Books.en-fr.fr", "un\ndeux\n")
     site.files["OPUS-Books/v1/moses/en-fr.txt.zip"] = file.getvalue()
     address = site.url("OPUS-Books/{release}/moses/{opus_pair}.txt.zip")
-    books = sources.DataSource("books", "novels", "public domain", (address,), "aligned", "any", "v1")
-    monkeypatch.setattr(sources, "SOURCES", (books,))
+    books = fetch.DataSource("books", "novels", "public domain", (address,), "aligned", "any", "v1")
+    monkeypatch.setattr(fetch, "SOURCES", (books,))
     return site
 
 
@@ -42,7 +42,7 @@ DOWNLOAD = ("download", "books", "--pair", "en-fr", "--out", "here")
 
 def test_download_without_a_name_lists_the_data_sets(bgt: Bgt) -> None:
     rows = [line.split("\t") for line in bgt("download").out.splitlines()]
-    assert [row[0] for row in rows[1:]] == [source.name for source in sources.SOURCES]
+    assert [row[0] for row in rows[1:]] == [source.name for source in fetch.SOURCES]
     assert all(len(row) == 5 and row[3] and row[4] for row in rows)
 
 

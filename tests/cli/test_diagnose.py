@@ -12,8 +12,7 @@ import torch
 
 from bgt_core import checkpoint
 from bgt_core.data.batching import validation
-from bgt_core.data.corpus import Corpus
-from bgt_core.data.store import prepare
+from bgt_core.data.store import Corpus, prepare
 from bgt_core.data.text import Tokenizer
 from bgt_core.diagnose import diagnose
 from bgt_core.grammar import Pair

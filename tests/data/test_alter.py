@@ -41,15 +41,11 @@ def test_what_cannot_be_altered_is_refused(pairs: Path, tmp_path: Path, bgt: Cal
     assert not list(tmp_path.glob("out*"))
 
 
-@pytest.mark.parametrize("text", ["Hallo", "nein nein, Nein!", "", "?! ..."])
-def test_without_two_different_words_there_is_nothing_to_exchange(text: str) -> None:
-    assert exchanged(text, Random(0)) == ""
-
-
 def test_two_words_change_places_and_marks_stay() -> None:
     seen = {exchanged("Er kam, sah!", Random(seed)) for seed in range(30)}
     assert seen == {"kam Er, sah!", "sah kam, Er!", "Er sah, kam!"}
     assert exchanged(" ".join(f"w{at}" for at in range(20_000)), Random(0))
+    assert not any(exchanged(text, Random(0)) for text in ("Hallo", "nein nein, Nein!", "", "?! ..."))
 
 
 @pytest.mark.parametrize(

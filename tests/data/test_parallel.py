@@ -50,6 +50,10 @@ def test_parquet(tmp_path: Path, text: pa.DataType) -> None:
     table = pa.table({"fr": french, "score": [1.0, 2.0, 3.0], "en": english})
     pq.write_table(table, tmp_path / "corpus.parquet", row_group_size=2)
     assert read(tmp_path / "corpus.parquet") == (PAIRS, Skipped())
+    pq.write_table(pa.table({"en": ["one", None, "three"], "fr": ["un", "deux", ""]}), tmp_path / "bad.parquet")
+    pairs, skipped = read(tmp_path / "bad.parquet")
+    assert pairs == [("one", "un")] and skipped.counts == {"empty side": 2}
+    assert skipped.examples[0].endswith("bad.parquet:2: the en side is empty; expected text")
 
 
 def test_bad_lines_are_skipped_and_named(tmp_path: Path) -> None:
@@ -73,15 +77,6 @@ def test_bad_lines_are_skipped_and_named(tmp_path: Path) -> None:
         read(source, strict=True)
     source.write_bytes(b"bad\n" * 50 + tsv(PAIRS))
     assert (read(source)[1].counts.total(), len(read(source)[1].examples)) == (50, 20)
-
-
-def test_parquet_rows_may_be_bad_too(tmp_path: Path) -> None:
-    table = pa.table({"en": ["one", None, "three"], "fr": ["un", "deux", ""]})
-    pq.write_table(table, tmp_path / "corpus.parquet")
-    pairs, skipped = read(tmp_path / "corpus.parquet")
-    assert pairs == [("one", "un")]
-    assert skipped.counts == {"empty side": 2}
-    assert skipped.examples[0].endswith("corpus.parquet:2: the en side is empty; expected text")
 
 
 def test_text_is_normalised_and_quotes_are_text(tmp_path: Path) -> None:
@@ -111,7 +106,7 @@ def test_a_file_without_translations_is_refused(tmp_path: Path, content: bytes, 
         read(source)
 
 
-def test_absent_files_are_named(tmp_path: Path) -> None:
+def test_absent_files_and_files_of_different_length_are_refused(tmp_path: Path) -> None:
     for source in (tmp_path / "absent.tsv", tmp_path):
         with pytest.raises(
             BgtError, match=r"expected a \.tsv .* a \.parquet, or a prefix of .*\.en and .*\.fr"
@@ -121,9 +116,6 @@ def test_absent_files_are_named(tmp_path: Path) -> None:
     (tmp_path / "corpus.en.gz").write_bytes(b"")
     with pytest.raises(BgtError, match=r"found .*corpus\.en\.gz, but no .*corpus\.fr beside it"):
         read(tmp_path / "corpus")
-
-
-def test_files_of_different_length_are_refused(tmp_path: Path) -> None:
     (tmp_path / "corpus.en").write_bytes(b"a\nb\nc\n")
     (tmp_path / "corpus.fr").write_bytes(b"a\nb\nc\nd\ne")
     with pytest.raises(BgtError, match=r"same number of lines; .*\.en has 3, .*\.fr has 5"):

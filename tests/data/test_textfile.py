@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from bgt_core.data.parallel import Skipped, read_pairs
-from bgt_core.data.textfile import column_hint, no_number, number, text_lines
+from bgt_core.data.textfile import number, text_lines
 from bgt_core.errors import DataError
 
 FRENCH = "un café\nune étoile\n字\n"
@@ -40,13 +40,11 @@ def test_only_line_feeds_end_lines(tmp_path: Path, sentences: bool, end: str) ->
         (FRENCH.encode("utf-16-le"), "iconv -f UTF-16LE "),
         (FRENCH.replace("\n", "\r\n").encode("utf-16-be"), "iconv -f UTF-16BE "),
         (FRENCH.encode("utf-32"), "iconv -f UTF-32 "),
-        (FRENCH.encode("utf-32-be"), "iconv -f UTF-32BE "),
         (FRENCH.encode("latin-1", "replace"), "text.txt:1: not UTF-8"),
         (b"one\ntwo\0\n", "text.txt:2: has a NUL"),
         (gzip.compress(b"one\n"), "compressed by gzip; end its name in .gz"),
         (b"PAR1\x15\x04", "Parquet"),
         (b"<!DOCTYPE html>\n", "a web page; save it as plain text"),
-        (b"{\\rtf1 x}\n", "an RTF document; save it as plain text"),
         (b"PK\x03\x04x", ".xlsx"),
     ],
     ids=lambda value: "" if isinstance(value, bytes) else None,
@@ -112,18 +110,13 @@ def test_stdin_is_checked_like_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_the_separator_of_a_table_is_guessed(tmp_path: Path, line: str, columns: int, hint: str) -> None:
-    assert hint in column_hint(line, columns) and bool(hint) == bool(column_hint(line, columns))
     path = tmp_path / "table.tsv"
     path.write_text(f"{line}\n", encoding="utf-8", newline="")
-    with pytest.raises(DataError, match=re.escape(hint or "expected")):
+    with pytest.raises(DataError, match=re.escape(hint) or r"\)$"):  # without a hint, the message ends in the columns
         list(read_pairs(path, ["a", "b", "c"][:columns], Skipped(), strict=True))
 
 
-@pytest.mark.parametrize("text", ["5,5", "1 234,5", "1_000", "1,234,567", "NaN", "-Infinity", "", "four", "-1e400"])
-def test_other_text_is_not_a_number(text: str) -> None:
-    assert math.isnan(number(text))
-    assert no_number(f" {text} ").startswith(f"is not a number: {text!r}; expected one with a decimal point")
-
-
 def test_a_number_has_a_decimal_point() -> None:
+    for text in ("5,5", "1 234,5", "1_000", "1,234,567", "NaN", "-Infinity", "", "four", "-1e400"):
+        assert math.isnan(number(text)), text
     assert [*map(number, ("4.2", " 4.2 ", "\u00a04", "-1e-3", "４.２", ".5"))] == [4.2, 4.2, 4, -0.001, 4.2, 0.5]

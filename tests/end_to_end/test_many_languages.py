@@ -13,7 +13,7 @@ import torch
 import bgt_core
 from bgt_core import checkpoint, training
 from bgt_core.contracts import EOS, UNK
-from bgt_core.data.corpus import Mixture, open_corpus
+from bgt_core.data.store import Mixture, open_corpus
 from bgt_core.data.text import Tokenizer
 from bgt_core.training.loop import batching
 from tests.runs import metrics

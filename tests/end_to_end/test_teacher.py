@@ -16,7 +16,7 @@ from scipy.linalg import orthogonal_procrustes
 import bgt_core
 from bgt_core import checkpoint, recipes, training
 from bgt_core.data.batching import make_batch
-from bgt_core.data.corpus import open_corpus
+from bgt_core.data.store import open_corpus
 from bgt_core.errors import BgtError, DataError, NotFound, UsageError
 from tests.close import FLOAT32, assert_close
 from tests.runs import metrics

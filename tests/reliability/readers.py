@@ -19,10 +19,9 @@ from bgt_core import checkpoint
 from bgt_core.bulk import read as read_vectors
 from bgt_core.data import manifest
 from bgt_core.data.columns import parse_columns, parse_source, parse_weights
-from bgt_core.data.corpus import open_corpus
 from bgt_core.data.fetch import unpack
 from bgt_core.data.parallel import Skipped, read_pairs
-from bgt_core.data.store import read_targets
+from bgt_core.data.store import open_corpus, read_targets
 from bgt_core.data.text import Tokenizer
 from bgt_core.data.trees import read_conllu, read_trees
 from bgt_core.encoders.vectors import look_up

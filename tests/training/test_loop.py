@@ -16,8 +16,7 @@ from torch import nn
 from bgt_core import checkpoint, training
 from bgt_core.contracts import BOS, Batch, Outputs, Readout, Tokens
 from bgt_core.data.batching import StepBatch
-from bgt_core.data.corpus import Corpus
-from bgt_core.data.store import prepare
+from bgt_core.data.store import Corpus, prepare
 from bgt_core.data.text import Tokenizer
 from bgt_core.errors import BgtError
 from bgt_core.grammar import Pair

@@ -13,8 +13,7 @@ from torch import nn
 
 from bgt_core.contracts import EOS, UNK, Batch
 from bgt_core.data.batching import Batching, StepBatch
-from bgt_core.data.corpus import Corpus
-from bgt_core.data.store import prepare
+from bgt_core.data.store import Corpus, prepare
 from bgt_core.data.text import Tokenizer
 from bgt_core.objectives import Sum
 from bgt_core.objectives.similarity import Margin

@@ -9,7 +9,7 @@ import pytest
 
 import bgt_core
 from bgt_core import checkpoint, training
-from bgt_core.data.corpus import open_corpus
+from bgt_core.data.store import open_corpus
 from bgt_core.errors import BgtError, DataError, UsageError
 from bgt_core.recipes.writer import VectorWriter
 from bgt_core.training.prepare import LOCK, VECTORS

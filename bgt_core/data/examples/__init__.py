@@ -24,13 +24,6 @@ CREDIT = (  # Markdown; the licences require it beside the sentences
 )
 
 
-@cache
-def _table() -> list[list[str]]:
-    """Return the rows of `FILE` without its header."""
-    _, *lines = FILE.read_text(encoding="utf-8").splitlines()
-    return [line.split("\t") for line in lines]
-
-
 def example_sentences(langs: Sequence[str]) -> list[tuple[str, ...]]:
     """Return the rows with a text in each of `langs`, as tuples of translations, in the random order of the file.
 
@@ -41,7 +34,8 @@ def example_sentences(langs: Sequence[str]) -> list[tuple[str, ...]]:
             f"is needed: '{missing[0]}' has no built-in sentences, only {', '.join(LANGS)} do.", parameter="data"
         )
     columns = [1 + LANGS.index(lang) for lang in langs]
-    rows = (tuple(row[column] for column in columns) for row in _table())
+    table = (line.split("\t") for line in FILE.read_text(encoding="utf-8").splitlines()[1:])
+    rows = (tuple(row[column] for column in columns) for row in table)
     return [row for row in rows if all(row)]
 
 

@@ -130,7 +130,7 @@ def train_model(
         # Report every few seconds; validate when it is due. Validation is not counted in the time.
         if due or last:
             row = training_row(trainer.workers, unreported, time.perf_counter() - reported)
-            hooks.report({"kind": "train", "step": done, "steps": steps, "learning_rate": rate, **row})
+            hooks.report({"kind": "train", "step": done, "steps": steps, **row, "learning_rate": rate})
             unreported, reported = Sums(), time.perf_counter()
             release_memory()
         began = time.perf_counter()

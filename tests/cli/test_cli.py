@@ -243,7 +243,7 @@ def test_a_trained_model_can_be_described_resumed_and_used(bgt: Bgt, here: Path,
     assert done.code == 0, done.err
     last = checkpoint.steps_of(Path("run"))[-1]
     assert done.out == f"{last}\n"
-    assert re.search(r"^train \d+/\d+ .*loss ", done.err, re.M)
+    assert re.search(r"^train \d+/\d+ loss ", done.err, re.M)
     assert re.search(r"^valid \d+/\d+ elbo ", done.err, re.M)
     assert bgt("info", "run").code == 0
     assert bgt("train", "--resume", "--out", "run", "--device", "cpu").out == f"{last}\n"

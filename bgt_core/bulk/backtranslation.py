@@ -35,7 +35,7 @@ CHUNK = 2_048  # rows of the bitext that are translated and written together
 
 
 class SentenceTranslator(Protocol):
-    """A translator of sentences, such as `generation.translate.BeamTranslator`."""
+    """A translator of sentences, such as `generation.generate.BeamTranslator`."""
 
     @property
     def fingerprint(self) -> str:

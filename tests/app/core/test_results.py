@@ -89,8 +89,7 @@ def test_a_run_with_fewer_sentences_stands_beside_the_stored_one(cell: Cell) -> 
     assert by_origin[True]["accuracy"].tolist() == [row.accuracy for row in rows]
     assert set(by_origin[True]["mark"]) == {"run here: 80 + 20 sentences, 1 seed, Built-in grammar"}
     assert set(by_origin[False]["mark"]).isdisjoint({"", *by_origin[True]["mark"]})
-    points = tables.gaps.set_index("live")["points"].to_dict()
-    assert points == {False: cell.result.difference.points, True: -1.5}
+    assert tables.gaps.set_index("live")["points"].to_dict() == {False: cell.result.difference.points, True: -1.5}
     assert {key.live for key in tables.items} == {False, True}
 
 

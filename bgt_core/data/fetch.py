@@ -230,7 +230,7 @@ def _get(address: str, folder: Path, trusted: manifest.Json, report: Report) -> 
     if not re.fullmatch(r"\w[\w.-]*", name):
         raise DataError(f"{address}: expected an address that ends in the name of a file.")
     pooch.get_logger().setLevel("ERROR")
-    bar, hooks = _Bar(address, report), {"response": check_encrypted}
+    bar, hooks = _Bar(address, report), {"response": [check_encrypted, close_failed]}
     headers = {"Accept-Encoding": "identity", "User-Agent": "bgt"}  # without compression, which would change the size
     timeout = (10.0, 60.0)  # seconds: to connect, and between two blocks
     get = pooch.HTTPDownloader(progressbar=bar, headers=headers, timeout=timeout, hooks=hooks)
@@ -427,6 +427,12 @@ def check_encrypted(response: requests.Response, **_: object) -> None:
     target = response.headers.get("Location", "")
     if response.is_redirect and response.url.startswith("https:") and target.lower().startswith("http:"):
         raise NotFound(f"{response.url}: redirects to {target}, which is not encrypted; nothing was read.")
+
+
+def close_failed(response: requests.Response, **_: object) -> None:
+    """Close the connection of a request that failed, which `pooch` would leave open; a hook of `requests`."""
+    if not response.ok:
+        response.close()
 
 
 @contextmanager

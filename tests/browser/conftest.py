@@ -28,6 +28,8 @@ FLAGS = [
 
 # Rule -> parts of Streamlit's markup that may violate it: a wide table scrolls inside a box. Streamlit gives the box no
 # tabindex, but browsers make it focusable.
+OPAQUE = """() => [...document.querySelectorAll("[data-testid=stElementContainer]")].every(
+  element => getComputedStyle(element).opacity === "1")"""
 EXCLUDED = {"scrollable-region-focusable": "[data-testid=stTable]"}
 RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]
 VIOLATIONS = """async ([excluded, rules, part]) => {
@@ -145,6 +147,7 @@ def settle(page: Page) -> None:
     page.wait_for_timeout(200)  # wait until the script has begun
     page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning]", timeout=90_000)
     page.wait_for_timeout(200)
+    page.wait_for_function(OPAQUE, timeout=20_000)  # Streamlit fades what a script has not drawn again yet
 
 
 def violations(page: Page, part: str = "", rules: list[str] = RULES) -> list[str]:

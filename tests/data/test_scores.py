@@ -97,6 +97,20 @@ def test_a_small_model_by_hand() -> None:
     assert Perplexity(TEXT)(["a b"]) == pytest.approx((a * b * end) ** (-1 / 3))
 
 
+def test_perplexities_are_those_of_nltk() -> None:
+    from nltk.lm import Vocabulary, WittenBellInterpolated
+    from nltk.util import everygrams, ngrams
+
+    text = ["the dog sees a cat", "a cat sees the dog", "the cat sleeps", "the dog sleeps in the sun"]
+    padded = [["<s>", "<s>", *sentence.split(), "</s>"] for sentence in text]
+    model = WittenBellInterpolated(3, vocabulary=Vocabulary([w for s in padded for w in s], unk_cutoff=2))
+    model.fit([list(everygrams(sentence, max_len=3)) for sentence in padded])
+    ours, others = Perplexity(text), ["the cat sees the dog", "a cat sleeps", "what is unknown", "the"]
+    theirs = [model.perplexity(list(ngrams(["<s>", "<s>", *other.split(), "</s>"], 3))) for other in others]
+    for _ in range(2):  # the second time, the results come from the cache
+        assert ours(others) == pytest.approx(theirs)
+
+
 def test_a_file_is_read_by_its_first_column_and_repeated_lines_count_once(tmp_path: Path) -> None:
     path = tmp_path / "references.tsv"
     path.write_text("a b\tone\na b\ttwo\n\nb  a\tthree\na b\tfour\n", encoding="utf-8")

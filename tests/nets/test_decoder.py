@@ -260,3 +260,30 @@ def test_attention_is_torchs(
         both = torch.cat([ours.cross.q.weight.grad, ours.cross.kv.weight.grad])
         assert_close(both, theirs.multihead_attn.in_proj_weight.grad)
         assert_close(ours.feed[0].weight.grad, theirs.linear1.weight.grad)
+
+
+def test_a_search_computes_the_scores_of_training(attending: AttentionDecoder, random_tokens: Draw) -> None:
+    """Two hypotheses of each sentence are scored token by token. They change places, and one sentence leaves."""
+    decoder, lengths, source = attending, [3, 8, 1], sources([3, 8, 1])
+    texts = random_tokens([6] * 6, 30).ids.view(3, 2, 6)  # (sentence, hypothesis, position)
+    alone = [
+        EncoderStates(states, Tokens.pad([source.side.ids[row, : lengths[row]].tolist()], "fr"))
+        for row, states in enumerate(source.states.split(lengths))
+    ]
+    expected = torch.stack(
+        [
+            decoder("translate", "en", alone[row], Tokens.pad([text.tolist()], "en")).logits()
+            for row in range(3)
+            for text in texts[row]
+        ]
+    ).view(3, 2, 6, 30)
+    rows, order = torch.arange(3), torch.tensor([0])  # the sentences that stay, and the text of each hypothesis
+    state, last = decoder.start(source), torch.full((3, 1), EOS)
+    for position in range(6):
+        assert_close(decoder.step(last, state), expected[rows][:, order, position])
+        order, parents = (order.flip(0), [1, 0]) if position else (torch.tensor([0, 1]), [0, 0])
+        state.reorder(torch.tensor([parents] * len(rows)))
+        if position == 2:
+            state.select(torch.tensor([0, 2]))
+            rows = rows[[0, 2]]
+        last = texts[rows][:, order, position]

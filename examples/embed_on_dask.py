@@ -18,9 +18,9 @@ from dask.distributed import Client, WorkerPlugin, as_completed, get_worker
 import bgt_core
 from bgt_core import bulk
 
-# Dask sets MALLOC_TRIM_THRESHOLD_=65536, so the allocator returns memory all the time, which takes a third of the time
-# of embedding. This setting replaces it on workers that are started here; a running cluster needs it in its own
-# configuration.
+# Dask sets MALLOC_TRIM_THRESHOLD_=65536. Then the allocator constantly returns memory to the system, which takes a
+# third of the embedding time. The line below replaces Dask's setting on workers that are started here. A running
+# cluster needs the same setting in its own configuration.
 dask.config.set({"distributed.nanny.pre-spawn-environ": {"OMP_NUM_THREADS": 1, "MKL_NUM_THREADS": 1}})
 
 

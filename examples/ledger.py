@@ -44,8 +44,8 @@ class LedgerKey(NamedTuple):
 
 
 def ledger(writers: Mapping[str, Writer], columns: Mapping[str, Sequence[str]]) -> Statistic:
-    """Score the N sentences of each language with each choice of given latents."""
-    costs: dict[LedgerKey, tuple[np.ndarray, np.ndarray]] = {}  # nats (S, N), and the number of units they are for (N,)
+    """Score the N sentences of each language, for each choice of the latents that the decoder is given."""
+    costs: dict[LedgerKey, tuple[np.ndarray, np.ndarray]] = {}  # nats (S, N), and the number of sentences or words (N,)
     for lang, texts in columns.items():
         nats = [nats_of(writer, texts, lang) for writer in writers.values()]
         kinds = [[*(kind for *_, kind in classed_words(normalise(text), lang)), END] for text in texts]
@@ -71,7 +71,7 @@ def ledger(writers: Mapping[str, Writer], columns: Mapping[str, Sequence[str]]) 
 
 
 def nats_of(writer: Writer, texts: Sequence[str], lang: str) -> dict[str, np.ndarray]:
-    """Return the nats of each class of words in each of N sentences, (N, C), for each choice of given latents."""
+    """Return the nats of each class of words in each of N sentences, (N, C), for each choice of latents to give."""
     latents = {latent: writer.embed(texts, lang=lang, latent=latent) for latent in writer.latents}
     hidden = {latent: writer.prior_mean(latent, vectors) for latent, vectors in latents.items()}
     others = [latent for latent in latents if latent != SEMANTIC]
@@ -87,9 +87,9 @@ def nats_of(writer: Writer, texts: Sequence[str], lang: str) -> dict[str, np.nda
 
 
 def token_classes(text: str, tokens: Sequence[str], lang: str) -> list[str]:
-    """Return the class of each token, that of its first character other than a space; the last class is `END`.
+    """Return the class of each token: the class of its first character that is not a space. The last class is `END`.
 
-    If the tokenizer replaced a character by several, the classes are wrong until the next space.
+    If the tokenizer replaced one character by several, the classes are wrong until the next space.
     """
     text = normalise(text)
     kinds = np.empty(len(text), dtype=object)  # the class of each character; None for spaces

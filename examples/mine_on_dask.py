@@ -1,4 +1,4 @@
-"""Find translations on a Dask cluster by approximate search: each task searches for a part of the rows of one side.
+"""Find translations on a Dask cluster by approximate search: each task finds neighbours for some rows of one language.
 
     python examples/mine_on_dask.py en.txt fr.txt pairs.tsv --vectors en.npy fr.npy --parts 64 --scheduler tcp://a:8786
 
@@ -33,8 +33,8 @@ Arrays = dict[str, np.ndarray]
 class Job(NamedTuple):
     """The settings that a worker needs. All data and all results are in files."""
 
-    folder: Path  # the folder of the results of parts
-    vectors: list[Path]  # the files of both sides
+    folder: Path  # the folder for the results of each part
+    vectors: list[Path]  # the two files of vectors, one for each side
     parts: int
     k: int
 
@@ -47,7 +47,7 @@ class Job(NamedTuple):
             return dict(arrays)
 
     def rows(self, side: int, number: int | None = None) -> Rows:
-        """Return the rows of a side, or of one of its parts."""
+        """Return the rows of a side, or of part `number` of the side."""
         chosen = np.load(self.folder / f"rows-{side}.npy", mmap_mode="r")
         if number is not None:
             chosen = chosen[len(chosen) * number // self.parts : len(chosen) * (number + 1) // self.parts]
@@ -58,12 +58,12 @@ class Job(NamedTuple):
             return Lists(arrays["centroids"], int(arrays["nprobe"]), float(arrays["recall"]))
 
     def held(self, side: int, number: int) -> np.ndarray:
-        """Return the numbers of the lists that contain each row of a part: (N, ASSIGNMENTS)."""
+        """Return the indices of the lists that contain each row of a part: (N, ASSIGNMENTS)."""
         rows = self.rows(side, number)
         return self.kept(f"held-{side}-{number}", lambda: {"held": self.lists().nearest(rows, ASSIGNMENTS)})["held"]
 
     def nearest(self, side: int, number: int) -> bitext.Neighbours:
-        """Return the cosines and numbers of the nearest rows of the other side, for each row of a part: (N, k) each."""
+        """For each row of a part, return the cosines and indices of the nearest rows of the other side, (N, k) each."""
 
         def compute() -> Arrays:
             lists, queries = self.lists(), self.rows(side, number)
@@ -77,7 +77,7 @@ class Job(NamedTuple):
 
 
 def stored(step: Callable[[int, int], object], side: int, number: int) -> None:
-    """On a worker, compute a part; its result stays in a file."""
+    """On a worker, compute a part. The result stays in a file, so nothing is sent back."""
     step(side, number)
 
 

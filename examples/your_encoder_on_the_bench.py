@@ -36,7 +36,7 @@ SIMILAR = [  # gold similarity from 0 to 5, and two sentences; toy data, written
 
 
 def trigrams(sentences: Sequence[str]) -> np.ndarray:
-    """Embed N sentences, (N, 512). Replace this encoder, which counts groups of three letters, by your own."""
+    """Embed N sentences, (N, 512). Replace this encoder, which counts groups of three letters, with your own."""
     vectors = np.zeros((len(sentences), WIDTH), dtype=np.float32)
     for row, sentence in enumerate(sentences):
         text = f"  {sentence.lower()}  "
@@ -46,7 +46,7 @@ def trigrams(sentences: Sequence[str]) -> np.ndarray:
 
 
 def similarity(encoder: SentenceEncoder) -> float:
-    """Return Pearson's correlation of cosines and gold scores, x 100."""
+    """Return Pearson's correlation between cosines and gold scores, x 100."""
     gold, left, right = zip(*SIMILAR, strict=True)
     toy = StsSet("toy", "pairs", np.array(gold, dtype=float), left, right)
     result = evaluate(Sts(latent="semantic"), encoder, [toy], resamples=100)
@@ -54,7 +54,7 @@ def similarity(encoder: SentenceEncoder) -> float:
 
 
 def length_probe(encoder: SentenceEncoder, items: int) -> str:
-    """Return the accuracy of a linear probe that predicts sentence length, x 100, with its 95 % interval."""
+    """Return the accuracy x 100 of a linear probe that predicts sentence length, with its 95 % interval."""
     config = probes.ProbeConfig(max_items=items, seeds=1)
     result = probes.run(encoder, "length", lang="en", latents=["semantic"], config=config)
     row = next(row for row in result.rows if row.latent == "semantic")

@@ -2,8 +2,8 @@
 
     python examples/your_evaluation.py
 
-To make it a command of `bgt evaluate`, put this file in your package and add the entry point below; or put it into
-bgt_core/evaluation/tasks and add the line `TASK = Marks`.
+To make the evaluation a command of `bgt evaluate`, put this file in your package and add the entry point below; or put
+this file into bgt_core/evaluation/tasks and add the line `TASK = Marks`.
 
     [project.entry-points."bgt.evaluations"]
     marks = "your_evaluation:Marks"

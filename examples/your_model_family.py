@@ -89,7 +89,7 @@ def main() -> None:
     options = parser.parse_args()
     corpus = pairs(options.pairs + 200)
     seen, unseen = corpus[:-200], corpus[-200:]
-    recipes.RECIPES["max-pooling"] = max_pooling  # checkpoints are rebuilt from the name of their recipe
+    recipes.RECIPES["max-pooling"] = max_pooling  # `load` finds a checkpoint's recipe by name
 
     with tempfile.TemporaryDirectory() as folder:
         text = Path(folder) / "pairs.tsv"

@@ -27,12 +27,12 @@ SMALL = {"d_model": 64, "vocab_size": 400, "valid_pairs": 20, "mega_batch": 0, "
 
 @dataclass(frozen=True)
 class Distance(Part):
-    """The squared Euclidean distance of the semantic posterior means of translations, which training makes small."""
+    """The squared Euclidean distance between the semantic posterior means of translations. Training makes it small."""
 
     weight: float = 1.0
 
     def __call__(self, out: Outputs, step: int) -> Loss:
-        """Return the sum over the rows of a batch, as a loss and as a term of the log."""
+        """Return the sum over the rows of a batch, both as the loss and as a value to log."""
         means = [posterior.mean.float() for posterior in out.semantic.values()]  # (B, L) for each language
         cost = total(out, [(left - right).square().sum() for left, right in combinations(means, 2)])
         return Loss(cost, {"distance": cost.detach()})
@@ -45,7 +45,7 @@ def sp_with_distance() -> recipes.Recipe:
 
 
 def apart(model: bgt_core.Embedder, unseen: Sequence[Pair]) -> float:
-    """Return the mean squared distance of held-out translations."""
+    """Return the mean squared distance between held-out translations."""
     english, french = (model.embed([pair.texts[lang] for pair in unseen], lang=lang) for lang in ("en", "fr"))
     return float(np.square(english - french).sum(axis=1).mean())
 
@@ -55,7 +55,7 @@ def main() -> None:
     parser.add_argument("--pairs", type=int, default=5_000, help="number of translations of the grammar to train on")
     parser.add_argument("--epochs", type=float, default=3.0, help="number of epochs of the training")
     options = parser.parse_args()
-    recipes.RECIPES["sp-distance"] = sp_with_distance  # checkpoints are rebuilt from the name of their recipe
+    recipes.RECIPES["sp-distance"] = sp_with_distance  # `load` finds a checkpoint's recipe by name
 
     corpus = pairs(options.pairs + 200)
     seen, unseen = corpus[:-200], corpus[-200:]

@@ -25,7 +25,7 @@ WORDS = {"en": r"\b(not|never)\b|n't\b", "fr": r"\bne\b|\bn'"}
 
 
 def build(sentences: Sequence[str], lang: str, rng: Random) -> Items:
-    """Sample as many sentences with a negation as without, and label them.
+    """Sample equally many sentences with and without a negation, and label them.
 
     Sentences of one group go to the same split (train, dev or test). Here, each sentence is a group by itself.
     """

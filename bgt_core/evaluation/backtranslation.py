@@ -1,7 +1,8 @@
 """Compare machine translations with human references (Wieting, Mallinson & Gimpel 2017, sec. 5.6.1).
 
-The measures are entropies and repetitions of both sides (their table 9), the accuracy of a reference classifier (table
-8), and the correlations of the classifier's score with other scores (table 10).
+The measures are the entropy and the repetitions of references and of translations (their table 9), the accuracy of a
+classifier that recognises references (table 8), and the correlations of the classifier's score with other scores (table
+10).
 """
 
 import math
@@ -18,39 +19,43 @@ from bgt_core.errors import DataError, UsageError
 from bgt_core.evaluation.bootstrap import ItemSample, bootstrap, interval
 from bgt_core.tables import Estimate
 
-LONG_WORD = 3  # minimum number of characters of a word whose repetition counts
+LONG_WORD = 3  # words with fewer characters are ignored when repeated words are counted
 RESAMPLES = 1_000
 LEVEL = 0.95  # confidence level of the intervals
 UNITS = {"unigram repetition": "%", "trigram repetition": "%", "average IDF": "nats", "perplexity": "bits per word"}
 
 
 def ngram_entropy(sentences: Sequence[Sequence[str]], n: int) -> float:
-    """Compute the entropy of the n-grams of all sentences, in bits; NaN without n-grams."""
+    """Compute the entropy of the n-grams of all sentences, in bits; NaN if no sentence has an n-gram."""
     counts = Counter(gram for words in sentences for gram in ngrams(words, n))
     return float(entropy(list(counts.values()), base=2)) if counts else math.nan
 
 
 def repeated(words: Sequence[str], n: int) -> tuple[int, int]:
-    """Count the n-grams that occur earlier in the sentence, and all n-grams; 1-grams have at least three characters."""
+    """Count the n-grams that repeat an earlier n-gram of the sentence, and all its n-grams.
+
+    If n is 1, words of one or two characters are ignored.
+    """
     grams = [gram for gram in ngrams(words, n) if n > 1 or len(gram[0]) >= LONG_WORD]
     return len(grams) - len(set(grams)), len(grams)
 
 
 @dataclass(frozen=True)
 class Statistic:
-    """The values of one measure for references and translations, their difference, and correlations.
+    """The values of one measure for references and for translations, their difference, and correlations.
 
-    Intervals of differences are 95% bootstrap intervals over pairs. The difference of entropies has no interval,
-    because an entropy grows with the amount of text. Intervals of correlations are Bonett & Wright's (2000).
+    Intervals of differences are 95% bootstrap intervals over pairs. The difference of two entropies has no interval,
+    because an entropy grows with the amount of text. Intervals of correlations are computed as in Bonett & Wright
+    (2000).
     """
 
     name: str
     unit: str
     reference: float | None  # None for scores that only translations have
     translation: float
-    difference: float | Estimate | None = None  # value of the references minus that of the translations
-    correlation: Estimate | None = None  # Spearman's rho with the classifier's score, over translations
-    correlation_of_all: Estimate | None = None  # the same over references and translations
+    difference: float | Estimate | None = None  # value for the references minus value for the translations
+    correlation: Estimate | None = None  # Spearman's rho with the classifier's score, on the translations
+    correlation_of_all: Estimate | None = None  # the same correlation, on references and translations together
 
 
 def compare(
@@ -60,19 +65,19 @@ def compare(
     costs: np.ndarray | None = None,
     models: Mapping[str, SentenceScore] | None = None,
 ) -> dict[str, Statistic]:
-    """Compare N references with one translation of each; return the measures by name.
+    """Compare N references with one machine translation each; return the measures by name.
 
-    Words end at spaces. Inverse document frequencies count each of the 2 N sentences as a document (the paper uses
-    Wikipedia). `costs` (N,) are the translations' negative log-likelihoods under the translator. `models` may have
-    "perplexity", which is reported as its logarithm in bits per word, and "classifier", the probability that a sentence
-    is a reference. Raises DataError without pairs.
+    Sentences are split into words at spaces. Inverse document frequencies count each of the 2 N sentences as a document
+    (the paper uses Wikipedia). `costs` (N,) are the translations' negative log-likelihoods under the translator.
+    `models` may contain "perplexity", which is reported as its logarithm in bits per word, and "classifier", the
+    probability that a sentence is a reference. Raises DataError if there are no pairs.
     """
     if len(references) != len(translations):
         raise UsageError(f"{len(references)} references and {len(translations)} translations: expected one each.")
     if not references:
         raise DataError("there are no pairs to compare")
     sides = [[text.split() for text in side] for side in (references, translations)]
-    # numerators and denominators, (2, N) each, of the measures that are ratios of sums over sentences
+    # some measures are ratios of two sums over sentences: the numerator and denominator of each sentence, (2, N) each
     counts = np.array([[len(text) for text in side] for side in sides])
     rows = {"words": (counts, np.ones_like(counts))}
     for n, called in ((1, "unigram"), (3, "trigram")):
@@ -94,7 +99,7 @@ def compare(
     statistics += _ratios(rows, probabilities)
     pairs = list(zip(references, translations, strict=True))
     no_costs = np.full(len(pairs), np.nan)
-    for name, score in pair_scores({}).items():  # scores of pairs, used by filters
+    for name, score in pair_scores({}).items():  # the scores by which filters choose pairs
         if name != "words" and (name != "cost" or costs is not None):
             values = score(pairs, no_costs if costs is None else costs)
             rho = _spearman(values, probabilities[1]) if probabilities else None
@@ -108,7 +113,7 @@ def compare(
 def _ratios(
     rows: Mapping[str, tuple[np.ndarray, np.ndarray]], probabilities: Sequence[np.ndarray] | None
 ) -> Iterator[Statistic]:
-    """Yield the measures that are ratios of sums over the sentences of a side; correlate their values per sentence."""
+    """Yield the measures that are ratios of two sums over sentences, with correlations of the single sentences."""
 
     def differences(weights: Sequence[np.ndarray]) -> dict[str, np.ndarray]:
         means = {
@@ -131,7 +136,7 @@ def _ratios(
 
 
 def _spearman(left: np.ndarray, right: np.ndarray) -> Estimate | None:
-    """Return Spearman's rho x 100 of (N,) and (N,) with its interval; None for constants or fewer than 4 values."""
+    """Return Spearman's rho x 100 of two arrays (N,), with its interval; None if one is constant or N is below 4."""
     if len(left) < 4 or np.ptp(left) == 0 or np.ptp(right) == 0:
         return None
     rho = float(spearmanr(left, right).statistic)

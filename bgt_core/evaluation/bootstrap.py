@@ -1,8 +1,8 @@
 """Intervals of scores and differences, mostly from resampled items (the bootstrap).
 
-A resample is a row of weights: the number of times that each item was drawn. Statistics take weights (B, N) and numbers
-(S, N) of S systems. So all systems have the same resamples, and their differences are paired. Weights of 1, (1, N),
-give the statistic of the items themselves.
+A resample is stored as N weights, which count how often each of N items was drawn. A statistic takes the weights of B
+resamples, (B, N), and the numbers of S systems for each item, (S, N). So all systems have the same resamples, and their
+differences are paired. If all weights are 1, (1, N), the statistic is that of the original items.
 """
 
 import math
@@ -16,7 +16,7 @@ from scipy.stats import t as student
 
 CHUNK = 100  # number of resamples made at once
 MAX_WEIGHTS = 2**20  # maximum number of weights made at once, to bound memory
-VARIANCE_EPS = 1e-12  # a variance below this share of the mean square is rounding error: all drawn items are equal
+VARIANCE_EPS = 1e-12  # a variance below this share of the mean square counts as 0: it is rounding error
 
 Key = TypeVar("Key")  # the name of a statistic
 
@@ -25,7 +25,7 @@ class ItemSample(NamedTuple):
     """A group of items that are resampled together."""
 
     items: int
-    key: tuple[int, ...] = ()  # numbers after the seed, so that each group has draws of its own
+    key: tuple[int, ...] = ()  # is appended to the seed, so that groups are drawn independently
 
 
 def resample(rng: np.random.Generator, items: int, resamples: int) -> np.ndarray:
@@ -42,9 +42,9 @@ def bootstrap(
     resamples: int,
     seed: int,
 ) -> tuple[dict[Key, np.ndarray], dict[Key, np.ndarray]]:
-    """Compute a statistic of the items themselves, (...) by name, and of each of R resamples, (R, ...) by name.
+    """Compute named statistics of the original items, (...) each, and of R = `resamples` resamples, (R, ...) each.
 
-    `statistic` takes weights, (B, N) for each sample, and returns arrays (B, ...) by name.
+    `statistic` takes one array of weights (B, N) for each sample, and returns one array (B, ...) for each name.
     """
     streams = [np.random.default_rng([seed, *sample.key]) for sample in samples]
     chunk = max(1, min(CHUNK, MAX_WEIGHTS // max(sample.items for sample in samples)))
@@ -59,12 +59,15 @@ def bootstrap(
 
 
 def share(weights: np.ndarray, part: np.ndarray, whole: np.ndarray) -> np.ndarray:
-    """Return the ratio of two weighted sums, x 100: weights (B, N), both counts (S, N) -> (B, S)."""
+    """Return 100 x the weighted sum of `part` / the weighted sum of `whole`: (B, N), (S, N), (S, N) -> (B, S)."""
     return 100 * (weights @ part.T) / (weights @ whole.T)
 
 
 def pearson(weights: np.ndarray, systems: np.ndarray, gold: np.ndarray) -> np.ndarray:
-    """Compute Pearson's r of each system and gold in each resample: (B, N), (S, N), (N,) -> (B, S); 0 for constants."""
+    """Compute Pearson's r of each system with gold in each resample; 0 if one of them is constant.
+
+    Shapes: (B, N), (S, N), (N,) -> (B, S).
+    """
     x, y = scaled(systems).T, scaled(gold)[:, None]  # (N, S), (N, 1)
     count = weights.sum(1, keepdims=True)  # (B, 1)
     mean_x, mean_y = weights @ x / count, weights @ y / count
@@ -75,8 +78,8 @@ def pearson(weights: np.ndarray, systems: np.ndarray, gold: np.ndarray) -> np.nd
 
 
 def spearman(weights: np.ndarray, systems: np.ndarray, gold: np.ndarray) -> np.ndarray:
-    """Compute Spearman's rho in each resample, Pearson's r of the ranks among the drawn items; shapes as `pearson`."""
-    middle = (weights.sum(1, keepdims=True) + 1) / 2  # the mean rank, also with ties
+    """Compute Spearman's rho in each resample: Pearson's r of the ranks of drawn items. Shapes are as in `pearson`."""
+    middle = (weights.sum(1, keepdims=True) + 1) / 2  # the mean rank, which ties do not change
     y = ranks(weights, gold) - middle  # (B, N)
     weighted_y = weights * y
     var_y = np.einsum("bn,bn->b", weighted_y, y)
@@ -89,7 +92,7 @@ def spearman(weights: np.ndarray, systems: np.ndarray, gold: np.ndarray) -> np.n
 
 
 def ranks(weights: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Rank each item among the drawn ones, from 1; equal values share their mean rank: (B, N), (N,) -> (B, N)."""
+    """Rank each item among the drawn items, from 1; equal values get their mean rank: (B, N), (N,) -> (B, N)."""
     order = np.argsort(values)
     ordered = values[order]
     starts = np.flatnonzero(np.append(True, ordered[1:] > ordered[:-1]))  # (G,): the start of each run of equal values
@@ -101,21 +104,21 @@ def ranks(weights: np.ndarray, values: np.ndarray) -> np.ndarray:
 
 
 def scaled(values: np.ndarray) -> np.ndarray:
-    """Shift each row (..., N) to median 0 and scale it to order 1, so that sums of squares lose no digits.
+    """Subtract each row's median and divide by its range, (..., N), so that sums of squares lose no digits.
 
-    The mean would not work: with one outlier, all other values are far from the mean and close to each other.
+    Subtracting the mean would not work: with one outlier, all other values are far from the mean and close together.
     """
     spread = np.ptp(values, axis=-1, keepdims=True)
     return (values - np.median(values, axis=-1, keepdims=True)) / np.where(spread > 0, spread, 1)
 
 
 def ratio(covariance: np.ndarray, first: np.ndarray, second: np.ndarray, varied: np.ndarray) -> np.ndarray:
-    """Divide a covariance by the roots of both variances; 0 where not `varied`."""
+    """Divide a covariance by the square roots of both variances; return 0 where `varied` is False."""
     return np.where(varied, covariance / np.sqrt(np.where(varied, first * second, 1)), 0)
 
 
 def interval(draws: np.ndarray, level: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return the ends of a statistic's percentile interval, (...) each, given its resamples (B, ...)."""
+    """Return the lower and upper ends of percentile intervals, (...) each, given a statistic's resamples (B, ...)."""
     low, high = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2], axis=0)
     return low, high
 
@@ -123,8 +126,9 @@ def interval(draws: np.ndarray, level: float) -> tuple[np.ndarray, np.ndarray]:
 def two_sided_p(difference: np.ndarray, draws: np.ndarray) -> np.ndarray:
     """Return the two-sided p-value of each difference (...), for the null hypothesis that the difference is 0.
 
-    The difference is assumed normal, with the standard deviation of its resamples (B, ...) as standard error. Counting
-    resamples would give no p-value below 1 / B, too large for Holm's correction. If all resamples are equal, p is 1.
+    The difference is assumed to be normally distributed; its standard error is the standard deviation of its resamples
+    (B, ...). A p-value from counting resamples could not be below 1 / B, which is too large for Holm's correction. If
+    all resamples are equal, p is 1.
     """
     error = draws.std(0, ddof=1)
     sure = error > VARIANCE_EPS
@@ -132,7 +136,7 @@ def two_sided_p(difference: np.ndarray, draws: np.ndarray) -> np.ndarray:
 
 
 def holm(p: np.ndarray) -> np.ndarray:
-    """Adjust p-values (M,) by Holm (1979): if those below alpha are rejected, P(any false rejection) <= alpha."""
+    """Adjust p-values (M,) by Holm (1979): P(any false rejection) <= alpha if p-values below alpha are rejected."""
     order = np.argsort(p)
     steps = np.maximum.accumulate((len(p) - np.arange(len(p))) * p[order])
     adjusted = np.empty(len(p))
@@ -151,21 +155,21 @@ def wilson(right: float, n: int, level: float = 0.95) -> tuple[float, float]:
 
 
 # Tests of weighted sums of scores, such as the claims of a paper. The variance of a sum has two parts. The first is the
-# variance over resamples of the pairs, which are the same for all systems. The second is the variance over trainings:
-# that of the seeds about their mean, pooled over the systems with several seeds; a system with one seed is assumed to
-# vary like the others. By Welch and Satterthwaite, the sum divided by its standard error follows a t distribution,
-# whose degrees of freedom come from the seeds; the first part counts as known. If no system has several seeds, the
-# second part is unknown and left out.
+# variance over resamples of the pairs, which are the same for all systems. The second is the variance over
+# trainings: the variance of a system's scores about their mean, pooled over the systems with several seeds. A system
+# with one seed is assumed to vary as much as the others. The sum divided by its standard error is tested by a t
+# distribution. Its degrees of freedom, by Welch and Satterthwaite, come from the number of seeds; the first part of the
+# variance counts as known. If no system has several seeds, the second part is unknown and left out.
 
 HOLDS, FAILS, NOT_SEPARABLE, NOT_RUN = "holds", "does not hold", "not separable", "not run"
-ERROR_EPS = 1e-9  # a smaller standard error, in points of 100, is rounding
+ERROR_EPS = 1e-9  # a standard error below this (of scores x 100) is rounding error
 
 
 class BootstrappedScore(NamedTuple):
     """One score of one system."""
 
-    values: np.ndarray  # (K,), one for each seed of the training
-    draws: np.ndarray  # (K, B), the score in each resample of the pairs
+    values: np.ndarray  # (K,), one for each of K trainings with different seeds
+    draws: np.ndarray  # (K, B), the score of each training in each resample of the pairs
 
 
 class ContrastEstimate(NamedTuple):
@@ -175,11 +179,11 @@ class ContrastEstimate(NamedTuple):
     low: float
     high: float
     p: float
-    counts_seeds: bool  # whether p includes the variance of trainings
+    counts_seeds: bool  # whether p accounts for the variance over trainings
 
 
 def contrast(parts: Sequence[tuple[float, BootstrappedScore]], level: float) -> ContrastEstimate:
-    """Sum weight x score over (weight, score) parts; the interval covers the true sum with probability `level`."""
+    """Sum weight x score over all (weight, score); the interval covers the true sum with probability `level`."""
     value = sum(weight * score.values.mean() for weight, score in parts)
     draws = np.sum([weight * score.draws.mean(0) for weight, score in parts], axis=0)  # (B,)
     pairs = draws.var(ddof=1)

@@ -23,17 +23,17 @@ Cell = Estimate | float | None  # the value of a score; a float has no interval
 
 
 class Difference(NamedTuple):
-    """The score of system `first` minus that of system `second`."""
+    """The score of system `first` minus the score of system `second`."""
 
     key: Key
     first: str
     second: str
     difference: Estimate
     p: float  # two-sided
-    p_holm: float  # after Holm's correction for all differences of the score's family
+    p_holm: float  # after Holm's correction over all differences in the score's family
 
     def seen_from(self, system: str) -> Difference:
-        """Return the same difference with this system as `first`."""
+        """Return this difference with `system` as `first`; if the systems change places, the sign changes."""
         if system == self.first:
             return self
         value, low, high, mark = self.difference
@@ -52,14 +52,14 @@ class Result:
     level: float  # confidence level of the intervals
     resamples: int
     seed: int
-    models: Mapping[str, SentenceEncoder] = field(default_factory=dict)  # by name; names of their systems begin with it
+    models: Mapping[str, SentenceEncoder] = field(default_factory=dict)  # a system's name begins with its model's name
     task: str = ""
     settings: Mapping[str, Any] = field(default_factory=dict)  # settings of the task
-    across: str = "system"  # the key's field whose values are the columns of the table
-    source: str = ""  # the files of the items
+    across: str = "system"  # the field of the keys whose values become columns of the table
+    source: str = ""  # the files from which the items were read
 
     def value(self, key: Sequence[Any], system: str | None = None) -> float:
-        """Return one score of a system, by default of the only one; `key` may lack the last fields of the score's name.
+        """Return one score of `system`, by default the only system; `key` may omit the last fields of the score's key.
 
         Raises:
             UsageError: No such score, or several.
@@ -86,12 +86,12 @@ class Result:
 
     def rows(self) -> Table:
         """Make the table to store: a row for each score of each system, with the columns `tables.ROWS`."""
-        models = sorted(self.models, key=len, reverse=True)  # "a b" before "a": systems of both begin with "a "
+        models = sorted(self.models, key=len, reverse=True)  # longest first: systems of "a b" also begin with "a "
         owners = {
             system: next((name for name in models if f"{system} ".startswith(f"{name} ")), "")
             for system in self.systems
         }
-        if len(models) == 1 and not any(owners.values()):  # the systems are searches of the only model
+        if len(models) == 1 and not any(owners.values()):  # then the systems are search methods of the only model
             owners = dict.fromkeys(self.systems, models[0])
         fingerprints = {name: str(getattr(model, "fingerprint", "")) for name, model in self.models.items()}
         langs = str(self.settings.get("lang") or self.settings.get("langs") or "")
@@ -135,7 +135,7 @@ class Result:
             write_text(path, "\n".join(tables + [text(self.difference_table(), "")] * bool(self.differences)))
 
     def table(self, across: str | None = None) -> Table:
-        """Make a table for display: a column for each value of `across`, a row for each combination of other fields.
+        """Make a table for display: a column for each value of `across`, a row for each combination of the others.
 
         `across` is "system" or a field of the scores' keys, by default the task's choice. The number of items is a
         column only if the systems are columns.
@@ -183,35 +183,36 @@ def check_ending(path: Path) -> None:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Statistic:
-    """The scores of S systems as functions of resampled items, for `compare`.
+    """The scores of S systems as functions of resampled items: the input of `compare`.
 
-    `scores` takes the number of times that each item is drawn, (B, N) for each of `samples`, and returns scores, (B, S)
-    by key; NaN for a system without a score. `hits` are further scores: for each item and system a number from 0 to 1,
-    (S, N), whose mean in percent is the score. Their intervals are Wilson's, and an exact sign test compares systems.
+    `scores` takes the number of times that each item is drawn, (B, N) for each of `samples`. It returns an array (B, S)
+    for each key, with NaN for a system without that score. `hits` are further scores: each has a number from 0 to 1 for
+    each system and item, (S, N), and the score is their mean in percent. The intervals of these scores are Wilson's,
+    and an exact sign test compares the systems.
     """
 
     systems: Sequence[str]
     scores: Callable[[Sequence[np.ndarray]], Mapping[Key, np.ndarray]] = lambda weights: {}
     samples: Sequence[ItemSample] = ()
     hits: Mapping[Key, np.ndarray] = field(default_factory=dict)
-    numbers: Mapping[Key, Sequence[float | None]] = field(default_factory=dict)  # of each system, without an interval
+    numbers: Mapping[Key, Sequence[float | None]] = field(default_factory=dict)  # one for each system, with no interval
     about: str = ""  # the measure and the data, in words
     warnings: Sequence[str] = ()  # reasons why scores may differ from published ones
     compared: Sequence[str] | None = None  # systems whose differences are tested; None for all
     lower_is_better: Collection[Key] = ()
-    families: Mapping[Key, str] = field(default_factory=dict)  # name of the group in which Holm's correction is made
+    families: Mapping[Key, str] = field(default_factory=dict)  # the group of scores that are corrected together
 
 
 def compare(statistic: Statistic, *, resamples: int = 2_000, level: float = 0.95, seed: int = 0) -> Result:
     """Compute intervals from resampled items, the same for all systems, and test which systems differ.
 
-    Every two compared systems have a paired difference, whose p-value is corrected by Holm's method. In each score, the
-    best system is marked "best" if it differs significantly from all others; otherwise it is marked "tied", with those
-    that it does not differ from. Raises UsageError for fewer than 100 resamples, or a confidence level that is not from
-    0.5 to below 1.
+    Every two compared systems have a paired difference, whose p-value is corrected by Holm's method. For each score,
+    the best system is marked "best" if it differs significantly from all others. Otherwise, this system and all systems
+    that do not differ significantly from it are marked "tied". Raises UsageError for fewer than 100 resamples, or for a
+    confidence level below 0.5 or of at least 1.
     """
     check_bootstrap(resamples, level)
-    sizes = list(dict.fromkeys(rows.shape[1] for rows in statistic.hits.values()))  # hits of one size share resamples
+    sizes = list(dict.fromkeys(rows.shape[1] for rows in statistic.hits.values()))  # equal sizes share resamples
     own = len(statistic.samples)
 
     def of_weights(weights: Sequence[np.ndarray]) -> dict[Key, np.ndarray]:
@@ -248,7 +249,7 @@ def compare(statistic: Statistic, *, resamples: int = 2_000, level: float = 0.95
 
 
 def check_bootstrap(resamples: int, level: float = 0.95) -> None:
-    """Raise UsageError for fewer than 100 resamples, or a confidence level that is not from 0.5 to below 1."""
+    """Raise UsageError for fewer than 100 resamples, or for a confidence level below 0.5 or of at least 1."""
     check_least(100, resamples=resamples)
     if not 0.5 <= level < 1:
         raise UsageError(f"{level} must be at least 0.5 and below 1", parameter="level")
@@ -257,7 +258,7 @@ def check_bootstrap(resamples: int, level: float = 0.95) -> None:
 def differences(
     statistic: Statistic, values: Mapping[Key, np.ndarray], draws: Mapping[Key, np.ndarray], level: float
 ) -> list[Difference]:
-    """Test the difference of every two compared systems in each score, (S,), by its paired resamples, (B, S)."""
+    """Test how every two compared systems differ in each score, (S,), by the paired resamples of the score, (B, S)."""
     names = list(statistic.systems)
     gaps = []
     for first, second in combinations(map(names.index, compared_of(statistic)), 2):
@@ -285,7 +286,7 @@ def compared_of(statistic: Statistic) -> Sequence[str]:
 def sign_test(first: np.ndarray, second: np.ndarray) -> float:
     """Return the exact p-value of the hypothesis that two systems, (N,) each, are ahead of each other equally often.
 
-    Unlike a test by resamples, it works if all items agree, such as one system right and the other wrong about each.
+    Unlike a test from resamples, it works even if one system is right and the other is wrong about every item.
     """
     gain = first - second
     differing = int((gain != 0).sum())
@@ -295,7 +296,7 @@ def sign_test(first: np.ndarray, second: np.ndarray) -> float:
 def marks_of(
     statistic: Statistic, key: Key, values: np.ndarray, same: Collection[tuple[Key, frozenset[str]]]
 ) -> dict[str, str]:
-    """Return the marks "best" and "tied" of the compared systems, given their scores (S,); none for a single system."""
+    """Return the marks "best" and "tied" of systems, given all scores (S,). A single system gets no mark."""
     sign = -1 if key in statistic.lower_is_better else 1
     of = {name: sign * value for name, value in zip(statistic.systems, values, strict=True) if not np.isnan(value)}
     of = {name: of[name] for name in compared_of(statistic) if name in of}

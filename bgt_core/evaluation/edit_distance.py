@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numba
 import numpy as np
 
-OrderedTree = tuple[Sequence[str], Sequence[int]]  # of nodes in postorder: labels, and leftmost leaves below them
+OrderedTree = tuple[Sequence[str], Sequence[int]]  # for nodes in postorder: the label, the index of the leftmost leaf
 
 
 def distances(left: Sequence[OrderedTree], right: Sequence[OrderedTree]) -> np.ndarray:
@@ -20,7 +20,7 @@ def distances(left: Sequence[OrderedTree], right: Sequence[OrderedTree]) -> np.n
 
 
 def _arrays(tree: OrderedTree, codes: dict[str, int]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the numbers of the labels, the leftmost leaves, and the keyroots: the last node of each leftmost leaf."""
+    """Return a code for each label, the leftmost leaves, and the keyroots: the last node above each leftmost leaf."""
     labels, first = tree
     keyroots = sorted({leaf: node for node, leaf in enumerate(first)}.values())
     numbers = [codes.setdefault(label, len(codes)) for label in labels]
@@ -32,8 +32,8 @@ def _distance(
     labels: np.ndarray, first: np.ndarray, keyroots: np.ndarray,
     other_labels: np.ndarray, other_first: np.ndarray, other_keyroots: np.ndarray,
 ) -> int:  # fmt: skip
-    trees = np.empty((len(labels), len(other_labels)), np.int32)  # edits between the trees under two nodes
-    # edits between the first p and q nodes of two trees
+    trees = np.empty((len(labels), len(other_labels)), np.int32)  # number of edits between the trees under two nodes
+    # number of edits between the first p nodes of one tree and the first q nodes of the other, at [p, q]
     forests = np.empty((len(labels) + 1, len(other_labels) + 1), np.int32)
     for i in keyroots:
         for j in other_keyroots:

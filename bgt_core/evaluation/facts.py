@@ -1,4 +1,4 @@
-"""Find negations, numbers, names and classes of words in a sentence by rules, and check a generated text by them.
+"""Find negations, numbers, names and word classes in a sentence by rules, and check generated text with these rules.
 
 The patterns and words of each language are in facts.toml. docs/reliability.md has the accuracy of each rule; a rule
 returns None for a language in which its accuracy is too low. The rules do not use a model.
@@ -23,12 +23,12 @@ RULES = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="ut
 _LIGHT = {lang: re.compile("|".join(rules["light"])) for lang, rules in RULES.items() if "light" in rules}
 _TEENS = "ten|eleven|twelve|thirteen|fourteen|fifteen|sixteen|seventeen|eighteen|nineteen"
 _TENS = "twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety"
-_YEAR = re.compile(  # nineteen forty-five
+_YEAR = re.compile(  # years in words, such as "nineteen forty-five"
     rf"\b({_TEENS}|twenty) ((?:{_TEENS})|(?:{_TENS})(?: (?:one|two|three|four|five|six|seven|eight|nine))?)\b"
 )
 _FIGURES = r"\d+(?:[.,:]\d+)*"
 
-NAME_LANGS = ("en", "fr", "es", "tr")  # languages that, within a sentence, capitalise names only
+NAME_LANGS = ("en", "fr", "es", "tr")  # languages that capitalise only names within a sentence
 _WORD = re.compile(r"[^\W\d_]+(?:['-][^\W\d_]+)*")
 _CLITICS = {"en": "'(?:s|ll|re|ve|d|m)?$", "fr": "^(?:[cdjlmnst]|qu|jusqu|lorsqu|puisqu)'", "tr": "'.*"}
 _TITLES = re.compile(r"\b(?:Mrs?\b\.?|Ms\b\.?|Dr\b\.?|Prof\.|Mme\b\.?|Mlle\b\.?|M\.|Sra?\.|Srta\.) *")
@@ -48,9 +48,10 @@ def has_negation(text: str, lang: str) -> bool | None:
 
 
 def numbers(text: str, lang: str) -> list[str] | None:
-    """List the numbers of a sentence, written in digits or in words, as figures, sorted.
+    """List the numbers of a sentence, which may be written in digits or in words, as sorted strings of digits.
 
-    The number one is omitted, because its word is mostly an article or a pronoun. So are ordinals, except in German.
+    The number one is omitted, because its word is mostly an article or a pronoun. Ordinals are omitted, too, except in
+    German.
     Returns None for a language without rules, and for a sentence with an uncertain quantity, such as "dozens".
 
     >>> numbers("Trois hommes et 22 chiens", "fr"), numbers("Twenty-two", "en"), numbers("dozens", "en")
@@ -93,8 +94,8 @@ def figure(digits: str, rules: Mapping[str, Any], scale: int = 1) -> str | None:
 def names(text: str, lang: str) -> list[str] | None:
     """List the capitalised words of a sentence, sorted. Most are names; in English, some are days or nationalities.
 
-    The first word is skipped, because it is always capitalised. Returns None for a language that capitalises other
-    words than names within a sentence, or has no capital letters.
+    The first word is skipped, because it is always capitalised. Returns None for a language without capital letters, or
+    one that also capitalises words other than names within a sentence.
 
     >>> names("Yesterday Tom met Mary in New York.", "en")
     ['Mary', 'New', 'Tom', 'York']
@@ -142,8 +143,8 @@ def classed_words(text: str, lang: str) -> Iterator[tuple[int, int, str]]:
     """Yield the start, the end and the class of each word, number and punctuation mark of a normalised text.
 
     A word is a run of letters with their accents and vowel signs, so that "don't" is two words and a mark. A name is a
-    capitalised word inside a sentence, except "I", in a language that capitalises names only. In other languages, the
-    class of a name is "other"; so is that of a function word in a language without a list of function words.
+    capitalised word inside a sentence, except "I", in a language that capitalises only names. In other languages, names
+    have the class "other". If a language has no list of function words, its function words have the class "other", too.
 
     >>> [kind for *_, kind in classed_words("Is Tom 5?", "en")]
     ['function', 'name', 'number', 'punctuation']
@@ -172,19 +173,19 @@ RATIO = 1.5  # ratio of lengths above which an output is much longer, or much sh
 
 
 class Check(NamedTuple):
-    """Whether an output has one property of its source, and a verdict for the user, as in "negation lost"."""
+    """Whether an output keeps one property of its source, and a verdict for the user, such as "negation lost"."""
 
     passed: bool
     verdict: str
 
 
 def checks(source: str, source_lang: str, output: str, lang: str) -> list[Check]:
-    """Compare the negation, numbers, names, content words, word order and length of an output with its source's.
+    """Compare an output with its source: negation, numbers, names, content words, word order and length.
 
-    Only negations and numbers are compared across languages; content words only in English, French and German. A
-    content word is lost or added if no word replaces it: a word that replaces another may be a synonym, and passes. The
-    check of word order distinguishes "the girl gave the boy" from "the boy gave the girl"; it also fails for a passive,
-    which changes the order but not the meaning. Case is ignored.
+    Across languages, only negations and numbers are compared. Content words are compared only in English, French and
+    German. A content word counts as lost or added only if no other word replaces it, because the other word may be a
+    synonym. The check of word order distinguishes "the girl gave the boy" from "the boy gave the girl"; it also fails
+    for a passive, which changes the order but not the meaning. Case is ignored.
 
     >>> [check.verdict for check in checks("Tom is not 30.", "en", "tom is 40 and late.", "en")]
     ['negation lost', '30 lost', 'late added']
@@ -228,7 +229,7 @@ def _other_content(source: str, output: str, lang: str) -> Iterator[str]:
         for mine, others in ((before, after), (after, before))
     )
     alike = sorted((-SequenceMatcher(None, one, two).ratio(), one, two) for one in lost for two in added)
-    for _, one, two in alike:  # the most similar words first, such as forms of a verb; others may be synonyms
+    for _, one, two in alike:  # first pair the most similar words, such as forms of a verb; the rest may be synonyms
         if one in lost and two in added:
             lost.remove(one)
             added.remove(two)
@@ -248,7 +249,7 @@ def _content(text: str, lang: str) -> dict[str, bool]:
 
 
 def _akin(word: str, other: str) -> bool:
-    """Return whether two words may be forms of one: four letters at the start are equal, or all three."""
+    """Return whether two words may be forms of one word: their first four letters are equal (three in short words)."""
     letters = min(4, len(word), len(other))
     return word == other or (letters > 2 and word[:letters] == other[:letters])
 
@@ -267,6 +268,6 @@ def _all_in(wanted: list[str], written: list[str], kind: str) -> Check:
 
 
 def _shared(text: str, other: str, lang: str) -> list[str]:
-    """Return the words that occur once in each of two texts, in the order of the first."""
+    """Return the words that occur exactly once in each of two texts, in the order of `text`."""
     mine, theirs = ([word.lower() for _, word in words(each, lang)] for each in (text, other))
     return [word for word in mine if mine.count(word) == theirs.count(word) == 1 and word not in MOVED]

@@ -1,4 +1,4 @@
-"""Write a page that compares an encoder's vectors with the shared and private parts that each split makes of them."""
+"""Write a page that compares an encoder's vectors with the shared and private parts into which splits divide them."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -22,7 +22,7 @@ from bgt_core.splitting import Split
 from bgt_core.tables import Table, markdown_text
 
 LINES = 1_000  # maximum number of held-out lines that are measured
-AS_THEY_ARE, PRIVATE = "as they are", ": private"  # the system of whole vectors; the end of names of private parts
+AS_THEY_ARE, PRIVATE = "as they are", ": private"  # the system of whole vectors; the ending of private parts' names
 GUESS = "the most frequent"  # name of the system that always predicts the most frequent label
 FOLDS = 5
 PROBES = "Accuracy of linear probes"
@@ -59,9 +59,10 @@ def probed(
 ) -> Statistic:
     """Cross-validate linear probes that predict the language, the closing mark or the length of a sentence.
 
-    Line n has the same meaning in all columns, so its sentences are in the same one of five folds. The length of a
-    sentence is short, medium or long: each is a third of the language's sentences, by number of characters. The last
-    system, `GUESS`, always predicts the most frequent label. A property that all sentences share is omitted.
+    Line n has the same meaning in all columns, so all its translations are in the same fold; there are five folds. The
+    length of a sentence is short, medium or long: these are thirds of the language's sentences, by number of
+    characters. The last system, `GUESS`, always predicts the most frequent label. If all sentences have the same value
+    of a property, the property is omitted.
     """
     from bgt_core.vectors.linear_probe import held_out_hits  # imports torch
 
@@ -80,7 +81,7 @@ def probed(
     ]
     vectors.append(np.zeros((lines * len(langs), 1)))
     folds = np.tile(np.random.default_rng(seed).permutation(lines) % FOLDS, len(langs))
-    # a line counts as one item, because a probe tends to be right about all its sentences or about none
+    # a line counts as one item, because a probe tends to be right about all sentences of a line or about none
     hits = {
         ProbedKey(name, len(of)): np.stack(
             [held_out_hits(each, of, folds).reshape(len(langs), lines).mean(0) for each in vectors]
@@ -97,7 +98,7 @@ def probed(
 
 
 class Remembered(ExternalEncoder):
-    """Wrap an encoder so that it embeds each sentence only once, and keeps its vector in memory."""
+    """Wrap an encoder so that it embeds each sentence only once, and keeps the vectors in memory."""
 
     def __init__(self, inner: SentenceEncoder):
         super().__init__(AS_THEY_ARE, self.recall, inner.langs)
@@ -123,7 +124,7 @@ def report(
     seed: int = 0,
     progress: Callable[[int, int], object] = lambda done, of: None,
 ) -> Report:
-    """Measure an encoder's vectors and the parts that several splits make of them.
+    """Measure an encoder's vectors and the parts into which several splits divide them.
 
     Args:
         encoder: The encoder that was split.
@@ -134,11 +135,11 @@ def report(
         sts: A folder of STS files. If given, STS 2012 to 2015 are measured in English.
         resamples: Number of bootstrap resamples.
         seed: Seed of the resamples and the folds.
-        progress: Called with the number of finished measurements and the number of all.
+        progress: Called with the number of finished measurements and the total number.
 
     Returns:
-        The results of `probed`, of retrieval between the first language and each other one, of STS, and of the triples
-        of the built-in grammar.
+        The results of `probed`, of retrieval between the first language and each other language, of STS, and of the
+        triples of the built-in grammar.
     """
     columns = [list(column[:LINES]) for column in columns]
     vectors = parts(Remembered(encoder), splits)
@@ -169,7 +170,7 @@ def report(
 
 
 def parts(inner: Remembered, splits: Mapping[str, Split]) -> dict[str, SentenceEncoder]:
-    """Return the encoder of the whole vectors, and two encoders for each split: of the shared and the private part."""
+    """Return encoders by name: of the whole vectors, and for each split, of the shared part and of the private part."""
 
     def part_of(split: Split, latent: str) -> ExternalEncoder:
         def embed(texts: list[str], lang: str, _: str) -> np.ndarray:
@@ -184,7 +185,7 @@ def parts(inner: Remembered, splits: Mapping[str, Split]) -> dict[str, SentenceE
 
 
 def by_system(result: Result) -> Table:
-    """Make a table with a row for each system, starting with `GUESS`, and a column for each score."""
+    """Make a table with a row for each system, `GUESS` first, and a column for each score."""
     heads = [" ".join(str(field) for field in key[:-1] if field != "held-out lines") for key in result.scores]
     rows = [[system, *(cells[row] for cells in result.scores.values())] for row, system in enumerate(result.systems)]
     return Table(["vectors", *heads], sorted(rows, key=lambda row: row[0] != GUESS))

@@ -1,4 +1,4 @@
-"""Read STS data sets, sentence pairs with gold scores, from files in one of these layouts.
+"""Read STS data sets (sentence pairs with gold scores) from files in one of these layouts.
 
     SemEval         STS.input.NAME.txt and STS.gs.NAME.txt, in the folders that the archives unpack to
     SentEval        STS/STS12-en-test/ with the same files; STS/STSBenchmark/sts-dev.csv; SICK/SICK_test_annotated.txt
@@ -25,7 +25,7 @@ from bgt_core.evaluation.task import tsv_rows
 NAMES = "2012-2016, stsb-dev, stsb-dev-fr, sick, sick-trial, sts17, sts17-en-es"  # examples for an error message
 KNOWN = re.compile(r"201[2-6]|stsb-(train|dev|test)(-[^-]*)?|sick-(train|trial|test)|sts17(-[^-]+-[^-]+)?")
 DEPTH = 4  # maximum depth of a file below the given folder
-# the years of folders in SemEval's archives whose names do not contain the year
+# folders in SemEval's archives whose names do not contain the year, and their years
 UNPACKED = {"test-gold": "2012", "test-gs": "2013", "test_evaluation_task2a": "2015"}
 ENGLISH_FIRST = ("track2.ar-en", "track6.tr-en")  # files of SemEval-2017 whose first column is English despite the name
 
@@ -63,12 +63,12 @@ class StsFile(NamedTuple):
     name: str
     path: Path
     langs: tuple[str, str] = ("en", "en")
-    columns: Sequence[int] = (0, 1, 2)  # positions of gold, left and right; unused if gold has a file
-    gold: Path | None = None  # the file of the gold scores, if they have one
+    columns: Sequence[int] = (0, 1, 2)  # indices of the columns gold, left and right; unused if `gold` is set
+    gold: Path | None = None  # the file of the gold scores, if they are in a separate file
 
 
 def read_sets(root: Path, names: Sequence[str], *, lang: str = "en", without: Sequence[str] = ()) -> list[StsSet]:
-    """Read the data sets of these names below a folder, each once, in the order given.
+    """Read the data sets with these names below a folder, each once, in the given order.
 
     A name is a SemEval year, "stsb-SPLIT", "stsb-SPLIT-LANG", "sick", "sick-SPLIT", "sts17" or "sts17-LANG-LANG".
     `lang` is the language of the SemEval years, which may be translated. `without` are years whose pairs are left out
@@ -105,7 +105,7 @@ def read_sets(root: Path, names: Sequence[str], *, lang: str = "en", without: Se
 
 
 def english_first(langs: Sequence[str]) -> str:
-    """Join two languages to the name of a track of 2017: "en-es" for es and en."""
+    """Return the name of the 2017 track of two languages, English first: "en-es" for es and en."""
     return "-".join(sorted(langs, key=lambda lang: (lang != "en", lang)))
 
 
@@ -123,7 +123,7 @@ def sts_files(root: Path, lang: str = "en") -> Iterator[StsFile]:
             yield StsFile(f"stsb-{stem}", "stsb", stem, path)
         elif suffix == ".tsv" and above.startswith("stsb"):
             yield StsFile(f"stsb-{stem}-{parent}", "stsb", f"{stem}-{parent}", path, (parent, parent))
-        elif official := re.fullmatch(r"sts-(train|dev|test)\.csv", file):  # genre, file, year, number, gold, sentences
+        elif official := re.fullmatch(r"sts-(train|dev|test)\.csv", file):  # columns: genre, file, year, id, gold, a, b
             yield StsFile(f"stsb-{official[1]}", "stsb", official[1], path, columns=(4, 5, 6))
         elif suffix == ".tsv" and parent.lower().startswith("sick"):
             yield StsFile(f"sick-{stem}", "sick", stem, path)
@@ -133,7 +133,7 @@ def sts_files(root: Path, lang: str = "en") -> Iterator[StsFile]:
             left, right = stem.split("-")
             label = english_first([left, right])
             yield StsFile(f"sts17-{label}", "sts17", label, path, (left, right))
-        elif official := re.fullmatch(r"STS\.input\.(track\w+\.(..)-(..))\.txt", file):  # gold has a folder of its own
+        elif official := re.fullmatch(r"STS\.input\.(track\w+\.(..)-(..))\.txt", file):  # gold is in another folder
             _, left, right = official.groups()
             langs = (right, left) if official[1] in ENGLISH_FIRST else (left, right)
             label = english_first(langs)
@@ -157,7 +157,7 @@ def walk(root: Path) -> Iterator[tuple[str, Path]]:
 
 
 def year_of(folders: Sequence[str]) -> str | None:
-    """Return the SemEval year of the innermost folder that has a year; None without any, and for training data."""
+    """Return the SemEval year of the innermost folder that has a year; None for no such folder or training data."""
     for name in reversed(folders):
         if re.search("train|trial", name, re.IGNORECASE):
             return None
@@ -169,7 +169,7 @@ def year_of(folders: Sequence[str]) -> str | None:
 
 
 def read_set(file: StsFile, without: Sequence[str] = ()) -> StsSet:
-    """Read a data set without the pairs that lack a score. If only the right language is English, swap the sides."""
+    """Read a data set; omit the pairs that have no score. If only the right language is English, swap the sides."""
     path, rows, name = file.path, [], file.name
     if file.gold:
         if not file.gold.exists():
@@ -192,7 +192,7 @@ def read_set(file: StsFile, without: Sequence[str] = ()) -> StsSet:
         if file.year == "stsb" and without:
             name += f" without {', '.join(without)}"
             names.append("year")
-            wanted.append(2 if path.name.startswith("sts-") else 3)  # "main-news/headlines/2016", "2012test"
+            wanted.append(2 if path.name.startswith("sts-") else 3)  # such as "main-news/headlines/2016" or "2012test"
         for place, (score, left, right, *origin) in tsv_rows(path, names, wanted):
             header = place == 1 and score == "relatedness_score"
             if not header and not any(each.split("/")[-1].startswith(tuple(without)) for each in origin):
@@ -215,7 +215,7 @@ def gold_score(path: Path, line: int, text: str) -> float:
     return value
 
 
-# The numbers of pairs with a gold score in the published data sets, and warnings if the files differ.
+# The number of pairs with a gold score in each published data set, and warnings if a file has another number.
 
 PAIRS = {
     "2012": {"MSRpar": 750, "MSRvid": 750, "OnWN": 750, "SMTeuroparl": 459, "SMTnews": 399},
@@ -238,7 +238,7 @@ def dataset_warnings(sets: Sequence[StsSet]) -> list[str]:
             warnings.append(f"{data} has {len(data.gold)} pairs, {published} as published.")
     for year in dict.fromkeys(data.year for data in sets if data.year.isdigit()):
         names = {data.name for data in sets if data.year == year}
-        # SMT of 2013 has its own licence; `sts.explain` states whether it is used
+        # SMT of 2013 may be missing, because it has its own licence; `sts.explain` states whether it is used
         missing = PAIRS.get(year, {}).keys() - names - {"SMT"}
         if missing:
             warnings.append(f"{year} is without {', '.join(sorted(missing))}: its score is not the published one.")

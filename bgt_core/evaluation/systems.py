@@ -1,4 +1,4 @@
-"""The systems of an evaluation, each one latent of an encoder; and the sentences about which two encoders disagree."""
+"""The systems of an evaluation (each is one latent of an encoder), and pairs about which two encoders disagree."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from bgt_core.vectors.compare import rounded
 from bgt_core.vectors.convert import matrix, numbers
 
 PAIRS = 8_192  # number of pairs embedded at once, to bound memory; more than any published set has
-MOST_WORDS = 300  # maximum number of words and marks of a text, because each is left out in turn
+MOST_WORDS = 300  # maximum number of words and marks of a text, because the text is embedded once without each
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,7 +27,7 @@ class System:
     latent: str = SEMANTIC
 
     def embed(self, sentences: Sequence[str], lang: str) -> np.ndarray:
-        """Embed N sentences, each distinct one only once: (N, D), in float32 or float64.
+        """Embed N sentences, equal sentences only once: (N, D), in float32 or float64.
 
         Raises DataError unless the encoder returns one row of finite numbers for each distinct sentence.
         """
@@ -42,10 +42,10 @@ class System:
         return vectors.astype(np.result_type(vectors, np.float32), copy=False)[[rows[each] for each in sentences]]
 
     def similarities(self, left: Sequence[str], right: Sequence[str], left_lang: str, right_lang: str) -> np.ndarray:
-        """Compute the similarity of each left sentence and the right one of its row, `rounded`: (N,) float64.
+        """Compute the `rounded` similarity of each left sentence and the right sentence in the same row: (N,) float64.
 
-        A string is one sentence. Raises UsageError for different numbers of sentences, DataError for a similarity that
-        is not finite.
+        A string counts as one sentence. Raises UsageError for different numbers of sentences, DataError for a
+        similarity that is not finite.
         """
         left, right = sentence_list(left, "left"), sentence_list(right, "right")
         if len(left) != len(right):
@@ -109,7 +109,7 @@ def systems(
     return list(named.values())
 
 
-# Where two encoders disagree about the similarity of sentences, and which words move a similarity.
+# The pairs about whose similarity two encoders disagree, and the effect of each word on a similarity.
 
 
 class Disagreement(NamedTuple):
@@ -122,7 +122,7 @@ class Disagreement(NamedTuple):
 
 
 class Effect(NamedTuple):
-    """The effect of a word: how much the similarity of two sentences falls, by each encoder, if the word is removed."""
+    """The effect of a word: how much each encoder's similarity of two sentences falls if the word is removed."""
 
     side: int  # 0 if the word is in the left sentence, 1 if in the right one
     word: str
@@ -152,9 +152,9 @@ def disagreement(
 def word_effects(
     encoders: Mapping[str, SentenceEncoder], left: str, right: str, langs: tuple[str, str], latent: str = SEMANTIC
 ) -> list[Effect]:
-    """Measure the effect of each word and mark of two sentences on their similarity by each encoder.
+    """Measure how each word and mark of two sentences changes their similarity, for each encoder.
 
-    A sentence of a single word has no effects. Raises UsageError for more than `MOST_WORDS` words and marks.
+    The word of a single-word sentence is not measured. Raises UsageError for more than `MOST_WORDS` words and marks.
     """
     sides, effects = list(zip((left, right), langs, strict=True)), []
     words_of = [[text[start:end] for start, end in spans(text, lang)] for text, lang in sides]

@@ -15,7 +15,7 @@ from bgt_core.data.textfile import column_hint, text_lines
 from bgt_core.errors import DataError, UsageError, did_you_mean
 from bgt_core.evaluation.comparison import Result, Statistic, check_bootstrap, compare
 
-ENTRY_POINTS = "bgt.evaluations"  # entry points of packages that add tasks: NAME = "MODULE:CLASS"
+ENTRY_POINTS = "bgt.evaluations"  # group of entry points by which packages add tasks: NAME = "MODULE:CLASS"
 
 Lang = Annotated[str, "Language of the sentences."]
 Langs = Annotated[str, "Languages of the columns, as in en,fr."]
@@ -27,7 +27,7 @@ Items = TypeVar("Items")
 
 
 class Task(Protocol[Items]):
-    """The base class of evaluations. Each is a frozen dataclass, whose fields are the settings of the evaluation.
+    """The base class of evaluation tasks. A task is a frozen dataclass, whose fields are its settings.
 
     A field that is `Annotated[type, "help"]` is an option of `bgt evaluate NAME`. The first line of the docstring is
     the task's entry in the list of tasks, and the whole docstring is its `--help`.
@@ -38,10 +38,10 @@ class Task(Protocol[Items]):
     own_probability: ClassVar[bool] = False  # whether duplicate classifiers are scored by their probability
 
     def load(self, paths: Sequence[Path], *, seed: int) -> Items:
-        """Read the items from files, or make them; `seed` is the seed of random draws."""
+        """Read the items from files, or use built-in items; `seed` is the seed of random draws."""
 
     def statistic(self, items: Items, encoders: Mapping[str, SentenceEncoder], *, seed: int) -> Statistic:
-        """Measure the encoders, and return their scores as a function of the number of times each item is drawn."""
+        """Measure the encoders; return their scores as functions of the number of times that each item is drawn."""
 
 
 def evaluate(
@@ -65,8 +65,8 @@ def evaluate(
         resamples: Number of bootstrap resamples.
         level: Confidence level of the intervals.
         seed: Seed of the resamples, and of the task's random draws.
-        compared: Names of the systems whose differences are tested; by default those that the task compares, mostly
-            all.
+        compared: Names of the systems whose differences are tested; by default the systems that the task selects, which
+            are mostly all.
 
     Returns:
         All scores, and the differences of systems.
@@ -94,7 +94,7 @@ def evaluate(
 
 
 def task_names() -> list[str]:
-    """List the names of all tasks: the modules of `bgt_core.evaluation.tasks`, and the entry points of packages."""
+    """List the names of all tasks: modules of `bgt_core.evaluation.tasks`, and entry points of installed packages."""
     from bgt_core.evaluation import tasks
 
     own = [module.name.replace("_", "-") for module in iter_modules(tasks.__path__)]
@@ -102,7 +102,7 @@ def task_names() -> list[str]:
 
 
 def find_task(name: str) -> type[Task[Any]]:
-    """Import the task of that name; UsageError if no task has that name, or two have it."""
+    """Import the task with this name; UsageError if no task or two tasks have it."""
     names = task_names()
     if names.count(name) != 1:
         problem = "no such task" if name not in names else "two packages have a task with this name"
@@ -114,17 +114,18 @@ def find_task(name: str) -> type[Task[Any]]:
 
 
 def one_path(paths: Sequence[Path], what: str) -> Path:
-    """Return the only path. UsageError, which says what the task takes, if there is none or are several."""
+    """Return the only path. Raises UsageError for no path or several; `what` says what the task takes."""
     if len(paths) != 1:
         raise UsageError(f"takes {what}, not {len(paths)} paths.", parameter="data")
     return paths[0]
 
 
 def tsv_rows(path: Path, names: Sequence[str], at: Sequence[int] | None = None) -> Iterator[tuple[int, list[str]]]:
-    """Yield the number and the fields of each line of a TSV without header and quotes, plain, .gz, .xz or .zst.
+    """Yield the line number and the fields of each line of a TSV without header and quotes, plain, .gz, .xz or .zst.
 
-    `names` are the names of the columns, for messages. `at` are the positions of the fields to yield; by default all
-    fields are yielded, and a line must have as many as `names`. Raises DataError, with file and line, for other lines.
+    `names` are the names of the columns, for messages. `at` are the indices of the fields to yield. By default all
+    fields are yielded, and a line must have as many fields as there are names. Raises DataError, with file and line,
+    for other lines.
     """
     width = len(names) if at is None else max(at) + 1
     for number, line in text_lines(path):

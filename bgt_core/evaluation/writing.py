@@ -40,7 +40,7 @@ OfWeights = Callable[[np.ndarray], np.ndarray]  # weights of N sentences, (B, N)
 
 
 def writers(models: Mapping[str, Any], langs: Sequence[str], beam: int) -> dict[str, Writer]:
-    """Return a writer for each model, with beam search; a model that has the method `write` is a writer already."""
+    """Return a writer with beam search for each model; a model that has the method `write` is already a writer."""
     from bgt_core.generation.generate import Writer
     from bgt_core.generation.options import Beam
 
@@ -68,7 +68,7 @@ class Writing:
     source_lang: str
     lang: str
     style_of: str  # OWN, REFERENCE, RANDOM or SWAPPED
-    styles: np.ndarray  # (N,) rows
+    styles: np.ndarray  # (N,) row of each style sentence
 
     @property
     def meaning_of(self) -> str:
@@ -77,9 +77,9 @@ class Writing:
 
 
 def writings(langs: Sequence[str], rows: int, style_of: str, styles: Mapping[str, np.ndarray]) -> list[Writing]:
-    """Plan reconstructions and translations; and recombinations, if `styles` has rows of style sentences by language.
+    """Plan reconstructions and translations; also recombinations, for each language in `styles`.
 
-    `style_of` is the name of these style sentences in tables.
+    `styles` contains the rows of the style sentences by language; `style_of` is their name in tables.
     """
     own = np.arange(rows)
     plan = [Writing(lang, lang, OWN, own) for lang in langs]
@@ -98,7 +98,7 @@ class Latents:
         }
 
     def of(self, writing: Writing) -> dict[str, np.ndarray]:
-        """Select the latents of a plan: (N, L) for each latent."""
+        """Select the latents that a plan needs: (N, L) for each latent."""
         of_style = {
             latent: each[writing.styles] for (latent, lang), each in self.vectors.items() if lang == writing.lang
         }
@@ -111,7 +111,7 @@ class Latents:
 def corpus_measures(
     outputs: Sequence[str], references: Sequence[str], styles: Sequence[str], lang: str
 ) -> dict[str, OfWeights]:
-    """Score lower-cased outputs in `lang` against their references, and their lengths against the style sentences."""
+    """Score lower-cased outputs in `lang` by their references, and compare their lengths with the style sentences."""
     lengths, style_lengths = (np.array([float(length(text, lang)) for text in texts]) for texts in (outputs, styles))
     off = np.abs(lengths - style_lengths)
     return {
@@ -123,7 +123,7 @@ def corpus_measures(
 
 
 def latent_correlation(outputs: np.ndarray, styles: np.ndarray) -> OfWeights:
-    """Correlate two latents, (N, L) each, over all units, x 100; each unit's mean is subtracted first."""
+    """Correlate two latents (N, L) over all sentences and units, x 100, after subtracting the mean of each unit."""
     left, right = (np.asarray(latent, dtype=float) - latent.mean(0) for latent in (outputs, styles))
     products = np.stack([(left * right).sum(1), (left**2).sum(1), (right**2).sum(1)], axis=1)  # (N, 3)
 
@@ -151,7 +151,8 @@ def bleu(lang: str, lowercase: bool) -> Metric:
 def corpus_score(metric: Metric, outputs: Sequence[str], references: Sequence[str]) -> OfWeights:
     """Return the score of a corpus of N sentences as a function of the number of times each sentence is drawn.
 
-    The two private methods are those of sacrebleu's own paired tests; its public bootstrap draws its own resamples.
+    This calls two private methods that sacrebleu's own paired tests use, because its public bootstrap draws its own
+    resamples.
     """
     statistics = np.array(metric._extract_corpus_statistics(outputs, [references]))  # (N, S) counts
     return lambda weights: np.array([metric._compute_score_from_stats(list(row)).score for row in weights @ statistics])
@@ -164,10 +165,10 @@ def of_systems(
     hits: Mapping[Key, Mapping[str, np.ndarray]],
     **about: Any,
 ) -> Statistic:
-    """Make the statistic of N = `rows` sentences from their scores by key and system, which may lack some scores.
+    """Make the statistic of N = `rows` sentences from scores by key and system; a system may lack some scores.
 
-    `corpus` has scores of the whole corpus. `hits` has 1 for a sentence that is right and 0 for another one, (M,) of
-    the M sentences that the last field of the key counts. `about` are further fields of the statistic.
+    `corpus` has scores of the whole corpus. `hits` has arrays (M,) with 1 for a right sentence and 0 for a wrong one; M
+    is the last field of the key. `about` are further fields of the statistic.
     """
 
     def stacked(of: Mapping[str, np.ndarray], size: int) -> np.ndarray:
@@ -197,11 +198,11 @@ def right_sentences(
 ) -> dict[str, np.ndarray]:
     """Score each of N outputs by several measures: 1 if it is right, 0 if it is wrong.
 
-    Sources have the semantic latents, styles the language latents. `langs` are the language of the sources, and that of
-    all other sentences. Returns the scores of the M sentences that a measure applies to, (M,) by measure. Closing marks
-    count as taken over only if the reference has another mark than the style sentence. Negations, numbers and names are
-    compared only if the rules of `facts` find the same ones in source and reference, because a reference may express
-    them otherwise ("no longer", "cease").
+    The outputs have the semantic latents of `sources` and the language latents of `styles`. `langs` are the language of
+    the sources and the language of all other sentences. Returns, by measure, the scores (M,) of the M sentences to
+    which the measure applies. Whether a closing mark is taken over is scored only if the reference and the style
+    sentence have different marks. Negations, numbers and names are compared only if the rules of `facts` find the same
+    ones in source and reference, because a reference may express them differently ("no longer", "cease").
     """
     right: dict[str, list[bool]] = {name: [] for name in (EXACT, MARK, MARK_TAKEN, *KEPT)}
     source_lang, lang = langs

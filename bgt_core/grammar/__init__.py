@@ -1,14 +1,14 @@
 """English and French sentences from fixed tables that a grammar generated, with labels of meaning and style.
 
     pairs               translations. Each sentence has a style that is independent of its meaning and of the other
-                        language: final mark, filler word, place of the time, synonyms, contractions, register
+                        language: final mark, filler word, position of the time phrase, synonyms, contractions, register
     triples             a sentence, a paraphrase in other words or another order, and an altered sentence in nearly the
                         same words: "The king thanked the baker.", "The baker was thanked by the king.", "The baker
                         thanked the king." Training and held-out triples share only function words
     role pairs          two sentences of the same words with exchanged roles: "The singer saw the man.", "The man saw
                         the singer."
 
-Tests, benchmarks, evaluations and tutorials use them. Commit 5411f3dd has the generator of the tables.
+Tests, benchmarks, evaluations and tutorials use these sentences. The generator of the tables is in commit 5411f3dd.
 """
 
 import lzma
@@ -21,8 +21,8 @@ from bgt_core.errors import UsageError
 LANGS = ("en", "fr")
 LIMIT, TRIPLES, ROLE_PAIRS = 30_000, 2_000, 1_000  # numbers of rows of the tables
 GIVE, ACT, NEGATION = "giver and receiver", "subject and object", "negation"
-KINDS = (GIVE, ACT, "two things", "attributes", NEGATION)  # kinds of triples; role pairs have the first two
-STEP = 1_010  # rows between the first rows of two seeds: a multiple of the number of kinds, which alternate
+KINDS = (GIVE, ACT, "two things", "attributes", NEGATION)  # kinds of triples; role pairs have only the first two kinds
+STEP = 1_010  # distance of the first rows of two seeds; a multiple of the number of kinds, because kinds alternate
 
 
 class Pair(NamedTuple):
@@ -42,18 +42,19 @@ class Triple(NamedTuple):
 
 
 class RolePair(NamedTuple):
-    """A sentence and its twin with two roles swapped, in each language."""
+    """A sentence and its twin, in which two roles are swapped, in each language."""
 
     kind: str  # GIVE or ACT
     texts: dict[str, tuple[str, str]]  # language -> the sentence, and its twin
-    persons: dict[str, tuple[str, str]]  # language -> the agent of the sentence, then that of the twin, lower-cased
+    persons: dict[str, tuple[str, str]]  # language -> agent of the sentence, agent of the twin, lower-cased
 
 
 def pairs(count: int, seed: int = 0) -> list[Pair]:
     """Return `count` pairs; all meanings and texts differ.
 
-    With the same seed, a longer list begins with the pairs of a shorter one. The seed sets the first row of the table,
-    so short lists of different seeds do not overlap. Raises UsageError unless `count` is from 0 to LIMIT.
+    With the same seed, a longer list begins with the pairs of a shorter list. The seed sets the row of the table where
+    the list begins, so short lists of different seeds do not overlap. Raises UsageError unless `count` is from 0 to
+    LIMIT.
 
     >>> pairs(1)[0].texts["fr"]
     'Ah, votre luge est verte.'
@@ -72,9 +73,9 @@ def pairs(count: int, seed: int = 0) -> list[Pair]:
 
 
 def triples(count: int, seed: int = 0, *, held_out: bool = False) -> list[Triple]:
-    """Return `count` triples with different sentences, whose kinds alternate. The seed is as for `pairs`.
+    """Return `count` triples with different sentences; their kinds alternate. The seed works as in `pairs`.
 
-    `held_out` triples have other nouns, verbs, adjectives, times and frames than the training triples. Raises
+    Triples that are `held_out` have other nouns, verbs, adjectives, times and frames than the training triples. Raises
     UsageError unless `count` is from 0 to TRIPLES.
 
     >>> triples(3)[2].texts["en"]
@@ -85,7 +86,7 @@ def triples(count: int, seed: int = 0, *, held_out: bool = False) -> list[Triple
 
 
 def role_pairs(count: int, seed: int = 0) -> list[RolePair]:
-    """Return `count` different role pairs, whose two kinds alternate. The seed is as for `pairs`.
+    """Return `count` different role pairs; their two kinds alternate. The seed works as in `pairs`.
 
     Raises UsageError unless `count` is from 0 to ROLE_PAIRS.
 

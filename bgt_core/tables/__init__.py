@@ -1,4 +1,4 @@
-"""Tables of texts, numbers and estimates with named columns, which are printed or saved in several formats."""
+"""Tables with named columns of texts, numbers and estimates; print them, or save them in several formats."""
 
 import csv
 import io
@@ -14,7 +14,7 @@ from bgt_core.files import atomic_file
 
 
 class Estimate(NamedTuple):
-    """A number with its confidence interval, and its mark in a row of a table: "best", "tied" with the best, or ""."""
+    """A number with its confidence interval, and its mark in a table's row: "best", "tied" with the best, or ""."""
 
     value: float
     low: float
@@ -34,7 +34,7 @@ ROWS = {
     "system": "string",  # the model's latent, or a baseline
     "score": "string",
     "value": "double",
-    "low": "double",  # ends of the confidence interval; null for a number without an interval
+    "low": "double",  # lower and upper end of the confidence interval; null for a number without an interval
     "high": "double",
     "n": "int64",  # number of items
     "baseline": "bool",  # true for a system without a model
@@ -42,7 +42,7 @@ ROWS = {
     "source": "string",  # name of the data
 }
 
-PARTS = (" ci_low", " ci_high", " mark")  # an estimate in column NAME becomes NAME and the columns NAME + these
+PARTS = (" ci_low", " ci_high", " mark")  # an estimate in column NAME also fills the columns NAME + each of these
 MARKS = {"best": " *", "tied": " =", "": ""}
 LEGEND = "* marks the best of a row; = marks the best and those that do not differ significantly from it"
 LEAST_P = 1e-4
@@ -91,7 +91,7 @@ def plain(value: Value, digits: int) -> str:
 
 
 def p_text(p: float) -> str:
-    """Format a p-value. If it is below 0.0001, only this bound is shown: there, normal approximations are imprecise."""
+    """Format a p-value. Below 0.0001, show only this bound, because normal approximations are imprecise there."""
     return f"{p:.2g}" if p >= LEAST_P else f"<{LEAST_P:.4f}"
 
 
@@ -113,7 +113,7 @@ def show(head: Sequence[str], rows: Sequence[Sequence[str]], text: int = 1) -> N
     Console().print(table)
 
 
-# Files of tables: CSV and Parquet have exact numbers, LaTeX and Markdown rounded ones.
+# Files of tables: CSV and Parquet files have exact numbers, LaTeX and Markdown files have rounded numbers.
 
 STYLES = {"best": r"\textbf{%s}", "tied": r"\underline{%s}", "": "%s"}  # the marks in LaTeX
 LATEX_LEGEND = LEGEND.replace("* marks", "bold marks").replace("= marks", "underlining marks")
@@ -131,7 +131,7 @@ TEX = {sign: f"\\{sign}" for sign in "&%$#_{}"} | {
 def save(table: Table, path: Path, note: str = "") -> None:
     """Write a table to a .csv, .parquet, .tex or .md file; no partial file is ever left.
 
-    LaTeX has `note` as a comment above the table, Markdown as a paragraph below it.
+    LaTeX files have `note` as a comment above the table, Markdown files as a paragraph below it.
     """
     with atomic_file(path) as partial:
         if path.suffix == ".parquet":
@@ -166,7 +166,7 @@ def latex_text(table: Table, note: str = "") -> str:
 
 
 def tex(value: Value, digits: int) -> str:
-    """Format a value as `plain` does, for TeX: the mark becomes a style of the number."""
+    """Format a value for TeX, as `plain` does, but turn the mark into a style of the number."""
     if isinstance(value, tuple):
         number, ends = plain(value._replace(mark=""), digits).split(" ", 1)
         return f"{STYLES[value.mark] % number} {ends}"
@@ -174,7 +174,7 @@ def tex(value: Value, digits: int) -> str:
 
 
 def markdown(table: Table, text: int | None = None) -> list[str]:
-    """Return the lines of a Markdown table; the first `text` columns, by default those of text, are left-aligned."""
+    """Return the lines of a Markdown table. The first `text` columns, by default all text columns, are left-aligned."""
     right = [not isinstance(value, str) for value in table.rows[0]]
     if text is not None:
         right = [number >= text for number in range(len(table.columns))]
@@ -184,7 +184,7 @@ def markdown(table: Table, text: int | None = None) -> list[str]:
 
 
 def markdown_text(table: Table, note: str = "") -> str:
-    """Format a table as `markdown`, with `note` below it."""
+    """Format a table as `markdown` does, and add `note` below it."""
     return "\n".join([*markdown(table), "", *([note, ""] if note else [])])
 
 

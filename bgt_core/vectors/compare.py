@@ -1,4 +1,4 @@
-"""Compare vectors by cosine, and find nearest neighbours; similarities that differ only by rounding are equal."""
+"""Compare vectors by cosine, and find nearest neighbours; similarities that differ only by rounding count as equal."""
 
 from collections.abc import Callable
 
@@ -8,8 +8,8 @@ from bgt_core.errors import UsageError
 from bgt_core.vectors.convert import matrix
 
 BLOCK = 1_024  # number of queries that are compared with all answers at once
-DECIMALS = 6  # decimals of a similarity, because float32 rounding is up to 2e-7 and differs between batches
-ROUNDING = 10.0**-DECIMALS  # similarities that differ by less are equal
+DECIMALS = 6  # of a similarity; not more, because float32 rounding errors reach 2e-7 and depend on the batch
+ROUNDING = 10.0**-DECIMALS  # similarities that differ by less than this count as equal
 
 Similarity = Callable[[np.ndarray, np.ndarray], np.ndarray]  # (N, D), (M, D) -> (N, M)
 
@@ -53,7 +53,7 @@ def paired(left: object, right: object) -> tuple[np.ndarray, np.ndarray]:
 def cosines(left: np.ndarray, right: np.ndarray) -> np.ndarray:
     """Return the cosine of row i of left (N, D) and row i of right (N, D), 0 for a zero vector: (N,).
 
-    Raises DataError for anything but numbers, UsageError if the shapes differ.
+    Raises DataError if they are not numbers, UsageError if their shapes differ.
     """
     left, right = paired(left, right)
     return (unit(left) * unit(right)).sum(-1)
@@ -62,14 +62,14 @@ def cosines(left: np.ndarray, right: np.ndarray) -> np.ndarray:
 def cosine_similarity(left: np.ndarray, right: np.ndarray) -> np.ndarray:
     """Return the cosine of each row of left (N, D) with each row of right (M, D), 0 for a zero vector: (N, M).
 
-    Raises DataError for anything but numbers, UsageError if the widths differ.
+    Raises DataError if they are not numbers, UsageError if their widths differ.
     """
     left, right = sides(left, right)
     return unit(left) @ unit(right).T
 
 
 def nearest(queries: np.ndarray, answers: np.ndarray, similarity: Similarity = cosine_similarity) -> np.ndarray:
-    """Return the row of the answer (M, D) that is most similar to each query (N, D), the first of ties: (N,) int."""
+    """Return the index of the answer (M, D) most similar to each query (N, D), the first if several tie: (N,) int."""
     first = [np.zeros(0, dtype=np.intp)]
     for start in range(0, len(queries), BLOCK):
         block = similarity(queries[start : start + BLOCK], answers)
@@ -92,19 +92,20 @@ class ComparesByCosine:
 def rounded(similarities: np.ndarray) -> np.ndarray:
     """Round similarities to six decimals, so that equal ones tie when they are ranked or compared with a threshold.
 
-    Rounding alone would separate close values such as 0.1234564999 and 0.1234565001. So each run of values whose
-    neighbours differ by less than a millionth is first set to its lowest value. A run wider than a millionth is cut
-    every millionth, so that dense values keep their order. Takes (N,), returns (N,) float64.
+    Rounding alone would separate close values such as 0.1234564999 and 0.1234565001. So the sorted values are first
+    divided into runs, in which neighbouring values differ by less than a millionth, and every value becomes the lowest
+    value of its run. A run wider than a millionth is cut every millionth, so that values in a dense range keep their
+    order. Takes (N,), returns (N,) float64.
     """
     values, place = np.unique(np.asarray(similarities, np.float64), return_inverse=True)  # ascending
     first = np.diff(values, prepend=-np.inf) >= ROUNDING  # marks the first value of each run
     lowest = values[first][first.cumsum() - 1]
-    steps = np.floor((values - lowest) / ROUNDING + 1e-3)  # the 1e-3 keeps values that are rounded already
+    steps = np.floor((values - lowest) / ROUNDING + 1e-3)  # 1e-3: rounded values must not change
     return (lowest + ROUNDING * steps).round(DECIMALS)[place]
 
 
 def above(first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """Compare N pairs of similarities: 1 if the first is higher, 0 if it is lower, 0.5 for a tie; (N,) each."""
+    """Compare N pairs of similarities, (N,) each: return 1 if the first is higher, 0 if lower, 0.5 for a tie, (N,)."""
     gains = np.asarray(first, np.float64) - second
     return np.where(np.abs(gains) < ROUNDING, 0.5, gains > 0)
 

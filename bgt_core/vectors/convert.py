@@ -31,7 +31,7 @@ def matrix(
         name: Name of the vectors in error messages.
         shapes: Allowed shapes, as in `numbers`.
         texts: Sentence of each row, for error messages.
-        first: Number of the first row, if the rows are part of a longer array.
+        first: Index of the first row in a longer array, if the rows are part of one.
         dtype: Type of the result; None keeps the given type.
 
     Returns:
@@ -99,7 +99,7 @@ def check_finite(
 
 
 def holds_vectors(given: Any) -> bool:
-    """Return whether a user meant `given` as vectors, valid or not; otherwise it is meant as sentences."""
+    """Return whether `given` is meant as vectors, even if they are invalid; otherwise it is meant as sentences."""
     kind = getattr(getattr(given, "dtype", None), "kind", "O")
     if getattr(given, "ndim", 1) > 1 or kind not in "OUST":
         return True
@@ -123,13 +123,13 @@ def _fits(sizes: tuple[int, ...], shape: tuple[int | str, ...]) -> bool:
 
 def _array(given: Any, name: str) -> np.ndarray:
     """Convert `given` to an array, as `numbers` does, without checks of its type and shape."""
-    torch, pandas = sys.modules.get("torch"), sys.modules.get("pandas")  # already imported if `given` is theirs
+    torch, pandas = sys.modules.get("torch"), sys.modules.get("pandas")  # None: `given` is not of this library
     if torch is not None and isinstance(given, torch.Tensor):
         tensor = given.detach().to_dense().resolve_neg().resolve_conj()
         if tensor.is_floating_point() and tensor.element_size() < 4:  # NumPy lacks bfloat16 and float8
             tensor = tensor.float()
         return tensor.cpu().numpy()
-    if hasattr(given, "toarray"):  # sparse
+    if hasattr(given, "toarray"):  # a sparse matrix
         return given.toarray()
     if pandas is not None and isinstance(given, pandas.DataFrame):
         real = all(getattr(dtype, "kind", "") in REAL for dtype in given.dtypes)
@@ -160,12 +160,12 @@ DAMAGE = (ValueError, TypeError, KeyError, OverflowError, MemoryError, SyntaxErr
 
 
 def read_npy(path: Path) -> np.ndarray:
-    """Map the array of a .npy file read-only, so that memory is not allocated for a shape that a damaged file states.
+    """Map the array of a .npy file read-only, so that a damaged file with a huge shape does not allocate memory.
 
-    Raises NotFound if the file can't be read, DataError if it is of another kind or damaged.
+    Raises NotFound if the file can't be read, DataError if it is not a .npy file of numbers, or damaged.
     """
     try:
-        with warnings.catch_warnings(action="ignore"):  # about headers that Python 2 wrote
+        with warnings.catch_warnings(action="ignore"):  # NumPy warns of headers that Python 2 wrote
             array = np.load(path, mmap_mode="r", allow_pickle=False)
     except OSError as error:
         raise NotFound(f"{path}: can't be read ({error.strerror or error}).") from None

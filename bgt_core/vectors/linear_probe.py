@@ -2,10 +2,10 @@
 
 For each strength C, the loss is the mean cross-entropy + ||W||² / (2 C N), without a penalty on biases, as in
 scikit-learn. The loss is convex, so the solution does not depend on the seed. SciPy's L-BFGS minimises the sum of the
-losses of all strengths, because one product with the vectors then serves all of them.
+losses of all strengths, because all strengths can then share one matrix product with the vectors.
 
 Vectors are rotated to their principal axes, and each axis is scaled by the curvature of the initial loss, so that
-directions with little variance are learnt as fast as the others: mostly 5 to 50 evaluations of the loss suffice.
+directions with little variance are learnt as fast as the others. Mostly, 5 to 50 evaluations of the loss suffice.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from torch import Tensor
 
 from bgt_core.backend import usual_defaults
 
-CHUNK = 2**20  # number of scores computed at once, so that they fit the cache
+CHUNK = 2**20  # number of logits computed at once, so that they fit into the cache
 
 
 def minimise(
@@ -134,19 +134,19 @@ Layers = list[tuple[np.ndarray, np.ndarray]]  # weight (in, out) and bias (out,)
 class Probe(ClassifierMixin, BaseEstimator):
     """The base class of probes: it checks and standardises vectors, chooses the strength of the penalty, and predicts.
 
-    After `fit`, `layers_` take standardised vectors, and `dev_losses_` are the losses of all strengths in nats per
-    item, empty if there were too few items to choose.
+    After `fit`, `layers_` are the layers of the probe, which take standardised vectors. `dev_losses_` are the losses of
+    all strengths, in nats per item; the array is empty if there were too few items to choose a strength.
     """
 
     strengths: Sequence[float]
     random_state: Seed
 
-    # One thread, because several threads waste minutes on a busy machine, and gain little for small matrices.
+    # One thread, because several threads gain little for small matrices, and waste minutes on a busy machine.
     @threadpool_limits.wrap(limits=1)
     @usual_defaults()
     @torch.inference_mode()
     def fit(self, X: np.ndarray, y: Any, dev: Labelled | None = None) -> Probe:
-        """Fit vectors (N, D) and N labels; the strength is chosen on `dev`, by default a random tenth of the items.
+        """Fit to vectors (N, D) and N labels. The strength is chosen on `dev`, by default a random tenth of the items.
 
         Warns (ConvergenceWarning) if the chosen strength has not converged. Raises ValueError for invalid arrays or a
         single class.
@@ -202,11 +202,11 @@ class Probe(ClassifierMixin, BaseEstimator):
     def _train(
         self, train: tuple[Tensor, Tensor], dev: tuple[Tensor, Tensor], strengths: Sequence[float], seed: int
     ) -> list[tuple[Layers, bool]]:
-        """Fit a probe of each strength to `train`; return its layers, and whether it has converged."""
+        """Fit one probe for each strength to `train`; return the layers of each, and whether it has converged."""
         raise NotImplementedError
 
     def _tensors(self, vectors: np.ndarray, labels: np.ndarray) -> tuple[Tensor, Tensor]:
-        """Return standardised float32 vectors and class numbers, without items whose label is not in `classes_`."""
+        """Return standardised float32 vectors and class indices, without items whose label is not in `classes_`."""
         known = np.flatnonzero(np.isin(labels, self.classes_))
         standard = np.empty((len(known), vectors.shape[1]), np.float32)
         for start in range(0, len(known), BLOCK):
@@ -239,11 +239,11 @@ class LinearProbe(Probe):
 
 
 def held_out_hits(vectors: np.ndarray, labels: np.ndarray, folds: np.ndarray) -> np.ndarray:
-    """Cross-validate a linear probe: for each test fold, the next fold chooses the strength, and the others train.
+    """Cross-validate a linear probe: for each test fold, choose the strength on the next fold, and train on the others.
 
-    `folds` (N,) are the numbers of the folds, from 0, of vectors (N, D) and labels (N,). Returns 1 for each item whose
-    label is predicted, else 0, (N,). If fewer than `MIN_ITEMS` items are outside the test fold, they all train a probe
-    with the strongest penalty.
+    `folds` (N,) has the fold of each item, from 0, for vectors (N, D) and labels (N,). Returns 1 for each item whose
+    label is predicted correctly, else 0, (N,). If fewer than `MIN_ITEMS` items are outside the test fold, a probe with
+    the strongest penalty is trained on all of them.
     """
     hits = np.zeros(len(labels))
     for fold in np.unique(folds):
@@ -256,7 +256,7 @@ def held_out_hits(vectors: np.ndarray, labels: np.ndarray, folds: np.ndarray) ->
             hits[test] = np.isin(labels[test], known)
             continue
         probe = LinearProbe(STRENGTHS if chooses else STRENGTHS[:1])
-        with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):  # the fit is close to its optimum
+        with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):  # fits end near the optimum
             probe.fit(vectors[train], labels[train], (vectors[dev], labels[dev]))
         hits[test] = probe.predict(vectors[test]) == labels[test]
     return hits
@@ -271,6 +271,6 @@ def _scores(layers: Layers, vectors: np.ndarray) -> np.ndarray:
 
 
 def _loss(layers: Layers, vectors: Tensor, labels: Tensor) -> float:
-    """Return the cross-entropy in nats per item."""
+    """Return the mean cross-entropy, in nats per item."""
     logs = log_softmax(_scores(layers, vectors.double().numpy()), axis=1)
     return -float(logs[np.arange(len(labels)), labels.numpy()].mean())

@@ -6,24 +6,25 @@ import numpy as np
 
 from bgt_core.errors import DataError
 
-TOLERANCE = 1e-6  # standard deviations and singular values below this share of the largest one are rounding error
+TOLERANCE = 1e-6  # standard deviations and singular values below this share of the largest are rounding errors
 
 
 def leace(mean: np.ndarray, covariance: np.ndarray, cross: np.ndarray) -> tuple[np.ndarray, ...]:
     """Fit the LEACE map (Belrose et al., 2023, theorem 4.3): the smallest change, in mean square, that erases labels.
 
     After the change, no linear probe predicts labels better than their frequencies do. Units are first scaled to
-    variance 1, which does not change the result, but prevents that units with little variance count as rounding error.
+    variance 1. This does not change the result, but without it, units with little variance would count as rounding
+    errors.
 
     Args:
         mean: Mean of the vectors, (D,).
         covariance: Covariance of the vectors, (D, D).
-        cross: Covariance of the vectors with each label, divided by the square root of its frequency, (D, K).
+        cross: Covariance of the vectors with each label, divided by the square root of the label's frequency, (D, K).
 
     Returns:
         `read` and `write`, (D, r) each: vector - (vector - mean) read write^T has no covariance with the labels. r is
-        less than K, and 0 if the covariance is 0 up to rounding. The third, (D,) bool, marks units that contain only
-        rounding error after the change. This may reveal the label, so set these units to their mean.
+        less than K, and 0 if the covariance is 0 up to rounding. The third array, (D,) bool, marks units that contain
+        only rounding errors after the change. The errors may reveal the label, so set these units to their mean.
     """
     variances = covariance.diagonal()
     units = np.sqrt(variances)
@@ -57,8 +58,8 @@ class Directions:
 def directions(vectors: np.ndarray, factors: np.ndarray, names: tuple[str, ...]) -> Directions:
     """Fit the directions of K factors to vectors (N, D) and factors (N, K) of N sentences.
 
-    Every fifth sentence is held out to test the predictions. Raises DataError for fewer than 50 sentences or a factor
-    that is constant.
+    Every fifth sentence is held out to test the predictions. Raises DataError for fewer than 50 sentences, or if a
+    factor is constant.
     """
     if len(vectors) < MIN_SENTENCES:
         raise DataError(f"{len(vectors)} sentences; directions need {MIN_SENTENCES} or more.")

@@ -1,4 +1,4 @@
-"""Compare references with translations: each measure worked by hand, and correlations against SciPy's."""
+"""Compare references with translations: check each measure by hand, and correlations against SciPy's."""
 
 import math
 
@@ -14,7 +14,7 @@ NICE = "the staff were very nice and the room was very nice and the staff were v
 
 
 class Scripted:
-    """A model that returns given scores of sentences."""
+    """A model that returns a given score for each sentence."""
 
     fingerprint = "by hand"
 
@@ -26,7 +26,7 @@ class Scripted:
 
 
 def test_repetitions_by_hand() -> None:
-    # the staff were very nice and | the | room was | very nice and the staff were very nice: 9 of 17 words are repeated
+    # | encloses repeated words: the staff were very nice and | the | room was | very nice and the staff were very nice
     assert repeated(NICE, 1) == (9, 17)
     # 5 of 15 trigrams are repeated: very nice and, nice and the, the staff were, staff were very, were very nice
     assert repeated(NICE, 3) == (5, 15)
@@ -39,13 +39,13 @@ def test_a_comparison_by_hand() -> None:
     result = compare(["red dogs run", "blue cats sleep"], ["dogs dogs run", "cats sleep"], costs=np.array([0.5, 1.0]))
     assert result["words"].reference == 3 and result["words"].translation == 2.5
     repetition = result["unigram repetition"]
-    assert (repetition.reference, repetition.translation) == (0, 20)  # 1 of 5 words; the mean of 1/3 and 0 is 16.7 %
+    assert (repetition.reference, repetition.translation) == (0, 20)  # 1 of 5 words, not the mean of 1/3 and 0
     assert repetition.difference[0] == -20
     entropies = result["unigram entropy"]
     assert entropies.reference == pytest.approx(math.log2(6))
     assert result["trigram entropy"].translation == 0
     assert entropies.difference == entropies.reference - entropies.translation < entropies.reference
-    # of 4 documents, "red" and "blue" are in one, all other words in two
+    # "red" and "blue" are in 1 of 4 documents, all other words in 2
     assert result["average IDF"].reference == pytest.approx((math.log(4) + 2 * math.log(2)) / 3)
     assert result["average IDF"].translation == pytest.approx(math.log(2))
     assert [result[name].translation for name in ("cost", "overlap-1", "overlap-2")] == pytest.approx(

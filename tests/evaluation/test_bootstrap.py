@@ -1,4 +1,4 @@
-"""Compare the bootstrap with SciPy, closed forms and simulations, and contrasts with the usual tests."""
+"""Compare the bootstrap with SciPy, closed forms and simulations; compare contrasts with standard tests."""
 
 from collections.abc import Callable
 
@@ -35,7 +35,7 @@ def test_a_resample_draws_every_item_with_the_same_probability(rng: np.random.Ge
     weights = resample(rng, 40, 3_000)
     assert weights.shape == (3_000, 40)
     assert set(weights.sum(1)) == {40}
-    assert weights.mean(0) == pytest.approx(1, abs=0.1)  # standard deviation of a mean: 1 / sqrt(3000), 0.018
+    assert weights.mean(0) == pytest.approx(1, abs=0.1)  # the standard deviation of a mean is 1 / sqrt(3000), 0.018
     assert weights.var() == pytest.approx(1 - 1 / 40, abs=0.02)  # variance of a multinomial count
 
 
@@ -60,7 +60,7 @@ def test_constant_values_have_a_correlation_of_zero(ours: Callable) -> None:
     values = ours(weights, np.stack([np.full(4, 0.1), gold / 3, [-3.0, 1, 2, 10]]), gold)
     assert_close(values[:, :2], [[0, 1], [0, 0]])
     assert values[0, 2] > 0.7 and values[1, 2] == 0
-    assert two_sided_p(np.array([0.0]), np.zeros((9, 1)))[0] == 1  # the difference of a system and itself
+    assert two_sided_p(np.array([0.0]), np.zeros((9, 1)))[0] == 1  # the difference between a system and itself
 
 
 @pytest.mark.parametrize("far", [1e4, 1e7, -1e9])
@@ -119,7 +119,7 @@ def test_each_sample_has_its_own_draws_and_shares_are_those_of_the_drawn_items()
 
 
 def test_holm_by_hand() -> None:
-    # the sorted p-values 0.01, 0.02, 0.03, 0.4, times 4, 3, 2, 1, are 0.04, 0.06, 0.06, 0.4
+    # 0.01, 0.02, 0.03, 0.4 (sorted) times 4, 3, 2, 1 are 0.04, 0.06, 0.06, 0.4
     np.testing.assert_allclose(holm(np.array([0.03, 0.4, 0.01, 0.02])), [0.06, 0.4, 0.04, 0.06])
     np.testing.assert_allclose(holm(np.array([0.9, 0.8])), [1, 1])
     assert holm(np.array([])).shape == (0,)
@@ -152,7 +152,7 @@ def test_without_variance_of_pairs_it_is_students_test_over_seeds() -> None:
 
 
 def test_a_system_with_one_seed_is_assumed_to_vary_like_the_other() -> None:
-    """Comparing one new observation with three others gives the prediction interval of textbooks."""
+    """The interval equals the textbook prediction interval of one new observation after three others."""
     first, second = score(61.0, 62.0, 63.0), score(58.0)
     estimate = contrast([(1, first), (-1, second)], 0.95)
     assert estimate.p == pytest.approx(2 * stats.t.sf(4 / np.sqrt(1 + 1 / 3), 2))
@@ -184,14 +184,14 @@ def test_the_same_scores_are_not_separable() -> None:
 
 @pytest.mark.parametrize(("rho", "ours"), [(0.3, pearson), (0.8, pearson), (0.6, spearman)])
 def test_nine_of_ten_90_percent_intervals_cover_the_truth(rho: float, ours: Callable, rng: np.random.Generator) -> None:
-    truth = rho if ours is pearson else 6 / np.pi * np.arcsin(rho / 2)  # for a bivariate normal distribution
+    truth = rho if ours is pearson else 6 / np.pi * np.arcsin(rho / 2)  # of a bivariate normal distribution
     inside = 0
     for _ in range(400):
         gold, noise = rng.normal(size=(2, 150))
         system = rho * gold + np.sqrt(1 - rho**2) * noise
         low, high = interval(ours(resample(rng, 150, 300), system[None], gold)[:, 0], 0.9)
         inside += low <= truth <= high
-    assert 0.86 < inside / 400 < 0.94  # standard deviation of the share: 0.015
+    assert 0.86 < inside / 400 < 0.94  # the share's standard deviation is 0.015
 
 
 @pytest.mark.parametrize(("value", "p", "level", "expected"), [

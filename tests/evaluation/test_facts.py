@@ -1,4 +1,4 @@
-"""Check negations, numbers, names, classes of words and changes against labels made by hand."""
+"""Check negations, numbers, names, word classes and changes against labels made by hand."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The report of a split contains every method and the numbers of the tasks."""
+"""The report of a split contains every method, and the same numbers as the tasks."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ embedded: list[str] = []
 
 
 def encode(sentences: list[str], lang: str, latent: str) -> np.ndarray:
-    """Embed a line as three units that both languages share and three of noise; French vectors are shifted by 5."""
+    """Embed a line: three units are equal in both languages, and three are noise; French vectors are shifted by 5."""
     embedded.extend(sentences)
     own = np.stack([np.random.default_rng([*sentence.encode()]).standard_normal(6) for sentence in sentences])
     numbers = [sentence.split()[-1] for sentence in sentences]
@@ -64,4 +64,4 @@ def test_a_sentence_is_embedded_once() -> None:
     first = remembered.embed(["a 1", "b 2", "a 1"], lang="en")
     np.testing.assert_array_equal(remembered.embed(["b 2", "a 1"], lang="en"), first[[1, 0]])
     assert embedded == ["a 1", "b 2"]
-    assert not np.array_equal(remembered.embed(["a 1"], lang="fr")[0], first[0])  # the language is part of the key
+    assert not np.array_equal(remembered.embed(["a 1"], lang="fr")[0], first[0])  # embedded anew in another language

@@ -112,7 +112,7 @@ def test_a_translated_benchmark_has_its_language(write: Write, tmp_path: Path) -
     write("stsb/fr/dev.tsv", PLAIN)
     write("stsb/dev.tsv", PLAIN + "1\tx\ty\n")
     with pytest.raises(BgtError, match=re.escape("no files of stsb-dev-..; it has stsb-dev, stsb-dev-fr")):
-        read_sets(tmp_path, ["stsb-dev-.."])  # a name is not a regular expression
+        read_sets(tmp_path, ["stsb-dev-.."])  # a name is not read as a regular expression
     (french,) = read_sets(tmp_path, ["stsb-dev-fr"])
     assert contents(french) == ("stsb dev-fr", *EXPECTED[:3], "fr", "fr")
     assert len(read_sets(tmp_path, ["stsb-dev"])[0].gold) == 4

@@ -30,7 +30,7 @@ class Letters(ComparesByCosine):
 
 
 class Given(Letters):
-    """An encoder that returns these vectors for any sentences."""
+    """An encoder that returns the given vectors, whatever the sentences are."""
 
     def __init__(self, *vectors: np.ndarray):
         super().__init__()
@@ -123,7 +123,7 @@ LANGS = ("en", "fr")
 
 
 def counts(letters: str) -> ExternalEncoder:
-    """Make an encoder that counts some letters, and adds 1 to each count for French."""
+    """Make an encoder that counts these letters, and adds 1 to each count if the language is French."""
 
     def embed(sentences: list[str], lang: str, latent: str) -> np.ndarray:
         return np.array([[text.lower().count(letter) + (lang == "fr") for letter in letters] for text in sentences]) + 1

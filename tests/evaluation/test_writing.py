@@ -1,4 +1,4 @@
-"""Compare scores with sacrebleu's, and their intervals with those of resampled sentences."""
+"""Compare scores with sacrebleu's scores, and intervals with intervals from sentences that are resampled here."""
 
 import numpy as np
 import pytest
@@ -41,7 +41,7 @@ def test_length_and_mark_are_compared_with_the_style() -> None:
     references = ["a b.", "a b c.", "a.", "a b c d."]
     shown = right(outputs, references, outputs, styles)
     assert shown[writing.MARK] == [1, 0, 1, 1]
-    assert shown[writing.MARK_TAKEN] == [1]  # only in the third row, the reference has another mark than the style
+    assert shown[writing.MARK_TAKEN] == [1]  # only in row 3, the marks of reference and style differ
 
 
 def test_latents_of_outputs_and_styles_correlate_as_numpy_says() -> None:

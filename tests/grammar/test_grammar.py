@@ -11,7 +11,7 @@ import bgt_core
 from bgt_core.errors import UsageError
 from bgt_core.grammar import KINDS, LIMIT, ROLE_PAIRS, TRIPLES, pairs, role_pairs, triples
 
-# Stored scores are scores on these tables; a changed table needs another name.
+# Stored scores were measured on these tables, so a changed table needs a new name.
 HASHES = """
 pairs 259ba31bc40eb8ea
 roles 4d1606442776a60c

@@ -1,4 +1,4 @@
-"""Files of one table in all formats have the same numbers, are complete, and escape special characters."""
+"""All file formats of a table have the same numbers, are complete, and escape special characters."""
 
 import csv
 from pathlib import Path

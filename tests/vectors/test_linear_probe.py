@@ -39,7 +39,7 @@ def check_optimum(vectors: np.ndarray, labels: np.ndarray, strengths: Sequence[f
     standard = StandardScaler().fit_transform(vectors.astype(float))
     for strength in strengths:
         probe = LinearProbe(strengths=[strength], tolerance=1e-8).fit(vectors, labels, (vectors, labels))
-        # for two classes, scikit-learn has one column of weights; two columns of half the weights have half its penalty
+        # for two classes, scikit-learn has one weight column w; our two columns, w/2 and -w/2, have half the penalty
         exact = LogisticRegression(C=strength * (1 + (labels.max() == 1)), tol=1e-8, max_iter=10_000)
         assert probe.converged_
         assert_close(probe.predict_proba(vectors), exact.fit(standard, labels).predict_proba(standard), 2e-3)
@@ -60,7 +60,7 @@ def test_each_strength_is_at_the_optimum_that_scikit_learn_finds(classes: int) -
 
 @pytest.mark.parametrize(("items", "used"), [(120, 200), (120, 300), (400, 90)], ids=["both", "wide", "unused"])
 def test_probes_are_at_the_optimum_with_few_items_and_constant_columns(items: int, used: int) -> None:
-    """Vectors have fewer items than columns, or columns that are always 0, or both."""
+    """There are fewer items than columns, or some columns are always 0, or both."""
     rng = np.random.default_rng(0)
     vectors = np.zeros((items, 300), np.float32)
     vectors[:, rng.permutation(300)[:used]] = rng.standard_normal((items, used))
@@ -113,7 +113,7 @@ def test_the_scale_and_origin_of_units_change_nothing(kind: type) -> None:
 
 
 def test_a_fold_is_predicted_by_a_probe_that_was_not_trained_on_it() -> None:
-    """The probe equals scikit-learn's regression with the strength that the next fold chooses."""
+    """The probe equals scikit-learn's regression with the strength that is best on the next fold."""
     rng = np.random.default_rng(0)
     vectors, labels, folds = rng.standard_normal((300, 5)), rng.integers(0, 3, 300), rng.permutation(300) % 5
     vectors[:, 0] += labels

@@ -1,1 +1,1 @@
-"""The evaluations of `bgt evaluate`: one module per task, with its name and its class as `TASK`."""
+"""The evaluations of `bgt evaluate`: one module for each task, with the task's name; its `TASK` is the task's class."""

@@ -1,6 +1,6 @@
 """Fidelity: measure how much of a sentence a model keeps when it generates text from the sentence's latents.
 
-    pairs -> `writings`: whose semantic latent, whose language latent -> generated sentences -> scores
+    pairs -> `writings`, which plan whose latents are combined -> generated sentences -> scores
 
 Three baselines generate nothing: the copied source, a random training sentence, and the training sentence with the
 nearest semantic latent.
@@ -46,7 +46,7 @@ COPY, RANDOM_TRAINING, NEAREST = "source copied", "random training", "nearest tr
 
 
 class FidelityKey(NamedTuple):
-    written: str  # language
+    written: str  # language of the generated text
     meaning_of: str
     style_of: str
     measure: str
@@ -54,7 +54,7 @@ class FidelityKey(NamedTuple):
 
 
 class HeldOut(NamedTuple):
-    """N translations, and any number of training sentences of both languages for the baselines."""
+    """N held-out translations; and for the baselines, any number of training sentences in both languages."""
 
     columns: Columns
     train: Columns | None = None
@@ -99,9 +99,9 @@ class Fidelity(Task[HeldOut]):
         return HeldOut(columns, of_train if self.train else None)
 
     def statistic(self, items: HeldOut, encoders: Mapping[str, SentenceEncoder], *, seed: int) -> Statistic:
-        """Generate and score all combinations of latents; the seed draws style sentences and random sentences.
+        """Generate and score all combinations of latents; random sentences are drawn with the seed.
 
-        A model without language latents has no recombinations.
+        A model without language latents cannot recombine sentences, so it gets no scores of recombinations.
         """
         columns, train = items
         langs = list(language_pair(self.langs))
@@ -117,7 +117,7 @@ class Fidelity(Task[HeldOut]):
         corpus: dict[FidelityKey, dict[str, OfWeights]] = {}
         right: dict[FidelityKey, dict[str, np.ndarray]] = {}
         rng = np.random.default_rng(seed)
-        other = {lang: (np.arange(rows) + rng.integers(1, rows, rows)) % rows for lang in langs}  # another row each
+        other = {lang: (np.arange(rows) + rng.integers(1, rows, rows)) % rows for lang in langs}  # never the same row
         styled = any(LANGUAGE in each.latents for each in models.values())
         for writing in writings(langs, rows, RANDOM, other if styled else {}):
             source, lang = writing.source_lang, writing.lang
@@ -160,7 +160,7 @@ TASK = Fidelity
 def training_sentences(
     models: Mapping[str, Writer], latents: Mapping[str, Latents], columns: Columns, train: Columns, seed: int
 ) -> dict[tuple[str, str], dict[str, list[str]]]:
-    """Return the outputs of the baselines of training sentences, by (source language, output language) and name."""
+    """Return the training sentences that baselines choose, by (source language, output language) and baseline."""
     rng = np.random.default_rng([seed, 1])
     baselines: dict[tuple[str, str], dict[str, list[str]]] = {}
     for lang in columns:

@@ -80,7 +80,7 @@ class Inversion(Task[Texts]):
         return Texts(evenly(held_out, self.limit), list(dict.fromkeys(train)))
 
     def statistic(self, items: Texts, encoders: Mapping[str, SentenceEncoder], *, seed: int) -> Statistic:
-        """Generate all sentences by each model and search; the seed has no effect."""
+        """Generate all sentences with each model and each search method; the seed has no effect."""
         texts: dict[tuple[str, str], list[str]] = {}  # system, latents -> N sentences
         for name, writer in writers(encoders, [self.lang], self.beam).items():
             prefix = f"{name} " * (len(encoders) > 1)
@@ -110,7 +110,7 @@ class Inversion(Task[Texts]):
         return of_systems(systems, rows, corpus, exact, about=about)
 
     def searched(self, bgt: Embedder, latents: Mapping[str, np.ndarray]) -> dict[str, list[str]]:
-        """Generate N sentences by each search."""
+        """Generate N sentences with each search method."""
         from bgt_core.generation.generate import candidates
         from bgt_core.generation.options import Beam
         from bgt_core.generation.search import decode

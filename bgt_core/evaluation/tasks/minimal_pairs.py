@@ -25,7 +25,7 @@ NAMED, RIGHT, LIKELIER = "both named %", "roles right %", "right likelier %"
 
 
 class RolesKey(NamedTuple):
-    written: str  # language
+    written: str  # language of the generated text
     meaning_of: str
     style_of: str
     roles: str
@@ -55,7 +55,7 @@ class MinimalPairs(Task[Sequence[RolePair]]):
         return role_pairs(self.count, seed)
 
     def statistic(self, items: Sequence[RolePair], encoders: Mapping[str, SentenceEncoder], *, seed: int) -> Statistic:
-        """Generate each sentence from its own latents, from its translation's, and in the style of its twin."""
+        """Generate each sentence from its own latents, from its translation's latents, and in the style of its twin."""
         langs = text_columns(self.langs)[1]
         if not set(langs) <= set(LANGS):
             raise UsageError(f"{self.langs}: expected en, fr or en,fr.", parameter="langs")
@@ -75,14 +75,14 @@ TASK = MinimalPairs
 
 
 def measured(writer: Writer, langs: Sequence[str], pairs: Sequence[RolePair]) -> list[tuple[Writing, str, np.ndarray]]:
-    """Return each plan with each of its measures, as means over both sentences of each of N pairs, (N,)."""
+    """Score each plan by each measure: return (plan, measure, scores (N,) of N pairs, means over both sentences)."""
     texts = {lang: [text for pair in pairs for text in pair.texts[lang]] for lang in langs}
     persons = {
         lang: [names for pair in pairs for names in (pair.persons[lang], pair.persons[lang][::-1])] for lang in langs
     }
     latents = Latents(writer, texts)
     rows = []
-    twin = np.arange(2 * len(pairs)) ^ 1  # row of the twin: in its style, only the semantic latent encodes the roles
+    twin = np.arange(2 * len(pairs)) ^ 1  # row of the twin; a twin as style sentence does not tell the roles
     styles = dict.fromkeys(langs, twin) if LANGUAGE in writer.latents else {}
     for writing in writings(langs, len(twin), SWAPPED, styles):
         vectors, lang = latents.of(writing), writing.lang
@@ -100,7 +100,7 @@ def measured(writer: Writer, langs: Sequence[str], pairs: Sequence[RolePair]) ->
 
 
 def places(text: str, persons: tuple[str, str]) -> str | None:
-    """Check the order of two persons in a sentence, "right" or "wrong"; None unless each occurs once.
+    """Return whether a sentence names two persons in this order: "right" or "wrong"; None unless each occurs once.
 
     >>> places("the baker thanks the king.", ("king", "baker"))
     'wrong'

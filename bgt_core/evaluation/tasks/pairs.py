@@ -2,7 +2,7 @@
 
     files -> scores of each system and of baselines of words -> accuracy, F1, area under the ROC curve
 
-Weights (B, N) are the number of times that each of N pairs is drawn in B resamples (`evaluation.bootstrap`).
+Weights (B, N) count how often each of N pairs is drawn in each of B resamples (`evaluation.bootstrap`).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -53,8 +53,8 @@ class LabelledPairs:
 def read_labelled(path: Path | str, columns: Sequence[str] = COLUMNS) -> LabelledPairs:
     """Read labelled pairs from a TSV without header and quotes.
 
-    `columns` are the names of its columns: "label", "a", "b", and "_" for a column to skip, as are those after the last
-    name. Raises UsageError for other names, and DataError, with file and line, for an invalid line.
+    `columns` are the names of its columns: "label", "a", "b", and "_" for a column to skip. Columns after the last name
+    are also skipped. Raises UsageError for other names, and DataError, with file and line, for an invalid line.
     """
     if sorted(column for column in columns if column != SKIPPED) != sorted(COLUMNS):
         text = f"{','.join(columns)}: expected label, a and b once each, and _ for columns to skip."
@@ -116,7 +116,7 @@ class Pairs(Task[PairsData]):
         """Score every pair by every system; thresholds are the same in all resamples.
 
         tf-idf counts words in `train` if it is given, else in `test`. Holm's correction is applied to the differences
-        of AUC, and separately to those of accuracy and F1.
+        of AUC, and separately to the differences of accuracy and F1.
         """
         test, dev, train = items
         rows = systems(encoders, [self.lang], self.latent, reserved=(BAG, TFIDF, CLASSIFIER))
@@ -166,7 +166,7 @@ TASK = Pairs
 
 
 def copied(pairs: LabelledPairs, others: LabelledPairs) -> int:
-    """Count the pairs that are also among the others, in either order, whatever their case and spaces."""
+    """Count the pairs that `others` also contains, in either order; case and spaces are ignored."""
     keys = [
         [frozenset(map(copy_key, both)) for both in zip(each.left, each.right, strict=True)] for each in (pairs, others)
     ]
@@ -176,7 +176,7 @@ def copied(pairs: LabelledPairs, others: LabelledPairs) -> int:
 def measured(
     weights: np.ndarray, scores: np.ndarray, thresholds: Sequence[float | None], labels: np.ndarray
 ) -> dict[str, np.ndarray]:
-    """Compute the measures x 100 of S systems' scores (S, N) in B resamples (B, N): (B, S) by measure.
+    """Compute each measure x 100 from the scores of S systems (S, N) in B resamples (B, N): (B, S) by measure.
 
     Accuracy and F1 are NaN for a system without a threshold, and omitted if no system has a threshold.
     """
@@ -193,13 +193,13 @@ def measured(
 
 
 def best_threshold(scores: np.ndarray, labels: np.ndarray) -> float:
-    """Return the threshold with the highest accuracy on N pairs, (N,) and (N,) bool; the lowest if several tie.
+    """Return the threshold with the highest accuracy, given N scores and N bool labels; the lowest if several tie.
 
     The threshold is halfway between two neighbouring scores; or the lowest score, which predicts all pairs positive;
     or just above the highest score, which predicts all pairs negative.
     """
-    values, group = np.unique(scores, return_inverse=True)  # (G,) rising
-    # number of correct minus wrong predictions if the pairs with that score are predicted positive
+    values, group = np.unique(scores, return_inverse=True)  # (G,) ascending
+    # for each value: correct minus wrong predictions if the pairs with this score are predicted positive
     gained = np.bincount(group, weights=np.where(labels, 1.0, -1.0))
     right = np.append(gained[::-1].cumsum()[::-1], 0.0)  # (G + 1,): the sum over each score and all higher scores
     edges = np.concatenate([values[:1], (values[1:] + values[:-1]) / 2, [np.nextafter(values[-1], np.inf)]])
@@ -212,7 +212,7 @@ def accuracy(weights: np.ndarray, judged: np.ndarray, labels: np.ndarray) -> np.
 
 
 def f1(weights: np.ndarray, judged: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """Compute F1, 2 TP / (2 TP + FP + FN), on the drawn pairs; 0 without positives: (B, N), (N,), (N,) -> (B,)."""
+    """Compute F1, 2 TP / (2 TP + FP + FN), on the drawn pairs; 0 if it is 0 / 0: (B, N), (N,), (N,) -> (B,)."""
     hits, total = weights @ (judged & labels), weights @ judged.astype(float) + weights @ labels.astype(float)
     return 2 * hits / np.maximum(total, 1)
 
@@ -220,8 +220,8 @@ def f1(weights: np.ndarray, judged: np.ndarray, labels: np.ndarray) -> np.ndarra
 def auc(weights: np.ndarray, scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
     """Compute the area under the ROC curve on the drawn pairs: (B, N), (N,), (N,) bool -> (B,).
 
-    This is the probability that a pair labelled 1 has a higher score than one labelled 0; ties count half. The area is
-    1/2 if all drawn pairs have the same label.
+    This is the probability that a pair labelled 1 has a higher score than a pair labelled 0; ties count half. The area
+    is 1/2 if all drawn pairs have the same label.
     """
     positive, total = weights @ labels.astype(float), weights.sum(1)
     negative = total - positive
@@ -230,7 +230,7 @@ def auc(weights: np.ndarray, scores: np.ndarray, labels: np.ndarray) -> np.ndarr
     return np.where(both > 0, wins / np.maximum(both, 1), 0.5)
 
 
-# Baselines that use the words only, lower-cased and without a list of stop words.
+# Baselines that use only the words of the sentences, lower-cased. Stop words are not removed.
 
 
 def fitted(vectorizer: CountVectorizer, left: Sequence[str], right: Sequence[str]) -> CountVectorizer:
@@ -239,16 +239,16 @@ def fitted(vectorizer: CountVectorizer, left: Sequence[str], right: Sequence[str
 
 
 def word_cosines(vectorizer: CountVectorizer, left: Sequence[str], right: Sequence[str]) -> np.ndarray:
-    """Return the cosine of the word vectors of N left and N right sentences, (N,); 0 without known words."""
+    """Return the cosine of the word vectors of each pair, (N,); 0 if a sentence has no known words."""
     vectors = [normalize(vectorizer.transform(side)) for side in (left, right)]
     return np.asarray(vectors[0].multiply(vectors[1]).sum(1), dtype=float).ravel()
 
 
 class TfIdfClassifier:
-    """Logistic regression on [|u - v| ; u * v], the different and the shared words and bigrams of two sentences.
+    """Logistic regression on [|u - v| ; u * v], the features of different and of shared words and bigrams.
 
-    u and v are tf-idf vectors. On Quora's held-out pairs, this was two points of accuracy better than [u ; v], and half
-    a point better than without bigrams.
+    u and v are the tf-idf vectors of two sentences. On Quora's held-out pairs, the accuracy was two points higher than
+    with [u ; v], and half a point higher than without bigrams.
     """
 
     def __init__(self, train: LabelledPairs):

@@ -2,8 +2,8 @@
 
     pairs -> `EmbeddedSentences` of each language -> neighbours -> hits, (N,) -> share of hits
 
-A hit is the sentence of the same line, as in LASER's error rate: a copy of the translation on another line is a miss.
-If k sentences are equally near, up to rounding, and the translation is one of them, the hit counts 1 / k.
+Only the sentence on the same line is a hit, as in LASER's error rate: a copy of the translation on another line is a
+miss. If k sentences are equally near, up to rounding, and the translation is one of them, the hit counts 1 / k.
 """
 
 from collections.abc import Mapping, Sequence
@@ -107,15 +107,15 @@ def language_pair(text: str) -> tuple[str, str]:
 
 
 class EmbeddedSentences(NamedTuple):
-    """The N sentences of one language, with one vector for each of the U distinct ones, so that copies do not tie."""
+    """The N sentences of one language, with a vector for each of U distinct sentences, so that copies do not tie."""
 
     vectors: np.ndarray  # (U, D)
-    first: np.ndarray  # (U,) number of the first line with each distinct sentence
+    first: np.ndarray  # (U,) index of the first line with each distinct sentence
     of_line: np.ndarray  # (N,) index of each line's sentence among the distinct ones
 
 
 def embed_distinct(system: System, sentences: Sequence[str], lang: str) -> EmbeddedSentences:
-    """Embed the distinct ones of the N sentences of one language."""
+    """Embed N sentences of one language, equal sentences only once."""
     rows: dict[str, int] = {}
     of_line = np.array([rows.setdefault(sentence, len(rows)) for sentence in sentences])
     return EmbeddedSentences(system.embed(list(rows), lang), np.unique(of_line, return_index=True)[1], of_line)
@@ -124,7 +124,7 @@ def embed_distinct(system: System, sentences: Sequence[str], lang: str) -> Embed
 def hits_of(
     left: EmbeddedSentences, right: EmbeddedSentences, similarity: Similarity = cosine_similarity
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Search in both directions: the hits of each left sentence, and of each right sentence, (N,) each."""
+    """Search in both directions; return the hits of the left sentences and of the right sentences, (N,) each."""
     forward, backward = (
         found(queries.vectors[queries.of_line], answers.vectors, answers.of_line, similarity)
         * (answers.first[answers.of_line] == np.arange(len(answers.of_line)))  # a copy of an earlier line is a miss
@@ -136,7 +136,7 @@ def hits_of(
 def in_pool(
     queries: EmbeddedSentences, answers: EmbeddedSentences, similarity: Similarity = cosine_similarity
 ) -> np.ndarray:
-    """Search all distinct sentences of both languages except the query itself: the hits, (N,)."""
+    """Search among the distinct sentences of both languages except the query itself; return the hits, (N,)."""
     shares = np.empty(len(queries.of_line))
     for start in range(0, len(shares), BLOCK):
         lines = slice(start, start + BLOCK)

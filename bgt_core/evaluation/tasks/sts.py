@@ -1,6 +1,6 @@
 """Semantic textual similarity: the correlation of an encoder's similarities with human scores.
 
-STS files -> data sets of pairs -> similarity of each pair -> correlation by data set, by year and over all years
+STS files -> data sets of pairs -> similarity of each pair -> correlation for each data set, each year, and all years
 """
 
 import re
@@ -143,9 +143,9 @@ def scores(
 ) -> dict[ScoreKey, np.ndarray]:
     """Compute scores x 100 of each data set, of each year, and over all years: (B, S) for each key.
 
-    For each data set, `systems` has the similarities of S systems, (S, N), and `weights` B resamples of its pairs,
-    (B, N), or ones for the data set itself. Years are those of SemEval; other benchmarks are not averaged with them,
-    because they share pairs.
+    For each data set, `systems` has the similarities of S systems, (S, N). `weights` has B resamples of the pairs,
+    (B, N), or ones, which score the data set itself. The average is only over SemEval years, because the other
+    benchmarks share pairs with them.
     """
     correlations = {"Pearson": pearson} if {"mean", "weighted"} & set(aggregates) else {}
     if "concatenated" in aggregates:
@@ -178,14 +178,14 @@ def scores(
 
 
 def span(years: Iterable[str]) -> str:
-    """Name the SemEval years among these: "2012-2015", "2012, 2014"."""
+    """Format the SemEval years among `years`, as in "2012-2015" or "2012, 2014"."""
     semeval = sorted({year for year in years if year.isdigit()})
     whole = semeval and len(semeval) == int(semeval[-1]) - int(semeval[0]) + 1 > 1
     return f"{semeval[0]}-{semeval[-1]}" if whole else ", ".join(semeval)
 
 
 def explain(sets: Sequence[StsSet], aggregates: Collection[str]) -> str:
-    """Explain in words how the scores of years are averaged, and whether 2013 has its SMT set."""
+    """Explain in words how the score of a year is averaged, and whether 2013 includes its SMT set."""
     names = [data.name for data in sets if data.year == "2013"]
     smt = f"; 2013 {'with' if 'SMT' in names else 'without'} SMT" if names else ""
     has_years = any(data.year.isdigit() for data in sets)
@@ -212,7 +212,7 @@ PUBLISHED_PAIRS = 13_023  # number of pairs in the paper's pool, Table 6
 
 
 def hard_splits(sets: Sequence[StsSet]) -> list[StsSet]:
-    """Select Hard+, Hard- and the other rows of Table 6 from the pairs of these data sets; their year is "hard".
+    """Select Hard+, Hard- and the other splits of Table 6 from the pairs of these data sets; their year is "hard".
 
     Raises DataError without data sets, or if a split has too few pairs for a correlation, or only one gold score.
     """
@@ -226,10 +226,11 @@ def hard_splits(sets: Sequence[StsSet]) -> list[StsSet]:
 
 
 def pooled(sets: Sequence[StsSet]) -> StsSet:
-    """Join the pairs of all data sets in one data set, named "all", without pairs that repeat a pair and its score.
+    """Join the pairs of all data sets in one data set, "all", without pairs that repeat an earlier pair and score.
 
-    The paper's pool has 271 pairs fewer than the five years. Without 2013 SMT and 2016, 269 pairs repeat an earlier
-    pair and its score, and 411 an earlier pair. So the paper's "unique" pairs seem to be unique with their scores.
+    The paper's pool has 271 pairs fewer than the five years together. In the years without 2013 SMT and 2016, 269 pairs
+    repeat an earlier pair with the same score, and 411 repeat an earlier pair with any score. So it seems that the
+    paper, too, removed only pairs whose score is also the same.
     """
     if not sets:
         raise DataError("Hard STS: no data sets of SemEval years; give one or more, because their pairs are selected.")
@@ -241,9 +242,9 @@ def pooled(sets: Sequence[StsSet]) -> StsSet:
 def words(sentence: str) -> list[str]:
     """Split a sentence into lower-cased words and marks, similar to Moses, which tokenised the text of the paper.
 
-    The paper does not define its words. In its Table 6, the fifth of the pairs with the highest word error rates has
-    937 pairs with gold 3-5 and 1,380 with gold 0-2, a ratio of 0.68. We get 0.68 on 2012-2015 if punctuation marks are
-    words, and 0.54 if not.
+    The paper does not define what a word is. In its Table 6, the fifth of the pairs with the highest word error rates
+    has 937 pairs with gold 3-5 and 1,380 with gold 0-2, a ratio of 0.68. On 2012-2015, our ratio is 0.68 if punctuation
+    marks count as words, and 0.54 if they do not.
     """
     return WORD.findall(sentence.lower().replace("\u2019", "'"))
 
@@ -251,7 +252,8 @@ def words(sentence: str) -> list[str]:
 def swer(left: Sequence[str], right: Sequence[str]) -> np.ndarray:
     """Compute the symmetric word error rates of N pairs, (WER(a, b) + WER(b, a)) / 2 (paper, footnote 7): (N,).
 
-    Both directions have the same edit distance; each is divided by the number of words of the other side, at least 1.
+    WER(a, b) and WER(b, a) have the same edit distance. One divides it by the number of words of a, the other by the
+    number of words of b (at least 1).
     """
     rates = np.empty(len(left))
     for row, sentences in enumerate(zip(left, right, strict=True)):
@@ -265,7 +267,7 @@ def edits(a: Sequence[str], b: Sequence[str]) -> int:
     ids: dict[str, int] = {}
     rows, columns = (np.array([ids.setdefault(word, len(ids)) for word in side]) for side in (a, b))
     steps = np.arange(len(columns) + 1)
-    cost = steps  # edits from the first i words of a to the first j of b, for all j
+    cost = steps  # edits from the first i words of a to the first j words of b, for all j
     for word in rows:
         cost = np.append(cost[0] + 1, np.minimum(cost[1:] + 1, cost[:-1] + (columns != word)))
         cost = np.minimum.accumulate(cost - steps) + steps  # insertions of words of b
@@ -273,7 +275,7 @@ def edits(a: Sequence[str], b: Sequence[str]) -> int:
 
 
 def extreme(rates: np.ndarray, end: str, share: float) -> np.ndarray:
-    """Return which rates (N,) are in the bottom or top `share`, with all that tie with the last one: (N,) bool."""
+    """Return which rates (N,) are in the bottom or top `share`, including all ties at its boundary: (N,) bool."""
     signed = rates if end == "bottom" else -rates
     return signed <= np.quantile(signed, share, method="inverted_cdf")
 
@@ -281,7 +283,7 @@ def extreme(rates: np.ndarray, end: str, share: float) -> np.ndarray:
 def negated(sentences: Iterable[str]) -> np.ndarray:
     """Return which sentences contain the word "not" or "'t" (paper, footnote 9): (N,) bool.
 
-    "nothing" and "cannot" do not count: with them, the split would have 757 pairs even without SMT and 2016, and the
+    "nothing" and "cannot" do not count: with them, the split would have 757 pairs even without SMT and 2016, but the
     paper's split has 705.
     """
     return np.array([not NEGATIONS.isdisjoint(words(sentence)) for sentence in sentences])

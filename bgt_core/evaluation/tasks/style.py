@@ -1,6 +1,6 @@
 """Style: measure whether similarities compare style (STEL), even if content differs (STEL-or-Content).
 
-STEL's files, or pairs of the built-in sentences -> quadruples -> similarities -> shares by style
+STEL's files, or pairs of the built-in sentences -> quadruples -> similarities -> share of right choices for each style
 """
 
 import csv
@@ -30,7 +30,7 @@ from bgt_core.vectors.compare import above
 
 MEASURES = ("STEL", "STEL-or-Content")
 MEAN = "mean"
-MIN_AVERAGED = 30  # minimum number of quadruples of a style that counts in the mean of all styles
+MIN_AVERAGED = 30  # a style with fewer quadruples is left out of the mean over styles
 COLUMNS = ("Anchor 1", "Anchor 2", "Alternative 1.1", "Alternative 1.2", "Correct Alternative", "style type")
 BASELINES = ("tf-idf of words", "tf-idf of character trigrams")
 TRIGRAMS = {"analyzer": "char", "ngram_range": (3, 3)}
@@ -44,7 +44,7 @@ class Quadruple(NamedTuple):
     lang: str
     style: str  # the property of style in which the sentences differ
     anchors: tuple[str, str]
-    alternatives: tuple[str, str]  # in the styles of the first and of the second anchor
+    alternatives: tuple[str, str]  # alternative n has the style of anchor n
 
 
 class StyleKey(NamedTuple):
@@ -93,7 +93,7 @@ class Style(Task[Sequence[Quadruple]]):
         for name, encoder in encoders.items():
             if not any(takes(encoder.langs, lang) for lang in langs):
                 known_lang(langs[0], encoder.langs, name)
-        right: dict[tuple[str, str], np.ndarray] = {}  # language, style -> scores by STEL and STEL-or-Content (S, 2, N)
+        right: dict[tuple[str, str], np.ndarray] = {}  # (language, style) -> scores by both measures, (S, 2, N)
         for lang in langs:
             chosen = [each for each in items if each.lang == lang]
             compared: list[Compare | None] = [
@@ -142,9 +142,9 @@ def judged(compare: Compare | None, items: Sequence[Quadruple]) -> np.ndarray:
     """Score each of N quadruples by STEL and STEL-or-Content: 1 if right, 0 if wrong, 0.5 for a tie, (2, N).
 
     A1 and A2 are the anchors, S1 and S2 the alternatives. STEL compares (1 - sim(A1, S1))² + (1 - sim(A2, S2))² with
-    (1 - sim(A1, S2))² + (1 - sim(A2, S1))². Their square roots are compared here, because these differ by no more than
-    the similarities do, so the same tolerance defines ties. STEL-or-Content compares sim(A1, S1) with sim(A1, A2). All
-    scores are NaN without `compare`.
+    (1 - sim(A1, S2))² + (1 - sim(A2, S1))². We compare the square roots of these sums, because rounding errors change
+    them no more than the similarities, so that ties have the same tolerance. STEL-or-Content compares sim(A1, S1) with
+    sim(A1, A2). All scores are NaN if `compare` is None.
     """
     if compare is None:
         return np.full((len(MEASURES), len(items)), np.nan)
@@ -156,7 +156,7 @@ def judged(compare: Compare | None, items: Sequence[Quadruple]) -> np.ndarray:
 
 
 def tfidf(settings: Mapping[str, Any], left: Sequence[str], right: Sequence[str]) -> np.ndarray:
-    """Return the cosine of the tf-idf vectors of each of N pairs, fitted on the distinct sentences: (N,)."""
+    """Return the cosine of the tf-idf vectors of each pair, (N,); document frequencies are from these sentences."""
     return word_cosines(fitted(TfidfVectorizer(**settings), left, right), left, right)
 
 
@@ -186,11 +186,11 @@ def read_stel(path: Path, lang: str = "en") -> list[Quadruple]:
 def built_in(lang: str | None = None, seed: int = 0) -> list[Quadruple]:
     """Make a quadruple of each built-in pair of sentences that differ in one property (`data.examples.differing`).
 
-    The pair are the anchors. The alternatives are a pair with another meaning that differs in the same values of the
-    same property; a pair without such a partner is left out. `seed` draws the partner, and which sentence of a pair is
-    the first. By default, all languages are used.
+    The sentences of the pair are the anchors. The alternatives are another pair, which has another meaning but differs
+    in the same values of the same property. If there is no such pair, no quadruple is made. `seed` determines the other
+    pair, and which sentence of a pair comes first. By default, all languages are used.
     """
-    groups: dict[tuple[str, ...], list[tuple[str, dict[str, str]]]] = {}  # pairs: the meaning, and the text by value
+    groups: dict[tuple[str, ...], list[tuple[str, dict[str, str]]]] = {}  # for each pair: meaning, and text by value
     for name, *both in differing(style_sentences()):
         of = both[0].lang
         texts = {PROPERTIES[name].value(each.text, of): each.text for each in both}

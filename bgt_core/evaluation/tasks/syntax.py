@@ -1,6 +1,6 @@
 """Measure whether a sentence's nearest neighbour by an encoder has the same syntactic structure (Chen et al. 2019).
 
-    files -> `read_treebank` -> `pair_up`: queries and candidates by length -> neighbours -> three measures of parses
+    files -> `read_treebank` -> `pair_up`: queries and candidates of each length -> neighbours -> three measures
 
 Each measure is a ratio of two counts, each summed over all queries: 2 x shared brackets (for dependencies, arcs) / all
 brackets of both sentences; tree edits / nodes of both trees; words with the same part of speech / words. Brackets are
@@ -46,8 +46,8 @@ class ParsedSentence(NamedTuple):
     text: str
     tags: Sequence[str]  # part of speech of each word
     structure: Sequence[tuple[str | int, ...]]  # brackets (label, start, end), or arcs (word, head, relation)
-    labels: Sequence[str]  # labels of the nodes of its tree, in postorder
-    first: Sequence[int]  # number of the leftmost leaf below each node
+    labels: Sequence[str]  # labels of the nodes of the sentence's tree, in postorder
+    first: Sequence[int]  # index in postorder of the leftmost leaf below each node
     kind: str = CONSTITUENTS
 
 
@@ -72,13 +72,13 @@ def read_treebank(files: Sequence[Path], lang: str = "en") -> list[ParsedSentenc
 
 
 def of_constituents(tree: Tree, lang: str) -> ParsedSentence:
-    """Convert a constituency tree, with a ROOT on top; parts of speech are nodes, but not brackets."""
+    """Convert a constituency tree, and put a ROOT on top; parts of speech become nodes, but not brackets."""
     brackets: list[tuple[str | int, ...]] = []
     labels: list[str] = []
     first: list[int] = []
 
     def walk(node: Tree, start: int) -> int:
-        """Add a node that begins at word `start`, and all below it; return the number of the word after it."""
+        """Add a node that begins at word `start`, and all nodes below it; return the index of the word after it."""
         leaf, end = len(labels), start
         for child in node.children:
             end = walk(child, end)
@@ -126,12 +126,12 @@ def pair_up(
     limit: int | None = None,
     seed: int = 0,
 ) -> Pairing:
-    """Group queries with the candidates that have as many words.
+    """Group queries with the candidates that have the same number of words.
 
-    Without `candidates`, a random half of the sentences are queries, and the others are candidates. Sentences that
-    repeat an earlier one, whatever their case, are left out, because a copy is the nearest neighbour for any encoder.
-    `limit` is the maximum number of queries, which are drawn at random. Raises UsageError if lengths or limit are out
-    of range or the parses are of two kinds, and DataError if fewer than two queries have a candidate.
+    Without `candidates`, a random half of the sentences are queries, and the others are candidates. A sentence that
+    repeats an earlier one, ignoring case, is left out, because a copy is the nearest neighbour for any encoder. `limit`
+    is the maximum number of queries, which are drawn at random. Raises UsageError if lengths or limit are out of range,
+    or if only one side has dependency parses. Raises DataError if fewer than two queries have a candidate.
     """
     shortest, longest = lengths
     if not 1 <= shortest <= longest <= LONGEST:
@@ -203,8 +203,8 @@ class Syntax(Task[Pairing]):
     def statistic(self, items: Pairing, encoders: Mapping[str, SentenceEncoder], *, seed: int) -> Statistic:
         """Compare the parses of queries and their nearest neighbours. Resamples draw queries with their neighbours.
 
-        The score of a random neighbour is the exact mean over all candidates. The upper bound has the best score that a
-        choice of candidates can have, for each measure; its differences to other systems are not tested.
+        The score of a random neighbour is the exact mean over all candidates. The upper bound is the best score that
+        any choice of candidates has by a measure; its differences from other systems are not tested.
         """
         rows = systems(encoders, [self.lang], self.latent, reserved=(RANDOM, UPPER_BOUND))
         choices = [neighbours(system, items, self.lang) for system in rows]
@@ -246,7 +246,7 @@ def neighbours(system: System, pairing: Pairing, lang: str) -> list[np.ndarray]:
     return rows
 
 
-# The two counts of a measure's ratio: for each of N queries with each of M candidates, (N, M), or with one, (N,)
+# Numerator and denominator of a measure: of N queries with all M candidates, (N, M), or with one candidate each, (N,)
 Counts = tuple[np.ndarray, np.ndarray]
 
 
@@ -262,7 +262,7 @@ def counts(queries: Sequence[ParsedSentence], candidates: Sequence[ParsedSentenc
     )
     edits = distances(*([(each.labels, each.first) for each in side] for side in sides))
     tags = [np.array([each.tags for each in side]) for side in sides]
-    alike = (tags[0][:, None] == tags[1]).sum(2)  # words with the same part of speech
+    alike = (tags[0][:, None] == tags[1]).sum(2)  # number of words with the same part of speech
     both = {
         STRUCTURE[queries[0].kind]: (2 * shared(queries, candidates), brackets),
         EDITS: (edits, nodes),
@@ -275,7 +275,7 @@ def shared(queries: Sequence[ParsedSentence], candidates: Sequence[ParsedSentenc
     """Count the brackets or arcs that each query shares with each candidate, as multisets: (N, M)."""
 
     def occurrences(sentence: ParsedSentence) -> list[tuple[object, int]]:
-        """Number the occurrences of equal items, so that the n-th ones of two sentences are equal."""
+        """Number the occurrences of equal items, so that the n-th occurrences in two sentences are equal."""
         return [(item, nth) for item, count in Counter(sentence.structure).items() for nth in range(count)]
 
     counter = CountVectorizer(analyzer=occurrences, dtype=np.int32)
@@ -284,10 +284,10 @@ def shared(queries: Sequence[ParsedSentence], candidates: Sequence[ParsedSentenc
 
 
 def best_choice(parts: Sequence[Counts], *, lowest: bool) -> list[np.ndarray]:
-    """Choose the candidates, (N,) for each group, that together maximise the ratio over all queries.
+    """Choose the candidates, (N,) for each group, that together have the best ratio over all queries.
 
-    The best candidate of each query alone need not be in this choice, because the score is a ratio of sums. The
-    algorithm is Dinkelbach's (1967): choose the candidates that exceed the last ratio most, while the ratio improves.
+    It may be better not to choose a query's best candidate, because the score is a ratio of sums. The algorithm is
+    Dinkelbach's (1967): while the ratio improves, choose for each query the candidate that exceeds the last ratio most.
     """
     sign = -1 if lowest else 1
     choices = [(sign * part / whole).argmax(1) for part, whole in parts]

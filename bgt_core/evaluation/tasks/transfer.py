@@ -27,7 +27,7 @@ FEWEST = 20  # minimum number of sources; with fewer, an interval is too wide to
 
 
 class TransferKey(NamedTuple):
-    written: str  # language
+    written: str  # language of the generated text
     meaning_of: str
     property: str
     style: str  # a value of the property
@@ -41,8 +41,8 @@ class Change(NamedTuple):
     lang: str
     property: str
     value: str  # value of the property in the style sentences
-    sources: np.ndarray  # (N,) rows
-    styles: np.ndarray  # (N,) rows
+    sources: np.ndarray  # (N,) rows of the sources
+    styles: np.ndarray  # (N,) rows of the style sentences
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class Transfer(Task[Columns]):
         return Fidelity(self.langs, limit=sys.maxsize).load(paths, seed=seed).columns
 
     def statistic(self, items: Columns, encoders: Mapping[str, SentenceEncoder], *, seed: int) -> Statistic:
-        """Generate each source in the style of its style sentence; the seed draws style sentences."""
+        """Generate each source in the style of its style sentence, which is drawn with the seed."""
         check_least(FEWEST, limit=self.limit)
         models = writers(encoders, [*items], self.beam)
         for name, writer in models.items():
@@ -115,7 +115,7 @@ TASK = Transfer
 
 
 def changes(columns: Columns, limit: int, seed: int) -> tuple[list[Change], list[str]]:
-    """List the changes of style that the sentences allow, and the names of values that have too few sources."""
+    """List the changes of style that the sentences allow, and name the values for which there are too few sources."""
     rng = np.random.default_rng(seed)
     wanted, left_out = [], []
     for lang, texts in columns.items():

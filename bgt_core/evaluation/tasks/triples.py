@@ -1,6 +1,6 @@
 """Triples: is a sentence nearer to its paraphrase than to a sentence with almost the same words and another meaning?
 
-file, or held-out triples of the grammar -> `Triples` -> similarities -> shares of triples by kind
+file, or held-out triples of the grammar -> `Triples` -> similarities -> share of right triples for each kind
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,7 +25,7 @@ COLUMNS = ("kind", "sentence", "paraphrase", "altered sentence")
 
 @dataclass(frozen=True)
 class Triples:
-    """N triples of sentences of one language; DataError for none."""
+    """N triples of sentences in one language. Raises DataError if there are no triples."""
 
     name: str
     kinds: Sequence[str]  # kind of each triple; "" if the file has no kinds
@@ -41,8 +41,8 @@ class Triples:
 def read_triples(path: Path) -> Triples:
     """Read a TSV without header and quotes: kind (optional), sentence, paraphrase and altered sentence.
 
-    Rows with an empty paraphrase are skipped. Raises NotFound if the file is missing, DataError if it is damaged, has
-    no rows left, or a row has a wrong number of columns or an empty sentence.
+    Rows with an empty paraphrase are skipped. Raises NotFound if the file is missing. Raises DataError if the file is
+    damaged, if no rows are left, or if a row has the wrong number of columns or an empty sentence.
     """
     first = next((line for _, line in text_lines(path)), "")
     columns = COLUMNS if first.count("\t") == 3 else COLUMNS[1:]

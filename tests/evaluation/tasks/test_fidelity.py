@@ -73,7 +73,7 @@ def measured(
 
 
 def row(result: Result, source: str, lang: str, style: str, by: str = "model") -> dict[str, float]:
-    """Return the scores of one `Writing` by one system, by measure."""
+    """Return the scores of one system for one `Writing`, by measure."""
     meaning = OWN if style == OWN else source
     place = result.systems.index(by)
     return {
@@ -89,7 +89,7 @@ def test_a_writer_that_copies_is_exact_and_keeps_everything(columns: dict[str, l
         for style in (OWN, RANDOM):
             scores = row(result, lang, lang, style)
             assert [scores[name] for name in (EXACT, "chrF", "BLEU", NEGATION, NO_NEGATION)] == pytest.approx([100] * 5)
-        assert scores[MARK] < 100 and scores[LENGTH_OFF] > 0  # compared with the style sentence
+        assert scores[MARK] < 100 and scores[LENGTH_OFF] > 0  # these compare the text with the style sentence
     assert row(result, "fr", "en", REFERENCE)[EXACT] == 0
 
 

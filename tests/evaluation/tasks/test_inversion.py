@@ -1,4 +1,4 @@
-"""Compare the scores of inversion with those of texts that `from_vectors` generates and sacrebleu scores."""
+"""Compare the scores of inversion with sacrebleu's scores of texts that `from_vectors` generates."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -66,7 +66,9 @@ def test_each_search_is_scored_as_sacrebleu_scores_its_text(writer: Any, texts: 
 
 
 def test_both_latents_are_those_of_the_sentence(writer: Any, saved: Path, path: Path, texts: list[str]) -> None:
-    """The text is the same as if the sentence is its own style sentence. Each of two models has its own searches."""
+    """Each text equals the text from the sentence with itself as style sentence. The searches of two models are named
+    after their models.
+    """
     ours = bgt_core.load(saved, "cpu", "fp32")
     result = evaluate(Inversion(beam=2), {"mine": ours, "it": writer}, path, resamples=100)
     assert result.systems == ["mine greedy", "mine beam 2", "mine reranked", "it greedy", "it beam 2", "it reranked"]

@@ -21,7 +21,7 @@ ROW = {text: row for row, texts in enumerate(ROWS) for text in texts}
 
 
 class Knows:
-    """A writer whose latents are row numbers. It generates the style sentence, but names nobody in row 0."""
+    """A writer whose latents are row indices. It generates the style sentence, but in row 0 text that names nobody."""
 
     langs = ("en", "fr")
 
@@ -41,7 +41,7 @@ class Knows:
         return ["nobody" if place == 0 else ROWS[row][lang == "fr"].upper() for place, row in enumerate(rows)]
 
     def log_likelihood(self, latents: Mapping[str, np.ndarray], sentences: Sequence[str], *, lang: str) -> np.ndarray:
-        """Make sentences likelier than their twins; but in pair 1 both are equal, and in row 4 the twin is likelier."""
+        """Make sentences likelier than their twins, except in pair 1 (equally likely) and in row 4 (the twin is likelier)."""
         assert list(sentences) == [ROWS[ROW[text]][lang == "fr"] for text in sentences]
         given = latents[SEMANTIC][:, 0]
         own = np.array([ROW[text] for text in sentences]) == given

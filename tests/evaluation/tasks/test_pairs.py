@@ -30,7 +30,7 @@ from bgt_core.evaluation.tasks.pairs import (
 )
 from bgt_core.vectors.compare import ComparesByCosine
 
-SAME, THAT = "how old is city {}", "how old is that city {}"  # THAT: labelled 0, except every fifth
+SAME, THAT = "how old is city {}", "how old is that city {}"  # pairs with THAT are mostly labelled 0
 ROWS = [(int(n % 3 == 0), SAME.format(n), (THAT if bool(n % 3) != (n % 5 == 0) else SAME).format(n)) for n in range(60)]
 
 
@@ -49,7 +49,7 @@ def test_baselines_are_cosines_of_scikit_learn(pairs: LabelledPairs) -> None:
 
 
 def test_the_classifier_is_the_minimum_of_the_penalised_loss() -> None:
-    """SciPy minimises 10 times the sum of log-losses plus half the squared weights of different and shared words."""
+    """SciPy minimises 10 x the sum of log-losses + 1/2 x the sum of squared weights (of different and shared words)."""
     rng = np.random.default_rng(0)
     left, right = ([" ".join(rng.choice(list("abcd"), 4)) for _ in range(40)] for _ in range(2))
     pairs = LabelledPairs("drawn", rng.random(40) < 0.5, left, right)
@@ -135,7 +135,7 @@ def test_no_other_threshold_is_better(seed: int) -> None:
 
 
 class Lengths(ComparesByCosine):
-    """An encoder for which two sentences of one length are similar."""
+    """An encoder for which two sentences of the same length are similar."""
 
     langs, latents, fingerprint = ("en",), ("semantic",), ""
 
@@ -148,7 +148,7 @@ class Lengths(ComparesByCosine):
 
 
 class Probable(Lengths):
-    """An encoder whose similarity is a probability with this threshold."""
+    """An encoder whose similarity is a probability, and which has a threshold."""
 
     threshold = 0.75
 
@@ -167,7 +167,7 @@ def test_every_system_has_its_measures(pairs: LabelledPairs) -> None:
     cells = by_measure(result)
     assert list(cells) == ["accuracy", "F1", "AUC", "threshold"]
     assert (cells["threshold"][1], cells["threshold"][4]) == (0.75, 0.5)
-    scores = np.array([1.0 if len(a.split()) == len(b.split()) else 0.5 for _, a, b in ROWS])  # of `Lengths`
+    scores = np.array([1.0 if len(a.split()) == len(b.split()) else 0.5 for _, a, b in ROWS])  # as `Lengths`
     for row, threshold in ((0, cells["threshold"][0]), (1, 0.75)):
         right = 100 * accuracy_score(pairs.labels, scores >= threshold)
         assert cells["accuracy"][row].value == pytest.approx(right)

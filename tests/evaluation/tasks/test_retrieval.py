@@ -19,7 +19,7 @@ Sides = tuple[Sequence[str], Sequence[str]]
 
 
 class Lookup(ComparesByCosine):
-    """An encoder whose sentences are row numbers. The first table has the vectors of "en", the last those of "fr"."""
+    """An encoder whose sentences are row indices: rows of the first table for "en", of the last table for "fr"."""
 
     langs: Sequence[str] = ()
     latents, fingerprint = ("semantic",), ""
@@ -45,7 +45,7 @@ def found(encoder: Lookup, *texts: Sequence[str]) -> tuple[np.ndarray, np.ndarra
 
 
 def retrieved(left: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the hits in both directions for two tables whose row n is the vector of line n."""
+    """Return the hits in both directions; row n of each table is the vector of line n."""
     return found(Lookup(left, right), *[numbers(*range(len(left)))] * 2)
 
 
@@ -54,7 +54,7 @@ def test_by_hand() -> None:
     answers = np.array([[9.0, 0.1], [0.1, 0.2], [0.2, 5.0], [-3.0, 0.0]])
     assert compare.found(queries, answers).mean() == 0.5
     forward, backward = retrieved(queries, answers)
-    assert forward.tolist() == backward.tolist() == [True, False, False, True]  # nearest in both directions: 0, 2, 1, 3
+    assert forward.tolist() == backward.tolist() == [True, False, False, True]  # nearest rows both ways: 0, 2, 1, 3
 
 
 def test_the_similarity_is_the_encoders_own() -> None:
@@ -133,7 +133,7 @@ def test_unusable_languages_and_pairs_are_refused() -> None:
 
 
 def test_in_the_pool_a_sentence_competes_with_those_of_its_own_language() -> None:
-    """Compare with a loop over all similarities. Both sides have copies; only the first line of a copy can be a hit."""
+    """Compare with a loop over all similarities. Both sides have equal lines; only the first of them can be a hit."""
     rng = np.random.default_rng(3)
     tables = rng.standard_normal((9, 4)), rng.standard_normal((9, 4))
     left, right = numbers(0, 1, 2, 3, 4, 5, 6, 2), numbers(0, 1, 2, 3, 4, 5, 5, 7)

@@ -44,7 +44,7 @@ class Angles(ComparesByCosine):
 
 
 class Noisy(Angles):
-    """An encoder whose similarities have noise of this standard deviation; a pair always has the same noise."""
+    """An encoder whose similarities have noise with a given standard deviation; a pair always has the same noise."""
 
     def __init__(self, noise: float, seed: int = 0):
         self.noise, self.seed = noise, seed
@@ -122,7 +122,7 @@ def test_hard_sts_is_selected_from_the_years() -> None:
 
 
 def test_every_aggregation_equals_scipys_correlations() -> None:
-    """The data are three years with sets of different sizes and tied gold scores, and a benchmark."""
+    """The data are one benchmark, and three years, whose sets have different sizes and tied gold scores."""
     rng = np.random.default_rng(0)
     pairs = []
     sizes = {"2012 A": 30, "2012 B": 90, "2013 SMT": 50, "2014 A": 7, "2014 B": 8, "2014 C": 200, "stsb dev": 60}
@@ -170,7 +170,7 @@ def test_edits_are_those_of_nltk() -> None:
 
 @pytest.mark.parametrize(("left", "right", "rate"), [
     ("A dog runs.", "a DOG runs.", 0.0), ("a b c", "a x c", 1 / 3), ("", "a b", (2 / 1 + 2 / 2) / 2), ("", "", 0.0),
-    ("a b", "a b c d", (2 / 2 + 2 / 4) / 2),  # WER is 2/2 if the left sentence is the reference, else 2/4
+    ("a b", "a b c d", (2 / 2 + 2 / 4) / 2),  # WER: 2/2 if the left one is the reference, else 2/4
 ])  # fmt: skip
 def test_rates_by_hand(left: str, right: str, rate: float) -> None:
     assert swer([left], [right])[0] == swer([right], [left])[0] == pytest.approx(rate)

@@ -1,4 +1,4 @@
-"""Check STEL and STEL-or-Content by hand, and with encoders of style only or content only; read files of STEL."""
+"""Check STEL and STEL-or-Content by hand, and with encoders of only style or only content; read files of STEL."""
 
 import csv
 import gzip
@@ -47,7 +47,7 @@ def noise(texts: list[str], lang: str, latent: str) -> np.ndarray:
 
 
 def cells(result: Result, measure: str) -> dict[tuple[str, str], list[float | None]]:
-    """Return the scores of each language and style, by system."""
+    """Return the scores of all systems for each language and style."""
     return {
         (key.lang, key.style): [cell.value if isinstance(cell, Estimate) else None for cell in row]
         for key, row in result.scores.items()
@@ -66,7 +66,7 @@ def higher(first: float, second: float) -> float:
 
 
 def by_hand(vectors: Mapping[str, Mapping[object, float]], rows: Sequence[Sequence[str]]) -> list[tuple[float, float]]:
-    """Compute STEL and STEL-or-Content of each row as in the papers, which predict the correct alternative, 1 or 2."""
+    """Compute STEL and STEL-or-Content of each row as the papers do: predict the correct alternative, 1 or 2."""
     right = []
     for a1, a2, s1, s2, correct, _ in rows:
         sim = {(a, s): cosine(vectors[a], vectors[s]) for a in (a1, a2) for s in (s1, s2, a2)}
@@ -143,7 +143,7 @@ def test_ties_count_half() -> None:
         return judged(compare, [Quadruple("en", "x", ("a1", "a2"), ("s1", "s2"))]).tolist()
 
     assert near(0) == near(1e-7) == near(-1e-7) == [[0.5], [0.5]]
-    assert near(1e-5) == near(1e-5, 0.999) == [[0], [0.5]]  # the other alternative is nearer
+    assert near(1e-5) == near(1e-5, 0.999) == [[0], [0.5]]  # the wrong alternative is nearer
     assert near(-1e-5) == [[1], [0.5]]
     one = ExternalEncoder("one", lambda texts, lang, latent: np.ones((len(texts), 2)))
     result = evaluate(Style(lang="tr"), one)
@@ -177,7 +177,7 @@ def test_built_in_quadruples_have_two_contents_and_two_styles() -> None:
 
 
 def one_hot(numbers: Mapping[str, int]) -> ExternalEncoder:
-    """Make an encoder whose vector of a text is the one-hot code of its number."""
+    """Make an encoder that returns the one-hot code of each text's number."""
 
     def encode(texts: list[str], lang: str, latent: str) -> np.ndarray:
         return np.eye(max(numbers.values()) + 1)[[numbers[text] for text in texts]]

@@ -43,7 +43,7 @@ DOG = "(ROOT (S (NP (PRP He)) (VP (VBZ is) (NP (NN dog))) (. .)))"
 
 
 def nltk_brackets(text: str) -> Counter[tuple[str, int, int]]:
-    """Read a tree by nltk, and count its labels with their spans, without parts of speech."""
+    """Read a tree with nltk, and count its labels with their spans, without parts of speech."""
     tree = nltk.Tree.fromstring(text)
     for number, position in enumerate(tree.treepositions("leaves")):
         tree[position] = number
@@ -52,7 +52,7 @@ def nltk_brackets(text: str) -> Counter[tuple[str, int, int]]:
 
 
 def textbook_distance(left: nltk.Tree, right: nltk.Tree) -> int:
-    """Compute the tree edit distance by the recurrence over forests, without keyroots."""
+    """Compute the tree edit distance by the plain recurrence over forests, which needs no keyroots."""
 
     def plain(tree: nltk.Tree) -> tuple:
         return tree.label(), tuple(plain(child) for child in tree if isinstance(child, nltk.Tree))
@@ -115,7 +115,7 @@ CONLLU = """1\tShe\t_\tPRON\t_\t_\t2\tnsubj{subtype}\t_\t_
 
 
 def test_dependencies_by_hand(treebank: Write) -> None:
-    """The third word of the second sentence has another head and relation: one edit moves it, and one relabels it."""
+    """The sentences differ in the head and the relation of word 3: one edit moves the word, and one relabels it."""
     other = CONLLU.format(subtype=":pass", tag="PROPN").replace("\t4\tamod", "\t2\tadvmod")
     one, two = read_treebank([treebank("a.conllu", [CONLLU.format(subtype="", tag="NOUN"), other])])
     counted = {name: (part.item(), whole.item()) for name, (part, whole) in counts([one], [two]).items()}
@@ -125,7 +125,7 @@ def test_dependencies_by_hand(treebank: Write) -> None:
 
 @pytest.mark.parametrize("lowest", [False, True])
 def test_the_best_choice_is_the_best_of_all_choices(lowest: bool) -> None:
-    """Try every choice. Choosing the best candidate of each query alone is sometimes worse."""
+    """Compare with all choices. Choosing the best candidate of each query by itself is sometimes worse."""
     rng = np.random.default_rng(0)
     alone_is_worse = 0
     for _ in range(50):
@@ -191,12 +191,12 @@ def bank_of(rows: Sequence[tuple[str, str]]) -> list[ParsedSentence]:
 def test_the_nearest_of_its_length_is_compared_with_each_query() -> None:
     pairing, encoder = pair_up(bank_of(QUERIES), bank_of(OFFERED)), ExternalEncoder("x", spelling)
     two, three = neighbours(System("x", encoder), pairing, "fr")
-    # nearest to "a b": "b b", which ties with "a d"; to "c c": "c d"; to "a c": "c d", which ties; to "a b c": "a a b"
+    # nearest to "a b": "b b" (ties with "a d"); to "c c": "c d"; to "a c": "c d" (ties); to "a b c": "a a b"
     assert (two.tolist(), three.tolist()) == ([1, 0, 0], [0])
     assert embedded == [("fr", "semantic")]
     table = evaluate(Syntax(lang="fr", latent="semantic"), {"x": encoder}, pairing, resamples=150, seed=5)
     assert table.systems == [RANDOM, "x", UPPER_BOUND]
-    agree = np.array([[1, 2, 0], [2, 1, 0], [0, 1, 1]])  # tags that queries share with "c d", "b b" and "a d"
+    agree = np.array([[1, 2, 0], [2, 1, 0], [0, 1, 1]])  # number of tags shared with "c d", "b b" and "a d"
     by_chance = agree.mean(1).sum() + (1 + 2) / 2
     values = [cell.value for cell in table.scores[TAGS, 4]]
     assert values == pytest.approx([100 * by_chance / 9, 100 * 5 / 9, 100 * 7 / 9])
@@ -214,7 +214,7 @@ def test_without_numba_the_error_names_the_extra_to_install(monkeypatch: pytest.
 
 
 def shape(texts: list[str], lang: str, latent: str) -> np.ndarray:
-    """Embed the kind of word at each position; a word starts with its kind, as in nn3."""
+    """Embed the kind of word at each position; a word's first letter is its kind, as in nn3."""
     vectors = np.zeros((len(texts), 40, 6), dtype=np.float32)
     for row, text in enumerate(texts):
         for place, word in enumerate(text.lower().split()):
@@ -223,7 +223,7 @@ def shape(texts: list[str], lang: str, latent: str) -> np.ndarray:
 
 
 def test_rows_lie_between_chance_and_the_upper_bound(trees: list[str], treebank: Write) -> None:
-    """An encoder of word order is better than chance, and no encoder is better than the best choice."""
+    """An encoder of the order of word kinds is better than chance, and worse than the best choice."""
     pairing = pair_up(read_treebank([treebank("a.mrg", trees)]))
     table = evaluate(Syntax(), {"shape": ExternalEncoder("shape", shape)}, pairing, resamples=200)
     for measure, cells in table.scores.items():

@@ -82,7 +82,7 @@ def test_a_copied_source_scores_0_and_a_copied_style_sentence_100() -> None:
 
 def test_scores_are_those_of_the_outputs() -> None:
     def swap(source: str, style: str, lang: str) -> str:
-        """Change "tu" to "vous" if the number is even."""
+        """Change "tu" to "vous" if the number in the source is even."""
         return source.replace("Tu as", "Vous avez") if int(source.split()[2]) % 2 == 0 else source
 
     result = measured(Stub(swap))

@@ -1,4 +1,4 @@
-"""Read files of triples, and score encoders that count words, that use their order, or whose similarities all tie."""
+"""Read files of triples; score encoders that count words, or use word order, or whose similarities all tie."""
 
 import lzma
 from collections.abc import Callable, Sequence
@@ -27,7 +27,7 @@ def encoder(vector: Callable[[str], Sequence[float]]) -> ExternalEncoder:
 
 
 def order(text: str) -> list[float]:
-    """Embed the words at their positions; a paraphrase has the vector of its sentence."""
+    """Embed each word at its position; a paraphrase has the same vector as its sentence."""
     words = BITTEN.get(text, text).split()
     return [float(words[place : place + 1] == [word]) for place in range(9) for word in WORDS]
 

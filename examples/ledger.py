@@ -29,7 +29,7 @@ from bgt_core.generation.options import Beam
 from bgt_core.tables import markdown_text
 
 NOTHING, OTHERS, MEANING, BOTH = "nothing", "language latent", "semantic latent", "both"
-HELD = "held by the semantic latent"  # the difference NOTHING - MEANING
+HELD = "held by the semantic latent"  # nats given nothing, minus nats given the semantic latent
 END = "end"
 CLASSES = (FUNCTION, NUMBER, NAME, PUNCTUATION, OTHER, END)
 FEWEST = 5  # a class with fewer words gets no row

@@ -3,8 +3,8 @@
     python examples/mine_on_dask.py en.txt fr.txt pairs.tsv --vectors en.npy fr.npy --parts 64 --scheduler tcp://a:8786
 
 All workers need access to the folders of the vectors and the output. Without --scheduler, two workers are started on
-this machine. The pairs are those of `bgt mine --index approximate`, up to the rounding of cosines. If the job is
-stopped, the same command continues it. This needs `pip install "bgt[bulk,mine]"` here and on the workers.
+this machine. `bgt mine --index approximate` finds the same pairs, up to the rounding of cosines. If the job is stopped,
+the same command continues it. This needs `pip install "bgt[bulk,mine]"` here and on the workers.
 """
 
 import argparse

@@ -3,7 +3,7 @@
     python examples/questions_by_topic.py QUESTIONS.txt "How do I learn a language quickly?"
 
 Latent Dirichlet allocation (Blei et al. 2003) finds topics from word counts. Each stored question belongs to its most
-probable topic, and is compared with the query only if this is one of the query's three most probable topics. Any
+probable topic, and is compared with the query only if that topic is one of the query's three most probable topics. Any
 encoder works; this example uses the default model.
 """
 

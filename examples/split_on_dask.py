@@ -3,7 +3,7 @@
     python examples/split_on_dask.py vectors --langs en,fr --out split --parts 64 --scheduler tcp://head:8786
 
 `vectors` stands for vectors.en.npy and vectors.fr.npy, which all workers must be able to read. Without --scheduler, two
-workers are started on this machine. The result is the same as that of `bgt split` in one process. This needs `pip
+workers are started on this machine. The result is the same as if `bgt split` runs in one process. This needs `pip
 install "bgt[bulk]"` here and on the workers.
 """
 

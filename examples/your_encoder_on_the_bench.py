@@ -1,8 +1,9 @@
-"""Measure your own encoder beside the default model, by the similarity of sentences and by a probe.
+"""Compare your own encoder with the default model, by the similarity of sentences and by a probe.
 
     python examples/your_encoder_on_the_bench.py
 
-An encoder is any function from sentences to vectors. Commands run in the folder of this file accept it, too:
+An encoder is any function from sentences to vectors. If you run commands in the folder of this file, they accept it,
+too:
 
     bgt evaluate sts sts --model python:your_encoder_on_the_bench:trigrams
     bgt-probe --lang en --model python:your_encoder_on_the_bench:trigrams --latent semantic

@@ -3,8 +3,8 @@
     python examples/your_model_family.py
 
 The network takes the maximum of each unit over the tokens of a sentence. To add a family to the toolkit, move the
-network to bgt_core/nets and the model and its sizes to a file in bgt_core/recipes, and list the recipe in recipes.toml
-there. Then `bgt train` accepts the recipe's name.
+network to bgt_core/nets, move the model and its sizes to a file in bgt_core/recipes, and list the recipe in
+bgt_core/recipes/recipes.toml. Then `bgt train` accepts the recipe's name.
 """
 
 import argparse

@@ -2,8 +2,8 @@
 
     python examples/your_probing_task.py --lang fr
 
-The sentences are the package's examples, or those of a file: --text FILE, one sentence per line. Commands run in the
-folder of this file accept the task, too:
+By default, the sentences are the package's examples; --text FILE reads others, one sentence per line. If you run
+commands in the folder of this file, they accept the task, too:
 
     bgt-probe --lang en --task python:your_probing_task:DENIAL
 

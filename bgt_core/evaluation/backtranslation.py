@@ -113,7 +113,7 @@ def compare(
 def _ratios(
     rows: Mapping[str, tuple[np.ndarray, np.ndarray]], probabilities: Sequence[np.ndarray] | None
 ) -> Iterator[Statistic]:
-    """Yield the measures that are ratios of two sums over sentences, with correlations of the single sentences."""
+    """Yield the measures that are ratios of two sums over sentences, and their correlations over single sentences."""
 
     def differences(weights: Sequence[np.ndarray]) -> dict[str, np.ndarray]:
         means = {

@@ -117,8 +117,8 @@ class Result:
     def save(self, path: Path) -> None:
         """Write the result to a file, in the format that the name's ending selects. No partial file is ever left.
 
-        .parquet and .csv files contain `rows`; .json files everything, with differences and their p-values; .tex and
-        .md files the tables of scores and of differences.
+        .parquet and .csv files contain `rows`. .json files contain everything, including differences and their
+        p-values. .tex and .md files contain the table of scores and the table of differences.
 
         Raises:
             UsageError: The ending is none of these.
@@ -135,7 +135,7 @@ class Result:
             write_text(path, "\n".join(tables + [text(self.difference_table(), "")] * bool(self.differences)))
 
     def table(self, across: str | None = None) -> Table:
-        """Make a table for display: a column for each value of `across`, a row for each combination of the others.
+        """Make a table for display: one column per value of `across`, one row per combination of the other fields.
 
         `across` is "system" or a field of the scores' keys, by default the task's choice. The number of items is a
         column only if the systems are columns.
@@ -195,7 +195,7 @@ class Statistic:
     scores: Callable[[Sequence[np.ndarray]], Mapping[Key, np.ndarray]] = lambda weights: {}
     samples: Sequence[ItemSample] = ()
     hits: Mapping[Key, np.ndarray] = field(default_factory=dict)
-    numbers: Mapping[Key, Sequence[float | None]] = field(default_factory=dict)  # one for each system, with no interval
+    numbers: Mapping[Key, Sequence[float | None]] = field(default_factory=dict)  # scores without intervals, by system
     about: str = ""  # the measure and the data, in words
     warnings: Sequence[str] = ()  # reasons why scores may differ from published ones
     compared: Sequence[str] | None = None  # systems whose differences are tested; None for all
@@ -212,7 +212,7 @@ def compare(statistic: Statistic, *, resamples: int = 2_000, level: float = 0.95
     confidence level below 0.5 or of at least 1.
     """
     check_bootstrap(resamples, level)
-    sizes = list(dict.fromkeys(rows.shape[1] for rows in statistic.hits.values()))  # equal sizes share resamples
+    sizes = list(dict.fromkeys(rows.shape[1] for rows in statistic.hits.values()))  # hits of equal N share resamples
     own = len(statistic.samples)
 
     def of_weights(weights: Sequence[np.ndarray]) -> dict[Key, np.ndarray]:

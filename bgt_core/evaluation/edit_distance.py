@@ -1,7 +1,7 @@
 """Tree edit distance: the minimum number of insertions, deletions and relabellings between two ordered, labelled trees.
 
 This is the dynamic program of Zhang and Shasha (1989), compiled by numba. Libraries in pure Python take 0.1 to 0.5
-seconds per pair of sentences, which is too slow for the upper bound of a score, because it needs all pairs.
+seconds per pair of sentences, which is too slow for the upper bound of a score, because the bound needs all pairs.
 """
 
 from collections.abc import Sequence

@@ -51,8 +51,7 @@ def numbers(text: str, lang: str) -> list[str] | None:
     """List the numbers of a sentence, which may be written in digits or in words, as sorted strings of digits.
 
     The number one is omitted, because its word is mostly an article or a pronoun. Ordinals are omitted, too, except in
-    German.
-    Returns None for a language without rules, and for a sentence with an uncertain quantity, such as "dozens".
+    German. Returns None for a language without rules, and for a sentence with an uncertain quantity, such as "dozens".
 
     >>> numbers("Trois hommes et 22 chiens", "fr"), numbers("Twenty-two", "en"), numbers("dozens", "en")
     (['22', '3'], ['22'], None)

@@ -64,7 +64,7 @@ def probed(
     characters. The last system, `GUESS`, always predicts the most frequent label. If all sentences have the same value
     of a property, the property is omitted.
     """
-    from bgt_core.vectors.linear_probe import held_out_hits  # imports torch
+    from bgt_core.vectors.linear_probe import held_out_hits  # imported here, because it loads torch
 
     if (lines := len(columns[0])) < FOLDS:
         raise DataError(f"{lines} lines: a probe in {FOLDS} folds needs at least {FOLDS}.")

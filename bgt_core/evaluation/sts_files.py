@@ -127,7 +127,7 @@ def sts_files(root: Path, lang: str = "en") -> Iterator[StsFile]:
             yield StsFile(f"stsb-{official[1]}", "stsb", official[1], path, columns=(4, 5, 6))
         elif suffix == ".tsv" and parent.lower().startswith("sick"):
             yield StsFile(f"sick-{stem}", "sick", stem, path)
-        elif official := re.fullmatch(r"SICK_(train|trial|test)(?:_annotated)?\.txt", file):  # pair_ID, sentences, gold
+        elif official := re.fullmatch(r"SICK_(train|trial|test)(?:_annotated)?\.txt", file):  # columns: id, a, b, gold
             yield StsFile(f"sick-{official[1]}", "sick", official[1], path, columns=(3, 1, 2))
         elif suffix == ".tsv" and re.match(r"sts(?:20)?17", parent, re.IGNORECASE) and re.fullmatch("..-..", stem):
             left, right = stem.split("-")
@@ -141,7 +141,7 @@ def sts_files(root: Path, lang: str = "en") -> Iterator[StsFile]:
             called = label + (" news" if "track4b" in file else "")
             yield StsFile(f"sts17-{label}", "sts17", called, path, langs, gold=scores)
         elif (official := re.fullmatch(r"STS\d*\.input\.(?!ALL\.)(.+)\.txt", file)) and (year := year_of(folders)):
-            called = official[1].removeprefix("surprise.")  # OnWN, SMTnews
+            called = official[1].removeprefix("surprise.")  # such as OnWN or SMTnews
             yield StsFile(year, year, called, path, (lang, lang), gold=files.get(gold, Path(gold)))
 
 
@@ -157,7 +157,7 @@ def walk(root: Path) -> Iterator[tuple[str, Path]]:
 
 
 def year_of(folders: Sequence[str]) -> str | None:
-    """Return the SemEval year of the innermost folder that has a year; None for no such folder or training data."""
+    """Return the SemEval year of the innermost folder with a year; None if no folder has one, or for training data."""
     for name in reversed(folders):
         if re.search("train|trial", name, re.IGNORECASE):
             return None

@@ -15,7 +15,7 @@ from bgt_core.vectors.compare import rounded
 from bgt_core.vectors.convert import matrix, numbers
 
 PAIRS = 8_192  # number of pairs embedded at once, to bound memory; more than any published set has
-MOST_WORDS = 300  # maximum number of words and marks of a text, because the text is embedded once without each
+MOST_WORDS = 300  # maximum number of words and marks of a text, because the text is embedded once without each of them
 
 
 @dataclass(frozen=True, eq=False)

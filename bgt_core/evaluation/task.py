@@ -35,7 +35,7 @@ class Task(Protocol[Items]):
 
     data: ClassVar[str] = ""  # help text of the argument DATA; empty if the task takes no files
     across: ClassVar[str] = "system"  # "system", or the field of the scores' keys whose values are the table's columns
-    own_probability: ClassVar[bool] = False  # whether duplicate classifiers are scored by their probability
+    own_probability: ClassVar[bool] = False  # whether a duplicate classifier is scored by its predicted probability
 
     def load(self, paths: Sequence[Path], *, seed: int) -> Items:
         """Read the items from files, or use built-in items; `seed` is the seed of random draws."""

@@ -35,7 +35,7 @@ NEGATION, NO_NEGATION = "negation kept %", "no negation gained %"
 NUMBER, DIGITS, NAMES = "numbers kept %", "digits copied %", "names kept %"
 KEPT = (NEGATION, NO_NEGATION, NUMBER, DIGITS, NAMES)
 
-Columns = Mapping[str, Sequence[str]]  # language -> N sentences, translations of each other
+Columns = Mapping[str, Sequence[str]]  # language -> N sentences; row n has the same meaning in all languages
 OfWeights = Callable[[np.ndarray], np.ndarray]  # weights of N sentences, (B, N) -> scores, (B,)
 
 
@@ -72,7 +72,7 @@ class Writing:
 
     @property
     def meaning_of(self) -> str:
-        """The source of the meaning in tables: the source language, or "its own" if the sentence is reconstructed."""
+        """The source of the meaning, as tables show it: the source language, or "its own" for reconstructions."""
         return OWN if self.style_of == OWN else self.source_lang
 
 
@@ -88,7 +88,7 @@ def writings(langs: Sequence[str], rows: int, style_of: str, styles: Mapping[str
 
 
 class Latents:
-    """All latents of the sentences of some columns, computed once for all plans."""
+    """All latents of the sentences in some columns, computed once for all plans."""
 
     def __init__(self, writer: Writer, columns: Columns):
         self.vectors = {

@@ -29,7 +29,7 @@ class Pair(NamedTuple):
     """An English and a French sentence with the same meaning."""
 
     texts: dict[str, str]  # {"en": ..., "fr": ...}
-    meaning: tuple[str, ...]  # frame, features and words, the same for both languages
+    meaning: tuple[str, ...]  # sentence frame, features and words; the same for both languages
     style: dict[str, dict[str, str]]  # language -> factor -> value, for factors that are visible in the text
 
 
@@ -75,8 +75,8 @@ def pairs(count: int, seed: int = 0) -> list[Pair]:
 def triples(count: int, seed: int = 0, *, held_out: bool = False) -> list[Triple]:
     """Return `count` triples with different sentences; their kinds alternate. The seed works as in `pairs`.
 
-    Triples that are `held_out` have other nouns, verbs, adjectives, times and frames than the training triples. Raises
-    UsageError unless `count` is from 0 to TRIPLES.
+    Triples that are `held_out` have other nouns, verbs, adjectives, times and sentence frames than the training
+    triples. Raises UsageError unless `count` is from 0 to TRIPLES.
 
     >>> triples(3)[2].texts["en"]
     ('The goose is quicker than the fox.', 'The fox is slower than the goose.', 'The fox is quicker than the goose.')

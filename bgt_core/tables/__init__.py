@@ -25,7 +25,7 @@ class Estimate(NamedTuple):
 Plain = str | int | float | None
 Value = Plain | Estimate
 
-# The columns of all stored results, of `bgt evaluate` and `bgt-probe`, with a row for each score of each system.
+# The columns of the results that `bgt evaluate` and `bgt-probe` store. Each row has one score of one system.
 ROWS = {
     "model": "string",
     "fingerprint": "string",  # fingerprint of the model's vectors; "" if unknown
@@ -79,7 +79,7 @@ class Table:
 
 
 def plain(value: Value, digits: int) -> str:
-    """Format a value as text with this number of decimals, as in "66.2 [65.0, 67.4] *"."""
+    """Format a value as text with `digits` decimals, as in "66.2 [65.0, 67.4] *"."""
     match value:
         case None:
             return ""

@@ -8,7 +8,8 @@ from bgt_core.errors import UsageError
 from bgt_core.vectors.convert import matrix
 
 BLOCK = 1_024  # number of queries that are compared with all answers at once
-DECIMALS = 6  # of a similarity; not more, because float32 rounding errors reach 2e-7 and depend on the batch
+# similarities are rounded to this many decimals, because float32 rounding errors reach 2e-7 and depend on the batch
+DECIMALS = 6
 ROUNDING = 10.0**-DECIMALS  # similarities that differ by less than this count as equal
 
 Similarity = Callable[[np.ndarray, np.ndarray], np.ndarray]  # (N, D), (M, D) -> (N, M)
@@ -53,7 +54,7 @@ def paired(left: object, right: object) -> tuple[np.ndarray, np.ndarray]:
 def cosines(left: np.ndarray, right: np.ndarray) -> np.ndarray:
     """Return the cosine of row i of left (N, D) and row i of right (N, D), 0 for a zero vector: (N,).
 
-    Raises DataError if they are not numbers, UsageError if their shapes differ.
+    Raises DataError if a side does not consist of numbers, UsageError if the shapes differ.
     """
     left, right = paired(left, right)
     return (unit(left) * unit(right)).sum(-1)
@@ -62,7 +63,7 @@ def cosines(left: np.ndarray, right: np.ndarray) -> np.ndarray:
 def cosine_similarity(left: np.ndarray, right: np.ndarray) -> np.ndarray:
     """Return the cosine of each row of left (N, D) with each row of right (M, D), 0 for a zero vector: (N, M).
 
-    Raises DataError if they are not numbers, UsageError if their widths differ.
+    Raises DataError if a side does not consist of numbers, UsageError if the widths differ.
     """
     left, right = sides(left, right)
     return unit(left) @ unit(right).T
@@ -100,7 +101,7 @@ def rounded(similarities: np.ndarray) -> np.ndarray:
     values, place = np.unique(np.asarray(similarities, np.float64), return_inverse=True)  # ascending
     first = np.diff(values, prepend=-np.inf) >= ROUNDING  # marks the first value of each run
     lowest = values[first][first.cumsum() - 1]
-    steps = np.floor((values - lowest) / ROUNDING + 1e-3)  # 1e-3: rounded values must not change
+    steps = np.floor((values - lowest) / ROUNDING + 1e-3)  # + 1e-3, so that values already rounded do not change
     return (lowest + ROUNDING * steps).round(DECIMALS)[place]
 
 

@@ -13,7 +13,7 @@ from numpy.typing import DTypeLike
 from bgt_core.errors import BgtError, DataError, NotFound
 
 BLOCK = 16_384  # number of rows checked at once, because an array may be mapped from a large file
-REAL = "fiu"  # the kinds of NumPy dtypes of floats and integers
+REAL = "fiu"  # NumPy's codes for the kinds of dtypes that are floats or integers
 
 
 def matrix(
@@ -123,7 +123,7 @@ def _fits(sizes: tuple[int, ...], shape: tuple[int | str, ...]) -> bool:
 
 def _array(given: Any, name: str) -> np.ndarray:
     """Convert `given` to an array, as `numbers` does, without checks of its type and shape."""
-    torch, pandas = sys.modules.get("torch"), sys.modules.get("pandas")  # None: `given` is not of this library
+    torch, pandas = sys.modules.get("torch"), sys.modules.get("pandas")  # if None, `given` is not of this library
     if torch is not None and isinstance(given, torch.Tensor):
         tensor = given.detach().to_dense().resolve_neg().resolve_conj()
         if tensor.is_floating_point() and tensor.element_size() < 4:  # NumPy lacks bfloat16 and float8

@@ -146,7 +146,7 @@ class Probe(ClassifierMixin, BaseEstimator):
     @usual_defaults()
     @torch.inference_mode()
     def fit(self, X: np.ndarray, y: Any, dev: Labelled | None = None) -> Probe:
-        """Fit to vectors (N, D) and N labels. The strength is chosen on `dev`, by default a random tenth of the items.
+        """Fit the probe to vectors (N, D) and N labels. The strength is chosen on `dev`, by default on a random tenth.
 
         Warns (ConvergenceWarning) if the chosen strength has not converged. Raises ValueError for invalid arrays or a
         single class.
@@ -256,7 +256,7 @@ def held_out_hits(vectors: np.ndarray, labels: np.ndarray, folds: np.ndarray) ->
             hits[test] = np.isin(labels[test], known)
             continue
         probe = LinearProbe(STRENGTHS if chooses else STRENGTHS[:1])
-        with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):  # fits end near the optimum
+        with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):  # unconverged fits are close enough
             probe.fit(vectors[train], labels[train], (vectors[dev], labels[dev]))
         hits[test] = probe.predict(vectors[test]) == labels[test]
     return hits

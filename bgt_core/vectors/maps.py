@@ -47,7 +47,7 @@ class Directions:
     """Directions in a latent that change K factors of a sentence, such as its length or its number of marks."""
 
     names: tuple[str, ...]
-    patterns: np.ndarray  # (K, D), the change of the vector per unit of the factor, such as one more word
+    patterns: np.ndarray  # (K, D), how the vector changes if the factor grows by 1, such as by one word
     read: tuple[float, ...]  # correlation of each factor with its linear prediction on held-out sentences
 
     def move(self, vectors: np.ndarray, steps: np.ndarray) -> np.ndarray:
@@ -70,6 +70,6 @@ def directions(vectors: np.ndarray, factors: np.ndarray, names: tuple[str, ...])
     ones = np.ones((len(vectors), 1))
     explained, *_ = np.linalg.lstsq(np.hstack([factors, ones]), vectors, rcond=None)
     readout, *_ = np.linalg.lstsq(np.hstack([vectors, ones])[~test], factors[~test], rcond=None)
-    predicted = np.hstack([vectors, ones])[test] @ readout  # (N test, K)
+    predicted = np.hstack([vectors, ones])[test] @ readout  # (test sentences, K)
     read = tuple(float(np.corrcoef(predicted[:, factor], factors[test, factor])[0, 1]) for factor in range(len(names)))
     return Directions(names, explained[:-1], read)

@@ -85,7 +85,7 @@ def test_differences_are_paired() -> None:
 
 
 def test_paired_errors_agree_with_williams_test() -> None:
-    """Williams (1959) tests two correlations with one variable by t; on average over 20 samples, ours is equal."""
+    """Williams (1959) tests two correlations with one variable by t; on average over 20 samples, ours agrees."""
     rng = np.random.default_rng(1)
     ratios = []
     for _ in range(20):

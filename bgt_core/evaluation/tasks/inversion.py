@@ -81,7 +81,7 @@ class Inversion(Task[Texts]):
 
     def statistic(self, items: Texts, encoders: Mapping[str, SentenceEncoder], *, seed: int) -> Statistic:
         """Generate all sentences with each model and each search method; the seed has no effect."""
-        texts: dict[tuple[str, str], list[str]] = {}  # system, latents -> N sentences
+        texts: dict[tuple[str, str], list[str]] = {}  # (system, latents) -> N sentences
         for name, writer in writers(encoders, [self.lang], self.beam).items():
             prefix = f"{name} " * (len(encoders) > 1)
             own = {latent: writer.embed(items.held_out, lang=self.lang, latent=latent) for latent in writer.latents}

@@ -75,14 +75,14 @@ TASK = MinimalPairs
 
 
 def measured(writer: Writer, langs: Sequence[str], pairs: Sequence[RolePair]) -> list[tuple[Writing, str, np.ndarray]]:
-    """Score each plan by each measure: return (plan, measure, scores (N,) of N pairs, means over both sentences)."""
+    """Score each plan by each measure: (plan, measure, N scores). A pair's score is the mean over its two sentences."""
     texts = {lang: [text for pair in pairs for text in pair.texts[lang]] for lang in langs}
     persons = {
         lang: [names for pair in pairs for names in (pair.persons[lang], pair.persons[lang][::-1])] for lang in langs
     }
     latents = Latents(writer, texts)
     rows = []
-    twin = np.arange(2 * len(pairs)) ^ 1  # row of the twin; a twin as style sentence does not tell the roles
+    twin = np.arange(2 * len(pairs)) ^ 1  # row of the twin; as a style sentence, it does not reveal the roles
     styles = dict.fromkeys(langs, twin) if LANGUAGE in writer.latents else {}
     for writing in writings(langs, len(twin), SWAPPED, styles):
         vectors, lang = latents.of(writing), writing.lang

@@ -1,6 +1,6 @@
 """Labelled pairs: how well does a system's score predict whether two sentences have the same meaning?
 
-    files -> scores of each system and of baselines of words -> accuracy, F1, area under the ROC curve
+    files -> scores of each system and of word baselines -> accuracy, F1, area under the ROC curve
 
 Weights (B, N) count how often each of N pairs is drawn in each of B resamples (`evaluation.bootstrap`).
 """
@@ -73,7 +73,7 @@ def read_labelled(path: Path | str, columns: Sequence[str] = COLUMNS) -> Labelle
     return LabelledPairs(Path(path).name, np.array(labels) == "1", *sides)
 
 
-Scorer = Callable[[Sequence[str], Sequence[str]], np.ndarray]  # N and N sentences -> the score of each pair, (N,)
+Scorer = Callable[[Sequence[str], Sequence[str]], np.ndarray]  # N left and N right sentences -> N scores
 
 
 class PairsKey(NamedTuple):

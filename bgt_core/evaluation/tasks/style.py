@@ -35,7 +35,7 @@ COLUMNS = ("Anchor 1", "Anchor 2", "Alternative 1.1", "Alternative 1.2", "Correc
 BASELINES = ("tf-idf of words", "tf-idf of character trigrams")
 TRIGRAMS = {"analyzer": "char", "ngram_range": (3, 3)}
 
-Compare = Callable[[Sequence[str], Sequence[str]], np.ndarray]  # N and N sentences -> their similarities, (N,)
+Compare = Callable[[Sequence[str], Sequence[str]], np.ndarray]  # N left and N right sentences -> N similarities
 
 
 class Quadruple(NamedTuple):

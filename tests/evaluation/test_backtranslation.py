@@ -104,7 +104,7 @@ def test_the_resamples_of_all_measures_are_the_same_thousand() -> None:
 @pytest.mark.parametrize(("sign", "size"), [(1, 4), (-1, 4), (-1, 6), (1, 3)])
 def test_a_perfect_correlation_has_an_interval_from_four_sentences_on(sign: int, size: int) -> None:
     texts = [" ".join(["word"] * n) for n in range(1, size + 1)]
-    scores = {text: float(sign * place / (size - 1)) for place, text in enumerate(texts)}  # from 0 to 1
+    scores = {text: float(sign * place / (size - 1)) for place, text in enumerate(texts)}  # evenly from 0 to 1 or -1
     words = compare(texts, texts, models={"classifier": Scripted(scores)})["words"]
     if size < 4:
         assert words.correlation is None and words.correlation_of_all.value == pytest.approx(100)

@@ -144,7 +144,7 @@ def test_the_best_system_is_marked_best_or_tied(noises: tuple[float, ...], marks
 
 @pytest.fixture
 def result() -> Result:
-    """Compare two systems whose scores are the same in each resample."""
+    """Compare two systems whose scores do not vary between resamples."""
     values = {Key("x", 9): [1.0, 2.0], Key("y", 9): [0.5, np.nan]}
     statistic = Statistic(
         systems=["a", "b"],

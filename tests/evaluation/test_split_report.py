@@ -64,4 +64,4 @@ def test_a_sentence_is_embedded_once() -> None:
     first = remembered.embed(["a 1", "b 2", "a 1"], lang="en")
     np.testing.assert_array_equal(remembered.embed(["b 2", "a 1"], lang="en"), first[[1, 0]])
     assert embedded == ["a 1", "b 2"]
-    assert not np.array_equal(remembered.embed(["a 1"], lang="fr")[0], first[0])  # embedded anew in another language
+    assert not np.array_equal(remembered.embed(["a 1"], lang="fr")[0], first[0])  # embedded again for another language

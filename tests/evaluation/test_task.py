@@ -1,4 +1,4 @@
-"""Tasks of this package and of others are listed, found by name and run by `evaluate`."""
+"""Tasks of this package and of other packages are listed, found by name and run by `evaluate`."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -20,7 +20,7 @@ OUTSIDE = Path(__file__).resolve().parents[2] / "examples" / "your_evaluation.py
 
 @pytest.fixture
 def outside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Install a package with an evaluation as `pip install` does: a file and an entry point. Return a file of text."""
+    """Install a package with an evaluation as `pip install` does (a file, an entry point); return a path of text."""
     (tmp_path / "own_evaluation.py").write_text(OUTSIDE.read_text("utf-8"), "utf-8")
     about = tmp_path / "own_evaluation-1.dist-info"
     about.mkdir()

@@ -33,7 +33,7 @@ Rewrite = Callable[[str, str, str], str]
 
 
 class Stub:
-    """A writer whose latents are row numbers, and whose output is `rewrite(source, style, language)`."""
+    """A writer whose latents are row indices, and whose output is `rewrite(source, style, language)`."""
 
     langs = ("en", "fr")
 

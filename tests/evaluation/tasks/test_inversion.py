@@ -66,8 +66,9 @@ def test_each_search_is_scored_as_sacrebleu_scores_its_text(writer: Any, texts: 
 
 
 def test_both_latents_are_those_of_the_sentence(writer: Any, saved: Path, path: Path, texts: list[str]) -> None:
-    """Each text equals the text from the sentence with itself as style sentence. The searches of two models are named
-    after their models.
+    """Text from both latents is the same as if the sentence is given as source and as style sentence.
+
+    With two models, the name of each search begins with the name of its model.
     """
     ours = bgt_core.load(saved, "cpu", "fp32")
     result = evaluate(Inversion(beam=2), {"mine": ours, "it": writer}, path, resamples=100)

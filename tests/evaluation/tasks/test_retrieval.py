@@ -62,7 +62,7 @@ def test_the_similarity_is_the_encoders_own() -> None:
         def similarity(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
             return -np.linalg.norm(left[:, None] - right, axis=-1)
 
-    table = np.array([[1.0, 0.0], [2.0, 0.0], [3.0, 0.0]])  # all vectors have one direction
+    table = np.array([[1.0, 0.0], [2.0, 0.0], [3.0, 0.0]])  # all vectors have the same direction
     forward, backward = found(Distant(table), *[numbers(0, 1, 2)] * 2)
     assert forward.all() and backward.all()
     assert compare.found(table, table, similarity=Distant(table).similarity).all()

@@ -170,7 +170,7 @@ def test_edits_are_those_of_nltk() -> None:
 
 @pytest.mark.parametrize(("left", "right", "rate"), [
     ("A dog runs.", "a DOG runs.", 0.0), ("a b c", "a x c", 1 / 3), ("", "a b", (2 / 1 + 2 / 2) / 2), ("", "", 0.0),
-    ("a b", "a b c d", (2 / 2 + 2 / 4) / 2),  # WER: 2/2 if the left one is the reference, else 2/4
+    ("a b", "a b c d", (2 / 2 + 2 / 4) / 2),  # WER: 2/2 if the left side is the reference, else 2/4
 ])  # fmt: skip
 def test_rates_by_hand(left: str, right: str, rate: float) -> None:
     assert swer([left], [right])[0] == swer([right], [left])[0] == pytest.approx(rate)

@@ -211,7 +211,7 @@ def test_a_system_is_measured_in_its_languages() -> None:
     assert measured["fr", "address"] == [False, False, True, True, True]
     assert measured["de", "address"] == [False, False, False, True, True]
     stel = cells(evaluate(Style(), {"two": ExternalEncoder("two", noise, ("fr", "en"))}, items), "STEL")
-    assert ("fr", "question-form") in stel  # has too few quadruples to count in the mean
+    assert ("fr", "question-form") in stel  # this style has too few quadruples to count in the mean
     assert_close(stel["en, fr", "mean"], np.add(stel["en", "contraction"], stel["fr", "address"]) / 2)
     with pytest.raises(UsageError, match=r"german has it"):
         evaluate(Style(), {"german": ExternalEncoder("x", noise, ("it",))}, items)

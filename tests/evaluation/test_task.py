@@ -20,7 +20,7 @@ OUTSIDE = Path(__file__).resolve().parents[2] / "examples" / "your_evaluation.py
 
 @pytest.fixture
 def outside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Install a package with an evaluation as `pip install` does (a file, an entry point); return a path of text."""
+    """Install a package with an evaluation as `pip install` does (a file, an entry point); return a text file."""
     (tmp_path / "own_evaluation.py").write_text(OUTSIDE.read_text("utf-8"), "utf-8")
     about = tmp_path / "own_evaluation-1.dist-info"
     about.mkdir()

@@ -1,4 +1,4 @@
-"""The errors that users see, and checks of arguments. Without torch, so that commands start fast.
+"""The errors that users see, and checks of arguments. The module does not import torch, so that commands start fast.
 
 Each message names the wrong value, the rule, and what the user can do. Commands print the message and exit with the
 error's `exit_code`.
@@ -11,7 +11,7 @@ from difflib import get_close_matches
 from importlib.util import find_spec
 from numbers import Integral
 
-LONGEST = 1_200  # characters of a message
+LONGEST = 1_200  # maximum number of characters of a message; longer messages are shortened
 NO_MEMORY = re.compile("can't allocate memory|not enough memory|out ?of ?memory|bad_alloc", re.IGNORECASE)
 
 
@@ -19,7 +19,7 @@ class BgtError(ValueError):
     """The base class of all errors that this package raises on purpose.
 
     Args:
-        message: The message. With `parameter`, the part after the parameter's name, as in "9 must be at least 100".
+        message: The message. If `parameter` is given, only the part after its name, as in "9 must be at least 100".
         parameter: The Python name of the wrong parameter, with which the message starts. Commands replace it by the
             name of their option.
     """
@@ -78,14 +78,14 @@ class Interrupted(BgtError):
 
 
 def out_of_memory(error: BaseException) -> bool:
-    """Whether an error means that memory ran out. On a CPU, torch only raises a RuntimeError with such a message."""
+    """Test whether memory ran out. On a CPU, torch raises a plain RuntimeError, so the message must be searched."""
     if isinstance(error, OSError):
         return error.errno == errno.ENOMEM
     return isinstance(error, MemoryError) or bool(NO_MEMORY.search(f"{type(error).__name__} {error}"))
 
 
 def needs(module: str, extra: str) -> None:
-    """Raise NotFound if a module is not installed; the message has the command that installs it, by an extra of bgt."""
+    """Raise NotFound if a module is not installed; the message states the command that installs it: bgt[`extra`]."""
     if find_spec(module) is None:
         raise NotFound(f'This needs {module}, which is not installed: pip install "bgt[{extra}]"')
 

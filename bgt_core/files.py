@@ -20,15 +20,15 @@ from filelock import FileLock, Timeout
 from bgt_core import PRETRAINED
 from bgt_core.errors import BgtError, DataError, NotFound, UsageError
 
-OF_FILES = ("sentence-transformers", "onnx", "vectors", "split")  # kinds of encoders whose names may be paths
+OF_FILES = ("sentence-transformers", "onnx", "vectors", "split")  # kinds of encoders that may be named KIND:PATH
 PARTIAL = ".partial"  # suffix of an unfinished file or folder
-# Part of a temporary name, because processes of two machines that share a disk may have the same number.
+# Part of temporary names: if two machines share a disk, processes on both may have the same process number.
 MACHINE = hashlib.sha256(platform.node().encode()).hexdigest()[:6]
 
 
 @contextmanager
 def writing(path: Path, way_out: str = "") -> Iterator[None]:
-    """Turn an error of the system in writing `path` into NotFound; `way_out` is the end of the message."""
+    """Turn a system error while `path` is written into NotFound; `way_out` ends the message with the user's options."""
     try:
         yield
     except OSError as error:
@@ -39,8 +39,8 @@ def writing(path: Path, way_out: str = "") -> Iterator[None]:
 def atomic_file(path: Path) -> Iterator[Path]:
     """Yield a temporary path beside `path`; rename it to `path` if the block ends without an error, else delete it.
 
-    If several processes write the same file, the complete file of the last one stays. Temporary files that killed
-    processes of this machine left are deleted. Raises NotFound if the file can't be written.
+    If several processes write the same file, the complete file of the last process stays. Temporary files left by
+    killed processes of this machine are deleted. Raises NotFound if the file can't be written.
     """
     partial = path.with_name(f"{path.name}.{os.getpid()}-{MACHINE}{PARTIAL}")
     try:
@@ -58,7 +58,7 @@ def atomic_file(path: Path) -> Iterator[Path]:
 
 
 def runs(process: str) -> bool:
-    """Test whether a process with this number runs on this machine; return True if that is unknown."""
+    """Test whether the process with this number is running on this machine; return True if that can't be known."""
     if os.name != "posix" or not process.isdecimal():
         return True
     try:
@@ -72,7 +72,7 @@ def runs(process: str) -> bool:
 
 @contextmanager
 def alone(path: Path) -> Iterator[None]:
-    """Lock `path` against other writers until the block ends; delete temporary files that killed processes left.
+    """Lock `path` against other writers until the block ends; delete temporary files left by killed processes.
 
     Raises UsageError if another process is writing `path`, NotFound if `path` can't be written.
     """
@@ -118,8 +118,8 @@ def check_absent(folder: Path, parameter: str = "") -> None:
 def lasting_name(encoder: str) -> str:
     """Make the path in an encoder's name absolute: "runs/a" -> "/me/runs/a", "split:b" -> "split:/me/b".
 
-    So a stored name can be opened from any working folder. A shipped model is named without its folder. Names of hub
-    models, modules and baselines do not change.
+    So a stored name can be opened from any working folder. The path of a shipped model becomes the model's name. Names
+    of hub models, modules and baselines do not change.
     """
     if Path(encoder).parent == PRETRAINED.parent:
         return Path(encoder).name
@@ -164,9 +164,9 @@ def read_json(path: Path) -> Any:
 
 
 def json_lines(path: Path) -> list[tuple[str, dict[str, Any]]]:
-    """Return (line, object) for each line of a file that is a JSON object; NotFound if the file can't be read.
+    """Return (line, parsed object) for each line that is a JSON object; NotFound if the file can't be read.
 
-    Other lines are skipped: a killed process may have left an incomplete last line.
+    Other lines are skipped, because a killed process may have left an incomplete last line.
     """
     try:
         lines = path.read_bytes().splitlines(keepends=True)
@@ -178,7 +178,7 @@ def json_lines(path: Path) -> list[tuple[str, dict[str, Any]]]:
             value = parse_json(line, str(path))
             if isinstance(value, dict) and line.endswith(b"\n"):
                 objects.append((line.decode("utf-8"), value))
-        except (DataError, UnicodeDecodeError):  # JSON may be UTF-16, but we write UTF-8
+        except (DataError, UnicodeDecodeError):  # the parser accepts UTF-16, but we only write UTF-8
             continue
     return objects
 
@@ -201,7 +201,8 @@ def file_lock(path: Path, *, wait: bool = False) -> Iterator[bool]:
     With `wait`, wait until the lock is free. The lock ends when its process ends, but its file stays. Raises NotFound
     if the file can't be written.
     """
-    lock = FileLock(path, timeout=-1 if wait else 0.25)  # seconds: others lock the file briefly to test it
+    # in seconds; not 0, because other processes lock the file briefly to test whether it is locked
+    lock = FileLock(path, timeout=-1 if wait else 0.25)
     with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         with suppress(Timeout):
@@ -222,7 +223,7 @@ def sha256_file(path: Path) -> str:
 
 
 def sync(path: Path) -> None:
-    """Flush a file or folder to the disk; a folder is left out on Windows, which does not allow it."""
+    """Flush a file or folder to the disk. Windows can't flush folders, so there a folder is skipped."""
     with suppress(PermissionError):
         handle = os.open(path, os.O_RDONLY)
         try:
@@ -233,9 +234,9 @@ def sync(path: Path) -> None:
 
 @contextmanager
 def reading_parquet(file: Path | str, expected: str = "a Parquet file") -> Iterator[None]:
-    """Turn pyarrow's errors on `file` into NotFound if the system can't read the file, else into DataError.
+    """Turn pyarrow's errors about `file` into NotFound if the system can't read the file, else into DataError.
 
-    `expected` completes the message: "not a Parquet file, or damaged".
+    `expected` is the part of the message after "not", as in "not a Parquet file, or damaged".
     """
     import pyarrow as pa  # slow to import, and only this format needs it
 
@@ -251,5 +252,5 @@ def reading_parquet(file: Path | str, expected: str = "a Parquet file") -> Itera
 
 
 def record_path(path: Path) -> Path:
-    """Return the path FILE.json, where the record of a file is."""
+    """Return the path of a file's record, which is FILE.json for FILE."""
     return path.with_name(path.name + ".json")

@@ -2,11 +2,12 @@
 
     embed_file(bgt_core.load(), Path("text.txt.zst"), Path("vectors.npy"), lang="en")
 
-A file of vectors is complete or absent. If it is complete and was made from the same text, by an encoder with the same
-`fingerprint` and with the same settings, it is not computed again. An empty fingerprint never matches.
+A file of vectors is complete or absent. A complete file is not computed again for the same text, the same settings and
+an encoder with the same `fingerprint`. An empty fingerprint never matches.
 
 Shards divide the work among processes: shard (2, 4) embeds the second quarter of the lines into
-vectors-00002-of-00004.npy. Shards consist of whole chunks, so in order they equal the whole file, bit for bit.
+vectors-00002-of-00004.npy. Shards consist of whole chunks, so that all shards in order equal the file made without
+shards, bit for bit.
 """
 
 import errno
@@ -33,8 +34,8 @@ from bgt_core.errors import BgtError, DataError, NotFound, UsageError
 from bgt_core.files import alone, atomic_file, read_json, record_path, write_json, writing
 
 SUFFIXES = (".npy", ".safetensors")
-CHUNK = 8_192  # lines embedded and written together
-CHUNK_BYTES = 8 * 2**20  # of text; a longer chunk ends early, so that long lines don't fill the memory
+CHUNK = 8_192  # number of lines that are embedded and written together
+CHUNK_BYTES = 8 * 2**20  # a chunk with this many bytes of text ends early, so that long lines don't fill the memory
 
 
 class Written(NamedTuple):
@@ -55,7 +56,7 @@ def embed_file(
     shard: tuple[int, int] | None = None,
     report: Callable[[int, int], None] = lambda rows, total: None,
 ) -> Written:
-    """Embed each line of `source` as a row of `out`, in order; an empty line has a row, too.
+    """Embed each line of `source` as a row of `out`, in order; an empty line becomes a row, too.
 
     Args:
         encoder: Any encoder of sentences.
@@ -65,7 +66,7 @@ def embed_file(
             replaced when the new one is complete.
         lang: The language of the text.
         latent: The latent to embed, such as "semantic".
-        shard: (number from 1, number of shards): embed only this shard, into `part(out, *shard)`.
+        shard: (i, n): embed only shard i of n shards, counted from 1, and write it to `part(out, i, n)`.
         report: Called after each chunk with the number of rows done and the number of all rows.
 
     Raises:
@@ -103,13 +104,13 @@ def embed_file(
 
 
 def _write(out: Path, rows: int, width: int, vectors: Iterable[np.ndarray], inputs: Mapping[str, object]) -> Written:
-    """Write a file of vectors, and the record of what they were made from."""
+    """Write a file of vectors, and a record of the inputs from which they were made."""
     with alone(out), atomic_file(out) as work:
         with work.open("wb") as file:
             file.write(header(out.suffix, rows, width))
             for some in vectors:
                 file.write(np.ascontiguousarray(some, "<f4").data)
-        record_path(out).unlink(missing_ok=True)  # so that no file is ever beside the record of another
+        record_path(out).unlink(missing_ok=True)  # an old record must not describe a new file
     write_json(record_path(out), {"rows": rows, **inputs}, indent=1)
     return Written(out, rows, width)
 
@@ -122,7 +123,7 @@ def check(out: Path) -> None:
 
 
 def check_output(out: Path) -> None:
-    """Raise NotFound if `out` is a folder, or the folder for it does not exist."""
+    """Raise NotFound if `out` is a folder, or if its parent folder does not exist."""
     with writing(out):
         for is_wrong, code in ((out.is_dir(), errno.EISDIR), (not out.parent.is_dir(), errno.ENOENT)):
             if is_wrong:
@@ -130,10 +131,10 @@ def check_output(out: Path) -> None:
 
 
 def join(out: Path, shards: int) -> Written:
-    """Join all shards of `out` into one file, which equals the file made without shards. The shards stay.
+    """Join all shards of `out` into one file, which equals the file made without shards. The shards are kept.
 
-    Raises NotFound if a shard is absent, DataError if a shard is damaged, or was made from other text, by another
-    encoder or with other settings than the first one.
+    Raises NotFound if a shard is absent. Raises DataError if a shard is damaged, or if its text, encoder or settings
+    differ from the first shard's.
     """
     paths = [part(out, number, shards) for number in range(1, max(1, shards) + 1)]
     parts = [read(path) for path in paths]
@@ -162,7 +163,7 @@ def _file(source: Path, out: Path) -> Iterator[Path]:
 
 
 def validate_and_hash(file: Path, name: Path) -> tuple[int, str]:
-    """Check all text, so that an error is found before the work; return (number of lines, SHA-256 of the text)."""
+    """Check all text, so that errors are found before it is embedded; return (number of lines, SHA-256 of the text)."""
     total, blank, digest = 0, True, hashlib.sha256()
     for number, line in text_lines(file, sentences=True, name=name):
         total = number
@@ -174,7 +175,7 @@ def validate_and_hash(file: Path, name: Path) -> tuple[int, str]:
 
 
 def _chunks(numbered: Iterable[tuple[int, str]], first: int, last: int) -> Iterator[list[str]]:
-    """Group the lines from `first` (from 0) to `last` - 1 in chunks; their ends do not depend on `first`."""
+    """Group the lines with index `first` to `last` - 1 into chunks; the ends of chunks do not depend on `first`."""
     chunk: list[str] = []
     size = 0
     for number, line in islice(numbered, first, last):
@@ -196,7 +197,7 @@ def part(out: Path, number: int, shards: int) -> Path:
 
 
 def shard_range(total: int, number: int, shards: int, chunk: int) -> tuple[int, int]:
-    """Return the first row and the last row + 1 of a shard of whole chunks; shards differ by one chunk at most."""
+    """Return (first row, last row + 1) of a shard. Shards consist of whole chunks, and differ by one chunk at most."""
     chunks = -(-total // chunk)
     return min(total, chunk * (chunks * (number - 1) // shards)), min(total, chunk * (chunks * number // shards))
 
@@ -213,8 +214,8 @@ def stat_signature(file: Path) -> tuple[int, ...] | None:
 def read(path: Path) -> tuple[dict[str, Any], np.ndarray]:
     """Open a file of vectors: return its record, and the vectors, (N, D) float32, mapped from disk.
 
-    The record states the text, encoder and settings. Raises NotFound if the file or its record is absent, DataError if
-    they do not belong together.
+    The record describes the text, the encoder and the settings. Raises NotFound if the file or its record is absent,
+    DataError if the record does not fit the file.
     """
     try:
         provenance = read_json(record_path(path))
@@ -240,5 +241,5 @@ def header(suffix: str, rows: int, width: int) -> bytes:
         npy.write_array_header_1_0(file, {"descr": "<f4", "fortran_order": False, "shape": (rows, width)})
         return file.getvalue()
     tensor = {"dtype": "F32", "shape": [rows, width], "data_offsets": [0, 4 * rows * width]}
-    text = json.dumps({"vectors": tensor}).ljust(184)  # padding is part of the format
+    text = json.dumps({"vectors": tensor}).ljust(184)  # the format allows spaces at the end
     return struct.pack("<Q", len(text)) + text.encode()

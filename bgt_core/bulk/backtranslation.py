@@ -3,7 +3,8 @@
     translator = BeamTranslator(bgt_core.load("runs/fr-en"), lang="en", count=5)
     backtranslate(translator, Path("en-fr.tsv.xz"), Path("paraphrases.tsv.xz"), langs=["en", "fr"], into="en")
 
-The output is a tab-separated table, one row per translation of each sentence, the best first (Wieting et al. 2017):
+The output is a tab-separated table with one row per translation (Wieting et al. 2017). The translations of a sentence
+follow each other, the best first:
 
     reference  translation  cost  row
 
@@ -31,7 +32,7 @@ from bgt_core.files import sha256_file
 
 COLUMNS = ("reference", "translation", "cost", "row")
 COUNTS = ("rows", "read", "sentences", "untranslated")
-CHUNK = 2_048  # rows of the bitext that are translated and written together
+CHUNK = 2_048  # number of rows of the bitext that are translated and written together
 
 
 class SentenceTranslator(Protocol):
@@ -39,19 +40,19 @@ class SentenceTranslator(Protocol):
 
     @property
     def fingerprint(self) -> str:
-        """One line that identifies the model and its settings; empty if unknown, and then nothing is reused."""
+        """One line that identifies the model and its settings; empty if unknown, so that no old table is reused."""
 
     def translate(self, sentences: Sequence[str]) -> Sequence[Sequence[tuple[str, float]]]:
-        """Return, for each of N sentences, its translations and costs, the best first; empty if there is none."""
+        """Return, for each of N sentences, a list of (translation, cost), the best first; [] without a translation."""
 
 
 class BackTranslated(NamedTuple):
     """The result of `backtranslate`."""
 
     path: Path
-    rows: int  # rows of the table, one per translation
+    rows: int  # number of rows of the table, one per translation
     sentences: int  # number of sentences with a translation
-    untranslated: int  # number of sound rows for which the translator returned no translation
+    untranslated: int  # number of valid rows for which the translator returned no translation
     skipped: Skipped  # the bad rows of the bitext
 
 
@@ -70,16 +71,16 @@ def backtranslate(
 
     Args:
         translator: Translates sentences into the language `into`.
-        source: The bitext, as in `read_pairs`.
+        source: The bitext, in a format of `read_pairs`.
         out: A .tsv file (plain, .gz, .xz or .zst); its card OUT.json names the sources.
         langs: The columns of the bitext in order: two languages, and "_" for each column to skip.
         into: The target language, one of `langs`.
-        shard: (number from 1, number of shards): translate only this shard, into `part(out, *shard)`.
-        strict: Whether a bad row raises an error before the work. Otherwise bad rows are left out.
+        shard: (i, n): translate only shard i of n shards, counted from 1, and write it to `part(out, i, n)`.
+        strict: Whether a bad row raises an error, before any translation. Otherwise bad rows are left out.
         report: Called after each chunk with the number of rows done and the number of all rows.
 
     Raises:
-        UsageError: `langs` are not two languages, the suffix of `out` is another, or another process is writing `out`.
+        UsageError: `langs` are not two languages, `out` is no .tsv file, or another process is writing `out`.
         NotFound: `source` is absent, or `out` can't be written.
         DataError: `source` is damaged or has changed since the work began, or no sentence was translated.
     """
@@ -93,7 +94,7 @@ def backtranslate(
     check_output(out)
     files, skipped = source_files(source, langs), Skipped()
     before = list(map(stat_signature, files))
-    total = sum(chunk.size for chunk in checked_chunks(source, langs, skipped, strict))  # check all before the work
+    total = sum(chunk.size for chunk in checked_chunks(source, langs, skipped, strict))  # check all rows first
     first, last = shard_range(total, *(shard or (1, 1)), CHUNK)
     inputs: dict[str, object] = {"lines": [first, last], "text": list(map(sha256_file, files)), "langs": list(langs)}
     inputs |= {"into": into, "translator": translator.fingerprint, "version": __version__}
@@ -107,7 +108,7 @@ def backtranslate(
             while rows := list(islice(bitext, CHUNK)):
                 checked = check(rows, langs)
                 translations = translator.translate([pair[1 - reference] for pair in checked.rows])
-                row = first + counts["read"] + 1  # number of the first of these rows
+                row = first + counts["read"] + 1  # number (from 1) of the first row of this chunk
                 table = [
                     [cell.encode() for cell in (pair[reference], text, f"{cost:.4f}", str(row + place))]
                     for place, pair, of_pair in zip(checked.places, checked.rows, translations, strict=True)
@@ -132,6 +133,6 @@ def _finished(out: Path, inputs: dict[str, object]) -> Counter[str] | None:
         card = manifest.read_card(out) or {}
         counts = Counter({name: int(card[name]) for name in COUNTS})
         same = card["file"]["bytes"] == out.stat().st_size and card.items() >= inputs.items()
-    except (BgtError, OSError, KeyError, TypeError, ValueError):  # `out` is absent, or another kind of file
+    except (BgtError, OSError, KeyError, TypeError, ValueError):  # `out` is absent, or is no such table
         return None
     return counts if same else None

@@ -1,8 +1,8 @@
-"""Add to each pair of translations an altered sentence, which has nearly the same words but another meaning.
+"""Add an altered sentence to each pair of translations. It has nearly the same words, but another meaning.
 
-To alter a sentence, a plain negation is dropped or added (English, French), or two words are exchanged (any language
-with spaces between words). The shipped models were trained on other altered sentences: rules on parsed sentences
-exchanged the roles of words (at commit d1f45c03). Only the resulting rows are kept, as data.
+The rules drop or add a negation (English, French), or exchange two words (any language with spaces between words).
+The shipped models were trained on altered sentences from other rules, which exchanged the roles of words in parsed
+sentences. The code of those rules is in commit d1f45c03; only the sentences that they produced are kept.
 """
 
 import re
@@ -18,7 +18,7 @@ from bgt_core.data.parallel import Skipped, check_table, pair_file, read_pairs, 
 from bgt_core.errors import DataError, UsageError
 
 NEGATION, WORDS = "negation", "words"  # kinds of alteration
-NEGATED = 0.3  # probability of changing the negation if a rule can; otherwise two words are exchanged
+NEGATED = 0.3  # if a negation rule applies, the probability of using it; otherwise two words are exchanged
 _FINITE = r"\b(am|is|are|was|were|will|would|could|should|must|does|did|do|has|have|had)"
 _VERBE = r"(est|es|suis|sont|sommes|êtes|était|étaient|ai|as|a|avons|avez|ont|avait|peut|peux|veut|veux|doit|dois)\b"
 _NEGATIONS = {  # language -> a pattern with its replacement that drops a negation, and one that adds a negation
@@ -28,9 +28,10 @@ _NEGATIONS = {  # language -> a pattern with its replacement that drops a negati
 
 
 def altered(text: str, lang: str, rng: Random) -> tuple[str, str] | None:
-    """Change a plain negation or exchange two words.
+    """Drop or add a negation, or exchange two words.
 
-    Returns the kind of alteration, NEGATION or WORDS, and the altered text; None for text without two different words.
+    Returns the kind of alteration, NEGATION or WORDS, and the altered text; None if the text has no two different words
+    to exchange.
 
     >>> negated("The dog is late.", "en"), negated("Il n'est pas là.", "fr")
     ('The dog is not late.', 'Il est là.')
@@ -43,7 +44,7 @@ def altered(text: str, lang: str, rng: Random) -> tuple[str, str] | None:
 
 
 def negated(text: str, lang: str) -> str:
-    """Drop a plain negation, or add one; return "" if no rule applies."""
+    """Drop a negation, such as "not" or "ne ... pas", or else add one; return "" if no rule applies."""
     for pattern, other in _NEGATIONS.get(lang, ()):
         if re.search(pattern, text, re.IGNORECASE):
             negation = re.sub(pattern, other, text, count=1, flags=re.IGNORECASE)
@@ -52,14 +53,14 @@ def negated(text: str, lang: str) -> str:
 
 
 def exchanged(text: str, rng: Random) -> str:
-    """Exchange two different words, without their punctuation; return "" for text without two different words."""
+    """Exchange two random words that differ; punctuation stays in place. Return "" if no two words differ."""
     words = text.split()
     cores = [word.strip(".,;:!?…\"'«»()") for word in words]
     places = [place for place, core in enumerate(cores) if core]
     if len({cores[place].casefold() for place in places}) < 2:
         return ""
     first = second = places[0]
-    while cores[first].casefold() == cores[second].casefold():  # so all pairs of different words are equally likely
+    while cores[first].casefold() == cores[second].casefold():  # drawing again makes all pairs equally likely
         first, second = rng.sample(places, 2)
     for row, core in ((first, cores[second]), (second, cores[first])):
         words[row] = words[row].replace(cores[row], core, 1)
@@ -70,18 +71,18 @@ def alter_rows(source: Path, langs: Sequence[str], out: Path, *, of: str) -> tup
     """Write each pair with an altered sentence to `out`, and a card that describes the file to OUT.json.
 
     Args:
-        source: A file of pairs, as in `bgt_core.data.parallel.read_pairs`.
-        langs: The two languages of the pairs, which are the names of the columns.
+        source: A file of pairs, in a format of `bgt_core.data.parallel.read_pairs`.
+        langs: The languages of the two columns, which are also the names of the columns.
         out: The file to write; its columns are `langs` and "altered".
         of: The language whose sentences are altered.
 
     Returns:
-        The numbers of pairs written and dropped, and the number of rows of each kind of alteration. A pair is dropped
-        if its sentence does not have two different words.
+        How many pairs were written and dropped, and how many rows have each kind of alteration. A pair is dropped if
+        the sentence to be altered does not have two different words.
 
     Raises:
         UsageError: `langs` are not two different languages, or `of` is not one of them.
-        NotFound, DataError: The source is bad, as in `read_pairs`, or none of its pairs can be altered.
+        NotFound, DataError: The source is missing or invalid, as in `read_pairs`, or no pair can be altered.
     """
     check_table(out)
     if len(langs) != 2 or langs[0] == langs[1] or of not in langs:

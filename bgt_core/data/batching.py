@@ -1,12 +1,13 @@
 """Turn a corpus into batches: choose the pairs of each optimiser step, and split them to fit a device's memory.
 
-The pairs of an optimiser step are an *update*, which depends only on (seed, step). So training can resume at any step
-without a saved position, and on any device. The pairs of an update are sorted by length and split into micro-batches,
-whose gradients are summed. Pairs are drawn uniformly, or by temperature and weights.
+The pairs of one optimiser step are called an *update*. An update depends only on (seed, step), so training can resume
+at any step and on any device, without a saved position. The pairs of an update are sorted by length and split into
+micro-batches, whose gradients are summed. Pairs are drawn uniformly, or by temperature and weights.
 
-With a temperature T, the share of a corpus in each update of a mixture is proportional to n^(1/T), where n is its
-number of tokens, weighted by kind of text (Arivazhagan et al. 2019, "Massively multilingual NMT in the wild"); a higher
-T makes the shares more equal. Within a corpus, the share of a kind is proportional to its tokens times its weight.
+In a mixture, the share of a corpus in each update is proportional to n^(1/T). T is the temperature; n is the corpus's
+number of tokens, weighted by kind of text (Arivazhagan et al. 2019, "Massively multilingual NMT in the wild"). A higher
+T makes the shares more equal. Within a corpus, the share of a kind of text is proportional to its tokens times its
+weight.
 """
 
 from __future__ import annotations
@@ -28,10 +29,10 @@ ROUNDS = 6  # rounds of the Feistel network; 4 are enough for a permutation that
 
 
 def rows_per_epoch(strata: Sequence[Stratum], temperature: float, weights: Mapping[str, float]) -> list[int]:
-    """Return the number of rows of each stratum, at least 1, that an epoch draws.
+    """Return how many rows an epoch draws from each stratum; at least 1.
 
-    The rows of an epoch have about as many tokens as all strata. `weights` maps kinds of text to weights; the weight of
-    any other kind is 1.
+    All rows of an epoch together have about as many tokens as all strata. `weights` maps kinds of text to weights; the
+    weight of any other kind is 1.
     """
     total = sum(stratum.tokens for stratum in strata)
     counted = [stratum.tokens / total * weights.get(stratum.kind, 1.0) for stratum in strata]
@@ -49,10 +50,10 @@ def rows_per_epoch(strata: Sequence[Stratum], temperature: float, weights: Mappi
 
 
 def draw(strata: Sequence[Stratum], counts: Sequence[int], step: int, updates: int, seed: int) -> np.ndarray:
-    """Draw the rows of update `step`, int64, if an epoch has `updates` updates and `counts` rows of each stratum.
+    """Draw the rows of update `step`, int64. An epoch has `updates` updates, and `counts[i]` rows of stratum i.
 
-    The rows of a stratum are drawn in the order of a random permutation, then of another one, and so on. So at any step
-    the numbers of times that two of its rows were drawn differ by at most one.
+    The rows of a stratum are drawn in random order. When all its rows have been drawn, a new random order begins. So at
+    any step, the numbers of times that any two of its rows were drawn differ by at most one.
     """
     drawn = []
     for number, (stratum, count) in enumerate(zip(strata, counts, strict=True)):
@@ -64,9 +65,9 @@ def draw(strata: Sequence[Stratum], counts: Sequence[int], step: int, updates: i
 
 
 def permute(positions: np.ndarray, size: int, seed: int, epoch: int, stream: int = 0) -> np.ndarray:
-    """Return the elements at `positions` of a random permutation of range(size); int64, same shape.
+    """Return the elements at `positions` of a random permutation of range(size); int64, in the shape of `positions`.
 
-    (seed, epoch, stream) determine the permutation. A Feistel network permutes all numbers of an even number of bits,
+    (seed, epoch, stream) determines the permutation. A Feistel network permutes all integers of 2b bits, for some b,
     without a table in memory. A result of `size` or more is permuted again until it is below `size` (cycle walking), so
     the results are a permutation of range(size).
     """
@@ -74,7 +75,7 @@ def permute(positions: np.ndarray, size: int, seed: int, epoch: int, stream: int
     mask = (np.uint64(1) << half) - np.uint64(1)
     keys = np.random.SeedSequence([seed, epoch, stream]).generate_state(ROUNDS, np.uint64)
 
-    def mixed(numbers: np.ndarray) -> np.ndarray:  # spread every bit over all 64: splitmix64 (Steele et al., 2014)
+    def mixed(numbers: np.ndarray) -> np.ndarray:  # mix the bits by splitmix64 (Steele et al., 2014)
         numbers = (numbers ^ numbers >> np.uint64(30)) * np.uint64(0xBF58476D1CE4E5B9)
         numbers = (numbers ^ numbers >> np.uint64(27)) * np.uint64(0x94D049BB133111EB)
         return numbers ^ numbers >> np.uint64(31)
@@ -97,8 +98,8 @@ def permute(positions: np.ndarray, size: int, seed: int, epoch: int, stream: int
 def shuffle_words(sentences: Sequence[np.ndarray], share: float, *seed: int) -> Sequence[np.ndarray]:
     """Permute the tokens of a random `share` of the sentences; EOS stays the last token.
 
-    `seed` is another one in each update, and so are the permutations. The released code of 2019 drew them once, so that
-    a sentence shuffled in the first epoch was shuffled in the same way in all epochs.
+    The caller passes a different `seed` in each update, so the permutations differ, too. The authors' code of 2019 drew
+    the permutations once: a sentence shuffled in the first epoch was shuffled in the same way in all epochs.
     """
     if not share:
         return sentences
@@ -110,16 +111,16 @@ def shuffle_words(sentences: Sequence[np.ndarray], share: float, *seed: int) -> 
     ]
 
 
-AHEAD = 2  # updates prepared in advance
-WINDOW = 8192  # validation pairs that are sorted together
+AHEAD = 2  # number of updates that are prepared in advance
+WINDOW = 8192  # number of validation pairs that are sorted by length together
 
 
 @dataclass(frozen=True, eq=False)
 class StepBatch:
     """One worker's share of an optimiser step."""
 
-    rows: int  # rows of the update, of all workers
-    batches: Mapping[int, Batch]  # the micro-batches of this worker, by their number in the update
+    rows: int  # number of rows of the update, over all workers
+    batches: Mapping[int, Batch]  # index of a micro-batch in the update -> the micro-batch; only this worker's
     closes_mega_batch: bool = True  # whether training can resume after this update from the weights alone
 
     def pin(self) -> StepBatch:
@@ -137,12 +138,12 @@ class Batching:
     determines from which column each column is predicted, changes in the same way.
     """
 
-    # approximate number of tokens per update: those of the longest side of each row, EOS included (paper: 25,000)
+    # approximate number of tokens per update, counted on the longest side of each row, with EOS (paper: 25,000)
     batch_tokens: int
-    micro_tokens: int  # maximum number of padded tokens of the longest side in a micro-batch; limits memory
+    micro_tokens: int  # maximum number of tokens of a micro-batch's longest side, with padding; limits memory
     seed: int
     scramble: float = 0.0  # share of the training sentences whose tokens are permuted
-    micro_batches: int = 1  # minimum number of micro-batches per update, of equal size, for the workers to share
+    micro_batches: int = 1  # minimum number of micro-batches per update; they are about equally large
     temperature: float = 1.0  # above 1, rows of small corpora are drawn more often than rows of large ones
     weights: Mapping[str, float] = field(default_factory=dict)  # weight of each kind of text in sampling
 
@@ -155,18 +156,19 @@ class Batching:
     def updates(self, corpus: Corpus | Mixture) -> int:
         """Return the number of optimiser steps per epoch.
 
-        An epoch has every row once. With a temperature or weights, it has about as many tokens as all rows together.
+        An epoch draws every row once. With a temperature or weights, an epoch draws about as many tokens as the corpus
+        has, but not every row once.
         """
         if not len(corpus):
             raise DataError(f"the {corpus.split} split of {corpus.folder} has no pairs")
         counts = self._sampled(corpus)
-        largest = max(counts) if counts else len(corpus)  # an upper bound, so that no update is empty
+        largest = max(counts) if counts else len(corpus)  # limits the number of updates, so that none is empty
         return min(largest, -(-corpus.tokens // self.batch_tokens))
 
     def update(self, corpus: Corpus | Mixture, step: int, worker: int = 0, workers: int = 1) -> StepBatch:
-        """Make the micro-batches of worker number `worker` for optimiser step `step`; both numbers start at 0.
+        """Make the micro-batches of one worker for one optimiser step; `worker` and `step` count from 0.
 
-        The longest sentences come first. Each micro-batch is from one corpus.
+        All rows of a micro-batch are from the same corpus. The longest sentences of each corpus come first.
         """
         indices = self.rows(corpus, step)
         micro_batches = list(micro_rows(corpus, indices, self.micro_tokens, self.micro_batches))
@@ -179,7 +181,7 @@ class Batching:
         return StepBatch(len(indices), batches)
 
     def rows(self, corpus: Corpus | Mixture, step: int) -> np.ndarray:
-        """Draw the rows of optimiser step `step`, int64: by temperature and weights, or by permuting all rows."""
+        """Draw the rows of an optimiser step, int64: by temperature and weights, or from a permutation of all rows."""
         updates = self.updates(corpus)
         if counts := self._sampled(corpus):
             return draw(corpus.strata, counts, step, updates, self.seed)
@@ -188,7 +190,7 @@ class Batching:
         return permute(np.arange(first, last), len(corpus), self.seed, epoch)
 
     def _sampled(self, corpus: Corpus | Mixture) -> list[int]:
-        """Return the number of rows of each stratum in an epoch; an empty list without temperature and weights."""
+        """Return how many rows of each stratum an epoch draws; [] if the temperature is 1 and there are no weights."""
         if self.temperature == 1 and not self.weights:
             return []
         return rows_per_epoch(corpus.strata, self.temperature, self.weights)
@@ -205,7 +207,7 @@ def prefetch(make: Callable[[int], StepBatch], steps: range) -> Iterator[StepBat
 
 
 def validation(corpus: Corpus | Mixture, micro_tokens: int, most: int | None = None) -> Iterator[Batch]:
-    """Yield batches of every row, or of `most` evenly spaced rows. Anchors alternate; every call yields the same."""
+    """Yield batches of all rows, or of `most` evenly spaced rows. Anchors alternate. All calls yield equal batches."""
     count = min(len(corpus), most or len(corpus))
     chosen = np.arange(count) * len(corpus) // max(1, count)
     turn = 0
@@ -218,7 +220,7 @@ def validation(corpus: Corpus | Mixture, micro_tokens: int, most: int | None = N
 def micro_rows(
     corpus: Corpus | Mixture, indices: np.ndarray, micro_tokens: int, micro_batches: int = 1
 ) -> Iterator[tuple[Corpus, np.ndarray]]:
-    """Split rows into micro-batches of one corpus each; yield the corpus and the rows of each micro-batch."""
+    """Split rows into micro-batches, each from a single corpus; yield the corpus and the rows of each micro-batch."""
     for part, rows in corpus.parts(indices):
         lengths = part.lengths(rows)
         for portion in split_evenly(lengths, micro_batches):
@@ -227,11 +229,11 @@ def micro_rows(
 
 
 def split_to_fit(lengths: np.ndarray, micro_tokens: int) -> Iterator[np.ndarray]:
-    """Yield groups of rows of similar length, with at most `micro_tokens` padded tokens on the longest side.
+    """Split rows into groups of similar length. With padding, a group's longest side has at most `micro_tokens` tokens.
 
-    lengths (B, sides). A group that is too large is halved into parts of equal tokens, so that workers have equal
-    loads. A pair that is longer than the limit is a group by itself. The longest pairs come first: if the memory is too
-    small for them, the first batch fails.
+    `lengths` is (B, sides). A group that is too large is divided into two with nearly equal numbers of tokens, so that
+    workers have equal loads. A pair that is longer than the limit is a group by itself. The longest pairs come first,
+    so that the first batch fails if the memory is too small for them.
     """
     if len(lengths) > 1 and len(lengths) * lengths.max() > micro_tokens:
         for half in split_evenly(lengths, 2):
@@ -251,9 +253,9 @@ def deal(sizes: Sequence[int], workers: int) -> list[int]:
 
 
 def split_evenly(lengths: np.ndarray, portions: int) -> list[np.ndarray]:
-    """Divide pairs into portions of similar length and nearly equal tokens, the longest pairs first.
+    """Divide pairs by length into portions with nearly equal numbers of tokens; the longest pairs are in the first.
 
-    lengths (B, sides). Returns the rows of each portion, sorted.
+    `lengths` is (B, sides). Returns the row indices of each portion, in ascending order.
     """
     order, tokens = longest_first(lengths), lengths.sum(axis=1)
     middles = np.cumsum(tokens[order]) - tokens[order] / 2
@@ -262,15 +264,16 @@ def split_evenly(lengths: np.ndarray, portions: int) -> list[np.ndarray]:
 
 
 def longest_first(lengths: np.ndarray) -> np.ndarray:
-    """Sort rows by the length of the longest side, then of all sides, descending: lengths (B, sides) -> rows (B,)."""
+    """Sort rows by their longest side, then by the sum of their sides, descending: lengths (B, sides) -> rows (B,)."""
     return np.lexsort((lengths.sum(axis=1), lengths.max(axis=1)))[::-1]
 
 
 def make_batch(corpus: Corpus, rows: np.ndarray, turn: int, scramble: float = 0.0, seed: tuple[int, ...] = ()) -> Batch:
-    """Make a batch of these rows.
+    """Make a batch of the given rows.
 
-    `turn` determines the anchor and the shift. `scramble` is the share of the sentences whose words are shuffled, by
-    `seed`. A column whose name begins with "altered" is not a side: it has the altered sentences of another column.
+    `turn` determines the anchor and the shift. `scramble` is the share of the sentences whose words are shuffled, and
+    `seed` determines the order. A column whose name begins with "altered" does not become a side of the batch, because
+    its sentences are altered sentences of another column.
     """
     alters = altered_columns(corpus.columns)
     columns = [column for column in corpus.columns if column not in alters]

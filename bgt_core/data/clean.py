@@ -1,7 +1,7 @@
 """Clean parallel text: normalise and filter pairs, drop copies and evaluation sentences, and write the other pairs.
 
-Memory grows by 8 bytes per pair kept, at times by 24, for the hashes that detect copies. The same sources and settings
-give the same bytes.
+The hashes that detect copies need 8 bytes of memory for each pair kept, and up to 24 bytes for a short time. The same
+sources and settings always give the same file, byte for byte.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from bgt_core.data.text import Tokenizer, normalise
 from bgt_core.data.textfile import number, text_lines
 from bgt_core.errors import DataError, NotFound, UsageError, check_choice, check_least
 
-Count = Callable[[Sequence[str]], list[int]]  # function of N sentences to their lengths
-Report = Callable[[int, int | None], None]  # called with the pairs read so far, and None: their total is unknown
+Count = Callable[[Sequence[str]], list[int]]  # takes N sentences, returns their lengths
+Report = Callable[[int, int | None], None]  # called with the number of pairs read, and None for their unknown total
 
 
 @dataclass(frozen=True)
@@ -39,12 +39,12 @@ class CleaningRules:
 
     min_length: int = 1
     max_length: int = 100
-    max_ratio: float = 9.0  # maximum length of the longer side divided by that of the shorter; as in Moses' script
+    max_ratio: float = 9.0  # maximum ratio of the two sides' lengths, the longer to the shorter; Moses's default
     unit: str = "words"
-    max_pairs: int | None = None  # size of a random sample of the pairs; it does not depend on the order of sources
+    max_pairs: int | None = None  # size of a random sample of the pairs; the order of the sources does not change it
     seed: int = 1
-    keep: tuple[ScoreRange, ...] = ()  # ranges of scores of the second column, as a translation of the first
-    # whether to keep, of all pairs with the same first column, only the first that meets all other rules
+    keep: tuple[ScoreRange, ...] = ()  # ranges for the scores of the second column, a translation of the first
+    # if several pairs have the same first column, whether to keep only the first pair that meets all other rules
     first_of_reference: bool = False
 
     def __post_init__(self) -> None:
@@ -57,14 +57,14 @@ class CleaningRules:
 
 
 class Candidates(NamedTuple):
-    """N sound rows of L texts, with the values that the filters compare."""
+    """N valid rows of L texts each, with the values that the filters compare."""
 
-    rows: list[tuple[str, ...]]  # normalised cells, with the column of numbers
-    texts: list[tuple[str, ...]]  # the same without the column of numbers
+    rows: list[tuple[str, ...]]  # normalised cells, including the label column, which contains numbers
+    texts: list[tuple[str, ...]]  # the same cells without the label column
     keys: list[tuple[str, ...]]  # the `key` of each text
     lengths: np.ndarray  # (N, L), in the unit of the rules
-    costs: np.ndarray  # (N,) float64, the column of numbers; NaN without such a column
-    identities: np.ndarray  # (N,) uint64, hashes of the keys in which pairs must differ: the first, or all
+    costs: np.ndarray  # (N,) float64, the numbers of the label column; NaN if there is no such column
+    identities: np.ndarray  # (N,) uint64, a hash of each row's first key or of all its keys; equal for copies
 
     def where(self, stays: np.ndarray) -> Candidates:
         """Select the rows for which `stays`, (N,) bool, is true."""
@@ -73,14 +73,14 @@ class Candidates(NamedTuple):
         return Candidates(rows, texts, keys, self.lengths[stays], self.costs[stays], self.identities[stays])
 
 
-Filter = Callable[[Candidates], np.ndarray]  # function of N candidates to whether each is kept, (N,) bool
+Filter = Callable[[Candidates], np.ndarray]  # takes N candidates, returns whether to keep each, (N,) bool
 
 
 class Cleaned(NamedTuple):
     """The result of `clean`: how many pairs were kept and dropped, and which lines were skipped and why."""
 
     kept: int
-    dropped: dict[str, int]  # filter -> number of pairs that it drops; only the first such filter counts a pair
+    dropped: dict[str, int]  # filter -> number of pairs dropped; a pair counts only for the first filter that drops it
     skipped: Skipped
 
 
@@ -97,30 +97,30 @@ def clean(
     strict: bool = False,
     report: Report = lambda pairs, total: None,
 ) -> Cleaned:
-    """Write the pairs of `sources` that meet `rules` to `out`, and a card with sources and rules to OUT.json.
+    """Write the pairs of `sources` that meet `rules` to `out`, and a card that records sources and rules to OUT.json.
 
     Args:
-        sources: Files of pairs, as in `read_pairs`.
-        columns: Languages, or names with languages: "reference:en", "translation:en", "cost:label". The last example is
-            a column of numbers, which is written, too.
-        out: The file to write, a TSV.
+        sources: Files of pairs, in the formats of `read_pairs`.
+        columns: The columns in order: each is a language, or a name with a language, as in "reference:en". In
+            "cost:label", the word "label" stands for a column of numbers; it is written, too.
+        out: The TSV file to write.
         rules: The rules; by default `CleaningRules()`.
-        exclude: Files or folders of evaluation sentences, one per line or several in columns. A pair with one of these
-            sentences on any side is dropped; case and punctuation do not matter.
-        models: Further scores of the second column, by name, for `rules.keep`.
+        exclude: Files or folders of evaluation sentences, with one sentence per line or several in columns. A pair is
+            dropped if any of its sides is one of these sentences; case and punctuation are ignored.
+        models: Further scores for `rules.keep`, by name; they score the sentences of the second column.
         tokenizer: A SentencePiece model, if the unit of lengths is "tokens".
-        licence: Written to the card; by default the licence that `bgt data download` recorded.
+        licence: The licence to write to the card; by default the licence that `bgt data download` recorded.
         strict: Whether the first bad row raises an error; otherwise bad rows are skipped.
         report: Called with the number of pairs read.
 
     Raises:
         UsageError: The settings are inconsistent.
-        NotFound, DataError: A source is bad, as in `read_pairs`, or no pair is left.
+        NotFound, DataError: A source is missing or invalid, as in `read_pairs`, or no pair is left.
     """
     rules, models = rules or CleaningRules(), models or {}
     check_table(out)
     langs = parse_columns(read_columns(columns))
-    names, all_names = list(langs), [column.partition(":")[0] for column in columns]  # all_names: skipped ones, too
+    names, all_names = list(langs), [column.partition(":")[0] for column in columns]  # with skipped columns
     label = next((index for index, lang in enumerate(langs.values()) if lang == LABEL), -1)
     if not sources or len(langs) - (label >= 0) < 2:
         raise UsageError(f"{len(sources)} sources of {', '.join(columns)}: expected a source, and two columns of text.")
@@ -156,7 +156,7 @@ def clean(
 
 
 def _sample(rules: CleaningRules, filters: Mapping[str, Filter], pairs: Iterable[Candidates]) -> dict[str, Filter]:
-    """Make the filter of the random sample: it keeps the pairs with the smallest hashes; {} if all pairs are kept."""
+    """Make the filter for the random sample, which keeps the pairs with the smallest hashes; {} if no pair must go."""
     seen = Seen()
     for candidates in pairs:
         seen.new(apply(filters, candidates, Counter()).identities)
@@ -167,7 +167,7 @@ def _sample(rules: CleaningRules, filters: Mapping[str, Filter], pairs: Iterable
 
 
 def apply(filters: Mapping[str, Filter], candidates: Candidates, dropped: Counter[str]) -> Candidates:
-    """Return the candidates that every filter keeps; count the others, for the first filter that drops them."""
+    """Return the candidates that every filter keeps; count each other one for the first filter that drops it."""
     for name, keep in filters.items():
         stays = keep(candidates)
         dropped[name] += len(stays) - int(stays.sum())
@@ -186,7 +186,7 @@ def _read(
     skipped: Skipped,
     report: Report,
 ) -> Iterator[Candidates]:
-    """Yield the sound rows of all sources in chunks; bad rows are counted in `skipped`."""
+    """Yield the valid rows of all sources in chunks; count the bad rows in `skipped`."""
     done = 0
     for source in sources:
         for chunk in checked_chunks(source, columns, skipped, strict, label):
@@ -202,7 +202,7 @@ def _read(
 def _filters(
     rules: CleaningRules, exclude: Sequence[Path], models: Mapping[str, SentenceScore], has_costs: bool
 ) -> dict[str, Filter]:
-    """Return the filters that need no other pair to judge a pair, by name, in the order of their use."""
+    """Return, by name and in order of use, the filters that judge a pair without comparing it with other pairs."""
     held_out, scores = _held_out(exclude, rules.seed), pair_scores(models)
     ranges = chosen_scores(rules.keep, scores)
     if "cost" in ranges and not has_costs:
@@ -232,7 +232,7 @@ def _filters(
 
 
 def length_unit(columns: Sequence[str]) -> str:
-    """Return the unit of lengths for columns: "words", or "characters" if a language has no spaces between words."""
+    """Return the unit for lengths: "words", or "characters" if a column's language has no spaces between words."""
     langs = parse_columns(read_columns(columns)).values()
     return "characters" if UNSPACED & set(map(primary, langs)) else "words"
 
@@ -256,7 +256,7 @@ def _count(rules: CleaningRules, langs: Iterable[str], tokenizer: Path | None) -
 
 
 def _held_out(paths: Sequence[Path], seed: int) -> Seen:
-    """Hash the keys of all cells in the files of evaluation sentences, except numbers."""
+    """Hash the keys of all cells in the files of evaluation sentences; cells that are numbers are left out."""
     seen = Seen()
     for file in chain.from_iterable(map(_files, paths)):
         cells = {cell for _, line in text_lines(file) for cell in line.split("\t") if math.isnan(number(cell))}
@@ -266,7 +266,7 @@ def _held_out(paths: Sequence[Path], seed: int) -> Seen:
 
 
 def _files(path: Path) -> list[Path]:
-    """Return a file, or all files of a folder except hidden files and .json records."""
+    """Return `path` if it is a file, else all files of the folder except hidden files and .json records."""
     if not path.exists():
         raise NotFound(f"{path}: no such file or folder.", parameter="exclude")
     if path.is_file():
@@ -279,9 +279,10 @@ def _files(path: Path) -> list[Path]:
 
 
 def key(sentence: str) -> str:
-    """Reduce a normalised sentence to a key: lower case, without punctuation, symbols, spaces or compatibility forms.
+    """Reduce a normalised sentence to a key: in lower case and Unicode form NFKC, without punctuation and spaces.
 
-    Two sentences with the same key count as copies. If nothing would remain, the key is the sentence in lower case.
+    Symbols are removed, too. If nothing would remain, the key is the sentence in lower case. Two sentences with the
+    same key count as copies.
     """
     folded = unicodedata.normalize("NFKC", sentence).casefold() if not sentence.isascii() else sentence.lower()
     return folded.translate(_not_in_keys()) or folded
@@ -298,8 +299,8 @@ def hashes(texts: Sequence[str], seed: int) -> np.ndarray:
 class Seen:
     """A growing set of hashes, which takes 8 bytes of memory per hash, and up to 24 bytes during a merge.
 
-    The hashes are in sorted runs, each at least twice as long as the next, so adding N hashes takes N log N steps. For
-    a hundred million texts, the probability that two of them have the same hash is 1 in 3,700.
+    The hashes are in sorted runs, each at least twice as long as the next, so adding N hashes takes N log N steps. The
+    probability that any two of a hundred million different texts have the same hash is 1 in 3,700.
     """
 
     def __init__(self) -> None:
@@ -325,7 +326,7 @@ class Seen:
             self._runs.append(np.sort(some[fresh]))
             while len(self._runs) > 1 and len(self._runs[-2]) < 2 * len(self._runs[-1]):
                 last = self._runs.pop()
-                self._runs[-1] = np.sort(np.concatenate([self._runs[-1], last]), kind="stable")  # merges sorted runs
+                self._runs[-1] = np.sort(np.concatenate([self._runs[-1], last]), kind="stable")  # merges two runs
         return fresh
 
     def smallest(self, count: int) -> int:
@@ -343,20 +344,21 @@ def copy_key(sentence: str) -> str:
     """Return a key that ignores case, repeated spaces, Unicode form and invisible characters.
 
     Most tokenizers produce the same tokens for two sentences with the same key, so most encoders produce the same
-    vector. Such copies must not be divided between training and test.
+    vector. Such copies must not be in both the training data and the test data.
     """
     return normalise(unicodedata.normalize("NFKC", normalise(sentence)).casefold())
 
 
 def join_copies(sentences: Sequence[str], groups: Sequence[int]) -> list[int]:
-    """Join the groups of N sentences that have copies of the same sentence, directly or through other groups.
+    """Join groups of sentences if they contain copies of the same sentence, directly or through other groups.
 
-    Returns the new group of each sentence, (N,): of joined groups, the one of their first sentence.
+    `groups` are the groups of N sentences. Returns the new group of each sentence, (N,): joined groups all become the
+    group that their first sentence had.
     """
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
-    nodes: dict[object, int] = {}  # a graph that links each group with the keys of its sentences
+    nodes: dict[object, int] = {}  # of a graph that links each group to the keys of its sentences
     of_group = [nodes.setdefault((group,), len(nodes)) for group in groups]
     of_key = [nodes.setdefault(copy_key(sentence), len(nodes)) for sentence in sentences]
     links = coo_array((np.ones(len(groups)), (of_group, of_key)), shape=(len(nodes), len(nodes)))

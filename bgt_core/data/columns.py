@@ -1,4 +1,4 @@
-"""Parse the names and languages of a corpus's columns, the files with these columns, and language codes."""
+"""Parse the columns of a corpus (names and languages), sources such as "en-fr=a.tsv", and language codes."""
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -8,11 +8,11 @@ from pathlib import Path
 
 from bgt_core.errors import UsageError, did_you_mean
 
-LABEL = "label"  # stands in place of the language of a column of numbers
-ALTERED = "altered"  # prefix of the names of columns with altered sentences, whose meaning differs from the row's
-SKIPPED = "_"  # stands in place of the name of a column to skip
+LABEL = "label"  # given in place of a language if a column contains numbers
+ALTERED = "altered"  # how the names of columns with altered sentences begin; their meaning differs from the row's
+SKIPPED = "_"  # given in place of the name of a column that is not read
 KIND = r"[A-Za-z0-9_-]+"
-UNSPACED = frozenset({"ja", "km", "lo", "my", "th", "zh"})  # languages that put no spaces between words
+UNSPACED = frozenset({"ja", "km", "lo", "my", "th", "zh"})  # languages written without spaces between words
 _JOINED = re.compile(r"[a-z]{2,3}(?:-(?:[A-Z][a-z]{3}|[A-Z]{2}|\d\w{2,3})(?!\w))+|[^-]+")
 
 
@@ -22,7 +22,7 @@ class Source:
 
     path: Path
     columns: tuple[str, ...]  # names, in the order of the file; `SKIPPED` for a column that is not read
-    targets: Path | None = None  # .npy, float32 (rows, D): the vectors of a teacher for these rows
+    targets: Path | None = None  # .npy file, float32 (rows, D): a teacher model's vectors of these rows
     kind: str = ""  # kind of text, such as "news"; training can sample kinds with different weights
 
     def __str__(self) -> str:
@@ -30,9 +30,9 @@ class Source:
 
 
 def altered_columns(columns: Mapping[str, str]) -> dict[str, str]:
-    """Match each column of altered sentences with the first other column of its language.
+    """Map each column of altered sentences to the first column of unaltered sentences in the same language.
 
-    `columns` maps the name of each column to its language. Raises UsageError if no other column has the language.
+    `columns` maps the name of each column to its language. Raises UsageError if there is no such unaltered column.
     """
     plain = {lang: name for name, lang in reversed([*columns.items()]) if not name.startswith(ALTERED)}
     altered = {name: lang for name, lang in columns.items() if name.startswith(ALTERED)}
@@ -44,35 +44,35 @@ def altered_columns(columns: Mapping[str, str]) -> dict[str, str]:
 
 
 def read_columns(columns: Iterable[str]) -> tuple[str, ...]:
-    """Return the names of a file's columns, without skipped columns."""
+    """Return the names of the columns that are read: all except `SKIPPED`."""
     return tuple(column for column in columns if column != SKIPPED)
 
 
 def split_langs(text: str) -> list[str]:
     """Split languages joined by hyphens: "en-fr" -> ["en", "fr"], "en-zh-Hant" -> ["en", "zh-Hant"].
 
-    A script, a region or a year belongs to the language before it, if it has its form in BCP 47: zh-Hant, pt-BR,
-    es-419, de-1996.
+    A part that has the form of a script, a region or a year in BCP 47 stays with the language before it: zh-Hant,
+    pt-BR, es-419, de-1996.
     """
     return _JOINED.findall(text)
 
 
 def lang_codes(langs: str) -> str:
-    """Spell languages joined by hyphens as `lang_code` does: "eng_Latn-FR" -> "en-fr"."""
+    """Normalise each of several language codes joined by hyphens, by `lang_code`: "eng_Latn-FR" -> "en-fr"."""
     return "-".join(map(lang_code, split_langs(langs)))
 
 
 def canonical_column(column: str) -> str:
-    """Spell the language of a column as `lang_code` does: "eng_Latn" -> "en", "a:EN" -> "a:en"."""
+    """Normalise the language of a column by `lang_code`: "eng_Latn" -> "en", "a:EN" -> "a:en"."""
     name, colon, lang = column.rpartition(":")
     return f"{name.strip()}{colon}{lang_code(lang.strip())}"
 
 
 def parse_column(column: str, parameter: str = "columns") -> tuple[str, str]:
-    """Return the name and the language of "en" or "b:en"; UsageError for an entry without a language."""
+    """Split a column into name and language: "en" -> ("en", "en"), "b:en" -> ("b", "en"). UsageError if invalid."""
     name, colon, lang = (part.strip() for part in column.partition(":"))
     lang = lang if colon else name
-    if not LANG.fullmatch(lang):  # valid codes stay unchanged, because a stored model may have them
+    if not LANG.fullmatch(lang):  # a valid code stays as it is, because a stored model may use it
         lang, name = lang_code(lang), name if colon else lang_code(name)
     if name == SKIPPED or not re.fullmatch(KIND, name) or not (lang == LABEL or LANG.fullmatch(lang)):
         raise UsageError(
@@ -119,7 +119,7 @@ def parse_columns(columns: Iterable[str]) -> dict[str, str]:
 
 
 def parse_source(text: str, columns: Sequence[str] = ()) -> Source:
-    """Parse a file with its columns: "en-fr=a.tsv" is a file with columns en and fr, "a.tsv" one with all `columns`.
+    """Parse a file with its columns: "en-fr=a.tsv" has the columns en and fr, and "a.tsv" has all `columns`.
 
     "news/en-fr=a.tsv" also names the kind of text. In "a,b,_=a.tsv", the third column is skipped. `columns` are the
     known names; if empty, any name is allowed. Raises UsageError for an unknown column.
@@ -127,7 +127,7 @@ def parse_source(text: str, columns: Sequence[str] = ()) -> Source:
     head, equals, path = text.partition("=")
     named = re.fullmatch(rf"(?:({KIND})/)?([A-Za-z0-9_,-]+)", head)
     if named and re.fullmatch("[a-z]{2}_[a-z]{2}", named[2]) and not matching(named[2], columns):
-        named = None  # the user means en-fr, not the English of a country
+        named = None  # "en_fr" means en-fr here, not the English of France
     if not equals or is_file(text) or not named:
         if equals and not is_file(text) and (is_file(path) or not columns):
             raise UsageError(f"'{text}': expected COLUMNS=FILE, as en-fr={path or 'FILE'}", parameter="data")
@@ -165,20 +165,20 @@ def parse_weights(text: str) -> dict[str, float]:
     return weights
 
 
-# Language codes: each language has one spelling, whichever convention a user follows.
+# Language codes: users may follow any standard, but inside the toolkit each language has a single code.
 
 LANG = re.compile(r"[a-z]{2,3}(-\w+)*")
 _ROWS = [line.split("\t") for line in Path(__file__).with_name("languages.tsv").read_text("utf-8").splitlines()[1:]]
 NAMES = {name.lower(): two for two, _, name, *_ in _ROWS}
-# ISO 639-1 -> ISO 639-3; three macrolanguages have the code of the single language that data sets use
+# ISO 639-1 -> ISO 639-3; three macrolanguages are mapped to the single language that data sets use, as zh to cmn
 THREE_LETTERS = {two: three for two, three, *_ in _ROWS}
 _TWO_LETTERS = {code: two for two, three, _, _, others in _ROWS for code in (three, *others.split())}
-_USUAL = {two: script for two, _, _, script, _ in _ROWS}  # Chinese has no usual script
+_USUAL = {two: script for two, _, _, script, _ in _ROWS}  # "" for Chinese, which has two
 
 
 @cache
 def lang_code(text: str) -> str:
-    """Spell a language code in BCP 47: the two-letter code if it exists, without the language's usual script.
+    """Normalise a language code to BCP 47: use the two-letter code if there is one, and omit the usual script.
 
     In an unknown code, only letter case and "_" change. Text that is not a code is returned unchanged.
 
@@ -196,7 +196,7 @@ def lang_code(text: str) -> str:
 
 
 def matching(lang: str, known: Iterable[str]) -> str | None:
-    """Return the name in `known` that is `lang`, or else has the same language code; None if there is no such name."""
+    """Return the entry of `known` that equals `lang`, or else the first with the same normalised code; else None."""
     known = tuple(known)
     if lang in known:
         return lang
@@ -204,9 +204,10 @@ def matching(lang: str, known: Iterable[str]) -> str | None:
 
 
 def known_lang(lang: str, known: Collection[str], who: str, parameter: str = "lang") -> str:
-    """Return a language as `known` spells it, or unchanged if `known` is empty.
+    """Return `lang` in the spelling that `known` has, or unchanged if `known` is empty.
 
-    `who` is the encoder whose languages are `known`, for messages. Raises UsageError for an unknown language.
+    `known` are the languages of an encoder, and `who` names the encoder in messages. Raises UsageError for an unknown
+    language.
     """
     shown = lang if str(lang) and not re.search(r"\s", str(lang)) else f"'{lang}'"
     if not known:
@@ -226,10 +227,10 @@ def takes(known: Collection[str], lang: str) -> bool:
 
 
 def lang_hint(text: str, known: Collection[str] = ()) -> str:
-    """Return a hint for the end of a message about an unknown language: " Did you mean 'en'?"; "" if none is close.
+    """Return a hint for the end of a message about an unknown language: " Did you mean 'en'?"; "" without a guess.
 
-    The hint is for the language with the name `text`, or for another form of its code ('zh' for zh-Hans). If `known`
-    is not empty, the hint is one of these languages.
+    `text` may be the name of a language, or another form of a language's code (zh for zh-Hans). If `known` is not
+    empty, the hint suggests one of these languages.
     """
     code = NAMES.get(text.lower(), "")
     if not known:

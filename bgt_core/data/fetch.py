@@ -2,8 +2,8 @@
 
     download(choose("tatoeba", pair="en-fr"), Path("data"))
 
-`pooch` downloads each archive of a source to OUT/.download, complete or not at all. A function of `LAYOUTS` converts
-the unpacked files. The manifest OUT/bgt-data.json records source, SHA-256 and licence.
+`pooch` downloads each archive of a source to OUT/.download, complete or not at all. One of the functions in `LAYOUTS`
+converts the unpacked files. The manifest OUT/bgt-data.json records the sources, SHA-256 sums and licences.
 """
 
 from __future__ import annotations
@@ -33,40 +33,41 @@ from bgt_core.files import alone, file_lock, sha256_file, write_json, writing
 if TYPE_CHECKING:
     import requests
 
-SMALL, MOST = 2**26, 100  # an archive may grow to SMALL bytes, or to MOST times its size (text: 3 to 20 times)
+SMALL, MOST = 2**26, 100  # an archive may unpack to SMALL bytes, or to MOST times its size (text: 3 to 20 times)
 UNPROMISED = 2**30  # maximum number of bytes of a file whose size the server does not announce
-CHUNK = 4096  # rows written together
+CHUNK = 4096  # number of rows that are written together
 NOT_TEXT = (b"version https://git-lfs", b"<!doctype", b"<html")  # first bytes of a reply that is not the requested text
 
-# errors of Python's unpackers; RuntimeError: the archive is encrypted, or packed in an unknown way
+# errors of Python's unpackers, which raise RuntimeError if an archive is encrypted or packed by an unknown method
 DAMAGE = (
     zipfile.BadZipFile, tarfile.TarError, gzip.BadGzipFile, zlib.error, EOFError, ValueError, LookupError, RuntimeError
 )  # fmt: skip
 OPUS = "https://object.pouta.csc.fi/OPUS-{corpus}/{release}/moses/{opus_pair}.txt.zip"
-# name of a release, which becomes a part of file names: without ".."
+# pattern for the name of a release; the name must not contain "..", because it becomes a part of file names
 LABEL = r"(?!.*\.\.)[A-Za-z0-9](?:[\w.-]{0,98}[A-Za-z0-9])?"
 CODE = r"[a-z]{2,3}(?:_[A-Za-z]+)?"  # a language code of OPUS: fr, pt_BR
 
 
-# Addresses in sources.tsv come from public code of 2020-2026, and licences from the pages of the sources. Nobody has
-# checked them with the servers. If the SHA-256 of an archive is published (published.tsv, from the `datasets` library),
-# a download must have it. Otherwise the first download is trusted, and later ones must have the same SHA-256.
+# The addresses in sources.tsv come from public code of 2020-2026, and the licences from the web pages of the sources.
+# Nobody has checked them with the servers. If the SHA-256 of an archive is published (published.tsv, from the library
+# `datasets`), a download must match it. Otherwise the first download is trusted, and later downloads must match the
+# SHA-256 of the first.
 
 
 class DataSource(NamedTuple):
-    """One data set. Addresses may contain {opus_pair}, {release}, and {iso}: the language that is not English."""
+    """One data set. Addresses may contain {opus_pair}, {release}, and {iso}: the code of the non-English language."""
 
     name: str  # the name that users type
     what: str  # a short description
     licence: str
     addresses: tuple[str, ...]
-    layout: str = "files"  # the conversion of its files: one of `LAYOUTS`
-    pairs: str = ""  # "any" pair of languages, "any pair with en", a single pair, or "" without pairs
-    release: str = ""  # the default; "needed" if users must choose one, "" if the source has no releases
+    layout: str = "files"  # a key of `LAYOUTS`: how the files are converted
+    pairs: str = ""  # the language pairs: "any", "any pair with en", or a single pair; "" if it has no pairs
+    release: str = ""  # the default release; "needed" if users must choose one, "" if the source has no releases
 
 
 def _packaged_table(name: str) -> list[list[str]]:
-    """Read the rows of a table of the package, without its header."""
+    """Read a table that is part of this package, and return its rows without the header."""
     lines = Path(__file__).with_name(name).read_text("utf-8").splitlines()
     return [line.split("\t") for line in lines[1:]]
 
@@ -79,7 +80,7 @@ PUBLISHED = dict(_packaged_table("published.tsv"))
 
 
 def languages(pair: str) -> tuple[str, str]:
-    """Split a pair in its order: "en-fr" or "eng_Latn-fra_Latn" -> ("en", "fr"); a region, as in pt_BR, stays."""
+    """Split a language pair: "en-fr" or "eng_Latn-fra_Latn" -> ("en", "fr"). A region is kept, as in pt_BR."""
     given = split_langs(pair)
     first, *rest = [code if "-" not in (code := lang_code(lang)) else lang for lang in given] or [""]
     if len(rest) != 1 or rest[0] == first or not all(re.fullmatch(CODE, lang) for lang in (first, *rest)):
@@ -97,7 +98,7 @@ class Choice(NamedTuple):
 
     @property
     def stem(self) -> str:
-        """The base name of the source's files, and its name in the manifest: "opensubtitles.v2018.en-fr"."""
+        """How the names of the source's files begin, also its name in the manifest: "opensubtitles.v2018.en-fr"."""
         parts = [self.source.name, self.release, "-".join(self.langs)]
         return ".".join(filter(None, parts))
 
@@ -147,19 +148,19 @@ def choose(name: str, *, pair: str | None = None, release: str | None = None) ->
 
 # Download, unpack and convert.
 
-Report = Callable[[int, int | None], None]  # called with the bytes so far, and all bytes (None if unknown)
+Report = Callable[[int, int | None], None]  # called with the bytes read so far and the total (None if unknown)
 
 
 class Downloaded(NamedTuple):
     """The result of a download."""
 
-    files: list[Path]  # all files of the source in the folder
+    files: list[Path]  # all files of the source that are now in the folder
     left_out: dict[str, int]  # reason -> number of rows left out
     new: bool  # False if all files were there before
 
 
 class OutputFile(NamedTuple):
-    """A file that a layout has made; a table has columns and a number of rows."""
+    """A file that a function of `LAYOUTS` has made; only tables have columns and a number of rows."""
 
     path: Path
     columns: Sequence[str] = ()
@@ -170,16 +171,16 @@ Layout = Callable[[list[Path], Choice, Path, Counter[str]], list[OutputFile]]
 
 
 def download(choice: Choice, out: Path, *, report: Report = lambda done, total: None) -> Downloaded:
-    """Download the chosen data into the folder `out`, unless it has them already.
+    """Download the chosen data into the folder `out`, unless the data are there already.
 
     Args:
-        choice: What to download, from `sources.choose`.
+        choice: The data to download, as returned by `choose`.
         out: A folder, which is made if it does not exist.
-        report: Called with the bytes read of the current archive, and its size.
+        report: Called with the number of bytes of the current archive that have been read, and its size in bytes.
 
     Raises:
         NotFound: A server fails, or the disk is full; complete archives are kept for the next call.
-        DataError: An archive is damaged, or its SHA-256 is not the published one, or not that of the first download.
+        DataError: An archive is damaged, or its SHA-256 differs from the published one or the first download's.
     """
     records = manifest.read_manifest(out)
     there = {out / name: facts for name, facts in records["files"].items() if facts["source"] == choice.stem}
@@ -199,7 +200,7 @@ def download(choice: Choice, out: Path, *, report: Report = lambda done, total: 
                     archives[address] = {**manifest.facts(archive), "trusted": why}
                     unpacked += unpack(archive, work / f"{number}.d")
                 made = LAYOUTS[choice.source.layout](unpacked, choice, out, left_out)
-            except DataError:  # the archive is bad; after other errors, such as a full disk, it is kept
+            except DataError:  # a bad archive is deleted; after other errors, such as a full disk, it is kept
                 shutil.rmtree(work, ignore_errors=True)
                 raise
             entry = {"what": choice.source.what, "licence": choice.source.licence, "archives": archives}
@@ -213,7 +214,7 @@ def download(choice: Choice, out: Path, *, report: Report = lambda done, total: 
                 write_json(out / manifest.NAME, records, indent=1)
             shutil.rmtree(work)
     finally:
-        with suppress(OSError):  # not empty: an archive is kept, or another process is downloading
+        with suppress(OSError):  # a folder may not be empty: it has an archive, or another process uses it
             if work.exists():
                 work.rmdir()
             if {path.name for path in work.parent.iterdir()} <= {"manifest.lock"}:
@@ -223,7 +224,7 @@ def download(choice: Choice, out: Path, *, report: Report = lambda done, total: 
 
 
 def _get(address: str, folder: Path, trusted: manifest.Json, report: Report) -> Path:
-    """Download an archive, unless an earlier call has; DataError if its SHA-256 is not the trusted one."""
+    """Download an archive, unless an earlier call did; DataError if its SHA-256 is not the trusted one."""
     import pooch
 
     name = address.rpartition("/")[2]
@@ -232,7 +233,7 @@ def _get(address: str, folder: Path, trusted: manifest.Json, report: Report) -> 
     pooch.get_logger().setLevel("ERROR")
     bar, hooks = _Bar(address, report), {"response": [check_encrypted, close_failed]}
     headers = {"Accept-Encoding": "identity", "User-Agent": "bgt"}  # without compression, which would change the size
-    timeout = (10.0, 60.0)  # seconds: to connect, and between two blocks
+    timeout = (10.0, 60.0)  # in seconds: time to connect, and time to wait for the next block
     get = pooch.HTTPDownloader(progressbar=bar, headers=headers, timeout=timeout, hooks=hooks)
     path = folder / name
     with writing(path, "; the same command starts this file again"), explained(address):
@@ -254,7 +255,7 @@ class _Bar:
         self.total = self.done = 0  # bytes; `pooch` sets the total, 0 if the server does not announce it
 
     def update(self, count: int) -> None:
-        if self.done > (self.total or UNPROMISED):  # pooch rounds the last block up
+        if self.done > (self.total or UNPROMISED):  # too high after the last block, which pooch rounds up
             raise DataError(f"{self.address}: sends more than {self.done:,} bytes, which is too much; stopped.")
         self.done += count
         self.report(min(self.done, self.total or self.done), self.total or None)
@@ -267,12 +268,13 @@ class _Bar:
 
 
 def unpack(archive: Path, folder: Path) -> list[Path]:
-    """Unpack a zip, tar, tar.gz or gz file into `folder`, which is replaced, and write nothing outside it.
+    """Unpack a zip, tar, tar.gz or gz file into `folder`. An old folder is replaced; nothing is written outside it.
 
-    Returns the files, sorted by name, without those that macOS adds to archives; only `archive` if it is none.
+    Returns the unpacked files, sorted by name, without the files that macOS adds to archives. If `archive` has another
+    format, returns only `archive`.
 
     Raises:
-        DataError: The archive is damaged, contains a link or a device, or grows more than text does.
+        DataError: The archive is damaged, contains a link or a device, or unpacks to more bytes than text would.
         NotFound: The disk is full, or the system does not allow a file name.
     """
     shutil.rmtree(folder, ignore_errors=True)
@@ -283,11 +285,11 @@ def unpack(archive: Path, folder: Path) -> list[Path]:
             if zipfile.is_zipfile(archive):
                 with zipfile.ZipFile(archive) as inside:
                     _check_size(archive, sum(entry.file_size for entry in inside.infolist()))
-                    inside.extractall(folder)  # writes only inside the folder, and links as files
+                    inside.extractall(folder)  # writes nothing outside, and writes links as files
             elif tarfile.is_tarfile(archive):
                 with tarfile.open(archive) as tar:
                     size = 0
-                    for member in tar:  # one by one: even a list of all would decompress everything
+                    for member in tar:  # one by one, because a list of all would decompress everything
                         _check_size(archive, size := size + member.size)
                         if not (member.isfile() or member.isdir()):
                             raise DataError(f"{archive}: {member.name!r} is a link or a device; nothing was unpacked.")
@@ -310,7 +312,7 @@ def unpack(archive: Path, folder: Path) -> list[Path]:
 
 
 def _check_size(archive: Path, size: int) -> None:
-    """Raise DataError if an archive grows to `size` bytes, more than text does: it may be meant to fill a disk."""
+    """Raise DataError if `size`, the unpacked bytes, is too much for text: the archive may be meant to fill a disk."""
     allowed = max(SMALL, MOST * archive.stat().st_size)
     if size > allowed:
         raise DataError(
@@ -320,7 +322,7 @@ def _check_size(archive: Path, size: int) -> None:
 
 
 def _whole(files: list[Path], choice: Choice, out: Path, left_out: Counter[str]) -> list[OutputFile]:
-    """Move every file to a folder with the name of the source."""
+    """Move every file to a folder that is named after the source."""
     moved = []
     for path in files:
         inside = path.relative_to(out / ".download" / choice.stem)
@@ -330,7 +332,7 @@ def _whole(files: list[Path], choice: Choice, out: Path, left_out: Counter[str])
 
 
 def _tracks(files: list[Path], choice: Choice, out: Path, left_out: Counter[str]) -> list[OutputFile]:
-    """Combine SemEval-2017's archives of sentences and scores into one folder, STS.input.* beside STS.gs.*."""
+    """Move the files of SemEval-2017's two archives, STS.input.* (sentences) and STS.gs.* (scores), to one folder."""
     sets = [path for path in files if path.name.startswith("STS.")]
     if not sets:
         raise DataError(f"{choice.stem}: the archives hold no STS.input.NAME.txt; the addresses may have changed.")
@@ -338,7 +340,7 @@ def _tracks(files: list[Path], choice: Choice, out: Path, left_out: Counter[str]
 
 
 def _aligned(files: list[Path], choice: Choice, out: Path, left_out: Counter[str]) -> list[OutputFile]:
-    """Convert line-aligned files, NAME.fr or NAME.fra, to a TSV of `choice.langs`, without pairs with an empty side."""
+    """Convert line-aligned files (NAME.fr, NAME.fra) to a TSV of `choice.langs`; leave out pairs with an empty side."""
     sides = []
     for lang in choice.langs:
         endings = (f".{lang}", f".{THREE_LETTERS.get(lang, lang)}")
@@ -367,7 +369,7 @@ def _aligned(files: list[Path], choice: Choice, out: Path, left_out: Counter[str
 
 
 def _sts(files: list[Path], choice: Choice, out: Path, left_out: Counter[str]) -> list[OutputFile]:
-    """Convert SemEval's STS.input.X.txt and STS.gs.X.txt to YEAR/X.tsv, without pairs that have no score."""
+    """Convert SemEval's STS.input.X.txt and STS.gs.X.txt to YEAR/X.tsv; leave out pairs that have no score."""
     texts: dict[str, dict[str, list[bytes]]] = {}  # name of the set -> "input" or "gs" -> lines
     for path in files:
         match = re.fullmatch(r"STS(?:\d{4})?\.(input|gs)\.(?:surprise\.)?([\w-]+)\.txt", path.name)
@@ -419,11 +421,11 @@ def _check_text(path: Path) -> None:
             raise DataError(f"{path}: expected text, found {start[:30]!r}; the address may have changed.")
 
 
-# Requests to servers, with errors that name the address, the reason and the way out.
+# Requests to servers. Their errors name the address, the reason, and what the user can do.
 
 
 def check_encrypted(response: requests.Response, **_: object) -> None:
-    """Raise NotFound if a reply leads from an encrypted address to one that is not; a hook of `requests`."""
+    """Raise NotFound if a server redirects from an encrypted to an unencrypted address; a hook for `requests`."""
     target = response.headers.get("Location", "")
     if response.is_redirect and response.url.startswith("https:") and target.lower().startswith("http:"):
         raise NotFound(f"{response.url}: redirects to {target}, which is not encrypted; nothing was read.")
@@ -437,7 +439,7 @@ def close_failed(response: requests.Response, **_: object) -> None:
 
 @contextmanager
 def explained(url: str) -> Iterator[None]:
-    """Turn errors of `requests` into NotFound, with the reason and what to do."""
+    """Turn errors of `requests` into NotFound; the message states the reason and what the user can do."""
     import requests
     import urllib3
 
@@ -451,7 +453,7 @@ def explained(url: str) -> Iterator[None]:
         raise NotFound(f"{url}: the connection broke; the same command starts this file again.") from error
     except (requests.ConnectionError, requests.Timeout) as error:
         inner, reason = error, type(error).__name__
-        while inner is not None:  # the innermost error is the system's
+        while inner is not None:  # the innermost error is the operating system's
             reason = inner.strerror if isinstance(inner, OSError) and inner.strerror else reason
             inner = inner.__cause__ or inner.__context__  # type: ignore[assignment]
         proxy = proxy_of(url)
@@ -462,7 +464,7 @@ def explained(url: str) -> Iterator[None]:
 
 
 def proxy_of(url: str) -> str:
-    """Name the proxy for an address, and the variable that sets it, for messages; "" without a proxy."""
+    """Describe, for an error message, the proxy of an address and the variable that sets it; "" without a proxy."""
     from requests.utils import get_environ_proxies, select_proxy
 
     proxy = select_proxy(url, get_environ_proxies(url))

@@ -3,7 +3,7 @@
 `bgt data download` writes the manifest, which has these parts:
 
     sources.NAME   address, bytes and SHA-256 of the download, its licence and date
-    files.NAME     bytes, SHA-256 and source of each file; for a converted table also its columns and rows
+    files.NAME     bytes, SHA-256 and source of each file; for a converted table also its columns and number of rows
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ Json = dict[str, Any]
 
 
 def read_manifest(folder: Path) -> Json:
-    """Read the manifest of `folder`; return an empty one if the file is absent; DataError if it is damaged."""
+    """Read the manifest of `folder`, or return an empty manifest if it has none; DataError if it is damaged."""
     path = folder / NAME
     if not path.exists():
         return {"schema": SCHEMA, "sources": {}, "files": {}}

@@ -1,8 +1,9 @@
 """Read files of translations (TSV, Moses, Parquet) as pairs of normalised sentences, and write them (TSV).
 
-    `chunks` (rows of bytes) -> `check` (sound rows) -> `checked_chunks` (counts of bad rows) -> `read_pairs`
+    `chunks` (rows of bytes) -> `check` (valid rows) -> `checked_chunks` (counts of bad rows) -> `read_pairs`
 
-No file is loaded whole: memory does not grow with its size. The same pairs are written as the same bytes.
+No file is loaded as a whole, so memory does not grow with its size. The same pairs always give the same file, byte for
+byte.
 """
 
 import glob
@@ -28,9 +29,9 @@ from bgt_core.errors import DataError, NotFound, UsageError
 from bgt_core.files import alone, atomic_file, reading_parquet
 
 EXAMPLES = 20  # maximum number of messages about bad lines that are kept
-ROWS = 4096  # rows of a Parquet or Moses file handled together
-SAMPLE = 1_000  # number of first rows in which quotes around all cells are an error
-TABLES = tuple(f".tsv{packed}" for packed in SUFFIXES)  # suffixes of tables that are written
+ROWS = 4096  # number of rows of a Parquet or Moses file that are read together
+SAMPLE = 1_000  # number of first rows that are checked for quotes around all cells
+TABLES = tuple(f".tsv{packed}" for packed in SUFFIXES)  # suffixes of the tables that can be written
 
 Row = Sequence[bytes]  # the cells of one row, one per column
 Bad = tuple[int, str, str]  # index of a row in its chunk, the reason, and a message with the found and expected value
@@ -38,7 +39,7 @@ Bad = tuple[int, str, str]  # index of a row in its chunk, the reason, and a mes
 
 @dataclass
 class Skipped:
-    """The bad lines of sources, which were skipped: their number for each reason, and messages about the first ones."""
+    """The bad lines of sources, which are skipped: their number for each reason, and messages about the first lines."""
 
     counts: Counter[str] = field(default_factory=Counter)  # reason -> lines
     examples: list[str] = field(default_factory=list)  # "file:line: message"
@@ -52,12 +53,12 @@ class Skipped:
 def read_pairs(
     source: Path | str, columns: Sequence[str], skipped: Skipped, strict: bool = False
 ) -> Iterator[tuple[str, ...]]:
-    """Read the translations of `source`, normalised.
+    """Yield the rows of `source`, with normalised sentences.
 
     Args:
-        source: A TSV (no quoting, no header), a Parquet file (whose columns have these names), or a prefix: `corpus` if
-            `corpus.en` and `corpus.fr` exist, aligned by line (Moses). TSV and Moses files may end in .gz, .xz or .zst.
-            Only a line feed ends a line.
+        source: A TSV (no quoting, no header), a Parquet file whose columns have these names, or the prefix of Moses
+            files, which are aligned by line: `corpus` for `corpus.en` and `corpus.fr`. TSV and Moses files may end in
+            .gz, .xz or .zst. Only a line feed ends a line.
         columns: The names of the columns, in the order of the file. A column named "_" is skipped.
         skipped: Counts the bad rows, which are left out.
         strict: Whether the first bad row raises an error instead.
@@ -74,7 +75,8 @@ def read_pairs(
 def source_files(source: Path | str, columns: Sequence[str], *, once: bool = False) -> list[Path]:
     """List the files of a source: a single file, stdin ("-"), a pipe, or for a Moses prefix one file per column.
 
-    Raises NotFound if a file is missing, UsageError for stdin or a pipe unless the caller reads the source only `once`.
+    `once` states that the caller reads the source only once. Raises NotFound if a file is missing, UsageError for stdin
+    or a pipe unless `once` is true.
     """
     source = Path(source)
     pipe = str(source) == STDIN or source.is_fifo() or source.is_char_device()
@@ -83,7 +85,7 @@ def source_files(source: Path | str, columns: Sequence[str], *, once: bool = Fal
     if pipe or source.is_file():
         return [source]
     sides = [[path for end in SUFFIXES if (path := Path(f"{source}.{name}{end}")).is_file()] for name in columns]
-    if not all(sides):  # files may have other language codes, as corpus.eng_Latn
+    if not all(sides):  # files may use other language codes, as in corpus.eng_Latn
         paths = filter(Path.is_file, sorted(source.parent.glob(f"{glob.escape(source.name)}.*")))
         beside = {uncompressed(path.name)[len(source.name) + 1 :]: path for path in paths}
         others = [matching(name, beside) for name in columns]
@@ -128,23 +130,24 @@ def _check_plain(source: Path | str, rows: Sequence[Row], columns: Sequence[str]
 
 
 class Checked(NamedTuple):
-    """The N sound rows of a chunk, and the errors of the other rows."""
+    """The N valid rows of a chunk, and the errors of the other rows."""
 
-    size: int  # number of rows of the chunk, bad ones included
+    size: int  # number of rows of the chunk, including bad rows
     rows: list[tuple[str, ...]]  # normalised cells of the columns that are read
-    texts: list[tuple[str, ...]]  # the same without the column of numbers
-    values: np.ndarray  # (N,) float64, the column of numbers; NaN without such a column
-    places: np.ndarray  # (N,) int64, the indices of the sound rows in the chunk
+    texts: list[tuple[str, ...]]  # the same cells without the label column, which contains numbers
+    values: np.ndarray  # (N,) float64, the numbers of the label column; NaN if there is no such column
+    places: np.ndarray  # (N,) int64, the indices of the valid rows in the chunk
     bad: list[Bad]
 
 
 def check(rows: Sequence[Row], columns: Sequence[str], label: int = -1) -> Checked:
-    """Normalise the sound rows of a chunk, and describe the errors of the others.
+    """Normalise the valid rows of a chunk, and describe the errors in the other rows.
 
     Args:
         rows: The cells of each row.
-        columns: The names of the columns; those named "_" are left out.
-        label: The index, among the columns that are read, of the column of numbers; -1 without such a column.
+        columns: The names of the columns; columns named "_" are left out.
+        label: The index of the label column, which contains numbers. Columns named "_" are not counted. -1 if there is
+            no label column.
     """
     wanted = [place for place, column in enumerate(columns) if column != SKIPPED]
     sound = _by_columns(rows, wanted, len(columns)) if label < 0 else []
@@ -180,7 +183,7 @@ def check(rows: Sequence[Row], columns: Sequence[str], label: int = -1) -> Check
 
 
 def _by_columns(rows: Sequence[Row], wanted: Sequence[int], width: int) -> list[tuple[str, ...]]:
-    """Normalise whole columns, which is fast; return no rows if one of them is bad."""
+    """Check and normalise whole columns, which is faster than row by row; return [] if any row is bad."""
     try:
         columns = list(zip(*rows, strict=True))
         texts = [b"\0".join(columns[place]).decode().split("\0") for place in wanted]
@@ -193,7 +196,7 @@ def _by_columns(rows: Sequence[Row], wanted: Sequence[int], width: int) -> list[
 def checked_chunks(
     source: Path | str, columns: Sequence[str], skipped: Skipped, strict: bool = False, label: int = -1
 ) -> Iterator[Checked]:
-    """Yield the chunks of `source`, checked as by `check`; arguments and errors are those of `read_pairs`."""
+    """Yield the result of `check` for each chunk of `source`; see `read_pairs` for the arguments and errors."""
     total = sound = 0
     first = ""  # message of the first bad row
     for rows in chunks(source, columns):
@@ -238,7 +241,7 @@ def _parquet(file: Path, columns: Sequence[str]) -> Iterator[list[Row]]:
             if not (pa.types.is_string(types[name]) or pa.types.is_large_string(types[name])):
                 raise DataError(f"column {name!r} of {file} is of type {types[name]}; expected text")
         for rows in table.iter_batches(ROWS, columns=list(names)):
-            # as bytes, so that text that is not UTF-8 becomes a bad row, as in other files
+            # cells are read as bytes, so that text that is not UTF-8 makes a bad row, as in the other file formats
             texts = {name: rows.column(name).fill_null("").cast(pa.large_binary()).to_pylist() for name in names}
             yield list(zip(*(texts.get(name, [b""] * len(rows)) for name in columns), strict=True))
 
@@ -267,12 +270,12 @@ def check_table(out: Path) -> None:
 
 def _compressed(raw: IO[bytes], kind: str) -> IO[bytes] | io.BufferedIOBase:
     if kind == ".gz":
-        # no name and no time in the header, so that the same pairs give the same bytes
+        # the header has no file name and no time, so that the same pairs give the same bytes
         return gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0)
     if kind == ".xz":
         return lzma.open(raw, "wb")
     if kind == ".zst":
-        # level 3: as small as gzip in a fifth of the time
+        # level 3 compresses as well as gzip, in a fifth of the time
         return zstandard.ZstdCompressor(3).stream_writer(raw, closefd=False)
     return raw
 

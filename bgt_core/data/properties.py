@@ -20,11 +20,11 @@ APOSTROPHES = str.maketrans(dict.fromkeys("’´`ʼ′", "'"))
 _SAME_MARKS = str.maketrans({"。": ".", "．": ".", "۔": ".", "।": ".", "？": "?", "؟": "?", "！": "!"})
 _CLOSING = " \u00a0\u202f\"'»”’)]」』"  # spaces, quotes and brackets that may follow a final mark
 
-Rule = Callable[[str], str]  # function of a text to its value of a property; "" if the text shows no value or several
+Rule = Callable[[str], str]  # takes a text, returns its value of a property; "" if it shows no value or several
 
 
 def final_mark(text: str) -> str:
-    """Return the mark that ends the sentence, ".", "?", "!", "..." or ""; quotes and brackets are ignored.
+    """Return the mark that ends the sentence: ".", "?", "!", "..." or "". Quotes and brackets after it are ignored.
 
     >>> final_mark("« Où est-il ? »")
     '?'
@@ -40,7 +40,7 @@ def _patterns(patterns: Mapping[str, Iterable[str]], flags: int = re.IGNORECASE)
 
 
 def _one_of(patterns: Mapping[str, Iterable[str]]) -> Rule:
-    """Make a rule: it returns the value whose pattern matches a text, if the patterns of all other values don't."""
+    """Make a rule that returns the value whose pattern matches a text, or "" unless exactly one pattern matches."""
     compiled = _patterns(patterns)
 
     def rule(text: str) -> str:
@@ -85,10 +85,10 @@ def _politeness(text: str) -> str:
 class Property(NamedTuple):
     """A property of wording, with a rule for each language that has the property."""
 
-    rules: Mapping[str, Rule]  # language -> rule; the rule of the key "" is for all other languages
+    rules: Mapping[str, Rule]  # language -> rule; the key "" stands for all other languages
 
     def value(self, text: str, lang: str) -> str:
-        """Return the value that `text` shows; "" if it shows no value or several, or `lang` lacks the property."""
+        """Return the value that `text` shows; "" if it shows none or several, or if `lang` lacks the property."""
         rule = self.rules.get(primary(lang), self.rules.get(""))
         return rule(text.translate(APOSTROPHES)) if rule else ""
 
@@ -104,12 +104,12 @@ PROPERTIES = {
 
 
 def values(text: str, lang: str) -> tuple[str, ...]:
-    """Return the value of each of `PROPERTIES` that a text shows, or ""."""
+    """Return one value for each of `PROPERTIES`: the value that a text shows, or "" if it shows none."""
     return tuple(each.value(text, lang) for each in PROPERTIES.values())
 
 
 def signature(text: str, lang: str) -> tuple[str | bool, ...]:
-    """Describe the style of a sentence: the value of each property, and whether each wording of its language occurs.
+    """Describe a sentence's style: the value of each property, and which of its language's listed wordings it contains.
 
     >>> signature("It's late.", "en") == signature("That's Tom.", "en") != signature("It is late.", "en")
     True
@@ -122,11 +122,11 @@ def signature(text: str, lang: str) -> tuple[str | bool, ...]:
 
 
 # Change one property of a sentence: "I'm late." -> "I am late.". From such pairs, decoders learn to take the property
-# from the language latent. If the rules are not sure, a sentence has no other form.
+# from the language latent. If the rules are unsure, they return no other form of the sentence.
 
 Forms = Callable[[str], list[str]]
 
-EXCHANGED = {  # language -> property that its rules change; French needs no rules for tu and vous: data have pairs
+EXCHANGED = {  # language -> property that its rules change; French has none for tu/vous, because data have pairs
     "en": "contraction",
     "fr": "question-form",
     "es": "address",
@@ -137,11 +137,11 @@ EXCHANGED = {  # language -> property that its rules change; French needs no rul
 
 
 def exchanger(lang: str, texts: Sequence[str], paraphrases: Sequence[Sequence[str]] = ()) -> Forms:
-    """Make the rules of a language: a function of a sentence to its forms with another value of the property.
+    """Make a function that returns the forms of a sentence with another value of the language's property.
 
     Args:
         lang: One of `EXCHANGED`.
-        texts: Thousands of sentences in this language, from which the rules of German and Japanese learn words.
+        texts: Thousands of sentences in this language; the rules for German and Japanese learn words from them.
         paraphrases: Pairs of sentences in this language with the same meaning.
     """
     rules: dict[str, Forms] = {"en": _english, "fr": _french, "es": _spanish, "tr": _turkish}
@@ -174,7 +174,7 @@ def _filled(lang: str, pattern: str) -> str:
 # English: "I'm" and "I am", "don't" and "do not".
 
 _EN = [[(_filled("en", one), other) for one, other in _RULES["en"][name]] for name in ("written-out", "contracted")]
-_CUT = {"ca": "can", "wo": "will"}  # before n't
+_CUT = {"ca": "can", "wo": "will"}  # "ca" and "wo" are the rest of "can't" and "won't" without "n't"
 
 
 def _english(text: str) -> list[str]:
@@ -198,7 +198,7 @@ _NO_FRENCH_VERB = ("en", "y", "pas", "plus", "jamais")
 
 
 def _french(text: str) -> list[str]:
-    """Return the question in its other forms: "viens-tu ?" -> "est-ce que tu viens ?", "tu viens ?"."""
+    """Return the other forms of a question: "viens-tu ?" -> ["est-ce que tu viens ?", "tu viens ?"]."""
     if text.count("?") != 1 or re.search(r"est-ce pas|\by a\b", text):
         return []
     straight = text.translate(APOSTROPHES).rstrip(" ?\u202f\u00a0")
@@ -209,7 +209,7 @@ def _french(text: str) -> list[str]:
     asks, subject = {"qu": "que", "qu'": "que"}.get(asks, asks), subject.replace("j'", "je")
     begin, rest = clitics + ("peux" if verb == "puis" else verb), match["rest"]
     verb = begin.removeprefix(clitics)
-    statement = (_elided("je", begin) if subject == "je" else f"{subject} ") + begin + rest  # tu viens demain
+    statement = (_elided("je", begin) if subject == "je" else f"{subject} ") + begin + rest  # as in "tu viens demain"
     spaced = f"{asks} " if asks else ""
     elided = "qu'" if asks == "que" else spaced
     forms = [f"{elided}est-ce {_elided('que', statement)}{statement}"]
@@ -222,19 +222,19 @@ def _french(text: str) -> list[str]:
 
 
 def _elided(word: str, following: str) -> str:
-    """Elide a word before a vowel: "qu'"; before a consonant: "que "."""
+    """Return `word` elided before a vowel, as in "qu'", or followed by a space before a consonant, as in "que "."""
     return f"{word[:-1]}'" if following[:1].lower() in _VOWELS else f"{word} "
 
 
-# German du to Sie: "Hast du Zeit?" -> "Haben Sie Zeit?".
+# German: change du to Sie. "Hast du Zeit?" -> "Haben Sie Zeit?".
 
 _NO_DU_VERBS = frozenset(_RULES["de"]["no-du-verbs"].split())
-_PLURALS = 3  # minimum number of occurrences of a plural form in the texts
+_PLURALS = 3  # a plural form is used if it occurs at least this often in the texts
 _WORDS = re.compile(r"\w+|[^\w\s]")
 
 
 def _german(texts: Sequence[str], paraphrases: Sequence[Sequence[str]]) -> Callable[[str], list[str]]:
-    """Make the rule; verb forms for Sie come from the paraphrases, or else from the plural forms in the texts."""
+    """Make the rule for German; it takes verb forms for Sie from paraphrases, or else from plural forms in `texts`."""
     plurals = Counter(word for text in texts for word in _WORDS.findall(text.lower()) if word.endswith("n"))
     learnt = _formal_verbs(paraphrases)
 
@@ -247,7 +247,7 @@ def _german(texts: Sequence[str], paraphrases: Sequence[Sequence[str]]) -> Calla
 
     def forms(text: str) -> list[str]:
         addressed = re.search(r"\bdu\b", text, re.IGNORECASE)
-        if addressed and re.search(r"\bdi(?:r|ch)\b", text, re.IGNORECASE):  # perhaps "sich"
+        if addressed and re.search(r"\bdi(?:r|ch)\b", text, re.IGNORECASE):  # may become "sich"
             return []
         if PROPERTIES["address"].value(text, "de") != "du" or not (
             addressed or re.match(_RULES["de"]["no-imperative"], text)
@@ -274,7 +274,7 @@ def _german(texts: Sequence[str], paraphrases: Sequence[Sequence[str]]) -> Calla
 
 
 def _formal_verbs(paraphrases: Sequence[Sequence[str]]) -> dict[str, str]:
-    """Map each verb form with du to its most common form with Sie, by paraphrases with equal numbers of words."""
+    """Map each verb form for du to the most common form for Sie, by paraphrases with equally many words."""
     seen: dict[str, Counter[str]] = defaultdict(Counter)
     for pair in paraphrases:
         by_value = {PROPERTIES["address"].value(text, "de"): _WORDS.findall(text.lower()) for text in pair}
@@ -286,13 +286,13 @@ def _formal_verbs(paraphrases: Sequence[Sequence[str]]) -> dict[str, str]:
     return {word: form for word, form in common.items() if word.endswith("st") and form != word and form[-1] in "nd"}
 
 
-# Spanish tú and usted: "¿Tienes casa?" and "¿Tiene usted casa?".
+# Spanish: exchange tú and usted. "¿Tienes casa?" <-> "¿Tiene usted casa?".
 
 _ES = _RULES["es"]
 
 
 def _spanish(text: str) -> list[str]:
-    """Return the sentence in the other form of address, if its verb in that form is certain."""
+    """Return the sentence in the other form of address, if the new form of its verb is certain; else []."""
     value = PROPERTIES["address"].value(text, "es")
     unsure, rule = {"tú": ("unsure-tu", _usted), "usted": ("unsure-usted", _tu)}.get(value, ("", None))
     form = rule(text) if rule and not re.search(_ES[unsure], text, re.IGNORECASE) else ""
@@ -300,7 +300,7 @@ def _spanish(text: str) -> list[str]:
 
 
 def _replaced(pattern: str, other: str, text: str) -> str:
-    """Replace the matches of a pattern by `other`, and keep the capital at their beginning."""
+    """Replace the matches of a pattern by `other`, which begins with a capital if the match does."""
     return re.sub(pattern, lambda found: capitalised_like(found.expand(other), found[0]), text, flags=re.IGNORECASE)
 
 
@@ -328,7 +328,7 @@ def _tu(text: str) -> str:
 
 
 def _conjugated(verb: str, formal: bool) -> str:
-    """Conjugate: "tienes" -> "tiene" if `formal`, else "tiene" -> "tienes"; return "" for other words."""
+    """Change the person of a verb: "tienes" -> "tiene" if `formal`, else "tiene" -> "tienes"; "" for other words."""
     known = _ES["to-usted" if formal else "to-tu"].get(verb.lower())
     if known:
         return capitalised_like(known, verb)
@@ -338,7 +338,7 @@ def _conjugated(verb: str, formal: bool) -> str:
     return f"{verb}s" if re.fullmatch(r"\w+[aeáí]", verb, re.IGNORECASE) and not other else ""
 
 
-# Turkish sen and siz: "nasılsın" and "nasılsınız".
+# Turkish: exchange sen and siz. "nasılsın" <-> "nasılsınız".
 
 _TO_SEN = _RULES["tr"]["to-sen"]
 _TO_SIZ = {informal: formal for formal, informal in _TO_SEN.items()}
@@ -353,7 +353,7 @@ def _turkish(text: str) -> list[str]:
 
     def other(match: re.Match[str]) -> str:
         word = match[0]
-        lowered = word.replace("I", "ı").replace("İ", "i").lower()  # in Turkish, I is the capital of ı, and İ that of i
+        lowered = word.replace("I", "ı").replace("İ", "i").lower()  # Turkish capitals: I for ı, İ for i
         if lowered in pronouns:
             return capitalised_like(pronouns[lowered], word)
         if lowered in _NO_PERSON:
@@ -366,18 +366,18 @@ def _turkish(text: str) -> list[str]:
     return [re.sub(r"[^\W\d_]+", other, text)]
 
 
-# Japanese polite endings to plain ones: "行きます" -> "行く".
+# Japanese: change polite endings to plain endings. "行きます" -> "行く".
 
 _ICHIDAN = ("る", "ない", "た")
 _SURU = ("する", "しない", "した")
 _POLITE_ENDINGS = (("ません", 1), ("ました", 2), ("ます", 0))  # polite ending, index of the plain form
-_NA_ADJECTIVES = ("きれい", "嫌い", "くらい", "ぐらい", "みたい")  # they end in い like i-adjectives
-_LONGEST = 4  # maximum number of last characters of a form that are counted in the texts
-_OCCURRENCES = 4  # minimum count of the ending of a form
+_NA_ADJECTIVES = ("きれい", "嫌い", "くらい", "ぐらい", "みたい")  # end in い, but are no i-adjectives
+_LONGEST = 4  # maximum length of the character sequences that are counted in the texts
+_OCCURRENCES = 4  # a form is used if the count of its ending is at least this
 
 
 def _japanese(texts: Sequence[str]) -> Callable[[str], list[str]]:
-    """Make the rule; of the possible forms of a stem, it chooses the one whose ending is most common in the texts."""
+    """Make the rule for Japanese; among a stem's possible forms, it chooses the form with the most common ending."""
     lengths = range(2, _LONGEST + 1)
     pieces = Counter(text[at : at + length] for text in texts for at in range(len(text)) for length in lengths)
 
@@ -385,7 +385,7 @@ def _japanese(texts: Sequence[str]) -> Callable[[str], list[str]]:
         return pieces[form[-3:]] + (3 * pieces[form[-_LONGEST:]] if len(form) >= _LONGEST else 0)
 
     def plain(stem: str, number: int) -> str:
-        """Return the dictionary form (`number` 0), the negative (1) or the past (2) of a verb; "" if it is not sure."""
+        """Return the dictionary form (`number` 0), the negative (1) or the past (2) of a verb; "" if uncertain."""
         if stem.endswith("来"):
             return stem + _ICHIDAN[number]
         if stem.endswith("あり"):
@@ -423,18 +423,18 @@ def _japanese(texts: Sequence[str]) -> Callable[[str], list[str]]:
     return forms
 
 
-# Swap a French or Spanish article for that of the other gender.
+# Swap a French or Spanish article for the article of the other gender.
 #
-# An article often looks like a pronoun. The rules skip an article rather than swap a pronoun:
-# - The elided l' has no gender and is never swapped, nor are du, au, des, del, al, or "un" in l'un, quelqu'un.
+# Many articles look like pronouns. If unsure, the rules skip an article rather than swap a pronoun:
+# - The elided l' shows no gender, so it is never swapped. Nor are du, au, des, del, al, or "un" in l'un, quelqu'un.
 # - An article is skipped if the swap would give "de le", "à le" or "de el", which are always contracted.
-# - "le", "la", "los" and "las" may be pronouns of a verb. They are skipped after a hyphen, after a word that only a
-#   verb follows (a subject pronoun, a negation, another such pronoun, "qui", "pour"), and before a frequent verb form
-#   or a word with the ending of a verb. So they are also skipped before nouns with such an ending: le dîner, el mar.
+# - "le", "la", "los" and "las" may be object pronouns. They are skipped after a hyphen, after a word that usually
+#   precedes a verb (a subject pronoun, a negation, another object pronoun, "qui", "pour"), before a frequent verb form,
+#   and before a word that ends like a verb. So they are also skipped before some nouns: le dîner, el mar.
 # - "un" and "une" are skipped if no noun follows: un de, une des, un à, un ou.
-# - One space and a word must follow the article.
-# The swapped text is correct if its noun has both genders (un élève, une élève). A pronoun may be swapped before a verb
-# that is not in the lists.
+# - An article is skipped unless one space and a word follow it.
+# The swapped text is still correct if the noun can have both genders (un élève, une élève). By mistake, the rules may
+# swap a pronoun before a verb that is not in the lists.
 
 ARTICLES = WORDING["articles"]
 _ARTICLE_WORDS = {  # language -> name of a list -> its words, in lower case
@@ -450,7 +450,7 @@ _FOLLOWER = re.compile(r" ([^\W\d_]+(?:-[^\W\d_]+)*)")
 
 
 def swap(sentence: str, lang: str, rng: Random) -> str | None:
-    """Swap one random article, and keep its letter case; return None if the rules skip all articles."""
+    """Swap the gender of one random article, and keep its letter case; return None if all articles are skipped."""
     words, articles = _ARTICLE_WORDS[lang], []
     for match in _ARTICLE[lang].finditer(sentence):
         article = match[1].lower()

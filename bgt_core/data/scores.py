@@ -1,7 +1,7 @@
 """Score translations, alone or against their references, and keep the pairs whose scores are in a range.
 
 Wieting, Mallinson & Gimpel (2017, sec. 5.5-5.7) filter back-translated text by these scores. The first column of a pair
-is the reference, which people wrote; the second column is a machine translation into the same language.
+is the reference, which a person wrote; the second column is a machine translation into the same language.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ from bgt_core.errors import DataError, UsageError, did_you_mean, needs
 if TYPE_CHECKING:
     from sacrebleu.metrics import BLEU
 
-LONGEST = 100  # maximum of the score "words", as in the released code
+LONGEST = 100  # maximum value of the score "words", as in the authors' released code
 
-# function of N pairs of texts and the costs of the translations, (N,), to their scores, (N,) float64
+# takes N pairs of texts and the costs of their translations, (N,); returns the scores of the pairs, (N,) float64
 Score = Callable[[Sequence[Sequence[str]], np.ndarray], np.ndarray]
 
 
 class SentenceScore(Protocol):
-    """A score of single sentences by a model."""
+    """A model that scores single sentences."""
 
     @property
     def fingerprint(self) -> str:
-        """One line that identifies the model, for the card of the filtered file."""
+        """One line that identifies the model; the card of the filtered file records it."""
 
     def __call__(self, sentences: Sequence[str]) -> np.ndarray:
         """Score N sentences, (N,) float64."""
@@ -74,7 +74,7 @@ class ScoreRange:
 
 
 def ngrams(words: Sequence[str], n: int) -> list[tuple[str, ...]]:
-    """List the n-grams of k words in order: k - n + 1 of them; none if k < n."""
+    """List the n-grams of k words, in order: k - n + 1 n-grams, or none if k < n."""
     return list(zip(*(words[start:] for start in range(n)), strict=False))
 
 
@@ -82,8 +82,8 @@ def overlap(reference: str, translation: str, n: int) -> float:
     """Return the share, from 0 to 1, of the shorter side's n-grams that also occur in the other side (sec. 5.7).
 
     As in the released code, every occurrence of a repeated n-gram counts: "the the cat" and "the dog ran off" overlap
-    by 2/3; BLEU would clip the count, to 1/3. If both sides have equally many n-grams, those of the reference are
-    counted. If the shorter side has no n-gram, the overlap is 0. Case matters.
+    by 2/3; BLEU would clip the count, to 1/3. If both sides have equally many n-grams, the reference counts as the
+    shorter side. If the shorter side has no n-gram, the overlap is 0. Case matters.
     """
     fewer, others = ngrams(reference.split(), n), ngrams(translation.split(), n)
     if len(others) < len(fewer):
@@ -93,24 +93,25 @@ def overlap(reference: str, translation: str, n: int) -> float:
 
 
 def sentence_bleu(reference: str, translation: str) -> float:
-    """Return sacrebleu's sentence BLEU, from 0 to 1, of words split at spaces, with "add-k" smoothing.
+    """Return sacrebleu's sentence BLEU, from 0 to 1. Words are split at spaces, and smoothing is "add-k".
 
-    For every order except unigrams, 1 is added to the numbers of matches and of n-grams (Lin & Och 2004). The paper
-    also smooths unigrams and the brevity penalty (Nakov et al. 2012); here, a pair without a common word scores 0.
+    For bigrams and longer n-grams, 1 is added to the number of matches and to the number of n-grams (Lin & Och 2004).
+    The paper also smooths unigrams and the brevity penalty (Nakov et al. 2012); here, a pair without a common word
+    scores 0.
     """
     return bleu_metric().sentence_score(translation, [reference]).score / 100
 
 
 @functools.cache
 def bleu_metric() -> BLEU:
-    """Make sacrebleu's metric once."""
+    """Return sacrebleu's metric, which is made only once."""
     from sacrebleu.metrics import BLEU
 
     return BLEU(tokenize="none", smooth_method="add-k", smooth_value=1, effective_order=True, force=True)
 
 
 def pair_scores(models: Mapping[str, SentenceScore]) -> dict[str, Score]:
-    """Return all scores by name, the fast ones first; the last ones are the `models`, which score the translation."""
+    """Return all scores by name, fast scores first. The `models` come last, and score only the translation."""
 
     def of_pairs(score: Callable[[str, str], float]) -> Score:
         return lambda pairs, costs: np.array([score(pair[0], pair[1]) for pair in pairs], np.float64)
@@ -128,7 +129,7 @@ def pair_scores(models: Mapping[str, SentenceScore]) -> dict[str, Score]:
 
 
 def chosen_scores(ranges: Sequence[ScoreRange], scores: Mapping[str, Score]) -> dict[str, ScoreRange]:
-    """Return the ranges by score, in the order of `scores`; UsageError for an unknown or a repeated score."""
+    """Map each score's name to its range, in the order of `scores`; UsageError for an unknown or repeated score."""
     by_score = {each.score: each for each in ranges}
     for score in by_score:
         if score not in scores:
@@ -144,7 +145,7 @@ def chosen_scores(ranges: Sequence[ScoreRange], scores: Mapping[str, Score]) -> 
 # The perplexity of a sentence under a 3-gram language model, by nltk (`pip install "bgt[lm]"`).
 
 ORDER = 3
-RARE = 2  # words that occur less often in the training text count as unknown, so that unknown words have a probability
+RARE = 2  # words that occur less often than this count as unknown in training, so that unknown words get a probability
 REMEMBERED = 2**20  # number of n-grams whose probability is cached
 
 
@@ -152,13 +153,13 @@ class Perplexity:
     """Scores sentences by their perplexity under nltk's interpolated Witten-Bell model of the training sentences.
 
     The paper trains KenLM on 40,000 references (sec. 5.6), but KenLM's Python package can't train models. Perplexities
-    of different methods are not comparable: choose a range from the perplexities of your text.
+    of different language models are not comparable, so choose a range by the perplexities of your own text.
     """
 
     def __init__(self, sentences: Iterable[str]):
         """Train the model: 40,000 sentences of ten words take half a minute and half a gigabyte.
 
-        Raises DataError without sentences, NotFound if nltk is not installed.
+        Raises DataError if there are no sentences, NotFound if nltk is not installed.
         """
         needs("nltk", "lm")
         from nltk.lm import Vocabulary, WittenBellInterpolated
@@ -188,12 +189,12 @@ class Perplexity:
         return cls(sentences)
 
     def __call__(self, sentences: Sequence[str]) -> np.ndarray:
-        """Return the perplexity of N sentences, (N,) float64: 2^(bits per word); the end of a sentence is a word."""
+        """Return the perplexities of N sentences, (N,) float64: 2^(bits per word), counting the end as a word."""
         from nltk.util import ngrams
 
         return np.array([self.model.perplexity(ngrams(padded_words(text), ORDER)) for text in sentences], np.float64)
 
 
 def padded_words(sentence: str) -> list[str]:
-    """Split a sentence into words, and add marks of its start and end."""
+    """Split a sentence into words, and add symbols that mark its start and end."""
     return [*["<s>"] * (ORDER - 1), *sentence.split(), "</s>"]

@@ -1,8 +1,9 @@
-"""Write a token store, and open it: a corpus of rows, or a mixture of corpora with different columns.
+"""Write and open token stores. A store contains a corpus of rows, or a mixture of corpora with different columns.
 
     `checked_chunks` of rows -> token ids -> files of a store -> `open_corpus`: a `Corpus` or a `Mixture`
 
-No corpus is held in memory: rows are read, tokenised and written chunk by chunk, and a `Corpus` maps the files.
+No corpus is loaded into memory: rows are read, tokenised and written chunk by chunk, and a `Corpus` memory-maps the
+files.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ Json = dict[str, Any]
 FORMAT = 3  # version of a store's files; only stores of this version can be opened
 STORE, MIXTURE = "store.json", "mixture.json"
 SPLITS = ("train", "valid")
-BLOCK = 2**16  # rows or token ids that are read together
+BLOCK = 2**16  # number of rows or token ids that are read together
 
 
 def prepare(
@@ -48,23 +49,23 @@ def prepare(
     """Read, tokenise and filter `sources`, write them to a store, and open its train split.
 
     Args:
-        sources: Files of rows; a plain path is a file of all columns. Sources with different columns make a mixture of
-            corpora, one for each set of columns.
-        columns: As in `DataConfig.columns`.
-        tokenizer: The tokenizer of all languages.
+        sources: Files of rows; a plain path is a file with all `columns`. If sources have different columns, the store
+            is a mixture, with one corpus for each set of columns.
+        columns: The columns, in the form of `DataConfig.columns`.
+        tokenizer: The tokenizer for all languages.
         out: The folder of the store. It appears complete or not at all. A store that was made from the same files,
             tokenizer and settings is opened instead of written again.
         min_tokens: Minimum number of tokens of every side of a row, EOS not counted (paper, sec. 4: 5).
         max_tokens: Maximum number of tokens of every side (paper: 100).
-        valid_pairs: Number of rows to hold out. A hash of the case-folded text of the first column decides, so that in
-            all corpora, rows with the same sentence in the first column are in the same split. So a few more rows may
-            be held out.
-        seed: Of the hash.
+        valid_pairs: Number of rows to hold out. A hash of the first column's text, ignoring case, selects the rows. So
+            in all corpora, rows with the same sentence in the first column are in the same split, and a few more rows
+            than `valid_pairs` may be held out.
+        seed: The seed of this hash.
         strict: Whether a bad row raises an error; otherwise bad rows are left out and counted.
 
     Raises:
         UsageError: The settings are impossible, leave no row to train on, or differ from those of the store at `out`.
-        NotFound, DataError: A source is bad, as in `read_pairs`; or `out` is damaged or not a store.
+        NotFound, DataError: A source is missing or invalid, as in `read_pairs`; or `out` is damaged or not a store.
     """
     out = Path(out)
     langs = parse_columns(columns)
@@ -96,7 +97,7 @@ def prepare(
 
 
 def _group(sources: Sequence[Source | Path | str], langs: Mapping[str, str]) -> dict[tuple[str, ...], list[Source]]:
-    """Group sources by their columns; in a group, sources of the same kind of text are next to each other."""
+    """Group sources by their columns; within a group, sources of the same kind of text are adjacent."""
     parts: dict[tuple[str, ...], list[Source]] = {}
     for source in sources:
         if not isinstance(source, Source):
@@ -163,13 +164,13 @@ def _reuse(out: Path, settings: Sequence[Json], strict: bool) -> Corpus | Mixtur
 def _encode(
     sources: Sequence[Source], settings: Json, tokenizer: Tokenizer, work: Path, skipped: Skipped, strict: bool
 ) -> Json:
-    """Write the ids, offsets, labels, targets and hashes of the rows that are kept; return the counts for the store."""
+    """Write ids, offsets, labels, targets and hashes of the rows that are kept; return the counts for store.json."""
     texts = [column for column, lang in settings["columns"].items() if lang != LABEL]
     label = next((number for number, lang in enumerate(settings["columns"].values()) if lang == LABEL), -1)
     dtype = np.dtype("uint16" if tokenizer.vocab_size <= 2**16 else "uint32")
     counts = Counter({"kept": 0, "too short": 0, "too long": 0})
     kinds = dict.fromkeys((source.kind for source in sources), 0)
-    tokens, longest = dict.fromkeys(texts, 0), dict.fromkeys(texts, 0)  # EOS included
+    tokens, longest = dict.fromkeys(texts, 0), dict.fromkeys(texts, 0)  # counted with EOS
     width = target_width(sources)
     names = [f"{column}.{kind}" for column in texts for kind in ("ids", "offsets")] + ["hashes"]
     names += ["labels"] * (label >= 0) + ["targets"] * bool(width)
@@ -179,11 +180,11 @@ def _encode(
             files[f"{column}.offsets"].write(np.zeros(1, np.int64).tobytes())
         for source in sources:
             targets = read_targets(source.targets) if source.targets else None
-            read = 0  # rows of the source, bad ones included
+            read = 0  # number of rows read from the source, including bad rows
             for chunk in checked_chunks(source.path, source.columns, skipped, strict, label):
                 columns = list(zip(*chunk.texts, strict=True)) or [()] * len(texts)
                 sides = [tokenizer.encode(sentences, normalised=True) for sentences in columns]
-                lengths = np.array([list(map(len, side)) for side in sides], np.int64)  # (texts, rows), EOS included
+                lengths = np.array([list(map(len, side)) for side in sides], np.int64)  # (texts, rows), with EOS
                 short = (lengths - 1 < settings["min_tokens"]).any(axis=0)
                 long = ~short & (lengths - 1 > settings["max_tokens"]).any(axis=0)
                 kept = np.flatnonzero(~short & ~long)
@@ -219,7 +220,7 @@ def _encode(
 
 
 def _held_out_limit(folders: Sequence[Path], valid_pairs: int) -> int:
-    """Return the hash up to which rows are held out, so that they are about `valid_pairs` of all corpora together."""
+    """Return the largest hash of a held-out row; about `valid_pairs` rows of all corpora together are held out."""
     smallest = np.zeros(0, np.uint64)
     for folder in folders:
         for start in range(0, (folder / "hashes").stat().st_size // 8, BLOCK):
@@ -229,10 +230,10 @@ def _held_out_limit(folders: Sequence[Path], valid_pairs: int) -> int:
 
 
 def _split(work: Path, store: Json, limit: int) -> None:
-    """Hold out the rows with hashes up to `limit`, and write the row numbers of each split."""
+    """Hold out the rows with hashes up to `limit`, and write the row indices of each split."""
     size = store["pairs"]["kept"]
     ends = np.cumsum(list(store["kinds"].values()))
-    sums = {split: np.zeros((len(ends), 2), np.int64) for split in SPLITS}  # rows and tokens of each kind
+    sums = {split: np.zeros((len(ends), 2), np.int64) for split in SPLITS}  # numbers of rows and tokens
     with ExitStack() as stack:
         files = {split: stack.enter_context((work / f"{split}.index").open("wb")) for split in SPLITS}
         for start in range(0, size, BLOCK):
@@ -256,12 +257,12 @@ def _split(work: Path, store: Json, limit: int) -> None:
 
 
 def _read(file: Path, dtype: type, start: int, count: int) -> np.ndarray:
-    """Read at most `count` values from position `start`; if mapped, the pages of the file would fill the memory."""
+    """Read up to `count` values from index `start`. A memory-mapped file would fill the memory with its pages."""
     return np.fromfile(file, dtype, count, offset=start * np.dtype(dtype).itemsize)
 
 
 def target_width(sources: Sequence[Source]) -> int:
-    """Return the size of the target vectors of one corpus, 0 without vectors; an error if its sources differ."""
+    """Return the size of a corpus's target vectors, or 0 if it has none; raise an error if its sources differ in it."""
     widths = [read_targets(source.targets).shape[1] if source.targets else 0 for source in sources]
     for source, width in zip(sources, widths, strict=True):
         if width and not all(widths):
@@ -276,7 +277,7 @@ def target_width(sources: Sequence[Source]) -> int:
 
 
 def read_targets(path: Path) -> np.ndarray:
-    """Map a file of vectors, floats (rows, D); NotFound if the file is absent, DataError for another kind of file."""
+    """Memory-map a file of vectors, floats (rows, D); NotFound if it is absent, DataError if it has other content."""
     targets = read_npy(path)
     if targets.ndim != 2 or targets.dtype.kind != "f" or not targets.shape[1]:
         raise DataError(f"{path}: {targets.dtype} {targets.shape}; expected floats (rows, D)")
@@ -284,12 +285,12 @@ def read_targets(path: Path) -> np.ndarray:
 
 
 def damaged(file: Path) -> DataError:
-    """Make the error for a file of a store that does not fit the store's description."""
+    """Return the error for a file of a store that does not match the store's description."""
     return DataError(f"{file.parent} is damaged, or of another version: {file.name}; prepare it again")
 
 
 def open_corpus(folder: Path | str, split: str = "train") -> Corpus | Mixture:
-    """Open a store made by `prepare`: a `Mixture` if it has several corpora; errors as in `Corpus.open`."""
+    """Open a store made by `prepare`: a `Mixture` if it has several corpora, else a `Corpus`. Errors: `Corpus.open`."""
     folder = Path(folder)
     if not (folder / MIXTURE).exists():
         return Corpus.open(folder, split)
@@ -312,28 +313,28 @@ def verify_corpus(corpus: Corpus | Mixture) -> None:
 
 
 class Stratum(NamedTuple):
-    """The rows of one kind of text in one corpus; they follow each other."""
+    """All rows of one corpus that have the same kind of text; they are consecutive."""
 
     columns: tuple[str, ...]
     kind: str
-    first: int  # number of the first row in the corpus or mixture
+    first: int  # index of the first row in the corpus or mixture
     rows: int
-    tokens: int  # number of tokens of the longest side, EOS included, summed over the rows
+    tokens: int  # number of tokens of a row's longest side, with EOS, summed over the rows
 
 
 class Corpus:
-    """One split of a token store: N rows of token ids, mapped read-only from disk.
+    """One split of a token store: N rows of token ids, in read-only memory-mapped files.
 
     `store` is the content of `store.json`: the settings, the hashes of the sources and files, and the counts of rows.
     """
 
     def __init__(self, folder: Path, split: str, store: Json):
-        """Use `Corpus.open`, which checks the files."""
+        """Call `Corpus.open` instead, which checks the files."""
         self.folder, self.split, self.store = folder, split, store
         columns = store["settings"]["columns"]
-        self.columns: dict[str, str] = {name: lang for name, lang in columns.items() if lang != LABEL}  # without labels
-        self.tokens: int = store["splits"][split]["tokens"]  # as in `Stratum`
-        self.strata: list[Stratum] = []  # only kinds with rows in this split
+        self.columns: dict[str, str] = {name: lang for name, lang in columns.items() if lang != LABEL}  # only text
+        self.tokens: int = store["splits"][split]["tokens"]  # counted as in `Stratum`
+        self.strata: list[Stratum] = []  # only for kinds of text that have rows in this split
         first = 0
         for kind, (rows, tokens) in store["splits"][split]["kinds"].items():
             if rows:
@@ -351,7 +352,7 @@ class Corpus:
 
     @classmethod
     def open(cls, folder: Path | str, split: str = "train") -> Corpus:
-        """Open a store; raises NotFound if `folder` is not one, DataError if it is damaged or of another format."""
+        """Open a split of a store; NotFound if `folder` is no store, DataError if damaged or of another version."""
         folder = Path(folder)
         check_choice(SPLITS, split=split)
         try:
@@ -384,7 +385,7 @@ class Corpus:
         return np.stack([offsets[rows + 1] - offsets[rows] for offsets in self._offsets.values()], axis=1)
 
     def take(self, column: str, indices: np.ndarray) -> list[np.ndarray]:
-        """Return the token ids of one side of B rows: B arrays (T,), ending in EOS, read-only views of the file."""
+        """Return the token ids of one column of B rows: B arrays (T,), ending in EOS, read-only views of the file."""
         ids, rows = self._ids[column], self._index[indices]
         starts, stops = self._offsets[column][rows], self._offsets[column][rows + 1]
         return [ids[start:stop] for start, stop in zip(starts.tolist(), stops.tolist(), strict=True)]
@@ -394,21 +395,21 @@ class Corpus:
         occurs = np.zeros(vocab_size, bool)
         for column, of_column in self.columns.items():
             if of_column == lang:
-                for start in range(0, len(self._ids[column]), BLOCK):  # in blocks: bincount copies ids to 64 bits
+                for start in range(0, len(self._ids[column]), BLOCK):  # bincount copies each block to 64 bits
                     occurs |= np.bincount(self._ids[column][start : start + BLOCK], minlength=vocab_size) > 0
         return occurs
 
     def labels(self, indices: np.ndarray) -> np.ndarray | None:
-        """Return the labels of B rows, (B,) float32; None if the corpus has none."""
+        """Return the labels of B rows, (B,) float32; None if the corpus has no labels."""
         return None if self._labels is None else self._labels[self._index[indices]]
 
     def targets(self, indices: np.ndarray) -> np.ndarray | None:
-        """Return the target vectors of B rows, (B, D) float32; None if the corpus has none."""
+        """Return the target vectors of B rows, (B, D) float32; None if the corpus has no target vectors."""
         return None if self._targets is None else self._targets[self._index[indices]]
 
 
 class Mixture:
-    """Several corpora with different columns, whose rows are numbered one corpus after the other."""
+    """Several corpora with different columns. The row indices run through all corpora, one after the other."""
 
     def __init__(self, corpora: Sequence[Corpus]):
         self.corpora = list(corpora)
@@ -430,14 +431,14 @@ class Mixture:
         return np.logical_or.reduce([corpus.used_tokens(lang, vocab_size) for corpus in self.corpora])
 
     def parts(self, indices: np.ndarray) -> list[tuple[Corpus, np.ndarray]]:
-        """Group rows by corpus: return pairs of a corpus and the numbers that its rows have in that corpus."""
+        """Group rows by corpus: return each corpus, and the indices that its rows have within this corpus."""
         which = np.searchsorted(self._starts, indices, side="right") - 1
         parts = [(corpus, indices[which == i] - self._starts[i]) for i, corpus in enumerate(self.corpora)]
         return [(corpus, rows) for corpus, rows in parts if len(rows)]
 
 
 def _mapped(file: Path, dtype: str | type, count: int) -> np.ndarray:
-    """Map a file of `count` values read-only."""
+    """Memory-map a file of `count` values, read-only; raise DataError if the file has another size."""
     if not file.is_file() or file.stat().st_size != count * np.dtype(dtype).itemsize:
         raise damaged(file)
     if not count:  # an empty file can't be mapped

@@ -1,4 +1,4 @@
-"""Normalise text, convert it to token ids and back by one SentencePiece model for all languages, and find its words."""
+"""Normalise text, encode and decode it with one SentencePiece model for all languages, and find its words."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from bgt_core.contracts import BOS, EOS, PAD, UNK
 from bgt_core.data.columns import UNSPACED, primary
 from bgt_core.errors import BgtError, DataError, NotFound, UsageError
 
-TRAINING_SENTENCES = 2_000_000  # a tokenizer is trained on a random sample of longer text, to limit memory
-MANY = 512  # sentences; starting threads takes longer than tokenising fewer
+TRAINING_SENTENCES = 2_000_000  # maximum size of the random sample that trains a tokenizer; limits memory
+MANY = 512  # threads tokenise more sentences than this; for fewer, starting threads would take longer
 CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 INVISIBLE = {"Cc", "Cf", "Cs"}  # control characters; zero-width, bidi and soft-hyphen marks; lone surrogates
 
 
 def normalise(text: str) -> str:
-    """Normalise text: Unicode form NFC, no invisible characters, single spaces, none at the ends.
+    """Normalise text: Unicode form NFC, no invisible characters, single spaces, no spaces at the ends.
 
     All parts of the toolkit use this function. Case, accents and punctuation do not change here, but a tokenizer may
-    lower-case. Normalised text does not change if it is normalised again.
+    lower-case the text later. Normalised text does not change if it is normalised again.
     """
     if not text.isprintable():  # most sentences are printable, so this slow loop is rare
         text = "".join(
@@ -39,7 +39,7 @@ def normalise(text: str) -> str:
         )
     if not text.isascii():
         text = unicodedata.normalize("NFC", text)
-    text = text.strip(" ")  # all other white space is gone
+    text = text.strip(" ")  # no other white space is left
     return " ".join(text.split()) if "  " in text else text
 
 
@@ -72,12 +72,12 @@ def sentence_list(sentences: str | Iterable[str], parameter: str = "sentences") 
 class Tokenizer:
     """A SentencePiece model for all languages (paper, sec. 4).
 
-    `model` is the content of its file. Every checkpoint includes it, because it determines how text is tokenised, for
-    example whether it is lower-cased.
+    `model` is the content of the model's file. Every checkpoint includes it, because it determines how text is
+    tokenised, for example whether text is lower-cased.
     """
 
     def __init__(self, model: bytes):
-        """Open a model; DataError if it is not one of SentencePiece, or its special ids are not PAD, UNK, BOS, EOS."""
+        """Open a model; DataError if it is no SentencePiece model, or its special ids are not PAD, UNK, BOS, EOS."""
         if not model:  # SentencePiece would accept it and fail at the first sentence
             raise DataError("tokenizer is empty; expected a SentencePiece model")
         try:
@@ -100,8 +100,8 @@ class Tokenizer:
         """Train a unigram model of `vocab_size` tokens, special tokens included.
 
         The rarest characters become UNK, up to a share of 1 - `character_coverage` of the text. The same sentences give
-        the same model, byte for byte. Raises DataError if there is no text, or if its size or its number of characters
-        does not fit `vocab_size`.
+        the same model, byte for byte. Raises DataError if there is no text, or if `vocab_size` is too large for the
+        text, or too small for the number of its different characters.
         """
         text = _sample(filter(None, map(normalise, sentences)), TRAINING_SENTENCES)
         if not text:
@@ -122,7 +122,7 @@ class Tokenizer:
                 num_threads=1,  # several threads would change the order of sums, and so the model
                 minloglevel=2,
             )
-        except RuntimeError as error:  # translate messages about internal checks
+        except RuntimeError as error:  # its messages are about internal checks
             reason = f"SentencePiece could not train {vocab_size} tokens: {error}"
             if largest := re.search(r"set it to a value <= (\d+)", str(error)):
                 reason = f"vocab_size {vocab_size} is too large for this text: the largest possible is {largest[1]}"
@@ -152,7 +152,7 @@ class Tokenizer:
     def encode(self, sentences: str | Iterable[str], *, normalised: bool = False) -> list[list[int]]:
         """Encode N sentences as N lists of token ids, each ending in EOS.
 
-        The sentences are first normalised, unless they are `normalised` already. Raises UsageError as `sentence_list`.
+        The sentences are first normalised, unless they are `normalised` already. UsageError as in `sentence_list`.
         """
         texts = list(sentences) if normalised else [normalise(text) for text in sentence_list(sentences)]
         return self._pieces.encode(texts, add_eos=True, num_threads=CORES if len(texts) > MANY else 1)
@@ -173,13 +173,13 @@ class Tokenizer:
         return np.exp(np.array(scores, dtype=np.float32))
 
     def texts(self) -> list[str]:
-        """Return the text of each of the V tokens: with a leading space if it begins a word, empty if it is special."""
+        """Return the texts of the V tokens, with a space before tokens that begin a word; "" for special tokens."""
         space, special = "\N{LOWER ONE EIGHTH BLOCK}", (PAD, UNK, BOS, EOS)
         tokens = map(self._pieces.id_to_piece, range(self.vocab_size))
         return ["" if token in special else text.replace(space, " ") for token, text in enumerate(tokens)]
 
     def closing_marks(self) -> np.ndarray:
-        """Find the tokens that consist of marks that end a sentence, (V,) bool."""
+        """Test which of the V tokens consist only of marks that can end a sentence, (V,) bool."""
         texts = [text.strip() for text in self.texts()]
         return np.array([bool(text) and set(text) <= set(".!?…。！？؟") for text in texts])
 
@@ -200,7 +200,7 @@ def _sample(sentences: Iterable[str], size: int) -> list[str]:
 
 
 def _characters(categories: set[str]) -> str:
-    """Return the ranges of the characters of these categories, except spaces, for the brackets of a pattern."""
+    """Return the characters of these Unicode categories, except spaces, as ranges for the brackets of a pattern."""
     codes = [*range(0x1EA00), *range(0xE0000, 0xE0200)]  # all assigned marks and controls are in these ranges
     kinds = map(unicodedata.category, map(chr, codes))
     chosen = [code for code, kind in zip(codes, kinds, strict=True) if kind in categories and not chr(code).isspace()]
@@ -209,10 +209,10 @@ def _characters(categories: set[str]) -> str:
 
 
 COMBINING = _characters({"Mn", "Mc", "Me"})  # accents, vowel signs, points: they belong to the character before them
-HIDDEN = _characters(INVISIBLE)  # joiners, directions, controls: neither words nor marks; `normalise` removes them
+HIDDEN = _characters(INVISIBLE)  # joiners, direction marks and controls, which `normalise` removes
 WITHIN = COMBINING + HIDDEN
 LETTERS = rf"\w[\w{WITHIN}]*(?:['’‐‑·׳״-]\w[\w{WITHIN}]*)*"  # a word with its apostrophes and hyphens
-_SIGN = rf"[^\w\s{HIDDEN}][{WITHIN}\U0001f3fb-\U0001f3ff]*"  # with its variation selector or skin tone
+_SIGN = rf"[^\w\s{HIDDEN}][{WITHIN}\U0001f3fb-\U0001f3ff]*"  # a mark, with its variation selector or skin tone
 MARK = rf"[\U0001f1e6-\U0001f1ff]{{2}}|{_SIGN}(?:(?<=\u200d){_SIGN})*"  # a flag, a mark, or joined emojis
 WORD = re.compile(f"{LETTERS}|{MARK}")
 _SCRIPTS = ("\u3040-\u309f", "\u30a0-\u30ff", "\u3400-\u9fff々")  # hiragana, katakana, Chinese characters
@@ -223,12 +223,13 @@ RUN = re.compile(
 
 
 def spans(text: str, lang: str) -> list[tuple[int, int]]:
-    """Find the spans of words and marks or, in languages without spaces such as Japanese, of runs of one script."""
+    """Find the (start, end) of words and marks. In languages without spaces, such as Japanese, a word is a run of
+    characters of the same script."""
     return [match.span() for match in (RUN if primary(lang) in UNSPACED else WORD).finditer(text)]
 
 
 def without(text: str, lang: str) -> Iterator[str]:
-    """Yield the text without its first word or mark, then without its second, and so on.
+    """Yield the text without its first word or mark, then without its second word or mark, and so on.
 
     This is a generator, because a list of all these texts would grow with the square of the length.
     """

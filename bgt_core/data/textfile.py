@@ -1,6 +1,6 @@
 """Read text files line by line, and parse the numbers in their cells.
 
-Only a line feed ends a line. All other characters stay unchanged, or raise an error that names them.
+Only a line feed ends a line. All other characters either stay unchanged or raise an error that names them.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 SUFFIXES = ("", ".gz", ".xz", ".zst")
 LONGEST_LINE = 16 * 2**20  # bytes; a longer line is hardly text, and would fill the memory, so it is an error
-BLOCK = 2**18  # bytes read together, about 2,500 pairs of sentences
+BLOCK = 2**18  # number of bytes that are read together, about 2,500 pairs of sentences
 STDIN = "-"
 NOT_TEXT = {  # first bytes of a file that is not plain text -> its format, and what to do
     b"\x1f\x8b": "compressed by gzip; end its name in .gz",
@@ -52,10 +52,10 @@ RECORDS = (".csv", ".json", ".jsonl", ".ndjson")  # suffixes of files that never
 
 
 def text_lines(path: Path, *, sentences: bool = False, name: Path | None = None) -> Iterator[tuple[int, str]]:
-    """Yield (number from 1, line) of a UTF-8 file (plain, .gz, .xz or .zst) or of stdin ("-").
+    """Yield the number (from 1) and the text of each line of a UTF-8 file (plain, .gz, .xz or .zst) or of stdin ("-").
 
-    Line ends and a byte order mark are removed. Arguments and errors are those of `line_lists`. DataError, with file
-    and line, is also raised for text that is not UTF-8 or contains a NUL.
+    Line ends and a byte order mark are removed. See `line_lists` for the arguments and errors. DataError is also raised
+    for text that is not UTF-8 or contains a NUL; it names the file and the line.
     """
     blocks = line_lists(path, sentences=sentences, name=name)
     for number, line in enumerate(chain.from_iterable(blocks), 1):
@@ -69,7 +69,7 @@ def text_lines(path: Path, *, sentences: bool = False, name: Path | None = None)
 
 
 def lines(file: Path) -> Iterator[bytes]:
-    """Yield the lines of `line_lists` one by one."""
+    """Yield the lines of a file one by one, without line ends; see `line_lists` for the errors."""
     return chain.from_iterable(line_lists(file))
 
 
@@ -110,20 +110,20 @@ def line_lists(file: Path, *, sentences: bool = False, name: Path | None = None)
 
 
 def uncompressed(name: str) -> str:
-    """Remove the suffix of compression from a file name: "fr.txt.xz" -> "fr.txt"."""
+    """Remove the suffix of a compressed file from its name: "fr.txt.xz" -> "fr.txt"."""
     suffix = Path(name).suffix
     return name.removesuffix(suffix) if suffix in SUFFIXES else name
 
 
 def column_hint(line: str, columns: int) -> str:
-    """Return a hint for the end of a message about a wrong number of columns: the likely separator; "" if unknown."""
+    """Guess why a line has a wrong number of columns; return a hint for the end of the message, or ""."""
     if "\r" in line:
         return "; it has a carriage return inside: end lines in a line feed"
     for mark in ";,|" if "\t" not in line else "":
         try:
             if len(next(csv.reader([line], delimiter=mark), ())) == columns:
                 return f"; if '{mark}' separates them, save the table with tabs"
-        except csv.Error:  # a cell of more than 131,072 characters
+        except csv.Error:  # csv rejects a cell of more than 131,072 characters
             continue
     return ""
 
@@ -139,7 +139,7 @@ def _check_start(block: bytes, name: Path) -> None:
 
 
 def _wide(block: bytes) -> str:
-    """Guess the encoding of a block with NULs: the one of `WIDE` in which it is text with line feeds; "" if none."""
+    """Return the encoding of `WIDE` in which a block with NULs is text with line feeds; "" if there is none."""
     sample = block[:SAMPLE]
     for encoding in WIDE if b"\0" in sample else ():
         text = sample[: len(sample) // 4 * 4].decode(encoding, "replace")
@@ -150,7 +150,7 @@ def _wide(block: bytes) -> str:
 
 
 def _check_sentences(some: list[bytes], before: int, name: Path) -> None:
-    """Raise DataError unless each of these lines is one sentence; `before` counts the lines of earlier blocks."""
+    """Raise DataError unless each of these lines is one sentence; `before` is the number of lines before them."""
     expected = "expected one sentence per line"
     number, line = next(((row, line) for row, line in enumerate(some, before + 1) if line.strip()), (0, b""))
     if not before and number:
@@ -216,5 +216,5 @@ def number(text: str) -> float:
 
 
 def no_number(text: str) -> str:
-    """Return a message, to follow a column's name, for a cell that `number` can't parse."""
+    """Return an error message for a cell that `number` can't parse; the column's name must precede it."""
     return f"is not a number: {text.strip()[:60]!r}; expected one with a decimal point, as 4.5"

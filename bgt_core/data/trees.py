@@ -1,8 +1,8 @@
-"""Read parsed sentences, as bracketed trees (Penn Treebank) or CoNLL-U, and join tokens to ordinary text.
+"""Read parsed sentences from bracketed trees (Penn Treebank) or CoNLL-U files, and join tokens to ordinary text.
 
-The models expect ordinary text, but the files of evaluations are tokenised: those of SentEval by Moses ("I can 't",
-"&quot;"), those of xprobe by other rules ("l' action", "Madrid ' in"), and trees as in the Penn Treebank ("ca n't",
-"-LRB-"). `detokenise` guesses the original spaces.
+The models expect ordinary text, but the files of evaluations are tokenised. SentEval's files were tokenised by Moses
+("I can 't", "&quot;"), and xprobe's files by other rules ("l' action", "Madrid ' in"). Trees have the tokens of the
+Penn Treebank ("ca n't", "-LRB-"). `detokenise` guesses the original spaces.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ CJK = r"\u3040-\u30ff\u3400-\u9fff"  # kana and Chinese characters, for the brac
 _TREEBANK = {"``": '"', "''": '"', "-LRB-": "(", "-RRB-": ")", "-LSB-": "[", "-RSB-": "]", "-LCB-": "{", "-RCB-": "}"}
 _CLOSE = frozenset(", . ; : ! ? … ... ) ] } ” » › 、 。 ، ؛ ؟".split())
 _OPEN = frozenset("( [ { “ ‘ « ‹ ¿ ¡ „ ‚".split())
-_FRENCH = frozenset("; : ! ? « » ‹ ›".split())  # spaces on both sides
+_FRENCH = frozenset("; : ! ? « » ‹ ›".split())  # French has spaces on both sides of them
 _GERMAN = frozenset("“ ‘".split())  # closing quotes in German: „so“
 _APOSTROPHE = frozenset("' ’".split())
 _ENDS = frozenset("s t re ve ll d m clock".split())
 _CONTRACTED = re.compile(rf"(?:['’](?:{'|'.join(_ENDS)})|n['’]t)$", re.IGNORECASE)
 _ELIDED = re.compile(r"(?:[cdjlmnst]|(?:jus|lors|puis|quoi|quel)?qu|aujourd|dell|all)$", re.IGNORECASE)
-_WIDE = rf"[{CJK}\u3000-\u303f\uff00-\uffef]"  # characters, punctuation, full-width forms
+_WIDE = rf"[{CJK}\u3000-\u303f\uff00-\uffef]"  # CJK characters, CJK punctuation, full-width forms
 _WIDE_SPACE = re.compile(f"(?<={_WIDE}) (?={_WIDE})")
 
 
 def detokenise(sentence: str, lang: str) -> str:
-    """Join the tokens of a sentence, which are separated by spaces, to normalised text."""
+    """Turn a tokenised sentence, with spaces between its tokens, into ordinary normalised text."""
     tokens = [_TREEBANK.get(token, token) for token in html.unescape(sentence).replace(" @-@ ", "-").split()]
-    text, glued = "", True  # glued: no space between the text and the next token
+    text, glued = "", True  # glued: whether no space precedes the next token
     quoting: set[str] = set()  # the kinds of quotes that are open
     for before, token, after in zip(["", *tokens], tokens, [*tokens[1:], ""], strict=False):
         left, right = _glued(token, before, after, lang)
@@ -58,11 +58,11 @@ def detokenise(sentence: str, lang: str) -> str:
 def _glued(token: str, before: str, after: str, lang: str) -> tuple[bool, bool]:
     """Return whether a token is joined to the token before it, and whether it is joined to the token after it."""
     if token in _APOSTROPHE:
-        if lang == "tr" and before[-1:].isalnum() and after[:1].islower():  # a name and its ending
+        if lang == "tr" and before[-1:].isalnum() and after[:1].islower():  # between a name and its ending
             return True, True
         if _ELIDED.match(before) or after.lower() in _ENDS:
             return True, True
-        if lang == "en" and before[-1:] == "s":  # the dogs' bones
+        if lang == "en" and before[-1:] == "s":  # as in: the dogs' bones
             return True, False
     if token == ":" and before[-1:].isdigit() and after[:1].isdigit():  # a time, as in 2:30
         return True, True
@@ -81,7 +81,7 @@ def _glued(token: str, before: str, after: str, lang: str) -> tuple[bool, bool]:
 
 # Bracketed constituency trees, as the Penn Treebank writes them: (S (NP (DT The) (NN cat)) (VP (VBZ sleeps))).
 
-DEEPEST = 200  # maximum nesting of brackets, because recursion walks trees; that of real sentences is far lower
+DEEPEST = 200  # maximum nesting of brackets, because trees are walked by recursion; real sentences are far less nested
 _PART = re.compile(r"[()]|[^\s()]+")
 ROOTS = frozenset({"", "ROOT", "TOP", "S1"})  # labels of a bracket around a whole sentence
 _EMPTY = "-NONE-"  # label of a trace
@@ -89,9 +89,10 @@ _EMPTY = "-NONE-"  # label of a trace
 
 @dataclass(frozen=True)
 class Tree:
-    """A constituent with its children, or a part of speech with its word. A sentence is its top constituent.
+    """A constituent with its children, or a part of speech with its word. The top constituent stands for the sentence.
 
-    Labels have no function ("NP" for "NP-SBJ"). Traces, and constituents that contain only traces, are left out.
+    Labels are shortened to the category: "NP" for "NP-SBJ". Traces, and constituents that contain only traces, are left
+    out.
     """
 
     label: str
@@ -105,7 +106,7 @@ class Tree:
 
     @property
     def depth(self) -> int:
-        """The number of constituents above the deepest word, without its part of speech."""
+        """The number of constituents above the deepest word, not counting the word's part of speech."""
         return 1 + max(child.depth for child in self.children) if self.children else 0
 
     def text(self, lang: str) -> str:
@@ -123,7 +124,7 @@ def read_trees(files: Sequence[Path]) -> list[Tree]:
 
 
 def _trees(file: Path) -> Iterator[Tree]:
-    stack: list[tuple[str, list[Tree], list[str]]] = []  # open brackets: location, children, label and word
+    stack: list[tuple[str, list[Tree], list[str]]] = []  # for each open bracket: location, children, label and word
     after_bracket = False
     for number, line in text_lines(file):
         location = f"{file}:{number}"
@@ -154,9 +155,9 @@ def _trees(file: Path) -> Iterator[Tree]:
 
 
 def _closed(children: list[Tree], names: list[str]) -> Tree | None:
-    """Make the node of a closed bracket; None if it has no word."""
+    """Make the tree of a closed bracket; return None if it contains no word."""
     full, word = [*names, "", ""][:2]
-    # without functions and numbers: NP-SBJ-1 -> NP, S=2 -> S; but -LRB- does not change
+    # remove functions and numbers (NP-SBJ-1 -> NP, S=2 -> S), but keep -LRB- as it is
     label = full if full.startswith("-") else re.split("[-=|]", full)[0] or full
     if children:
         return Tree(label, tuple(children))
@@ -173,11 +174,11 @@ FIELDS = ("id", "form", "upos", "feats", "head", "deprel", "misc")  # the column
 class Word:
     """A syntactic word of a sentence."""
 
-    number: int  # its place in the sentence, from 1
+    number: int  # the position of the word in the sentence, from 1
     form: str
     upos: str
     feats: dict[str, str]
-    head: int  # the number of its head; 0 for the root
+    head: int  # the number of the word's head; 0 for the root
     relation: str  # the relation to the head, with a subtype, as in nsubj:pass
 
     def is_a(self, relation: str) -> bool:
@@ -189,10 +190,10 @@ class Word:
 class Surface:
     """A written token: a word, or several words that are written as one (French "du" is "de" and "le")."""
 
-    first: int  # number of its first word
-    last: int  # number of its last word
+    first: int  # `Word.number` of the first word
+    last: int  # `Word.number` of the last word
     form: str
-    space: bool  # whether a space follows
+    space: bool  # whether a space follows the token
 
 
 @dataclass(frozen=True)
@@ -204,7 +205,7 @@ class Parsed:
 
     @cached_property
     def children(self) -> dict[int, list[Word]]:
-        """The dependents of each word, in order, by the number of the word; the dependent of 0 is the root."""
+        """The dependents of each word, in order. The keys are the numbers of words; 0 stands above the root."""
         dependents: dict[int, list[Word]] = {number: [] for number in range(len(self.words) + 1)}
         for word in self.words:
             dependents[word.head].append(word)
@@ -223,7 +224,7 @@ class Parsed:
         return numbers
 
     def text(self, surfaces: Sequence[Surface] | None = None) -> str:
-        """Return the text of the sentence, or of some of its surfaces."""
+        """Return the text of the sentence, or only of the given written tokens."""
         parts = self.surfaces if surfaces is None else surfaces
         return normalise("".join(part.form + " " * part.space for part in parts))
 
@@ -243,13 +244,13 @@ def read_conllu(files: Sequence[Path]) -> list[Parsed]:
 
 
 def _rows(file: Path) -> Iterator[tuple[int, str]]:
-    """Yield (number, line) for each word, and for the empty lines between sentences."""
+    """Yield (line number, line) for the lines of words, and for the empty lines between sentences."""
     for number, line in text_lines(file):
         if line.startswith("#"):
             continue
         if line.strip() and (columns := line.count("\t") + 1) != COLUMNS:
             raise DataError(f"{file}:{number}: {columns} columns; CoNLL-U has {COLUMNS}, separated by tabs.")
-        # conllu would take two spaces for a tab
+        # otherwise conllu would treat two spaces as a tab
         yield number, re.sub(" {2,}", " ", line) if line.strip() else ""
 
 
@@ -267,7 +268,7 @@ def _parsed(rows: Sequence[str], location: str) -> Parsed:
         space = (token["misc"] or {}).get("SpaceAfter") != "No"
         number = token["id"]
         if not isinstance(number, int):
-            if number and number[1] == "-":  # "3-4": two words written as one; "4.1", an empty node, is not written
+            if number and number[1] == "-":  # "3-4": two words written as one; "4.1": an empty node, skipped
                 surfaces.append(Surface(number[0], number[2], token["form"], space))
             continue
         feats = token["feats"] or {}

@@ -25,7 +25,7 @@ CREDIT = (  # Markdown; the licences require it beside the sentences
 
 
 def example_sentences(langs: Sequence[str]) -> list[tuple[str, ...]]:
-    """Return the rows with a text in each of `langs`, as tuples of translations, in the random order of the file.
+    """Return the rows with a text in each of `langs`, as tuples of translations, in the order of the file (random).
 
     Raises NotFound for a language that the file does not have.
     """
@@ -65,8 +65,8 @@ def style_sentences() -> list[Styled]:
 def differing(sentences: Iterable[Styled]) -> Iterator[StylePair]:
     """Yield pairs of sentences that share a translation and differ in exactly one of `PROPERTIES`.
 
-    Pairs that differ in the closing mark are left out, because the mark of any sentence can be exchanged. A sentence is
-    in at most one pair of each property.
+    Pairs that differ in the final mark (. ? !) are left out, because the mark of any sentence can be exchanged. A
+    sentence is in at most one pair of each property.
     """
     together: dict[tuple[str, str, str], list[Styled]] = {}
     for each in sentences:

@@ -8,5 +8,5 @@ import pytest
 
 @pytest.fixture
 def names() -> Callable[[], list[str]]:
-    """names(): the names of the files in the working folder."""
+    """A function that returns the names of the files in the working folder, sorted."""
     return lambda: sorted(path.name for path in Path().iterdir())

@@ -1,4 +1,4 @@
-"""A table of back-translations has the same rows with any shards and compression."""
+"""A table of back-translations has the same rows for any number of shards and any compression."""
 
 import json
 import math
@@ -22,7 +22,7 @@ LANGS = ["en", "fr"]
 
 
 class Shouts:
-    """A translator to capitals, and at twice the cost to capitals with a mark; it does not translate "rien"."""
+    """A translator that changes a text to capitals; at a higher cost, it also adds "!". It can't translate "rien"."""
 
     def __init__(self, fingerprint: str = "shouts"):
         self.fingerprint = fingerprint
@@ -38,7 +38,7 @@ class Shouts:
 
 @pytest.fixture
 def bitext(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Eleven rows in the working folder; the fourth is bad, and the sixth has no translation."""
+    """A file of eleven rows in the working folder; the fourth row is bad, and the sixth gets no translation."""
     monkeypatch.setattr(backtranslation, "CHUNK", CHUNK)
     monkeypatch.chdir(tmp_path)
     rows = [f"sentence {number}\tphrase  {number}" for number in range(1, 12)]
@@ -65,7 +65,7 @@ def test_a_row_for_each_translation(bitext: Path, names: Names) -> None:
     assert result.skipped.examples == ["text.tsv:4: 1 column, expected 2 (en, fr)"]
     assert done == [(rows, 11) for rows in (0, 3, 6, 9, 11)]
     assert [len(portion) for portion in translator.read] == [3, 2, 3, 2]
-    assert translator.read[0] == ["phrase 1", "phrase 2", "phrase 3"]  # normalised
+    assert translator.read[0] == ["phrase 1", "phrase 2", "phrase 3"]  # double spaces are gone
     assert names() == ["out.tsv", "out.tsv.json", "text.tsv"]
 
 
@@ -96,7 +96,7 @@ def test_a_complete_table_is_left_alone(bitext: Path) -> None:
     out.write_bytes(TABLE[:-3])  # a truncated table is made again
     backtranslate(translator, bitext, out, langs=LANGS, into="en")
     assert out.read_bytes() == TABLE and len(translator.read) == 2 * calls
-    translator.fingerprint = ""  # may be another translator
+    translator.fingerprint = ""  # unknown, so nothing is reused
     backtranslate(translator, bitext, out, langs=LANGS, into="en")
     assert out.read_bytes() == TABLE and len(translator.read) == 3 * calls
 

@@ -1,4 +1,4 @@
-"""The rows of a file of vectors equal those of `Embedder.embed`, with any shards and compression."""
+"""A file of vectors has the rows that `Embedder.embed` returns, for any number of shards and any compression."""
 
 import gzip
 import io
@@ -26,7 +26,7 @@ from tests.close import assert_close
 Names = Callable[[], list[str]]
 ROOT = Path(__file__).resolve().parents[2]
 CHUNK = 4
-WIDTH = 12  # of the tiny model's semantic latent
+WIDTH = 12  # size of the tiny model's semantic latent
 
 
 @pytest.fixture(scope="module")
@@ -36,13 +36,13 @@ def model(saved: Path) -> Embedder:
 
 @pytest.fixture(scope="module")
 def sentences(grammar: list[Pair]) -> list[str]:
-    """22 sentences, two of them empty: five and a half chunks."""
+    """22 sentences, of which two are empty; they make five and a half chunks."""
     return [pair.texts["en"] for pair in grammar[:10]] + ["", ""] + [pair.texts["en"] for pair in grammar[10:20]]
 
 
 @pytest.fixture
 def text(sentences: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The sentences in a file of the working folder."""
+    """A file in the working folder with one of the sentences per line."""
     monkeypatch.setattr(bulk, "CHUNK", CHUNK)
     monkeypatch.chdir(tmp_path)
     path = Path("text.txt")
@@ -52,7 +52,7 @@ def text(sentences: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.fixture
 def expected(model: Embedder, sentences: list[str]) -> np.ndarray:
-    """Embed chunk after chunk in memory, for comparison."""
+    """The vectors to expect: the sentences embedded in memory, one chunk after the other."""
     parts = [model.embed(sentences[at : at + CHUNK], lang="en") for at in range(0, len(sentences), CHUNK)]
     return np.concatenate(parts)
 
@@ -104,7 +104,7 @@ def test_every_source_gives_the_same_bytes(
 
 
 class OtherEncoder(ComparesByCosine):
-    """A user's own encoder: every unit of a vector is `value`."""
+    """An encoder as a user may write it: every unit of every vector is `value`."""
 
     langs, latents = (), ("semantic",)
 
@@ -118,7 +118,7 @@ class OtherEncoder(ComparesByCosine):
 def test_rows_of_another_encoder_are_not_taken_for_its_own(text: Path) -> None:
     for value, fingerprint, rows in ((1, "one", 1), (2, "two", 2), (3, "two", 2), (4, "", 4), (5, "", 5)):
         bulk.embed_file(OtherEncoder(value, fingerprint), text, Path("x.npy"), lang="en")
-        assert (np.load("x.npy") == rows).all()  # a complete file is kept if it is certain that it fits
+        assert (np.load("x.npy") == rows).all()  # an old file is kept only for an equal, non-empty fingerprint
 
 
 def test_no_file_lies_beside_the_record_of_another(model: Embedder, text: Path, expected: np.ndarray) -> None:
@@ -128,7 +128,7 @@ def test_no_file_lies_beside_the_record_of_another(model: Embedder, text: Path, 
 
     def replace(old: Path, new: Path, real: Callable[[Path, Path], None] = os.replace) -> None:
         if Path(new).name == "x.npy.json":
-            raise KeyboardInterrupt  # after the file is renamed, before its record is written
+            raise KeyboardInterrupt  # the file has its name, but its record is not written
         real(old, new)
 
     with pytest.MonkeyPatch.context() as patched:
@@ -200,7 +200,7 @@ def test_what_is_complete_is_not_made_again(model: Embedder, text: Path, expecte
     done: list[int] = []
     assert bulk.embed_file(model, text, out, lang="en", report=lambda rows, _: done.append(rows)).rows == 22
     assert (done, out.stat().st_mtime_ns) == ([22], written)
-    out.write_bytes(b"something else")  # no longer fits the record
+    out.write_bytes(b"something else")  # does not fit the record
     bulk.embed_file(model, text, out, lang="en")
     assert out.read_bytes() == saved_by_numpy(expected)
     bulk.embed_file(model, text, out, lang="en", latent="language")

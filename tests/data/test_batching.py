@@ -29,12 +29,12 @@ LANGS = ("en", "fr")
 
 
 def whole(batching: Batching, corpus: Corpus, step: int) -> list[Batch]:
-    """Return all micro-batches of an update, as for a single worker."""
+    """Return all micro-batches of an update, as a single worker gets them."""
     return list(batching.update(corpus, step).batches.values())
 
 
 class Words(Tokenizer):
-    """A tokenizer for words that are numbers: the token of a word is its number."""
+    """A tokenizer for texts of numbers: the token id of each word is the number itself."""
 
     def __init__(self):
         self.model, self.sha256, self.vocab_size = b"", "words", 2000
@@ -45,7 +45,7 @@ class Words(Tokenizer):
 
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
-    """600 pairs of 5 to 40 tokens; the first token of each side is the number of the pair."""
+    """600 pairs of 5 to 40 tokens, numbered from 10; the first token of both sides is the number of the pair."""
     rng = np.random.default_rng(0)
     lines = []
     for number in range(10, 610):
@@ -57,7 +57,7 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
 
 
 def numbers(batches: list[Batch]) -> list[int]:
-    """Return the numbers of the pairs in the batches; both sides of each pair must belong together."""
+    """Return the numbers of the pairs in the batches; assert that both sides of a row are from the same pair."""
     for batch in batches:
         assert torch.equal(batch.sides["en"].ids[:, 0], batch.sides["fr"].ids[:, 0])
     return [number for batch in batches for number in batch.sides["en"].ids[:, 0].tolist()]
@@ -82,15 +82,16 @@ def test_a_permutation_visits_everything_once(size: int) -> None:
 
 
 def test_permutations_look_random() -> None:
-    """Over 2000 permutations, each number of 0..9 is equally often in each place; chi-square, 81 degrees of freedom."""
+    """In 2000 permutations of 0..9, each number is equally often at each position (chi-square test with 81 degrees of
+    freedom)."""
     table = np.zeros((10, 10))
     neighbours = 0
     for epoch in range(2000):
         permuted = permute(np.arange(10), 10, seed=0, epoch=epoch)
         table[np.arange(10), permuted] += 1
         neighbours += int((np.abs(np.diff(permuted)) == 1).sum())
-    assert ((table - 200) ** 2 / 200).sum() < 140  # one in 10,000 fair shuffles is above
-    assert abs(neighbours / 2000 - 1.8) < 0.15  # 9 places with a probability of 2/10 each
+    assert ((table - 200) ** 2 / 200).sum() < 140  # of 10,000 fair shuffles, one would exceed this
+    assert abs(neighbours / 2000 - 1.8) < 0.15  # expected: 9 adjacent pairs, each with probability 2/10
 
 
 def test_large_corpora_are_permuted_without_a_table() -> None:
@@ -115,7 +116,7 @@ def test_an_epoch_visits_every_pair_once(corpus: Corpus) -> None:
 
 
 def test_memory_changes_no_update(corpus: Corpus) -> None:
-    """The pairs of a step and how often each language is the anchor do not depend on the device."""
+    """The pairs of a step do not depend on the token limit of micro-batches, which users set by the device's memory."""
     small, large = (Batching(batch_tokens=1500, micro_tokens=size, seed=3) for size in (100, 5000))
     for step in range(5):
         assert sorted(numbers(whole(small, corpus, step))) == sorted(numbers(whole(large, corpus, step)))
@@ -128,13 +129,13 @@ def test_micro_batches_keep_their_budget(corpus: Corpus) -> None:
         widths = [max(side.ids.shape[1] for side in batch.sides.values()) for batch in batches]
         assert all(len(batch) * width <= 200 for batch, width in zip(batches, widths, strict=True))
         assert widths == sorted(widths, reverse=True)  # the batch that needs most memory comes first
-    alone = whole(Batching(batch_tokens=1000, micro_tokens=8, seed=1), corpus, 0)  # no two pairs fit
+    alone = whole(Batching(batch_tokens=1000, micro_tokens=8, seed=1), corpus, 0)  # two pairs never fit
     assert {len(batch) for batch in alone} == {1}
 
 
 @pytest.mark.parametrize(("parts", "micro_tokens"), [(2, 10**6), (3, 10**6), (1, 600)])
 def test_an_update_is_cut_into_equal_micro_batches(corpus: Corpus, parts: int, micro_tokens: int) -> None:
-    """An update is cut into the given number of micro-batches, or by the token limit, which makes four."""
+    """An update is cut into the given number of micro-batches, or into more (here four) if the token limit requires."""
     cut, together = Batching(1500, micro_tokens, 1, micro_batches=parts), Batching(1500, 10**6, 1)
     for step in range(3):
         batches = whole(cut, corpus, step)
@@ -142,7 +143,7 @@ def test_an_update_is_cut_into_equal_micro_batches(corpus: Corpus, parts: int, m
         tokens = [tokens_of(batch) for batch in batches]
         longest = max(side.mask.sum(1).max() for side in of_whole.sides.values())
         assert len(tokens) == (parts if micro_tokens > 1500 else 4)
-        assert max(tokens) - min(tokens) <= 2 * 2 * longest  # a pair at either end
+        assert max(tokens) - min(tokens) <= 2 * 2 * longest  # each end may be off by one pair
         assert sum(tokens) == tokens_of(of_whole)
 
 
@@ -276,12 +277,12 @@ def test_corpora_share_an_epoch_as_a_root_of_their_tokens(temperature: float, ra
     """Two corpora: 10^8 tokens with 20 per row, and 10^4 tokens with 10 per row."""
     strata = [Stratum(("en", "fr"), "", 0, 5 * 10**6, 10**8), Stratum(("en", "de"), "", 5 * 10**6, 10**3, 10**4)]
     large, small = rows_per_epoch(strata, temperature, {})
-    assert 20 * large + 10 * small == pytest.approx(10**8 + 10**4, abs=15)  # each number of rows is rounded
+    assert 20 * large + 10 * small == pytest.approx(10**8 + 10**4, abs=15)  # both numbers of rows are rounded
     assert 20 * large / (10 * small) == pytest.approx(ratio, rel=6e-4)
 
 
 def test_a_kind_of_weight_3_counts_as_if_its_file_were_given_thrice() -> None:
-    """At any temperature, weights apply to kinds within a corpus, and to the corpus's size among corpora."""
+    """At any temperature, weights change the shares of kinds within a corpus, and the share of the whole corpus."""
     thrice = [
         Stratum(("en", "fr"), "news", 0, 100 * times, 2_000 * times)
         if times
@@ -293,12 +294,12 @@ def test_a_kind_of_weight_3_counts_as_if_its_file_were_given_thrice() -> None:
     for temperature in (1, 2, 5):
         weighed = rows_per_epoch(once, temperature, {"news": 3.0})
         given = rows_per_epoch([*thrice, other], temperature, {})
-        of_given = np.array(given) * 9_000 / 13_000  # an epoch has as many tokens as the strata
+        of_given = np.array(given) * 9_000 / 13_000  # scaled to the tokens of an epoch of `once`
         assert np.abs(np.array(weighed) - of_given).max() <= 1
 
 
 def test_each_epoch_holds_the_shares_and_every_row_comes_equally_often(mixture: Mixture) -> None:
-    """At any step, two rows of a stratum were drawn equally often, or one of them once more."""
+    """At any step, the numbers of times that two rows of a stratum were drawn differ by at most one."""
     batching = Batching(batch_tokens=130, micro_tokens=60, seed=3, temperature=5, weights={"news": 2.5})
     updates = batching.updates(mixture)
     assert updates == -(-mixture.tokens // 130)
@@ -310,10 +311,10 @@ def test_each_epoch_holds_the_shares_and_every_row_comes_equally_often(mixture: 
         for stratum, of_epoch in zip(mixture.strata, expected, strict=True):
             of_stratum = counts[stratum.first : stratum.first + stratum.rows]
             assert of_stratum.max() - of_stratum.min() <= 1
-            assert of_stratum.sum() == of_epoch * (step + 1) // updates  # each update has the right share too
+            assert of_stratum.sum() == of_epoch * (step + 1) // updates  # shares hold in each update, too
     drawn = sum(rows * of.tokens / of.rows for rows, of in zip(expected, mixture.strata, strict=True))
     assert drawn == pytest.approx(mixture.tokens, rel=0.02)
-    assert counts[mixture.strata[-1].first] > 3 * counts[mixture.strata[1].first]  # Spanish is small, so repeated
+    assert counts[mixture.strata[-1].first] > 3 * counts[mixture.strata[1].first]  # Spanish rows are repeated
 
 
 def test_two_strata_of_one_size_go_through_different_permutations() -> None:
@@ -336,13 +337,13 @@ def test_weights_are_parsed_or_refused() -> None:
             parse_weights(text)
 
 
-# Scrambled sentences.
+# Sentences whose words are shuffled.
 
 SENTENCES = [np.array([*range(10, 10 + length), EOS]) for length in [12] * 2000]
 
 
 def moved(share: float, *draw: int) -> np.ndarray:
-    """Return which sentences are no longer in order."""
+    """Return which sentences have another order after shuffling, (N,) bool."""
     shuffled = shuffle_words(SENTENCES, share, *draw)
     for before, after in zip(SENTENCES, shuffled, strict=True):
         assert after[-1] == EOS
@@ -361,10 +362,10 @@ def test_a_share_is_permuted_and_every_place_is_as_likely() -> None:
 
 def test_sentences_are_scrambled_anew_in_each_update(corpus: Corpus) -> None:
     plain, shuffled = (Batching(100_000, 100_000, seed=1, scramble=share) for share in (0.0, 1.0))
-    assert plain.updates(corpus) == 1  # an update is an epoch
+    assert plain.updates(corpus) == 1  # so each update has all pairs
 
     def places(batching: Batching, step: int) -> dict[int, int]:
-        """Return the position of each pair's number in its French sentence."""
+        """Map each pair's number to the position where this number stands in the French sentence."""
         ids = batching.update(corpus, step).batches[0].sides["fr"].ids
         return dict(zip(ids.amax(1).tolist(), ids.argmax(1).tolist(), strict=True))
 

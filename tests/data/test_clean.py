@@ -23,9 +23,9 @@ from bgt_core.errors import BgtError
 LANGS = ("en", "fr")
 ROWS = [
     "Hello  there.\tBonjour à vous.",
-    "hello there\tbonjour à vous !",  # a copy, except for case and punctuation
-    "Hello there.\tSalut.",  # another translation is not a copy
-    "one two three four\tun",  # ratio 4
+    "hello there\tbonjour à vous !",  # a copy of the first row, except for case and punctuation
+    "Hello there.\tSalut.",  # not a copy, because the translation differs
+    "one two three four\tun",  # the ratio of the lengths is 4
     "Paris\tParis!",
     "A man plays.\tUn homme joue.",  # in the evaluation set
     "word " * 9 + "\tmot",
@@ -83,7 +83,7 @@ def test_a_sample_is_of_its_size_nested_and_blind_to_order(tmp_path: Path) -> No
     rows = [f"sentence {number}\tphrase {number}\n" for number in range(5000)]
     samples: dict[tuple, set] = {}
     for order, lines in (("forth", rows), ("back", rows[::-1])):
-        (tmp_path / order).write_text("".join([*lines, *rows[:1000]]), encoding="utf-8")  # copies are not sampled
+        (tmp_path / order).write_text("".join([*lines, *rows[:1000]]), encoding="utf-8")  # the last 1000 are copies
         for size in (50, 100):
             out = tmp_path / f"{order}.{size}.tsv"
             done = clean([tmp_path / order], LANGS, out, CleaningRules(max_pairs=size))
@@ -175,7 +175,7 @@ def translations(tmp_path: Path) -> Path:
 
 
 def kept(translations: Path, out: Path, *ranges: str, columns: tuple[str, ...] = COLUMNS, **rules: Any) -> list[int]:
-    """Return the numbers of the rows that are written; all cells must be unchanged, also the numbers."""
+    """Return the indices of the rows that are written. An altered cell, even a number, would raise an error."""
     clean([translations], columns, out, CleaningRules(keep=tuple(map(ScoreRange.parse, ranges)), **rules))
     return [TRANSLATIONS.index(line) for line in out.read_text("utf-8").splitlines()]
 
@@ -188,10 +188,10 @@ def kept(translations: Path, out: Path, *ranges: str, columns: tuple[str, ...] =
         (["cost=0.4..0.7"], [1, 3, 4]),
         (["words=0..3"], [4, 7, 8]),
         (["words=4..100", "cost=..0.5"], [1, 3]),
-        (["overlap-1=0.1..0.7"], [3, 4, 7]),  # 3/4, 0, 1/2, 1/2, 1/2, 1
-        (["overlap-2=0.5.."], [1, 8]),  # 2/3, 0, 0, 0, 0, 1
-        (["overlap-3=..0"], [2, 3, 4, 7, 8]),  # 1/2 and no trigram
-        (["bleu=0.49.."], [1, 8]),  # 0.495, 0, 0.15, 0.486, 0.45, 0.687
+        (["overlap-1=0.1..0.7"], [3, 4, 7]),  # rows 1, 2, 3, 4, 7, 8 have 3/4, 0, 1/2, 1/2, 1/2, 1
+        (["overlap-2=0.5.."], [1, 8]),  # the same rows have 2/3, 0, 0, 0, 0, 1
+        (["overlap-3=..0"], [2, 3, 4, 7, 8]),  # row 1 has 1/2; the others share no trigram
+        (["bleu=0.49.."], [1, 8]),  # rows 1, 2, 3, 4, 7, 8 have 0.495, 0, 0.15, 0.486, 0.45, 0.687
     ],
 )
 def test_a_score_keeps_its_range(ranges: list[str], rows: list[int], translations: Path, tmp_path: Path) -> None:
@@ -303,4 +303,4 @@ def test_seen_takes_eight_bytes_a_hash() -> None:
     held, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert held < 9 * count
-    assert peak < 26 * count  # the last merge needs the old runs, the new run and memory to sort it
+    assert peak < 26 * count  # the last merge holds the old runs, the new run and a buffer for sorting

@@ -25,11 +25,11 @@ from bgt_core.errors import DataError, NotFound, UsageError
     [
         ("a b c d", "a b c d", (1, 1, 1)),
         ("a b c d", "b c d a", (1, 2 / 3, 1 / 2)),
-        ("a b c d e", "a b x d", (3 / 4, 1 / 3, 0)),  # n-grams of the translation, which is shorter
+        ("a b c d e", "a b x d", (3 / 4, 1 / 3, 0)),  # the translation is shorter, so its n-grams count
         ("the the cat", "the dog ran off", (2 / 3, 0, 0)),  # clipped counts would give 1 / 3
-        ("a a b", "a c d", (2 / 3, 0, 0)),  # equally long: n-grams of the reference
+        ("a a b", "a c d", (2 / 3, 0, 0)),  # equally long, so the reference's n-grams count
         ("a c d", "a a b", (1 / 3, 0, 0)),
-        ("a", "a b", (1, 0, 0)),  # no bigram on one side
+        ("a", "a b", (1, 0, 0)),  # the reference has no bigram
         ("The cat", "the cat", (1 / 2, 0, 0)),
     ],
 )
@@ -87,13 +87,14 @@ TEXT = ["a b", "a b"]
 
 
 def test_a_small_model_by_hand() -> None:
-    """Witten & Bell: p = (c + d q) / (n + d), if n words of d kinds follow the context, c of them this word, and q is
-    the probability with a shorter context; for single words it is c / n, with n = 10 here."""
-    a = (2 + 2 * 2 / 10) / (4 + 2)  # after <s>, which <s> and a follow twice each
-    a = (2 + a) / (2 + 1)  # after <s> <s>
-    b = (2 + 2 / 10) / (2 + 1)  # after a
-    b = (2 + b) / (2 + 1)  # after <s> a
-    end = b  # </s> after a b is as frequent
+    """Witten & Bell give a word the probability p = (c + d q) / (n + d). In the training text, n words follow the
+    context; d of them are different, and c of them are this word. q is the probability of the word after a context that
+    is one word shorter. Without any context, the probability is c / n, and n is 10 here."""
+    a = (2 + 2 * 2 / 10) / (4 + 2)  # p of a after <s>; both <s> and a follow <s> twice
+    a = (2 + a) / (2 + 1)  # p of a after <s> <s>
+    b = (2 + 2 / 10) / (2 + 1)  # p of b after a
+    b = (2 + b) / (2 + 1)  # p of b after <s> a
+    end = b  # p of </s> after a b, which has the same counts
     assert Perplexity(TEXT)(["a b"]) == pytest.approx((a * b * end) ** (-1 / 3))
 
 

@@ -1,4 +1,4 @@
-"""Tokens are joined to the text from which they were made."""
+"""Joining the tokens of a sentence restores the text from which they were made."""
 
 import pytest
 

@@ -48,7 +48,8 @@ def test_translations_are_those_that_all_the_languages_have() -> None:
 
 
 def test_git_does_not_ignore_them_so_the_wheel_has_them() -> None:
-    """The wheel contains all files of `bgt_core` that git tracks; `/data/` in .gitignore is only the root's folder."""
+    """The wheel contains all files of `bgt_core` that git tracks. In .gitignore, `/data/` matches only the root's data
+    folder, not `bgt_core/data`."""
     ignored = (Path(__file__).resolve().parents[3] / ".gitignore").read_text("utf-8").split()
     assert "/data/" in ignored and not {"data/", "*.tsv", "*.md"} & set(ignored)
 
@@ -69,10 +70,10 @@ def test_pairs_share_a_translation_and_differ_in_one_property() -> None:
     given = [
         fr("Tu es en retard.", "You're late."),
         fr("Vous êtes en retard.", "You're late."),
-        fr("Vous êtes en retard !", "You're late."),  # another mark too
+        fr("Vous êtes en retard !", "You're late."),  # the mark differs, too
         fr("Tu viens.", "You come."),
         fr("On part.", "We leave."),
-        fr("Nous partons.", "We leave."),  # no property
+        fr("Nous partons.", "We leave."),  # the rules find no property
     ]
     assert [(pair.property, pair.left.text, pair.right.text) for pair in differing(given)] == [
         ("address", "Tu es en retard.", "Vous êtes en retard.")

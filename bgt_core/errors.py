@@ -85,7 +85,7 @@ def out_of_memory(error: BaseException) -> bool:
 
 
 def needs(module: str, extra: str) -> None:
-    """Raise NotFound if a module is not installed; the message states the command that installs it: bgt[`extra`]."""
+    """Raise NotFound if a module is not installed; the message shows the command that installs the extra `extra`."""
     if find_spec(module) is None:
         raise NotFound(f'This needs {module}, which is not installed: pip install "bgt[{extra}]"')
 

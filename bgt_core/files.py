@@ -28,7 +28,7 @@ MACHINE = hashlib.sha256(platform.node().encode()).hexdigest()[:6]
 
 @contextmanager
 def writing(path: Path, way_out: str = "") -> Iterator[None]:
-    """Turn a system error while `path` is written into NotFound; `way_out` ends the message with the user's options."""
+    """Turn system errors while `path` is written into NotFound; `way_out` ends the message: what the user can do."""
     try:
         yield
     except OSError as error:

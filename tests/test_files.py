@@ -49,7 +49,7 @@ def test_what_a_killed_process_left_goes_with_the_next_one_and_what_another_writ
         files.write_text(path, "ours")
         assert partial.read_text() == "theirs"
         writer.kill()
-    elsewhere = tmp_path / f"{partial.name.partition('-')[0]}-000000.partial"  # another machine's
+    elsewhere = tmp_path / f"{partial.name.partition('-')[0]}-000000.partial"  # a file of another machine
     elsewhere.write_text("theirs")
     files.write_text(path, "ours again")
     assert sorted(tmp_path.iterdir()) == sorted([path, elsewhere]) and path.read_text() == "ours again"

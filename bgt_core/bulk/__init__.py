@@ -61,7 +61,7 @@ def embed_file(
     Args:
         encoder: Any encoder of sentences.
         source: UTF-8 text: a file (plain, .gz, .xz, .zst), "-" for stdin, or a pipe. Stdin and pipes are first copied
-            to a file beside `out`, so that all text is checked before the work.
+            to a file beside `out`, so that all text is checked before any of it is embedded.
         out: A .npy file of (N, D) float32, or a .safetensors file with this array as "vectors". An existing file is
             replaced when the new one is complete.
         lang: The language of the text.
@@ -71,7 +71,7 @@ def embed_file(
 
     Raises:
         NotFound: The text is absent, or `out` can't be written.
-        DataError: The text is damaged, blank, not UTF-8, or has changed since the work began.
+        DataError: The text is damaged, blank, not UTF-8, or has changed while it was embedded.
         UsageError: The encoder lacks the language or the latent, or another process is writing `out`.
     """
     out = part(out, *shard) if shard else out
@@ -241,5 +241,5 @@ def header(suffix: str, rows: int, width: int) -> bytes:
         npy.write_array_header_1_0(file, {"descr": "<f4", "fortran_order": False, "shape": (rows, width)})
         return file.getvalue()
     tensor = {"dtype": "F32", "shape": [rows, width], "data_offsets": [0, 4 * rows * width]}
-    text = json.dumps({"vectors": tensor}).ljust(184)  # the format allows spaces at the end
+    text = json.dumps({"vectors": tensor}).ljust(184)  # the format allows spaces at the end of the header
     return struct.pack("<Q", len(text)) + text.encode()

@@ -82,7 +82,7 @@ def backtranslate(
     Raises:
         UsageError: `langs` are not two languages, `out` is no .tsv file, or another process is writing `out`.
         NotFound: `source` is absent, or `out` can't be written.
-        DataError: `source` is damaged or has changed since the work began, or no sentence was translated.
+        DataError: `source` is damaged or has changed while it was translated, or no sentence was translated.
     """
     names = read_columns(langs)
     if len(set(names)) != 2 or len(names) != 2:
@@ -133,6 +133,6 @@ def _finished(out: Path, inputs: dict[str, object]) -> Counter[str] | None:
         card = manifest.read_card(out) or {}
         counts = Counter({name: int(card[name]) for name in COUNTS})
         same = card["file"]["bytes"] == out.stat().st_size and card.items() >= inputs.items()
-    except (BgtError, OSError, KeyError, TypeError, ValueError):  # `out` is absent, or is no such table
+    except (BgtError, OSError, KeyError, TypeError, ValueError):  # `out` is absent, or is no table of this kind
         return None
     return counts if same else None

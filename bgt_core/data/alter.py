@@ -1,4 +1,4 @@
-"""Add an altered sentence to each pair of translations. It has nearly the same words, but another meaning.
+"""Add to each pair of translations an altered form of one sentence: nearly the same words, but another meaning.
 
 The rules drop or add a negation (English, French), or exchange two words (any language with spaces between words).
 The shipped models were trained on altered sentences from other rules, which exchanged the roles of words in parsed
@@ -21,7 +21,7 @@ NEGATION, WORDS = "negation", "words"  # kinds of alteration
 NEGATED = 0.3  # if a negation rule applies, the probability of using it; otherwise two words are exchanged
 _FINITE = r"\b(am|is|are|was|were|will|would|could|should|must|does|did|do|has|have|had)"
 _VERBE = r"(est|es|suis|sont|sommes|êtes|était|étaient|ai|as|a|avons|avez|ont|avait|peut|peux|veut|veux|doit|dois)\b"
-_NEGATIONS = {  # language -> a pattern with its replacement that drops a negation, and one that adds a negation
+_NEGATIONS = {  # language -> (pattern, replacement) that drops a negation, (pattern, replacement) that adds one
     "en": ((_FINITE + r"(?: not|n['’]t)\b", r"\1"), (_FINITE + r"(?! not)(?= \w)", r"\1 not")),
     "fr": ((r"\bn(?:e |['’])(\w+) pas\b", r"\1"), (r"(?<= )" + _VERBE + r"(?! pas)(?= \w)", r"ne \1 pas")),
 }
@@ -68,7 +68,7 @@ def exchanged(text: str, rng: Random) -> str:
 
 
 def alter_rows(source: Path, langs: Sequence[str], out: Path, *, of: str) -> tuple[Cleaned, Counter[str]]:
-    """Write each pair with an altered sentence to `out`, and a card that describes the file to OUT.json.
+    """Write each pair, together with an altered sentence, to `out`; write a card that describes the file to OUT.json.
 
     Args:
         source: A file of pairs, in a format of `bgt_core.data.parallel.read_pairs`.

@@ -120,7 +120,7 @@ class StepBatch:
     """One worker's share of an optimiser step."""
 
     rows: int  # number of rows of the update, over all workers
-    batches: Mapping[int, Batch]  # index of a micro-batch in the update -> the micro-batch; only this worker's
+    batches: Mapping[int, Batch]  # index in the update -> micro-batch; only this worker's micro-batches
     closes_mega_batch: bool = True  # whether training can resume after this update from the weights alone
 
     def pin(self) -> StepBatch:
@@ -143,7 +143,7 @@ class Batching:
     micro_tokens: int  # maximum number of tokens of a micro-batch's longest side, with padding; limits memory
     seed: int
     scramble: float = 0.0  # share of the training sentences whose tokens are permuted
-    micro_batches: int = 1  # minimum number of micro-batches per update; they are about equally large
+    micro_batches: int = 1  # minimum number of similarly large micro-batches per update, divided among workers
     temperature: float = 1.0  # above 1, rows of small corpora are drawn more often than rows of large ones
     weights: Mapping[str, float] = field(default_factory=dict)  # weight of each kind of text in sampling
 
@@ -253,7 +253,7 @@ def deal(sizes: Sequence[int], workers: int) -> list[int]:
 
 
 def split_evenly(lengths: np.ndarray, portions: int) -> list[np.ndarray]:
-    """Divide pairs by length into portions with nearly equal numbers of tokens; the longest pairs are in the first.
+    """Divide pairs by length into portions with nearly equal numbers of tokens; the first has the longest pairs.
 
     `lengths` is (B, sides). Returns the row indices of each portion, in ascending order.
     """

@@ -43,7 +43,7 @@ class CleaningRules:
     unit: str = "words"
     max_pairs: int | None = None  # size of a random sample of the pairs; the order of the sources does not change it
     seed: int = 1
-    keep: tuple[ScoreRange, ...] = ()  # ranges for the scores of the second column, a translation of the first
+    keep: tuple[ScoreRange, ...] = ()  # ranges in which the scores of a translation (second column) must lie
     # if several pairs have the same first column, whether to keep only the first pair that meets all other rules
     first_of_reference: bool = False
 
@@ -120,7 +120,7 @@ def clean(
     rules, models = rules or CleaningRules(), models or {}
     check_table(out)
     langs = parse_columns(read_columns(columns))
-    names, all_names = list(langs), [column.partition(":")[0] for column in columns]  # with skipped columns
+    names, all_names = list(langs), [column.partition(":")[0] for column in columns]  # all_names also has "_"
     label = next((index for index, lang in enumerate(langs.values()) if lang == LABEL), -1)
     if not sources or len(langs) - (label >= 0) < 2:
         raise UsageError(f"{len(sources)} sources of {', '.join(columns)}: expected a source, and two columns of text.")
@@ -156,7 +156,7 @@ def clean(
 
 
 def _sample(rules: CleaningRules, filters: Mapping[str, Filter], pairs: Iterable[Candidates]) -> dict[str, Filter]:
-    """Make the filter for the random sample, which keeps the pairs with the smallest hashes; {} if no pair must go."""
+    """Make the filter that keeps a random sample: the pairs with the smallest hashes. {} if all pairs are kept."""
     seen = Seen()
     for candidates in pairs:
         seen.new(apply(filters, candidates, Counter()).identities)
@@ -167,7 +167,7 @@ def _sample(rules: CleaningRules, filters: Mapping[str, Filter], pairs: Iterable
 
 
 def apply(filters: Mapping[str, Filter], candidates: Candidates, dropped: Counter[str]) -> Candidates:
-    """Return the candidates that every filter keeps; count each other one for the first filter that drops it."""
+    """Return the candidates that every filter keeps; count each dropped pair for the first filter that drops it."""
     for name, keep in filters.items():
         stays = keep(candidates)
         dropped[name] += len(stays) - int(stays.sum())
@@ -352,13 +352,13 @@ def copy_key(sentence: str) -> str:
 def join_copies(sentences: Sequence[str], groups: Sequence[int]) -> list[int]:
     """Join groups of sentences if they contain copies of the same sentence, directly or through other groups.
 
-    `groups` are the groups of N sentences. Returns the new group of each sentence, (N,): joined groups all become the
-    group that their first sentence had.
+    `groups` are the numbers of the N sentences' groups. Returns the new group of each sentence, (N,): all joined groups
+    take the number of the group whose sentence comes first.
     """
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
-    nodes: dict[object, int] = {}  # of a graph that links each group to the keys of its sentences
+    nodes: dict[object, int] = {}  # node -> number; a graph links each group to the keys of its sentences
     of_group = [nodes.setdefault((group,), len(nodes)) for group in groups]
     of_key = [nodes.setdefault(copy_key(sentence), len(nodes)) for sentence in sentences]
     links = coo_array((np.ones(len(groups)), (of_group, of_key)), shape=(len(nodes), len(nodes)))

@@ -9,7 +9,7 @@ from pathlib import Path
 from bgt_core.errors import UsageError, did_you_mean
 
 LABEL = "label"  # given in place of a language if a column contains numbers
-ALTERED = "altered"  # how the names of columns with altered sentences begin; their meaning differs from the row's
+ALTERED = "altered"  # prefix of the names of columns with altered sentences, which mean something else than their row
 SKIPPED = "_"  # given in place of the name of a column that is not read
 KIND = r"[A-Za-z0-9_-]+"
 UNSPACED = frozenset({"ja", "km", "lo", "my", "th", "zh"})  # languages written without spaces between words
@@ -58,7 +58,7 @@ def split_langs(text: str) -> list[str]:
 
 
 def lang_codes(langs: str) -> str:
-    """Normalise each of several language codes joined by hyphens, by `lang_code`: "eng_Latn-FR" -> "en-fr"."""
+    """Normalise language codes that are joined by hyphens, each by `lang_code`: "eng_Latn-FR" -> "en-fr"."""
     return "-".join(map(lang_code, split_langs(langs)))
 
 
@@ -173,7 +173,7 @@ NAMES = {name.lower(): two for two, _, name, *_ in _ROWS}
 # ISO 639-1 -> ISO 639-3; three macrolanguages are mapped to the single language that data sets use, as zh to cmn
 THREE_LETTERS = {two: three for two, three, *_ in _ROWS}
 _TWO_LETTERS = {code: two for two, three, _, _, others in _ROWS for code in (three, *others.split())}
-_USUAL = {two: script for two, _, _, script, _ in _ROWS}  # "" for Chinese, which has two
+_USUAL = {two: script for two, _, _, script, _ in _ROWS}  # language -> usual script; "" for Chinese
 
 
 @cache

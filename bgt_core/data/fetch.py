@@ -98,7 +98,7 @@ class Choice(NamedTuple):
 
     @property
     def stem(self) -> str:
-        """How the names of the source's files begin, also its name in the manifest: "opensubtitles.v2018.en-fr"."""
+        """The prefix of the source's file names, and the source's name in the manifest: "opensubtitles.v2018.en-fr"."""
         parts = [self.source.name, self.release, "-".join(self.langs)]
         return ".".join(filter(None, parts))
 
@@ -214,7 +214,7 @@ def download(choice: Choice, out: Path, *, report: Report = lambda done, total: 
                 write_json(out / manifest.NAME, records, indent=1)
             shutil.rmtree(work)
     finally:
-        with suppress(OSError):  # a folder may not be empty: it has an archive, or another process uses it
+        with suppress(OSError):  # fails if a folder is not empty: it has an archive, or another process uses it
             if work.exists():
                 work.rmdir()
             if {path.name for path in work.parent.iterdir()} <= {"manifest.lock"}:
@@ -255,7 +255,7 @@ class _Bar:
         self.total = self.done = 0  # bytes; `pooch` sets the total, 0 if the server does not announce it
 
     def update(self, count: int) -> None:
-        if self.done > (self.total or UNPROMISED):  # too high after the last block, which pooch rounds up
+        if self.done > (self.total or UNPROMISED):  # the last block may exceed the total, because pooch rounds it up
             raise DataError(f"{self.address}: sends more than {self.done:,} bytes, which is too much; stopped.")
         self.done += count
         self.report(min(self.done, self.total or self.done), self.total or None)
@@ -285,7 +285,7 @@ def unpack(archive: Path, folder: Path) -> list[Path]:
             if zipfile.is_zipfile(archive):
                 with zipfile.ZipFile(archive) as inside:
                     _check_size(archive, sum(entry.file_size for entry in inside.infolist()))
-                    inside.extractall(folder)  # writes nothing outside, and writes links as files
+                    inside.extractall(folder)  # writes nothing outside the folder, and writes links as files
             elif tarfile.is_tarfile(archive):
                 with tarfile.open(archive) as tar:
                     size = 0

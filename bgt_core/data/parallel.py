@@ -102,7 +102,7 @@ def source_files(source: Path | str, columns: Sequence[str], *, once: bool = Fal
 
 
 def chunks(source: Path | str, columns: Sequence[str]) -> Iterator[Sequence[Row]]:
-    """Yield the rows of `source`, unchecked, in lists of a few thousand."""
+    """Yield the rows of `source`, unchecked, in lists of up to a few thousand rows."""
     files = source_files(source, columns, once=True)
     if len(files) > 1:
         rows = _moses(files)

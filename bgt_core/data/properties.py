@@ -126,7 +126,7 @@ def signature(text: str, lang: str) -> tuple[str | bool, ...]:
 
 Forms = Callable[[str], list[str]]
 
-EXCHANGED = {  # language -> property that its rules change; French has none for tu/vous, because data have pairs
+EXCHANGED = {  # language -> property that its rules change; tu and vous need no rules, because the data have such pairs
     "en": "contraction",
     "fr": "question-form",
     "es": "address",
@@ -137,7 +137,7 @@ EXCHANGED = {  # language -> property that its rules change; French has none for
 
 
 def exchanger(lang: str, texts: Sequence[str], paraphrases: Sequence[Sequence[str]] = ()) -> Forms:
-    """Make a function that returns the forms of a sentence with another value of the language's property.
+    """Make a function that takes a sentence and returns its other forms, with another value of `EXCHANGED[lang]`.
 
     Args:
         lang: One of `EXCHANGED`.
@@ -171,7 +171,7 @@ def _filled(lang: str, pattern: str) -> str:
     return pattern
 
 
-# English: "I'm" and "I am", "don't" and "do not".
+# English: exchange contractions and full forms. "I'm" <-> "I am", "don't" <-> "do not".
 
 _EN = [[(_filled("en", one), other) for one, other in _RULES["en"][name]] for name in ("written-out", "contracted")]
 _CUT = {"ca": "can", "wo": "will"}  # "ca" and "wo" are the rest of "can't" and "won't" without "n't"
@@ -190,7 +190,7 @@ def _english(text: str) -> list[str]:
     return forms
 
 
-# French questions: "viens-tu ?", "est-ce que tu viens ?", "tu viens ?".
+# French: exchange the forms of a question. "viens-tu ?" <-> "est-ce que tu viens ?" <-> "tu viens ?".
 
 _QUESTIONS = [_filled("fr", question) for question in _RULES["fr"]["questions"]]
 _VOWELS = "aàâeéèêiîoôuûùyh"
@@ -247,7 +247,7 @@ def _german(texts: Sequence[str], paraphrases: Sequence[Sequence[str]]) -> Calla
 
     def forms(text: str) -> list[str]:
         addressed = re.search(r"\bdu\b", text, re.IGNORECASE)
-        if addressed and re.search(r"\bdi(?:r|ch)\b", text, re.IGNORECASE):  # may become "sich"
+        if addressed and re.search(r"\bdi(?:r|ch)\b", text, re.IGNORECASE):  # "dir" and "dich" may become "sich"
             return []
         if PROPERTIES["address"].value(text, "de") != "du" or not (
             addressed or re.match(_RULES["de"]["no-imperative"], text)

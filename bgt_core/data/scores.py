@@ -51,7 +51,7 @@ class ScoreRange:
     most: float = math.inf
 
     def __post_init__(self) -> None:
-        if not self.least <= self.most:  # also true for NaN
+        if not self.least <= self.most:  # the condition is also true for NaN
             raise UsageError(f"{self}: expected MIN <= MAX.", parameter="keep")
 
     def __str__(self) -> str:

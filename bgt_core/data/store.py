@@ -56,7 +56,7 @@ def prepare(
         out: The folder of the store. It appears complete or not at all. A store that was made from the same files,
             tokenizer and settings is opened instead of written again.
         min_tokens: Minimum number of tokens of every side of a row, EOS not counted (paper, sec. 4: 5).
-        max_tokens: Maximum number of tokens of every side (paper: 100).
+        max_tokens: Maximum number of tokens of every side, EOS not counted (paper: 100).
         valid_pairs: Number of rows to hold out. A hash of the first column's text, ignoring case, selects the rows. So
             in all corpora, rows with the same sentence in the first column are in the same split, and a few more rows
             than `valid_pairs` may be held out.
@@ -88,7 +88,7 @@ def prepare(
         for names, of_part in parts.items()
     ]
     for of_part in parts.values():
-        target_width(of_part)  # raises an error for unsuitable vectors before the long work
+        target_width(of_part)  # unsuitable vectors raise an error here, before the long encoding
     if out.exists():
         return _reuse(out, settings, strict)
     with atomic_folder(out) as work:
@@ -262,7 +262,7 @@ def _read(file: Path, dtype: type, start: int, count: int) -> np.ndarray:
 
 
 def target_width(sources: Sequence[Source]) -> int:
-    """Return the size of a corpus's target vectors, or 0 if it has none; raise an error if its sources differ in it."""
+    """Return the size of a corpus's target vectors, or 0 if it has none; raise an error if there are several sizes."""
     widths = [read_targets(source.targets).shape[1] if source.targets else 0 for source in sources]
     for source, width in zip(sources, widths, strict=True):
         if width and not all(widths):
@@ -290,7 +290,7 @@ def damaged(file: Path) -> DataError:
 
 
 def open_corpus(folder: Path | str, split: str = "train") -> Corpus | Mixture:
-    """Open a store made by `prepare`: a `Mixture` if it has several corpora, else a `Corpus`. Errors: `Corpus.open`."""
+    """Open a store made by `prepare`: a `Mixture` if it has several corpora, else a `Corpus`. See `Corpus.open`."""
     folder = Path(folder)
     if not (folder / MIXTURE).exists():
         return Corpus.open(folder, split)
@@ -334,7 +334,7 @@ class Corpus:
         columns = store["settings"]["columns"]
         self.columns: dict[str, str] = {name: lang for name, lang in columns.items() if lang != LABEL}  # only text
         self.tokens: int = store["splits"][split]["tokens"]  # counted as in `Stratum`
-        self.strata: list[Stratum] = []  # only for kinds of text that have rows in this split
+        self.strata: list[Stratum] = []  # one for each kind of text that has rows in this split
         first = 0
         for kind, (rows, tokens) in store["splits"][split]["kinds"].items():
             if rows:
@@ -395,7 +395,7 @@ class Corpus:
         occurs = np.zeros(vocab_size, bool)
         for column, of_column in self.columns.items():
             if of_column == lang:
-                for start in range(0, len(self._ids[column]), BLOCK):  # bincount copies each block to 64 bits
+                for start in range(0, len(self._ids[column]), BLOCK):  # in blocks, because bincount makes 64-bit copies
                     occurs |= np.bincount(self._ids[column][start : start + BLOCK], minlength=vocab_size) > 0
         return occurs
 

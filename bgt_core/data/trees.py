@@ -27,7 +27,7 @@ CJK = r"\u3040-\u30ff\u3400-\u9fff"  # kana and Chinese characters, for the brac
 _TREEBANK = {"``": '"', "''": '"', "-LRB-": "(", "-RRB-": ")", "-LSB-": "[", "-RSB-": "]", "-LCB-": "{", "-RCB-": "}"}
 _CLOSE = frozenset(", . ; : ! ? … ... ) ] } ” » › 、 。 ، ؛ ؟".split())
 _OPEN = frozenset("( [ { “ ‘ « ‹ ¿ ¡ „ ‚".split())
-_FRENCH = frozenset("; : ! ? « » ‹ ›".split())  # French has spaces on both sides of them
+_FRENCH = frozenset("; : ! ? « » ‹ ›".split())  # marks that have spaces on both sides in French
 _GERMAN = frozenset("“ ‘".split())  # closing quotes in German: „so“
 _APOSTROPHE = frozenset("' ’".split())
 _ENDS = frozenset("s t re ve ll d m clock".split())
@@ -205,7 +205,7 @@ class Parsed:
 
     @cached_property
     def children(self) -> dict[int, list[Word]]:
-        """The dependents of each word, in order. The keys are the numbers of words; 0 stands above the root."""
+        """The dependents of each word, in order. The keys are word numbers; the only dependent of 0 is the root."""
         dependents: dict[int, list[Word]] = {number: [] for number in range(len(self.words) + 1)}
         for word in self.words:
             dependents[word.head].append(word)

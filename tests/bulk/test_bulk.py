@@ -128,7 +128,7 @@ def test_no_file_lies_beside_the_record_of_another(model: Embedder, text: Path, 
 
     def replace(old: Path, new: Path, real: Callable[[Path, Path], None] = os.replace) -> None:
         if Path(new).name == "x.npy.json":
-            raise KeyboardInterrupt  # the file has its name, but its record is not written
+            raise KeyboardInterrupt  # the vectors are complete, but their record is not written yet
         real(old, new)
 
     with pytest.MonkeyPatch.context() as patched:

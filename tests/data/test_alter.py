@@ -1,4 +1,4 @@
-"""`bgt data alter` changes a plain negation, or exchanges two words."""
+"""`bgt data alter` drops or adds a negation, or exchanges two words."""
 
 import json
 import re

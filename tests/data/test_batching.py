@@ -91,7 +91,7 @@ def test_permutations_look_random() -> None:
         table[np.arange(10), permuted] += 1
         neighbours += int((np.abs(np.diff(permuted)) == 1).sum())
     assert ((table - 200) ** 2 / 200).sum() < 140  # of 10,000 fair shuffles, one would exceed this
-    assert abs(neighbours / 2000 - 1.8) < 0.15  # expected: 9 adjacent pairs, each with probability 2/10
+    assert abs(neighbours / 2000 - 1.8) < 0.15  # expected number of adjacent neighbours: 9 * 2/10
 
 
 def test_large_corpora_are_permuted_without_a_table() -> None:
@@ -143,7 +143,7 @@ def test_an_update_is_cut_into_equal_micro_batches(corpus: Corpus, parts: int, m
         tokens = [tokens_of(batch) for batch in batches]
         longest = max(side.mask.sum(1).max() for side in of_whole.sides.values())
         assert len(tokens) == (parts if micro_tokens > 1500 else 4)
-        assert max(tokens) - min(tokens) <= 2 * 2 * longest  # each end may be off by one pair
+        assert max(tokens) - min(tokens) <= 2 * 2 * longest  # a part may be off by one pair at either end
         assert sum(tokens) == tokens_of(of_whole)
 
 
@@ -274,7 +274,7 @@ def test_files_of_a_kind_lie_together_and_are_counted(mixture: Mixture) -> None:
 
 @pytest.mark.parametrize(("temperature", "ratio"), [(1, 10_000), (2, 100), (4, 10)])
 def test_corpora_share_an_epoch_as_a_root_of_their_tokens(temperature: float, ratio: float) -> None:
-    """Two corpora: 10^8 tokens with 20 per row, and 10^4 tokens with 10 per row."""
+    """One corpus has 10^8 tokens, 20 in each row; the other corpus has 10^4 tokens, 10 in each row."""
     strata = [Stratum(("en", "fr"), "", 0, 5 * 10**6, 10**8), Stratum(("en", "de"), "", 5 * 10**6, 10**3, 10**4)]
     large, small = rows_per_epoch(strata, temperature, {})
     assert 20 * large + 10 * small == pytest.approx(10**8 + 10**4, abs=15)  # both numbers of rows are rounded
@@ -314,7 +314,7 @@ def test_each_epoch_holds_the_shares_and_every_row_comes_equally_often(mixture: 
             assert of_stratum.sum() == of_epoch * (step + 1) // updates  # shares hold in each update, too
     drawn = sum(rows * of.tokens / of.rows for rows, of in zip(expected, mixture.strata, strict=True))
     assert drawn == pytest.approx(mixture.tokens, rel=0.02)
-    assert counts[mixture.strata[-1].first] > 3 * counts[mixture.strata[1].first]  # Spanish rows are repeated
+    assert counts[mixture.strata[-1].first] > 3 * counts[mixture.strata[1].first]  # the small corpus is repeated
 
 
 def test_two_strata_of_one_size_go_through_different_permutations() -> None:

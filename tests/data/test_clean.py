@@ -91,7 +91,7 @@ def test_a_sample_is_of_its_size_nested_and_blind_to_order(tmp_path: Path) -> No
             samples[order, size] = set(read(out))
     assert samples["forth", 100] == samples["back", 100] > samples["forth", 50]
     places = [int(english.split()[1]) for english, _ in samples["forth", 100]]
-    assert 2000 < sum(places) / 100 < 3000  # uniform: mean 2500, standard error 144
+    assert 2000 < sum(places) / 100 < 3000  # a uniform sample has mean 2500, with standard error 144
     other = clean([tmp_path / "forth"], LANGS, tmp_path / "o.tsv", CleaningRules(max_pairs=100, seed=2))
     assert other.kept == 100 and set(read(tmp_path / "o.tsv")) != samples["forth", 100]
     all_of_them = clean([tmp_path / "forth"], LANGS, tmp_path / "o.tsv", CleaningRules(max_pairs=9000))
@@ -155,7 +155,7 @@ NAMED = "--langs=a:en,b:en,c:label"
 
 
 TRANSLATIONS = [
-    "the old dog sleeps\tthe old dog sleeps\t0.1",  # the same on both sides
+    "the old dog sleeps\tthe old dog sleeps\t0.1",  # dropped, because both sides are the same
     "the old dog sleeps\tthe old dog is sleeping\t0.4",
     "the old dog sleeps\tan aged hound rests\t0.9",
     "she sings\tshe is singing a very long song today\t0.5",

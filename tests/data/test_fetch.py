@@ -123,7 +123,7 @@ def test_a_changed_archive_is_refused_once_trusted(
         books(tmp_path)
     assert manifest(tmp_path) == kept and not list(tmp_path.rglob("*.zip"))
     digest = hashlib.sha256(site.files[PATH]).hexdigest()
-    monkeypatch.setitem(fetch.PUBLISHED, site.url(PATH), digest)  # now the published SHA-256 counts
+    monkeypatch.setitem(fetch.PUBLISHED, site.url(PATH), digest)  # from now on, the published SHA-256 must match
     books(tmp_path)
     (source,) = manifest(tmp_path)["sources"].values()
     assert next(iter(source["archives"].values()))["trusted"] == "published"

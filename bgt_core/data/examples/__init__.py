@@ -16,7 +16,7 @@ from bgt_core.errors import NotFound
 FILE = Path(__file__).with_name("sentences.tsv")  # columns: the source, then a text or "" for each of `LANGS`
 STYLE = Path(__file__).with_name("style.tsv.xz")  # columns: the fields of `Styled`
 LANGS = ("en", "fr", "es", "de", "tr", "ja", "ar")
-CREDIT = (  # Markdown; the licences require it beside the sentences
+CREDIT = (  # Markdown; the licences require this credit wherever the sentences are shown
     "Sentences: [Tatoeba](https://tatoeba.org), by way of [manythings.org](https://www.manythings.org/anki/), "
     "[CC BY 2.0 FR](https://creativecommons.org/licenses/by/2.0/fr/); a few from "
     "[NTREX-128](https://github.com/MicrosoftTranslator/NTREX) (CC BY-SA 4.0), "

@@ -2,7 +2,7 @@
 
 The rules drop or add a negation (English, French), or exchange two words (any language with spaces between words).
 The shipped models were trained on altered sentences from other rules, which exchanged the roles of words in parsed
-sentences. The code of those rules is in commit d1f45c03; only the sentences that they produced are kept.
+sentences. The repository contains these rules at commit d1f45c03; now it contains only their output, as data.
 """
 
 import re

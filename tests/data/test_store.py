@@ -47,7 +47,7 @@ def words(*counts: int) -> tuple[str, ...]:
 
 @pytest.fixture
 def source(tmp_path: Path) -> Path:
-    """400 pairs of 5 to 12 words. Each English sentence occurs with four translations, and twice it is in title case."""
+    """400 pairs of 5 to 12 words. Each English sentence occurs with four translations, twice in title case."""
     rng = np.random.default_rng(0)
     pairs = []
     for number in range(100):

@@ -1,10 +1,11 @@
-"""Recipes: a recipe describes one system and how to train it. recipes.toml lists all recipes with their settings.
+"""Recipes. A recipe describes one system and how to train it; recipes.toml lists all recipes with their settings.
 
-Ablations are settings: `bgt train bgt --set model.readout=mean` trains the variant of the released code, which is also
-listed as `bgt-mean`. A checkpoint stores the recipe's name and all its settings, from which the recipe is rebuilt.
-`model_of` rebuilds only the model, and needs neither objectives nor training settings.
+An ablation is a changed setting: `bgt train bgt --set model.readout=mean` trains the variant of the released code,
+which is also listed as `bgt-mean`. A checkpoint stores the recipe's name and all its settings, so that the recipe can
+be rebuilt. `model_of` rebuilds only the model, and needs neither objectives nor training settings.
 
-A setting has a dotted name, as `train.learning_rate`. Its end, `learning_rate`, is enough if only one setting has it.
+A setting has a dotted name, such as `train.learning_rate`. The last part, `learning_rate`, is enough if no other
+setting's name ends with it.
 """
 
 from __future__ import annotations
@@ -32,22 +33,22 @@ if TYPE_CHECKING:
 
 TABLE: dict[str, dict[str, Any]] = tomllib.loads(Path(__file__).with_name("recipes.toml").read_text("utf-8"))
 LARGEST = 2**31  # upper limit of whole numbers
-SIZES = {"layers": 2**10, "heads": 2**12, "_dim": 2**18, "d_model": 2**18}  # upper limits, by the end of the name
+SIZES = {"layers": 2**10, "heads": 2**12, "_dim": 2**18, "d_model": 2**18}  # upper limits; keys are the ends of names
 
 
 class ModelConfig(Protocol):
-    """The sizes of a model family, and the code that builds a model: a frozen dataclass."""
+    """A frozen dataclass with the sizes of a model, and a method that builds the model."""
 
     @property
     def semantic_dim(self) -> int:
         """Units of the semantic latent."""
 
     def make_model(self, tokenizer: Tokenizer, columns: Mapping[str, str]) -> LatentModel:
-        """Build an untrained model for these columns; each column has a language."""
+        """Build an untrained model; `columns` maps each column's name to its language."""
 
 
 class WideAsTokens:
-    """The sizes of a model whose semantic latent is as wide as its token vectors."""
+    """A base class for models whose semantic latent is as wide as their token vectors."""
 
     d_model: int
 
@@ -58,7 +59,7 @@ class WideAsTokens:
 
 
 def listed(name: str) -> dict[str, Any]:
-    """Return the settings of a listed recipe, over the settings of the recipe under "like"; lists become tuples."""
+    """Return a recipe's settings from recipes.toml, merged over those of its "like" recipe; lists become tuples."""
 
     def joined(below: Any, above: Any) -> Any:
         if not isinstance(above, dict):
@@ -86,7 +87,7 @@ def make(name: str) -> Recipe:
     )
 
 
-# You may add a recipe of your own under its name: a function without arguments.
+# The functions take no arguments and make a recipe. You may add a function for a recipe of your own.
 RECIPES: dict[str, Callable[[], Recipe]] = {name: partial(make, name) for name in TABLE if name[0] != "_"}
 
 
@@ -95,8 +96,8 @@ def model_of(name: str, base: str = "", settings: Mapping[str, Any] | None = Non
 
     Args:
         name: The recipe.
-        base: For a second stage, the recipe of the first stage's model; by default the listed one.
-        settings: New values of settings, by their dotted names without "model.".
+        base: For a second stage, the recipe of the first stage's model; by default the recipe in recipes.toml.
+        settings: New values of settings; their names are dotted, but lack "model.".
 
     Raises:
         UsageError: An unknown recipe or setting, or a value of the wrong type.
@@ -115,7 +116,8 @@ def model_of(name: str, base: str = "", settings: Mapping[str, Any] | None = Non
 def stored_model(name: str, arguments: Mapping[str, Any]) -> tuple[ModelConfig, dict[str, str]]:
     """Return the configuration of a checkpoint's model, and the language of each of its columns of text.
 
-    `arguments` are the checkpoint's settings. Raises UsageError as `model_of` does, and for invalid columns.
+    `arguments` are the checkpoint's settings. Raises UsageError for the same reasons as `model_of`, and for invalid
+    columns.
     """
     known = ("model", "objective", "data", "train", "base", "init_from", "freeze")
     if unknown := [key for key in arguments if key.partition(".")[0] not in known]:
@@ -137,10 +139,10 @@ def known_recipe(name: str) -> None:
 
 
 def configure(name: str, overrides: Mapping[str, Any]) -> Recipe:
-    """Return the recipe of that name with new settings, each by its full name ("train.learning_rate") or its end.
+    """Return the recipe of that name with new settings.
 
-    For a second stage, "base" is the recipe of the first stage's model. Raises UsageError for an unknown name or a
-    value of the wrong type.
+    A setting may be given by its full name ("train.learning_rate") or by the end of it. For a second stage, "base" is
+    the recipe of the first stage's model. Raises UsageError for an unknown name or a value of the wrong type.
     """
     known_recipe(name)
     recipe = RECIPES[name]()
@@ -174,7 +176,7 @@ def members(config: Any) -> dict[str, Any]:
 
 
 def override(config: Any, overrides: Mapping[str, Any]) -> Any:
-    """Return the configuration with new values at these dotted names, each of the type of the value it replaces."""
+    """Return the configuration with new values at these dotted names. A value must keep the type of the old value."""
     current = members(config)
     here: dict[str, Any] = {}
     below: dict[str, dict[str, Any]] = {}
@@ -192,7 +194,7 @@ def override(config: Any, overrides: Mapping[str, Any]) -> Any:
 
 
 def checked(name: str, value: Any, default: Any) -> Any:
-    """Return the value, a list as a tuple; UsageError if its type differs from the default's, or for a huge number."""
+    """Return the value, with lists as tuples; UsageError if it is too large or its type differs from `default`'s."""
     kinds: Any = {float: (float, int), tuple: (list, tuple)}.get(type(default), type(default))
     if not isinstance(value, kinds) or isinstance(value, bool) != isinstance(default, bool):
         raise UsageError(f"{name}={value!r} should be like its default, {default!r}.")
@@ -209,7 +211,7 @@ def checked(name: str, value: Any, default: Any) -> Any:
 
 
 def full_name(config: Any, name: str) -> str:
-    """Return the dotted name of a setting given in full or by its end; UsageError if it is unknown or ambiguous."""
+    """Return the full name of the setting whose name is or ends with `name`; UsageError if there is not just one."""
     known = [key for key, _ in flatten(config)]
     if name in known:
         return name
@@ -225,7 +227,7 @@ def full_name(config: Any, name: str) -> str:
 def parse_overrides(texts: list[str]) -> dict[str, object]:
     """Parse settings: ["d_model=128", "readout=mean"] -> {"d_model": 128, "readout": "mean"}.
 
-    A value is JSON, or else text. Raises UsageError for an item that is not NAME=VALUE.
+    A value that is not JSON is kept as text. Raises UsageError for an item that is not NAME=VALUE.
     """
     overrides: dict[str, object] = {}
     for text in texts:

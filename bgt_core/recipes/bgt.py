@@ -1,4 +1,6 @@
-"""The Bilingual Generative Transformer: the paper's model, smaller models, and baselines that translate or autoencode.
+"""The Bilingual Generative Transformer: the paper's model, a smaller one, and baselines (translators, autoencoders).
+
+"From" and "to" say which column of a row a model reads, and which columns it generates from that.
 
 | recipe | from | to | published: STS 2012-2016 average, Pearson x 100 |
 |---|---|---|---|
@@ -10,8 +12,9 @@
 | english-trans-lstm, Logit | the first | the others | 69.4 |
 | english-vae-lstm, Logit | the first | itself | none; with Hidden and Logit the mutual information is 2.46 |
 
-We have not trained them at these sizes. The paper does not state English-AE's batch size. Here it is BGT's, 25,000
-tokens, as for the systems with a prior or an LSTM. The paper's baselines with a margin loss are in `paraphrastic`.
+We have not trained these models at the paper's sizes. The paper does not state the batch size of English-AE; here it is
+the same as BGT's, 25,000 tokens, as for the systems with a prior or an LSTM. The paper's baselines with a margin loss
+are in `paraphrastic`.
 """
 
 from __future__ import annotations
@@ -44,7 +47,7 @@ from bgt_core.nets.output import OutputLayer, PlainOutput, TiedOutput, UntiedOut
 from bgt_core.posterior import Point, readout_named, sample
 from bgt_core.recipes import WideAsTokens
 
-FUSIONS = {  # where the latent can enter each kind of decoder (paper, sec. 2)
+FUSIONS = {  # kind of decoder -> the places where a latent can enter it (paper, sec. 2)
     "transformer": ("word", "attention", "logit"),
     "lstm": ("word", "hidden", "attention", "logit"),
 }
@@ -52,8 +55,8 @@ Table = Callable[[], nn.Embedding]
 
 
 def table_maker(vocab_size: int, width: int, tie_embeddings: bool) -> Table:
-    """Return a function that makes a new token table (V, H) at each call, as in the released code; with
-    `tie_embeddings` it returns one table for all nets."""
+    """Return a function that makes a new token table (V, H) at each call, as in the released code. With
+    `tie_embeddings`, every call returns the same table, so that all nets share it."""
     if not tie_embeddings:
         return lambda: make_embedding(vocab_size, width)
     one = make_embedding(vocab_size, width)
@@ -61,7 +64,7 @@ def table_maker(vocab_size: int, width: int, tie_embeddings: bool) -> Table:
 
 
 def output(new_table: Table, vocab_size: int, width: int, latent: int, tie: bool, logit: bool) -> OutputLayer:
-    """Make a decoder's output layer. `tie`: its weights are the token table. `logit`: it also gets the latent."""
+    """Make a decoder's output layer. With `tie` its weights are a token table; with `logit` it also gets the latent."""
     if tie:
         return TiedOutput(new_table(), latent) if logit else PlainOutput(new_table())
     return UntiedOutput(vocab_size, width, latent) if logit else PlainOutput.untied(vocab_size, width)
@@ -69,25 +72,25 @@ def output(new_table: Table, vocab_size: int, width: int, latent: int, tie: bool
 
 @dataclass(frozen=True, kw_only=True)
 class PaperConfig(WideAsTokens):
-    """The sizes of the paper's nets: encoders of 5 layers, decoders of 1."""
+    """The sizes of the paper's networks; encoders have 5 layers, and decoders have 1."""
 
-    fuse: tuple[str, ...] = ("attention", "logit")  # where the latent enters decoders: also "word", with LSTMs "hidden"
-    prior: bool = False  # if false, posteriors are points without a KL term
-    tie_embeddings: bool = False  # one token table for all nets, tied to the outputs
+    fuse: tuple[str, ...] = ("attention", "logit")  # where latents enter decoders; or "word", or "hidden" (LSTM)
+    prior: bool = False  # if false, posteriors are points, and there is no KL term
+    tie_embeddings: bool = False  # all nets share one token table, also as the weights of output layers
     d_model: int = 1024
     encoder_layers: int = 5
     decoder_layers: int = 1
     ffn_dim: int = 1024
     heads: int = 8
     dropout: float = 0.3
-    readout: str = "sample"  # input of reconstruction: a sample of the posteriors, or their mean
-    log_variance: float = 0.0  # initial log variance of posteriors
+    readout: str = "sample"  # the decoders' input: a "sample" of each posterior, or its "mean"
+    log_variance: float = 0.0  # initial log variance of each posterior
 
     body = "transformer"
     word_dropout = 0.0
 
     def nets(self, vocab_size: int) -> tuple[Callable[[], nn.Module], Callable[[int], nn.Module]]:
-        """Return functions that make an encoder's body, and a decoder for a latent of a given width."""
+        """Return two functions: one makes an encoder's body; the other makes a decoder, given the latent's width."""
         check_choice(FUSIONS, body=self.body)
         if not self.fuse or not set(self.fuse) <= set(FUSIONS[self.body]):
             text = f"for {self.body} choose one or more of {', '.join(FUSIONS[self.body])}"
@@ -110,19 +113,19 @@ class PaperConfig(WideAsTokens):
         return body, decoder
 
     def head(self) -> nn.Module:
-        """Make the layer that maps an encoder's body to a posterior."""
+        """Make the layer that maps the output of an encoder's body to a posterior."""
         width = self.d_model
         return GaussianHead(width, width, self.log_variance) if self.prior else PointHead(width, width)
 
 
 @dataclass(frozen=True, kw_only=True)
 class BGTConfig(PaperConfig):
-    """The paper's model: three encoders and four decoders, without shared token tables."""
+    """The paper's model; for two languages it has three encoders and four decoders, each with its own token table."""
 
     prior: bool = True
-    language_latents: bool = True  # if false, all sides are reconstructed from the semantic latent alone
-    word_dropout: float = 0.0  # share of past tokens that are hidden from the decoders
-    average: bool = False  # not in the paper: the Transformer corrects a weighted average of token vectors
+    language_latents: bool = True  # if false, sentences are reconstructed from the semantic latent alone
+    word_dropout: float = 0.0  # share of the previous tokens that are hidden from the decoders
+    average: bool = False  # not in the paper: the Transformer's output is added to a weighted average of token vectors
     teacher_dim: int = 0  # units of the teacher's vectors (`--teacher`); 0: no teacher
 
     def make_model(self, tokenizer: Tokenizer, columns: Mapping[str, str]) -> BGT:
@@ -148,11 +151,11 @@ class BGTConfig(PaperConfig):
 
 @dataclass(frozen=True, kw_only=True)
 class BGTSmallConfig:
-    """The semantic mean is an average of token vectors; language latents are narrow; all other nets share one table."""
+    """A BGT whose semantic mean is an average of token vectors. All other nets are small and share one token table."""
 
     d_model: int = 256
     semantic_dim: int = 576
-    train_rarity: bool = False  # learn the weight of each token in the average, which is otherwise SIF's
+    train_rarity: bool = False  # learn each token's weight in the average; if false, use SIF weights
     language_dim: int = 64
     language_layers: int = 1
     decoder_layers: int = 1
@@ -186,7 +189,7 @@ class BGTSmallConfig:
             decoders=decoders(language + semantic),
             translators=decoders(semantic),
             readout=readout_named(self.readout),
-            teacher=Linear(semantic, self.teacher_dim, bias=False) if self.teacher_dim else None,  # made last, as above
+            teacher=Linear(semantic, self.teacher_dim, bias=False) if self.teacher_dim else None,  # last, as above
             train_decoders=self.train_decoders,
         )
 
@@ -202,9 +205,10 @@ class Seq2SeqConfig(PaperConfig):
     the other.
     """
 
-    # translate-both: each column from another; translate: the others from the first; reconstruct: the first from itself
+    # translate-both: each column is generated from another one. translate: all others are generated from the first
+    # column. reconstruct: the first column is generated from itself.
     task: str = "translate-both"
-    body: str = "transformer"  # or "lstm", which has no `ffn_dim` and no `heads`
+    body: str = "transformer"  # or "lstm", which ignores `ffn_dim` and `heads`
 
     def __post_init__(self) -> None:
         check_choice(TASKS, task=self.task)
@@ -223,10 +227,11 @@ class Seq2SeqConfig(PaperConfig):
 
 
 class Seq2Seq(LatentModel):
-    """One semantic encoder, for the columns `sources` (with their languages), and one decoder per target language.
+    """One semantic encoder for the columns in `sources` (name -> language), and one decoder per target language.
 
-    With the role "reconstruct" each source is generated from itself (an autoencoder). With "translate" each column is
-    generated from its `Batch.source`, or if that is not encoded, from the first column that is.
+    With the role "reconstruct", each source column is generated from itself, as in an autoencoder. With "translate",
+    each column is generated from the column `Batch.source`; if the model does not encode that column, from the first
+    column that it encodes.
     """
 
     def __init__(
@@ -256,7 +261,7 @@ class Seq2Seq(LatentModel):
             if source in latents:
                 decoder = self.decoders[f"{self.role}/{side.lang}"]
                 predictions.append(decoder(self.role, column, latents[source], side))
-        anchor = batch.anchor if batch.anchor in semantic else next(iter(semantic))  # its posterior has the KL term
+        anchor = batch.anchor if batch.anchor in semantic else next(iter(semantic))  # the column with the KL term
         return Outputs(semantic, {SEMANTIC: {SEMANTIC: semantic[anchor]}}, predictions)
 
     def source(self, batch: Batch, column: str) -> str | None:

@@ -1,4 +1,4 @@
-"""`bgt-bound`: a BGT whose semantic latent keeps word order, and whose decoders are trained for recombination."""
+"""`bgt-bound`: a BGT that keeps word order in its semantic latent, and learns to combine latents of two sentences."""
 
 from __future__ import annotations
 
@@ -32,23 +32,23 @@ from bgt_core.nets.output import LanguageOutput, OutputLayer, TiedOutput
 
 @dataclass(frozen=True, kw_only=True)
 class BoundConfig:
-    """The semantic latent has three parts: an average of token vectors, states bound to positions, and roles.
+    """A BGT whose semantic latent has three parts: an average of token vectors, states bound to positions, and roles.
 
-    All nets share one token table. Decoders attend to a memory that is computed from the latents.
+    All nets share one token table. Decoders attend to memory slots, which are computed from the latents.
     """
 
     d_model: int = 256
     average_dim: int = 384  # units of the average of token vectors
-    train_rarity: bool = False  # learn the weight of each token in the average; needs a teacher
-    average_from: str = ""  # an encoder; its vectors of the tokens' texts initialise the average
-    bound_dim: int = 384  # units of the states bound to positions; an even number
-    bound_share: float = 0.03  # share of this part in the cosine; a larger one lowers STS scores
-    roles_dim: int = 256  # units that encode who does what to whom, in any position; a multiple of 16
-    roles_share: float = 0.2  # share of this part in the cosine
+    train_rarity: bool = False  # learn each token's weight in the average; needs a teacher
+    average_from: str = ""  # an encoder that embeds each token's text; its vectors initialise the token vectors
+    bound_dim: int = 384  # units of the part with states bound to positions; an even number
+    bound_share: float = 0.03  # weight of this part in the cosine; a larger weight lowers STS scores
+    roles_dim: int = 256  # units of the part that encodes who does what to whom, wherever it stands; a multiple of 16
+    roles_share: float = 0.2  # weight of this part in the cosine
     composed_layers: int = 3  # layers of the Transformer whose states are bound to positions
     roles_layers: int = 2  # layers of the Transformer that finds roles
-    memory_slots: int = 24  # number of positions that decoders attend to; later ones only serve their own token
-    tag_dim: int = 0  # width of the vector that marks the language in shared nets; 0: each language has its own nets
+    memory_slots: int = 24  # number of positions that decoders attend to; a later position only helps its own token
+    tag_dim: int = 0  # width of the vector that tells shared nets the language; 0: each language has its own nets
     language_dim: int = 64
     language_layers: int = 1
     decoder_layers: int = 2
@@ -56,10 +56,10 @@ class BoundConfig:
     heads: int = 4
     dropout: float = 0.0
     word_dropout: float = 0.2
-    own_share: float = 0.5  # share of rows with their own semantic latent; the others get a translation's
-    borrowed_share: float = 0.5  # share of rows with the language latent of another sentence of the same style
-    exchanged_marks: float = 0.5  # share of rows with the closing mark of another sentence
-    # initial log variance of posteriors; a wide posterior hides the words of a long sentence
+    own_share: float = 0.5  # share of rows generated from their own semantic latent; the others get their translation's
+    borrowed_share: float = 0.5  # share of rows that get the language latent of another sentence in the same style
+    exchanged_marks: float = 0.5  # share of rows that get the closing mark of another sentence
+    # Initial log variances of the posteriors. A wide semantic posterior hides the words of a long sentence.
     semantic_log_variance: float = -6.0
     language_log_variance: float = -3.0
     teacher_dim: int = 0  # units of the teacher's vectors (`--teacher`): average_dim, or 0 without a teacher
@@ -79,7 +79,7 @@ class BoundConfig:
 
     @property
     def composed(self) -> tuple[slice, ...]:
-        """The units of each part of the semantic latent after the average."""
+        """The units of the two parts of the semantic latent that follow the average: bound states and roles."""
         roles = self.average_dim + self.bound_dim
         return slice(self.average_dim, roles), slice(roles, self.semantic_dim)
 
@@ -98,8 +98,8 @@ class BoundConfig:
         shares = self.bound_share, self.roles_share
         parts = BoundPooling(average, body(self.composed_layers), roles, self.bound_dim, *shares)
         widths = self.average_dim, self.bound_dim, self.roles_dim
-        # The languages' differences are removed twice: the first time keeps each part's length, which moves the means
-        # of the languages a little apart again.
+        # Differences between languages are removed twice. The first removal keeps the length of each part, and so moves
+        # the languages' means a little apart again. The second removes this rest.
         nearly = WithoutLanguage(WithoutClosingMarks(parts, marks), list(langs), widths)
         reader = WithoutLanguage(nearly, list(langs))
         shared = body(self.language_layers) if self.tag_dim else None
@@ -130,7 +130,7 @@ class BoundConfig:
 
 
 def number_styles(tokenizer: Tokenizer, sides: Mapping[str, Tokens]) -> dict[str, Tensor]:
-    """Number the styles of a batch, (B,) int64 for each column: sentences with the same `signature` share a number."""
+    """Return a style id for each sentence, (B,) int64 per column; sentences with the same `signature` share an id."""
     numbers: dict[tuple[str | bool, ...], int] = {}
     drawn: dict[str, Tensor] = {}
     for column, side in sides.items():
@@ -146,16 +146,21 @@ def number_styles(tokenizer: Tokenizer, sides: Mapping[str, Tokens]) -> dict[str
 class RecombiningBGT(BGT):
     """A BGT that generates each sentence from latents of different sentences.
 
-    In training, three inputs vary from row to row. In `exchanged_marks` of the rows the sentence gets the closing mark
-    of another sentence, so that only the language latent encodes the mark. In `own_share` of the rows the semantic
-    latent is the sentence's own; in all others it is a translation's, which does not encode the wording. In
-    `borrowed_share` of the rows the language latent is that of another sentence of the same style, so that decoders
-    take style from it, and no content. A language latent gets no gradient from rows with their own semantic latent.
+    In training, three random choices are made for each row:
 
-    The model has no translators. In evaluation its decoders predict each sentence twice, with its own language latent:
-    `reconstruct` from its own semantic latent, and `translate` from a translation's.
+    - A share `exchanged_marks` of the sentences get the closing mark of another sentence, so that only the language
+      latent encodes the mark.
+    - A share `own_share` of the sentences are generated from their own semantic latent. The others are generated from
+      the semantic latent of a translation, which does not encode the wording. Only these others give the language
+      latent a gradient.
+    - A share `borrowed_share` of the sentences are generated with the language latent of another sentence in the same
+      style, so that decoders take only style from it, and no content.
 
-    `marks` are the tokens that are closing marks. `styles` numbers the style of each sentence, as `number_styles` does.
+    The model has no translators. In evaluation its decoders predict each sentence twice, both times with its own
+    language latent: `reconstruct` uses its own semantic latent, and `translate` uses the one of a translation.
+
+    `marks` finds the tokens that are closing marks. `styles` returns a style id for each sentence, as `number_styles`
+    does.
     """
 
     def __init__(
@@ -177,14 +182,14 @@ class RecombiningBGT(BGT):
         altered = {column: self.encoders[SEMANTIC](side) for column, side in batch.altered.items()}
         shared = {SEMANTIC: {SEMANTIC: semantic[batch.anchor]}}
         agreement = {}
-        if batch.targets is not None:  # (B, D), a teacher's vectors
+        if batch.targets is not None:  # (B, D): the teacher's vectors
             means = {column: posterior.mean[:, : config.average_dim] for column, posterior in semantic.items()}
             agreement = {column: cosine_to_targets(average, batch.targets) for column, average in means.items()}
         encoded = Outputs(semantic, shared, agreement=agreement, altered=altered, composed=config.composed)
         if not self.train_decoders:
             return encoded
         language = {column: self.encoders[side.lang](side) for column, side in sides.items()}
-        drawn = {column: readout(posterior) for column, posterior in semantic.items()}  # (B, L) each
+        drawn = {column: readout(posterior) for column, posterior in semantic.items()}  # (B, L) per column
         numbers = self.styles(sides) if self.training else {}
         predictions: list[Prediction] = []
         for column, side in sides.items():
@@ -201,7 +206,7 @@ class RecombiningBGT(BGT):
             if source != column:
                 latent = self.join({LANGUAGE: style, SEMANTIC: drawn[source]})
                 predictions.append(decoder("translate", column, latent, side))
-        if not self.training:  # each column was reconstructed from its own semantic latent
+        if not self.training:  # each column was reconstructed from its own semantic latent, so each has a KL term
             shared = {SEMANTIC: {f"{SEMANTIC}/{column}": posterior for column, posterior in semantic.items()}}
         styles = {}
         for lang in dict.fromkeys(sides[column].lang for column in numbers):
@@ -212,13 +217,13 @@ class RecombiningBGT(BGT):
         return replace(encoded, posteriors=posteriors, predictions=predictions, styles=styles)
 
     def borrowed(self, style: Tensor, number: Tensor) -> Tensor:
-        """Replace about `borrowed_share` of the language latents (B, L) by those of other sentences of the same style.
-        A sentence that is alone in its style keeps its own."""
+        """Replace about `borrowed_share` of the language latents (B, L) by latents of other sentences in the same
+        style. A sentence that is alone in its style keeps its own latent."""
         takes = torch.rand(len(style), device=style.device) < self.config.borrowed_share
         if style.is_meta or not takes.any():  # on the meta device only shapes are needed
             return style
         lends = (number[:, None] == number).float().fill_diagonal_(0)  # (B, B)
-        lends[:, 0] += lends.sum(1) == 0  # multinomial needs a row to draw; the next line drops this draw
+        lends[:, 0] += lends.sum(1) == 0  # multinomial needs a row to draw from; `takes` excludes this draw below
         other = torch.multinomial(lends, 1).squeeze(1)
         takes &= number == number[other]
         return torch.where(takes[:, None], style[other], style)

@@ -1,9 +1,9 @@
-"""The systems of Wieting, Mallinson and Gimpel (2017), which learn from paraphrases, and the baselines of the BGT paper
-with a margin loss (Wieting et al. 2019).
+"""Systems that learn from paraphrases (Wieting, Mallinson and Gimpel 2017), and the BGT paper's baselines with a margin
+loss (Wieting et al. 2019).
 
     bgt train sp --langs en,fr --data opensubtitles.en-fr.tsv.gz --out runs/sp
     bgt train avg --data paraphrases.tsv --out runs/avg                           # columns a:en, b:en
-    bgt train gran --init-from runs/avg --data paraphrases.tsv --out runs/gran    # starts from its vectors
+    bgt train gran --init-from runs/avg --data paraphrases.tsv --out runs/gran    # starts from the vectors of avg
     bgt train reference-classifier --columns reference:en,translation:en --data back-translated.tsv --out runs/refs
     bgt train translator --langs fr,en --data en-fr=pairs.tsv --out runs/fr-en
 
@@ -14,22 +14,29 @@ with a margin loss (Wieting et al. 2019).
 | avg | as sp | 65.5: mean of 22 STS sets, Pearson x 100, from 24,000 translated pairs |
 | gran | the mean of its token vectors, each gated by an LSTM's state | 66.9 |
 
-sp and bilstm search for negatives in mega-batches of up to `mega_batch` updates of about 128 pairs. The first
-mega-batches have one update, and grow by one every `mega_batch_warmup` updates. With `mega_batch=0`, negatives are the
-hardest of the micro-batch. In the released code, the dropout of 0.3 and the clipping have no effect, so dropout is 0
-here.
+sp and bilstm search for negatives in mega-batches, which consist of up to `mega_batch` updates. An update has about 128
+pairs. At first a mega-batch is one update; it grows by one after every `mega_batch_warmup` updates. With
+`mega_batch=0`, a negative is the hardest sentence of the micro-batch. The released code sets a dropout of 0.3 and
+clips gradients, but neither has an effect there, so dropout is 0 here.
 
-avg and gran have a margin of 0.4 to the hardest sentence of both sides of the batch, Adam with a rate of 0.001, and 20
-and 3 epochs. The two regularisers of the paper's loss are `train.composition_l2` and `train.table_l2`, each with the
-factor 1/2 of the released code. Both are 0 by default, as in the paper.
+avg and gran have a margin of 0.4, and find the hardest negative among the sentences of both columns of the batch. They
+use Adam with a learning rate of 0.001, and train for 20 and 3 epochs. The two regularisers of the paper's loss are
+`train.composition_l2` and `train.table_l2`, both with the factor 1/2 of the released code. Both are 0 by default, as in
+the paper.
 
-Differences: SentencePiece tokens replace words. Their vectors start from N(0, 1), as in `sp`; the paper starts from
-paragram-sl999. `--init-from` starts from those of another run, for example on PPDB. The size of an update is counted in
-tokens: about 100 pairs of 20 tokens; for shorter pairs, lower `train.batch_tokens`. If `train.micro_tokens` or
-`train.micro_batches` divides an update, each part is searched alone. `train.mega_batch=1` searches the whole update,
-and a larger number that many updates together (40 for the models trained on ParaNMT). Adam's second beta is 0.98, as in
-all our recipes; in the papers 0.999. The gradient is clipped at 25. The last epoch is kept, not the best on STS 2016.
-We have not trained them at the papers' sizes.
+Differences from the papers:
+
+- SentencePiece tokens replace words. Their vectors start from N(0, 1), as in `sp`; the paper starts from
+  paragram-sl999. `--init-from` starts from the vectors of another run, for example a run on PPDB.
+- The size of an update is counted in tokens: about 100 pairs of 20 tokens. For shorter pairs, lower
+  `train.batch_tokens`.
+- If `train.micro_tokens` or `train.micro_batches` divides an update into micro-batches, negatives are searched within
+  each. With `train.mega_batch=1` they are searched in the whole update, and with a larger number in that many updates
+  together (40 for the models trained on ParaNMT).
+- Adam's second beta is 0.98, as in all our recipes; in the papers it is 0.999. The gradient is clipped at 25. The last
+  epoch is kept, not the epoch with the best score on STS 2016.
+
+We have not trained these systems at the papers' sizes.
 """
 
 from __future__ import annotations
@@ -64,7 +71,7 @@ class SiameseConfig(WideAsTokens):
 
     body: str = "average"
     d_model: int = 1024
-    encoder_layers: int = 1  # of the LSTM
+    encoder_layers: int = 1  # number of layers of the LSTM
     dropout: float = 0.0
 
     def __post_init__(self) -> None:
@@ -79,10 +86,10 @@ class SiameseConfig(WideAsTokens):
 
 @dataclass(frozen=True, kw_only=True)
 class GRANConfig(WideAsTokens):
-    """One encoder for all languages: a gated recurrent average."""
+    """One encoder for all languages: a gated recurrent averaging network (GRAN)."""
 
-    d_model: int = 300  # width of token vectors and states
-    dropout: float = 0.0  # on token vectors
+    d_model: int = 300  # width of token vectors and of the LSTM's states
+    dropout: float = 0.0  # applied to token vectors
 
     def make_model(self, tokenizer: Tokenizer, columns: Mapping[str, str]) -> Siamese:
         table = nn.Embedding(tokenizer.vocab_size, self.d_model)  # N(0, 1)
@@ -91,7 +98,7 @@ class GRANConfig(WideAsTokens):
 
 @dataclass(frozen=True, kw_only=True)
 class ReferenceClassifierConfig(WideAsTokens):
-    """The encoder of a sentence: an average of token vectors, or the last state of an LSTM."""
+    """A classifier whose encoder is an average of token vectors, or the last state of an LSTM."""
 
     body: str = "average"
     d_model: int = 300
@@ -108,7 +115,7 @@ class ReferenceClassifierConfig(WideAsTokens):
 
 @dataclass(frozen=True, kw_only=True)
 class TranslatorConfig(WideAsTokens):
-    """One encoder, for the first column, and one decoder per target language."""
+    """One encoder, which reads the first column, and one decoder for each target language."""
 
     d_model: int = 512
     encoder_layers: int = 6
@@ -134,7 +141,7 @@ class TranslatorConfig(WideAsTokens):
 
 
 class Siamese(LatentModel):
-    """One encoder for all languages, without decoders and KL terms (paper, sec. 4: SP, BiLSTM)."""
+    """A model with one encoder for all languages, no decoders and no KL terms (paper, sec. 4: SP, BiLSTM)."""
 
     def __init__(self, langs: Sequence[str], encoder: nn.Module):
         super().__init__(langs, {SEMANTIC: encoder})
@@ -147,12 +154,12 @@ class Siamese(LatentModel):
 
 
 class ReferenceClassifier(LatentModel):
-    """Classify sentences as references, written by people, or machine translations (Wieting, Mallinson & Gimpel 2017,
-    sec. 5.6.1).
+    """Classify sentences as references (written by people) or as machine translations (Wieting, Mallinson & Gimpel
+    2017, sec. 5.6.1).
 
-    Each row has two examples: the sentence of the first column is a reference (class 1), that of the second a
-    translation (class 0). The classifier is a softmax of a linear map of the sentence's vector. Encoder and map are
-    trained; in the released code the map keeps its random values.
+    Each row gives two examples: the sentence of the first column is a reference (class 1), and the sentence of the
+    second column is a translation (class 0). The classifier is a linear map of the sentence's vector, followed by a
+    softmax. The encoder and the linear map are both trained; in the released code the map keeps its random values.
     """
 
     def __init__(self, langs: Sequence[str], encoder: nn.Module, width: int):
@@ -171,16 +178,16 @@ class ReferenceClassifier(LatentModel):
 
     @torch.no_grad()
     def reference_probability(self, vectors: Tensor) -> Tensor:
-        """Return the probability that each sentence is a reference, (N,) float64, given its vector: (N, L)."""
+        """Return the probability that each sentence is a reference, (N,) float64, given the vectors, (N, L)."""
         return self.classifier(vectors).double().softmax(-1)[:, 1]
 
 
 class Translator(LatentModel):
-    """Translate one column into the others, with one decoder per target language that attends to all encoder states.
+    """Translate one column into the others. Each target language has a decoder, which attends to all encoder states.
 
-    No single vector connects the two sentences. A sentence is embedded as the mean of its encoder states, which are not
-    trained for this purpose. It shows how much of the meaning a translator encodes (España-Bonet et al. 2017 compare
-    sentences by the sum of states).
+    So the translation does not pass through a single vector. To embed a sentence, the model returns the mean of the
+    encoder states, although they are not trained for this purpose. The mean shows how much of the meaning a translator
+    encodes (España-Bonet et al. 2017 compare sentences by the sum of states).
     """
 
     def __init__(self, encoder: nn.Module, decoders: Mapping[str, AttentionDecoder], source: str, lang: str):
@@ -211,5 +218,5 @@ class Translator(LatentModel):
         return EncoderStates(body.states(side, PackedLayout.of(side)), side)
 
     def decoder(self, lang: str) -> Decoder:
-        """Return the decoder of that language; its input is `states`."""
+        """Return the decoder of that language; its input is what `states` returns."""
         return cast(Decoder, self.decoders[lang])

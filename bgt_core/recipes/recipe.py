@@ -1,4 +1,4 @@
-"""The definition of a recipe: a recipe holds everything that a run needs, except the text."""
+"""The class `Recipe`, which holds everything that a run needs, except the text."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ from bgt_core.objectives.elbo import CrossEntropy, Elbo
 from bgt_core.objectives.similarity import AlteredMargin, Composition, Contrast, Distillation, Margin, StyleContrast
 from bgt_core.recipes import ModelConfig, flatten, langs_of
 
-PARTS: dict[str, Callable[..., Part]] = {  # the parts of objectives, by their names in recipes.toml
+PARTS: dict[str, Callable[..., Part]] = {  # name in recipes.toml -> part of an objective
     "elbo": Elbo,
     "margin": Margin,
     "contrast": Contrast,
@@ -32,35 +32,35 @@ PARTS: dict[str, Callable[..., Part]] = {  # the parts of objectives, by their n
 
 @dataclass(frozen=True)
 class TrainConfig:
-    """The length, speed and batch sizes of a training."""
+    """The settings of a training run: length, batch sizes, learning rate, regularisation, precision."""
 
-    epochs: float = 20.0  # number of passes through the data; 0: the untrained model
+    epochs: float = 20.0  # number of passes through the data; 0 saves the untrained model
     batch_tokens: int = 25_000  # tokens per update (on the longer side of each pair), on any device
     micro_tokens: int = 4_000  # maximum padded tokens per side of a micro-batch; limited by the device's memory
-    micro_batches: int = 1  # minimum number of micro-batches per update, all of about the same size, for workers
-    learning_rate: float = 5e-4  # the peak
-    # Updates until the learning rate reaches its peak, linearly; then it falls as 1 / sqrt(step). 0: it is constant.
-    # `objective.elbo.warmup_steps` is another setting: the updates until the KL has its full weight.
+    micro_batches: int = 1  # minimum number of micro-batches per update, equal in size, for workers to share
+    learning_rate: float = 5e-4  # peak learning rate
+    # Number of updates in which the learning rate rises linearly to its peak; then it falls as 1 / sqrt(step). With 0
+    # it is constant. (`objective.elbo.warmup_steps` is the number of updates until the KL has its full weight.)
     warmup_steps: int = 4_000
-    cooldown: float = 0.0  # last part of the run, as a share, in which the rate also falls linearly to 0
-    weight_decay: float = 1e-4  # decoupled, for every parameter, as in the released code
-    composition_l2: float = 0.0  # weight of half the squared norm of all parameters except token tables, in the loss
-    table_l2: float = 0.0  # weight of half the squared distance of token tables from their initial values, in the loss
-    clip: float = 25.0  # maximum norm of the gradient, nats per row
+    cooldown: float = 0.0  # share of the run, at its end, in which the learning rate also falls linearly to 0
+    weight_decay: float = 1e-4  # decoupled weight decay of every parameter, as in the released code
+    composition_l2: float = 0.0  # weight, in the loss, of half the squared norm of all parameters except token tables
+    table_l2: float = 0.0  # weight, in the loss, of half the squared distance of token tables from their initial values
+    clip: float = 25.0  # maximum norm of the gradient, in nats per row
     explosion: float = 100.0  # stop when the loss exceeds this multiple of its initial value (`Guard`); 0: never
-    sampling_temperature: float = 1.0  # above 1, small corpora are sampled more often; a corpus has its own columns
-    kind_weights: str = ""  # weights of kinds of text in sampling, as in news:3,docs:0.5
-    scramble: float = 0.0  # share of the training sentences whose tokens are permuted
+    sampling_temperature: float = 1.0  # above 1, small corpora are sampled more often (a corpus has its own columns)
+    kind_weights: str = ""  # sampling weights of kinds of text, as in "news:3,docs:0.5"
+    scramble: float = 0.0  # share of the training sentences whose tokens are shuffled
     mega_batch: int = 0  # maximum number of updates searched together for negatives; 0: use in-batch negatives only
-    mega_batch_warmup: int = 0  # updates until a mega-batch grows by one update, from 1; 0: it starts at full size
-    mega_batch_start: float = 0.0  # epochs before the search for negatives starts
-    # Maximum number of encoder-only updates before each full update, as long as they raise the mutual information (He
-    # et al. 2019: 100); 0: ordinary training.
+    mega_batch_warmup: int = 0  # updates until a mega-batch, 1 update at first, grows by 1; 0: full size at once
+    mega_batch_start: float = 0.0  # number of epochs before the search for negatives starts
+    # Maximum number of encoder-only updates before each full update (He et al. 2019: 100). They end for good when an
+    # epoch no longer raises the mutual information. 0: ordinary training.
     aggressive_steps: int = 0
-    valid_every: int = 1_000  # updates
-    save_every: int = 1_000  # updates
-    precision: str = "auto"  # fp32, bf16 (autocast), or auto: bf16 if the device supports it
-    compile: str = "auto"  # use torch.compile for layers: on, off, or auto: on for a long run on a GPU
+    valid_every: int = 1_000  # number of updates between validations
+    save_every: int = 1_000  # number of updates between checkpoints
+    precision: str = "auto"  # fp32, bf16 (autocast), or auto (bf16 if the device supports it)
+    compile: str = "auto"  # compile layers with torch.compile: on, off, or auto (on for a long run on a GPU)
     seed: int = 1
 
     def __post_init__(self) -> None:
@@ -91,15 +91,15 @@ class TrainConfig:
 class DataConfig:
     """The training rows, and how their text is split into tokens.
 
-    The name of a column is its language, "en", or any name, "a:en", if two columns have the same language. The column
-    "gold:label" has a number for each row, for a classifier.
+    A column is named by its language, "en". If two columns have the same language, each also gets a name of its own, as
+    in "a:en" and "b:en". The column "gold:label" has a label for each row, for a classifier; a label is a number.
     """
 
     columns: tuple[str, ...] = ("en", "fr")
-    vocab_size: int = 20_000  # of the joint SentencePiece model
+    vocab_size: int = 20_000  # number of tokens of the joint SentencePiece model
     lowercase: bool = True
-    character_coverage: float = 0.9995  # share of the text's characters that are tokens; rarer characters become UNK
-    min_tokens: int = 5  # minimum number of tokens on every side of a row, EOS not counted (paper, sec. 4)
+    character_coverage: float = 0.9995  # share of the text's characters covered by tokens; rarer ones become UNK
+    min_tokens: int = 5  # minimum number of tokens in each sentence of a row, without EOS (paper, sec. 4)
     max_tokens: int = 100
     # Approximate number of held-out rows. No sentence of the first column is in both training and held-out data.
     valid_pairs: int = 10_000
@@ -122,7 +122,7 @@ class DataConfig:
 
     @property
     def langs(self) -> tuple[str, ...]:
-        """The languages, each once."""
+        """The different languages of the columns."""
         return tuple(dict.fromkeys(self.langs_of.values()))
 
 
@@ -139,13 +139,13 @@ class Recipe:
     objective: Sum
     data: DataConfig = field(default_factory=DataConfig)
     train: TrainConfig = field(default_factory=TrainConfig)
-    base: str = ""  # the recipe of the model under a second stage
+    base: str = ""  # for a second stage, the recipe of the first stage's model
     init_from: str = ""
     freeze: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for lang in self.data.langs:
-            if hasattr(nn.ModuleDict, lang):  # such as "to", the code of Tongan and a method of torch's modules
+            if hasattr(nn.ModuleDict, lang):  # as "to": the code of Tongan, and a method of torch's modules
                 raise UsageError(f"columns: '{lang}' can't name a part of a model; choose another code")
         for part in self.objective.counting.values():
             part.check(list(self.data.langs_of), self.train.mega_batch)

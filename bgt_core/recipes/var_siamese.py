@@ -1,6 +1,6 @@
 """The variational siamese network of Deudon (2018), and another classifier of sentence pairs.
 
-The network repeats and reformulates questions in its first stage, and compares them in its second.
+The network is trained in two stages. First it learns to repeat and to reformulate questions, then to compare them.
 
     bgt train var-siamese-reformulate --data quora.tsv --out runs/vae             # columns gold:label, a:en, b:en
     bgt train var-siamese --init-from runs/vae --data quora.tsv --out runs/siamese
@@ -12,24 +12,29 @@ The network repeats and reformulates questions in its first stage, and compares 
 | var-siamese-reformulate | 89.05 / 88.86, 86.27 |
 | var-siamese without `--init-from` | 62.16 / 62.48, the share of pairs that are not duplicates |
 
-In the first stage, rows with label 1 are paraphrases; in a file without labels all rows are. The classifier of the
-second stage compares two posteriors by `model.features`: any of w2, mahalanobis, jensen-shannon, euclidean, cosine and
-hadamard (`posterior.distances`). `freeze=["encoders"]` keeps the posteriors of the first stage.
+In the first stage, rows with label 1 are paraphrases; in a file without labels, all rows are paraphrases. In the second
+stage, a classifier compares two posteriors by `model.features`: one or more of w2, mahalanobis, jensen-shannon,
+euclidean, cosine and hadamard (see `posterior.distances`). `freeze=["encoders"]` leaves the posteriors of the first
+stage unchanged.
 
-Sizes, rates and the annealing, sigmoid(0.002 (step - 2500)), are the paper's. Differences:
+Sizes, learning rates and the annealing of the KL, sigmoid(0.002 (step - 2500)), are the paper's. Differences:
 
-- SentencePiece tokens replace words. Their vectors start from N(0, 1 / d_model); the paper starts from GloVe. Here EOS
-  is predicted, too. The released code takes exp(log variance) as the standard deviation of the drawn latent, and as its
-  variance everywhere else; here it is always the variance. In the released code the classifier's scores pass through a
-  ReLU; here they do not.
-- The encoder's result is its last hidden states; in the released code it is the LSTM's cells before the output gate.
-- Both questions of every row are repeated, so a question of several pairs is repeated several times; in the paper once.
-  A posterior's KL counts once per row, even if a duplicate is generated from it, too; in the paper it counts twice.
-- The learning rate is constant; in the paper it falls by 4% in 5,000 updates. There is no L1 penalty: the paper's
-  (1e-5) applies to a number that is itself a penalty. Adam's second beta is 0.98; in the paper 0.999. The size of an
-  update is counted in tokens: about 256 pairs in the first stage, 128 in the second.
+- SentencePiece tokens replace words. Their vectors start from N(0, 1 / d_model); the paper starts from GloVe. Here
+  decoders also predict EOS.
+- Here exp(log variance) is always the variance. The released code uses it as the standard deviation when it draws a
+  latent, and as the variance everywhere else.
+- In the released code the classifier's scores pass through a ReLU; here they do not.
+- The encoder returns its last hidden states; in the released code it returns the LSTM's cells before the output gate.
+- The model repeats both questions of every row. So if a question is in several pairs, it is repeated several times per
+  epoch; in the paper it is repeated once.
+- A posterior's KL counts once per row. In the paper it counts twice if a duplicate is generated from that posterior,
+  too.
+- The learning rate is constant; in the paper it falls by 4% in 5,000 updates.
+- There is no L1 penalty. The paper's penalty (1e-5) applies to a number that is itself a penalty.
+- Adam's second beta is 0.98; in the paper it is 0.999. The size of an update is counted in tokens: about 256 pairs in
+  the first stage, and 128 in the second.
 
-We have not trained it at the paper's size.
+We have not trained the network at the paper's size.
 """
 
 from __future__ import annotations
@@ -57,14 +62,14 @@ from bgt_core.recipes import ModelConfig
 
 @dataclass(frozen=True, kw_only=True)
 class ParaphraseVAEConfig:
-    """A BiLSTM encoder, and an LSTM decoder as wide as the latent; they share one token table."""
+    """A BiLSTM encoder and an LSTM decoder, which share one token table. The decoder is as wide as the latent."""
 
     reformulate: bool = True  # also generate each sentence from its paraphrase
-    d_model: int = 300  # of token vectors
-    hidden_dim: int = 1_000  # of each direction of the encoder
-    semantic_dim: int = 1_000  # of the latent and the decoder
-    dropout: float = 0.0  # on token vectors, and on the decoder's states
-    word_dropout: float = 0.4  # share of past tokens that are hidden from the decoder
+    d_model: int = 300  # width of token vectors
+    hidden_dim: int = 1_000  # width of the encoder's states in each direction
+    semantic_dim: int = 1_000  # width of the latent, and of the decoder's states
+    dropout: float = 0.0  # applied to token vectors, and to the decoder's states
+    word_dropout: float = 0.4  # share of the previous tokens that are hidden from the decoder
     readout: str = "sample"
     log_variance: float = 0.0  # initial log variance of posteriors
 
@@ -92,7 +97,7 @@ class ParaphraseVAEConfig:
 
 @dataclass(frozen=True, kw_only=True)
 class SecondStageConfig:
-    """A classifier of sentence pairs on the encoders of a first stage."""
+    """A classifier of sentence pairs, which uses the encoders of a first stage."""
 
     base: ModelConfig  # the model of the first stage
 
@@ -103,11 +108,11 @@ class SecondStageConfig:
 
 @dataclass(frozen=True, kw_only=True)
 class VarSiameseConfig(SecondStageConfig):
-    """A perceptron with one hidden layer over features of two posteriors of the first stage."""
+    """A perceptron with one hidden layer. Its input are features of two posteriors of the first stage."""
 
     features: tuple[str, ...] = ("w2", "hadamard")
-    hidden_dim: int = 1_000  # of the perceptron
-    dropout: float = 0.0  # on its input, and on its hidden units
+    hidden_dim: int = 1_000  # width of the perceptron's hidden layer
+    dropout: float = 0.0  # applied to the perceptron's input, and to its hidden units
 
     def __post_init__(self) -> None:
         if not self.features:
@@ -122,7 +127,7 @@ class VarSiameseConfig(SecondStageConfig):
 
 @dataclass(frozen=True, kw_only=True)
 class PairClassifierConfig(SecondStageConfig):
-    """A linear classifier over the semantic means of two sentences."""
+    """A linear classifier of sentence pairs. Its input are the semantic means of both sentences."""
 
     classes: int = 3
 
@@ -137,10 +142,10 @@ DUPLICATE = 1  # the label of two sentences with the same meaning
 
 
 class ParaphraseVAE(WritingModel):
-    """Repeat each sentence from a draw of its posterior, and with `reformulate` also generate its paraphrase.
+    """Reconstruct each sentence from a draw of its posterior. With `reformulate`, also generate its paraphrase.
 
-    The columns of a row are paraphrases if its label is 1, or if rows have no labels. Each is generated from its
-    `Batch.source`. `decoders` has p(sentence | z) for each language.
+    The sentences of a row are paraphrases if the row's label is 1, or if rows have no labels. A paraphrase is generated
+    from the latent of the column `Batch.source`. `decoders` has p(sentence | z) for each language.
     """
 
     def __init__(
@@ -168,14 +173,14 @@ class ParaphraseVAE(WritingModel):
         return Outputs(semantic, posteriors, predictions)
 
     def reformulations(self, batch: Batch, z: Mapping[str, Tensor]) -> list[Prediction]:
-        """Predict each column of the rows that are paraphrases, from the latents (B, L) of its source."""
+        """Predict each column, in rows of paraphrases, from the latents (B, L) of another column, `Batch.source`."""
         rows, predictions = None, []  # None: all rows, also on the meta device, where only shapes are needed
         if batch.labels is not None and not batch.labels.is_meta:
             rows = (batch.labels == DUPLICATE).nonzero().squeeze(1)
             if not len(rows):
                 return []
         for column, side in batch.sides.items():
-            if (source := batch.source(column)) == column:  # a corpus with one column
+            if (source := batch.source(column)) == column:  # true if the corpus has only one column
                 continue
             latent = z[source]
             if rows is not None:
@@ -191,8 +196,8 @@ class ParaphraseVAE(WritingModel):
 class SecondStage(LatentModel):
     """Predict labels from the semantic posteriors of the first two columns of a batch.
 
-    The encoders are those of `base` and keep its parameter names, so that its checkpoint fits. The decoders of `base`
-    are dropped.
+    The encoders are taken from `base`. They keep their parameter names, so that a checkpoint of `base` can be loaded.
+    The decoders of `base` are dropped.
     """
 
     def __init__(self, base: LatentModel):
@@ -206,12 +211,12 @@ class SecondStage(LatentModel):
         return Outputs(semantic, {}, [LabelPrediction(self.logits(left, right), batch.labels)])
 
     def logits(self, left: Posterior, right: Posterior) -> Tensor:
-        """Return the scores of K classes, (B, K), given the semantic posteriors of B pairs, (B, L) each."""
+        """Return scores (B, K) for K classes, given the semantic posteriors of the left and right sentences, (B, L)."""
         raise NotImplementedError
 
 
 class PairClassifier(SecondStage):
-    """Classify pairs by a linear map of [u ; v ; |u - v| ; u * v], of means u and v (Conneau et al. 2017, sec. 3.1)."""
+    """Classify two means u and v by a linear map of [u ; v ; |u - v| ; u * v] (Conneau et al. 2017, sec. 3.1)."""
 
     def __init__(self, base: LatentModel, width: int, classes: int):
         super().__init__(base)
@@ -225,7 +230,7 @@ class PairClassifier(SecondStage):
 class VarSiamese(SecondStage):
     """Classify whether two sentences have the same meaning (class 1).
 
-    The input of a perceptron with one hidden layer are `measures` of the two posteriors, which are symmetric
+    A perceptron with one hidden layer reads `measures` of the two posteriors. All measures are symmetric
     (`posterior.distances.FEATURES`).
     """
 
@@ -242,7 +247,7 @@ class VarSiamese(SecondStage):
 
     @torch.no_grad()
     def duplicate_probability(self, left: Gaussian, right: Gaussian) -> Tensor:
-        """Return the probability that B pairs have the same meaning, (B,) float64; posteriors have shape (B, L)."""
+        """Return the probability that the sentences of each pair mean the same, (B,) float64. Posteriors are (B, L)."""
         return self.logits(left, right).double().softmax(-1)[:, DUPLICATE]
 
 

@@ -5,7 +5,7 @@
 
 | row of the table | settings | published: STS benchmark, Pearson x 100, semantic / syntactic |
 |---|---|---|
-| base | the weights of the next rows are all 0, and `train.mega_batch=0` | 45.5 / 40.8 |
+| base | the weights of the rows below are all 0, and `train.mega_batch=0` | 45.5 / 40.8 |
 | WPL: places of words | base with `objective.position.weight=1` | 51.5 / 28.1 |
 | DPL: a margin | base with `objective.margin.weight=12` and `train.mega_batch=20` | 68.4 / 37.8 |
 | PRL: a paraphrase's meaning | base with `objective.paraphrase.weight=1` | 67.9 / 29.6 |
@@ -15,22 +15,24 @@
 
 `model.syntactic_dim=0` removes the syntactic latent; then `objective.position.weight` has no effect.
 
-Sizes and rates are those of the script in the released code: 50 units everywhere, perceptrons of three layers of 100,
-batches of about 30 pairs, Adam at 0.001, 50 epochs, the margin from the third epoch on. Differences:
+Sizes and rates are taken from the script in the released code: 50 units everywhere, perceptrons with three layers of
+100 units, batches of about 30 pairs, Adam with a learning rate of 0.001, 50 epochs, and the margin loss from the third
+epoch on. Differences from the released code:
 
-- Its losses are means over the words of a sentence. Ours are sums over its tokens, as everywhere here. For a sentence
-  of 12 tokens, its weights of the KL (1e-4 semantic, 1e-3 syntactic) and of the margin (1) correspond to weights 12
-  times as large beside our sums: 1.2e-3, 1.2e-2 and 12. So a long sentence counts more here than a short one.
-- Negatives are the nearest sentences among the other sides of 20 updates, encoded before the first of these updates
-  (`train.mega_batch`). The released code searches the 20 batches before the current one, and encodes them again for
-  each batch. It also reconstructs negatives; here they are only compared.
+- Its losses are means over the words of a sentence; ours are sums over the tokens. For a sentence of 12 tokens, the
+  same balance needs weights that are 12 times as large. So the released weights of the KL (1e-4 semantic, 1e-3
+  syntactic) and of the margin (1) become 1.2e-3, 1.2e-2 and 12. With sums, long sentences count more than short ones.
+- Here a negative is the nearest sentence in the other column of 20 updates, which are encoded before the first of
+  these updates (`train.mega_batch`). The released code searches the 20 batches before the current one, and encodes them
+  again for each batch. It also reconstructs the negatives; here they are only compared.
 - SentencePiece tokens replace words. An average skips unknown tokens. Each direction of a BiLSTM has half of `d_model`.
-- The LSTM decoder reads the previous word, as in the authors' later decoder. With
-  `model.decoder=lstm-without-previous-word` it does not, as in the released code.
+- The LSTM decoder reads the previous word, like a later decoder of the authors. In the released code it does not, as
+  here with `model.decoder=lstm-without-previous-word`.
 - The position loss is -log p; in the released code it is -log(p + 1e-4). Adam's second beta is 0.98; in the released
-  code 0.999. The gradient is clipped at 25. The last epoch is kept, not the best on SemEval 2017.
+  code it is 0.999. The gradient is clipped at 25. The last epoch is kept, not the epoch with the best score on SemEval
+  2017.
 
-We have not trained it at the paper's size.
+We have not trained the model at the paper's size.
 """
 
 from __future__ import annotations
@@ -61,13 +63,13 @@ class VGVAEConfig:
     semantic_body: str = "average"  # the mean of token vectors; or "lstm", the mean of a BiLSTM's states
     syntactic_body: str = "average"
     decoder: str = "bag-of-words"  # or "lstm", or "lstm-without-previous-word"
-    d_model: int = 50  # of token vectors, and of a body's output
+    d_model: int = 50  # width of token vectors, and of the output of an encoder's body
     semantic_dim: int = 50
-    syntactic_dim: int = 50  # 0: no syntactic latent
-    hidden_dim: int = 100  # of the decoder, and of the perceptrons
-    hidden_layers: int = 3  # of the perceptrons
+    syntactic_dim: int = 50  # 0 removes the syntactic latent
+    hidden_dim: int = 100  # width of the decoder's states, and of the perceptrons' layers
+    hidden_layers: int = 3  # number of layers of the perceptrons
     positions: int = 32  # number of positions that are predicted; words at later positions are skipped
-    dropout: float = 0.0  # on tokens, and on an LSTM's states
+    dropout: float = 0.0  # applied to token vectors, and to an LSTM's states
     readout: str = "sample"
     log_variance: float = 0.0  # initial log variance of the syntactic posterior
 
@@ -106,12 +108,12 @@ class VGVAEConfig:
 
 
 class VGVAE(WritingModel):
-    """A semantic and a syntactic latent for each sentence (Chen et al. 2019).
+    """A model with a semantic and a syntactic latent for each sentence (Chen et al. 2019).
 
-    From one draw of each latent, a sentence is reconstructed. It is generated again with the semantic latent of its
-    paraphrase, `Batch.source`, in place of its own. `encoders` has q(y | sentence) under "semantic" and q(z | sentence)
-    under "syntactic"; `decoders` has p(sentence | z, y) of each language. `position` predicts the positions of words
-    from the syntactic latent; it is None for a model without this latent.
+    Each sentence is reconstructed from one draw of both latents. It is then generated a second time: its semantic
+    latent is replaced by the one of its paraphrase, which is in the column `Batch.source`. `encoders` has
+    q(y | sentence) under "semantic" and q(z | sentence) under "syntactic"; `decoders` has p(sentence | z, y) for each
+    language. `position` predicts the positions of words from the syntactic latent; it is None without that latent.
     """
 
     def __init__(
@@ -157,7 +159,7 @@ class VGVAE(WritingModel):
         return () if any(isinstance(decoder, BagOfWords) for decoder in self.decoders.values()) else self.langs
 
     def decoder(self, lang: str) -> Decoder:
-        """Return the decoder of that language, p(sentence | z, y); UsageError for a bag of words."""
+        """Return the decoder p(sentence | z, y) of that language; UsageError if the decoders are bags of words."""
         if not self.writes:
             raise UsageError(
                 "This model's decoder is a bag of words, without word order, so "
@@ -166,5 +168,5 @@ class VGVAE(WritingModel):
         return super().decoder(lang)
 
     def join(self, latents: Mapping[str, Tensor]) -> Tensor:
-        """Concatenate latents as the input of a decoder: [syntactic ; semantic], (B, L_syntactic + L)."""
+        """Concatenate the latents into a decoder's input: [syntactic ; semantic], (B, L_syntactic + L)."""
         return torch.cat([latents[latent] for latent in (SYNTACTIC, SEMANTIC) if latent in latents], dim=-1)

@@ -24,27 +24,27 @@ from bgt_core.posterior import Gaussian, sample
 
 @dataclass(frozen=True, kw_only=True)
 class WriterConfig:
-    """The semantic latent is another encoder's vector; Transformers encode language latents; decoders have slots.
+    """A model whose semantic latent is another encoder's vector. Transformers encode its language latents.
 
     The option `--encoder` sets the first three settings.
     """
 
-    encoder: str = ""  # the encoder, as named by the option `--model`
-    fingerprint: str = ""  # of its vectors; empty: a changed encoder is not noticed
-    vector_dim: int = 384  # units of its vectors
-    vector_log_variance: float = -5.0  # log of the variance of the added noise, relative to the vectors' variance
+    encoder: str = ""  # name of the encoder, as in the option `--model`
+    fingerprint: str = ""  # fingerprint of the encoder's vectors; if empty, a changed encoder is not noticed
+    vector_dim: int = 384  # units of the encoder's vectors
+    vector_log_variance: float = -5.0  # log of the added noise's variance, relative to the variance of the vectors
     d_model: int = 256
     language_dim: int = 64
     language_layers: int = 1
-    language_log_variance: float = -3.0  # initial log variance of posteriors
-    memory_slots: int = 8  # number of linear maps of the latents that the decoder attends to
+    language_log_variance: float = -3.0  # initial log variance of the posteriors
+    memory_slots: int = 8  # number of vectors that decoders attend to, linear maps of the latents
     decoder_layers: int = 3
     ffn_dim: int = 512
     heads: int = 4
     dropout: float = 0.0
     word_dropout: float = 0.1
-    draft_layers: int = 2  # layers of the Transformer that encodes drafts, if a column has drafts, such as draft_en
-    hidden_share: float = 0.1  # share of training rows in which the vector is hidden; the same for the language latent
+    draft_layers: int = 2  # layers of the Transformer that encodes drafts, if a column, such as draft_en, holds them
+    hidden_share: float = 0.1  # share of training rows without the vector, and likewise without the language latent
 
     def __post_init__(self) -> None:
         check_least(1, vector_dim=self.vector_dim, memory_slots=self.memory_slots)
@@ -83,14 +83,14 @@ class WriterConfig:
 
 
 class LinearMemory(Memory):
-    """Make a decoder's memory of a latent by linear maps: one for each slot, and one that is added to all tokens."""
+    """A decoder's memory of a latent. One linear map per slot is attended to; one more is added to all tokens."""
 
     def __init__(self, latent: int, width: int, slots: int):
         super().__init__()
         self.width = width
         self.own, self.slot = xavier_linear(latent, width), xavier_linear(latent, slots * width)
-        # Without this bias the input of a layer norm would be 0 at a dropped word with a hidden latent. Its gradient
-        # would explode.
+        # Without this bias, a layer norm's input would be 0 where both the word and the latent are hidden, and the
+        # gradient would explode.
         nn.init.normal_(self.own.bias, std=width**-0.5)
 
     def at(self, latent: Tensor, positions: Tensor, layout: PackedLayout) -> Tensor:
@@ -102,10 +102,10 @@ class LinearMemory(Memory):
 
 @dataclass(frozen=True, eq=False)
 class Drafted:
-    """The input of a `CorrectingDecoder` for B sentences: latents, and the encoded draft of each sentence."""
+    """The input of a `CorrectingDecoder`: the latents and the encoded drafts of B sentences."""
 
     latent: Tensor  # (B, L)
-    states: Tensor  # (N, H), for the N tokens of the drafts
+    states: Tensor  # (N, H): encoder states of the drafts' N tokens
     drafts: Tokens  # (B, T)
 
     def __len__(self) -> int:
@@ -117,22 +117,22 @@ class Drafted:
 
 
 class DraftReader(nn.Module):
-    """Encode drafts with a Transformer. A linear map of the wanted vector less the draft's vector, a difference of
-    `units` units, is added to each state."""
+    """Encode drafts with a Transformer. For each draft, the encoder's vector of the draft is subtracted from the wanted
+    vector. A linear map of this difference, which has `units` units, is added to each of the draft's states."""
 
     def __init__(self, body: Transformer, units: int):
         super().__init__()
         self.body, self.lacking = body, xavier_linear(units, body.width, bias=False)
 
     def forward(self, latent: Tensor, drafts: Tokens, lacking: Tensor) -> Drafted:
-        """Encode drafts (B, T), given latents (B, L) and differences (B, D)."""
+        """Encode drafts (B, T), given latents (B, L) and the differences between wanted and drafts' vectors (B, D)."""
         layout = PackedLayout.of(drafts)
         return Drafted(latent, self.body.states(drafts, layout) + layout.repeat(self.lacking(lacking)), drafts)
 
 
 class CorrectingDecoder(TransformerDecoder):
-    """p(sentence | latent, draft): the layers attend to the draft's tokens and the latent's slots. Without a draft it
-    is a `TransformerDecoder` with the same parameters."""
+    """p(sentence | latent, draft): the layers attend to the draft's tokens and to the latent's slots. Without a draft,
+    it computes the same as a `TransformerDecoder`, which has the same parameters."""
 
     def forward(self, role: Role, column: str, context: Tensor | Drafted, target: Tokens) -> SentencePrediction:
         """Predict `target` (B, T) from latents (B, L), with or without drafts."""
@@ -140,12 +140,12 @@ class CorrectingDecoder(TransformerDecoder):
         return self.predict(role, column, latent, target, attended, real)
 
     def start(self, context: Tensor | Drafted) -> KVCache:
-        """Return the initial state of a search, given latents with or without drafts."""
+        """Return the initial state of beam search or sampling, given latents with or without drafts."""
         latent, attended, real = self.given(context)
         return self.begin(latent, latent, attended, real)
 
     def given(self, context: Tensor | Drafted) -> tuple[Tensor, list[Tensor | None], Tensor | None]:
-        """Return latents (B, L), each layer's keys and values (2, B, heads, S, H/heads), and a mask without padding."""
+        """Return latents (B, L), each layer's keys and values (2, B, heads, S, H/heads), and a mask of tokens."""
         if isinstance(context, Tensor):
             return context, self.slots(context), None
         layout = PackedLayout.of(context.drafts)
@@ -156,12 +156,12 @@ class CorrectingDecoder(TransformerDecoder):
         return context.latent, [torch.cat(pair, dim=3) for pair in zip(slots, drafts, strict=True)], real
 
 
-DRAFT = "draft_"  # prefix of a column's name: "draft_en" has drafts of the column "en"
-LENGTH = 16.0  # of a standardised vector of any width, so that the same learning rate suits all encoders
+DRAFT = "draft_"  # prefix of a column's name: the column "draft_en" has drafts of the column "en"
+LENGTH = 16.0  # length of standardised vectors of any width, so that one learning rate suits all encoders
 
 
 class StoredVector(nn.Module):
-    """Vectors of `units` units that another encoder computed, with Gaussian noise, in place of a semantic encoder.
+    """Another encoder's vectors, of `units` units, with Gaussian noise. They take the place of a semantic encoder.
 
     `log_variance` is the log of the noise's variance, relative to the variance of the vectors.
     """
@@ -180,7 +180,7 @@ class StoredVector(nn.Module):
     def fit(self, vectors: Tensor) -> None:
         """Compute mean and scale from vectors of training text, (N, D)."""
         exponent = int(torch.frexp(vectors.abs().max()).exponent)
-        power = 2.0 ** min(exponent, 127)  # divided by this, squares neither overflow nor vanish
+        power = 2.0 ** min(exponent, 127)  # after division by this, squares neither overflow nor vanish
         vectors = vectors / power
         mean = vectors.mean(0)
         length = (vectors - mean).square().sum(1).mean().sqrt()
@@ -192,7 +192,7 @@ class StoredVector(nn.Module):
         return (vectors - self.mean) / self.scale
 
     def forward(self, side: Tokens, layout: PackedLayout | None = None) -> Gaussian:
-        """Raise UsageError: the input of the other encoder is text, not tokens."""
+        """Raise UsageError, because the other encoder reads text, not tokens."""
         raise UsageError(
             f"This model writes from vectors of {self.encoder}, which reads text itself: open the model by "
             "`bgt_core.open_encoder`, or give vectors."
@@ -200,12 +200,12 @@ class StoredVector(nn.Module):
 
 
 class VectorWriter(WritingModel):
-    """Generate a sentence from another encoder's vector of it and from a language latent.
+    """Generate a sentence from a language latent and from another encoder's vector of the sentence.
 
-    Only the language encoders and the decoders learn. The targets of a batch are the vectors of its columns, one after
-    another, (B, C * D); without targets each row has the mean vector. In training, each latent is hidden in
-    `hidden_share` of the rows, independently: the decoder then gets the mean of its prior. So the model can also
-    generate from one latent alone, which shows how many nats each latent contributes.
+    Only the language encoders and the decoders learn. `Batch.targets` are the encoder's vectors of the C columns,
+    concatenated, (B, C * D); without targets, each row has the mean vector. In training, each of the two latents is
+    hidden in a share `hidden_share` of the rows, independently of the other: the decoder then gets the mean of the
+    prior instead. So the model can also generate from one latent alone, which shows how many nats each contributes.
 
     The input of a decoder is [language latent ; standardised vector]. `reader` encodes drafts; it is None for a model
     without drafts.
@@ -251,23 +251,23 @@ class VectorWriter(WritingModel):
         return Outputs(semantic, {LANGUAGE: language}, predictions)
 
     def lacking(self, vectors: Tensor, of_drafts: Tensor) -> Tensor:
-        """Return the scaled difference of the wanted vectors and the drafts' vectors: (B, D) each -> (B, D)."""
+        """Subtract the drafts' vectors from the wanted vectors, and scale the difference: (B, D), (B, D) -> (B, D)."""
         return (vectors - of_drafts) / self.stored.scale
 
     def drafted(self, latents: Mapping[str, Tensor], drafts: Tokens, of_drafts: Tensor) -> Drafted:
-        """Make the input of a decoder that corrects drafts, (B, T), given latents as for `join`, and the encoder's
-        vectors of the drafts, (B, D). UsageError if the model has no encoder of drafts."""
+        """Make a decoder's input for correcting drafts, (B, T). `latents` are the same as for `join`; `of_drafts` are
+        the encoder's vectors of the drafts, (B, D). UsageError if the model was trained without drafts."""
         if self.reader is None:
             raise UsageError("This writer reads no drafts; train one with a column of them, such as draft_en.")
         return self.reader(self.join(latents), drafts, self.lacking(latents[SEMANTIC], of_drafts))
 
     @property
     def semantic_table(self) -> nn.Embedding:
-        """The decoders' token table, (V, H), because the semantic encoder belongs to another model."""
+        """The token table of the decoders, (V, H), because the semantic encoder is not part of this model."""
         return next(part for part in self.decoders.modules() if isinstance(part, nn.Embedding))
 
     def hidden(self, latent: Tensor) -> Tensor:
-        """In training, replace a latent by the mean of its prior, 0, in some of the rows: (B, L) -> (B, L)."""
+        """In training, replace the latent by its prior's mean, 0, in some of the rows: (B, L) -> (B, L)."""
         if not self.training or not self.hidden_share:
             return latent
         return latent * (torch.rand(len(latent), 1, device=latent.device) >= self.hidden_share)

@@ -6,13 +6,14 @@
     OUT/metrics.jsonl   one row per report
     OUT/step-0000200/   checkpoints; the newest two are kept
 
-`resume` continues a run from its newest complete checkpoint. The run ends with the same weights as without the
-interruption: bit for bit on a CPU with the same number of threads and workers.
+`resume` continues a run from its newest complete checkpoint. The run ends with the same weights as an uninterrupted
+run; on a CPU with the same number of threads and workers, they are identical bit for bit.
 
-Several workers can train one run: processes of this machine (`workers`), or those of `torchrun`. The first worker
-prepares, writes and reports. A run may be resumed with another number of workers.
+Several workers can train one run. They are processes on this machine (`workers`), or processes that `torchrun` starts.
+The first worker prepares the data, writes files and reports. A run may be resumed with another number of workers.
 
-Read `run`, then `prepare` (text to token ids, with `data.store`), then `loop` (with `data.batching`).
+To understand the code, read `run`, then `prepare` (from text to token ids, with `data.store`), then `loop` (with
+`data.batching`).
 """
 
 from bgt_core.training.prepare import Report, share

@@ -1,6 +1,6 @@
-"""The training loop: `train_model` repeats `train_step`, one update of the parameters; it validates, reports and saves.
+"""The training loop. `train_model` calls `train_step` for each update, and validates, reports and saves.
 
-`Aggressive` is another kind of step. It prevents posterior collapse, and no recipe uses it by default.
+`Aggressive` is another kind of training step, which prevents posterior collapse. No recipe uses it by default.
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ from bgt_core.training.negatives import mined
 from bgt_core.training.validate import information_of, validate
 from bgt_core.training.workers import Workers
 
-REPORT_SECONDS = 10.0  # between two reports of the training loss
+REPORT_SECONDS = 10.0  # seconds between two reports of the training loss
 WINDOW = 20  # number of updates over which `Guard` averages the loss
-LONG = 1_000  # minimum number of updates for which a run on a GPU compiles its layers, which takes a minute or two
-GROUP = 10  # aggressive training compares the mean loss of this many updates with that of the group before
+LONG = 1_000  # runs on a GPU with at least so many updates compile their layers, which takes a minute or two
+GROUP = 10  # aggressive training compares the mean losses of successive groups of this many updates
 
-Row = dict[str, object]  # of metrics
+Row = dict[str, object]  # a row of metrics
 
 
 @dataclass(frozen=True, eq=False)
 class Trainer:
-    """The model and its optimiser, on one of several workers."""
+    """The model, its optimiser and its settings, in one worker."""
 
     model: Model
     optimizer: torch.optim.Optimizer
@@ -57,10 +57,10 @@ class Trainer:
 
 @dataclass(frozen=True)
 class Hooks:
-    """The loop's callbacks, which report and save."""
+    """The functions that the loop calls to report, to save, and to find out whether to stop."""
 
-    report: Callable[[Row], None]  # called with a row of metrics: "train", "valid" or "information", with its step
-    save: Callable[[int], None]  # save model and optimiser; the argument is the number of steps done
+    report: Callable[[Row], None]  # called with each row of metrics; its kind is "train", "valid" or "information"
+    save: Callable[[int], None]  # save the model and optimiser; the argument is the number of steps done
     stopped: Callable[[], bool]  # called after each step; if true, the run saves and stops
 
 
@@ -73,7 +73,7 @@ def make_optimizer(model: Model, config: TrainConfig) -> torch.optim.AdamW:
 
 def learning_rate(step: int, steps: int, config: TrainConfig) -> float:
     """Return the learning rate of a step. It rises linearly to its peak, and then falls as 1 / sqrt(step) (Vaswani et
-    al. 2017); without warm-up it is constant. With `cooldown` it also falls linearly to 0 at the end of the run."""
+    al. 2017); without warm-up it is constant. At the end of the run, `cooldown` also lowers it linearly to 0."""
     done, warmup, falling = step + 1, config.warmup_steps, config.cooldown * steps
     rate = config.learning_rate * (min(done / warmup, (warmup / done) ** 0.5) if warmup else 1.0)
     return rate * min(1.0, (steps - step) / falling) if falling else rate
@@ -89,27 +89,27 @@ def train_model(
 ) -> int:
     """Train from step `start` to the end, or until `hooks.stopped`; return the number of steps done.
 
-    All random draws (batches, anchors, dropout, latent noise) depend only on the seed, the step and the number of the
+    All random draws (batches, anchors, dropout, latent noise) depend only on the seed, the step and the index of the
     micro-batch. So a run that restarts from a saved step ends with the same weights, whatever the number of workers.
-    One step is one update: rows with `batch_tokens` tokens, in micro-batches; the loss is divided by the number of rows
-    in all workers. With mega-batches a run can only be saved, or stop, between two of them: inside a mega-batch, the
-    next negatives also depend on earlier weights.
+    One step is one update, on rows with `batch_tokens` tokens, split into micro-batches; the loss is divided by the
+    number of rows in all workers. A run with mega-batches can save or stop only between two of them, because inside a
+    mega-batch the negatives of the next update were found with earlier weights.
 
-    `informations` are the values that an aggressive run reported before `start`. Raises Diverged in all workers if one
-    of them diverges (`Guard`), before that update is saved.
+    `informations` are the values of the mutual information that an aggressive run reported before `start`. If training
+    diverges in one worker (`Guard`), raises Diverged in all workers, before the update is saved.
     """
     config, steps, ahead = trainer.config, total_steps(corpus, trainer.config), None
     compile_layers(trainer.model, config.compile, trainer.device, steps)
     if config.aggressive_steps and steps:
         information_of(trainer, held_out, batches=1)  # fail early if the model has no density
         ahead = Aggressive(trainer, partial(encoder_updates, trainer, corpus, steps), informations)
-    if not steps:  # the untrained model is a result too
+    if not steps:  # with 0 epochs, the untrained model is the result
         evaluate(trainer, corpus, held_out, hooks, 0)
         hooks.save(0)
     guard, unsaved = Guard(config.explosion, trainer.device), False
     unreported, reported = Sums(), time.perf_counter()
     for step, update in enumerate(updates_of(trainer, corpus, range(start, steps)), start):
-        # One update, at its learning rate.
+        # Make one update, with the learning rate of its step.
         rate = learning_rate(step, steps, config)
         for group in trainer.optimizer.param_groups:
             group["lr"] = rate
@@ -117,7 +117,7 @@ def train_model(
         unreported += sums
         guard.add(sums)
 
-        # Is it the last? All workers agree.
+        # Decide together with the other workers whether to report, to stop or to save.
         done = step + 1
         unsaved |= done % config.save_every == 0
         stopped, saves = hooks.stopped(), done == steps or (unsaved and update.closes_mega_batch)
@@ -127,7 +127,7 @@ def train_model(
             raise Diverged(f"update {done}: {guard.reason or 'another worker has diverged'}")
         last = done == steps or (stopped and update.closes_mega_batch)
 
-        # Report every few seconds; validate when it is due. Validation is not counted in the time.
+        # Report every few seconds, and validate when it is due. The reported speed excludes the time of validation.
         if due or last:
             row = training_row(trainer.workers, unreported, time.perf_counter() - reported)
             hooks.report({"kind": "train", "step": done, "steps": steps, **row, "learning_rate": rate})
@@ -137,7 +137,7 @@ def train_model(
         evaluate(trainer, corpus, held_out, hooks, done, ahead)
         reported += time.perf_counter() - began
 
-        # Save at steps from which a run can continue.
+        # Save only at steps from which a run can continue, as described above.
         if saves or last:
             hooks.save(done)
             unsaved = False
@@ -154,8 +154,8 @@ def evaluate(
     done: int,
     ahead: Aggressive | None = None,
 ) -> None:
-    """Validate if it is due after `done` steps. After an epoch of aggressive training, measure the information, which
-    decides whether the encoders are still updated first."""
+    """Validate if it is due after `done` steps. After an epoch of aggressive training, measure the mutual information,
+    which decides whether further steps still update the encoders first."""
     config, steps = trainer.config, total_steps(corpus, trainer.config)
     where: Row = {"step": done, "steps": steps}
     if not done or done % config.valid_every == 0 or done == steps:
@@ -168,7 +168,7 @@ def evaluate(
 
 
 def updates_of(trainer: Trainer, corpus: Corpus | Mixture, steps: range) -> Iterator[StepBatch]:
-    """Make this worker's share of the updates of these steps, with negatives if they come from mega-batches."""
+    """Make this worker's share of the updates for these steps; with mega-batches, they contain negatives."""
     config, plan, workers = trainer.config, batching(trainer.config), trainer.workers
     share = (0, 1) if config.mega_batch else (workers.rank, workers.count)  # negatives are searched among all rows
 
@@ -183,13 +183,13 @@ def updates_of(trainer: Trainer, corpus: Corpus | Mixture, steps: range) -> Iter
 
 
 def encoder_updates(trainer: Trainer, corpus: Corpus | Mixture, steps: int, step: int) -> Iterator[StepBatch]:
-    """Make the encoder-only updates that precede a step of a run of `steps`, from the data of later epochs."""
+    """Make the encoder-only updates that precede `step`. Their data are those of epochs after the run's `steps`."""
     count = trainer.config.aggressive_steps
     return updates_of(trainer, corpus, range(steps + step * count, steps + (step + 1) * count))
 
 
 def compile_layers(model: Model, setting: str, device: torch.device, steps: int) -> None:
-    """Compile each Transformer layer, for any number of tokens, if `setting` asks for it in a run of `steps` updates.
+    """Compile each Transformer layer, for any number of tokens, if `setting` and the number of `steps` call for it.
 
     "auto" does not compile on a CPU, where compiled layers take 1.13 times as long: they multiply with MKL (`backend`).
     """
@@ -200,23 +200,23 @@ def compile_layers(model: Model, setting: str, device: torch.device, steps: int)
 
 
 def batching(config: TrainConfig) -> Batching:
-    """Return the plan by which a corpus becomes updates."""
+    """Return the plan that divides a corpus into updates."""
     sizes, kinds = (config.batch_tokens, config.micro_tokens), parse_weights(config.kind_weights)
     return Batching(*sizes, config.seed, config.scramble, config.micro_batches, config.sampling_temperature, kinds)
 
 
 def total_steps(corpus: Corpus | Mixture, config: TrainConfig) -> int:
-    """Return the number of updates in the whole run; 0 without epochs."""
+    """Return the number of updates in the whole run; 0 if `epochs` is 0."""
     return max(1, round(config.epochs * batching(config).updates(corpus))) if config.epochs else 0
 
 
 class Aggressive:
     """A training step that updates the encoders first, as long as that raises the mutual information (He et al. 2019).
 
-    It prevents posterior collapse. Early in training, q(z | sentence) lags behind the true posterior, because decoders
-    change with every update. Decoders then learn to ignore the latent, and the KL removes its information. So a step
-    first trains only the encoders, until the loss stops falling, and then everything else once. `more_batches` returns
-    updates of the encoders for a step; `informations` are the mutual information after each epoch so far.
+    This prevents posterior collapse. Early in training, q(z | sentence) lags behind the true posterior, because the
+    decoders change with every update. Decoders then learn to ignore the latent, and the KL removes its information. So
+    a step first trains only the encoders, until the loss stops falling, and then everything else once. `more_batches`
+    returns the encoder updates of a step; `informations` has the mutual information after each epoch so far.
     """
 
     def __init__(
@@ -227,11 +227,11 @@ class Aggressive:
 
     @property
     def active(self) -> bool:
-        """Whether the encoders are still updated first: I(x; z) has risen in every epoch so far."""
+        """Whether the encoders are still updated first, because I(x; z) has risen in every epoch so far."""
         return all(later > earlier for earlier, later in pairwise([0.0, *self.informations]))
 
     def __call__(self, step: int, update: StepBatch) -> Sums:
-        """Update the encoders several times, then everything else once; make an ordinary step if no longer `active`."""
+        """If `active`, update the encoders several times, then everything else once; if not, make an ordinary step."""
         updates = tokens = 0
         active = self.active
         if active:
@@ -244,8 +244,8 @@ class Aggressive:
         return sums
 
     def train_inference_network(self, step: int) -> tuple[int, int]:
-        """Update the encoders until the mean loss per token of `GROUP` updates is not below that of the group before
-        (He et al. 2019, alg. 1). Return the number of updates, and of the tokens that this worker used."""
+        """Make groups of `GROUP` updates of the encoders, until a group has no lower mean loss per token than the group
+        before it (He et al. 2019, alg. 1). Return the number of updates, and the number of tokens in this worker."""
         before, updates, tokens, group = math.inf, 0, 0, Sums()
         for number, update in enumerate(self.more_batches(step), 1):
             sums = train_step(self.trainer, step, update, number)
@@ -263,7 +263,7 @@ class Aggressive:
 
 
 def inference_and_generation_parameters(model: Model) -> tuple[list[nn.Parameter], list[nn.Parameter]]:
-    """Return the parameters that only encoders use, and all others, such as token tables shared with decoders."""
+    """Return the parameters that only encoders use, and all others (such as token tables shared with decoders)."""
     encoders = {model.encoder(latent, lang) for latent in model.latents for lang in model.langs}
 
     def outside(module: nn.Module) -> Iterator[nn.Parameter]:
@@ -277,10 +277,10 @@ def inference_and_generation_parameters(model: Model) -> tuple[list[nn.Parameter
 
 
 def train_step(trainer: Trainer, step: int, update: StepBatch, *inner: int) -> Sums:
-    """Update the parameters that require a gradient, once. Random draws depend on the seed, the step, the number of the
-    micro-batch, and in aggressive training the number of the `inner` update."""
+    """Update once all parameters that require a gradient. Random draws depend on the seed, the step and the index of
+    the micro-batch; in aggressive training, also on the index of the encoder update, `inner`."""
     config, sums = trainer.config, Sums()
-    # Only `bgt-bound` has such modules. They track the mean vector of each language, and subtract the differences.
+    # Only `bgt-bound` has these modules, which track the mean vector of each language and remove the differences.
     erasing = [part for part in trainer.model.modules() if isinstance(part, WithoutLanguage)]
     for number, batch in update.batches.items():
         seed_everything(config.seed, step, number, *inner)
@@ -289,7 +289,7 @@ def train_step(trainer: Trainer, step: int, update: StepBatch, *inner: int) -> S
             loss = trainer.objective(replace(trainer.model(batch), batch=batch), step)
         if trainer.penalty:
             loss = trainer.penalty.added_to(loss, len(batch))
-        if loss.total.requires_grad:  # a batch may, by chance, use only frozen parts
+        if loss.total.requires_grad:  # false if, by chance, a batch uses only frozen parts
             (loss.total / update.rows).backward()
         for part in erasing:
             part.compare_languages()
@@ -318,20 +318,20 @@ def frozen(parameters: Iterable[nn.Parameter]) -> Iterator[None]:
 
 @dataclass(eq=False)
 class Sums:
-    """Sums over this worker's rows of each term of the loss, and the number of rows that have the term.
+    """For each term of the loss, its sum over this worker's rows, and the number of rows that have the term.
 
-    In a mixture of corpora, not all rows have all terms.
+    In a mixture of corpora, some rows lack some terms.
     """
 
     terms: dict[str, Tensor] = field(default_factory=dict)
     rows: dict[str, int] = field(default_factory=lambda: defaultdict(int))
     tokens: int = 0
     inner_updates: int | None = None  # number of encoder-only updates; None in ordinary training
-    gradient_norm: Tensor | None = None  # of the newest update, before clipping, nats per row
-    micro_batches: dict[int, Mapping[str, Tensor]] = field(default_factory=dict)  # terms of the newest update
+    gradient_norm: Tensor | None = None  # of the newest update, before clipping; nats per row
+    micro_batches: dict[int, Mapping[str, Tensor]] = field(default_factory=dict)  # index -> terms, newest update
 
     def add(self, number: int, terms: Mapping[str, Tensor], batch: Batch) -> None:
-        """Add the terms of one more micro-batch."""
+        """Add the terms of the micro-batch with the index `number`."""
         self.micro_batches[number] = {name: value.sum() for name, value in terms.items()}
         for name, value in self.micro_batches[number].items():
             self.terms[name] = self.terms[name] + value if name in self.terms else value
@@ -350,7 +350,7 @@ class Sums:
 
 
 def training_row(workers: Workers, sums: Sums, seconds: float) -> Row:
-    """Make a row of metrics: the means of all workers' terms in nats per row, and tokens per second."""
+    """Make a row of metrics: each term's mean over the rows of all workers, in nats, and the tokens per second."""
     counts = {f"rows {name}": torch.as_tensor(count) for name, count in sums.rows.items()}
     totals = workers.sum_over_ranks({**sums.terms, **counts, "tokens": torch.as_tensor(sums.tokens)})
     means = {name: (totals[name] / totals[f"rows {name}"]).item() for name in totals if f"rows {name}" in totals}
@@ -362,20 +362,21 @@ def training_row(workers: Workers, sums: Sums, seconds: float) -> Row:
 class Guard:
     """Detect divergence: a loss, a term or a gradient is NaN or infinite, or the loss explodes.
 
-    A loss explodes if its mean per row over the last 20 updates is more than `explosion` times the mean over the first
-    20 since the run began or was resumed, and the latter is above 0. With `explosion` 0 this is not checked.
+    A loss explodes if its mean per row over the last 20 updates is more than `explosion` times its mean over the first
+    20 updates since the run began or was resumed. This is not checked if `explosion` is 0, or if that first mean is not
+    above 0.
     """
 
     def __init__(self, explosion: float, device: torch.device):
         self.explosion, self.device = explosion, device
         self.first: list[Tensor] = []
         self.last: deque[Tensor] = deque(maxlen=WINDOW)
-        self.reason = ""  # why the training has diverged
+        self.reason = ""  # why training has diverged; "" if it has not
 
     def add(self, sums: Sums) -> None:
-        """Add an update's sums. Values on a GPU are not read here, because that would wait for it."""
+        """Add the sums of an update. Values on a GPU are not read here, because reading would wait for the GPU."""
         self.newest = sums
-        if "loss" not in sums.terms:  # a worker without a micro-batch
+        if "loss" not in sums.terms:  # this worker had no micro-batch
             return
         loss = sums.terms["loss"] / sums.rows["loss"]
         if len(self.first) < WINDOW:
@@ -383,13 +384,13 @@ class Guard:
         self.last.append(loss)
 
     def diverged(self, due: bool) -> bool:
-        """Return whether training has diverged in this process; on a GPU this is only checked if `due`."""
+        """Return whether training has diverged in this process. On a GPU, check it only if `due`."""
         if due or self.device.type == "cpu":
             self.reason = self.reason or self.not_finite() or self.exploded()
         return bool(self.reason)
 
     def exploded(self) -> str:
-        """Describe how the loss exploded; "" if it did not."""
+        """Return a description of how the loss exploded; "" if it did not."""
         if not self.explosion or len(self.last) < WINDOW:
             return ""
         before, now = (fmean(map(float, losses)) for losses in (self.first, self.last))
@@ -398,7 +399,7 @@ class Guard:
         return f"the loss per row, {now:.4g}, is more than {self.explosion:g} times its initial value, {before:.4g}"
 
     def not_finite(self) -> str:
-        """Describe the newest update's first term that is NaN or infinite; "" if all are finite."""
+        """Return a description of the first NaN or infinite term of the newest update; "" if all are finite."""
         for number, terms in self.newest.micro_batches.items():
             for name, value in terms.items():
                 if not math.isfinite(value):
@@ -408,10 +409,10 @@ class Guard:
 
 
 class Penalty:
-    """lambda_c / 2 ||W_c||^2 + lambda_w / 2 ||W - W_start||^2, once per update (Wieting et al. 2017, eq. 4).
+    """Add lambda_c / 2 ||W_c||^2 + lambda_w / 2 ||W - W_start||^2 once per update (Wieting et al. 2017, eq. 4).
 
-    W_c are all parameters except the token tables W. The factor 1/2 is the released code's; the paper does not have it.
-    `start` has the initial token tables W_start by name. The weights are `composition_l2` and `table_l2`.
+    W_c are all parameters except the token tables W. The factor 1/2 is in the released code, but not in the paper.
+    `start` has the initial token tables W_start by name. lambda_c and lambda_w are `composition_l2` and `table_l2`.
     """
 
     def __init__(self, model: nn.Module, config: TrainConfig, start: Mapping[str, Tensor]):
@@ -422,7 +423,7 @@ class Penalty:
         self.tables = [(tables[name], began.to(tables[name].device)) for name, began in start.items()]
 
     def added_to(self, loss: Loss, rows: int) -> Loss:
-        """Add the penalty to a micro-batch's loss once per row, so that the mean over the update's rows has it once."""
+        """Add the penalty to a micro-batch's loss once per row, so that the mean over an update's rows has it once."""
         squares = [parameter.square().sum() for parameter in self.composition]
         distances = [(table - began).square().sum() for table, began in self.tables]
         weighted = {
@@ -436,6 +437,6 @@ class Penalty:
 
 
 def token_tables(model: nn.Module) -> dict[str, nn.Parameter]:
-    """Return the weights of all token tables by parameter name, a shared table once."""
+    """Return the weights of all token tables by parameter name. A shared table is listed once."""
     tables = {id(module.weight) for module in model.modules() if isinstance(module, nn.Embedding)}
     return {name: parameter for name, parameter in model.named_parameters() if id(parameter) in tables}

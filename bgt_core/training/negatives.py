@@ -1,8 +1,8 @@
-"""Hard negatives: sentences near to a sentence that are not its translation (Wieting et al. 2018, 2019).
+"""Hard negatives. A hard negative of a sentence is near to it, but not its translation (Wieting et al. 2018, 2019).
 
-They are searched in a mega-batch, the rows of several updates, all encoded with the same weights. Mega-batches are
+Negatives are searched in a mega-batch: the rows of several updates, all encoded with the same weights. Mega-batches are
 small at first, while all sentences are near to each other, and grow during training. If the margin loss uses negatives
-of both columns, sentences of the same column are searched too (Wieting et al. 2017).
+of both columns, a sentence's own column is searched as well (Wieting et al. 2017).
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ from bgt_core.data.batching import StepBatch, split_to_fit
 if TYPE_CHECKING:
     from bgt_core.training.loop import Trainer
 
-BLOCK = 1_024  # rows compared with all others at once
+BLOCK = 1_024  # number of rows that are compared with all others at once
 
 Columns = tuple[str, ...]
 Nearest = tuple[
     Tensor, Tensor
-]  # of each of S sentences, the cosine of the nearest other one, and its number: (S,) each
+]  # for each of S sentences: the cosine with the nearest other sentence, and the index of that sentence; both (S,)
 
 
 def mined(updates: Iterator[StepBatch], start: int, trainer: Trainer, first: int = 0) -> Iterator[StepBatch]:
-    """Yield the updates from step `start` on, with a hard negative for every sentence from step `first` on.
+    """Yield the updates from step `start` on. From step `first` on, every sentence has a hard negative.
 
-    The first mega-batch begins at `start`. A mega-batch is encoded when its first update is needed. For its later
-    updates these weights are stale, as in the released codes. `updates` have the rows of all workers, so that every
-    worker finds the same negatives; it yields only its share.
+    The first mega-batch begins at `start`. A mega-batch is encoded when its first update is needed. So the negatives of
+    its later updates were found with older weights, as in the released code of the papers. `updates` have the rows of
+    all workers, so that every worker finds the same negatives; each worker yields only its own share of the rows.
     """
     config, workers, done = trainer.config, trainer.workers, max(0, start - first)
 
@@ -52,7 +52,7 @@ def mined(updates: Iterator[StepBatch], start: int, trainer: Trainer, first: int
         mega: list[StepBatch] = []
         meaning: dict[Columns, list[dict[str, Tensor]]] = {}
         for update in islice(updates, mega_batch_size(done, config.mega_batch, config.mega_batch_warmup)):
-            mega.append(update)  # a thread makes the next one meanwhile
+            mega.append(update)  # meanwhile a thread makes the next update
             for batch in update.batches.values():
                 meaning.setdefault(tuple(batch.sides), []).append(semantic_means(trainer, batch))
         if not mega:
@@ -64,13 +64,13 @@ def mined(updates: Iterator[StepBatch], start: int, trainer: Trainer, first: int
 
 
 def mega_batch_size(done: int, largest: int, growth: int) -> int:
-    """Return the number of updates in the mega-batch after `done` updates: 1, and 1 more for every `growth` updates."""
+    """Return the number of updates in the mega-batch after `done` updates: 1, plus 1 for every `growth` of them."""
     return min(largest, 1 + done // growth) if growth else largest
 
 
 @torch.no_grad()
 def semantic_means(trainer: Trainer, batch: Batch) -> dict[str, Tensor]:
-    """Compute the semantic means of each side, (B, L), without dropout."""
+    """Compute the semantic means of each column, (B, L), without dropout."""
     model, device = trainer.model, trainer.device
     model.eval()
     with autocast(device, trainer.config.precision):
@@ -85,13 +85,14 @@ def semantic_means(trainer: Trainer, batch: Batch) -> dict[str, Tensor]:
 def hard_negatives(
     columns: Columns, means: Sequence[Mapping[str, Tensor]], both_sides: bool = False
 ) -> dict[str, np.ndarray]:
-    """Find each row's negative in each column: indices among the column's S sentences, (S,).
+    """Find a negative in each column for each row. Return, for each column, S indices of its S sentences, (S,).
 
-    It is the sentence nearest to the row's sentence in the previous column (the last column precedes the first). With
-    `both_sides` it may also be in the previous column; its index is then S or more.
+    In the row, take the sentence of the previous column (the last column precedes the first). The negative is the
+    sentence of this column that is nearest to it, the row's own excluded. With `both_sides`, the negative may also be a
+    sentence of the previous column; its index is then S or more.
     """
     joined = {column: torch.cat([of_batch[column] for of_batch in means]) for column in columns}
-    if len(columns) == 2:  # one product gives both directions
+    if len(columns) == 2:  # one matrix product serves both directions
         first, last = columns
         ahead, back = nearest_other(joined[first], joined[last])
         nearest = {last: ahead, first: back}
@@ -99,7 +100,7 @@ def hard_negatives(
         nearest = {
             column: nearest_other(joined[columns[at - 1]], joined[column])[0] for at, column in enumerate(columns)
         }
-    wrong = {}  # its order determines the order of the sides in batches, and so the random draws
+    wrong = {}  # the order of these columns is the order of the sides in batches, and so determines the random draws
     for column, (cosine, row) in nearest.items():
         if both_sides:
             side = joined[columns[columns.index(column) - 1]]
@@ -111,10 +112,10 @@ def hard_negatives(
 
 @torch.no_grad()
 def nearest_other(left: Tensor, right: Tensor) -> tuple[Nearest, Nearest]:
-    """Find the nearest right sentence for each left one by cosine, and the reverse; both have shape (S, D).
+    """Find by cosine the nearest right sentence of each left one, and the nearest left of each right one; (S, D) each.
 
     Only the sentence in the same row is excluded. A copy of it in another row counts as another sentence, as in the
-    released codes.
+    released code of the papers.
     """
     left, right = F.normalize(left.float(), dim=-1), F.normalize(right.float(), dim=-1)
     forth, best = [], left.new_full((len(left),), -torch.inf)
@@ -133,19 +134,19 @@ def nearest_other(left: Tensor, right: Tensor) -> tuple[Nearest, Nearest]:
 def with_negatives(
     updates: Sequence[StepBatch], wrong: Mapping[Columns, Mapping[str, np.ndarray]], micro_tokens: int
 ) -> list[StepBatch]:
-    """Return the same updates in new micro-batches, each row with a negative in every column.
+    """Return the same updates in new micro-batches, in which each row has a negative in every column.
 
-    `wrong[columns][column]` (S,) holds the indices of the negatives of S rows, as `hard_negatives` returns them. Rows
-    are numbered over all batches of these columns in all updates. A negative counts as text of its column's language,
-    even if it comes from the previous column. A micro-batch has at most `micro_tokens` padded tokens on its longest
-    side, negatives included.
+    `wrong[columns][column]` (S,) holds the indices of the negatives of S rows, as `hard_negatives` returns them. These
+    S rows are the rows of all batches with these columns, in all updates. A negative in a column counts as text of the
+    column's language, even if it comes from the previous column. A micro-batch has at most `micro_tokens` padded tokens
+    in its longest column, negatives included.
     """
-    candidates = {}  # the sentences of each column, followed by those of the previous column
+    candidates = {}  # columns -> column -> its own sentences, then the sentences of the column before it
     for columns in wrong:
         mega = [batch for update in updates for batch in update.batches.values() if tuple(batch.sides) == columns]
         own = {name: [ids for batch in mega for ids in unpadded(batch.sides[name])] for name in columns}
         candidates[columns] = {name: own[name] + own[columns[at - 1]] for at, name in enumerate(columns)}
-    served, remade = dict.fromkeys(wrong, 0), []  # number of rows so far
+    served, remade = dict.fromkeys(wrong, 0), []  # number of rows used so far
     for update in updates:
         batches: list[Batch] = []
         for columns in dict.fromkeys(tuple(batch.sides) for batch in update.batches.values()):

@@ -1,6 +1,6 @@
 """Prepare a run: write its data, tokenizer and settings, and check that they fit each other.
 
-For this check, one batch of each corpus passes through the model on torch's meta device, where tensors have shapes
+For this check, one batch of each corpus is passed through the model on torch's meta device, where tensors have shapes
 but no values.
 """
 
@@ -30,7 +30,7 @@ from bgt_core.models.latent import LatentModel
 from bgt_core.nets.output import LabelPrediction
 from bgt_core.recipes import Recipe
 
-SETTINGS = "run.json"  # recipe, settings and data of a run; the last file to be written makes a folder a run
+SETTINGS = "run.json"  # recipe, settings and data of a run; it is written last, so a folder with it is a complete run
 LOCK = "run.lock"  # exists while a process trains; a killed process leaves it behind
 VECTORS = "vectors-{}" + PARTIAL  # vectors of data file 0, 1, ...; removed after they are copied to the token store
 WIDTH, WEIGHT = "model.teacher_dim", "objective.distillation.weight"
@@ -48,8 +48,8 @@ def prepare_run(
     device: str,
     report: Report,
 ) -> Recipe:
-    """Write all files of a run folder except its checkpoints; if this fails, remove them. Return the recipe; a writer's
-    also has the fingerprint and width of its encoder, whose vectors are computed on `device`."""
+    """Write all files of a run folder except its checkpoints; if this fails, remove them. Return the recipe. For a
+    writer, compute the encoder's vectors on `device`, and add the encoder's fingerprint and width to the recipe."""
     if (out / SETTINGS).exists():
         raise UsageError(f"is needed to continue the run in {out}; or choose another folder.", parameter="resume")
     check_kinds(recipe.train.kind_weights, sources)
@@ -58,13 +58,13 @@ def prepare_run(
         raise UsageError(f"'{missing[0]}': no file of the data has this column. Add one that has it, or leave it out.")
     check_teacher_files(recipe, sources)
     for source in sources:
-        source_files(source.path, source.columns)  # an absent file is an error before the encoder opens
+        source_files(source.path, source.columns)  # raises an error for an absent file, before the encoder is opened
     if any(path.name != LOCK for path in out.iterdir()):
         raise UsageError(f"{out}: not empty, and not a run. Remove it, or choose another folder.")
     recipe, encoder = with_encoder(recipe, device)
     try:
         token_model = Tokenizer.load(tokenizer) if tokenizer else train_tokenizer(recipe, sources, strict)
-        model = meta_model(recipe, token_model)  # impossible settings are an error before the long work
+        model = meta_model(recipe, token_model)  # raises an error for impossible settings, before the long work
         rows = with_vectors(encoder, recipe, sources, out, report) if encoder else sources
         stored = prepare(
             rows,
@@ -112,7 +112,7 @@ def check_teacher(recipe: Recipe, files: Iterable[object]) -> None:
 
 
 def check_teacher_files(recipe: Recipe, sources: Sequence[Source]) -> None:
-    """Raise UsageError if a recipe lacks vectors or does not use them, and DataError if their width does not fit."""
+    """Raise UsageError if a recipe lacks the teacher's vectors or can't use them, DataError if their width is wrong."""
     files = [source.targets for source in sources if source.targets is not None]
     width, weight = recipe.arguments.get(WIDTH, 0), recipe.arguments.get(WEIGHT, 0.0)
     check_teacher(recipe, files)
@@ -142,7 +142,7 @@ def train_tokenizer(recipe: Recipe, sources: Sequence[Source], strict: bool) -> 
 
 
 def freeze(model: nn.Module, prefixes: Sequence[str]) -> None:
-    """Freeze parameters whose names start with one of these; UsageError if a prefix matches none."""
+    """Freeze parameters whose names start with one of `prefixes`; UsageError if no parameter matches a prefix."""
     for prefix in prefixes:
         parameters = [value for name, value in model.named_parameters() if f"{name}.".startswith(f"{prefix}.")]
         if not parameters:
@@ -157,7 +157,7 @@ def freeze(model: nn.Module, prefixes: Sequence[str]) -> None:
 
 
 def meta_model(recipe: Recipe, tokenizer: Tokenizer) -> LatentModel:
-    """Build a run's model on torch's meta device, in almost no time; UsageError or DataError if settings don't fit."""
+    """Build a run's model on torch's meta device, which is fast; UsageError or DataError if settings don't fit."""
     with torch.device("meta"):
         model = recipe.build(tokenizer).to("meta")
     if recipe.init_from:
@@ -167,10 +167,10 @@ def meta_model(recipe: Recipe, tokenizer: Tokenizer) -> LatentModel:
 
 
 def check_batches(recipe: Recipe, model: LatentModel, out: Path) -> None:
-    """Run one batch of each corpus and split through a `meta_model`, and check that the recipe can learn from its
-    columns, and that labels are classes of the model. On a GPU a label that is not a class would end the process."""
+    """Pass one batch of each corpus and split through a `meta_model`. Check that the recipe can learn from the columns,
+    and that all labels are classes of the model, because on a GPU any other label would end the process."""
     for corpus in (part for split in SPLITS for part in open_corpus(out / "data", split).corpora):
-        if not len(corpus):  # all its rows are in the other split
+        if not len(corpus):  # all rows of the corpus are in the other split
             continue
         batch = make_batch(corpus, np.arange(min(2, len(corpus))), 0).to("meta")
         if recipe.train.mega_batch:
@@ -196,8 +196,8 @@ def check_batches(recipe: Recipe, model: LatentModel, out: Path) -> None:
 
 
 def with_encoder(recipe: Recipe, device: str) -> tuple[Recipe, SentenceEncoder | None]:
-    """Open the encoder of a writer, and return the recipe with its fingerprint and width; (recipe, None) for others.
-    DataError if the encoder has changed since the checkpoint `init_from` was trained."""
+    """Open a writer's encoder, and add its fingerprint and width to the recipe. Return (recipe, None) for other
+    recipes. DataError if the encoder has changed since the checkpoint `init_from` was trained."""
     if "model.encoder" not in recipe.arguments:
         return recipe, None
     model: Any = recipe.model
@@ -217,7 +217,7 @@ def with_vectors(
 ) -> list[Source]:
     """Embed every row of the data files into one .npy per file, (rows, C * D) float32, named as in `VECTORS`.
 
-    A row consists of the vectors of its C columns, one after another. A row that can't be read consists of zeros.
+    A row of this array is the concatenated vectors of C columns, or zeros if the row of the data can't be read.
     """
     langs, width = parse_columns(recipe.data.columns), recipe.model.semantic_dim
     embedded = []
@@ -227,7 +227,7 @@ def with_vectors(
         rows = sum(map(len, chunks(source.path, source.columns)))
         report({"kind": "note", "text": f"vectors of {rows:,} rows of {source.path}"})
         header = {"descr": "<f4", "fortran_order": False, "shape": (rows, len(sides) * width)}
-        with path.open("wb") as file:  # not mapped: a full disk would then kill the process
+        with path.open("wb") as file:  # not memory-mapped, because a full disk would then kill the process
             np.lib.format.write_array_header_1_0(file, header)
             for chunk in chunks(source.path, source.columns):
                 checked = check(chunk, source.columns)
@@ -242,13 +242,13 @@ def with_vectors(
     return embedded
 
 
-# OUT/run.json, the settings of a run: written when the run is prepared, and read when it is resumed.
+# OUT/run.json has the settings of a run. It is written when the run is prepared, and read when the run is resumed.
 
 
 def share(recipe: Recipe, data: Sequence[str | Path | Source], tokenizer: Path, corpus: Path, out: Path) -> None:
-    """Write a run folder, except checkpoints, for a token store `corpus` that other runs may share; `resume` starts it.
+    """Write a run folder, without checkpoints, for the token store `corpus`, which other runs may share.
 
-    OUT/data is a link to the store. Files that a killed process left in `out` are overwritten.
+    `resume` then starts the run. OUT/data is a link to the store. Files that a killed process left are overwritten.
     """
     with writing(out):
         out.mkdir(parents=True, exist_ok=True)
@@ -259,8 +259,8 @@ def share(recipe: Recipe, data: Sequence[str | Path | Source], tokenizer: Path, 
 
 
 def sources_of(recipe: Recipe, data: Sequence[str | Path | Source], teacher: Teacher = ()) -> list[Source]:
-    """Return the data files with their columns and vectors; UsageError unless all or no files have an entry in
-    `teacher`."""
+    """Return the data files with their columns and vectors. `teacher` must be empty or have one entry for each file;
+    otherwise raise UsageError."""
     names = tuple(parse_columns(recipe.data.columns))
     sources = [source if isinstance(source, Source) else parse_source(str(source), names) for source in data]
     if not teacher:
@@ -282,7 +282,7 @@ def write_settings(recipe: Recipe, sources: Sequence[Source], out: Path) -> None
 
 
 def read_settings(out: Path) -> tuple[Recipe, dict[str, Any]]:
-    """Read OUT/run.json: its recipe, and all its contents. NotFound if it is absent, DataError if it is damaged."""
+    """Return the recipe in OUT/run.json, and all contents of the file; NotFound if absent, DataError if damaged."""
     path = out / SETTINGS
     if not path.is_file():
         raise NotFound(f"{out}: has no {SETTINGS}, so there is no run to resume. Start it without resume.")
@@ -300,7 +300,7 @@ def read_settings(out: Path) -> tuple[Recipe, dict[str, Any]]:
 
 
 def change(recipe: Recipe, document: dict[str, Any], overrides: Mapping[str, Any], out: Path) -> Recipe:
-    """Change settings of the run in `out` from its newest checkpoint on; UsageError for invalid or fixed settings."""
+    """Change settings of the run in `out` for its remaining steps; UsageError for invalid or fixed settings."""
     before, recipe = recipe, recipes.configure(recipe.name, {**recipe.arguments, **overrides})
     if fixed := differing(before.arguments, recipe.arguments):
         raise UsageError(f"{fixed} can't change during a run; settings of train and objective can.")
@@ -312,7 +312,7 @@ def change(recipe: Recipe, document: dict[str, Any], overrides: Mapping[str, Any
 
 
 def differing(one: Mapping[str, Any], other: Mapping[str, Any]) -> str:
-    """Return the first setting that differs and must stay fixed, because earlier updates depend on it; "" if none."""
+    """Return the first differing setting that must not differ, because earlier updates depend on it; "" if none."""
     for name in one:
         changes = name.startswith(("train.", "objective.")) and name != "train.seed"
         if not changes and name in other and one[name] != other[name]:

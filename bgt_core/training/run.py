@@ -1,4 +1,4 @@
-"""Train a run, or resume it from its newest checkpoint."""
+"""Start a run of training, or resume it from its newest checkpoint."""
 
 import json
 import shutil
@@ -45,12 +45,12 @@ from bgt_core.training.prepare import (
 from bgt_core.training.workers import Workers, check_workers, joined, usual_workers
 from bgt_core.vectors.compare import binary_scaled
 
-DAMAGED = ".damaged"  # suffix of a checkpoint that can't be read, once training has continued from an older one
-KEEP = 2  # number of checkpoints that a run keeps; with two, a kill during the write leaves one
+DAMAGED = ".damaged"  # suffix given to a checkpoint that can't be read, when training continues from an older one
+KEEP = 2  # number of checkpoints that a run keeps; if a kill damages the newest, the other remains
 
 
 def silent(row: dict[str, Any]) -> None:
-    """Report nothing."""
+    """Ignore a row of metrics."""
 
 
 @usual_defaults()
@@ -73,28 +73,29 @@ def train(
 
     Args:
         recipe: A name of `RECIPES`, or a `Recipe`.
-        data: Files of rows: TSV, Parquet, or line-aligned text. A file has all `columns`, or those named before it, as
-            in "en-fr=a.tsv". The setting `train.kind_weights` refers to kinds of text, named as in "news/en-fr=a.tsv".
-        out: The folder.
+        data: Files of rows: TSV, Parquet, or line-aligned text. A file has all `columns`, unless its columns are named
+            before it, as in "en-fr=a.tsv". A kind of text may also be named, as in "news/en-fr=a.tsv"; the setting
+            `train.kind_weights` refers to it.
+        out: The new folder.
         columns: Languages ("en"), or "a:en", "b:en" if two columns have the same language; "gold:label" is a column of
-            labels. The default is the columns named with the data, or else the recipe's.
-        overrides: Settings of the recipe by name: {"train.epochs": 1}.
-        init_from: A checkpoint whose parameters, tokenizer and sizes the run starts from. A second stage is built on
-            its model.
+            labels. The default is the columns that are named with the data, or else the columns of the recipe.
+        overrides: New values of the recipe's settings, by name: {"train.epochs": 1}.
+        init_from: A checkpoint. The run starts from its parameters, and uses its tokenizer and sizes. The model of a
+            second stage is built on the checkpoint's model.
         teacher: Another encoder's vectors of all rows, including rows that training skips: one .npy (rows, D) for each
-            file of data, or None for a file without vectors. A recipe given by name gets the settings to learn them.
+            file of data, or None for a file without vectors. A recipe that is given by name is set to learn from them.
         tokenizer: A SentencePiece model; by default one is trained on the data.
         strict: Treat lines that would be skipped as errors.
         device: "auto", "cpu", "cuda" or "cuda:1".
-        workers: Number of processes that share the cores of a CPU; None for the fastest number. Models trained by
-            different numbers differ only by rounding. With several, a script needs `if __name__ == "__main__"`.
+        workers: Number of processes that share the cores of a CPU; None for the fastest number. The number of workers
+            changes only the rounding. With several, a script needs `if __name__ == "__main__"`.
         report: A function that is called with each row of metrics.
 
     Returns:
         The last checkpoint, which `bgt_core.load` opens.
 
     Raises:
-        BgtError: Invalid text or settings; `out` is then removed.
+        BgtError: The text or the settings are invalid. `out` is then removed.
 
     >>> import bgt_core
     >>> last = bgt_core.train("bgt-small", ["pairs.tsv"], "runs/mine", columns=["en", "fr"])  # doctest: +SKIP
@@ -135,8 +136,8 @@ def resume(
 def train_in_workers(
     out: Path, prepare: Callable[[], Recipe], worker_count: int | None, device: str, report: Report
 ) -> Path:
-    """Train a run in the processes of `torchrun`, or in `worker_count` processes of this machine. The first one calls
-    `prepare`, which writes all files of the run except checkpoints and returns the recipe."""
+    """Train a run in the processes of `torchrun`, or in `worker_count` processes on this machine. The first process
+    calls `prepare`, which writes all files of the run except checkpoints and returns the recipe."""
     with Workers.from_environment() as launched, locked(out) if launched.is_main else nullcontext():
         check_workers(worker_count, device, launched)
         recipe = cast(Recipe, launched.every(prepare() if launched.is_main else None)[0])
@@ -161,13 +162,13 @@ def recipe_for(
     init_from: str | Path | None,
     teacher: Teacher = (),
 ) -> Recipe:
-    """Configure a recipe for these columns and data: with the sizes of the checkpoint `init_from`, if any, and with the
-    settings to learn from a teacher's vectors, if any."""
+    """Configure a recipe for these columns and data. With `init_from`, use the sizes of that checkpoint; with
+    `teacher`, use settings that learn from the teacher's vectors."""
     settings: dict[str, Any] = inherited(name, str(init_from)) if init_from else {}
     if columns := list(map(canonical_column, columns)) or named_columns(data):
         settings["data.columns"] = columns
     paths = [Path(path) for path in teacher if path is not None]
-    if paths and name in RECIPES:  # unknown recipes raise an error below
+    if paths and name in RECIPES:  # for an unknown recipe, `configure` raises an error below
         taught = [each for each, make in RECIPES.items() if WIDTH in make().arguments]
         if name not in taught:
             text = f"{paths[0]}: recipe '{name}' can't learn from vectors; {', '.join(taught)} can"
@@ -177,8 +178,8 @@ def recipe_for(
 
 
 def inherited(name: str, init_from: str) -> dict[str, Any]:
-    """Return the settings that a run copies from a checkpoint of the same recipe, or of its first stage: those of the
-    model (except `train_decoders`) and of text processing."""
+    """Return the settings of the model (except `train_decoders`) and of text processing that a run copies from a
+    checkpoint. The checkpoint has the same recipe, or is the first stage of a second-stage recipe."""
     config = checkpoint.read_config(checkpoint.find(init_from))
     arguments, before = config["arguments"], config["recipe"]
     second_stage = recipes.configure(name, {}).base != ""
@@ -196,7 +197,7 @@ def inherited(name: str, init_from: str) -> dict[str, Any]:
 
 
 def named_columns(data: Iterable[str | Path | Source]) -> list[str]:
-    """List all columns named in the data arguments, as in en-fr=FILE; empty if an argument names none."""
+    """List all columns named in the data arguments, as in en-fr=FILE; empty if an argument names no columns."""
     try:
         sources = [source if isinstance(source, Source) else parse_source(str(source)) for source in data]
     except UsageError:
@@ -205,7 +206,7 @@ def named_columns(data: Iterable[str | Path | Source]) -> list[str]:
 
 
 def train_here(workers: Workers, out: Path, recipe: Recipe, device_name: str, report: Report = silent) -> Path:
-    """Train a run to its end, from its newest checkpoint or from the start, as one of the `workers`."""
+    """As one of the `workers`, train a run to its end, from its newest checkpoint or from the beginning."""
     tokenizer, newest = Tokenizer.load(out / checkpoint.TOKENIZER), newest_checkpoint(workers, out, report)
     corpus, held_out = (open_corpus(out / "data", split) for split in ("train", "valid"))
     if newest:
@@ -217,18 +218,18 @@ def train_here(workers: Workers, out: Path, recipe: Recipe, device_name: str, re
     warn_if_slow(device, recipe.train.precision if workers.is_main else "auto")
     keep_memory()
     if recipe.train.composition_l2 or recipe.train.table_l2:
-        began = initial_model(recipe, tokenizer, corpus) if newest else model  # has the run's initial token tables
+        began = initial_model(recipe, tokenizer, corpus) if newest else model  # for the run's initial token tables
         start = {name: table.detach().clone() for name, table in token_tables(began).items()}
         penalty = Penalty(model.to(device), recipe.train, start)
     model = model.to(device).train()
     freeze(model, recipe.freeze)
     optimizer = make_optimizer(model, recipe.train)
-    if newest and step:  # after 0 steps the optimiser has no moments
+    if newest and step:  # after 0 steps, the checkpoint has no optimiser state
         checkpoint.fill_optimizer(model, optimizer, newest.folder)
 
     def save(done: int) -> None:
         folder = out / f"step-{done:07d}"
-        if workers.is_main and not folder.exists():  # the last step may have been saved already
+        if workers.is_main and not folder.exists():  # a resumed run may have saved its last step already
             checkpoint.save(folder, recipe, model, tokenizer, done, optimizer)
             keep_newest(out)
 
@@ -250,7 +251,7 @@ def train_here(workers: Workers, out: Path, recipe: Recipe, device_name: str, re
         lower = f"bgt train --resume --out {out} --set train.learning_rate=..."
         way_out = f"{state or 'Nothing was saved yet; start again'} with a lower rate: {lower}"
         raise Diverged(f"{error}. {way_out}") from None
-    workers.wait()  # until the last checkpoint is written
+    workers.wait()  # until the first worker has written the last checkpoint
     if done < total_steps(corpus, recipe.train):
         raise Interrupted(f"Stopped; the state is saved. Continue with: bgt train --resume --out {out}")
     return checkpoint.steps_of(out)[-1]
@@ -273,7 +274,7 @@ def check_unchanged(
 
 
 def newest_checkpoint(workers: Workers, out: Path, report: Report) -> checkpoint.Checkpoint | None:
-    """Load the newest complete checkpoint; None before the first. Rename and report damaged checkpoints.
+    """Load the newest complete checkpoint; None if none has been saved. Rename and report damaged checkpoints; raise
     DataError if all are damaged."""
     loaded = None
     for folder in reversed(checkpoint.steps_of(out) if workers.is_main else []):
@@ -287,18 +288,18 @@ def newest_checkpoint(workers: Workers, out: Path, report: Report) -> checkpoint
             remove(aside)
             folder.rename(aside)
             report({"kind": "note", "text": f"{error} Continuing from the checkpoint before it."})
-    workers.wait()  # until damaged checkpoints are renamed
+    workers.wait()  # until the first worker has renamed damaged checkpoints
     saved = checkpoint.steps_of(out)
     return loaded if loaded or not saved else checkpoint.load(saved[-1])
 
 
 def tidy(workers: Workers, out: Path, step: int) -> list[float]:
-    """Remove leftovers of a kill, and the metrics of steps that will be repeated. Return the values of the mutual
-    information reported so far, in nats."""
+    """Remove files left by a killed process, and the metrics of steps that will be repeated. Return the values of the
+    mutual information that were reported up to `step`, in nats."""
     metrics = out / checkpoint.METRICS
     kept = rows_until(metrics, step)
     if workers.is_main:
-        for leftover in out.glob(f"*{PARTIAL}*"):  # partial files, and their locks
+        for leftover in out.glob(f"*{PARTIAL}*"):  # partial files and their locks
             remove(leftover)
         keep_newest(out)
         if metrics.exists():
@@ -307,7 +308,7 @@ def tidy(workers: Workers, out: Path, step: int) -> list[float]:
 
 
 def keep_newest(out: Path) -> None:
-    """Remove older checkpoints. Each is renamed first, so that a kill never leaves a partial checkpoint."""
+    """Remove all but the newest checkpoints. Rename each first, so that a kill never leaves part of a checkpoint."""
     for old in checkpoint.steps_of(out)[:-KEEP]:
         partial_name = old.with_name(old.name + PARTIAL)
         with writing(old):
@@ -316,15 +317,15 @@ def keep_newest(out: Path) -> None:
 
 
 def rows_until(metrics: Path, step: int) -> list[str]:
-    """Read the rows of metrics up to that step, without invalid ones, such as one cut off by a kill."""
+    """Read the rows of metrics up to that step. Skip invalid rows, such as a row that a kill cut off."""
     rows = json_lines(metrics) if metrics.exists() else []
     return [line for line, row in rows if row.get("kind") and isinstance(row.get("step"), int) and row["step"] <= step]
 
 
 @contextmanager
 def locked(out: Path) -> Iterator[None]:
-    """Make the folder `out` if it is absent, and lock it against other training processes within the block. Remove
-    leftovers of a killed preparation first, and at the end a new folder that is still empty."""
+    """Within the block, lock the folder `out` against other training processes. First make the folder if it is absent,
+    and remove files that a killed preparation left. At the end, remove a new folder that is still empty."""
     lock, made = out / LOCK, not out.exists()
 
     def release() -> None:
@@ -336,7 +337,7 @@ def locked(out: Path) -> Iterator[None]:
     with ExitStack() as stack:
         with writing(out, "; name another folder"):
             out.mkdir(parents=True, exist_ok=True)
-            killed = lock.exists()  # only a killed process leaves its lock
+            killed = lock.exists()  # only a killed process leaves its lock file behind
             if not stack.enter_context(file_lock(lock)):
                 raise UsageError(f"{out}: another process trains here; wait for it, or choose another folder.")
             stack.callback(release)
@@ -365,13 +366,13 @@ def signals() -> Iterator[Callable[[], bool]]:
             signal.signal(number, handler)
 
 
-# The model before its first update. Its values are random, or those of a checkpoint, an encoder or a teacher.
+# The initial model. Its parameters are random, or come from a checkpoint, an encoder or a teacher.
 
-SAMPLE = 8_192  # rows used to compute a rotation to a teacher's vectors, or the mean and scale of vectors
+SAMPLE = 8_192  # number of rows used to compute the rotation to a teacher's vectors, or the mean and scale of vectors
 
 
 def initial_model(recipe: Recipe, tokenizer: Tokenizer, corpus: Corpus | Mixture) -> LatentModel:
-    """Build the model before its first update. Its values depend on the seed, or on the checkpoint `init_from`."""
+    """Build the model as it is before its first update, from the seed or from the checkpoint `init_from`."""
     torch.manual_seed(recipe.train.seed)
     model = recipe.build(tokenizer)
     untouched = [name for name, _ in model.named_parameters()]  # parameters that no checkpoint has filled
@@ -390,7 +391,7 @@ def initial_model(recipe: Recipe, tokenizer: Tokenizer, corpus: Corpus | Mixture
 
 
 def samples(corpus: Corpus | Mixture) -> list[tuple[Corpus, np.ndarray, Tensor]]:
-    """Draw evenly spaced rows of each corpus with vectors: return the corpus, n rows, and their vectors (n, D)."""
+    """For each corpus with vectors, return the corpus, the indices of n evenly spaced rows, and n vectors (n, D)."""
     sampled = []
     for part in corpus.corpora:
         rows = np.linspace(0, len(part) - 1, min(SAMPLE, len(part))).astype(np.int64)
@@ -401,11 +402,11 @@ def samples(corpus: Corpus | Mixture) -> list[tuple[Corpus, np.ndarray, Tensor]]
 
 @torch.no_grad()
 def start_average(table: nn.Embedding, encoder: str, tokenizer: Tokenizer) -> None:
-    """Initialise the token vectors of an average with an encoder's vectors of the tokens' texts, less their mean.
+    """Initialise an average's token vectors: embed each token's text with an encoder, and subtract the mean vector.
 
-    model2vec (https://github.com/MinishLab/model2vec) does the same. From these vectors, training with a teacher
-    reaches good vectors much sooner than from random ones. They are scaled to a mean length of 1, as random ones are,
-    because longer vectors would change direction slowly. The vectors of special tokens are not changed.
+    model2vec (https://github.com/MinishLab/model2vec) does the same. Training with a teacher reaches good vectors much
+    sooner from this initialisation than from a random one. The vectors are scaled to a mean length of 1, like random
+    ones, because longer vectors would change direction slowly. The vectors of special tokens are not changed.
     """
     opened = open_encoder(encoder, device="cpu")
     texts = {token: text.strip() for token, text in enumerate(tokenizer.texts()) if text.strip()}
@@ -420,10 +421,10 @@ def start_average(table: nn.Embedding, encoder: str, tokenizer: Tokenizer) -> No
 
 @torch.no_grad()
 def turn_to_teacher(model: LatentModel, corpus: Corpus | Mixture) -> None:
-    """Initialise the map to a teacher's vectors with the rotation that brings semantic means nearest to these vectors.
+    """Initialise the linear map to a teacher's vectors: use the rotation that brings semantic means nearest to them.
 
-    This is the Procrustes problem, solved for the first column of the first corpus with vectors. With a random map the
-    semantic means would have to rotate before they learn, and would lose information on the way.
+    This is the Procrustes problem. It is solved for the first column of the first corpus with vectors. With a random
+    map, training would first have to rotate the semantic means, and they would lose information on the way.
     """
     for part, rows, vectors in samples(corpus)[:1]:
         batches = [make_batch(part, rows[start : start + 256], 0) for start in range(0, len(rows), 256)]

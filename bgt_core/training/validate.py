@@ -1,4 +1,4 @@
-"""Evaluate a model on held-out rows, term by term."""
+"""Evaluate a model on held-out rows: each term of its loss, retrieval, and mutual information."""
 
 from __future__ import annotations
 
@@ -25,25 +25,26 @@ if TYPE_CHECKING:
     from bgt_core.training.loop import Trainer
 
 INFORMED = 2_000  # number of held-out rows on which aggressive training measures the mutual information
-ROUNDING = 1e-6  # of a cosine: sentences whose similarities differ by less count as equally near
-BASE = 6_364_136_223_846_793_005  # an odd number; its powers modulo 2^64 are the factors of the tokens in a hash
+ROUNDING = 1e-6  # sentences whose cosines differ by less than this count as equally near
+BASE = 6_364_136_223_846_793_005  # an odd number; a hash multiplies each token by a power of it, modulo 2^64
 
 
 @torch.inference_mode()
 def validate(trainer: Trainer, batches: Iterable[Batch]) -> dict[str, float]:
-    """Measure each prediction's NLL, each posterior's KL, and the ELBO: means over held-out rows, in nats.
+    """Measure the NLL of each prediction, the KL of each posterior, and the ELBO: means over held-out rows, in nats.
 
-    `elbo` is -(reconstruction NLL + KL), with every KL at weight 1, whatever its weight in training. It excludes
-    translation, and a model that only translates has no ELBO. `active/NAME` counts the latent units in use.
-    `distillation/en` is 1 - the cosine of the mapped vector and its teacher's. `retrieval/en-fr` is the share of
-    English sentences whose nearest held-out French sentence is a translation. Deterministic, given the seed.
+    `elbo` is -(reconstruction NLL + KL), where every KL has weight 1, whatever its weight in training. The ELBO
+    excludes translation, so a model that only translates has none. `active/NAME` is the number of latent units in use.
+    `distillation/en` is 1 minus the cosine between the mapped vector and the teacher's vector. `retrieval/en-fr` is the
+    share of English sentences whose nearest held-out French sentence is a translation. The same seed gives the same
+    results.
     """
     workers, device = trainer.workers, trainer.device
-    sums: dict[str, Tensor] = defaultdict(lambda: torch.zeros((), device=device))  # of each term
+    sums: dict[str, Tensor] = defaultdict(lambda: torch.zeros((), device=device))  # sum of each term
     rows: dict[str, Tensor] = defaultdict(lambda: torch.zeros(()))  # number of rows with the term
-    spread: dict[str, Tensor] = {}  # moments of each posterior's means, (2, L)
-    means: dict[str, list[Tensor]] = defaultdict(list)  # by columns: for each batch, (B, columns, L)
-    texts: dict[str, list[Tensor]] = defaultdict(list)  # by columns: for each batch, the `hashes`, (B, columns)
+    spread: dict[str, Tensor] = {}  # for each posterior: the moments of its means, (2, L)
+    means: dict[str, list[Tensor]] = defaultdict(list)  # columns -> semantic means of each batch, (B, columns, L)
+    texts: dict[str, list[Tensor]] = defaultdict(list)  # columns -> `hashes` of each batch, (B, columns)
     trainer.model.eval()
     for number, batch in enumerate(batches):
         if number % workers.count != workers.rank:
@@ -74,8 +75,8 @@ def validate(trainer: Trainer, batches: Iterable[Batch]) -> dict[str, float]:
 
 
 def terms_of(out: Outputs) -> dict[str, Tensor]:
-    """Return the NLL and KL of each row, (B,) nats, by the key of the metric, after their ELBO. Also return whether its
-    label is predicted correctly, and the distance of its vectors from the teacher's."""
+    """Return metrics of each row, (B,): the ELBO first, then NLL and KL, in nats. For rows with labels also return
+    whether the label is predicted correctly, and with a teacher the distance from the teacher's vectors."""
     terms: dict[str, Tensor] = {}
     for prediction in out.predictions:
         terms[prediction.name] = prediction.nll()[1]
@@ -90,22 +91,22 @@ def terms_of(out: Outputs) -> dict[str, Tensor]:
 
 
 def hashes(side: Tokens) -> Tensor:
-    """Return a hash of each sentence, (B,) int64; sentences of the same tokens have the same hash."""
+    """Return a hash of each sentence, (B,) int64. Sentences with the same tokens have the same hash."""
     powers = torch.full((side.ids.shape[1],), BASE).cumprod(0)
-    return (side.ids.cpu() * powers).sum(1)  # padding adds 0
+    return (side.ids.cpu() * powers).sum(1)  # PAD has the id 0, so padding adds 0
 
 
 def retrieval(columns: Sequence[str], means: Tensor, texts: Tensor) -> dict[str, float]:
     """Compute precision at 1 by cosine, for each ordered pair of columns.
 
-    In many corpora a sentence occurs several times with different translations. So the translation of a copy counts as
-    right, and so does a copy of the translation. If a wrong sentence is as near as the right one, that is a miss; if
-    all vectors are equal, precision is 0.
+    In many corpora a sentence occurs several times, with different translations. So two more results count as right: a
+    copy of the sentence's translation, and the translation of a copy of the sentence. If a wrong sentence is as near as
+    the right one, that is a miss; so if all vectors are equal, precision is 0.
 
     Args:
         columns: Names of the columns.
         means: Semantic means of n rows, (n, columns, L).
-        texts: The `hashes` of their sentences, (n, columns).
+        texts: The `hashes` of the rows' sentences, (n, columns).
     """
     precisions, units = {}, F.normalize(means, dim=-1)
     for (i, left), (j, right) in permutations(enumerate(columns), 2):
@@ -123,8 +124,8 @@ def retrieval(columns: Sequence[str], means: Tensor, texts: Tensor) -> dict[str,
 def information_of(trainer: Trainer, held_out: Corpus | Mixture, batches: int | None = None) -> dict[str, float]:
     """Measure I(x; z) of each posterior, in nats, under the key "information/NAME" (see `information`).
 
-    It is measured on `INFORMED` held-out rows, or on the first `batches` batches of them, by the first worker; all
-    workers return its values. Raises UsageError if no posterior has a density.
+    The first worker measures it on `INFORMED` held-out rows, or only on the first `batches` batches of these rows. All
+    workers return the first worker's values. Raises UsageError if no posterior has a density.
     """
     measured: dict[str, Tensor] = {}
     if trainer.workers.is_main:

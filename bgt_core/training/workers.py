@@ -1,8 +1,9 @@
-"""Train one run in several processes, the workers. `torchrun` starts them, or `joined` on this machine.
+"""Train one run in several processes, the workers. Either `torchrun` or, on this machine, `joined` starts them.
 
 Every worker has a copy of the whole model, and computes some of the micro-batches of each update. The gradients of all
-workers are summed before the optimiser's step, so the copies stay equal. Random draws depend on the number of the
-micro-batch, not on the worker. So the number of workers changes only the order of sums, and with it the rounding.
+workers are summed before the optimiser's step, so the copies stay equal. Random draws depend on the index of the
+micro-batch, not on the worker. So the number of workers only changes the order in which gradients are summed, which
+changes the rounding.
 """
 
 from __future__ import annotations
@@ -28,30 +29,31 @@ from bgt_core.contracts import Model
 from bgt_core.errors import BgtError, UsageError, check_least
 from bgt_core.recipes.recipe import TrainConfig
 
-PATIENCE = timedelta(hours=24)  # while the first worker prepares the data
-SECONDS = 10.0  # to wait for the end of a process whose connection is lost
+PATIENCE = timedelta(hours=24)  # how long the other workers wait while the first worker prepares the data
+SECONDS = 10.0  # how long to wait for the end of a process whose connection is lost
 HOST = "127.0.0.1"
 Value = TypeVar("Value")
 
 
 @dataclass(eq=False)
 class Workers:
-    """A group of `count` workers, as seen by the worker of this `rank`. As a context manager, connect to the others."""
+    """A group of `count` workers, seen by the one with this `rank`; the context manager connects it to the others."""
 
     rank: int = 0
     count: int = 1
-    store: dist.Store | None = None  # where the workers find each other; None: as `torchrun` sets it
+    store: dist.Store | None = None  # the workers connect through it; None if `torchrun` started them
 
     @classmethod
     def from_environment(cls) -> Workers:
-        """Read the rank and the number of workers that `torchrun` sets; without `torchrun`, a group of one."""
+        """Return the group with the rank and count that `torchrun` has set; without `torchrun`, a group of one."""
         return cls(int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1)))
 
     def __enter__(self) -> Workers:
         if self.count == 1:
             return self
-        # torch.distributed.nn keeps the default group that exists when it is imported, and the group's threads with it.
-        # After destroy_process_group, these threads sometimes aborted the interpreter. So import it before the group.
+        # If a default group exists when torch.distributed.nn is imported, the module keeps that group and its threads.
+        # After destroy_process_group, these threads sometimes aborted the interpreter. So it is imported here, before
+        # the group exists.
         import_module("torch.distributed.nn")
         if self.store is not None:
             dist.init_process_group("gloo", store=self.store, rank=self.rank, world_size=self.count, timeout=PATIENCE)
@@ -76,14 +78,14 @@ class Workers:
         self.any(False)
 
     def any(self, *flags: bool) -> list[bool]:
-        """Return for each flag whether it is true in any worker. The CPU sends it, so no worker waits for a GPU."""
+        """Return for each flag whether it is true in any worker. Flags are on the CPU, so nobody waits for a GPU."""
         raised = torch.tensor(flags, dtype=torch.int32)
         if self.count > 1:
             dist.all_reduce(raised, dist.ReduceOp.MAX)
         return [bool(flag) for flag in raised]
 
     def every(self, value: Value) -> list[Value]:
-        """Return the values of all workers by rank; tensors must be on the CPU."""
+        """Return the values of all workers, ordered by rank; tensors must be on the CPU."""
         values = [value] * self.count
         if self.count > 1:
             dist.all_gather_object(values, value)
@@ -96,7 +98,7 @@ class Workers:
         return {name: reduce(torch.add, [part[name] for part in parts if name in part]) for name in names}
 
     def gather(self, rows: Tensor) -> Tensor:
-        """Concatenate the rows of all workers by rank, on the CPU. A worker without rows may pass any empty tensor."""
+        """Concatenate the rows of all workers on the CPU, by rank. A worker without rows may pass any empty tensor."""
         parts = [part for part in self.every(rows.detach().cpu()) if len(part)]
         return torch.cat(parts) if parts else rows.detach().cpu()
 
@@ -107,7 +109,7 @@ class Workers:
         wanted = [parameter for parameter in model.parameters() if parameter.requires_grad]
         present = self.any(*(parameter.grad is not None for parameter in wanted))
         wanted = [parameter for parameter, exists in zip(wanted, present, strict=True) if exists]
-        # One message for all gradients: separate ones would wait for each other.
+        # All gradients are sent in one message, because separate messages would wait for each other.
         gradients = [torch.zeros_like(each) if each.grad is None else each.grad for each in wanted]
         flat = torch.cat([gradient.flatten() for gradient in gradients])
         dist.all_reduce(flat)
@@ -115,7 +117,7 @@ class Workers:
             parameter.grad = total.view_as(parameter)
 
     def sum(self, values: Tensor) -> Tensor:
-        """Sum a tensor over the workers; its shape is the same in all."""
+        """Sum a tensor over the workers; it must have the same shape in all of them."""
         if self.count == 1:
             return values
         dist.all_reduce(total := values.clone())
@@ -123,17 +125,18 @@ class Workers:
 
 
 def usual_workers(config: TrainConfig, device: torch.device) -> int:
-    """Return the number of workers that train fastest: one on a GPU; on a CPU one per thread of torch, but at most one
-    per micro-batch. Processes are faster than threads, because small operators gain little from threads."""
+    """Return the number of workers that trains fastest: 1 on a GPU; on a CPU, the smaller of the numbers of threads and
+    of micro-batches. Processes are faster than threads, because small operators gain little from threads."""
     if device.type != "cpu":
         return 1
-    # Micro-batches that are too large are halved until they fit; because of padding, a ratio of 1 needs one halving.
+    # A micro-batch that is too large is halved until it fits. Padding makes it larger than its tokens, so even a ratio
+    # of 1 needs one halving.
     full = config.batch_tokens // (config.micro_batches * config.micro_tokens)
     return min(torch.get_num_threads(), config.micro_batches << full.bit_length())
 
 
 def check_workers(worker_count: int | None, device: str, launched: Workers) -> None:
-    """Raise UsageError for an impossible number of workers; NotFound for a missing device."""
+    """Raise UsageError for an impossible number of workers, and NotFound for a missing device."""
     kind = pick_device(device).type
     check_least(1, workers=worker_count)
     if launched.count > 1 and worker_count not in (None, 1, launched.count):
@@ -146,11 +149,11 @@ def check_workers(worker_count: int | None, device: str, launched: Workers) -> N
 
 @contextmanager
 def joined(count: int, work: Callable[..., object], *arguments: Any) -> Iterator[Workers]:
-    """Start `count` - 1 processes that call work(workers, *arguments), and join them as the first worker.
+    """Start `count` - 1 processes that call work(workers, *arguments); this process joins them as the first worker.
 
-    Torch's threads are divided among all workers. The new processes hold no state, so they are killed when the block
+    Torch's threads are divided among all workers. The new processes write no files, so they are killed when the block
     ends. If this process is killed, they lose their connection and end. As always with torch.multiprocessing, a script
-    that uses this needs `if __name__ == "__main__"`. Raises BgtError if a worker ends early, with the reason.
+    that uses this needs `if __name__ == "__main__"`. If a worker ends early, raises BgtError with the reason.
     """
     threads = torch.get_num_threads()
     store = dist.TCPStore(HOST, 0, is_master=True, wait_for_workers=False)
@@ -158,7 +161,7 @@ def joined(count: int, work: Callable[..., object], *arguments: Any) -> Iterator
     context = start_processes(_work, shared, count - 1, join=False, daemon=True, start_method="spawn")
     torch.set_num_threads(shared[1])
     try:
-        # Without this check, a worker that ends before it connects would only be noticed when PATIENCE ends.
+        # If a worker ends before it connects, this notices it at once; otherwise it would take `PATIENCE`.
         while not store.check([f"worker {number}" for number in range(1, count)]):
             context.join(0.1)
         try:
@@ -183,7 +186,7 @@ def joined(count: int, work: Callable[..., object], *arguments: Any) -> Iterator
 
 def _work(number: int, count: int, threads: int, port: int, work: Callable[..., object], arguments: Any) -> None:
     torch.set_num_threads(threads)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal also interrupts the first worker, which ends this one
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl+C also reaches the first worker, which ends this one
     store = dist.TCPStore(HOST, port, is_master=False)
     store.set(f"worker {number + 1}", "")
     with Workers(number + 1, count, store) as workers:

@@ -1,4 +1,4 @@
-"""Shared by end-to-end runs from text to vectors: sentences of a third language, and files of rows."""
+"""Fixtures for end-to-end tests: sentences in three languages, one of them artificial, and a writer of TSV files."""
 
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -14,7 +14,7 @@ LETTERS = str.maketrans("aeiouwth", "äöüaefzc")
 
 
 def german(text: str) -> str:
-    """Translate English by word into an artificial language: other letters, another ending, the same punctuation."""
+    """Translate English into an artificial language: each word gets other letters and the ending "n"."""
     return re.sub(r"[a-z]+", lambda word: f"{word[0].translate(LETTERS)}n", text.lower())
 
 
@@ -29,7 +29,7 @@ def texts() -> dict[str, list[str]]:
 
 @pytest.fixture(scope="session")
 def write_rows() -> Callable[[Path, Iterable[Sequence[object]]], Path]:
-    """write_rows(path, rows): write a TSV, and return its path."""
+    """A function write_rows(path, rows) that writes a TSV file and returns its path."""
 
     def write(path: Path, rows: Iterable[Sequence[object]]) -> Path:
         path.write_text("".join("\t".join(map(str, row)) + "\n" for row in rows), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""The Dask examples on a real cluster: two worker processes on this machine."""
+"""Run the Dask examples on a real cluster, which has two worker processes on this machine."""
 
 import os
 import subprocess
@@ -37,10 +37,10 @@ def run(folder: Path, example: str, *arguments: str | Path) -> list[str]:
 def test_two_workers_write_the_vectors_of_one_process(saved: Path, grammar: list[Pair], tmp_path: Path) -> None:
     sentences = [pair.texts["en"] for pair in grammar]
     text = tmp_path / "text.txt"
-    text.write_text("\n".join(f"{sentences[at % 300]} {sentences[at // 300]}" for at in range(20_000)))  # three chunks
+    text.write_text("\n".join(f"{sentences[at % 300]} {sentences[at // 300]}" for at in range(20_000)))  # 3 shards
     model, alone, out = bgt_core.load(saved, "cpu"), tmp_path / "alone.npy", tmp_path / "vectors.npy"
     bulk.embed_file(model, text, alone, lang="en")
-    first = bulk.embed_file(model, text, out, lang="en", shard=(1, 3)).path  # completed by an earlier job
+    first = bulk.embed_file(model, text, out, lang="en", shard=(1, 3)).path  # as if by an earlier job
     written = first.stat().st_mtime_ns
 
     *parts, whole = run(tmp_path, "embed_on_dask.py", text, out, "--shards", "3", "--model", saved)
@@ -50,7 +50,7 @@ def test_two_workers_write_the_vectors_of_one_process(saved: Path, grammar: list
     ]
     assert whole == f"{out}: 20000 x 12"
     assert out.read_bytes() == alone.read_bytes()
-    assert first.stat().st_mtime_ns == written  # not computed again
+    assert first.stat().st_mtime_ns == written  # the first shard was not computed again
 
 
 def test_two_workers_fit_the_split_of_one_process(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""A second stage: the parts taken from a checkpoint, the frozen parameters, and a classifier trained on top."""
+"""Test a second stage: what it takes from a checkpoint, its frozen parameters, and the classifier that it trains."""
 
 import shutil
 from collections.abc import Callable
@@ -26,7 +26,7 @@ SETTINGS: dict[str, Any] = {
 
 @pytest.fixture(scope="module")
 def labelled(grammar: list, write_rows: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Pairs of English sentences: a sentence and itself in upper case (1), or the next sentence (0)."""
+    """A file of English pairs: a sentence with itself in upper case (label 1), or with the next sentence (label 0)."""
     english = [pair.texts["en"] for pair in grammar]
     following = [*english[1:], english[0]]
     others = [text.upper() if row % 2 else following[row] for row, text in enumerate(english)]
@@ -36,7 +36,7 @@ def labelled(grammar: list, write_rows: Callable[..., Path], tmp_path_factory: p
 
 @pytest.fixture(scope="module")
 def trained(saved: Path, labelled: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An uninterrupted run on an untrained model, whose encoders average token vectors."""
+    """An uninterrupted run. Its first stage is an untrained model, whose semantic encoder averages token vectors."""
     out, settings = tmp_path_factory.mktemp("second") / "run", {"columns": COLUMNS, "overrides": SETTINGS}
     return training.train("pair-classifier", [labelled], out, init_from=saved, device="cpu", **settings)
 
@@ -80,7 +80,7 @@ def test_the_classifier_learns_an_easy_task(trained: Path) -> None:
 
 
 def test_a_resumed_run_ends_in_the_same_weights(trained: Path, tmp_path: Path) -> None:
-    """Frozen parameters have no optimizer moments, so none can be restored."""
+    """Frozen parameters have no optimiser state, so resuming must not try to restore it."""
     out = Path(shutil.copytree(trained.parent, tmp_path / "run"))
     first, last = checkpoint.steps_of(out)
     shutil.rmtree(last)
@@ -122,7 +122,7 @@ def test_unsuitable_settings_and_rows_are_refused_in_one_line(
 
 @pytest.mark.slow
 def test_a_model_is_trained_further_from_its_checkpoint(saved: Path, tsv: Path, tmp_path: Path) -> None:
-    """Train the same recipe on other data: sizes come from the checkpoint, training settings do not."""
+    """Train the same recipe on other data. Its sizes come from the checkpoint; its training settings do not."""
     settings = {"train.epochs": 0.2, "data.valid_pairs": 20, "freeze": ["decoders", "translators"]}
     folder = training.train("bgt-small", [tsv], tmp_path / "run", init_from=saved, overrides=settings, device="cpu")
     config, before = checkpoint.read_config(folder), checkpoint.read_config(saved)

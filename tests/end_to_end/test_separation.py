@@ -1,7 +1,7 @@
-"""A small model, trained from text to checkpoint, finds the factors from which the text was made.
+"""A small model, trained on generated text, separates the factors from which the text was generated.
 
-Each pair of the grammar has a meaning, which both languages share, and a style for each language: its filler word and
-its final mark. Results with seeds 1 to 4, and before training:
+Each sentence pair of the grammar has a meaning, which both languages share, and a style in each language: a filler word
+and a final mark. Results after training with seeds 1 to 4, and before training:
 
     retrieval by the semantic latent, chance 0.002          0.78 to 0.79   0.07 to 0.08
               by the language latent                        0.00           0.00
@@ -13,7 +13,7 @@ its final mark. Results with seeds 1 to 4, and before training:
               the semantic latent of its translation        0.1 to 0.3     0.0
               another sentence's language latent            5.9 to 7.9     0.0
 
-Probes within one language show little of training: an untrained average already encodes its words.
+Probes within one language would show little effect of training, because even an untrained average encodes its words.
 """
 
 import numpy as np
@@ -33,7 +33,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.long]
 
 LANGS = ("en", "fr")
 TRAIN, UNSEEN = 3000, 3000
-WORDS = 6  # maximum length of a sentence, so that a minute of training is enough to learn its words
+WORDS = 6  # maximum words in a sentence; with short ones, a minute of training is enough
 SEED = 1
 ARGUMENTS: dict[str, object] = {
     "data.vocab_size": 800, "model.d_model": 48, "model.semantic_dim": 64, "model.language_dim": 5,
@@ -50,7 +50,7 @@ ARGUMENTS: dict[str, object] = {
 
 @pytest.fixture(scope="module")
 def corpus() -> tuple[list[Pair], list[Pair]]:
-    """Short training pairs, and pairs that no model saw; no two share a sentence."""
+    """Short training pairs, and pairs that no model has seen. No two pairs share a sentence."""
     corpus = [pair for pair in pairs(27_000) if all(len(text.split()) <= WORDS for text in pair.texts.values())]
     assert len(corpus) >= TRAIN + UNSEEN
     return corpus[:TRAIN], corpus[TRAIN : TRAIN + UNSEEN]
@@ -68,20 +68,20 @@ class Reading:
         }
 
     def retrieval(self, latent: str) -> float:
-        """Return the precision in both directions, among 500 pairs: chance is 0.002."""
+        """Return the mean precision of both directions of retrieval among 500 pairs; chance is 0.002."""
         english, french = (self.vectors[lang, latent][:500] for lang in LANGS)
         return float(found(english, french).mean() + found(french, english).mean()) / 2
 
     def predicts(self, labels: np.ndarray, latent: str, learnt: str, tested: str) -> float:
-        """Return the mean area under the curve of ridge probes of `labels` (N, K); chance is 0.5. They are fitted on
-        the first half of the sentences in one language, and tested on the second half in the other."""
+        """Return the mean area under the ROC curve of ridge probes for `labels` (N, K); chance is 0.5. Probes are fitted
+        on the first half of the sentences in the language `learnt`, and tested on the second half in `tested`."""
         half = len(labels) // 2
         x, y = (StandardScaler().fit_transform(self.vectors[lang, latent]) for lang in (learnt, tested))
         scores = Ridge(alpha=30.0).fit(x[:half], labels[:half].astype(float)).predict(y[half:])
         return float(np.mean([roc_auc_score(labels[half:, k], scores[:, k]) for k in range(labels.shape[1])]))
 
     def lost(self, lang: str) -> dict[str, float]:
-        """Return by how many nats a sentence's loss grows if a latent is replaced by that of another sentence."""
+        """Return by how many nats a sentence's loss grows if another sentence's latent replaces its own."""
         own, meant, translated = (
             torch.from_numpy(self.vectors[key][:1000])
             for key in ((lang, LANGUAGE), (lang, SEMANTIC), ("fr" if lang == "en" else "en", SEMANTIC))
@@ -103,7 +103,7 @@ class Reading:
 
 @pytest.fixture(scope="module")
 def models(corpus: tuple[list[Pair], list[Pair]], tmp_path_factory: pytest.TempPathFactory) -> tuple[Reading, Reading]:
-    """The model after training, and with the same initial weights."""
+    """The trained model, and an untrained model with the same initial weights."""
     path = tmp_path_factory.mktemp("separation")
     text = "".join(f"{pair.texts['en']}\t{pair.texts['fr']}\n" for pair in corpus[0])
     (path / "pairs.tsv").write_text(text, encoding="utf-8")
@@ -116,8 +116,8 @@ def models(corpus: tuple[list[Pair], list[Pair]], tmp_path_factory: pytest.TempP
 
 @pytest.fixture(scope="module")
 def meaning(corpus: tuple[list[Pair], list[Pair]]) -> np.ndarray:
-    """Labels (N, K): the content words of each meaning that are frequent in both halves. Grammatical words are left
-    out, because syntax depends on the language as much as on the meaning."""
+    """Labels (N, K): which content words each pair's meaning has, for words that are frequent in both halves of the
+    data. Grammatical words are excluded, because syntax depends on the language as much as on the meaning."""
     closed = set(
         "past habit now future plural not never the some this what my your our own all of two three four five six ten "
         "say be ask think order how when if but compare because more who where at in to have I you he she we they "
@@ -144,7 +144,7 @@ def test_a_probe_for_meaning_works_in_another_language(
 ) -> None:
     trained, untrained = models
     assert trained.predicts(meaning, SEMANTIC, learnt, tested) > 0.85
-    assert trained.predicts(meaning, LANGUAGE, learnt, tested) < 0.65  # each language has its own space
+    assert trained.predicts(meaning, LANGUAGE, learnt, tested) < 0.65  # each language has its own language latent
     assert untrained.predicts(meaning, SEMANTIC, learnt, tested) < 0.65
 
 

@@ -1,4 +1,4 @@
-"""A model trained with a teacher's vectors of the English side, from the command to the checkpoint and beyond."""
+"""Train a model with a teacher's vectors of the English sentences, and test its checkpoint and later stages."""
 
 import json
 import re
@@ -33,8 +33,8 @@ SETTINGS: dict[str, Any] = {
 
 @pytest.fixture(scope="module")
 def vectors(texts: dict[str, list[str]]) -> Vectors:
-    """vectors(English texts): a stand-in for a teacher, (N, UNITS) float32. Each common word or punctuation mark has
-    its own random direction; a sentence's vector is the sum of these."""
+    """A function vectors(English texts) in place of a teacher, which returns (N, UNITS) float32. Each common word and
+    punctuation mark has a random vector; the vector of a sentence is the sum of its words' vectors."""
     counts = Counter(word for text in texts["en"] for word in words(text))
     directions = dict.fromkeys((word for word, count in counts.most_common(COMMON)), None)
     rng = np.random.default_rng(0)
@@ -48,7 +48,7 @@ def vectors(texts: dict[str, list[str]]) -> Vectors:
 
 
 def words(text: str) -> list[str]:
-    """Split into words and punctuation marks."""
+    """Split a text into words and punctuation marks."""
     return re.findall(r"\w+|[^\w\s]+", text.lower())
 
 
@@ -59,7 +59,7 @@ def folder(
     write_rows: Callable[..., Path],
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Path:
-    """180 English-French pairs and 120 English sentences with vectors, and 150 English-German pairs without."""
+    """Files of 180 English-French pairs, 150 English-German pairs and 120 English sentences, each with vectors."""
     folder = tmp_path_factory.mktemp("taught")
     for name, langs, rows in (("en-fr", "en fr", (0, 180)), ("en-de", "en de", (150, 300)), ("en", "en", (300, 420))):
         chosen = range(*rows)
@@ -75,7 +75,7 @@ def data(folder: Path) -> list[str]:
 
 @pytest.fixture(scope="module")
 def taught(folder: Path, data: list[str]) -> Path:
-    """An uninterrupted run."""
+    """A model trained without interruption, with vectors for all files but English-German."""
     out = folder / "taught"
     teacher = [folder / "en-fr.npy", None, folder / "en.npy"]
     training.train("bgt-small", data, out, overrides=SETTINGS, teacher=teacher, device="cpu")
@@ -90,7 +90,7 @@ def cosines(left: np.ndarray, right: np.ndarray) -> np.ndarray:
 def test_new_sentences_of_both_languages_are_near_the_teacher(
     taught: Path, vectors: Vectors, texts: dict[str, list[str]]
 ) -> None:
-    """New sentences are in no file. They are nearer to their own vectors of the teacher than to those of others."""
+    """Sentences that are in no file are nearer to the teacher's vectors of themselves than to its vectors of others."""
     head = checkpoint.load(taught).model.state_dict()["teacher.weight"].double().numpy()
     learner = bgt_core.load(taught, "cpu", "fp32")
     new = [row for row in range(900, 1_400) if vectors([texts["en"][row]]).any()]
@@ -105,7 +105,7 @@ def test_new_sentences_of_both_languages_are_near_the_teacher(
 
 
 def test_the_initial_map_is_the_best_rotation(folder: Path, data: list[str], tmp_path: Path) -> None:
-    """SciPy computes the same rotation, if the teacher's vectors are padded with zeros to the width of the latent."""
+    """SciPy computes the same rotation when the teacher's vectors are padded with zeros to the latent's width."""
     start = {**SETTINGS, "train.epochs": 0.0}
     training.train("bgt-small", data[:1], tmp_path, overrides=start, teacher=[folder / "en-fr.npy"], device="cpu")
     model = checkpoint.load(tmp_path).model

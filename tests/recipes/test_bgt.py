@@ -1,4 +1,4 @@
-"""The source of each prediction, by stub networks that record their inputs; the loss; the translator."""
+"""Check the source of each prediction, with stub networks that record their inputs; the loss; and the translator."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -23,7 +23,7 @@ NUMBER = {"en": 1.0, "fr": 2.0, "de": 3.0}
 
 
 class Reads(nn.Module):
-    """Encode a sentence as the number of its language, in two units."""
+    """Encode a sentence as a vector of two units, both equal to the `NUMBER` of its language."""
 
     def forward(self, side: Tokens) -> Gaussian:
         mean = torch.full((len(side.ids), 2), NUMBER[side.lang])
@@ -80,7 +80,7 @@ def test_a_corpus_without_source_and_an_unknown_task_are_refused() -> None:
 def test_the_loss_is_torchs_cross_entropy_of_the_scores(
     name: str, tiny: Callable[..., Recipe], tokenizer: Tokenizer, batch: Batch
 ) -> None:
-    """Each of two directions has the weight 1/2. Labels of translations are smoothed. The KL is torch's."""
+    """Of two directions of translation, each has the weight 1/2, and its labels are smoothed. Torch computes the KL."""
     torch.manual_seed(0)
     made = tiny(name, readout="mean", **{"objective.elbo.warmup_steps": 4})
     out = made.build(tokenizer).double().eval()(batch)
@@ -97,7 +97,7 @@ def test_the_loss_is_torchs_cross_entropy_of_the_scores(
         assert_close(loss.terms["kl/semantic"], kl)
         expected = expected + kl / 4
     assert_close(loss.total, expected)
-    nats = sum(prediction.nll()[1].sum() for prediction in out.predictions)  # reported terms have no weights
+    nats = sum(prediction.nll()[1].sum() for prediction in out.predictions)  # the reported terms are not weighted
     told = sum(value.sum() for term, value in loss.terms.items() if not term.startswith("kl/"))
     assert_close(told, nats)
 
@@ -123,9 +123,9 @@ def model(tokenizer: Tokenizer) -> Translator:
 def test_the_first_column_is_translated_into_the_others(model: Translator, batch: Batch) -> None:
     with pytest.raises(UsageError, match="columns en: each corpus needs the source column fr"):
         model(Batch({"en": batch.sides["en"]}, "en"))
-    out = model(batch)  # English and French, in that order
+    out = model(batch)  # the batch has the columns English and French, in this order
     assert model.langs == ("fr",) and model.latents == (SEMANTIC,)
-    assert list(model.decoders) == ["en", "de"]  # two columns of one language have one decoder
+    assert list(model.decoders) == ["en", "de"]  # the two columns of English share one decoder
     assert [prediction.name for prediction in out.predictions] == ["translate/en"]
     assert out.predictions[0].role == "translate"
     sides = {**batch.sides, "x": batch.sides["en"]}

@@ -1,4 +1,4 @@
-"""The systems that learn from paraphrases: one starts from another's vectors; the classifier of references."""
+"""Test the systems that learn from paraphrases: gran starts from the vectors of avg; a classifier finds references."""
 
 import json
 from collections.abc import Callable
@@ -34,13 +34,13 @@ def test_gran_starts_from_the_vectors_of_avg_and_equals_it_if_its_gate_is_1(tsv:
     before = gran.embed(TEXTS, lang="en")
     for weight in (body.gate_words.weight, body.gate_states.weight):
         weight.detach().zero_()
-    body.gate_words.bias.detach().fill_(100.0)  # now the gate's sigmoid is 1 in single precision
+    body.gate_words.bias.detach().fill_(100.0)  # so that the gate's sigmoid is exactly 1 in single precision
     assert (before != avg.embed(TEXTS, lang="en")).any()
     assert np.array_equal(gran.embed(TEXTS, lang="en"), avg.embed(TEXTS, lang="en"))
 
 
 def test_only_sizes_are_taken_from_another_checkpoint(saved: Path) -> None:
-    """A gran copies from a BGT only the sizes that both have."""
+    """A gran copies from a BGT only the sizes that both recipes have."""
     arguments = training.inherited("gran", str(saved))
     assert arguments["model.d_model"] == checkpoint.read_config(saved)["arguments"]["model.d_model"]
     assert "model.body" not in arguments
@@ -73,7 +73,7 @@ def backtranslated(sample: list, tmp_path_factory: pytest.TempPathFactory) -> Pa
 
 @pytest.fixture(scope="module")
 def trained(backtranslated: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A classifier trained on a file that also has a column of costs."""
+    """A classifier, trained on a file that also has a column of costs."""
     return training.train(
         "reference-classifier",
         [backtranslated],
@@ -117,7 +117,7 @@ def test_its_loss_is_the_cross_entropy_of_both_sides(body: str, tokenizer: Token
 
 
 def test_it_filters_pairs(trained: Path, sample: list, bgt: Callable[..., Any], tmp_path: Path) -> None:
-    """In the filtered file, every other translation is a reference of another row."""
+    """In every other row of the file, the "translation" is really the reference of the row before."""
     mixed = tmp_path / "mixed.tsv"
     texts = [pair.texts["en"] for pair in sample[:40]]
     sides = [(text, translated(text) if number % 2 else texts[number - 1]) for number, text in enumerate(texts)]

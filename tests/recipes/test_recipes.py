@@ -1,4 +1,4 @@
-"""Tests that every recipe must pass, and invalid settings. A new recipe needs its sizes in `TINY` of conftest.py."""
+"""Tests that every recipe must pass; tests of invalid settings. A new recipe needs sizes in `TINY` of conftest.py."""
 
 import json
 from collections.abc import Callable
@@ -19,12 +19,12 @@ from bgt_core.recipes import RECIPES, Recipe
 
 Tiny = Callable[..., Recipe]
 
-CLASSIFIERS = {"pair-classifier", "reference-classifier", "var-siamese"}  # tested with their first stages
+CLASSIFIERS = {"pair-classifier", "reference-classifier", "var-siamese"}  # their own tests train them
 FIRST_STAGES = [name for name in RECIPES if name not in CLASSIFIERS]
 MARGIN = ("sp", "bilstm", "avg", "gran")
 
 
-# Recipes that only embed English, and recipes without a language latent.
+# Recipes that embed only English, and recipes without a language latent.
 ENGLISH = {"english-trans", "english-trans-lstm", "english-ae", "english-vae", "english-vae-lstm", "translator"}
 WITHOUT_LANGUAGE = {*MARGIN, *ENGLISH, "bilingual-trans", "bgt-without-langvars", "vgvae"}
 WITHOUT_LANGUAGE |= {"var-siamese-repeat", "var-siamese-reformulate"}
@@ -58,7 +58,7 @@ def test_every_parameter_learns(
 ) -> None:
     recipe = tiny(name, **arguments)
     torch.manual_seed(0)
-    model = stirred(recipe.build(tokenizer))  # heads are initially zero, so other parameters would get no gradient
+    model = stirred(recipe.build(tokenizer))  # heads start at zero, which would leave other parameters without gradient
     loss = recipe.objective(model(batch), step=1_000_000)
     assert torch.isfinite(loss.total)
     loss.total.backward()
@@ -91,7 +91,7 @@ def test_a_checkpoint_brings_it_back(
 
 
 def assert_embeds(name: str, model: bgt_core.Embedder) -> None:
-    """Check that the model embeds in the languages and latents that the recipe has, and in no others."""
+    """Check that the model embeds in all languages and latents of the recipe, and in no others."""
     assert list(model.langs) == (["en"] if name in ENGLISH else ["en", "fr"])
     assert (LANGUAGE in model.latents) == (name not in WITHOUT_LANGUAGE)
     for lang in model.langs:
@@ -197,7 +197,7 @@ def test_overrides_are_json_or_words() -> None:
 
 @pytest.mark.parametrize("name", ["bgt", "bgt-small", "vgvae"])
 def test_a_step_waits_for_no_device(name: str, tiny: Tiny, tokenizer: Tokenizer, batch: Batch) -> None:
-    """On torch's meta device tensors have no values. So code fails there if it would read a value from a GPU."""
+    """Code that reads a value would wait for a GPU. On torch's meta device it fails, because tensors have no values."""
     recipe = tiny(name)
     model = recipe.build(tokenizer).to("meta").train()
     loss = recipe.objective(model(batch.to("meta")), 3)

@@ -1,4 +1,4 @@
-"""Shared by tests of runs: an uninterrupted run, made once per session."""
+"""Fixtures for tests of runs: an uninterrupted run, which is trained once per session."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The training loop: updates, losses, reports, checkpoints, stopping; and aggressive training."""
+"""Test the training loop (updates, losses, reports, checkpoints, stopping) and aggressive training."""
 
 import math
 import shutil
@@ -67,12 +67,12 @@ class Log(Hooks):
         steps = count(1)
         super().__init__(self.rows.append, self.saved.append, lambda: next(steps) == stop)
 
-    __setattr__ = object.__setattr__  # Hooks is frozen
+    __setattr__ = object.__setattr__  # because Hooks is a frozen dataclass
 
 
 @pytest.fixture(scope="module")
 def mirrored(grammar: list[Pair], tokenizer: Tokenizer, tmp_path_factory: pytest.TempPathFactory) -> Corpus:
-    """A corpus with the same text in both columns: both have the same posterior, so the anchor has no effect."""
+    """A corpus with the same text in both columns. Both have the same posterior, so the anchor has no effect."""
     folder = tmp_path_factory.mktemp("mirrored")
     lines = [f"{pair.texts['en']}\t{pair.texts['en']}\n" for pair in grammar[:120]]
     (folder / "pairs.tsv").write_text("".join(lines), encoding="utf-8")
@@ -84,7 +84,7 @@ def mirrored(grammar: list[Pair], tokenizer: Tokenizer, tmp_path_factory: pytest
 def exact(
     tiny: Callable[..., Recipe], tokenizer: Tokenizer, stirred: Callable[[nn.Module], nn.Module]
 ) -> Callable[..., tuple]:
-    """exact(): a model in float64 without noise, with changed initial values, and its objective, the ELBO."""
+    """A function exact() that makes a float64 model, without noise and with random parameters, and its objective."""
 
     def make() -> tuple:
         recipe = tiny("bgt", readout="mean", dropout=0.0, label_smoothing=0.1, **{"objective.elbo.warmup_steps": 0})
@@ -121,7 +121,7 @@ def test_an_update_is_the_mean_over_its_pairs_for_any_micro_batches(
         gradients.append(optimizer.seen)
 
     model, objective = exact()
-    first = batching(replace(CONFIG, micro_tokens=50)).update(mirrored, 0).batches.values()  # any micro-batches do
+    first = batching(replace(CONFIG, micro_tokens=50)).update(mirrored, 0).batches.values()  # or other micro-batches
     sides = [batch.sides["en"] for batch in first]
     pairs = [ids[mask] for side in sides for ids, mask in zip(side.ids, side.mask, strict=True)]
     assert len(pairs) < len(mirrored)
@@ -160,7 +160,7 @@ def test_a_large_gradient_is_clipped(mirrored: Corpus, exact: Callable[..., tupl
 
 
 def test_an_update_of_frozen_parts_alone_changes_nothing(mirrored: Corpus, exact: Callable[..., tuple]) -> None:
-    """This happens if a writer learns to correct drafts, all other parts are frozen, and the drafts are hidden."""
+    """Such an update occurs if only a writer's part for drafts learns, and the drafts are hidden in this update."""
     model, objective = exact()
     model.requires_grad_(False)
     model.unused = nn.Parameter(torch.ones(()))
@@ -182,7 +182,7 @@ def part(batch: Batch, rows: slice) -> Batch:
 def test_an_update_has_the_penalty_once_for_any_micro_batches(
     cut: list[slice], tiny: Callable[..., Recipe], tokenizer: Tokenizer, batch: Batch
 ) -> None:
-    """The update is the gradient of the loss plus lambda_c W_c, or for token tables lambda_w (W - W_start)."""
+    """An update adds lambda_c W_c to the gradient of the loss, or for token tables lambda_w (W - W_start)."""
     recipe = tiny("gran")
     weights = TrainConfig(composition_l2=0.3, table_l2=0.2, weight_decay=0.0, clip=1e9, precision="fp32")
     batches = {number: part(batch, rows) for number, rows in enumerate(cut)}
@@ -216,7 +216,7 @@ WIDTH, UNITS, WORDS = 16, 4, 25
 
 
 class Bag(nn.Module):
-    """Encode a sentence as the mean of its tokens' vectors, (B, H)."""
+    """Encode a sentence by the mean of its token vectors, (B, H)."""
 
     def __init__(self, table: nn.Embedding):
         super().__init__()
@@ -228,7 +228,7 @@ class Bag(nn.Module):
 
 
 class Topics(LatentModel):
-    """A VAE that collapses: its decoder gets all previous words, from which it can predict the topic itself."""
+    """A VAE that collapses, because its decoder gets all previous words and can infer the topic from them."""
 
     def __init__(self, tokens: int):
         encoder = Encoder(Bag(nn.Embedding(tokens, WIDTH)), GaussianHead(WIDTH, UNITS))
@@ -252,7 +252,7 @@ class Topics(LatentModel):
 
 @pytest.fixture(scope="module")
 def topics(tmp_path_factory: pytest.TempPathFactory) -> tuple[Corpus, int]:
-    """600 sentences of 8 words, drawn from the distribution of one of ten topics; and the size of the vocabulary."""
+    """A corpus of 600 sentences, and the vocabulary size. A sentence has 8 words, drawn from one of ten topics."""
     draw = np.random.default_rng(0)
     words = [a + b + c for a in "bdfgklmnpr" for b in "aeiou" for c in "st"][:WORDS]
     shares = draw.dirichlet([0.3] * WORDS, 10)
@@ -278,11 +278,11 @@ def test_aggressive_training_keeps_information_that_ordinary_training_loses(topi
         done.append(train_model(trainer, topics[0], valid, log))
         assert any(row["kind"] == "information" for row in log.rows) == (steps > 0)
         kept.append(information_of(trainer, valid)["information/semantic"])
-    assert done[0] == done[1] and kept[0] < 0.05 < 0.25 < kept[1]  # nats
+    assert done[0] == done[1] and kept[0] < 0.05 < 0.25 < kept[1]  # in nats
 
 
 def test_frozen_parts_do_not_move_in_an_update(topics: tuple[Corpus, int]) -> None:
-    """The optimiser has momentum, with which it would move parameters without a gradient."""
+    """The optimiser has momentum, which could move parameters even in an update that gives them no gradient."""
     corpus, tokens = topics
     trainer = topics_trainer(tokens, replace(AGGRESSIVE, weight_decay=0.1))
     model = trainer.model
@@ -306,15 +306,15 @@ def test_frozen_parts_do_not_move_in_an_update(topics: tuple[Corpus, int]) -> No
     ("groups", "most", "updates"),
     [
         ([5.0, 4.0, 4.5, 1.0], 100, 3 * GROUP),  # the third group is worse than the second
-        ([5.0, 5.0, 1.0], 100, 2 * GROUP),  # no better
-        ([5.0, 4.0, 3.0, 2.0], 40, 4 * GROUP),  # the limit
+        ([5.0, 5.0, 1.0], 100, 2 * GROUP),  # the second group is no better than the first
+        ([5.0, 4.0, 3.0, 2.0], 40, 4 * GROUP),  # the limit of 40 updates is reached
         ([5.0], 7, 7),
     ],
 )
 def test_encoders_are_updated_until_a_group_is_no_better(
     groups: Sequence[float], most: int, updates: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Groups are compared by their loss per token."""
+    """Groups of updates are compared by their loss per token."""
     numbers = []
 
     def scripted(trainer: Trainer, step: int, update: StepBatch, number: int) -> Sums:
@@ -364,12 +364,12 @@ def test_aggressive_training_of_points_is_refused(tiny: Callable[..., Recipe], t
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore")  # torch warns of its own tracing
+@pytest.mark.filterwarnings("ignore")  # torch warns about its own tracing
 def test_compiled_layers_compute_the_same(
     tiny: Callable[..., Recipe], tokenizer: Tokenizer, batch: Batch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each layer must be one graph, or compiling raises an error. The backend "eager" makes no machine code, which
-    would take half a minute. The layers of French are not compiled, because they are like those of English."""
+    """Each layer must be a single graph; otherwise compiling raises an error. The backend "eager" saves half a minute,
+    because it makes no machine code. The French layers are not compiled, because they are like the English ones."""
     plain = partialmethod(nn.Module.compile, backend="eager", fullgraph=True)
     monkeypatch.setattr(nn.Module, "compile", plain)
     recipe, results = tiny("bgt-bound", roles_layers=1), []

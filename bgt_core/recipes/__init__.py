@@ -87,7 +87,7 @@ def make(name: str) -> Recipe:
     )
 
 
-# The functions take no arguments and make a recipe. You may add a function for a recipe of your own.
+# Name -> function without arguments that makes the recipe. You may add a recipe of your own.
 RECIPES: dict[str, Callable[[], Recipe]] = {name: partial(make, name) for name in TABLE if name[0] != "_"}
 
 
@@ -97,7 +97,7 @@ def model_of(name: str, base: str = "", settings: Mapping[str, Any] | None = Non
     Args:
         name: The recipe.
         base: For a second stage, the recipe of the first stage's model; by default the recipe in recipes.toml.
-        settings: New values of settings; their names are dotted, but lack "model.".
+        settings: New values of settings. Leave out "model." in front of their dotted names.
 
     Raises:
         UsageError: An unknown recipe or setting, or a value of the wrong type.
@@ -116,8 +116,7 @@ def model_of(name: str, base: str = "", settings: Mapping[str, Any] | None = Non
 def stored_model(name: str, arguments: Mapping[str, Any]) -> tuple[ModelConfig, dict[str, str]]:
     """Return the configuration of a checkpoint's model, and the language of each of its columns of text.
 
-    `arguments` are the checkpoint's settings. Raises UsageError for the same reasons as `model_of`, and for invalid
-    columns.
+    `arguments` are the checkpoint's settings. Raises UsageError as `model_of` does, and for invalid columns.
     """
     known = ("model", "objective", "data", "train", "base", "init_from", "freeze")
     if unknown := [key for key in arguments if key.partition(".")[0] not in known]:
@@ -211,7 +210,7 @@ def checked(name: str, value: Any, default: Any) -> Any:
 
 
 def full_name(config: Any, name: str) -> str:
-    """Return the full name of the setting whose name is or ends with `name`; UsageError if there is not just one."""
+    """Return the full name of the setting that `name` is, or is the end of; UsageError unless just one fits."""
     known = [key for key, _ in flatten(config)]
     if name in known:
         return name

@@ -1,6 +1,6 @@
 """The Bilingual Generative Transformer: the paper's model, a smaller one, and baselines (translators, autoencoders).
 
-"From" and "to" say which column of a row a model reads, and which columns it generates from that.
+"From" says which column of a row a model reads, and "to" says which columns it generates.
 
 | recipe | from | to | published: STS 2012-2016 average, Pearson x 100 |
 |---|---|---|---|

@@ -28,8 +28,7 @@ Differences from the papers:
 
 - SentencePiece tokens replace words. Their vectors start from N(0, 1), as in `sp`; the paper starts from
   paragram-sl999. `--init-from` starts from the vectors of another run, for example a run on PPDB.
-- The size of an update is counted in tokens: about 100 pairs of 20 tokens. For shorter pairs, lower
-  `train.batch_tokens`.
+- An update's size is counted in tokens: about 100 pairs of 20 tokens. If pairs are shorter, lower `train.batch_tokens`.
 - If `train.micro_tokens` or `train.micro_batches` divides an update into micro-batches, negatives are searched within
   each. With `train.mega_batch=1` they are searched in the whole update, and with a larger number in that many updates
   together (40 for the models trained on ParaNMT).

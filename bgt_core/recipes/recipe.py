@@ -35,9 +35,9 @@ class TrainConfig:
     """The settings of a training run: length, batch sizes, learning rate, regularisation, precision."""
 
     epochs: float = 20.0  # number of passes through the data; 0 saves the untrained model
-    batch_tokens: int = 25_000  # tokens per update (on the longer side of each pair), on any device
-    micro_tokens: int = 4_000  # maximum padded tokens per side of a micro-batch; limited by the device's memory
-    micro_batches: int = 1  # minimum number of micro-batches per update, equal in size, for workers to share
+    batch_tokens: int = 25_000  # number of tokens per update, counted in the longest sentence of each row
+    micro_tokens: int = 4_000  # maximum number of padded tokens per column of a micro-batch; more need more memory
+    micro_batches: int = 1  # minimum number of micro-batches per update, so that workers can share them
     learning_rate: float = 5e-4  # peak learning rate
     # Number of updates in which the learning rate rises linearly to its peak; then it falls as 1 / sqrt(step). With 0
     # it is constant. (`objective.elbo.warmup_steps` is the number of updates until the KL has its full weight.)
@@ -48,14 +48,14 @@ class TrainConfig:
     table_l2: float = 0.0  # weight, in the loss, of half the squared distance of token tables from their initial values
     clip: float = 25.0  # maximum norm of the gradient, in nats per row
     explosion: float = 100.0  # stop when the loss exceeds this multiple of its initial value (`Guard`); 0: never
-    sampling_temperature: float = 1.0  # above 1, small corpora are sampled more often (a corpus has its own columns)
+    sampling_temperature: float = 1.0  # above 1, small corpora (one for each set of columns) are sampled more often
     kind_weights: str = ""  # sampling weights of kinds of text, as in "news:3,docs:0.5"
     scramble: float = 0.0  # share of the training sentences whose tokens are shuffled
     mega_batch: int = 0  # maximum number of updates searched together for negatives; 0: use in-batch negatives only
-    mega_batch_warmup: int = 0  # updates until a mega-batch, 1 update at first, grows by 1; 0: full size at once
+    mega_batch_warmup: int = 0  # mega-batches have 1 update at first, and 1 more after this many; 0: full size at once
     mega_batch_start: float = 0.0  # number of epochs before the search for negatives starts
-    # Maximum number of encoder-only updates before each full update (He et al. 2019: 100). They end for good when an
-    # epoch no longer raises the mutual information. 0: ordinary training.
+    # Maximum number of encoder-only updates before each full update (He et al. 2019: 100). They end for good after an
+    # epoch that has not raised the mutual information. 0: ordinary training.
     aggressive_steps: int = 0
     valid_every: int = 1_000  # number of updates between validations
     save_every: int = 1_000  # number of updates between checkpoints

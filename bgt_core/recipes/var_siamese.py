@@ -27,8 +27,7 @@ Sizes, learning rates and the annealing of the KL, sigmoid(0.002 (step - 2500)),
 - The encoder returns its last hidden states; in the released code it returns the LSTM's cells before the output gate.
 - The model repeats both questions of every row. So if a question is in several pairs, it is repeated several times per
   epoch; in the paper it is repeated once.
-- A posterior's KL counts once per row. In the paper it counts twice if a duplicate is generated from that posterior,
-  too.
+- A posterior's KL counts once per row; in the paper it counts twice if a duplicate is also generated from it.
 - The learning rate is constant; in the paper it falls by 4% in 5,000 updates.
 - There is no L1 penalty. The paper's penalty (1e-5) applies to a number that is itself a penalty.
 - Adam's second beta is 0.98; in the paper it is 0.999. The size of an update is counted in tokens: about 256 pairs in
@@ -108,7 +107,7 @@ class SecondStageConfig:
 
 @dataclass(frozen=True, kw_only=True)
 class VarSiameseConfig(SecondStageConfig):
-    """A perceptron with one hidden layer. Its input are features of two posteriors of the first stage."""
+    """A perceptron with one hidden layer. Its input consists of features of two posteriors of the first stage."""
 
     features: tuple[str, ...] = ("w2", "hadamard")
     hidden_dim: int = 1_000  # width of the perceptron's hidden layer
@@ -127,7 +126,7 @@ class VarSiameseConfig(SecondStageConfig):
 
 @dataclass(frozen=True, kw_only=True)
 class PairClassifierConfig(SecondStageConfig):
-    """A linear classifier of sentence pairs. Its input are the semantic means of both sentences."""
+    """A linear classifier of sentence pairs. Its input consists of the semantic means of both sentences."""
 
     classes: int = 3
 

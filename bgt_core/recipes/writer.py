@@ -83,7 +83,7 @@ class WriterConfig:
 
 
 class LinearMemory(Memory):
-    """A decoder's memory of a latent. One linear map per slot is attended to; one more is added to all tokens."""
+    """A decoder's memory of a latent: one linear map for each slot, and one more, which is added to all tokens."""
 
     def __init__(self, latent: int, width: int, slots: int):
         super().__init__()
@@ -125,7 +125,7 @@ class DraftReader(nn.Module):
         self.body, self.lacking = body, xavier_linear(units, body.width, bias=False)
 
     def forward(self, latent: Tensor, drafts: Tokens, lacking: Tensor) -> Drafted:
-        """Encode drafts (B, T), given latents (B, L) and the differences between wanted and drafts' vectors (B, D)."""
+        """Encode drafts (B, T), given latents (B, L) and wanted vectors minus drafts' vectors (B, D)."""
         layout = PackedLayout.of(drafts)
         return Drafted(latent, self.body.states(drafts, layout) + layout.repeat(self.lacking(lacking)), drafts)
 
@@ -145,7 +145,7 @@ class CorrectingDecoder(TransformerDecoder):
         return self.begin(latent, latent, attended, real)
 
     def given(self, context: Tensor | Drafted) -> tuple[Tensor, list[Tensor | None], Tensor | None]:
-        """Return latents (B, L), each layer's keys and values (2, B, heads, S, H/heads), and a mask of tokens."""
+        """Return latents (B, L), each layer's keys and values (2, B, heads, S, H/heads), and a mask, 0 at padding."""
         if isinstance(context, Tensor):
             return context, self.slots(context), None
         layout = PackedLayout.of(context.drafts)

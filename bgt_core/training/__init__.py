@@ -12,8 +12,7 @@ run; on a CPU with the same number of threads and workers, they are identical bi
 Several workers can train one run. They are processes on this machine (`workers`), or processes that `torchrun` starts.
 The first worker prepares the data, writes files and reports. A run may be resumed with another number of workers.
 
-To understand the code, read `run`, then `prepare` (from text to token ids, with `data.store`), then `loop` (with
-`data.batching`).
+Read the code of `run` first, then `prepare` (text to token ids, with `data.store`) and `loop` (with `data.batching`).
 """
 
 from bgt_core.training.prepare import Report, share

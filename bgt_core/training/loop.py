@@ -36,7 +36,7 @@ from bgt_core.training.workers import Workers
 
 REPORT_SECONDS = 10.0  # seconds between two reports of the training loss
 WINDOW = 20  # number of updates over which `Guard` averages the loss
-LONG = 1_000  # runs on a GPU with at least so many updates compile their layers, which takes a minute or two
+LONG = 1_000  # runs on a GPU with at least this many updates compile their layers, which takes a minute or two
 GROUP = 10  # aggressive training compares the mean losses of successive groups of this many updates
 
 Row = dict[str, object]  # a row of metrics
@@ -117,7 +117,7 @@ def train_model(
         unreported += sums
         guard.add(sums)
 
-        # Decide together with the other workers whether to report, to stop or to save.
+        # All workers agree whether to report or to stop, and whether training has diverged.
         done = step + 1
         unsaved |= done % config.save_every == 0
         stopped, saves = hooks.stopped(), done == steps or (unsaved and update.closes_mega_batch)
@@ -183,7 +183,7 @@ def updates_of(trainer: Trainer, corpus: Corpus | Mixture, steps: range) -> Iter
 
 
 def encoder_updates(trainer: Trainer, corpus: Corpus | Mixture, steps: int, step: int) -> Iterator[StepBatch]:
-    """Make the encoder-only updates that precede `step`. Their data are those of epochs after the run's `steps`."""
+    """Make the encoder-only updates that precede `step`. They use the data of epochs after the run's `steps`."""
     count = trainer.config.aggressive_steps
     return updates_of(trainer, corpus, range(steps + step * count, steps + (step + 1) * count))
 
@@ -191,7 +191,7 @@ def encoder_updates(trainer: Trainer, corpus: Corpus | Mixture, steps: int, step
 def compile_layers(model: Model, setting: str, device: torch.device, steps: int) -> None:
     """Compile each Transformer layer, for any number of tokens, if `setting` and the number of `steps` call for it.
 
-    "auto" does not compile on a CPU, where compiled layers take 1.13 times as long: they multiply with MKL (`backend`).
+    "auto" does not compile on a CPU, where compiled layers take 1.13 times as long, because they multiply with MKL.
     """
     if setting == "on" or (setting == "auto" and device.type == "cuda" and steps >= LONG):
         for layer in model.modules():
@@ -363,8 +363,7 @@ class Guard:
     """Detect divergence: a loss, a term or a gradient is NaN or infinite, or the loss explodes.
 
     A loss explodes if its mean per row over the last 20 updates is more than `explosion` times its mean over the first
-    20 updates since the run began or was resumed. This is not checked if `explosion` is 0, or if that first mean is not
-    above 0.
+    20 updates since the run began or was resumed. Not checked if `explosion` or the first mean is 0 or below.
     """
 
     def __init__(self, explosion: float, device: torch.device):

@@ -85,11 +85,11 @@ def semantic_means(trainer: Trainer, batch: Batch) -> dict[str, Tensor]:
 def hard_negatives(
     columns: Columns, means: Sequence[Mapping[str, Tensor]], both_sides: bool = False
 ) -> dict[str, np.ndarray]:
-    """Find a negative in each column for each row. Return, for each column, S indices of its S sentences, (S,).
+    """Find a negative for each row in each column. Return its index among the S sentences of the column, (S,).
 
-    In the row, take the sentence of the previous column (the last column precedes the first). The negative is the
-    sentence of this column that is nearest to it, the row's own excluded. With `both_sides`, the negative may also be a
-    sentence of the previous column; its index is then S or more.
+    The negative comes from another row, and is the sentence nearest to this row's sentence in the previous column (the
+    last column precedes the first). With `both_sides`, the negative may also come from the previous column; its index
+    is then S or more.
     """
     joined = {column: torch.cat([of_batch[column] for of_batch in means]) for column in columns}
     if len(columns) == 2:  # one matrix product serves both directions
@@ -112,10 +112,10 @@ def hard_negatives(
 
 @torch.no_grad()
 def nearest_other(left: Tensor, right: Tensor) -> tuple[Nearest, Nearest]:
-    """Find by cosine the nearest right sentence of each left one, and the nearest left of each right one; (S, D) each.
+    """For each left sentence find the nearest right one by cosine, and for each right one the nearest left one.
 
-    Only the sentence in the same row is excluded. A copy of it in another row counts as another sentence, as in the
-    released code of the papers.
+    `left` and `right` are (S, D). Only the sentence in the same row is excluded. A copy of it in another row counts
+    as another sentence, as in the released code of the papers.
     """
     left, right = F.normalize(left.float(), dim=-1), F.normalize(right.float(), dim=-1)
     forth, best = [], left.new_full((len(left),), -torch.inf)

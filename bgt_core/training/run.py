@@ -251,7 +251,7 @@ def train_here(workers: Workers, out: Path, recipe: Recipe, device_name: str, re
         lower = f"bgt train --resume --out {out} --set train.learning_rate=..."
         way_out = f"{state or 'Nothing was saved yet; start again'} with a lower rate: {lower}"
         raise Diverged(f"{error}. {way_out}") from None
-    workers.wait()  # until the first worker has written the last checkpoint
+    workers.wait()  # wait until the first worker has written the last checkpoint
     if done < total_steps(corpus, recipe.train):
         raise Interrupted(f"Stopped; the state is saved. Continue with: bgt train --resume --out {out}")
     return checkpoint.steps_of(out)[-1]
@@ -288,7 +288,7 @@ def newest_checkpoint(workers: Workers, out: Path, report: Report) -> checkpoint
             remove(aside)
             folder.rename(aside)
             report({"kind": "note", "text": f"{error} Continuing from the checkpoint before it."})
-    workers.wait()  # until the first worker has renamed damaged checkpoints
+    workers.wait()  # wait until the first worker has renamed damaged checkpoints
     saved = checkpoint.steps_of(out)
     return loaded if loaded or not saved else checkpoint.load(saved[-1])
 

@@ -2,8 +2,7 @@
 
 Every worker has a copy of the whole model, and computes some of the micro-batches of each update. The gradients of all
 workers are summed before the optimiser's step, so the copies stay equal. Random draws depend on the index of the
-micro-batch, not on the worker. So the number of workers only changes the order in which gradients are summed, which
-changes the rounding.
+micro-batch, not on the worker. So the number of workers only changes the order of the sums and their rounding.
 """
 
 from __future__ import annotations
@@ -74,11 +73,11 @@ class Workers:
         return self.rank == 0
 
     def wait(self) -> None:
-        """Wait until all workers have called this."""
+        """Wait until all workers have called this method."""
         self.any(False)
 
     def any(self, *flags: bool) -> list[bool]:
-        """Return for each flag whether it is true in any worker. Flags are on the CPU, so nobody waits for a GPU."""
+        """Return for each flag whether it is true in any worker. Flags are on the CPU, so no worker waits for a GPU."""
         raised = torch.tensor(flags, dtype=torch.int32)
         if self.count > 1:
             dist.all_reduce(raised, dist.ReduceOp.MAX)
@@ -125,12 +124,12 @@ class Workers:
 
 
 def usual_workers(config: TrainConfig, device: torch.device) -> int:
-    """Return the number of workers that trains fastest: 1 on a GPU; on a CPU, the smaller of the numbers of threads and
-    of micro-batches. Processes are faster than threads, because small operators gain little from threads."""
+    """Return the number of workers that trains fastest: 1 on a GPU; on a CPU, as many as there are threads or
+    micro-batches, if these are fewer. Processes are faster, because small operators gain little from threads."""
     if device.type != "cpu":
         return 1
-    # A micro-batch that is too large is halved until it fits. Padding makes it larger than its tokens, so even a ratio
-    # of 1 needs one halving.
+    # A micro-batch that is too large is halved until it fits. Padding makes it larger, so it is halved
+    # even if its tokens alone would just fit.
     full = config.batch_tokens // (config.micro_batches * config.micro_tokens)
     return min(torch.get_num_threads(), config.micro_batches << full.bit_length())
 
@@ -161,7 +160,7 @@ def joined(count: int, work: Callable[..., object], *arguments: Any) -> Iterator
     context = start_processes(_work, shared, count - 1, join=False, daemon=True, start_method="spawn")
     torch.set_num_threads(shared[1])
     try:
-        # If a worker ends before it connects, this notices it at once; otherwise it would take `PATIENCE`.
+        # This loop notices at once if a worker ends before it connects; without the loop, it would take `PATIENCE`.
         while not store.check([f"worker {number}" for number in range(1, count)]):
             context.join(0.1)
         try:

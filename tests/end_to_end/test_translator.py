@@ -41,4 +41,5 @@ def test_it_learns_to_translate_unseen_sentences(tmp_path: Path) -> None:
     assert all(best.cost < second.cost for best, second in translations)
     sure = [best.cost for (best, _), reference in zip(translations, references, strict=True) if best.text == reference]
     wrong = [best.cost for (best, _), reference in zip(translations, references, strict=True) if best.text != reference]
-    assert max(sure) < 1 and (not wrong or sum(sure) / len(sure) < sum(wrong) / len(wrong))  # wrong: higher mean cost
+    # On average, wrong translations must have a higher cost than correct ones.
+    assert max(sure) < 1 and (not wrong or sum(sure) / len(sure) < sum(wrong) / len(wrong))

@@ -109,7 +109,7 @@ def test_a_margin_learns_from_two_columns_of_one_language(files: Files, tmp_path
 def test_meaning_and_syntax_are_learnt_from_two_columns_of_one_language(
     decoder: str, files: Files, tmp_path: Path
 ) -> None:
-    """Train and resume a model of both; then embed sentences, and generate text if the decoder is an LSTM."""
+    """Train and resume a model of meaning and syntax; embed sentences; generate text if the decoder is an LSTM."""
     overrides = {"model.decoder": decoder, "model.syntactic_body": "lstm" if decoder == "lstm" else "average"}
     data = [str(files["paraphrases"])]
     folder = train_twice("vgvae", data, tmp_path / "run", columns=["a:en", "b:en"], overrides=overrides)

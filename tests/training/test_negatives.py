@@ -214,7 +214,8 @@ def test_a_run_stops_between_mega_batches_and_resumes_to_the_same_weights(
         return model, {"model": model.state_dict(), "optimizer": optimizer.state_dict()}, saved
 
     whole, _, saved = train()
-    assert saved[:-1] == [end for end in (4, 7, 10, 13, 16) if end < saved[-1]]  # the first ends after 3, 6, 9, ...
+    # A checkpoint is due after 3, 6, 9, ... steps, and is saved when the current mega-batch ends.
+    assert saved[:-1] == [end for end in (4, 7, 10, 13, 16) if end < saved[-1]]
     assert saved[-1] > 10
     for stop in (5, 7):
         _, state, saved = train(stop=stop)

@@ -166,7 +166,7 @@ class BGTSmallConfig:
     readout: str = "sample"
     log_variance: float = -3.0
     teacher_dim: int = 0  # units of the teacher's vectors (`--teacher`); 0: no teacher
-    train_decoders: bool = True  # if false, only the semantic encoder learns: a first stage, for --init-from
+    train_decoders: bool = True  # if false, only the semantic encoder learns; train the rest later (--init-from)
 
     def make_model(self, tokenizer: Tokenizer, columns: Mapping[str, str]) -> BGT:
         langs, semantic, language = dict.fromkeys(columns.values()), self.semantic_dim, self.language_dim

@@ -63,7 +63,7 @@ class BoundConfig:
     semantic_log_variance: float = -6.0
     language_log_variance: float = -3.0
     teacher_dim: int = 0  # units of the teacher's vectors (`--teacher`): average_dim, or 0 without a teacher
-    train_decoders: bool = True  # if false, only the semantic encoder learns: a first stage, for --init-from
+    train_decoders: bool = True  # if false, only the semantic encoder learns; train the rest later (--init-from)
 
     def __post_init__(self) -> None:
         if self.teacher_dim not in (0, self.average_dim):

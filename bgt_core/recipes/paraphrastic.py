@@ -77,7 +77,7 @@ class SiameseConfig(WideAsTokens):
         check_choice(BODIES, body=self.body)
 
     def make_model(self, tokenizer: Tokenizer, columns: Mapping[str, str]) -> Siamese:
-        table = nn.Embedding(tokenizer.vocab_size, self.d_model)  # N(0, 1)
+        table = nn.Embedding(tokenizer.vocab_size, self.d_model)  # its initial values are drawn from N(0, 1)
         lstm = self.body == "lstm"
         body = BiLSTM(table, self.encoder_layers, self.dropout) if lstm else MeanPooling(table, self.dropout)
         return Siamese(tuple(dict.fromkeys(columns.values())), Encoder(body, Point))
@@ -91,7 +91,7 @@ class GRANConfig(WideAsTokens):
     dropout: float = 0.0  # applied to token vectors
 
     def make_model(self, tokenizer: Tokenizer, columns: Mapping[str, str]) -> Siamese:
-        table = nn.Embedding(tokenizer.vocab_size, self.d_model)  # N(0, 1)
+        table = nn.Embedding(tokenizer.vocab_size, self.d_model)  # its initial values are drawn from N(0, 1)
         return Siamese(tuple(dict.fromkeys(columns.values())), Encoder(GRAN(table, self.dropout), Point))
 
 
@@ -107,7 +107,7 @@ class ReferenceClassifierConfig(WideAsTokens):
         check_choice(BODIES, body=self.body)
 
     def make_model(self, tokenizer: Tokenizer, columns: Mapping[str, str]) -> ReferenceClassifier:
-        table = nn.Embedding(tokenizer.vocab_size, self.d_model)  # N(0, 1)
+        table = nn.Embedding(tokenizer.vocab_size, self.d_model)  # its initial values are drawn from N(0, 1)
         body = LastState(table, self.dropout) if self.body == "lstm" else MeanPooling(table, self.dropout)
         return ReferenceClassifier(tuple(dict.fromkeys(columns.values())), Encoder(body, Point), self.d_model)
 

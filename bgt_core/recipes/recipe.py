@@ -152,7 +152,7 @@ class Recipe:
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """All settings by their dotted names. A checkpoint stores them, and rebuilds the recipe from them."""
+        """All settings by their dotted names. A checkpoint stores them, so that the recipe can be rebuilt."""
         return dict(flatten(self))
 
     def build(self, tokenizer: Tokenizer) -> LatentModel:

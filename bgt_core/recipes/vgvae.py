@@ -83,7 +83,7 @@ class VGVAEConfig:
         sizes = self.hidden_dim, self.hidden_layers
 
         def body(kind: str) -> MeanPooling | BiLSTM:
-            table = nn.Embedding(vocab_size, self.d_model)  # N(0, 1)
+            table = nn.Embedding(vocab_size, self.d_model)  # its initial values are drawn from N(0, 1)
             return BiLSTM(table, 1, self.dropout) if kind == "lstm" else MeanPooling(table, self.dropout)
 
         def decoder() -> nn.Module:

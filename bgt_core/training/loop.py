@@ -328,7 +328,7 @@ class Sums:
     tokens: int = 0
     inner_updates: int | None = None  # number of encoder-only updates; None in ordinary training
     gradient_norm: Tensor | None = None  # of the newest update, before clipping; nats per row
-    micro_batches: dict[int, Mapping[str, Tensor]] = field(default_factory=dict)  # index -> terms, newest update
+    micro_batches: dict[int, Mapping[str, Tensor]] = field(default_factory=dict)  # terms of each in the newest update
 
     def add(self, number: int, terms: Mapping[str, Tensor], batch: Batch) -> None:
         """Add the terms of the micro-batch with the index `number`."""

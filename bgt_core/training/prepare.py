@@ -32,7 +32,7 @@ from bgt_core.recipes import Recipe
 
 SETTINGS = "run.json"  # recipe, settings and data of a run; it is written last, so a folder with it is a complete run
 LOCK = "run.lock"  # exists while a process trains; a killed process leaves it behind
-VECTORS = "vectors-{}" + PARTIAL  # vectors of data file 0, 1, ...; removed after they are copied to the token store
+VECTORS = "vectors-{}" + PARTIAL  # a file of vectors for each data file; removed when the token store has a copy
 WIDTH, WEIGHT = "model.teacher_dim", "objective.distillation.weight"
 
 Teacher = Sequence[str | Path | None]  # one .npy for each data file; None for a file without vectors
@@ -217,7 +217,7 @@ def with_vectors(
 ) -> list[Source]:
     """Embed every row of the data files into one .npy per file, (rows, C * D) float32, named as in `VECTORS`.
 
-    A row of this array is the concatenated vectors of C columns, or zeros if the row of the data can't be read.
+    A row of the file is the concatenated vectors of C columns, or zeros if the row of the data can't be read.
     """
     langs, width = parse_columns(recipe.data.columns), recipe.model.semantic_dim
     embedded = []

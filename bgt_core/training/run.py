@@ -125,8 +125,8 @@ def resume(
     """Continue the run in `out` from its newest complete checkpoint; return its last checkpoint.
 
     `overrides`, as in {"train.learning_rate": 1e-4}, change settings of `train` and `objective` for the remaining
-    steps, and are stored with the run. The other arguments are those of `train`. Raises UsageError for settings that
-    can't change, and if another process trains in `out`.
+    steps, and are stored with the run. The other arguments are the same as in `train`. Raises UsageError for settings
+    that can't change, and if another process trains in `out`.
     """
     recipe, document = read_settings(out := Path(out))
     prepare = partial(change, recipe, document, overrides, out) if overrides else lambda: recipe

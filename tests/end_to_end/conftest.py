@@ -14,7 +14,7 @@ LETTERS = str.maketrans("aeiouwth", "äöüaefzc")
 
 
 def german(text: str) -> str:
-    """Translate English into an artificial language: each word gets other letters and the ending "n"; punctuation stays."""
+    """Translate English into an artificial language: each word gets other letters and the ending "n"."""
     return re.sub(r"[a-z]+", lambda word: f"{word[0].translate(LETTERS)}n", text.lower())
 
 

@@ -48,7 +48,7 @@ def assert_same_run(out: Path, whole: Path) -> None:
         expected = weights[name]
         if name.endswith("qkv.bias"):  # attention ignores the bias of keys, so its gradient is rounding
             tensor, expected = (bias.view(3, -1)[[0, 2]] for bias in (tensor, expected))
-        # However small a gradient is, Adam moves its weight by about the learning rate. So compare errors with that.
+        # However small a gradient is, Adam moves its weight by about the learning rate. So `scale` is that rate.
         assert_close(tensor, expected, 1e-2, scale=rate)
 
 

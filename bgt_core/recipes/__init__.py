@@ -72,7 +72,7 @@ def listed(name: str) -> dict[str, Any]:
 
 
 def make(name: str) -> Recipe:
-    """Build the recipe of that name with its listed settings."""
+    """Build the recipe of that name with its settings from recipes.toml."""
     from bgt_core.recipes.recipe import PARTS, DataConfig, Recipe, Sum, TrainConfig
 
     settings = listed(name)
@@ -210,7 +210,7 @@ def checked(name: str, value: Any, default: Any) -> Any:
 
 
 def full_name(config: Any, name: str) -> str:
-    """Return the full name of the setting that `name` is, or is the end of; UsageError unless just one fits."""
+    """Return the full name of the setting whose name is, or ends with, `name`; UsageError if none or several match."""
     known = [key for key, _ in flatten(config)]
     if name in known:
         return name

@@ -189,7 +189,8 @@ class BGTSmallConfig:
             decoders=decoders(language + semantic),
             translators=decoders(semantic),
             readout=readout_named(self.readout),
-            teacher=Linear(semantic, self.teacher_dim, bias=False) if self.teacher_dim else None,  # last, as above
+            # This map is made last, as in BGTConfig, so that a teacher does not change the other initial values.
+            teacher=Linear(semantic, self.teacher_dim, bias=False) if self.teacher_dim else None,
             train_decoders=self.train_decoders,
         )
 

@@ -130,8 +130,8 @@ class DataConfig:
 class Recipe:
     """One system: its model, objective, data and training.
 
-    With `init_from`, training starts from the parameters that the model shares with that checkpoint. Parameters whose
-    names start with an item of `freeze` ("decoders", "encoders.semantic") stay fixed.
+    `init_from` names a checkpoint. Training starts from its values of all parameters that this model has, too.
+    Parameters whose names start with an item of `freeze` ("decoders", "encoders.semantic") stay fixed.
     """
 
     name: str

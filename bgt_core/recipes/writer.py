@@ -37,7 +37,7 @@ class WriterConfig:
     language_dim: int = 64
     language_layers: int = 1
     language_log_variance: float = -3.0  # initial log variance of the posteriors
-    memory_slots: int = 8  # number of vectors that decoders attend to, linear maps of the latents
+    memory_slots: int = 8  # number of vectors that decoders attend to; each is a linear map of the latents
     decoder_layers: int = 3
     ffn_dim: int = 512
     heads: int = 4

@@ -124,8 +124,8 @@ class Workers:
 
 
 def usual_workers(config: TrainConfig, device: torch.device) -> int:
-    """Return the number of workers that trains fastest: 1 on a GPU; on a CPU, as many as there are threads or
-    micro-batches, if these are fewer. Processes are faster, because small operators gain little from threads."""
+    """Return the number of workers that trains fastest: 1 on a GPU; on a CPU, the number of torch's threads, but at
+    most one worker per micro-batch. Processes are faster, because small operators gain little from threads."""
     if device.type != "cpu":
         return 1
     # A micro-batch that is too large is halved until it fits. Padding makes it larger, so it is halved

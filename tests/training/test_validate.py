@@ -99,7 +99,7 @@ def test_a_unit_counts_as_active_when_its_mean_varies(batch: Batch) -> None:
 
 
 def test_retrieval_is_over_all_held_out_pairs(batch: Batch) -> None:
-    """The six pairs are in two batches. Four of the five wrong sentences that are found are in the other batch."""
+    """The six pairs are in two batches. Of the five wrong results, four are sentences of the other batch."""
 
     class Angles(nn.Module):
         """Embed English at angles of 0, 60, 120, ... degrees, and French near its translation, except for two rows."""

@@ -10,7 +10,8 @@ __version__ = "0.1.0"
 
 PRETRAINED = Path(__file__).parent / "pretrained" / "bgt-en-fr"
 
-# The names of each module, which is imported at the first use, so that `bgt --help` starts without torch.
+# module -> its public names. A module is imported when one of its names is first used, so that `bgt --help` starts
+# without torch.
 _NAMES = {
     "checkpoint": ("info",),
     "embedder": ("Embedder",),
@@ -24,7 +25,7 @@ _NAMES = {
     "training": ("train",),
 }
 
-__all__ = [  # literal strings, because the tool that makes the API pages reads no other form
+__all__ = [  # literal strings, because the tool that makes the API pages can read nothing else
     "GREEDY", "PRETRAINED", "RECIPES", "Beam", "BeamTranslator", "BgtError", "DataError", "Embedder", "NotFound",
     "Sample", "UsageError", "evaluate", "generate", "info", "load", "mine", "open_encoder", "split", "train",
 ]  # fmt: skip

@@ -22,18 +22,19 @@ from bgt_core.nets.operations import PackedLayout, PaddedLayout
 from bgt_core.posterior import Gaussian
 from bgt_core.vectors.compare import cosine_similarity, cosines, unit
 
-BATCH_TOKENS, CPU_TOKENS = 8_192, 2_048  # maximum padded tokens of a batch, on a GPU and on a CPU
-LONG = 64  # batches of sentences with more tokens than this have fewer rows
-SPARE = 32  # on a CPU, a batch is padded by up to 1 / SPARE of a call's tokens, so that it has a common shape
+BATCH_TOKENS, CPU_TOKENS = 8_192, 2_048  # maximum tokens of a batch, padding included: on a GPU, on a CPU
+LONG = 64  # in tokens: batches of longer sentences have fewer rows, because attention costs more
+SPARE = 32  # on a CPU, a batch may get padding of up to 1 / SPARE of all tokens in a call, so that shapes recur
 
 
 class Embedder:
-    """A trained model with its tokenizer, which embeds sentences of `langs` in `latents`.
+    """A trained model with its tokenizer. It embeds sentences of the languages `langs` as vectors of each latent.
 
-    The latent "semantic" has one space for all languages, "language" (if the model has it) a separate space for each
-    language. Vectors are posterior means, without dropout, and not normalised; compare them by `similarity`. The
-    `precision` of matrix products is "fp32", "bf16" (cosine to fp32 above 0.998), "auto" (bf16 if the device multiplies
-    it natively), or "int8" (encoders only, on a CPU; cosine to fp32 about 0.999).
+    The latent "semantic" has one space that all languages share. The latent "language", if the model has it, has a
+    separate space for each language. Vectors are posterior means, computed without dropout and not normalised; compare
+    them by `similarity`. `precision` is the number format of matrix products: "fp32"; "bf16", whose vectors have a
+    cosine above 0.998 with those of fp32; "auto", which is bf16 if the device multiplies bf16 natively; or "int8", for
+    encoders on a CPU, whose vectors have a cosine of about 0.999 with those of fp32.
     """
 
     def __init__(self, model: LatentModel, tokenizer: Tokenizer, langs: Sequence[str], precision: str = "auto"):
@@ -48,8 +49,8 @@ class Embedder:
             )
         warn_if_slow(self.device, precision)
         self.precision = precision if precision == INT8 else resolve(self.device, precision)
-        self.read = self.unread = 0  # number of sentences embedded so far, and of those without a known token
-        self._widths: dict[nn.Module, int] = {}  # by encoder, filled on first use
+        self.read = self.unread = 0  # number of sentences embedded so far, and how many of them have no known token
+        self._widths: dict[nn.Module, int] = {}  # encoder -> number of units, computed at the first use
         self.latents = tuple(model.latents)
         self.encoders = {(latent, lang): model.encoder(latent, lang) for latent in self.latents for lang in self.langs}
         if precision == INT8:
@@ -76,12 +77,13 @@ class Embedder:
             sentences: A string, or several. An empty sentence is embedded as the end-of-sentence token alone.
             lang: Language of the sentences.
             latent: "semantic", "language", or another of `latents`.
-            batch_size: Maximum sentences per batch. None limits only the tokens, which suits nearly every machine.
+            batch_size: Maximum sentences per batch. With None, only the tokens of a batch are limited, which suits
+                nearly every machine.
             show_progress: Draw a progress bar on stderr.
             normalize: Scale vectors to length 1.
 
         Raises:
-            UsageError: The model does not have the language or the latent, or `sentences` is a set or not text.
+            UsageError: The model lacks the language or the latent; or `sentences` is a set, or is not text.
 
         >>> bgt = bgt_core.load()
         >>> bgt.embed("Where is the dog?", lang="en").shape
@@ -103,10 +105,11 @@ class Embedder:
         return vectors[0] if isinstance(sentences, str) else vectors
 
     def posteriors(self, sentences: str | Iterable[str], *, lang: str, latent: str = SEMANTIC) -> Gaussian:
-        """Return q(z | sentence) of N sentences of one language, (N, L), in the given order; float32, on the CPU.
+        """Return the posteriors q(z | sentence) of N sentences of one language: (N, L), float32, on the CPU.
 
-        A single string is one sentence, (1, L). `posterior.distances` compares posteriors. Raises the errors of
-        `embed`, and UsageError if the model's posteriors are not Gaussian.
+        They are in the order of the sentences. A single string counts as one sentence: (1, L). The functions of
+        `posterior.distances` compare posteriors. Raises the errors of `embed`, and UsageError if the model's posteriors
+        are not Gaussian.
         """
         lang = known_lang(lang, self.langs, "this model")
         encoder, units = self.encoder(latent, lang), self.width(lang, latent)
@@ -127,7 +130,7 @@ class Embedder:
         batch_size: int | None = None,
         show_progress: bool = False,
     ) -> Iterator[tuple[list[int], Posterior]]:
-        """Encode the sentences with these token ids in batches. Yield the numbers of the n sentences of each batch, and
+        """Encode sentences, given as token ids, in batches. For each batch, yield the indices of its n sentences, and
         their posteriors; posteriors after the first n belong to padding rows."""
         lengths = [len(sentence) for sentence in ids]
         budget, spare = (CPU_TOKENS, sum(lengths) // SPARE) if self.device.type == "cpu" else (BATCH_TOKENS, 0)
@@ -138,7 +141,7 @@ class Embedder:
             from rich.progress import track
 
             batches = track(batches, "embedding", console=Console(stderr=True))
-        # no_grad: under inference_mode, autocast would convert every weight for every batch
+        # no_grad, not inference_mode, in which autocast would convert every weight again for every batch
         with torch.no_grad(), autocast(self.device, "auto" if self.precision == INT8 else self.precision):
             for rows in batches:
                 full = rows_of(lengths[rows[0]], budget, most)
@@ -187,7 +190,7 @@ class Embedder:
         return cosines(left, right)
 
     def encoder(self, latent: str, lang: str) -> nn.Module:
-        """Return the encoder of `latent` for sentences of `lang`; UsageError if the model does not have it."""
+        """Return the encoder of `latent` for sentences of `lang`; UsageError if the model lacks one of them."""
         lang = known_lang(lang, self.langs, "this model")
         if latent not in self.latents:
             raise UsageError(f"{latent}: this model has {', '.join(self.latents)}.", parameter="latent")
@@ -195,8 +198,9 @@ class Embedder:
 
 
 def by_length(lengths: Sequence[int], budget: int, most: int) -> list[list[int]]:
-    """Group sentences of these lengths, the longest first, into batches of at most `budget` padded tokens and `most`
-    sentences. Each batch, except the last, is as large as its longest sentence allows."""
+    """Sort sentences of these lengths, the longest first, and group their indices into batches. A batch has at most
+    `budget` tokens, padding included, and at most `most` sentences. Each batch, except the last, is as large as its
+    longest sentence allows."""
     order = sorted(range(len(lengths)), key=lengths.__getitem__, reverse=True)
     batches: list[list[int]] = []
     first = 0
@@ -208,16 +212,17 @@ def by_length(lengths: Sequence[int], budget: int, most: int) -> list[list[int]]
 
 def rows_of(longest: int, budget: int, most: int) -> int:
     """Return the number of rows of a batch with sentences of up to `longest` tokens. Beyond `LONG` tokens, the number
-    decreases with the square of the length, as the cost of attention does."""
+    decreases with the square of the length, because the cost of attention increases with the square."""
     length = on_grid(longest)
     return max(1, min(most, budget // length, LONG * budget // length**2))
 
 
 def shaped(sentences: Sequence[Sequence[int]], lang: str, full: int, spare: int) -> tuple[Tokens, PackedLayout | None]:
-    """Pad token ids, the longest first, to a batch; return it with its layout, where None is the packed layout.
+    """Pad sentences, given as token ids, the longest first. Return the batch and its layout; None is the packed layout.
 
-    If at most `spare` tokens of padding are needed, all positions of `full` rows and a length of the grid are computed,
-    so that there are few different shapes. oneDNN compiles matrix products for each new shape and keeps the code.
+    If at most `spare` tokens of padding are needed, the batch is padded to `full` rows and to a length of the grid, and
+    all its positions are computed. So batches have few different shapes. This saves time and memory, because oneDNN
+    compiles matrix products for each new shape and keeps the code.
     """
     length = on_grid(len(sentences[0]))
     padding = full * length - sum(map(len, sentences))

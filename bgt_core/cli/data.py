@@ -166,7 +166,7 @@ def alter(
 
 
 def sentence_models(language_model: Path | None, classifier: Path | None, keep: set[str]) -> dict[str, SentenceScore]:
-    """Load the models of the scores that --keep names; UsageError for a score without its model, or the reverse."""
+    """Load the models for the scores in --keep. UsageError if a score's model, or a given model's score, is missing."""
     given = {"perplexity": ("--language-model", language_model), "classifier": ("--classifier", classifier)}
     for name, (option, path) in given.items():
         if (name in keep) != (path is not None):
@@ -236,7 +236,7 @@ def backtranslate(
     into = into or pair[0]
     if into not in pair:
         raise UsageError(f"{into}: expected one of --langs, {' or '.join(pair)}.", parameter="into")
-    check_table(out)  # before the model opens
+    check_table(out)  # fail early, before the model opens
     check_output(out)
     translator = BeamTranslator(
         load(model, device, precision), source_lang=pair[1 - pair.index(into)], lang=into, beam=max(beam, count),

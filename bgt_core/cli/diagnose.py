@@ -104,7 +104,7 @@ def diagnose(
 
 
 def encoded(trained: Checkpoint, files: Sequence[Path], langs: str | None, work: Path) -> Corpus:
-    """Encode the pairs of these files. Pairs that the model can't read are left out, and counted on stderr."""
+    """Encode the pairs of these files. Pairs that the model can't read are left out; stderr shows their number."""
     from bgt_core.data.store import prepare
 
     data = trained.recipe.data
@@ -116,7 +116,7 @@ def encoded(trained: Checkpoint, files: Sequence[Path], langs: str | None, work:
         files, [f"{column}:{data.langs_of[column]}" for column in columns], trained.tokenizer, work / "store",
         min_tokens=data.min_tokens, max_tokens=data.max_tokens, valid_pairs=0, seed=0,
     )  # fmt: skip
-    corpus = cast("Corpus", prepared)  # never a Mixture: all files have the same columns
+    corpus = cast("Corpus", prepared)  # not a Mixture, because all files have the same columns
     pairs, settings = corpus.store["pairs"], corpus.store["settings"]
     counts = {
         f"with a side of under {settings['min_tokens']} tokens": pairs["too short"],

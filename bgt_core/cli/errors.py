@@ -23,9 +23,10 @@ from bgt_core.errors import BgtError, Interrupted, NotFound, OutOfMemory, UsageE
 
 LANGS = {"lang", "langs", "columns", "source_lang", "into", "of"}  # parameters whose values are languages
 OUTPUTS = ("out", "items")  # parameters that name output files
-UNCHECKED = ("model", "path", "store", "classifier")  # may be names on the hub, or have their own error messages
+# Parameters that are not checked as paths, because they may be names on the hub, or have their own error messages.
+UNCHECKED = ("model", "path", "store", "classifier")
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
-ParserError: Any = typer.BadParameter.__base__  # click's UsageError, which typer imports from varying places
+ParserError: Any = typer.BadParameter.__base__  # click's UsageError; its module depends on typer's version
 
 
 def spelling(option: Any) -> str:
@@ -37,7 +38,7 @@ def spelling(option: Any) -> str:
 def name_option(error: BgtError, command: Any) -> BgtError:
     """Replace the parameter that an error names by the option or argument of this command."""
     names = {option.name for option in command.params}
-    if error.parameter not in names and f"{error.parameter}s" in names:  # the language of one of several columns
+    if error.parameter not in names and f"{error.parameter}s" in names:  # "lang" for one of the "langs"
         error.parameter += "s"
     for option in command.params:
         spelled = f"--{error.parameter.replace('_', '-')}" in option.opts
@@ -78,20 +79,20 @@ class Command(TyperCommand):
 
 
 def spell_langs(given: dict[str, Any]) -> None:
-    """Replace languages among a command's arguments by their codes, as `lang_code` does: en for EN, eng, eng_Latn."""
+    """Replace each language in a command's arguments by its code (`lang_code`): EN, eng and eng_Latn become en."""
     for name in LANGS & given.keys():
         value = given[name]
-        if isinstance(value, list):  # of bgt-probe: fr,en or en-fr
+        if isinstance(value, list):  # an option of bgt-probe, as in fr,en or en-fr
             given[name] = [",".join(lang_codes(part.strip()) for part in each.split(",")) for each in value]
-        elif isinstance(value, str) and not (name == "langs" and "," not in value):  # en-fr fails later, unchanged
+        elif isinstance(value, str) and not (name == "langs" and "," not in value):  # "en-fr" stays, and fails later
             if not value.strip():
                 raise UsageError("'': expected a language code, as in en.", parameter=name)
             given[name] = ",".join(map(canonical_column, value.split(",")))
 
 
 def check_paths(given: Mapping[str, object]) -> dict[Path, int]:
-    """Check the paths among a command's arguments before it opens a model; NotFound for a path that can't be used.
-    An input may be the prefix X of X.en and X.fr. Return the outputs, with the time of their last change."""
+    """Check the paths in a command's arguments before the command opens a model; NotFound for a path that can't be
+    used. An input may be X for the files X.en and X.fr. Return {output path: when it was last changed}."""
     outputs: dict[Path, int] = {}
     for name, value in given.items():
         for path in value if isinstance(value, list | tuple) else [value]:
@@ -109,12 +110,12 @@ def check_paths(given: Mapping[str, object]) -> dict[Path, int]:
 
 
 def modified(path: Path) -> int:
-    """Return the time of the last change of a file or folder; 0 if it does not exist."""
+    """Return the time, in nanoseconds, when a file or folder was last changed; 0 if it does not exist."""
     return path.stat().st_mtime_ns if is_file(str(path)) else 0
 
 
 def note_of(error: BaseException) -> str:
-    """Return the last note of an error, which advises the user; "" without notes."""
+    """Return the last note that was added to an error; it advises the user. "" if the error has no notes."""
     return next(iter(getattr(error, "__notes__", [])[::-1]), "")
 
 
@@ -124,14 +125,14 @@ def run(app: typer.Typer, program: str) -> None:
     warnings.showwarning = partial(show_warning, program)
     try:
         code = app(standalone_mode=False)
-        if code == Interrupted.exit_code:  # from typer, without a message, if no command was running
+        if code == Interrupted.exit_code:  # typer returns it, without a message, if no command was running
             raise Interrupted("Stopped; nothing was written.")
         sys.exit(code)
     except BgtError as error:
         print(f"{program}: {error}", file=sys.stderr)
         sys.exit(error.exit_code)
     except ParserError as error:
-        if error.format_message():  # empty after the help of a command without arguments
+        if error.format_message():  # empty if the help was printed because no arguments were given
             print(f"{program}: {from_parser(error)}", file=sys.stderr)
         sys.exit(error.exit_code)
     except typer.Abort:
@@ -154,7 +155,7 @@ def run(app: typer.Typer, program: str) -> None:
 
 
 def show_warning(program: str, message: Warning | str, *_: object) -> None:
-    """Print a warning in one line, without the code that raised it."""
+    """Print a warning in one line, without the line of code that issued it."""
     print(f"{program}: {' '.join(str(message).split())}", file=sys.stderr)
 
 

@@ -1,4 +1,4 @@
-"""`bgt evaluate TASK`: one command per task. Its options are the task's settings, and those that all tasks share."""
+"""`bgt evaluate TASK`: one command per task. Its options are the task's settings, and options that all tasks share."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Tasks(TyperGroup):
-    """The commands of the tasks of this package and of installed plugins, which are imported when needed."""
+    """One command per task of this package or of an installed plugin. A task is imported when its command is needed."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         from bgt_core.evaluation.task import task_names
@@ -66,7 +66,7 @@ def run(
     device: options.DeviceOption = "auto",
     precision: options.PrecisionOption = "auto",
 ) -> None:
-    """Load the data and the encoders, evaluate them, and print and store the result."""
+    """Load the data and the encoders, evaluate the encoders, and print and store the result."""
     from bgt_core.evaluation.comparison import check_bootstrap, check_ending
     from bgt_core.evaluation.task import evaluate
     from bgt_core.tables import LEGEND, show
@@ -95,7 +95,7 @@ def run(
 
 
 def task_command(name: str, task: type[Task[Any]]) -> Any:
-    """Return the command of a task. Its options are those of `run`, and the task's fields that have a help text."""
+    """Return the command of a task. It has the options of `run`, and an option for each task field with a help text."""
     hints = get_type_hints(task, include_extras=True)
     settings = [each for each in fields(task) if get_origin(hints[each.name]) is Annotated]  # type: ignore[arg-type]
     parameters = list(inspect.signature(run, eval_str=True).parameters.values())[2:]

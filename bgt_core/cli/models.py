@@ -15,7 +15,7 @@ from bgt_core.errors import NotFound, UsageError
 
 PACKAGE = Path(bgt_core.__file__).parent
 # In a checkout, the app is beside the package. In a wheel, it is inside the package, because a second top-level package
-# called `app` could collide with the packages of others.
+# called `app` could collide with a package of another project.
 PLACES = (PACKAGE.parent / "app" / "main.py", PACKAGE / "bundled" / "app" / "main.py")
 
 
@@ -42,7 +42,7 @@ def info(
 
 
 def on_one_line(value: object) -> object:
-    """Format a value on one line; for a table, only its number of rows."""
+    """Format a value on one line; of a table, give only the number of rows."""
     if isinstance(value, list) and value and isinstance(value[0], dict):
         return f"{len(value)} rows (--json shows them)"
     return value if isinstance(value, str | int | float) else json.dumps(value, ensure_ascii=False)

@@ -1,4 +1,4 @@
-"""Options that several commands share, and functions that read, check and print for them."""
+"""Options that several commands share, and functions that open encoders, parse and check values, and print results."""
 
 from __future__ import annotations
 
@@ -81,8 +81,9 @@ def open_models(
     *,
     own_probability: bool = False,
 ) -> dict[str, SentenceEncoder]:
-    """Open encoders, with the keys of `short_names`; with distances, once per distance, with the keys "NAME DISTANCE".
-    With `own_probability` and no distances, a duplicate classifier compares sentences by its probability."""
+    """Open encoders. Return {name: encoder}, with the names of `short_names`; if distances are given, each encoder is
+    returned once per distance, under the name "NAME DISTANCE". If no distances are given and `own_probability` is True,
+    duplicate classifiers compare sentences by their probability."""
     from bgt_core.encoders.distances import compared_by, with_own_probability
 
     names = short_names(specs)
@@ -93,8 +94,8 @@ def open_models(
 
 
 def short_names(specs: Sequence[str]) -> dict[str, str]:
-    """Choose a name for each spec: NAME for NAME=SPEC; otherwise the last part of the path if no other spec has the
-    same, or the whole spec."""
+    """Choose a name for each spec: NAME for NAME=SPEC; else the last part of the path, if no other spec has the same
+    last part; else the whole spec."""
     short = {spec: Path(spec).name for spec in specs}
     ends = list(short.values())
     names = {spec: name if name and ends.count(name) == 1 else spec for spec, name in short.items()}
@@ -102,7 +103,7 @@ def short_names(specs: Sequence[str]) -> dict[str, str]:
 
 
 def unnamed(spec: str) -> str:
-    """Return SPEC for NAME=SPEC, unless a file or folder is called NAME=SPEC."""
+    """Return SPEC for NAME=SPEC. Any other spec is returned unchanged, and also a file or folder called NAME=SPEC."""
     match = re.fullmatch(r"[\w.-]+=(.+)", spec)
     return match[1] if match and not Path(spec).exists() else spec
 
@@ -123,14 +124,15 @@ def parse_shard(text: str | None) -> tuple[int, int] | None:
 
 
 def check_folder(out: Path) -> None:
-    """Raise NotFound if the folder of an output does not exist."""
+    """Raise NotFound if the folder for an output file does not exist."""
     if not out.absolute().parent.is_dir():
         raise NotFound(f"{out}: the folder {out.parent} does not exist.", parameter="out")
 
 
 def tune_training() -> None:
-    """Enable huge pages and limit oneDNN's caches of compiled kernels, unless the user has set these variables. Every
-    update has new attention shapes; oneDNN's own limit takes more memory than the training of a small model."""
+    """Set environment variables that enable huge pages and limit oneDNN's caches of compiled kernels, unless the user
+    has set them. Every update has new attention shapes, which fill the caches. Up to oneDNN's default limit, they take
+    more memory than the training of a small model."""
     os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")
     for name in ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY"):
         os.environ.setdefault(name, "256")
@@ -142,7 +144,7 @@ def print_json(schema: str, document: Mapping[str, Any]) -> None:
 
 
 def note_unread(unread: int, count: int) -> None:
-    """Print a note on stderr if sentences consist of unknown tokens only, because all of them have the same vector."""
+    """Print a note on stderr if sentences consist of unknown tokens only: all such sentences have the same vector."""
     if unread:
         print(f"{unread:,} of {count:,} sentences have no token that the model knows", file=sys.stderr)
 

@@ -91,7 +91,7 @@ def split(
         named = {name: lang for each in sources for name, lang in parse_columns(read_columns(each.columns)).items()}
     skipped, text = Skipped(), [source for source in sources if not vector_files(source)]
     for source in text:
-        source_files(source.path, source.columns, once=not report)  # absent files are errors before a model opens
+        source_files(source.path, source.columns, once=not report)  # fail before a model opens if files are absent
     opened = [read(source, named, skipped) for source in sources]
     check_settings([each for each, _ in opened], method, factors)
     if report and len(text) < len(sources):
@@ -121,7 +121,7 @@ def split(
 
 
 def vector_files(source: Source) -> list[Path]:
-    """Return the files of a source of vectors: NAME.en.npy and NAME.fr.npy for NAME; [] if a column has no file."""
+    """Return the files of vectors of a source: NAME.en.npy and NAME.fr.npy for NAME; [] if a column has no file."""
     from bgt_core.data.columns import read_columns
 
     paths = [Path(f"{source.path}.{name}.npy") for name in read_columns(source.columns)]
@@ -129,7 +129,7 @@ def vector_files(source: Source) -> list[Path]:
 
 
 def read(source: Source, languages: Mapping[str, str], skipped: Skipped) -> Data:
-    """Open a source for `gather`: memory-mapped vectors if all columns have such a file, else batches of sentences."""
+    """Open a source for `gather`: memory-mapped vectors if each column has a file, else batches of sentences."""
     from bgt_core.data.columns import read_columns
     from bgt_core.data.parallel import read_pairs
     from bgt_core.splitting.gather import AT_ONCE
@@ -157,7 +157,8 @@ def write_reports(
     sts_data: Path | None,
     seed: int,
 ) -> None:
-    """Measure splits by all methods on held-out rows; write a page and a JSON file per combination of languages."""
+    """Fit a split by each method and measure all splits on held-out rows. Write a page and a JSON file per combination
+    of languages."""
     from bgt_core.data.parallel import Skipped, read_pairs
     from bgt_core.evaluation.split_report import report
     from bgt_core.files import write_json, write_text
@@ -185,4 +186,4 @@ def write_reports(
         write_text(out / f"{name}.md", measured.page)
         write_json(out / f"{name}.json", {title: result.as_dict() for title, result in measured.results.items()})
         print(out / f"{name}.md")
-        sts_data = None  # measured once, because it does not depend on the file
+        sts_data = None  # only the first report measures STS, because its scores do not depend on the data files

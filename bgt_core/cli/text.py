@@ -10,7 +10,7 @@ from typer import Argument, Option
 from bgt_core import PRETRAINED
 from bgt_core.cli import options
 
-PORTION = 1_024  # lines translated together
+PORTION = 1_024  # number of lines that are translated together
 
 SourceArgument = Annotated[
     Path, Argument(metavar="IN", help="Input file, one sentence per line (.gz, .xz, .zst too); - reads stdin.")
@@ -34,7 +34,7 @@ def embed(
     from bgt_core.bulk import check, embed_file
 
     numbers = options.parse_shard(shard)
-    check(out)  # before the encoder opens
+    check(out)  # fail early, before the encoder opens
     encoder = options.open_encoder(model, device=device, precision=precision)
     with options.rows_bar(out.name) as report:
         written = embed_file(encoder, source, out, lang=lang, latent=latent, shard=numbers, report=report)

@@ -139,7 +139,7 @@ def show_progress() -> Iterator[Callable[[dict[str, Any]], None]]:
                 if name not in ("kind", "step", "steps"):
                     lines[0] += f" {name} {value:.4g}" if isinstance(value, float) else f" {name} {value}"
         for line in lines:
-            bar.console.out(line, highlight=False)  # above the bar
+            bar.console.out(line, highlight=False)  # prints above the bar
 
     try:
         yield report

@@ -1,8 +1,8 @@
 """The kinds of encoder. `open_encoder` opens an encoder of any kind by its name, KIND:FORM as listed in `KINDS`.
 
-Our models have names without a kind: PATH is a checkpoint or run, ORG/NAME or ORG/NAME@REVISION a model on the hub. To
-add a kind, write a module in this folder with the kind's name and a function `open_encoder(name, device, precision)`,
-and add a row to `KINDS`, from which help, documentation and app are made.
+Our models have names without a kind: PATH for a checkpoint or run, ORG/NAME or ORG/NAME@REVISION for a model on the
+hub. To add a kind, write a module in this folder with the kind's name and a function `open_encoder(name, device,
+precision)`, and add a row to `KINDS`. The help, the documentation and the app list the kinds in `KINDS`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["load", "open_encoder"]
 
-Opens = Callable[[str], SentenceEncoder]  # opens an encoder by its name, as `open_encoder`
+Opens = Callable[[str], SentenceEncoder]  # a function that opens an encoder by its name, like `open_encoder`
 
 
 class Kind(NamedTuple):
@@ -75,8 +75,9 @@ KNOWN = re.compile(
 
 
 def with_kind(spec: str) -> str:
-    """Add the kind to a spec without a kind, if it is a path with files of that kind, or a well-known name; our models
-    and unknown specs get no kind. UsageError for a folder with files of two kinds, and for a file of no kind."""
+    """Add the kind to a spec that lacks it. A path's kind is recognised by its files; models that sentence-transformers
+    publishes are recognised by their names. Our models and unknown specs get no kind. Raises UsageError for a folder
+    with files of two kinds, and for a file that is not an encoder."""
     from bgt_core.checkpoint import kind_of_folder, own_modules
 
     path = os.path.expanduser(spec)
@@ -123,9 +124,9 @@ def open_encoder(
     """Open an encoder by its name: a path, KIND:FORM as in `KINDS`, or a name on the hub.
 
     An encoder that is not ours has one latent, "semantic", and accepts any `lang` (its `langs` are empty), unless it
-    defines others. Its vectors are checked. A pickled encoder is opened again when it is unpickled. `precision` applies
-    to our models and to those of sentence-transformers, which "auto" leaves unchanged. Raises UsageError for an unknown
-    spec, NotFound for an absent encoder, DataError for an object that is not an encoder.
+    defines latents or languages. Its vectors are checked. A pickled encoder is opened again when it is unpickled.
+    `precision` applies to our models and to models of sentence-transformers; "auto" leaves the latter unchanged. Raises
+    UsageError for an unknown spec, NotFound for an absent encoder, DataError for an object that is not an encoder.
     """
     if not isinstance(spec, str | os.PathLike):
         raise UsageError(f"{spec}: expected a folder, or the name of a model", parameter="path")
@@ -153,14 +154,15 @@ def open_encoder(
 
 
 def identity(encoder: SentenceEncoder) -> str:
-    """Return a fingerprint of the encoder. That of our models does not depend on precision and device, which change
-    vectors very little."""
+    """Return a fingerprint of the encoder. For our models, it does not depend on precision and device, because they
+    change vectors very little."""
     return getattr(encoder, "identity", encoder.fingerprint)
 
 
 def named_encoder(name: str, known: str, opens: Opens, user: str) -> SentenceEncoder:
-    """Open the encoder `name` of a stored split or writer, which messages call `user`. Raises NotFound if it is absent,
-    DataError if its `identity` differs from `known`, the identity when `user` was made; "" is not checked."""
+    """Open the encoder `name` that a stored split or writer needs; `user` names the split or writer in messages.
+    `known` is the encoder's `identity` when the split or writer was made, or "" if unknown. Raises NotFound if the
+    encoder is absent, DataError if its identity differs from `known`."""
     try:
         encoder = opens(name)
     except NotFound as error:

@@ -16,8 +16,10 @@ from bgt_core.embedder import Embedder
 from bgt_core.encoders.external import ExternalEncoder
 from bgt_core.errors import UsageError
 
-BUCKETS = 2**13  # hash buckets; among forty words, a collision has probability 0.1, and half of the collisions cancel
-UNTRAINED = 3  # untrained models with different seeds, because a single model could be lucky
+# Number of hash buckets. Among forty words, the probability that two share a bucket is 0.1. In half of these cases, the
+# two words count with opposite signs.
+BUCKETS = 2**13
+UNTRAINED = 3  # number of untrained models with different seeds; a single model could have good weights by chance
 
 
 def open_encoder(name: str, device: str = "auto", precision: str = "auto") -> ExternalEncoder | Embedder:
@@ -41,9 +43,9 @@ def words() -> ExternalEncoder:
 def tfidf() -> ExternalEncoder:
     """Make a tf-idf encoder: counts of tokens, each weighted by -log of the token's probability.
 
-    Tokenizer and probabilities are those of the shipped model, from English and French text. They are fixed, so a
-    sentence has the same vector in every text. Text in other languages is cut into short tokens. (Model cards use
-    `FittedTfIdf`, which counts words and is fitted on the test sentences.)
+    The tokenizer and the probabilities come from the shipped model, which was trained on English and French text. They
+    are fixed, so a sentence has the same vector in every text. Text in other languages is cut into short tokens. (Model
+    cards use `FittedTfIdf`, which counts words and is fitted on the test sentences.)
     """
     tokenizer = Tokenizer.load(PRETRAINED / checkpoint.TOKENIZER)
     rarity = -np.log(tokenizer.probabilities())  # (V,), 0 for special tokens

@@ -1,7 +1,8 @@
 """Compare sentences of one of our models by a distance or a probability, instead of the cosine of their vectors.
 
-Distances between posteriors are defined in `posterior.distances`. Also: wmd, the Word Mover's Distance between bags of
-tokens (Kusner et al. 2015); and the probability that two sentences mean the same, by a trained `var-siamese`.
+Distances between posteriors are defined in `posterior.distances`. This module adds two measures: "wmd" is the Word
+Mover's Distance between bags of tokens (Kusner et al. 2015); "probability" is the probability that two sentences mean
+the same, which a trained `var-siamese` computes.
 """
 
 from __future__ import annotations
@@ -24,11 +25,11 @@ from bgt_core.vectors.compare import Similarity
 
 PROBABILITY, WMD = "probability", "wmd"
 NAMES = (*DISTANCES, WMD, PROBABILITY)
-BLOCK = 2**14  # pairs compared at once
+BLOCK = 2**14  # maximum number of pairs that are compared at once
 
 
 class PosteriorEncoder(ExternalEncoder):
-    """Embed sentences as Gaussian posteriors, [means ; log-variances] (2 L,); similarity is the negative distance."""
+    """Embed sentences as Gaussian posteriors, [means ; log-variances], (2 L,). Similarity is the negative distance."""
 
     def __init__(self, embedder: Embedder, distance: str):
         """`distance` is one of `posterior.distances.DISTANCES`."""
@@ -57,9 +58,9 @@ class PosteriorEncoder(ExternalEncoder):
 
 
 class DuplicateEncoder(PosteriorEncoder):
-    """Compare sentences by a trained `var-siamese`. The similarity is the probability that they mean the same."""
+    """Compare two sentences by a trained `var-siamese`. The similarity is the probability that they mean the same."""
 
-    threshold = 0.5  # minimum probability of a duplicate
+    threshold = 0.5  # pairs with at least this probability count as duplicates
 
     def __init__(self, embedder: Embedder):
         """Raises UsageError if the model is not a duplicate classifier."""
@@ -77,7 +78,8 @@ class DuplicateEncoder(PosteriorEncoder):
 
 
 def each_with_each(row_by_row: Similarity, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """Compare each row of left with each row of right, (N, D), (M, D) -> (N, M), by a function of equal shapes."""
+    """Compare each row of left with each row of right: (N, D), (M, D) -> (N, M). `row_by_row` is a function that
+    compares row i of left with row i of right."""
     table = np.empty((len(left), len(right)))
     for row, vector in enumerate(left):
         table[row] = row_by_row(np.broadcast_to(vector, right.shape), right)
@@ -93,7 +95,8 @@ def gaussian(vectors: np.ndarray) -> Gaussian:
 def compared_by(encoder: SentenceEncoder, distance: str) -> SentenceEncoder:
     """Return an encoder of the same model that compares sentences by `distance`, one of `NAMES`.
 
-    Raises UsageError if the model does not support it, or is not ours; NotFound for wmd if POT is not installed.
+    Raises UsageError if the model does not support the distance, or is not ours; NotFound if the distance is wmd and
+    the library POT is not installed.
     """
     check_choice(NAMES, distance=distance)
     if not isinstance(encoder, Embedder):
@@ -105,7 +108,7 @@ def compared_by(encoder: SentenceEncoder, distance: str) -> SentenceEncoder:
 
 
 def with_own_probability(encoder: SentenceEncoder) -> SentenceEncoder:
-    """Compare by probability if this is a trained `var-siamese`; return any other encoder unchanged."""
+    """Return an encoder that compares by probability, for a trained `var-siamese`; any other encoder unchanged."""
     siamese = isinstance(encoder, Embedder) and isinstance(encoder.model, DuplicateModel)
     return compared_by(encoder, PROBABILITY) if siamese else encoder
 
@@ -114,11 +117,11 @@ LONGEST = 256  # maximum number of tokens of a sentence for wmd
 
 
 class WordMover(ExternalEncoder):
-    """Compare sentences by the Word Mover's Distance, which POT computes exactly. A vector is the padded token ids of a
-    sentence, (256,); the similarity is the negative distance.
+    """Compare sentences by the Word Mover's Distance, which the library POT computes exactly. The vector of a sentence
+    contains its padded token ids, (256,); the similarity is the negative distance.
 
     The distance is the minimum cost of moving the mass of one bag of tokens to the other. The mass of a token is its
-    relative frequency in the sentence. The cost of a move is the Euclidean distance between the two rows of the
+    relative frequency in the sentence. The cost of a move is the Euclidean distance between the two tokens' rows of the
     embedding table. EOS counts only in an otherwise empty sentence. Unlike in the paper, stop words count too.
     """
 
@@ -184,5 +187,5 @@ class ReferenceProbability:
 
     def __call__(self, sentences: Sequence[str]) -> np.ndarray:
         """Score N sentences: (N,) float64, from 0 to 1."""
-        vectors = self._embedder.embed(sentences, lang=self._embedder.langs[0])  # the same encoder for all languages
+        vectors = self._embedder.embed(sentences, lang=self._embedder.langs[0])  # all languages share one encoder
         return self._model.reference_probability(torch.from_numpy(vectors).to(self._embedder.device)).cpu().numpy()

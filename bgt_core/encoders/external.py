@@ -1,4 +1,4 @@
-"""A wrapper of encoders that are not ours, which checks their vectors."""
+"""A wrapper for encoders that are not ours. It checks their vectors."""
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
@@ -32,13 +32,14 @@ class ExternalEncoder:
         similarity: Similarity = cosine_similarity,
         similarity_pairwise: Similarity = cosines,
     ):
-        """Without `langs`, any language is accepted. `sample` is a sentence that `encode` accepts; its vector gives the
-        width for an empty list. `truncated` counts the sentences that are cut; by default none. `fingerprint` is as in
-        `SentenceEncoder`, or a function that computes it at the first use."""
+        """If `langs` is empty, any language is accepted. `sample` is a sentence that `encode` accepts; it is encoded in
+        place of an empty list, to find the width of the vectors. `truncated` counts the sentences that `encode` cuts
+        because they are too long; by default, it cuts no sentence. `fingerprint` is as in `SentenceEncoder`, or a
+        function that computes the fingerprint at the first use."""
         self.name, self.encode, self.sample, self.truncated = name, encode, sample, truncated
         self.langs, self.latents = _names(name, "langs", langs), _names(name, "latents", latents) or (SEMANTIC,)
         self._fingerprint, self._similarity, self._pairwise = fingerprint, similarity, similarity_pairwise
-        self.opened_as: Callable[[], object] | None = None  # opens the same encoder in another process
+        self.opened_as: Callable[[], object] | None = None  # a function that opens the same encoder in another process
 
     def embed(self, sentences: str | Iterable[str], *, lang: str, latent: str = SEMANTIC) -> np.ndarray:
         """Embed N sentences: (N, D) float32, in the given order; a single string: (D,).
@@ -62,7 +63,7 @@ class ExternalEncoder:
 
     @cached_property
     def fingerprint(self) -> str:
-        """A fingerprint of the vectors, "" if unknown; results are then not cached. DataError if it is not text."""
+        """A fingerprint of the vectors; if it is "" (unknown), results are not cached. DataError if it is not text."""
         given = self._fingerprint() if callable(self._fingerprint) else self._fingerprint
         if not isinstance(given, str | int):
             raise DataError(f"{self.name}: fingerprint is of type {type(given).__name__}; expected text.")

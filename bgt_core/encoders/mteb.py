@@ -4,7 +4,7 @@
 
 `mteb.evaluate` also accepts a model of `load_sentence_transformer`, for the semantic latent. Do not choose another
 latent by `encode_kwargs`, because mteb would overwrite the scores of the semantic latent. For the paper's scores, use
-`bgt evaluate sts`: in mteb, STS12 to STS16 join all data sets of a year, and STS13 lacks SMT.
+`bgt evaluate sts`, because mteb's tasks STS12 to STS16 join all data sets of a year, and STS13 lacks the data set SMT.
 """
 
 from pathlib import Path
@@ -25,7 +25,8 @@ from bgt_core.errors import UsageError
 class MtebEncoder(AbsEncoder):
     """An encoder for mteb, which stores its scores under `name` (ORG/NAME) and `revision`.
 
-    Vectors are compared by cosine. Sentences are embedded as sentences of their subset's language, or of `lang`.
+    Vectors are compared by cosine. Sentences are embedded as sentences of the language `lang`; if it is None, of the
+    language of their subset of the task.
     """
 
     def __init__(
@@ -46,10 +47,10 @@ class MtebEncoder(AbsEncoder):
         return self.model.embed(sentences, lang=lang, latent=self.latent)
 
     def _lang(self, task: Any, subset: str) -> str:
-        """Return the language of a subset. If there are several, return the first that the encoder supports: all
-        languages share the semantic space."""
+        """Return the language of a subset. If the subset has several languages, return the first that the encoder
+        supports, because all languages share the semantic space."""
         scripts = task.hf_subsets_to_langscripts.get(subset) or task.bcp47_codes
-        langs = list(dict.fromkeys(lang_code(script.split("-")[0]) for script in scripts))  # ISO 639-3, eng-Latn
+        langs = list(dict.fromkeys(lang_code(script.split("-")[0]) for script in scripts))  # from ISO 639-3, eng-Latn
         known = [lang for lang in langs if not self.model.langs or lang in self.model.langs]
         if not known:
             raise UsageError(
@@ -75,7 +76,7 @@ def load_mteb(
 ) -> MtebEncoder:
     """Open a checkpoint, a run or ORG/NAME on the hub for mteb. The revision is the hash of the weights.
 
-    `name` is "bgt/FOLDER" by default. If another latent than the semantic one is chosen, it is added to the name.
+    `name` is "bgt/FOLDER" by default. The name of the latent is added to it, unless it is the semantic latent.
     """
     folder = checkpoint.find(path)
     encoder = load(folder, device, precision)

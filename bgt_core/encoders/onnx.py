@@ -8,7 +8,7 @@
 
 Our models compute on packed tokens, whose number depends on the data. In an ONNX graph, all shapes must follow from the
 shapes of its inputs, so the exported encoder computes all B x T positions (`PaddedLayout`). Before the folder appears,
-its vectors are compared with the model's in double precision.
+the vectors of the exported file are compared with vectors that the model computes in double precision.
 """
 
 import copy
@@ -37,16 +37,16 @@ from bgt_core.files import atomic_folder, read_json, sha256_file
 from bgt_core.nets.operations import PaddedLayout
 
 MODEL, ABOUT, SCHEMA = "model.onnx", "onnx.json", "bgt-onnx/1"
-TOLERANCE = 1e-3  # maximum relative difference by rounding; equals a cosine of 0.9999995
+TOLERANCE = 1e-3  # maximum relative difference, which rounding may cause; corresponds to a cosine of 0.9999995
 INPUTS, OUTPUT = ("input_ids", "attention_mask"), "sentence_embedding"
 
 
 def export(loaded: Checkpoint, out: Path, *, latent: str = SEMANTIC, lang: str | None = None) -> float:
-    """Export the encoder of a latent to a new folder. Return its largest difference from the model (see `difference`).
+    """Export the encoder of a latent to a new folder. Return the `difference` between the exported file and the model.
 
-    `lang`, by default the model's first, only matters for the language latent. The folder is written completely or not
-    at all. Raises UsageError if the model lacks the latent or the language, or if the folder exists; DataError if the
-    file differs from the model by more than 1e-3.
+    `lang`, by default the model's first language, only matters for the language latent. The folder is written
+    completely or not at all. Raises UsageError if the model lacks the latent or the language, or if the folder exists;
+    DataError if the difference is above 1e-3.
     """
     for module in ("onnx", "onnxruntime", "onnxscript"):
         needs(module, "onnx")
@@ -78,7 +78,7 @@ def export(loaded: Checkpoint, out: Path, *, latent: str = SEMANTIC, lang: str |
 
 
 def open_encoder(name: str | Path, device: str = "cpu", precision: str = "fp32") -> ExternalEncoder:
-    """Open a folder of `export` as an encoder with one latent, which ONNX Runtime runs on the CPU.
+    """Open a folder that `export` wrote, as an encoder with one latent. ONNX Runtime runs the encoder on the CPU.
 
     Raises NotFound if ONNX Runtime or a file is absent, DataError if a file is damaged.
     """
@@ -114,7 +114,7 @@ def open_encoder(name: str | Path, device: str = "cpu", precision: str = "fp32")
 
 
 class Padded(nn.Module):
-    """An encoder that computes all positions of a padded batch, with the same parameters and vectors."""
+    """A wrapper that computes an encoder's vectors from all positions of a padded batch, with the same parameters."""
 
     def __init__(self, encoder: nn.Module):
         super().__init__()
@@ -139,8 +139,8 @@ def write(padded: Padded, path: Path) -> None:
 
 
 def difference(encoder: nn.Module, path: Path, vocab_size: int) -> float:
-    """Compare an ONNX file with its encoder in double precision, on random batches of many shapes. Return the largest
-    norm of the difference between two vectors, divided by the root mean square of the vectors' norms."""
+    """Compare the vectors of an ONNX file with the encoder's in double precision, on random batches of many shapes.
+    Return the largest distance between two vectors of a sentence, divided by the root mean square of their norms."""
     import onnxruntime
 
     session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
@@ -159,7 +159,7 @@ def difference(encoder: nn.Module, path: Path, vocab_size: int) -> float:
 
 @contextmanager
 def _quietly() -> Iterator[None]:
-    """Silence what torch's exporter prints for its own developers; `difference` finds a wrong export."""
+    """Hide messages that torch's exporter prints for its developers; `difference` would detect a wrong export."""
     logger = logging.getLogger("torch.onnx")
     before = logger.level
     logger.setLevel(logging.ERROR)

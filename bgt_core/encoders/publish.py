@@ -36,13 +36,13 @@ def export(
     latent: str | None = None,
     lang: str | None = None,
 ) -> float | None:
-    """Write the checkpoint at `path` to the new folder `out`. For ONNX, return the largest difference from torch.
+    """Write the checkpoint at `path` to the new folder `out`. For ONNX, return the largest difference from the model.
 
     `to="checkpoint"` leaves out the training state, can store weights in 16 bits (`half`), and adds measured `figures`
-    (see `read_figures`). `to="onnx"` exports one encoder: that of `latent` (by default "semantic") and, for the
-    language latent, of `lang` (by default the first). `to="sentence-transformers"` also accepts a split, with the path
-    split:FOLDER and a language `lang`. Raises UsageError for an unknown `to`, for options that `to` does not support,
-    and if `out` exists.
+    for the model card (see `read_figures`). `to="onnx"` exports one encoder: the encoder of `latent`, by default
+    "semantic". If this is the language latent, `lang` chooses the language, by default the model's first.
+    `to="sentence-transformers"` also accepts a split: `path` is then split:FOLDER, and `lang` is required. Raises
+    UsageError for an unknown `to`, for options that `to` does not support, and if `out` exists.
     """
     check_choice(FORMS, to=to)
     check_absent(out)
@@ -88,7 +88,7 @@ def export(
 
 
 def push(path: Path | str, name: str, *, private: bool = False) -> str:
-    """Upload a checkpoint and its model card to the repository `name`, ORG/NAME, of the hub; return its address.
+    """Upload a checkpoint and its model card to the repository `name` (ORG/NAME) on the hub. Return the web address.
 
     Raises UsageError for a checkpoint with training state, and the errors of `checkpoint.upload`.
     """
@@ -125,13 +125,13 @@ FIDELITY = {  # key of a card -> heading of its table
     "transfer": "Style taken over",
     "roles": "Roles kept in minimal pairs",
 }
-DATA = ("source", "pairs", "times", "licence")  # columns of "Trained on"
+DATA = ("source", "pairs", "times", "licence")  # columns of the table "Trained on"
 
 
 def model_card(name: str, checkpoint: Checkpoint, use: str) -> str:
     """Write the model card, a README in Markdown with the hub's header. `use` is Python code that loads the model.
 
-    The figures are those stored in the checkpoint; a card without them has no tables.
+    The tables show the figures that are stored in the checkpoint. If none are stored, the tables are left out.
     """
     config = checkpoint.config
     card = config.get("card", {})

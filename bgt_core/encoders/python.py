@@ -16,7 +16,7 @@ from bgt_core.vectors.convert import listed
 
 
 def import_object(spec: str) -> Any:
-    """Import python:MODULE:OBJECT, where MODULE may be in the current directory, and OBJECT may have dots.
+    """Import python:MODULE:OBJECT, where MODULE may be in the current directory, and OBJECT may contain dots.
 
     Raises UsageError for another form, NotFound if the module or the object is absent.
     """
@@ -36,12 +36,12 @@ def import_object(spec: str) -> Any:
 
 
 def _run(spec: str, own: Callable[[], Any]) -> Any:
-    """Run a user's code and return its result, with iterators as lists; DataError with file and line if it fails."""
+    """Run a user's code and return its result; iterators become lists. DataError with file and line if it fails."""
     try:
         return listed(own())
     except (BgtError, ModuleNotFoundError):
         raise
-    except (Exception, SystemExit) as error:  # a command would end on SystemExit or a broken pipe without a message
+    except (Exception, SystemExit) as error:  # SystemExit and a broken pipe would end a command without a message
         if out_of_memory(error):
             raise
         frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith("<")]
@@ -53,14 +53,14 @@ def _run(spec: str, own: Callable[[], Any]) -> Any:
 
 
 def open_encoder(name: str, device: str = "auto", precision: str = "auto") -> ExternalEncoder:
-    """Open MODULE:OBJECT, where MODULE may be in the current directory, and OBJECT may have dots, as in model.encode.
+    """Open MODULE:OBJECT. MODULE may be in the current directory, and OBJECT may contain dots, as in model.encode.
 
     OBJECT is an encoder, or a class or function that makes an encoder without arguments. An encoder is an object with
     `embed(sentences, *, lang, latent)`, or with `encode(sentences)` as in sentence-transformers; or a function from a
-    list of sentences to vectors. The call passes `lang` and `latent` if they are parameters. Vectors may have any form
-    that `vectors.convert` accepts. The attributes `langs`, `latents`, `fingerprint`, `similarity`,
-    `similarity_pairwise` and `count_truncated` are used if OBJECT has them. Raises NotFound if OBJECT is absent,
-    DataError if it is not an encoder.
+    list of sentences to vectors. `lang` and `latent` are passed if the function has parameters with these names.
+    Vectors may have any form that `vectors.convert` accepts. The attributes `langs`, `latents`, `fingerprint`,
+    `similarity`, `similarity_pairwise` and `count_truncated` are used if OBJECT has them. Raises NotFound if OBJECT is
+    absent, DataError if it is not an encoder.
     """
     spec = f"python:{name}"
     own = import_object(spec)
@@ -86,15 +86,16 @@ def open_encoder(name: str, device: str = "auto", precision: str = "auto") -> Ex
 
 
 def _verb(own: object) -> str:
-    """Return the name of the method that embeds, "embed" or "encode"; "" without one. A string's `encode` does not."""
+    """Return the name of the method that embeds sentences: "embed" or "encode"; "" if absent, and for a string."""
     verbs = () if isinstance(own, str) else ("embed", "encode")
     return next((verb for verb in verbs if callable(getattr(own, verb, None))), "")
 
 
 def _calling(spec: str, function: Callable[..., Any]) -> Callable[[list[str], str, str], Any]:
-    """Wrap a function of sentences so that `lang` and `latent` are passed if they are among its parameters.
+    """Wrap a function that embeds sentences: `lang` and `latent` are passed to it only if they are its parameters.
 
-    `embed(sentences, **rest)` gets both. Other functions with `**rest` get neither, as they may reject unknown names.
+    `embed(sentences, **rest)` gets both. Other functions with `**rest` get neither, because they may reject unknown
+    names.
     """
     try:
         signature = inspect.signature(function)
@@ -119,7 +120,7 @@ def _calling(spec: str, function: Callable[..., Any]) -> Callable[[list[str], st
 
 
 def _needs_nothing(function: Callable[..., Any]) -> bool:
-    """Whether a function can be called without arguments: it makes an encoder, because an encoder needs sentences."""
+    """Whether a function can be called without arguments. Then it makes an encoder, and is not an encoder itself."""
     try:
         inspect.signature(function).bind()
     except (TypeError, ValueError):  # ValueError: some built-in functions have no signature

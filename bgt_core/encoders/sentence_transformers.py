@@ -75,12 +75,12 @@ def open_encoder(name: str, device: str = "auto", precision: str = "auto") -> Ex
         return sum(len(ids) > limit for ids in tokenizer(sentences, truncation=False, verbose=False)["input_ids"])
 
     def fingerprint() -> str:
-        """Hash weights and configuration, but not device and library version, because they only change rounding."""
+        """Hash the weights and the configuration. Device and library version only change rounding, and are left out."""
         tokenizer = getattr(model.tokenizer, "backend_tokenizer", None)
         if tokenizer is None:  # a slow tokenizer can't be serialised completely
             return ""
         rules = json.loads(tokenizer.to_str())
-        del rules["padding"], rules["truncation"]  # the last call has set them
+        del rules["padding"], rules["truncation"]  # they depend on the last call
         layers = [(type(layer).__name__, getattr(layer, "pooling_mode", "")) for layer in model]
         parts = (layers, model.max_seq_length, model.prompts, model.default_prompt_name, rules, precision == "bf16")
         digest = hashlib.sha256(json.dumps(parts, sort_keys=True).encode())
@@ -93,11 +93,11 @@ def open_encoder(name: str, device: str = "auto", precision: str = "auto") -> Ex
 
 
 class BGTModule(InputModule):
-    """A module of sentence-transformers that runs a checkpoint: text to `sentence_embedding`, the posterior mean."""
+    """A module of sentence-transformers that runs a checkpoint. Its `sentence_embedding` is the posterior mean."""
 
     def __init__(self, loaded: Checkpoint):
         super().__init__()
-        self.forward_kwargs = {"lang", "latent"}  # arguments that `encode` passes on
+        self.forward_kwargs = {"lang", "latent"}  # arguments that `encode` passes to `forward`
         self.checkpoint = loaded
         self.model = loaded.model
         self.tokenizer: Any = loaded.tokenizer
@@ -114,7 +114,7 @@ class BGTModule(InputModule):
     def forward(
         self, features: dict[str, Tensor], latent: str = SEMANTIC, lang: str | None = None, **_: object
     ) -> dict[str, Tensor]:
-        """Add sentence_embedding (B, L), with a gradient if gradients are enabled."""
+        """Add sentence_embedding (B, L) to the features, with a gradient if gradients are enabled."""
         lang = known_lang(lang or self.reader.langs[0], self.reader.langs, "this model")
         encoder = self.reader.encoder(latent, lang)
         side = Tokens.of(features["input_ids"], features["attention_mask"].bool(), lang)
@@ -125,7 +125,8 @@ class BGTModule(InputModule):
         return self.width
 
     def save(self, output_path: str, *_: object, **__: object) -> None:
-        """Copy the original checkpoint if the weights are unchanged; otherwise save a new one, without figures."""
+        """Copy the original checkpoint if the weights are unchanged. Otherwise save a new checkpoint, without figures,
+        because they were measured with the original weights."""
         with tempfile.TemporaryDirectory(dir=output_path) as scratch:
             source = self.checkpoint.folder
             if not self._as_read():
@@ -154,7 +155,8 @@ class BGTModule(InputModule):
 def load_sentence_transformer(path: str | Path, device: str | None = None) -> SentenceTransformer:
     """Open a checkpoint, a run, an exported folder, or ORG/NAME on the hub as a SentenceTransformer.
 
-    Its revision is the hash of the weights; other tools store results under it. Raises the errors of `bgt_core.load`.
+    The model's revision is the hash of its weights; other tools store results under this revision. Raises the errors of
+    `bgt_core.load`.
     """
     loaded = checkpoint.load(path)
     model = SentenceTransformer(modules=[BGTModule(loaded)], device=device)
@@ -164,8 +166,8 @@ def load_sentence_transformer(path: str | Path, device: str | None = None) -> Se
 
 
 def export(loaded: Checkpoint, out: Path) -> None:
-    """Write a new folder, with a README, that both libraries open. It is written completely or not at all; UsageError
-    if it exists."""
+    """Write a checkpoint and a README to a new folder, which sentence-transformers and `bgt_core.load` can open. The
+    folder is written completely or not at all; UsageError if it exists."""
     with atomic_folder(out) as partial:
         model = SentenceTransformer(modules=[BGTModule(loaded)], device="cpu")
         model.save(os.fspath(partial), create_model_card=False)
@@ -174,7 +176,8 @@ def export(loaded: Checkpoint, out: Path) -> None:
 
 def export_split(folder: Path, out: Path, lang: str) -> None:
     """Export a split of a sentence-transformers model to the new folder `out`: this model, followed by a Dense module
-    that computes the shared part of vectors of `lang`. UsageError for any other split, and for an absent language."""
+    that computes the shared part of vectors of `lang`. UsageError if the split was fitted on another kind of encoder,
+    has a hidden layer, or lacks the language."""
     stored = parts.load(folder)
     kind, _, name = stored.encoder.partition(":")
     if kind != "sentence-transformers":

@@ -1,4 +1,4 @@
-"""Split encoders. The latent semantic is the shared part of another encoder's vectors, language is the private part."""
+"""Encoders that split another encoder's vectors: the latent semantic is the shared part, language the private part."""
 
 from functools import lru_cache, partial
 from pathlib import Path
@@ -15,10 +15,10 @@ from bgt_core.splitting.parts import Split
 
 
 def split_encoder(name: str, split: Split, inner: SentenceEncoder, fingerprint: str = "") -> ExternalEncoder:
-    """Make an encoder from a split and the encoder `inner` whose semantic vectors it was fitted on.
+    """Make an encoder from a split and `inner`, the encoder on whose semantic vectors the split was fitted.
 
     The latents are semantic, (N, K), and language, (N, D), for the split's languages. `name` appears in messages.
-    `fingerprint` is that of the split, such as the hash of its file; "" if unknown.
+    `fingerprint` identifies the split, for example by the hash of its file; it is "" if unknown.
     """
 
     @lru_cache(maxsize=2)  # most callers need both parts of sentences in two languages
@@ -50,8 +50,8 @@ def part(split: Split, vectors: np.ndarray, lang: str, latent: str) -> np.ndarra
 def open_encoder(name: str | Path, device: str = "auto", precision: str = "auto") -> ExternalEncoder:
     """Open a folder of `bgt split`, and the encoder whose vectors the split was fitted on.
 
-    Raises UsageError if this encoder is unknown because the split was fitted on stored vectors, DataError if it has
-    changed.
+    Raises UsageError if this encoder is unknown because the split was fitted on stored vectors, DataError if the
+    encoder has changed.
     """
     folder = Path(name)
     stored = parts.load(folder)

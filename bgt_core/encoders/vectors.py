@@ -26,11 +26,11 @@ def open_encoder(name: str, device: str = "cpu", precision: str = "fp32") -> Ext
 
 
 def look_up(path: Path, name: str = "") -> ExternalEncoder:
-    """Open a file of vectors as an encoder. It finds a sentence if both are equal after `normalise`.
+    """Open a file of vectors as an encoder. It finds a sentence that equals a stored sentence after `normalise`.
 
-    `name`, by default the path, appears in messages. Raises UsageError for another kind of file, NotFound if it is
-    absent, DataError if it is damaged or has two different vectors for a sentence. The encoder raises DataError for a
-    sentence that is not in the file.
+    `name`, by default the path, appears in messages. Raises UsageError for another kind of file, NotFound if the file
+    is absent, DataError if it is damaged or has two different vectors for a sentence. The encoder raises DataError for
+    a sentence that is not in the file.
     """
     name = name or str(path)
     spec = f"vectors:{name}"
@@ -58,7 +58,7 @@ def look_up(path: Path, name: str = "") -> ExternalEncoder:
 
 
 def read(path: Path, name: str) -> tuple[list[str], np.ndarray]:
-    """Read N sentences and their vectors (N, D) from a file, without checks of the numbers."""
+    """Read N sentences and their vectors (N, D) from a file. The numbers are not checked."""
     if path.suffix not in (".npy", ".npz"):
         raise UsageError(f"{name}: expected NAME.npy with NAME.txt beside it, or NAME.npz.")
     try:

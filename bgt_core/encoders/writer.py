@@ -33,7 +33,7 @@ class WriterEmbedder(Embedder):
         return named_encoder(self.stored.encoder, self.stored.fingerprint, self.opens, "the writer")
 
     def embed(self, sentences: str | Iterable[str], *, lang: str, latent: str = SEMANTIC, **options: Any) -> np.ndarray:
-        """See `Embedder.embed`. Semantic vectors, (N, D), come from the other encoder, which ignores `batch_size`."""
+        """See `Embedder.embed`. Semantic vectors, (N, D), come from the encoder `inner`, which ignores `batch_size`."""
         if latent != SEMANTIC:
             return super().embed(sentences, lang=lang, latent=latent, **options)
         lang = known_lang(lang, self.langs, "this model")
@@ -53,14 +53,14 @@ class WriterEmbedder(Embedder):
 
     @cached_property
     def fingerprint(self) -> str:
-        """See `Embedder.fingerprint`; "" if the encoder's fingerprint is unknown."""
+        """See `Embedder.fingerprint`; "" if the fingerprint of the encoder `inner` is unknown."""
         inner = self.stored.fingerprint
         return f"{super().fingerprint} of {inner}" if inner else ""
 
 
 def attached(embedder: Embedder, encoder: SentenceEncoder, name: str) -> Embedder:
-    """Connect a writer with the open encoder that it was trained for; `name` is the encoder's name, as for --model.
-    Raises UsageError if the model is not a writer, or was trained for another encoder."""
+    """Connect a writer with the encoder that it was trained for, which is already open. `name` is the encoder's name,
+    as for --model. Raises UsageError if the model is not a writer, or was trained for another encoder."""
     if not isinstance(embedder.model, VectorModel):
         raise UsageError("This model encodes sentences itself; expected a writer of `bgt train writer`.")
     stored = embedder.model.stored

@@ -1,7 +1,7 @@
 """Generate sentences with the meaning of one sentence and the style of another, or translate sentences.
 
 `generate` embeds the texts of a beam search, and returns the text whose latents are most similar to the given latents.
-`candidates` returns all texts. `BeamTranslator` translates without latents, by a model of `bgt train translator`.
+`candidates` returns all texts. `BeamTranslator` translates without latents, with a model of `bgt train translator`.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -24,10 +24,13 @@ from bgt_core.generation.search import AT_ONCE, Context, Report, decode, decoder
 from bgt_core.nets.output import SentencePrediction
 from bgt_core.vectors.convert import matrix
 
-# The best of (0.25, 0.5, 1) x (0, 0.1, 0.2, 0.3, 0.5, 1): better than no reranking in both latents and in chrF. In the
-# style of another sentence, similarities without the likelihood prefer broken sentences.
+# The best pair of weights in the grid (0.25, 0.5, 1) x (0, 0.1, 0.2, 0.3, 0.5, 1). Compared with no reranking, both
+# latents are kept better and chrF is higher. Without the likelihood, reranking prefers ungrammatical sentences if the
+# style is taken from another sentence.
 SECOND_WEIGHT, LIKELIHOOD_WEIGHT = 0.5, 0.3
-BATCH_TOKENS = 4_096  # maximum padded tokens of a batch of translations, whose states are stored for each hypothesis
+# Maximum source tokens of a translated batch, padding included. It limits memory, because encoder states are stored for
+# each hypothesis.
+BATCH_TOKENS = 4_096
 
 
 def generate(
@@ -42,11 +45,11 @@ def generate(
     seed: int = 0,
     max_length: int = 60,
 ) -> list[str]:
-    """Generate a sentence with the meaning of each source, in the style of the sentence of the same row.
+    """Generate one sentence per row, with the meaning of the row's source and the style of its style sentence.
 
     Args:
-        bgt: An embedder whose model has a decoder and a latent for style, language or syntactic.
-        sources, styles: N sentences each.
+        bgt: An embedder whose model has a decoder and a latent for style ("language" or "syntactic").
+        sources, styles: N sources, and N style sentences.
         lang: Language of the styles, and of the output.
         source_lang: Language of the sources, by default `lang`.
         search: A `Beam` or a `Sample`.
@@ -58,7 +61,7 @@ def generate(
         N sentences.
 
     Raises:
-        UsageError: The numbers of sentences differ, or the model lacks the language, the latent or the decoder.
+        UsageError: `sources` and `styles` differ in length, or the model lacks the language, the latent or a decoder.
 
     >>> generate(bgt_core.load(), ["The old man sees the red car."], ["Is it late?"], lang="en")
     ['the old man sees the red car?']
@@ -73,8 +76,8 @@ def generate(
 def exchanged(
     bgt: Embedder, sources: Sequence[str], styles: Sequence[str], lang: str, source_lang: str
 ) -> dict[str, np.ndarray]:
-    """Return the latents that `generate` decodes: the semantic latents of N sources, and the latents for style of N
-    styles."""
+    """Return the latents that `generate` decodes, {name: (N, L)}: semantic vectors of N sources, and vectors of N style
+    sentences in the model's latent for style."""
     second = style_latent(bgt)
     sources, styles = sentence_list(sources), sentence_list(styles)
     if len(sources) != len(styles):
@@ -114,18 +117,18 @@ def from_vectors(
         lang: Language of the output.
         style: Sentence whose language latent is used; by default, the mean of the latent's prior.
         search: A `Beam` or a `Sample`.
-        rerank: Embed each text of the beam, and rank the texts by their cosine to the given vector.
-        corrections: Rounds in which a writer that was trained with drafts corrects the best text so far. The texts are
-            reranked too.
+        rerank: Embed each text of the beam, and rank the texts by the cosine of their vectors with the given vector.
+        corrections: Number of rounds in which a writer that was trained with drafts corrects the best text so far. With
+            at least one round, the texts are reranked even if `rerank` is False.
         seed: Seed of a `Sample`.
         max_length: Maximum number of tokens of a text.
 
     Returns:
-        For each vector the distinct texts of the beam, the best first, or the text that was drawn.
+        For each vector, a list: the distinct texts of the beam, the best first; or the one text of a `Sample`.
 
     Raises:
         UsageError: The model lacks the language or a decoder, or does not support the style or the corrections.
-        DataError: The vectors have another width, or are not finite numbers.
+        DataError: The vectors have another width than the semantic latent, or are not finite numbers.
     """
     lang = known_lang(lang, bgt.langs, "this model")
     model, width = generative(bgt), bgt.width(lang, SEMANTIC)
@@ -153,7 +156,7 @@ class Candidate:
     """A sentence generated from latents."""
 
     text: str
-    kept: Mapping[str, float]  # by latent: the similarity of the sentence's latent to the given latent
+    kept: Mapping[str, float]  # latent -> similarity of the sentence's vector to the given vector
     score: float
 
 
@@ -171,13 +174,14 @@ def candidates(
     max_length: int = 60,
     report: Report = quiet,
 ) -> list[list[Candidate]]:
-    """Generate candidates for each row of the latents, (N, L) each: the distinct texts of a beam search, the highest
-    score first, or one drawn text. Raises the errors of `decode`.
+    """Generate candidate texts for each row of the latents, {name: (N, L)}. Raises the errors of `decode`.
 
-    Each text is embedded. Its score is its semantic similarity to the given latent, plus `second_weight` times its
-    similarity in the other latent (not computed if the weight is 0), plus `likelihood_weight` times its log-probability
-    per token in nats. Without `rerank`, texts are in the order of the search, by likelihood. In each of the
-    `corrections`, a writer decodes again with the best text so far as a draft, and the new texts become candidates too.
+    A beam search gives its distinct texts, the highest score first; sampling gives one text. Each text is embedded. The
+    score of a text is the similarity of its semantic vector to the given vector, plus `second_weight` times the
+    similarity in the other latent (not computed if the weight is 0), plus `likelihood_weight` times the log-probability
+    of the text in nats per token. Without `rerank`, texts are in the order of the search, by likelihood. There are
+    `corrections` further rounds: in each round, a writer decodes again with the best text so far as a draft, and the
+    new texts become candidates too.
     """
     latents = {name: matrix(of, name) for name, of in latents.items()}
     lang = known_lang(lang, bgt.langs, "this model")
@@ -209,8 +213,8 @@ def searched(
     max_length: int,
     report: Report = quiet,
 ) -> list[dict[str, float]]:
-    """Search for each row. Return the distinct texts of a beam, the most probable first, with their log-probability per
-    token; or one drawn text, with 0."""
+    """Generate texts for each row of the latents. Return {text: log-probability per token} for each row: the distinct
+    texts of a beam, the most probable first; or one text from sampling, with the value 0."""
     if isinstance(search, Beam):
         contexts = decoder_input(bgt, latents, lang, max_length).split(AT_ONCE)
         return hypotheses(bgt, contexts, lang, search, max_length, report)
@@ -245,7 +249,7 @@ def scored(
 
 
 def drafted(bgt: Embedder, latents: Mapping[str, np.ndarray], drafts: Sequence[str], lang: str) -> Iterator[Context]:
-    """Yield inputs of a decoder that corrects drafts, for up to `AT_ONCE` rows each; UsageError if the model can't."""
+    """Yield the decoder's inputs to correct drafts, up to `AT_ONCE` rows at a time; UsageError if the model can't."""
     model = bgt.model
     if not isinstance(model, CorrectingModel):
         raise UsageError(
@@ -262,8 +266,8 @@ def drafted(bgt: Embedder, latents: Mapping[str, np.ndarray], drafts: Sequence[s
 def hypotheses(
     bgt: Embedder, contexts: Iterable[Context], lang: str, search: Beam, max_length: int, report: Report
 ) -> list[dict[str, float]]:
-    """Return the distinct texts of a beam search for each row of the decoder's inputs, the most probable first, with
-    their log-probability per token."""
+    """Run a beam search for each row of the decoder's inputs. Return {text: log-probability per token} for each row:
+    the distinct texts, the most probable first."""
     texts: list[dict[str, float]] = []
     decoder = generative(bgt).decoder(lang)
     with torch.no_grad():
@@ -300,7 +304,7 @@ class Writer:
         return self.bgt.embed(sentences, lang=lang, latent=latent)
 
     def similarity(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-        """Compare each vector with each: (N, D), (M, D) -> (N, M)."""
+        """Compare each vector of left with each vector of right: (N, D), (M, D) -> (N, M)."""
         return self.bgt.similarity(left, right)
 
     def write(self, latents: Mapping[str, np.ndarray], *, lang: str) -> list[str]:
@@ -337,7 +341,7 @@ class Writer:
     def _predictions(
         self, latents: Mapping[str, np.ndarray], ids: Sequence[Sequence[int]], lang: str
     ) -> Iterator[Prediction]:
-        """Yield the decoder's predictions of sentences with these token ids, for up to `AT_ONCE` sentences each."""
+        """Yield the decoder's predictions for sentences, given as token ids, up to `AT_ONCE` sentences at a time."""
         model, lang = generative(self.bgt), known_lang(lang, self.bgt.langs, "this model")
         device, decoder = next(model.parameters()).device, model.decoder(lang)
         for start in range(0, len(ids), AT_ONCE):
@@ -351,12 +355,12 @@ class Writer:
 class BeamTranslator:
     """A trained translator, with its search options.
 
-    The target language is `lang`, by default the model's first. The model has one source language; it must equal
-    `source_lang` if given. `translate` returns the `count` best translations of a beam of `beam` hypotheses.
-    Translations end at `max_length` tokens. A source with more tokens is not translated, because models translate
-    sentences badly that are longer than all training data.
+    The target language is `lang`, by default the model's first target language. The model has one source language; if
+    `source_lang` is given, it must be that language. `translate` returns the `count` best translations of a beam of
+    `beam` hypotheses. Translations end at `max_length` tokens. A source with more tokens is not translated, because
+    models translate sentences badly if they are longer than all training sentences.
 
-    Raises UsageError for a model that does not translate, for another target language, and for invalid numbers.
+    Raises UsageError for a model that does not translate, for a language that it lacks, and for invalid numbers.
     """
 
     def __init__(
@@ -387,15 +391,15 @@ class BeamTranslator:
         return f"{self.bgt.fingerprint} {self.lang} {self.search} {self.count} {self.max_length}"
 
     def translate(self, sentences: Sequence[str]) -> list[list[Translation]]:
-        """Translate N sentences. Return the distinct translations of each, the most probable first; [] for a sentence
-        that is empty or too long. The cost of a translation is its negative log-likelihood in nats per token, EOS
-        included; tokens that are never generated have probability 0."""
+        """Translate N sentences. Return the distinct translations of each sentence, the most probable first; [] for a
+        sentence that is empty or too long. The cost of a translation is its negative log-likelihood in nats per token,
+        EOS included; tokens that are never generated have probability 0."""
         ids = self.bgt.tokenizer.encode(sentences)  # their lengths include EOS
         fitting = [row for row, tokens in enumerate(ids) if 1 < len(tokens) <= self.max_length + 1]
         fitting.sort(key=lambda row: len(ids[row]), reverse=True)
         translations: list[list[Translation]] = [[] for _ in ids]
         device, decoder = next(self.model.parameters()).device, self.model.decoder(self.lang)
-        with torch.no_grad(), autocast(device, self.bgt.precision):  # under inference_mode autocast caches no weights
+        with torch.no_grad(), autocast(device, self.bgt.precision):  # inference_mode: autocast would cache no weights
             while fitting:  # the longest first
                 size = max(1, min(AT_ONCE, BATCH_TOKENS // len(ids[fitting[0]])))
                 rows, fitting = fitting[:size], fitting[size:]
@@ -403,7 +407,7 @@ class BeamTranslator:
                 hypotheses = n_best(decoder, self.model.states(side), self.search, self.search.size, self.max_length)
                 for row, of_row in zip(rows, hypotheses, strict=True):
                     texts = map(normalise, self.bgt.tokenizer.decode([each.tokens for each in of_row]))
-                    costs: dict[str, float] = {}  # of hypotheses with the same text, the most probable counts
+                    costs: dict[str, float] = {}  # text -> cost of the most probable hypothesis with this text
                     for text, hypothesis in zip(texts, of_row, strict=True):
                         costs.setdefault(text, -hypothesis.mean)
                     distinct = [Translation(text, cost) for text, cost in costs.items() if text]

@@ -10,11 +10,12 @@ from bgt_core.errors import UsageError, check_choice, check_least
 
 @dataclass(frozen=True)
 class Beam:
-    """Beam search with `size` hypotheses, ranked by log-probability / length ** `length_penalty` (released code: 5, 1).
+    """Beam search with `size` hypotheses, ranked by log-probability / length ** `length_penalty`.
 
     The length is in tokens, EOS included. A penalty above 1 favours long sentences, a penalty below 1 short sentences.
-    With `no_repeat_ngram` n, no n-gram occurs twice; with `max_run` r, no token occurs more than r times in a row; 0 is
-    no limit. Probabilities are not renormalised after tokens are excluded.
+    If `no_repeat_ngram` is n, no n-gram occurs twice. If `max_run` is r, no token occurs more than r times in a row. 0
+    turns either limit off. Probabilities are not renormalised after tokens are excluded. The released code has `size` 5
+    and `length_penalty` 1.
     """
 
     size: int = 5
@@ -32,8 +33,8 @@ class Beam:
 
 @dataclass(frozen=True)
 class Sample:
-    """Sampling at a temperature, from the most probable tokens with a total probability of `top_p`; limits as in
-    `Beam`."""
+    """Sampling at a temperature, from the fewest most probable tokens whose total probability is at least `top_p`. The
+    limits `no_repeat_ngram` and `max_run` are as in `Beam`."""
 
     temperature: float = 1.0
     top_p: float = 1.0
@@ -50,7 +51,7 @@ class Sample:
 
 
 GREEDY = Beam(1)
-DEFAULT_SEARCH = Beam(8, no_repeat_ngram=3, max_run=1)  # the best reconstructions of example sentences, without loops
+DEFAULT_SEARCH = Beam(8, no_repeat_ngram=3, max_run=1)  # gave the best reconstructions of example sentences
 
 Search = Beam | Sample
 
@@ -60,7 +61,7 @@ SETTINGS: dict[str, int | float] = {**OF_DRAWS, **LIMITS, "length_penalty": DEFA
 
 
 def search_of(beam: int, settings: Sequence[str]) -> tuple[Search, int]:
-    """Make a `Beam` of this size, or a `Sample` if a setting is one of `OF_DRAWS`. Return it with the seed of draws.
+    """Make a `Sample` if a setting is one of `OF_DRAWS`, else a `Beam` of this size. Return it and the random seed.
 
     Settings have the form NAME=VALUE. Raises UsageError for another form, for a name that is not in `SETTINGS`, and for
     a setting that the search does not have.

@@ -18,7 +18,7 @@ from bgt_core.vectors.convert import matrix
 
 NEVER = (PAD, UNK, BOS)  # tokens that are never generated
 AT_ONCE = 128  # sentences per batch; limits the memory for B x beam x V scores
-BLOCK = 160  # scores per block of `largest`
+BLOCK = 160  # maximum number of scores in a block of `largest`
 
 
 class Context(Protocol):
@@ -58,8 +58,8 @@ def decode(
     """Generate a sentence of `lang` for each row of the latents, {name: (N, L)}.
 
     The input of the decoder is [language ; semantic], as in training. (The released code decodes from another vector
-    than in training.) Raises UsageError if the latents differ in length or are not the latents of the model, or if the
-    model lacks the language.
+    than it trains with.) Raises UsageError if the latents differ in length or are not the latents of the model, or if
+    the model lacks the language.
 
     >>> bgt = bgt_core.load()
     >>> latents = {latent: bgt.embed(["Is it late?"], lang="en", latent=latent) for latent in bgt.latents}
@@ -80,7 +80,7 @@ def decode(
 
 
 def decoder_input(bgt: Embedder, latents: Mapping[str, np.ndarray], lang: str, max_length: int) -> Tensor:
-    """Join latents, (N, L) each, to the input of the decoder of `lang`, (N, L_lang + L); errors as in `decode`."""
+    """Join latents, (N, L) each, to the input of the decoder of `lang`, (N, L_lang + L). Raises as `decode` does."""
     model = generative(bgt)
     for latent in latents:
         bgt.encoder(latent, lang)
@@ -113,7 +113,7 @@ def sample(
     generator: torch.Generator,
     report: Report = quiet,
 ) -> list[list[int]]:
-    """Draw a sentence per row by nucleus sampling (Holtzman et al. 2020); return the token ids."""
+    """Draw one sentence for each row by nucleus sampling (Holtzman et al. 2020); return its token ids."""
     tokens = torch.full((len(context),), EOS, device=context.device)
     state, written = decoder.start(context), tokens.new_empty(len(context), 0)
     done = torch.zeros_like(tokens, dtype=torch.bool)
@@ -150,7 +150,7 @@ def n_best(
     are finished.
     """
     winners: dict[int, list[Hypothesis]] = {}
-    rows = torch.arange(len(context), device=context.device)  # the sentence of each row of the batch, (B,)
+    rows = torch.arange(len(context), device=context.device)  # index of the sentence in each row of the batch, (B,)
     tokens = torch.full((len(context), 1), EOS, device=context.device)  # at first, one hypothesis per sentence
     written, totals = tokens.new_empty(len(context), 1, 0), torch.zeros_like(tokens, dtype=torch.float)
     done = torch.zeros_like(tokens, dtype=torch.bool)
@@ -188,7 +188,7 @@ def n_best(
 
 def most_probable(scores: Tensor, size: int, permitted: Tensor) -> tuple[Tensor, Tensor]:
     """Return log-probabilities and ids of the `size` most probable tokens, (B, n, size), the best first; fewer if V is
-    smaller. Overwrites `scores` (B, n, V). `permitted` are the scores with -inf for excluded tokens."""
+    smaller. Overwrites `scores` (B, n, V). `permitted` contains the same scores, with -inf for excluded tokens."""
     rows = scores.view(-1, scores.shape[-1])
     top, tokens = largest(permitted.view(rows.shape), min(size, rows.shape[1]))
     most = top[:, :1] if permitted is scores else rows.amax(1, keepdim=True)
@@ -217,7 +217,7 @@ def until_end(ids: list[int]) -> list[int]:
 
 def allowed(scores: Tensor, written: Tensor, search: Search) -> Tensor:
     """Exclude tokens that would break the limits of `search`: set their scores for the next token, (B, n, V), to -inf.
-    `written` are the hypotheses so far, (B, n, T). Returns a copy if there are limits."""
+    `written` contains the hypotheses so far, (B, n, T). Returns a copy, or `scores` itself if no limit applies yet."""
     size, most, length = search.no_repeat_ngram, search.max_run, written.shape[2]
     if size and length >= size:  # exclude the last token of each earlier n-gram that starts with the last n - 1 tokens
         ngrams = written.unfold(2, size, 1)  # (B, n, T - size + 1, size)

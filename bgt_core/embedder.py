@@ -23,8 +23,9 @@ from bgt_core.posterior import Gaussian
 from bgt_core.vectors.compare import cosine_similarity, cosines, unit
 
 BATCH_TOKENS, CPU_TOKENS = 8_192, 2_048  # maximum tokens of a batch, padding included: on a GPU, on a CPU
-LONG = 64  # in tokens: batches of longer sentences have fewer rows, because attention costs more
-SPARE = 32  # on a CPU, a batch may get padding of up to 1 / SPARE of all tokens in a call, so that shapes recur
+LONG = 64  # batches of sentences with more tokens than this have fewer rows, because attention costs more
+# On a CPU, a batch may get padding of up to 1 / SPARE of a call's tokens, so that it has the same shape as others.
+SPARE = 32
 
 
 class Embedder:
@@ -190,7 +191,7 @@ class Embedder:
         return cosines(left, right)
 
     def encoder(self, latent: str, lang: str) -> nn.Module:
-        """Return the encoder of `latent` for sentences of `lang`; UsageError if the model lacks one of them."""
+        """Return the encoder of `latent` for sentences of `lang`; UsageError if the model lacks either of them."""
         lang = known_lang(lang, self.langs, "this model")
         if latent not in self.latents:
             raise UsageError(f"{latent}: this model has {', '.join(self.latents)}.", parameter="latent")
@@ -220,8 +221,8 @@ def rows_of(longest: int, budget: int, most: int) -> int:
 def shaped(sentences: Sequence[Sequence[int]], lang: str, full: int, spare: int) -> tuple[Tokens, PackedLayout | None]:
     """Pad sentences, given as token ids, the longest first. Return the batch and its layout; None is the packed layout.
 
-    If at most `spare` tokens of padding are needed, the batch is padded to `full` rows and to a length of the grid, and
-    all its positions are computed. So batches have few different shapes. This saves time and memory, because oneDNN
+    If at most `spare` tokens of padding are needed, the batch is padded to `full` rows and to the length of `on_grid`,
+    and all its positions are computed. So batches have few different shapes. This saves time and memory, because oneDNN
     compiles matrix products for each new shape and keeps the code.
     """
     length = on_grid(len(sentences[0]))

@@ -166,7 +166,7 @@ def alter(
 
 
 def sentence_models(language_model: Path | None, classifier: Path | None, keep: set[str]) -> dict[str, SentenceScore]:
-    """Load the models for the scores in --keep. UsageError if a score's model, or a given model's score, is missing."""
+    """Load the models for the scores in --keep. UsageError if a score lacks its model, or a given model its score."""
     given = {"perplexity": ("--language-model", language_model), "classifier": ("--classifier", classifier)}
     for name, (option, path) in given.items():
         if (name in keep) != (path is not None):

@@ -38,7 +38,7 @@ def spelling(option: Any) -> str:
 def name_option(error: BgtError, command: Any) -> BgtError:
     """Replace the parameter that an error names by the option or argument of this command."""
     names = {option.name for option in command.params}
-    if error.parameter not in names and f"{error.parameter}s" in names:  # "lang" for one of the "langs"
+    if error.parameter not in names and f"{error.parameter}s" in names:  # an error about "lang" refers to "langs"
         error.parameter += "s"
     for option in command.params:
         spelled = f"--{error.parameter.replace('_', '-')}" in option.opts
@@ -56,7 +56,7 @@ def from_parser(error: Any) -> UsageError:
 
 
 class Command(TyperCommand):
-    """A command that checks its paths before it runs, and whose errors name its options: `app.command(cls=Command)`."""
+    """A command, made by `app.command(cls=Command)`, that checks its paths before it runs. Its errors name options."""
 
     def invoke(self, ctx: Any) -> Any:
         try:
@@ -84,7 +84,7 @@ def spell_langs(given: dict[str, Any]) -> None:
         value = given[name]
         if isinstance(value, list):  # an option of bgt-probe, as in fr,en or en-fr
             given[name] = [",".join(lang_codes(part.strip()) for part in each.split(",")) for each in value]
-        elif isinstance(value, str) and not (name == "langs" and "," not in value):  # "en-fr" stays, and fails later
+        elif isinstance(value, str) and not (name == "langs" and "," not in value):  # not en-fr: the command rejects it
             if not value.strip():
                 raise UsageError("'': expected a language code, as in en.", parameter=name)
             given[name] = ",".join(map(canonical_column, value.split(",")))

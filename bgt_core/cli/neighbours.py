@@ -179,7 +179,7 @@ def about(card: StoreCard) -> str:
 
 
 def encoder_of(store: Path, card: StoreCard, model: str | None, device: str, precision: str) -> SentenceEncoder:
-    """Open the encoder that made a store, by its stored name; or by the name `model`, for example if it has moved."""
+    """Open the encoder that made a store, by its stored name; or by the name `model`, for instance if it was moved."""
     if not (spec := model or card.model):
         raise UsageError(f"is needed: {store} does not name the model that made it.", parameter="model")
     try:

@@ -103,7 +103,7 @@ def short_names(specs: Sequence[str]) -> dict[str, str]:
 
 
 def unnamed(spec: str) -> str:
-    """Return SPEC for NAME=SPEC. Any other spec is returned unchanged, and also a file or folder called NAME=SPEC."""
+    """Return SPEC for NAME=SPEC. Return other specs unchanged, and NAME=SPEC too if a file or folder has this name."""
     match = re.fullmatch(r"[\w.-]+=(.+)", spec)
     return match[1] if match and not Path(spec).exists() else spec
 
@@ -131,8 +131,8 @@ def check_folder(out: Path) -> None:
 
 def tune_training() -> None:
     """Set environment variables that enable huge pages and limit oneDNN's caches of compiled kernels, unless the user
-    has set them. Every update has new attention shapes, which fill the caches. Up to oneDNN's default limit, they take
-    more memory than the training of a small model."""
+    has set them. Every update has new attention shapes, which fill the caches. With oneDNN's default limit, the caches
+    take more memory than the training of a small model."""
     os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")
     for name in ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY"):
         os.environ.setdefault(name, "256")

@@ -121,7 +121,7 @@ def split(
 
 
 def vector_files(source: Source) -> list[Path]:
-    """Return the files of vectors of a source: NAME.en.npy and NAME.fr.npy for NAME; [] if a column has no file."""
+    """Return the vector files of a source: NAME.en.npy and NAME.fr.npy for NAME; [] if a column has no file."""
     from bgt_core.data.columns import read_columns
 
     paths = [Path(f"{source.path}.{name}.npy") for name in read_columns(source.columns)]
@@ -129,7 +129,7 @@ def vector_files(source: Source) -> list[Path]:
 
 
 def read(source: Source, languages: Mapping[str, str], skipped: Skipped) -> Data:
-    """Open a source for `gather`: memory-mapped vectors if each column has a file, else batches of sentences."""
+    """Open a source for `gather`: memory-mapped vectors if each column has a vector file, else batches of sentences."""
     from bgt_core.data.columns import read_columns
     from bgt_core.data.parallel import read_pairs
     from bgt_core.splitting.gather import AT_ONCE

@@ -33,8 +33,8 @@ class Kind(NamedTuple):
     """A kind of encoder, for help and app. Its encoders have names KIND:FORM."""
 
     form: str
-    about: str  # what FORM is
-    runs: str  # how the encoder runs, as a sentence
+    about: str  # description of FORM
+    runs: str  # a sentence that says how and where the encoder runs
     needs: tuple[str, str] | None = None  # a required module, and the extra that installs it
 
 
@@ -90,7 +90,7 @@ def with_kind(spec: str) -> str:
     else:
         kind, _, folder = spec.partition(":")
         if kind == "sentence-transformers" and own_modules(Path(os.path.expanduser(folder))):
-            return folder  # a checkpoint of ours, exported for that library
+            return folder  # our own checkpoint, exported for sentence-transformers
         return f"sentence-transformers:{spec}" if KNOWN.fullmatch(spec) else path
     return f"{kind}:{path}" if kind else path
 

@@ -108,7 +108,7 @@ def compared_by(encoder: SentenceEncoder, distance: str) -> SentenceEncoder:
 
 
 def with_own_probability(encoder: SentenceEncoder) -> SentenceEncoder:
-    """Return an encoder that compares by probability, for a trained `var-siamese`; any other encoder unchanged."""
+    """Make a trained `var-siamese` compare sentences by probability. Return any other encoder unchanged."""
     siamese = isinstance(encoder, Embedder) and isinstance(encoder.model, DuplicateModel)
     return compared_by(encoder, PROBABILITY) if siamese else encoder
 
@@ -147,7 +147,7 @@ class WordMover(ExternalEncoder):
         return vectors
 
     def _compared(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-        """Return the negative distance between row i of left and row i of right, both token ids."""
+        """Return the negative distance between row i of left and row i of right. The rows contain token ids."""
         import ot
         from scipy.spatial.distance import cdist
 

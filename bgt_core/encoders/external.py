@@ -42,7 +42,7 @@ class ExternalEncoder:
         self.opened_as: Callable[[], object] | None = None  # a function that opens the same encoder in another process
 
     def embed(self, sentences: str | Iterable[str], *, lang: str, latent: str = SEMANTIC) -> np.ndarray:
-        """Embed N sentences: (N, D) float32, in the given order; a single string: (D,).
+        """Embed N sentences: (N, D) float32, in the given order, or (D,) for a single string.
 
         Raises UsageError if the encoder lacks the language or the latent, or if `sentences` are not text; DataError if
         `encode` does not return N finite vectors.

@@ -25,8 +25,8 @@ from bgt_core.errors import UsageError
 class MtebEncoder(AbsEncoder):
     """An encoder for mteb, which stores its scores under `name` (ORG/NAME) and `revision`.
 
-    Vectors are compared by cosine. Sentences are embedded as sentences of the language `lang`; if it is None, of the
-    language of their subset of the task.
+    Vectors are compared by cosine. Sentences are embedded in the language `lang`; if it is None, in the language of the
+    task's subset.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class MtebEncoder(AbsEncoder):
         """Return the language of a subset. If the subset has several languages, return the first that the encoder
         supports, because all languages share the semantic space."""
         scripts = task.hf_subsets_to_langscripts.get(subset) or task.bcp47_codes
-        langs = list(dict.fromkeys(lang_code(script.split("-")[0]) for script in scripts))  # from ISO 639-3, eng-Latn
+        langs = list(dict.fromkeys(lang_code(script.split("-")[0]) for script in scripts))  # ISO 639-3, as in eng-Latn
         known = [lang for lang in langs if not self.model.langs or lang in self.model.langs]
         if not known:
             raise UsageError(

@@ -102,7 +102,7 @@ def open_encoder(name: str | Path, device: str = "cpu", precision: str = "fp32")
         ids = tokenizer.encode(texts)
         vectors = np.empty((len(texts), about["width"]), np.float32)
         for rows in by_length([len(sentence) for sentence in ids], CPU_TOKENS, CPU_TOKENS):
-            padded = np.full((len(rows), len(ids[rows[0]])), about["pad"], np.int64)  # (B, T), the longest first
+            padded = np.full((len(rows), len(ids[rows[0]])), about["pad"], np.int64)  # (B, T), longest sentence first
             for place, row in zip(padded, rows, strict=True):
                 place[: len(ids[row])] = ids[row]
             inputs = (padded, (padded != about["pad"]).astype(np.int64))
@@ -114,7 +114,7 @@ def open_encoder(name: str | Path, device: str = "cpu", precision: str = "fp32")
 
 
 class Padded(nn.Module):
-    """A wrapper that computes an encoder's vectors from all positions of a padded batch, with the same parameters."""
+    """A wrapper that gives an encoder's vectors, but computes all positions of a padded batch, padding included."""
 
     def __init__(self, encoder: nn.Module):
         super().__init__()
@@ -139,8 +139,9 @@ def write(padded: Padded, path: Path) -> None:
 
 
 def difference(encoder: nn.Module, path: Path, vocab_size: int) -> float:
-    """Compare the vectors of an ONNX file with the encoder's in double precision, on random batches of many shapes.
-    Return the largest distance between two vectors of a sentence, divided by the root mean square of their norms."""
+    """Compare vectors of an ONNX file with vectors that its encoder computes in double precision, on random batches of
+    many shapes. Return the largest distance between the two vectors of a sentence, divided by the root mean square of
+    the norms of the encoder's vectors."""
     import onnxruntime
 
     session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])

@@ -86,7 +86,7 @@ def open_encoder(name: str, device: str = "auto", precision: str = "auto") -> Ex
 
 
 def _verb(own: object) -> str:
-    """Return the name of the method that embeds sentences: "embed" or "encode"; "" if absent, and for a string."""
+    """Return the name of the object's method that embeds: "embed" or "encode"; "" if it has neither, or is a string."""
     verbs = () if isinstance(own, str) else ("embed", "encode")
     return next((verb for verb in verbs if callable(getattr(own, verb, None))), "")
 

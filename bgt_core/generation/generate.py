@@ -28,9 +28,7 @@ from bgt_core.vectors.convert import matrix
 # latents are kept better and chrF is higher. Without the likelihood, reranking prefers ungrammatical sentences if the
 # style is taken from another sentence.
 SECOND_WEIGHT, LIKELIHOOD_WEIGHT = 0.5, 0.3
-# Maximum source tokens of a translated batch, padding included. It limits memory, because encoder states are stored for
-# each hypothesis.
-BATCH_TOKENS = 4_096
+BATCH_TOKENS = 4_096  # maximum source tokens of a batch, padding included; limits the memory for encoder states
 
 
 def generate(
@@ -45,7 +43,7 @@ def generate(
     seed: int = 0,
     max_length: int = 60,
 ) -> list[str]:
-    """Generate one sentence per row, with the meaning of the row's source and the style of its style sentence.
+    """Generate one sentence per row, with the meaning of the row's source and the style of the row's style sentence.
 
     Args:
         bgt: An embedder whose model has a decoder and a latent for style ("language" or "syntactic").
@@ -232,7 +230,7 @@ def scored(
 ) -> list[list[Candidate]]:
     """Embed the texts of each row, {text: log-probability per token}, and return them as candidates in the same order.
     Latents with the weight 0 are left out."""
-    row_of = np.repeat(np.arange(len(texts)), [len(of_row) for of_row in texts])  # (all candidates,)
+    row_of = np.repeat(np.arange(len(texts)), [len(of_row) for of_row in texts])  # row of each candidate, (C,)
     flat = [item for of_row in texts for item in of_row.items()]
     written = [text for text, _ in flat]
     kept = {
@@ -286,7 +284,7 @@ class Writer:
 
     bgt: Embedder
     search: Search
-    max_length: int = 60  # tokens
+    max_length: int = 60  # in tokens
 
     def __post_init__(self) -> None:
         generative(self.bgt)
@@ -357,8 +355,8 @@ class BeamTranslator:
 
     The target language is `lang`, by default the model's first target language. The model has one source language; if
     `source_lang` is given, it must be that language. `translate` returns the `count` best translations of a beam of
-    `beam` hypotheses. Translations end at `max_length` tokens. A source with more tokens is not translated, because
-    models translate sentences badly if they are longer than all training sentences.
+    `beam` hypotheses. Translations end at `max_length` tokens. A source with more tokens is not translated, because a
+    model is bad at sentences that are longer than all its training sentences.
 
     Raises UsageError for a model that does not translate, for a language that it lacks, and for invalid numbers.
     """
@@ -399,8 +397,8 @@ class BeamTranslator:
         fitting.sort(key=lambda row: len(ids[row]), reverse=True)
         translations: list[list[Translation]] = [[] for _ in ids]
         device, decoder = next(self.model.parameters()).device, self.model.decoder(self.lang)
-        with torch.no_grad(), autocast(device, self.bgt.precision):  # inference_mode: autocast would cache no weights
-            while fitting:  # the longest first
+        with torch.no_grad(), autocast(device, self.bgt.precision):  # in inference_mode, autocast caches no weights
+            while fitting:  # the longest sentences first
                 size = max(1, min(AT_ONCE, BATCH_TOKENS // len(ids[fitting[0]])))
                 rows, fitting = fitting[:size], fitting[size:]
                 side = Tokens.pad([ids[row] for row in rows], self.source_lang).to(device)

@@ -17,7 +17,7 @@ from bgt_core.generation.options import DEFAULT_SEARCH, Beam, Sample, Search
 from bgt_core.vectors.convert import matrix
 
 NEVER = (PAD, UNK, BOS)  # tokens that are never generated
-AT_ONCE = 128  # sentences per batch; limits the memory for B x beam x V scores
+AT_ONCE = 128  # maximum number of sentences per batch; limits the memory for B x beam x V scores
 BLOCK = 160  # maximum number of scores in a block of `largest`
 
 
@@ -80,7 +80,7 @@ def decode(
 
 
 def decoder_input(bgt: Embedder, latents: Mapping[str, np.ndarray], lang: str, max_length: int) -> Tensor:
-    """Join latents, (N, L) each, to the input of the decoder of `lang`, (N, L_lang + L). Raises as `decode` does."""
+    """Join latents, (N, L) each, to the decoder's input for `lang`, (N, L_lang + L). Raises the errors of `decode`."""
     model = generative(bgt)
     for latent in latents:
         bgt.encoder(latent, lang)
@@ -137,7 +137,7 @@ class Hypothesis:
     """A sentence found by beam search."""
 
     tokens: list[int]  # token ids without EOS
-    mean: float  # log-probability per token in nats, EOS counted
+    mean: float  # log-probability per token in nats, EOS included
 
 
 def n_best(

@@ -1,4 +1,4 @@
-"""`bgt data`: output, files, and expected errors in one line."""
+"""`bgt data`: what it prints, the files that it writes, and expected errors, which are one line."""
 
 import io
 import zipfile
@@ -18,14 +18,14 @@ Bgt = Callable[..., Any]  # returns exit code, stdout, stderr
 
 @pytest.fixture
 def bgt(bgt: Bgt, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Bgt:
-    """bgt("download"): run `bgt data download` in an empty folder."""
+    """bgt("download"): run a command of `bgt data`, here `bgt data download`, in an empty folder."""
     monkeypatch.chdir(tmp_path)
     return lambda *arguments: bgt("data", *arguments)
 
 
 @pytest.fixture
 def books(site: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """The server has a corpus "books" in English and French."""
+    """A server that has a corpus "books" in English and French."""
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w") as archive:
         archive.writestr("Books.en-fr.en", "one\ntwo\n")

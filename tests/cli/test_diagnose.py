@@ -1,4 +1,4 @@
-"""`bgt diagnose`: its tables, its JSON, the source of its pairs, and expected errors in one line."""
+"""`bgt diagnose`: its tables, its JSON, the source of its pairs, and expected errors, which are one line."""
 
 import json
 import re
@@ -23,7 +23,7 @@ Bgt = Callable[[str], tuple[int, str, str]]
 
 @pytest.fixture
 def bgt(bgt: Callable) -> Bgt:
-    """bgt("pairs.tsv --model model"): exit code, stdout and stderr of `bgt diagnose`."""
+    """bgt("pairs.tsv --model model"): run `bgt diagnose`; return exit code, stdout and stderr."""
     return lambda arguments: bgt("diagnose", *arguments.split(), "--device", "cpu")
 
 
@@ -31,7 +31,7 @@ def bgt(bgt: Callable) -> Bgt:
 def here(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, saved: Path, grammar: list[Pair], tsv: Path, tokenizer: Tokenizer
 ) -> Path:
-    """The working directory: `model`, a checkpoint; `run`, a run with the same checkpoint and data; files of pairs."""
+    """A working directory with a checkpoint `model`, a run `run` with this checkpoint and data, and files of pairs."""
     monkeypatch.chdir(tmp_path)
     shutil.copytree(saved, "model")
     shutil.copytree(saved, "run/step-0000007")
@@ -68,9 +68,8 @@ def test_files_may_have_their_columns_in_any_order_and_pairs_left_out_are_counte
     assert "30 pairs" in err and "left out" not in err
     turned = bgt("turned.tsv --langs fr,en --model model --samples 2")
     english = next(line for line in turned[1].splitlines() if line.startswith("en\t"))
-    assert (
-        english.split("\t")[:4] == latents[2][:4]
-    )  # only semantic values change, because the anchor column is another one
+    # the columns have another order, so the anchor column has changed; this changes semantic values only
+    assert english.split("\t")[:4] == latents[2][:4]
 
     text, long = Path("pairs.tsv").read_text("utf-8"), " ".join(["dog"] * 200)
     Path("odd.tsv").write_text(f"{text}a\tb\n{long}\t{long}\n{long}\tun\nalone\n", "utf-8")

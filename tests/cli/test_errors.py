@@ -37,7 +37,7 @@ def command(
 
 @pytest.fixture
 def said_by(capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], tuple[int, str]]:
-    """said_by(arguments): run the program above; return its exit code and stderr."""
+    """said_by(arguments): run the program that is defined above; return its exit code and stderr."""
 
     def call(arguments: str) -> tuple[int, str]:
         monkeypatch.setattr("sys.argv", ["program", *arguments.split()])
@@ -69,7 +69,7 @@ def test_an_error_is_one_line_with_the_option_of_the_command(
 ) -> None:
     code, err = said_by(arguments)
     assert code == 2 and err.startswith(f"program: {start}") and err.count("\n") == 1
-    assert err.endswith(" --help.\n") or start.endswith("\n")  # errors of typer's parser end with the way out
+    assert err.endswith(" --help.\n") or start.endswith("\n")  # errors of typer's parser end with a reference to --help
 
 
 @group.command(cls=Command)

@@ -21,7 +21,7 @@ TREES = [f"(S (NP (DT d{n}) (NN n{n % 7})) (VP (VB v{n % 5})))" for n in range(4
 
 @pytest.fixture
 def bgt(bgt: Callable) -> Bgt:
-    """bgt("sts sts --json"): exit code, stdout and stderr of `bgt evaluate`, with few resamples."""
+    """bgt("sts sts --json"): run `bgt evaluate` with few resamples; return exit code, stdout and stderr."""
 
     def run(arguments: str) -> tuple[int, str, str]:
         few = () if "--resamples" in arguments else ("--resamples", "100")
@@ -32,7 +32,7 @@ def bgt(bgt: Callable) -> Bgt:
 
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, saved: Path, grammar: list[Pair]) -> Path:
-    """The working directory, with a model and small data for every task."""
+    """A working directory with a model, and with small data for every task."""
     monkeypatch.chdir(tmp_path)
     shutil.copytree(saved, "model")
     rows = "5\tThe dog sleeps.\tThe dog sleeps.\n0\tAnna reads.\tA car.\n2\tA car.\tThe red car.\n"
@@ -50,7 +50,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, saved: Path, grammar: 
 
 
 def lines(out: str) -> list[list[list[str]]]:
-    """Parse the printed tables: their rows of cells."""
+    """Parse the printed tables. Return the rows of each table, as lists of cells."""
     return [[line.split("\t") for line in part.splitlines()] for part in out.split("\n\n")]
 
 

@@ -15,7 +15,7 @@ from probes.cli import app as bgt_probe
 
 ROOT = Path(__file__).resolve().parents[2]
 
-# Options whose help differs between commands, and the words with which it must begin in each.
+# Options whose help text differs between commands -> the words with which the text must begin in every command.
 MEANINGS = {
     "--columns": "Columns",
     "--corrections": "Number of correction rounds",
@@ -39,7 +39,7 @@ MEANINGS = {
     "--vectors": "Instead of --",
 }
 
-# Options with the same default in all commands, and the exceptions, whose defaults are part of published results.
+# Options that have the same default in all commands -> exceptions, whose defaults were used for published results.
 DEFAULTS = {
     "--beam": {
         "bgt generate": 8,
@@ -58,7 +58,7 @@ DEFAULTS = {
 
 
 def walk(command: Any, name: str) -> Iterator[tuple[str, Any]]:
-    """Yield (command, parameter) for a program and all its commands."""
+    """Yield (command name, parameter) for each parameter of a program and of all its commands."""
     yield from ((name, parameter) for parameter in command.params)
     for sub in command.list_commands(None) if hasattr(command, "list_commands") else ():
         yield from walk(command.get_command(None, sub), f"{name} {sub}")
@@ -71,7 +71,7 @@ def programs() -> Iterator[tuple[str, Any]]:
 
 @pytest.fixture(scope="module")
 def options() -> dict[str, dict[str, Any]]:
-    """{option: {command: its parameter}}."""
+    """All options: {option: {command: the command's parameter of this name}}."""
     by_name: dict[str, dict[str, Any]] = defaultdict(dict)
     for command, parameter in programs():
         if parameter.param_type_name == "option":
@@ -97,7 +97,7 @@ def test_a_name_has_one_default(name: str, options: dict[str, dict[str, Any]]) -
 
 
 def errors(folder: str) -> Iterator[tuple[str, str, str | None]]:
-    """Yield (place, message up to its first value, parameter) for each error that the code of a package raises."""
+    """Yield (place, message up to the first inserted value, parameter) for each error that a package's code raises."""
     for path in sorted((ROOT / folder).rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             if not isinstance(node, ast.Call) or ast.unparse(node.func) not in ("UsageError", "NotFound", "DataError"):

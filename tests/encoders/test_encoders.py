@@ -1,4 +1,4 @@
-"""`open_encoder` opens an encoder of any kind by its name, and checks its vectors. Errors are one line."""
+"""`open_encoder` opens an encoder of any kind by its name, and checks the encoder's vectors. Errors are one line."""
 
 import json
 import sys
@@ -137,7 +137,7 @@ def test_a_name_that_opens_no_encoder_is_an_error(mine: None, spec: str, message
 
 @pytest.fixture
 def lying(saved: Path, tmp_path: Path) -> Path:
-    """A folder with encoders of each kind that `with_kind` recognises by its files."""
+    """A folder that contains files of each kind of encoder that `with_kind` recognises by its files."""
     modules = [{"type": "sentence_transformers.models.Transformer"}], [{"type": "bgt_core.Encode"}]
     files = {
         "st/modules.json": json.dumps(modules[0]), "onnx/onnx.json": "{}", "split/split.json": "{}",
@@ -229,7 +229,8 @@ def test_tensors_and_sparse_rows_of_usual_methods(mine: None, name: str) -> None
 
 def test_every_function_gets_the_language_and_latent_that_it_names(mine: None) -> None:
     speaks = open_encoder("python:my_encoders:speaks")
-    assert [speaks.embed("a", lang=lang).tolist() for lang in ("en", "fr")] == [[1, 2], [1, 3]]  # spelled as in `langs`
+    # the encoder gets the spelling in its `langs`: fra for fr
+    assert [speaks.embed("a", lang=lang).tolist() for lang in ("en", "fr")] == [[1, 2], [1, 3]]
     for name, lang, expected in (("speaks.encode", "yue", [1, 3]), ("speaks.said", "pt-BR", [5, 8])):
         assert open_encoder(f"python:my_encoders:{name}").embed("a", lang=lang).tolist() == expected
     assert open_encoder("python:my_encoders:vectoriser.transform").embed("ao", lang="en").tolist() == [2, 1, 1]
@@ -298,7 +299,7 @@ def test_vectors_of_an_npz_and_errors_of_files(tmp_path: Path) -> None:
     np.savez(path, vectors=vectors, sentences=TEXTS)
     assert open_encoder(f"vectors:{path}").embed(TEXTS[::-1], lang="en").tolist() == vectors[::-1].tolist()
     for content, message in (
-        ({"sentences": np.array(TEXTS, dtype=object)}, "not a NumPy file of numbers or text"),  # would need a pickle
+        ({"sentences": np.array(TEXTS, dtype=object)}, "not a NumPy file of numbers or text"),  # needs pickle
         ({"sentences": TEXTS[:2]}, "3 vectors for 2 sentences"),
         ({"sentences": [*TEXTS[:2], TEXTS[0]]}, "rows 1 and 3 differ for the same sentence, 'The dog sleeps.'"),
         ({"vectors": vectors * np.nan}, "row 1 contains NaN or infinity"),

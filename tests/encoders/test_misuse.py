@@ -114,7 +114,7 @@ def test_vectors_are_paired_row_by_row_only(encoder: SentenceEncoder) -> None:
 
 
 def test_a_pickled_encoder_gives_the_same_vectors(encoder: SentenceEncoder) -> None:
-    again = ForkingPickler.loads(ForkingPickler.dumps(encoder))  # as a pool of processes sends it
+    again = ForkingPickler.loads(ForkingPickler.dumps(encoder))  # the way in which a pool of processes sends it
     assert np.array_equal(again.embed(TEXTS, lang="en"), encoder.embed(TEXTS, lang="en"))
     assert again.fingerprint == encoder.fingerprint
 
@@ -132,7 +132,7 @@ def test_threads_share_an_encoder(encoder: SentenceEncoder) -> None:
 
 @contextmanager
 def defaults(dtype: torch.dtype, device: str) -> Iterator[None]:
-    """Set other defaults of torch for the type and device of new tensors."""
+    """Change torch's default type and default device of new tensors."""
     torch.set_default_dtype(dtype)
     torch.set_default_device(device)
     try:

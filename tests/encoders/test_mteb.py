@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 pytest.importorskip("mteb")
-with warnings.catch_warnings():  # its warnings during the import do not concern us
+with warnings.catch_warnings():  # mteb's own imports raise warnings
     warnings.simplefilter("ignore")
     import mteb
     from mteb.abstasks.sts import AbsTaskSTS
@@ -26,7 +26,7 @@ from bgt_core.errors import BgtError
 from bgt_core.grammar import Pair
 from tests.close import FLOAT32, assert_close
 
-pytestmark = [  # warnings of mteb, for any model
+pytestmark = [  # mteb raises these warnings for any model
     pytest.mark.filterwarnings("ignore:The fill_missing parameter is deprecated:DeprecationWarning"),
     pytest.mark.filterwarnings("ignore:The `get_sentence_embedding_dimension` method:FutureWarning"),
     pytest.mark.filterwarnings("ignore:To copy construct from a tensor:UserWarning"),
@@ -67,7 +67,7 @@ class SmallBitext(AbsTaskBitextMining):
 
 
 def run(model: Any, task: Any, cache: Path) -> tuple[Any, dict[str, float]]:
-    """Evaluate a model; return the result, and the scores of its only subset."""
+    """Evaluate a model on a task that has one subset. Return the result, and the scores of this subset."""
     result = mteb.evaluate(model, task, cache=ResultCache(cache), show_progress_bar=False, co2_tracker=False)
     return result, result.task_results[0].scores["test"][0]
 

@@ -22,7 +22,7 @@ TEXTS = ["The dog sleeps.", "", "Where is the station?"]
 
 
 class Hub:
-    """A stand-in for the library of the hub. It keeps repositories in memory, or raises `error` in every call."""
+    """A stand-in for the hub's library. It keeps repositories in memory; if `error` is set, calls raise this error."""
 
     def __init__(self, cache: Path):
         self.cache = cache

@@ -1,4 +1,4 @@
-"""A writer with its encoder: semantic vectors are the encoder's, and a changed encoder is an error."""
+"""A writer with its encoder: the encoder computes the semantic vectors, and an encoder that has changed is an error."""
 
 import copy
 from collections.abc import Callable
@@ -19,7 +19,7 @@ Saves = Callable[..., Path]
 
 @pytest.fixture
 def saves(save_writer: Callable[..., Path], tmp_path: Path) -> Saves:
-    """saves(**settings): save a writer; return the checkpoint."""
+    """saves(**settings): save a writer with these settings; return its checkpoint."""
     return partial(save_writer, tmp_path / "writer")
 
 

@@ -24,7 +24,7 @@ from bgt_core.vectors.compare import cosine_similarity, cosines, unit
 
 BATCH_TOKENS, CPU_TOKENS = 8_192, 2_048  # maximum tokens of a batch, padding included: on a GPU, on a CPU
 LONG = 64  # batches of sentences with more tokens than this have fewer rows, because attention costs more
-# On a CPU, a batch may get padding of up to 1 / SPARE of a call's tokens, so that it has the same shape as others.
+# On a CPU, padding of up to 1 / SPARE of a call's tokens is added to give a batch the same shape as other batches.
 SPARE = 32
 
 

@@ -33,8 +33,8 @@ class Beam:
 
 @dataclass(frozen=True)
 class Sample:
-    """Sampling at a temperature, from the most probable tokens: as few as have a total probability of at least `top_p`.
-    The limits `no_repeat_ngram` and `max_run` are as in `Beam`."""
+    """Sampling at a temperature, from the smallest set of the most probable tokens whose total probability is at least
+    `top_p`. The limits `no_repeat_ngram` and `max_run` are as in `Beam`."""
 
     temperature: float = 1.0
     top_p: float = 1.0
@@ -51,7 +51,7 @@ class Sample:
 
 
 GREEDY = Beam(1)
-DEFAULT_SEARCH = Beam(8, no_repeat_ngram=3, max_run=1)  # gave the best reconstructions of example sentences
+DEFAULT_SEARCH = Beam(8, no_repeat_ngram=3, max_run=1)  # gave the best reconstructions, without repetition loops
 
 Search = Beam | Sample
 

@@ -101,7 +101,7 @@ def test_an_error_is_one_line_and_a_code(command: str, code: int, message: str, 
     assert {path: path.is_file() and path.stat().st_mtime_ns for path in here.rglob("*")} == before
 
 
-EARLY = {  # command -> part of the message, which is about a path and not about the model, although both are absent
+EARLY = {  # command -> part of the message, which is about a path, not about the model, although no model exists
     "embed absent.txt --out x.npy": "IN absent.txt: no such file",
     "embed text.txt --out text.txt/x.npy": "--out text.txt/x.npy: can't be written",
     "embed text.txt --out x.txt": "x.txt: write to a .npy or .safetensors",

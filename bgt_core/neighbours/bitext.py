@@ -27,7 +27,7 @@ from bgt_core.neighbours.search import Report, Rows, SearchPlan, approximate, ch
 from bgt_core.vectors.convert import check_finite, holds_vectors, listed, matrix, numbers, read_npy
 
 INDEXES = ("exact", "approximate")
-MARGINS: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {  # (cosine, mean over neighbours) -> margin
+MARGINS: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {  # (cosine, mean cosine of neighbours) -> margin
     "ratio": lambda cosine, mean: cosine / np.maximum(mean, 0.01),  # in a small text the mean may be 0 or negative
     "distance": lambda cosine, mean: cosine - mean,
     "absolute": lambda cosine, mean: cosine,
@@ -44,16 +44,16 @@ class Pairs(NamedTuple):
     right: np.ndarray  # (P,) int64, row numbers
 
     def take(self, chosen: np.ndarray) -> Pairs:
-        """Select pairs by their numbers or by a mask."""
+        """Select pairs by their indices or by a mask."""
         return Pairs(self.scores[chosen], self.left[chosen], self.right[chosen])
 
 
 @dataclass(frozen=True, eq=False)
 class Sentences:
-    """The N distinct sentences of a text, in order; copies are left out, because they would be nearest neighbours."""
+    """The N distinct sentences of a text, in order. Copies are left out, because they would crowd out neighbours."""
 
     texts: list[str]  # normalised
-    first: np.ndarray  # (N,) number of the first line with each sentence, from 0
+    first: np.ndarray  # (N,) index of the first line with each sentence
     of_line: np.ndarray  # (lines,) index of each line's sentence; -1 for a blank line
 
 
@@ -88,11 +88,11 @@ class Kept(NamedTuple):
 class Mined:
     """Candidate translations, best first. Their row numbers are those of the mined sentences or vectors."""
 
-    candidates: Pairs  # of any score
+    candidates: Pairs  # with any score
     threshold: float
     plan: SearchPlan  # how neighbours were searched; str(plan) describes it
     sizes: tuple[int, int]  # number of distinct sentences on each side
-    first_of: Sequence[np.ndarray | None] = (None, None)  # if a side is a list: the row of each entry's first copy
+    first_of: Sequence[np.ndarray | None] = (None, None)  # for a side that is a list: index of each entry's first copy
 
     @property
     def pairs(self) -> Pairs:
@@ -104,8 +104,8 @@ class Mined:
 
         Returns:
             The counts for four rules: keep all pairs; keep pairs above the threshold; keep pairs above the threshold
-            that is best for all pairs; and keep pairs of each half of the left side's rows (even and odd numbers) above
-            the threshold that is best for the other half.
+            with the best F1; and, for even and for odd row numbers of the left side, keep pairs above the threshold
+            with the best F1 on the other half.
         """
         sides = zip((left, right), self.first_of, strict=True)
         known = [rows if first is None else first[rows] for rows, first in sides]
@@ -131,7 +131,7 @@ class Mined:
 
 
 def best_threshold(scores: np.ndarray, correct: np.ndarray, known: int) -> float:
-    """Return the threshold with the highest F1, halfway to the next lower score; infinite if no pair is correct."""
+    """Return the threshold with the highest F1, halfway between two scores; infinite if no pair is correct."""
     order = np.argsort(-scores, kind="stable")
     falling, hits = scores[order].astype(np.float64), correct[order].cumsum()
     last = np.append(falling[1:] < falling[:-1], True)[: len(falling)]  # a threshold can't separate equal scores
@@ -166,7 +166,7 @@ def mine(
     recall: float = 0.95,
     report: Report = silent,
 ) -> Mined:
-    """Find translations in two texts: pairs whose cosine is higher than that of other candidates.
+    """Find translations in two texts: pairs whose cosine is higher than the cosines of other candidates.
 
         mined = mine(english, french, encoder=bgt_core.load(), langs=("en", "fr"), threshold=1.1)
         for score, i, j in zip(*mined.pairs):
@@ -179,9 +179,9 @@ def mine(
     Args:
         left, right: A list of sentences, of which copies and blank sentences are ignored; `Sentences` from a file;
             vectors (N, D) in any form that `vectors.convert` accepts; or `Rows` of a file of vectors.
-        encoder, langs: Needed to embed sentences. The vectors are kept in memory; for millions of sentences, write them
-            to files by `bgt embed`, and give these.
-        k: Number of nearest neighbours whose mean cosine a margin compares with.
+        encoder, langs: Needed to embed sentences. The vectors are kept in memory; for millions of sentences, write the
+            vectors to files with `bgt embed`, and give `Rows` of these files.
+        k: Number of nearest neighbours over which the mean cosine is computed.
         margin: "ratio", "distance", or "absolute", which is the cosine itself.
         threshold: Minimum score of a pair.
         index: "exact", which compares all pairs, or "approximate".
@@ -190,7 +190,7 @@ def mine(
 
     Raises:
         UsageError: The arguments are inconsistent, or the encoder lacks a language.
-        DataError: A side is empty, or the vectors differ in width; also as `matrix`.
+        DataError: A side is empty, the vectors differ in width, or `matrix` rejects them.
         NotFound: FAISS is not installed.
     """
     load_faiss()  # raises at once if FAISS is absent
@@ -226,7 +226,7 @@ def to_side(given: object, name: str) -> Sentences | Rows:
 def to_rows(
     sides: Sequence[Sentences | Rows], encoder: SentenceEncoder | None, langs: Sequence[str] | None
 ) -> list[Rows]:
-    """Return the vectors of both sides; embed a side of sentences. Raises errors as `mine` does."""
+    """Return the vectors of both sides, and embed the sentences of a side for this. Raises the errors of `mine`."""
     if all(isinstance(side, Rows) for side in sides):
         return [side for side in sides if isinstance(side, Rows)]
     if encoder is None or langs is None:
@@ -277,7 +277,7 @@ def pairs_of(there: Neighbours, back: Neighbours, margin: str = "ratio") -> Pair
 def _best(
     margin: str, cosines: np.ndarray, nearest: np.ndarray, own: np.ndarray, other: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the score (N,) and the number (N,) of each row's best neighbour, given the mean cosines of both sides."""
+    """Return the score and the row number (N,) of each row's best neighbour; `own` and `other` are mean cosines."""
     scores = MARGINS[margin](cosines, (own[:, None] + other[nearest]) / 2)  # (N, k)
     scores[nearest < 0] = -np.inf
     rank = scores.argmax(1)[:, None]
@@ -311,7 +311,7 @@ def read_sentences(path: Path) -> Sentences:
 
 
 def read_vectors(path: Path, sentences: Sentences) -> Rows:
-    """Memory-map the vectors that `bgt embed` wrote for the lines of a text, a .npy file.
+    """Memory-map a .npy file of vectors, which `bgt embed` wrote for the lines of a text.
 
     Raises NotFound if the file can't be read, DataError unless it has one row of finite numbers for each line.
     """
@@ -325,7 +325,8 @@ def read_vectors(path: Path, sentences: Sentences) -> Rows:
 def read_gold(path: Path, left: Sentences, right: Sentences) -> tuple[np.ndarray, np.ndarray]:
     """Read G known translations, one per line: line number in the left text, a tab, line number in the right text.
 
-    Lines are counted from 1. Returns the rows of both texts. Raises DataError for an invalid line, with its number.
+    Lines are counted from 1. Returns the indices (G,) of the sentences in both texts. Raises DataError, with the line
+    number, for an invalid line.
     """
     rows: list[tuple[int, int]] = []
     for number, line in enumerate(lines(path), 1):

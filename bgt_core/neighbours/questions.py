@@ -35,7 +35,7 @@ from bgt_core.neighbours.bitext import read_sentences
 from bgt_core.neighbours.search import load_faiss
 from bgt_core.vectors.compare import unit
 
-TINY = 1e-300  # the lowest probability whose log odds are computed
+TINY = 1e-300  # lower probabilities are raised to this, so that their log odds are finite
 SCHEMA = "bgt-questions/2"
 CARD, QUESTIONS, VECTORS = "card.json", "questions.txt", "vectors.npy"
 SHORTLIST = 500  # number of nearest questions that the model ranks
@@ -49,8 +49,8 @@ class Ranking:
     are those with the smallest Wasserstein distance W2 of the posteriors. For Gaussians with diagonal covariances, W2
     is the Euclidean distance of the points [mean ; standard deviation], so FAISS can search exactly.
 
-    Any other encoder ranks by cosine. Its points are the vectors scaled to length 1, so that the smallest Euclidean
-    distance has the highest cosine.
+    Any other encoder ranks by cosine. The points are then its vectors scaled to length 1, so that the point with the
+    smallest Euclidean distance has the highest cosine.
     """
 
     def __init__(self, encoder: SentenceEncoder):
@@ -87,15 +87,16 @@ class Platt:
 
 
 def fit_platt(scores: np.ndarray, labels: np.ndarray) -> Platt:
-    """Fit the slope and the offset that maximise the likelihood of N labels (N,) bool, given the scores (N,).
+    """Fit the slope and the offset that maximise the likelihood of the labels (N,) bool, given the scores (N,).
 
-    As in Platt's paper, the target of the P positive pairs is (P + 1) / (P + 2), and that of the Q negative pairs is 1
-    / (Q + 2), so that the slope stays finite. Raises DataError if higher scores do not mean more positive labels.
+    As in Platt's paper, the P positive pairs have the target (P + 1) / (P + 2), and the Q negative pairs have the
+    target 1 / (Q + 2), so that the slope stays finite. Raises DataError if labels are not more positive for higher
+    scores.
     """
     positive = int(labels.sum())
     targets = np.where(labels, (positive + 1) / (positive + 2), 1 / (len(labels) - positive + 2))
     centre, spread = float(scores.mean()), float(scores.std()) or 1.0
-    scaled = np.tile((scores - centre) / spread, 2)[:, None]  # each pair with both labels, and its target as the weight
+    scaled = np.tile((scores - centre) / spread, 2)[:, None]  # each pair has both labels, weighted by its target
     model = LogisticRegression(C=np.inf, tol=1e-10, max_iter=1_000)
     model.fit(scaled, np.repeat([True, False], len(labels)), np.concatenate([targets, 1 - targets]))
     slope, offset = float(model.coef_[0, 0]), float(model.intercept_[0])
@@ -165,16 +166,16 @@ def build(
         lang: Language of the questions.
         dev: Labelled pairs (`evaluation.tasks.pairs.LabelledPairs`) on which probabilities are calibrated. Without
             them, the probabilities of a `var-siamese` are not calibrated, and results by cosine have no probability.
-        report: Called with the number of questions embedded so far, and of all questions.
+        report: Called with the number of questions embedded so far, and the number of all questions.
 
     Raises:
         UsageError: `out` exists.
-        DataError: The text has no questions, or `dev` is not suitable for calibration. Also errors of `embed_file`.
+        DataError: The text has no questions, or `dev` is not suitable for calibration. Also the errors of `embed_file`.
     """
     load_faiss()
     ranking = Ranking(encoder)
     questions = read_sentences(source).texts
-    calibration = Platt(1.0, 0.0) if ranking.by == "probability" else None  # its scores are log odds already
+    calibration = Platt(1.0, 0.0) if ranking.by == "probability" else None  # the scores are log odds already
     if dev is not None:
         left, right = (ranking.encoder.embed(list(side), lang=lang) for side in (dev.left, dev.right))
         scores = [ranking.scores(one, other[None])[0] for one, other in zip(left, right, strict=True)]
@@ -203,9 +204,9 @@ def build(
 class Hit(NamedTuple):
     """A stored question that is near a query."""
 
-    row: int  # number of the question in the store, from 0
+    row: int  # index of the question in the store
     question: str
-    probability: float | None  # that it means the same as the query; None if the store is not calibrated
+    probability: float | None  # probability that both mean the same; None if the store is not calibrated
     w2: float | None  # Wasserstein distance to the query's posterior; None if ranked by cosine
     cosine: float | None  # cosine with the query; None if ranked by probability
 
@@ -256,9 +257,10 @@ class QuestionStore:
     ) -> list[list[Hit]]:
         """Find the k best stored questions for each query, best first.
 
-        The model ranks the `shortlist` nearest questions, or all questions if it is None. `among` maps a query to the
-        row numbers (M,) to search, such as the questions on its topics (`examples/questions_by_topic.py`). Raises
-        UsageError for numbers below 1 and for an empty query.
+        The model ranks the `shortlist` nearest questions, or all questions if `shortlist` is None. `among` restricts
+        the search: it returns, for a query, the row numbers (M,) of the questions to search, such as the questions on
+        its topics (`examples/questions_by_topic.py`). Raises UsageError if `k` or `shortlist` is below 1, or a query is
+        empty.
         """
         check_least(1, k=k, shortlist=shortlist)
         texts = [normalise(query) for query in queries]

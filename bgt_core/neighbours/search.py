@@ -19,13 +19,13 @@ import numpy as np
 from bgt_core.errors import DataError, NotFound
 from bgt_core.vectors.compare import binary_scaled
 
-BLOCK = 16_384  # rows of a side in memory at once
-POINTS = 16  # rows per list that train k-means; 64 are not better
+BLOCK = 16_384  # maximum number of rows of each side in memory at once
+POINTS = 16  # number of rows per list on which k-means is trained; 64 are not better
 ITERATIONS = 5  # iterations of k-means; 10 are not better
-ASSIGNMENTS = 2  # number of lists that contain a row; with two, the same recall needs a quarter of the probes
+ASSIGNMENTS = 2  # number of lists that contain a row; two need a quarter of the probes of one, for the same recall
 SAMPLE = 500  # number of rows of each side whose exact neighbours determine the number of lists to probe
 
-Block = tuple[np.ndarray, np.ndarray]  # row numbers of the queries; row numbers of their candidates
+Block = tuple[np.ndarray, np.ndarray]  # row numbers of queries, and row numbers of the candidates to compare with
 Report = Callable[[int, int], None]  # called with the number of finished blocks, and the number of all blocks
 
 
@@ -65,7 +65,7 @@ class SearchPlan:
 
     forward: list[Block]  # with the left side's rows as queries
     backward: list[Block]  # with the right side's rows as queries
-    assignments: int = 1  # lists per row, and so the maximum number of blocks in which the same two rows are compared
+    assignments: int = 1  # number of lists per row; at most so many blocks compare the same two rows
     nlist: int = 1
     nprobe: int = 1
     recall: float = 1.0  # share of the nearest neighbours that are found, measured on a sample
@@ -79,7 +79,7 @@ class SearchPlan:
 
 @dataclass(frozen=True, eq=False)
 class Lists:
-    """The lists of an approximate search; a row is in its `ASSIGNMENTS` nearest, and probes its `nprobe` nearest."""
+    """The lists of an approximate search. A row is in its `ASSIGNMENTS` nearest lists; a query probes its `nprobe`."""
 
     centroids: np.ndarray  # (nlist, D) float32
     nprobe: int
@@ -96,7 +96,7 @@ class Lists:
 
     def invert(self, lists: np.ndarray) -> list[np.ndarray]:
         """Convert the list numbers of each row, (N, count), to the row numbers of each list. `lists` is overwritten."""
-        if lists.size <= len(self.centroids):  # FAISS needs more entries than lists
+        if lists.size <= len(self.centroids):  # the function of FAISS below needs more entries than lists
             order = np.argsort(lists, axis=None, kind="stable")
             ends = np.searchsorted(lists.ravel()[order], np.arange(1, len(self.centroids)))
             return np.split((order // lists.shape[1]).astype(lists.dtype), ends)
@@ -111,11 +111,11 @@ def exact(left: Rows, right: Rows) -> SearchPlan:
 
 
 def approximate(left: Rows, right: Rows, recall: float = 0.95, seed: int = 0) -> SearchPlan:
-    """Plan to compare each row with the other side's rows in its nearest lists.
+    """Plan to compare each row with the rows of the other side that are in its nearest lists.
 
-    So many lists are probed that the share `recall` of the nearest neighbours is found, measured on a sample. If there
-    are too few rows for lists, all pairs are compared. This needs 4 * (nprobe + ASSIGNMENTS) bytes per row. Raises
-    DataError if the vectors differ in width.
+    The number of lists to probe is chosen so that the share `recall` of the nearest neighbours is found, measured on a
+    sample. If there are too few rows for lists, all pairs are compared. The plan needs 4 * (nprobe + ASSIGNMENTS) bytes
+    per row. Raises DataError if the vectors differ in width.
     """
     if list_count(left, right) < ASSIGNMENTS:
         return exact(left, right)
@@ -128,12 +128,12 @@ def approximate(left: Rows, right: Rows, recall: float = 0.95, seed: int = 0) ->
 
 
 def list_count(left: Rows, right: Rows) -> int:
-    """Return the number of lists: about the square root of the number of rows, which minimises the comparisons."""
+    """Return the number of lists: about the square root of the number of rows, for the fewest comparisons."""
     return min(int(8 * (len(left) * len(right)) ** 0.25), 2 * min(len(left), len(right)) // POINTS)
 
 
 def learn_lists(left: Rows, right: Rows, recall: float = 0.95, seed: int = 0) -> Lists:
-    """Learn lists by k-means on a sample of both sides' rows, and how many a row must probe to reach `recall`.
+    """Learn lists by k-means on a sample of both sides, and how many lists a row must probe to reach `recall`.
 
     Raises DataError if the vectors differ in width, or if a side has fewer than POINTS rows.
     """
@@ -163,7 +163,7 @@ def search(
     """Find each query's k nearest candidates: their cosines (N, k), descending, and their row numbers (N, k).
 
     If a query was compared with fewer than k candidates, the remaining row numbers are -1. The same two rows may be
-    compared in up to `assignments` blocks. This needs about 30 * k * assignments bytes per query.
+    compared in up to `assignments` blocks. The search needs about 30 * k * assignments bytes per query.
     """
     faiss = load_faiss()
     heap = faiss.ResultHeap(len(queries), k * assignments, keep_max=True)
@@ -191,7 +191,7 @@ def check_widths(left: Rows, right: Rows) -> None:
 
 
 def ranks_of_nearest(queries: Rows, candidates: Rows, lists: Lists, sample: np.ndarray) -> np.ndarray:
-    """Return for each sampled query how many lists are nearer than a list with its nearest neighbour: (S,)."""
+    """Count, for each sampled query, the lists that it probes before one that contains its nearest neighbour: (S,)."""
     sampled = Rows(queries.vectors, queries.chosen[sample])
     _, nearest = search(sampled, candidates, all_blocks(sampled, candidates), 1)  # (S, 1)
     neighbours = Rows(candidates.vectors, candidates.chosen[nearest[:, 0]])
@@ -212,5 +212,5 @@ def all_blocks(queries: Rows, candidates: Rows) -> list[Block]:
 
 
 def chunks(rows: np.ndarray) -> list[np.ndarray]:
-    """Split rows into blocks of at most BLOCK."""
+    """Split row numbers into parts of at most BLOCK."""
     return [rows[start : start + BLOCK] for start in range(0, len(rows), BLOCK)]

@@ -1,9 +1,8 @@
 """Split the vectors of any encoder into the part that sentences with the same meaning share, and the rest.
 
-    rows of files -> vectors -> `Gathered`: sums (`Moments`) and samples -> a method -> `Split` -> a folder, which
-    `open_encoder` opens
+    rows of sentences -> vectors -> sums and samples (`Gathered`) -> one of the methods -> `Split` -> a folder
 
-With each method, `Split.join` restores a vector from its two parts.
+`open_encoder` opens the folder. With every method, `Split.join` restores a vector from its two parts.
 """
 
 from bgt_core.splitting.fit import METHODS, split

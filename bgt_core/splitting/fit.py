@@ -24,8 +24,8 @@ METHODS: dict[str, Callable[..., Split]] = {
     "shift": methods.shift,
     "subspace": methods.subspace,
 }
-FACTORED = ("bgt", "neural")  # methods with a number of factors; they can also split a single language
-TRAINED_ON = {"neural": 200_000}  # maximum number of rows for methods that are trained on vectors, not only on sums
+FACTORED = ("bgt", "neural")  # methods whose number of factors can be set; they can also split a single language
+TRAINED_ON = {"neural": 200_000}  # method that trains on vectors, not only on their sums -> maximum number of rows
 LEAST = 50  # minimum number of rows for every method
 CONSTANT = 1e-12  # a variance below this share of the squared mean is rounding error
 ROWS, FOLDS = 1_000, 5  # maximum number of held-out rows to score; folds of the linear probe
@@ -50,20 +50,20 @@ def split(
         data: Sets of two or more columns, each set with the language codes of its columns. Row n has the same meaning
             in all columns of a set. A column is a list of sentences, or an array of vectors (N, D), which may be mapped
             from a file. Instead of the columns, an iterator can yield batches of them. Columns of paraphrases have the
-            same language; without a second language, only `bgt` and `neural` can be fitted.
+            same language code. If all columns have the same language, only `bgt` and `neural` can be fitted.
         method: bgt, neural, centring, leace, shift or subspace.
         factors: Units of the shared part, for bgt and neural; by default chosen on held-out rows.
         seed: Seed of the random samples: the held-out rows, and the rows that `neural` is trained on.
-        report: Called with the number of rows embedded so far, and of all rows (None if unknown).
+        report: Called with the number of rows embedded so far, and the number of all rows (None if unknown).
 
     Returns:
-        The split. `about` has the numbers of rows, the method's choices, and `scores` of the held-out rows before and
-        after the split.
+        The split. Its `about` contains the numbers of rows, the method's choices, and the `scores` of the held-out rows
+        before and after the split.
 
     Raises:
-        UsageError: The method is unknown or can't use these languages, `data` has another form, columns have different
-            lengths, or there are too few rows.
-        DataError: The vectors are constant or have more than 4,096 units; also as `matrix`.
+        UsageError: The method is unknown or can't use these languages, `data` does not have the form above, columns
+            have different lengths, or there are too few rows.
+        DataError: The vectors are constant, have more than 4,096 units, or are rejected by `matrix`.
     """
     check_choice(METHODS, method=str(method))
     check_whole(0, seed=seed)
@@ -74,7 +74,7 @@ def split(
 
 
 def fit(gathered: Sequence[Gathered], method: str, factors: int | None = None) -> Split:
-    """Fit one method on the result of `gather`, and score it on the held-out rows; raises errors as `split` does."""
+    """Fit one method to the result of `gather`, and score it on the held-out rows; raises the errors of `split`."""
     check_rows(method, gathered)
     sums = statistics([each.moments for each in gathered])
     for lang, covariance in sums.covariances.items():
@@ -116,7 +116,7 @@ def check_settings(langs: Sequence[Sequence[str]], method: str, factors: int | N
         if len(each) < 2:
             raise UsageError(f"{','.join(each)}: expected two columns or more", parameter="langs")
     known = set(langs[0])
-    for _ in langs:  # each round adds the languages that have common rows with a known language
+    for _ in langs:  # each round adds the languages that are in a set of columns with a known language
         known = known.union(*(each for each in langs if not known.isdisjoint(each)))
     if apart := [lang for each in langs for lang in each if lang not in known]:
         raise UsageError(
@@ -134,9 +134,10 @@ def check_settings(langs: Sequence[Sequence[str]], method: str, factors: int | N
 def scores(split: Split, held_out: Sequence[HeldOut]) -> dict[str, dict[str, Any]]:
     """Score the original vectors ("vectors"), their shared parts ("shared") and their private parts ("private").
 
-    `found` and `pool` are those of `found` and `found_in_pool`; by chance they are 1 / N for N rows. `language_told` is
-    the accuracy of a linear probe that predicts the language, with five folds; None if there is only one language. Each
-    score is a mean over the files; of each file, the first 1,000 held-out rows are used.
+    The score `found` is the result of `found`, and `pool` is the result of `found_in_pool`. For N rows, `found` is 1 /
+    N by chance, and `pool` is lower. `language_told` is the accuracy of a linear probe that predicts the language, with
+    five folds; None if there is only one language. Each score is computed on the first 1,000 held-out rows of each set
+    of columns, and averaged over the sets.
     """
     measured: dict[str, dict[str, list[float]]] = {}
     for langs, columns in held_out:
@@ -154,15 +155,16 @@ def scores(split: Split, held_out: Sequence[HeldOut]) -> dict[str, dict[str, Any
 
 
 def found(columns: Sequence[np.ndarray]) -> float:
-    """Compute the share of sentences whose nearest sentence in another column is of the same row, over ordered pairs.
+    """Compute the share of sentences whose nearest sentence in another column is in the same row.
 
-    If k sentences are equally near, and one is of the same row, this counts as 1 / k.
+    The share is averaged over all ordered pairs of columns. If k sentences are equally near, and one of them is in the
+    same row, the sentence counts as 1 / k.
     """
     return float(np.mean([compare.found(*pair) for pair in permutations(columns, 2)]))
 
 
 def found_in_pool(columns: Sequence[np.ndarray]) -> float:
-    """Compute the same share as `found`, but search all columns together."""
+    """Compute the share of sentences whose nearest sentence, in any of the columns, is in the same row."""
     vectors, count = np.concatenate(columns), len(columns[0])
     right = np.zeros(0)
     for start in range(0, len(vectors), BLOCK):

@@ -16,14 +16,14 @@ from bgt_core.data.text import sentence_list
 from bgt_core.errors import DataError, UsageError
 from bgt_core.vectors.convert import holds_vectors, listed, matrix, numbers
 
-HeldOut = tuple[Sequence[str], Sequence[np.ndarray]]  # a file: the language of each column, and its vectors (N, D)
+HeldOut = tuple[Sequence[str], Sequence[np.ndarray]]  # a set of columns: languages, and vectors (N, D)
 
 
 class Moments:
-    """The number, mean and scatter matrix of rows, float64; a row joins the vectors of all columns.
+    """The number of rows, their mean and their scatter matrix, in float64. A row joins the vectors of all columns.
 
-    Batches are added, and parts of a file merged, by the update of Chan, Golub and LeVeque (1983), which loses no
-    precision if the mean is large. Columns of paraphrases have the same language.
+    `add` and `merge` use the update of Chan, Golub and LeVeque (1983), which loses no precision if the mean is large.
+    Columns of paraphrases have the same language.
     """
 
     def __init__(self, langs: Sequence[str], width: int):
@@ -40,7 +40,7 @@ class Moments:
             self.merge(len(rows), mean, rows.T @ rows)
 
     def merge(self, count: int, mean: np.ndarray, scatter: np.ndarray) -> None:
-        """Add the sums of other rows."""
+        """Add the number, the mean and the scatter matrix of other rows."""
         total, apart = self.count + count, mean - self.mean
         if count:
             self.mean = self.mean + apart * (count / total)
@@ -48,17 +48,17 @@ class Moments:
             self.count = total
 
     def block(self, column: int) -> slice:
-        """Return the slice of a column's units."""
+        """Return the slice of a row that contains the vector of a column."""
         return slice(column * self.width, (column + 1) * self.width)
 
 
 @dataclass(frozen=True, eq=False)
 class Statistics:
-    """The input of a method; all covariances are (D, D) float64."""
+    """The statistics that a splitting method takes as input; all covariances are (D, D) float64."""
 
     means: dict[str, np.ndarray]  # language -> (D,)
     covariances: dict[str, np.ndarray]  # language -> covariance
-    # (l, m) -> E[(x - mean of l) (y - mean of m)^T] of two columns of the same rows; (l, l) for paraphrases
+    # languages (l, m) -> E[(x - mean of l) (y - mean of m)^T] for vectors x, y of one row; (l, l) for paraphrases
     crosses: dict[tuple[str, str], np.ndarray]
 
     @property
@@ -70,12 +70,12 @@ class Statistics:
         return len(next(iter(self.means.values())))
 
     def constant(self, lang: str) -> np.ndarray:
-        """Mark the units that are constant in a language, (D,): their rounding errors could reveal the language."""
+        """Mark the units that are constant in a language, (D,), because their rounding errors could reveal it."""
         return np.sqrt(self.covariances[lang].diagonal()) <= 1e-7 * np.abs(self.means[lang])
 
 
 def statistics(moments: Iterable[Moments]) -> Statistics:
-    """Compute the statistics of all rows of several files; two columns of the same language both count."""
+    """Combine the moments of several sets of columns; if two columns of a set have the same language, both count."""
     columns = [(part, column, lang) for part in moments for column, lang in enumerate(part.langs)]
     rows: Counter[str] = Counter()
     means: dict[str, np.ndarray] = {}
@@ -83,7 +83,7 @@ def statistics(moments: Iterable[Moments]) -> Statistics:
         rows[lang] += part.count
         means[lang] = means.get(lang, 0) + part.mean[part.block(column)] * part.count
     means = {lang: total / rows[lang] for lang, total in means.items()}
-    counts: Counter[tuple[str, str, bool]] = Counter()  # third: whether both are the same column
+    counts: Counter[tuple[str, str, bool]] = Counter()  # third part of a key: whether both are the same column
     sums: dict[tuple[str, str, bool], np.ndarray] = {}
     for part, i, left in columns:
         for j, right in enumerate(part.langs):
@@ -98,23 +98,23 @@ def statistics(moments: Iterable[Moments]) -> Statistics:
 
 Column = Sequence[str] | np.ndarray  # N sentences, or vectors (N, D) of any kind that `vectors.convert` accepts
 Columns = Sequence[Column]
-Data = tuple[Sequence[str], Columns | Iterator[Columns]]  # languages of the columns; columns, whole or in batches
+Data = tuple[Sequence[str], Columns | Iterator[Columns]]  # languages of the columns; columns as a whole or in batches
 
 AT_ONCE = 4_096  # rows embedded together
 ONE_IN, MOST_HELD_OUT = 10, 4_000  # one of ten rows is held out; maximum number of held-out rows
-OF_WIDTH = 2  # minimum number of sentences per unit, to estimate covariances
-MOST_UNITS = 4_096  # with more, eigenvectors take minutes, and the sums of two columns half a gigabyte
+OF_WIDTH = 2  # minimum number of sentences per unit of a vector, so that covariances can be estimated
+MOST_UNITS = 4_096  # with more, eigenvectors would take minutes, and the sums for two columns half a gigabyte
 
 
 class RandomRows:
-    """The `most` rows with the smallest keys. With random keys this is a random sample, independent of the batches."""
+    """The `most` rows with the smallest keys. If keys are random, so is this sample; it does not depend on batches."""
 
     def __init__(self, most: int):
         self.most, self.count = most, 0
-        self.arrays: list[np.ndarray] = []  # of `most` rows, of which `count` are used; the first has the keys
+        self.arrays: list[np.ndarray] = []  # `most` rows each, of which `count` are used; the first array has the keys
 
     def add(self, *arrays: np.ndarray) -> list[np.ndarray]:
-        """Add rows, whose keys are the first array, and return the rows that are not in the sample, or no longer."""
+        """Add rows, whose keys are the first array. Return the rows that did not enter the sample, or left it."""
         if not self.arrays:
             self.arrays = [np.empty((self.most, *array.shape[1:]), array.dtype) for array in arrays]
         taken = min(self.most - self.count, len(arrays[0]))
@@ -131,27 +131,27 @@ class RandomRows:
         return rest
 
     def rows(self) -> list[np.ndarray]:
-        """Return the arrays of the sample, sorted by the second array."""
+        """Return the arrays of the sample, sorted by the second array, which has the row numbers."""
         order = np.argsort(self.arrays[1][: self.count])
         return [array[order] for array in self.arrays]
 
 
 class Gathered:
-    """Sums and samples of the rows of a file.
+    """Sums and samples of the rows of a set of columns.
 
     A row is either held out, or summed and offered to the training sample of at most `keep` rows. This depends only on
-    the seed and on the row's number. So several processes can gather parts of a file, and the merged result is that of
-    the whole file.
+    the seed and on the row's number. So several processes can gather different rows of the same columns, and their
+    merged results equal the result for all rows.
     """
 
     def __init__(self, langs: Sequence[str], width: int, keep: int, most_held_out: int, seed: int):
         self.seed, self.total = seed, 0
         self.moments, self.held_out, self.kept = Moments(langs, width), RandomRows(most_held_out), RandomRows(keep)
-        # language -> hashes of its different sentences, until there are as many as `needed_rows`
+        # language -> hashes of its different sentences; none are added after there are `needed_rows`
         self.different: dict[str, set[int]] = {lang: set() for lang in langs}
 
     def add(self, first: int, columns: Columns, vectors: Sequence[np.ndarray]) -> None:
-        """Add N rows from the number `first` on: their columns, and the vectors (N, D) of each column."""
+        """Add N rows: their columns, and each column's vectors (N, D); `first` is the row number of the first."""
         checked = []
         for lang, column, of in zip(self.langs, columns, vectors, strict=True):
             texts = () if isinstance(column, np.ndarray) else column
@@ -166,12 +166,12 @@ class Gathered:
         keys = draw([self.seed], first, len(rows))
         block = first // ONE_IN
         places = draw([self.seed, 1], block, numbers[-1] // ONE_IN - block + 1)[numbers // ONE_IN - block]
-        held_out = (places * ONE_IN).astype(int) == numbers % ONE_IN  # one row of each ten
+        held_out = (places * ONE_IN).astype(int) == numbers % ONE_IN  # one row in every ten
         self._sum(keys[~held_out], numbers[~held_out], rows[~held_out])
         self._sum(*self.held_out.add(keys[held_out], numbers[held_out], rows[held_out]))
 
     def merge(self, other: Gathered) -> Gathered:
-        """Add the result that another process computed from other rows of the same file."""
+        """Add the result that another process computed from other rows of the same columns."""
         self.total += other.total
         for lang, different in self.different.items():
             different |= other.different[lang]
@@ -194,7 +194,7 @@ class Gathered:
         return self.held_out.rows()[1]
 
     def sample(self, of: RandomRows) -> HeldOut:
-        """Return the languages and vectors of a sample, which is `held_out` or `kept`."""
+        """Return the language and the vectors of each column of a sample; `of` is `held_out` or `kept`."""
         return self.langs, np.split(of.rows()[2], len(self.langs), axis=1)
 
 
@@ -205,7 +205,7 @@ def draw(seed: Sequence[int], first: int, count: int) -> np.ndarray:
 
 
 def needed_rows(width: int) -> int:
-    """Return the number of rows, held-out rows included, that are needed for covariances of vectors of this width."""
+    """Return how many rows, including held-out rows, are needed to estimate covariances of vectors of this width."""
     return -(-OF_WIDTH * width * ONE_IN // (ONE_IN - 1))
 
 
@@ -225,7 +225,7 @@ def gather(
 
     Raises:
         UsageError: The columns have different lengths or no rows, or the encoder lacks a language.
-        DataError: The vectors differ in width, or have more than 4,096 units; also as `matrix`.
+        DataError: The vectors differ in width, have more than 4,096 units, or are rejected by `matrix`.
     """
     data = [(langs, of if isinstance(of, Iterator) else parsed(langs, of)) for langs, of in data]
     for langs, _ in data:
@@ -253,7 +253,7 @@ def gather(
 
 
 def check_data(data: Any) -> None:
-    """Raise UsageError unless `data` is a list of sets of columns, as for `split`; the columns are not checked."""
+    """Raise UsageError unless `data` is a list of sets of columns, as in `split`; the columns are not checked."""
     for each in data if isinstance(data, list | tuple) else [data]:
         pair = isinstance(each, list | tuple) and len(each) == 2 and not isinstance(each[1], str | bytes)
         if not pair or not isinstance(each[0], list | tuple) or not all(isinstance(lang, str) for lang in each[0]):
@@ -292,12 +292,12 @@ def embed(encoder: SentenceEncoder | None, column: Column, lang: str) -> np.ndar
         return column
     if encoder is None:
         raise UsageError("is needed to embed sentences", parameter="encoder")
-    lang = known_lang(lang, encoder.langs, "the encoder", "langs")  # as the encoder spells it
+    lang = known_lang(lang, encoder.langs, "the encoder", "langs")  # the code as the encoder spells it
     return numbers(encoder.embed(column, lang=lang, latent=SEMANTIC), f"vectors in {lang}", (len(column), "D"))
 
 
 def check_widths(widths: set[int]) -> int:
-    """Return the width of all vectors; DataError if the widths differ or are too large."""
+    """Return the common width of all vectors; raise DataError if the widths differ or are too large."""
     smallest, *others = sorted(widths)
     if others:
         raise DataError(f"Vectors of {smallest} and of {others[0]} units: use vectors of a single encoder.")

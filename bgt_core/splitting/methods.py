@@ -10,10 +10,10 @@ paraphrases of one language, the eigenvectors take the place of the singular vec
 multi-battery factor analysis (Browne 1980), fitted by least squares to the whitened cross-covariances. If two languages
 have no common rows, their cross-covariance is taken from the fit, and the fit is repeated until it converges.
 
-Neural BGT adds a hidden layer to each language's linear map, and trains both until the shared parts of a row are
-similar. The loss is InfoNCE (van den Oord et al. 2018), in both directions: which sentence of a batch belongs to this
-one? With InfoNCE, shared parts find more translations than with an evidence lower bound (docs/guide/split.md compares
-both).
+Neural BGT adds a hidden layer to each language's linear map, and trains both so that the shared parts of a row become
+similar. The loss is InfoNCE (van den Oord et al. 2018): for each sentence, predict which sentence of a batch in the
+other language is in the same row. With InfoNCE, shared parts find more translations than with an evidence lower bound
+(docs/guide/split.md compares both).
 """
 
 from collections.abc import Sequence
@@ -29,8 +29,8 @@ from bgt_core.splitting.gather import HeldOut, Statistics
 from bgt_core.splitting.parts import Map, Split
 from bgt_core.vectors import maps as closed_form
 
-SHARE = 0.95  # keep the factors that have this share of the held-out nats
-ROUNDS, TOLERANCE = 100, 1e-5  # maximum rounds for three or more languages; change of an eigenvalue that ends them
+SHARE = 0.95  # keep the factors that carry this share of the mutual information on held-out rows
+ROUNDS, TOLERANCE = 100, 1e-5  # maximum number of rounds of a fit; change of eigenvalues below which it ends
 ROUNDING = 1e-10  # a variance below this share of the largest counts as 0
 
 UNITS = 512  # units of the hidden layer
@@ -45,8 +45,8 @@ def loadings(
 ) -> np.ndarray:
     """Fit W_l W_m^T to the whitened cross-covariances (D, D) of languages l and m, which are given in both orders.
 
-    Returns W, (C, D, K): the covariance of each language's whitened vectors with z, by descending correlation. `start`,
-    the W of similar cross-covariances, is the initial value if some languages have no common rows.
+    Returns W, (C, D, K): for each of C languages, the covariance of its whitened vectors with z, by descending
+    correlation. If some languages have no common rows, the fit starts from `start`, the W of similar cross-covariances.
     """
     if whitened.keys() == {(0, 1), (1, 0)}:
         first, correlations, second = np.linalg.svd(whitened[0, 1])
@@ -57,7 +57,7 @@ def loadings(
         missing[pair] = 0
 
     def filled(fit: np.ndarray, axes: np.ndarray) -> np.ndarray:
-        """Multiply all cross-covariances by axes, (C x D, K); the fit replaces those that are missing."""
+        """Multiply all cross-covariances by axes, (C x D, K); missing cross-covariances are taken from the fit."""
         sums = np.einsum("lm,mkj->lkj", missing, fit.transpose(0, 2, 1) @ axes)
         product = fit @ sums
         for (left, right), block in whitened.items():
@@ -100,11 +100,12 @@ def bgt(
 
     The shared part is the posterior mean of z given one sentence. Each factor is multiplied by the square root of its
     correlation, so that factors with a higher correlation have more weight in cosines. By default, the number of
-    factors is the smallest that keeps 95 % of the held-out nats. `about` has the `correlations` of the factors, means
-    over languages; the mutual information of two sentences through each factor in `nats`, -log(1 - correlation^2) / 2;
-    and its total on held-out rows, `held_out_nats`.
+    factors is the smallest that keeps 95 % of the mutual information of two sentences of a held-out row. `about`
+    contains `correlations`, the correlation of each factor, averaged over languages; `nats`, the mutual information of
+    two sentences through each factor, -log(1 - correlation^2) / 2; and `held_out_nats`, the mutual information through
+    all factors, estimated on held-out rows.
     """
-    # fewer factors save time only with three or more languages, in every round of the fit
+    # with three or more languages, fitting only the requested factors saves time in every round
     most = factors if factors and len(statistics.langs) > 2 else statistics.width
     spectra = [np.linalg.eigh(statistics.covariances[lang]) for lang in statistics.langs]
     place = {lang: row for row, lang in enumerate(statistics.langs)}
@@ -146,7 +147,7 @@ def shared_nats(
     statistics: Statistics,
     held_out: Sequence[HeldOut],
 ) -> np.ndarray:
-    """Estimate the mutual information of two sentences of a held-out row through each factor, in nats per pair, (D,).
+    """Estimate, on held-out rows, the mutual information of two sentences of a row through each factor: (D,), in nats.
 
     For two sentences x and y, log p(x, y) - log p(x) - log p(y) is a sum over the canonical variables of the fit.
     """
@@ -167,10 +168,10 @@ def shared_nats(
 
 
 def roots(variances: np.ndarray, axes: np.ndarray, shrinkage: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
-    """Compute the inverse square root and the square root of a covariance from its eigenvectors, (D, D) each.
+    """Compute a covariance's inverse square root and square root, (D, D) each, from its eigenvalues and eigenvectors.
 
     The covariance is first mixed with its mean variance times the identity, which has the weight `shrinkage`, from 0 to
-    1 (Ledoit and Wolf 2004). Axes without variance become 0.
+    1 (Ledoit and Wolf 2004). Eigenvectors without variance contribute nothing.
     """
     variances = (1 - shrinkage) * variances + shrinkage * variances.mean()
     kept = variances > ROUNDING * max(variances[-1], np.finfo(float).tiny)
@@ -182,7 +183,7 @@ def roots(variances: np.ndarray, axes: np.ndarray, shrinkage: float = 0.0) -> tu
 
 
 class Reader(nn.Module):
-    """Map a language's vectors (N, D) to shared parts (N, K): the sum of a linear map and of a hidden layer.
+    """Map a language's vectors (N, D) to shared parts (N, K): a linear map plus a network with a hidden layer.
 
     Vectors are divided by `scale`, because Adam's steps have the same size whatever the scale of the vectors.
     """
@@ -197,7 +198,7 @@ class Reader(nn.Module):
         self.up, self.down = nn.Linear(width, UNITS), nn.Linear(UNITS, factors, bias=False)
         nn.init.zeros_(self.down.weight)
         with torch.no_grad():
-            self.up.weight /= float(np.sqrt(np.trace(covariance) / width)) / scale  # as if units had variance 1
+            self.up.weight /= float(np.sqrt(np.trace(covariance) / width)) / scale  # as if the units had variance 1
 
     def forward(self, vectors: Tensor) -> Tensor:
         centred = (vectors - self.offset) / self.root / self.root
@@ -214,8 +215,8 @@ def neural(
     """Fit neural BGT: start from linear BGT, train on `rows`, and keep the weights with the lowest held-out loss.
 
     The shared parts of a language have a mean of 0 over `rows`. The private part is the residual of a least-squares
-    prediction of the vector from its shared part. `about` is that of linear BGT with `contrast`: the held-out loss, in
-    nats, before training and after each epoch.
+    prediction of the vector from its shared part. `about` contains the `about` of linear BGT, and `contrast`: the
+    held-out loss, in nats, before training and after each epoch.
     """
     start = bgt(statistics, held_out, factors=factors)
     train, valid = tensors(rows), tensors(held_out)
@@ -226,7 +227,7 @@ def neural(
         torch.manual_seed(0)
         covariances = statistics.covariances
         readers = nn.ModuleDict({lang: Reader(of, covariances[lang], scale) for lang, of in start.maps.items()})
-        steps: list[tuple[int, Tensor]] = []  # file, and the rows of a batch
+        steps: list[tuple[int, Tensor]] = []  # index of a set of columns, and row numbers of a batch
         for part, (_, columns) in list(enumerate(train)) * EPOCHS:
             count = len(columns[0])
             steps += [(part, ids) for ids in torch.randperm(count).chunk(max(1, round(count / BATCH)))]
@@ -257,12 +258,12 @@ def neural(
 
 
 def tensors(rows: Sequence[HeldOut]) -> list[tuple[Sequence[str], list[Tensor]]]:
-    """Convert the vectors of each file to float32 tensors."""
+    """Convert the vectors of each set of columns to float32 tensors."""
     return [(langs, [torch.from_numpy(column).float() for column in columns]) for langs, columns in rows]
 
 
 def contrast(readers: nn.ModuleDict, langs: Sequence[str], columns: Sequence[Tensor]) -> Tensor:
-    """Compute InfoNCE, in nats, as a mean over pairs of columns: find the same row in the other column."""
+    """Compute InfoNCE in nats, the loss of finding a sentence's row in another column; a mean over pairs of columns."""
     shared = [nn.functional.normalize(readers[lang](column)) for lang, column in zip(langs, columns, strict=True)]
     rows = torch.arange(len(columns[0]))
     losses = []
@@ -274,7 +275,7 @@ def contrast(readers: nn.ModuleDict, langs: Sequence[str], columns: Sequence[Ten
 
 @torch.no_grad()
 def held_out_loss(readers: nn.ModuleDict, rows: Sequence[tuple[Sequence[str], list[Tensor]]]) -> float:
-    """Compute the `contrast` of the first `BATCH` rows of each file, averaged over files."""
+    """Compute the `contrast` of the first `BATCH` rows of each set of columns, averaged over the sets."""
     parts = [contrast(readers, langs, [column[:BATCH] for column in columns]) for langs, columns in rows]
     return float(torch.stack(parts).mean())
 
@@ -307,7 +308,7 @@ def centring(statistics: Statistics) -> Split:
 
 
 def shift(statistics: Statistics) -> Split:
-    """Shift each language so that its mean is that of the first (Jang et al. 2026, arXiv 2606.18801)."""
+    """Shift each language so that all have the mean of the first language (Jang et al. 2026, arXiv 2606.18801)."""
     same, maps = np.eye(statistics.width), {}
     first = statistics.means[statistics.langs[0]]
     for lang, mean in statistics.means.items():
@@ -319,11 +320,11 @@ def shift(statistics: Statistics) -> Split:
 def leace(statistics: Statistics) -> Split:
     """Make the smallest change after which no linear probe predicts the language (Belrose et al. 2023, theorem 4.3).
 
-    All languages have the same map, and equal weight. The private part has one dimension less than there are languages.
+    All languages get the same map, and count equally. The private part has one dimension less than there are languages.
     """
     means = np.stack(list(statistics.means.values()))  # (C, D)
     mean = means.mean(0)
-    between = (means - mean).T / np.sqrt(len(means))  # (D, C), covariance with each language / root of its share
+    between = (means - mean).T / np.sqrt(len(means))  # (D, C): covariance with each language's indicator, scaled
     total = np.mean(list(statistics.covariances.values()), axis=0) + between @ between.T
     read, write, gone = closed_form.leace(mean, total, between)
     same = np.eye(statistics.width)
@@ -333,7 +334,7 @@ def leace(statistics: Statistics) -> Split:
 
 
 def subspace(statistics: Statistics) -> Split:
-    """Remove the first principal axis of each language's uncentred vectors (Yang et al. 2021), close to their mean."""
+    """Remove each language's first uncentred principal axis, nearly the direction of its mean (Yang et al. 2021)."""
     same, none = np.eye(statistics.width), np.zeros(statistics.width)
     maps = {}
     for lang, mean in statistics.means.items():

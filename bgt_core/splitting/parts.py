@@ -15,7 +15,7 @@ from bgt_core.errors import DataError, NotFound
 from bgt_core.files import atomic_folder, lasting_name, read_json, sha256_file, write_json, write_text
 from bgt_core.vectors.convert import matrix
 
-HIDDEN = ("up", "bias", "down")  # names of `Map.hidden` in a file
+HIDDEN = ("up", "bias", "down")  # names of the arrays of `Map.hidden` in a file
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,11 +88,11 @@ class Split:
         return len(next(iter(self.maps.values())).centre)
 
     def shared(self, vectors: np.ndarray, lang: str) -> np.ndarray:
-        """Return the shared part of each vector, (N, D) -> (N, K); raises errors as `parts` does."""
+        """Return the shared part of each vector, (N, D) -> (N, K); raises the errors of `parts`."""
         return self.of(lang).shared(self.checked(vectors))
 
     def private(self, vectors: np.ndarray, lang: str) -> np.ndarray:
-        """Return the private part of each vector, (N, D) -> (N, D); raises errors as `parts` does."""
+        """Return the private part of each vector, (N, D) -> (N, D); raises the errors of `parts`."""
         return self.parts(vectors, lang)[1]
 
     def parts(self, vectors: np.ndarray, lang: str) -> tuple[np.ndarray, np.ndarray]:
@@ -107,12 +107,12 @@ class Split:
 
         Raises:
             UsageError: The split was not fitted on this language.
-            DataError: The split was fitted on vectors of another width; also as `matrix`.
+            DataError: The split was fitted on vectors of another width, or `matrix` rejects the vectors.
         """
         of, vectors = self.of(lang), self.checked(vectors)
         shared = of.shared(vectors)
         private = vectors - shared @ of.back.T
-        # rounding errors are set to 0: their direction is the same for equal vectors, so a probe could learn it
+        # set rounding errors to 0, because equal vectors have equal rounding errors, from which a probe could learn
         private[np.abs(private) <= 4 * np.finfo(private.dtype).eps * (np.abs(vectors) + np.abs(of.offset))] = 0
         return shared, private
 
@@ -130,11 +130,11 @@ class Split:
         return self.maps[known_lang(lang, self.langs, "the split")]
 
     def checked(self, vectors: object) -> np.ndarray:
-        """Convert vectors to an array (N, D) without changing their precision; raises DataError as `matrix` does."""
+        """Convert vectors to an array (N, D) without changing their precision; raises the DataErrors of `matrix`."""
         return matrix(vectors, "vectors", ("N", self.width), dtype=None)
 
 
-# A split's folder: split.safetensors (float32), split.json, and README.md, the card.
+# The folder of a split contains split.safetensors (float32), split.json, and README.md, which is the card.
 
 WEIGHTS, ABOUT, CARD, SCHEMA = "split.safetensors", "split.json", "README.md", "bgt-split/1"
 
@@ -155,12 +155,12 @@ itself is not in this folder.
 @dataclass(frozen=True, eq=False)
 class StoredSplit:
     """A split with the name and the fingerprint (`encoders.identity`) of its encoder; both are "" if stored vectors
-    were split without naming their encoder. `save` makes a name that is a path absolute."""
+    were split without naming their encoder. If the name is a path, `save` makes it absolute."""
 
     split: Split
     encoder: str
     fingerprint: str
-    sha256: str = ""  # of the weights
+    sha256: str = ""  # hash of the file of weights; "" unless the split was loaded
 
 
 def save(folder: Path, stored: StoredSplit) -> None:

@@ -1,4 +1,4 @@
-"""Probe latents: train small classifiers on an encoder's vectors, and compare their accuracy with that of baselines.
+"""Probe latents: train small classifiers on an encoder's vectors, and compare them with baselines.
 
 In Python:
 

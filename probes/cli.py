@@ -103,7 +103,7 @@ def probe(
 
     A probe is a small classifier. Its test accuracy is printed with intervals, beside the accuracy of baselines.
     """
-    if list_tasks:  # before the slow imports for measuring
+    if list_tasks:  # list them before the slow imports that measuring needs
         from bgt_core.tables import show
         from probes.tasks import TASKS
 
@@ -228,7 +228,7 @@ def about(cells: Sequence[Cell]) -> str:
     if cells[0].trail["probe"] == "senteval":
         whole = all(
             cell.trail.get("card", {}).get("tokenisation") == VERBATIM and not cell.result.left_out for cell in cells
-        )  # whether all items are used, with the file's order, text and repeats
+        )  # whether all items are used, with the order, text and repeats of the file
         items = "items as in the file" if whole else "other items than SentEval's, which are a whole labelled file"
         return f"test accuracy in percent by SentEval's protocol, one seed, with Wilson intervals; {items}"
     cleaned = any(cell.trail.get("card", {}).get("built") == BUILT[LABELLED] for cell in cells)

@@ -1,4 +1,4 @@
-"""Measure cells and tables: tasks in languages, for several encoders, with each kind of probe."""
+"""Measure tables of cells. A cell is one task in one language, for one encoder and one kind of probe."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -40,7 +40,7 @@ def measure_cell(
         cell = probes.measure_cell(bgt_core.load(), "length", lang="en", name="shipped")
 
     `sentences` can also be a `Dataset` (from `label_sentences` or `load_items`), which names its source. `name` is the
-    encoder's name in tables. The other parameters and the errors are those of `probes.run`.
+    encoder's name in tables. For the other parameters and the errors, see `probes.run`.
     """
     task = find(task) if isinstance(task, str) else task
     latents = probeable(latents or encoder.latents, lang)
@@ -89,8 +89,7 @@ def table(
     Args:
         encoders: Name in the table -> encoder.
         tasks: One or several names of tasks or groups (paper, surface, syntax, semantic, style, all), or your own
-        tasks.
-            A task that lacks a definition or a source is a failure if you named it, and is skipped in a group.
+            tasks. A task that lacks a definition or a source is a failure if you named it, and is skipped in a group.
         langs: One or several languages of the sentences; "all" stands for the languages that all encoders have.
         latents: Latents to probe; by default all.
         data: A folder with labelled files, treebanks or text, or one file; by default the built-in sentences.
@@ -136,10 +135,10 @@ class Grid:
             raise NotFound(f"{self.data}: no such file or folder.", parameter="data")
 
     def measure(self, table: ProbeTable, report: Report = silent, word: Callable[[BgtError], object] = str) -> None:
-        """Measure each cell, and add it to the table, or its error to the failures; raise the error of a single cell.
+        """Measure each cell and add it to the table, or add its error to the failures.
 
-        `report` is also called with the text that `word` makes of each error, and for each task of a group that is
-        skipped.
+        If there is only one cell, its error is raised. `report` is also called with each error and with the reason for
+        each skipped task of a group, in the words that `word` returns.
         """
         self.check()
         for encoder in self.encoders.values():
@@ -198,7 +197,7 @@ class Grid:
             raise type(reason)(f"{reason.args[0]} So {text}", parameter=reason.parameter)
 
     def _rows(self, skip: Callable[[BgtError], None]) -> Iterator[tuple[ProbeTask, str, bool]]:
-        """Yield (task, language, whether the user named the task); tasks of a group need a definition and a source."""
+        """Yield (task, language, whether the user named the task). Skip tasks of a group that can't be labelled."""
         named = self.named()
         members = [find(name) for group in self.tasks if isinstance(group, str) for name in GROUPS.get(group, ())]
         known = [encoder.langs for encoder in self.encoders.values() if encoder.langs]

@@ -1,7 +1,7 @@
 """Does the separation of the latents change with a language's distance to English? (paper, sec. 5.2 and Table 3)
 
-A gap is the score of the semantic latent minus that of the language latent, in points of a probe's accuracy or of the
-STS average. Here gaps are a data frame with a row for each model and task, and these columns: `other`, the language of
+A gap is the semantic latent's score minus the language latent's score, in points of a probe's accuracy or of the STS
+average. Here gaps are a data frame with a row for each model and task, and these columns: `other`, the language of
 the model besides English, or the language in which a multilingual model was probed; `task`, a probing task or "sts";
 `points`; and `error`, the standard error, 0 if unknown. The paper describes three trends of gaps with distance, but
 neither tests them nor measures distance: it calls French and Spanish closely related to English, Arabic and Turkish
@@ -25,11 +25,11 @@ from probes.measures.significance import correct
 from probes.results.store import LEVEL, Cell, Difference
 from probes.tables import accuracy, best_baseline
 
-ORDERS = math.factorial(8)  # with at most 8 languages, all orders are enumerated; with more, orders are random
+ORDERS = math.factorial(8)  # number of orders in a permutation test: all orders of up to 8 languages, else a sample
 RESAMPLES = 4_000  # number of resamples of the languages for the interval
 FEWEST = 3  # minimum number of languages for a trend
 
-# a claim of the paper: the mean gap of these tasks falls with distance, by the named measure or ("") by each measure
+# claim of the paper -> (tasks, measure): the mean gap of the tasks falls with distance by this measure, or by all ("")
 CLAIMS = {
     "word content, subject and object number: the gap shrinks": (["word-content", "subj-num", "obj-num"], ""),
     "word content goes with the overlap of alphabets": (["word-content"], "letters"),
@@ -61,7 +61,7 @@ def other_language(lang: str, langs: Sequence[str]) -> str:
 
 
 def latent_gap(difference: Difference | None) -> Difference | None:
-    """Return the difference of semantic minus language latent, turned if necessary; None for other predictors."""
+    """Return the difference as semantic minus language latent, with its sign changed if necessary; else None."""
     names = (difference.first, difference.second) if difference else ()
     if difference and names == (LANGUAGE, SEMANTIC):
         low, high = -difference.ci_high, -difference.ci_low
@@ -74,9 +74,9 @@ def probe_gaps(cells: Sequence[Cell]) -> pd.DataFrame:
     """Return the gaps in the results that compare both latents.
 
     For a bilingual model with English, results on English sentences are used, as in the paper; for a multilingual
-    model, results in each language except English. The standard errors are computed from the intervals as if these were
-    normal. But they are Student's intervals, so the errors are too large, with five probe seeds at most by a factor of
-    1.4.
+    model, results in each language except English. The standard errors are computed as if the intervals were normal
+    intervals. But they are Student's intervals, so the errors are too large, by a factor of at most 1.4 with five probe
+    seeds.
     """
     gaps = []
     for cell in cells:
@@ -88,7 +88,7 @@ def probe_gaps(cells: Sequence[Cell]) -> pd.DataFrame:
 
 
 def mean_gaps(gaps: pd.DataFrame, tasks: Sequence[str]) -> pd.DataFrame:
-    """Average `points` and `error` over the models of a language, and then over tasks; the index is the language.
+    """Average `points` and `error` over the models of each language, then over tasks; the index is the language.
 
     Languages that lack a task are left out.
     """
@@ -121,14 +121,14 @@ def gap_trend(gaps: pd.DataFrame, distance: Mapping[str, float]) -> tuple[list[s
 def spearman_interval(x: np.ndarray, y: np.ndarray, errors: np.ndarray) -> tuple[float, float]:
     """Return the 95% interval of Spearman's rho of x and y, both (L,), from resamples of the languages.
 
-    Normal noise with the standard `errors` of y is added to each resample. Resamples in which all x or all y are equal
-    are left out. With few languages the interval is only approximate.
+    Normal noise is added to each resample; its standard deviations are `errors`, the standard errors of y. Resamples in
+    which all x or all y are equal are left out. With few languages the interval is only approximate.
     """
     rng = np.random.default_rng([0, len(x)])
     rows = rng.integers(len(x), size=(RESAMPLES, len(x)))
     drawn = np.take_along_axis(y + errors * rng.standard_normal(rows.shape), rows, axis=1)
     first, second = (pd.DataFrame(values).rank(axis=1) for values in (x[rows], drawn))
-    low, high = first.corrwith(second, axis=1).quantile([0.025, 0.975])  # NaN, if all are equal, is ignored
+    low, high = first.corrwith(second, axis=1).quantile([0.025, 0.975])  # NaN (all are equal) is ignored
     return float(low), float(high)
 
 
@@ -146,8 +146,8 @@ def language_table(gaps: pd.DataFrame, distances: Mapping[str, Mapping[str, floa
 def judged_table(gaps: pd.DataFrame, distances: Mapping[str, Mapping[str, float]]) -> Table:
     """Make a table with a row for each claim and each measure of distance: the verdicts from `gaps` and from the paper.
 
-    A claim holds if the gap falls significantly with distance. Holm's correction is over all trends of `gaps`, and
-    separately over all trends of the paper.
+    A claim holds if the gap falls significantly with distance. Holm's correction is applied to all trends of `gaps`,
+    and separately to all trends of the paper.
     """
     pairs = [(claim, name) for claim, (_, only) in CLAIMS.items() for name in distances if only in ("", name)]
     rows: list[list[Value]] = [list(pair) for pair in pairs]
@@ -167,8 +167,9 @@ def judged_table(gaps: pd.DataFrame, distances: Mapping[str, Mapping[str, float]
 def separation(cells: Sequence[Cell]) -> tuple[Table, str]:
     """Compare with the paper which latent predicts a property better.
 
-    The paper claims a pattern of signs, so there is no single number. Returns a table with a row for each cell that has
-    both latents, and a sentence that counts how many signs agree. Raises UsageError if no cell has both latents.
+    The paper claims which latent is better at each task, so only the signs of the differences are compared. Returns a
+    table with a row for each cell that has both latents, and a sentence that counts how many signs agree. Raises
+    UsageError if no cell has both latents.
     """
     both = [(cell, gap) for cell in cells if (gap := latent_gap(cell.result.difference))]
     if not both:

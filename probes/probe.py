@@ -76,9 +76,9 @@ def run(
         report: Called with a line of text before each step.
 
     Returns:
-        A `ProbeScore` for each latent, baseline and reference. The difference of the first two latents, and those of
-        each latent and the best baseline, are paired on test items. Intervals are for new sentences, for new probes
-        and, if a reference has several encoders, for new encoders.
+        A `ProbeScore` for each latent, baseline and reference. The difference of the first two latents, and the
+        differences of each latent and the best baseline, are paired on test items. Intervals are for new sentences, for
+        new probes and, if a reference has several encoders, for new encoders.
 
     Raises:
         UsageError: The task, language or latent is unknown.
@@ -102,7 +102,7 @@ def probeable(latents: Sequence[str], lang: str) -> list[str]:
 
 
 def check(encoder: SentenceEncoder, lang: str, latents: Sequence[str]) -> None:
-    """Raise UsageError for a language or latent that the encoder lacks; without a list of languages it accepts any."""
+    """Raise UsageError for a language or latent that the encoder lacks; if its `langs` is empty, it accepts any."""
     langs = split_langs(lang)
     for each in langs:
         known_lang(each, encoder.langs, "the model")
@@ -244,7 +244,7 @@ def by_senteval(
 def result_of(
     study: Study, config: ProbeConfig, rows: list[ProbeScore], measured: Mapping[str, Measured], **more: Any
 ) -> ProbeResult:
-    """Make a result from scores and measured predictions; `more` has its other fields."""
+    """Make a result from scores and measured predictions; `more` contains the other fields of the result."""
     tables = []
     for predictor, of in measured.items():
         encoder, seed, item = np.nonzero(of.predicted >= 0)
@@ -277,7 +277,7 @@ def result_of(
 
 
 def with_note(row: ProbeScore, majority: ProbeScore, best: ProbeScore | None) -> ProbeScore:
-    """Add a note if the score is not above the majority's or, for a latent, if it is below the `best` baseline's."""
+    """Add a note if the score is not above the majority's score or, for a latent, is below that of baseline `best`."""
     notes = [row.note] if row.note else []
     if row.latent != MAJORITY and row.ci_low <= majority.accuracy:
         notes.append("not separable from majority")

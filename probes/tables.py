@@ -33,8 +33,8 @@ def gap(left: Cell, first: str, right: Cell, second: str) -> Difference:
 
 
 def correctness(predictions: pa.Table, predictor: str) -> tuple[np.ndarray, np.ndarray, pa.Table]:
-    """Return from a cell's predictions those of a predictor: which are right, (E, S, N) bool; which items each probe
-    seed was tested on, (S, N) bool; and the N items."""
+    """Select the predictions of one predictor of a cell. Return which predictions are right, (E, S, N) bool; which
+    items each probe seed was tested on, (S, N) bool; and the N items."""
     table = predictions.filter(compute.equal(predictions["predictor"], predictor)).combine_chunks()
     encoder, seed, item = (table[name].to_numpy() for name in ("encoder", "seed", "item"))
     _, first, column = np.unique(item, return_index=True, return_inverse=True)
@@ -75,7 +75,7 @@ def _with_note(row: ProbeScore, gap: Difference) -> ProbeScore:
 
 
 def long_table(cells: Sequence[Cell]) -> Table:
-    """Make a table with a row for each predictor of each cell, and all its numbers."""
+    """Make a table with a row for each predictor of each cell, and a column for each field of its score."""
     records = [
         {"model": cell.model, **asdict(row), "seeds": cell.result.seeds, "seed": cell.result.seed}
         | {name: cell.trail[name] for name in TRAIL}
@@ -86,7 +86,7 @@ def long_table(cells: Sequence[Cell]) -> Table:
 
 
 def short_table(cells: Sequence[Cell]) -> Table:
-    """Make a table to display, with a row for each predictor; accuracies are in percent, empty columns left out."""
+    """Make a table to display, with a row for each predictor. Accuracies are in percent; empty columns are left out."""
     several = len({cell.model for cell in cells}) > 1
     probes = len({cell.trail["probe"] for cell in cells}) > 1
     rows = [(cell, row) for cell in cells for row in cell.result.rows]
@@ -128,10 +128,10 @@ def gap_table(gaps: Sequence[Difference]) -> Table:
 
 
 def wide_table(cells: Sequence[Cell]) -> Table:
-    """Make a table with a row for each task and language, and columns for each latent, the best baseline, the majority.
+    """Make a table with a row per task and language, and columns for each latent, the best baseline and the majority.
 
-    Accuracies are in percent, those of latents with intervals. The best latent of a row is marked, and so are latents
-    that do not differ significantly from it, by Holm's p over the table.
+    Accuracies are in percent; the accuracies of latents have intervals. The best latent of a row is marked, and so are
+    latents that do not differ significantly from it, by Holm's p over the table.
     """
     several = len({cell.model for cell in cells}) > 1
     probes = len({cell.trail["probe"] for cell in cells}) > 1

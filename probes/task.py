@@ -1,4 +1,4 @@
-"""The data types of probing: tasks and items; the selection of items; words and punctuation marks of sentences."""
+"""Tasks and items of probing, and functions that select items and find the words and marks of a sentence."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Items:
     labels: list[str] = field(default_factory=list)
     groups: list[int] = field(default_factory=list)
     splits: list[str] | None = None  # one of `SPLITS` for each sentence; None if splits are not fixed
-    translations: list[str] | None = None  # a translation of each sentence; None if a sentence has no translation
+    translations: list[str] | None = None  # a translation of each sentence; None if any sentence has none
     other: str = ""  # the language of the translations
 
     def add(self, sentence: str, label: str, group: int) -> None:
@@ -57,7 +57,7 @@ class Items:
         )
 
     def translated(self, translations: Sequence[str], other: str) -> Items:
-        """Add translations, and join groups with the same translation; group g has the translation `translations[g]`.
+        """Add the translation `translations[g]` to each item of group g, and join groups with the same translation.
 
         If the translation of an item is empty, return the items unchanged.
         """
@@ -76,12 +76,13 @@ class ProbeTask:
     """A property of sentences, and the functions that label sentences from each kind of source.
 
     The kinds are "text" (different sentences), "texts" ({language: `Text`}), "conllu" (parsed sentences) and "trees"
-    (bracketed trees). For "text", the group of an item is the index of its sentence; the caller replaces it by a group.
+    (bracketed trees). For "text", a labelling function numbers the groups by the index of the sentence; its caller
+    replaces these numbers by the groups.
     """
 
     name: str
     about: str  # the question to answer about a sentence, in one line
-    builds: Mapping[str, Build]  # kind of source -> labelling function; a folder's first kind in this order is used
+    builds: Mapping[str, Build]  # kind of source -> labelling function; the first kind that a folder has is used
     langs: tuple[str, ...] = ()  # languages for which the task is defined; empty: any language
     file: str = ""  # name of SentEval's labelled file, without ".txt"
     classes: int = 0  # number of labels in the published data, if smaller data may have fewer; else 0
@@ -146,7 +147,7 @@ def is_punctuation(char: str) -> bool:
 
 
 def balance(items: Items, rng: Random) -> Items:
-    """Draw the same number of items of every label, that of the rarest label, and keep their order."""
+    """Draw as many items of every label as the rarest label has, and keep their order."""
     rows: dict[str, list[int]] = {}
     for row in rng.sample(range(len(items.labels)), len(items.labels)):
         rows.setdefault(items.labels[row], []).append(row)
@@ -204,7 +205,7 @@ def common(items: Items) -> Items:
 
 
 def draw_splits(items: Items, rng: Random, sizes: Mapping[str, int] = SIZES) -> Items:
-    """Draw whole groups for test, dev and train with the numbers of items in `sizes`, or with their proportions."""
+    """Draw whole groups for test, dev and train: as many items as in `sizes` or, from fewer items, in proportion."""
     total = sum(sizes.values())
     room = dict(sizes)
     if len(items.labels) < total:

@@ -1,7 +1,7 @@
 """The baselines of a probe: predictors that do not use the encoder.
 
-n-grams are counted over all items at once. No test information leaks in this way, because a probe gives no weight to
-n-grams that do not occur in its training items.
+n-grams are counted over all items, including the test items. This leaks no information about the test items, because a
+probe gives no weight to n-grams that do not occur in its training items.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from probes.results.store import MAJORITY
 from probes.task import count_words
 
 MANY_LABELS = 50  # from this number of labels on, naive Bayes is used, because logistic regression would take hours
-FEATURES = 20_000  # number of n-grams; the most frequent are kept
+FEATURES = 20_000  # maximum number of n-grams; the most frequent are kept
 
 Inputs = Callable[[Sequence[str]], np.ndarray | csr_matrix]  # N sentences -> (N, features)
 

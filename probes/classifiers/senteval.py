@@ -6,17 +6,17 @@ one matrix product serves all penalties, the gradient is computed without autogr
 stack when its own early stopping ends its training. The protocol:
 
 - Vectors are used unchanged, in float32, without centring or scaling.
-- `hidden=0`, its default, is softmax regression; otherwise linear, sigmoid, linear. Classes are the sorted labels of
-  train.
-- Weights and biases start as `torch.nn.Linear` draws them from the seed; each pass over train has its own order, from
-  NumPy's legacy permutation with the same seed.
-- The loss is the mean cross-entropy of minibatches of 64; the last of a pass is smaller. Adam has its default settings;
-  the penalty times the parameter is added to the gradient, also for biases.
+- With `hidden=0`, SentEval's default, a classifier is softmax regression; otherwise it has a linear layer, a sigmoid,
+  and a linear layer. Classes are the sorted labels of train.
+- Weights and biases are initialised as in `torch.nn.Linear`, from the seed. Each pass over train has a new random
+  order, from NumPy's legacy generator with the same seed.
+- The loss is the mean cross-entropy of minibatches of 64; the last minibatch of a pass may be smaller. Adam has its
+  default settings; the penalty times the parameter is added to the gradient, also for biases.
 - Dev is scored after every 4 passes. Weights with a new best score are kept. Otherwise the score counts as a failure;
   the sixth failure ends the training, even if there were successes in between.
 - Training also ends after more than 200 passes. As there are 4 passes between scores, the maximum is 204.
-- The penalties are 1e-5, 1e-4, 1e-3 and 1e-2. The best dev accuracy wins, in percent rounded to two decimals; of
-  equals, the first.
+- The penalties are 1e-5, 1e-4, 1e-3 and 1e-2. The penalty with the best dev accuracy wins, or the first if several are
+  equal; accuracies are in percent, rounded to two decimals.
 - SentEval then trains the winner again from the same seed. This would give the same weights, so it is left out.
 
 Faults of the original that are not copied: it seeds the global generators of NumPy and torch, and runs only on CUDA
@@ -24,9 +24,9 @@ and with old libraries; labels absent from train raise a bare KeyError. `size_av
 made, was meant to sum over a minibatch; torch has ignored it since 0.4.1, so SentEval has computed the mean since
 then.
 
-Not supported are its dropout before the sigmoid (off by default), its other optimisers, and its scikit-learn mode,
-whose solver depends on the library's version. For the published table, the number of hidden units (50, 100 or 200) and
-the dropout were chosen on dev; SentEval does not do this.
+SentEval's dropout before the sigmoid (off by default), its other optimisers, and its scikit-learn mode, whose solver
+depends on the library's version, are not supported. For the published table, the number of hidden units (50, 100 or
+200) and the dropout were chosen on dev; SentEval does not do this.
 
 Two parts of the protocol are elsewhere: `probes.probe.by_senteval` removes the hidden layer for word content and orders
 the items, and `probes.data.load.load_items` with `senteval` keeps a labelled file's order, repeats, labels and tokens,
@@ -34,7 +34,7 @@ joined by single spaces. With both, `bgt-probe --senteval` predicts every item o
 `PROBINGEval`; `python -m bench probing --senteval CLONE` compares the classifiers. The differences:
 
 - An item whose label is not in train is left out; SentEval fails with a KeyError.
-- SentEval has no `max_items`, and no labels made from text or parses; the output mentions these.
+- SentEval has no `max_items`, and can't make labels from text or parses. The output mentions both if they are used.
 
 Without --senteval there are more intended differences, which the output mentions too. Tokens are joined to ordinary
 text, without the quotes of a CSV writer. A sentence is used once, or not at all if it has two labels; versions of a
@@ -57,7 +57,7 @@ from bgt_core.errors import DataError
 Split = tuple[np.ndarray, Sequence[object]]  # (N, D) vectors and their N labels
 Parameters = list[Tensor]  # weight (S, out, in) and bias (S, out, 1) of each layer of S networks
 
-LANES = 16  # rows of vectors are padded to whole registers; power-of-two rows would conflict in the cache
+LANES = 16  # rows are padded to a multiple of this, a register's size; powers of two would conflict in the cache
 
 
 @dataclass(frozen=True)
@@ -82,12 +82,12 @@ class SplitResult:
     test_accuracy: float
     dev_accuracies: tuple[float, ...]  # best dev accuracy of each penalty
     epochs: tuple[int, ...]  # number of passes over train until each penalty stopped
-    predicted: np.ndarray  # (N,) labels, of the test items
+    predicted: np.ndarray  # (N,) predicted labels of the test items
 
 
 @dataclass
 class Candidate:
-    """The early stopping of the classifier with one penalty."""
+    """The state of early stopping for the classifier with one penalty."""
 
     penalty: float
     most_correct: int = -1  # highest number of correct dev items so far
@@ -153,7 +153,7 @@ class Stack:
 
     def __init__(self, sizes: Sequence[int], penalties: Sequence[float], seed: int, learning_rate: float = 1e-3):
         self.learning_rate = learning_rate
-        self.steps = [torch.zeros(()) for _ in sizes[1:]]  # of each layer; `adam` counts them up
+        self.steps = [torch.zeros(()) for _ in sizes[1:]]  # one counter for each layer; `adam` increments it
         generator = torch.Generator().manual_seed(seed)
         values = []
         for depth, (inputs, outputs) in enumerate(pairwise(sizes)):
@@ -178,14 +178,14 @@ class Stack:
             self.parameters += [weights[:, :outputs, :inputs], weights[:, :outputs, inputs : inputs + 1]]
 
     def keep(self, networks: list[int]) -> None:
-        """Keep only the networks with these numbers."""
+        """Keep only the networks with these indices."""
         values, means, squares = ([part[networks] for part in row] for row in (self.values, self.means, self.squares))
         self._set_state(values, means, squares, self.penalties[networks])
 
     def train(self, vectors: Tensor, labels: np.ndarray, order: np.ndarray, batch_size: int) -> None:
         """Train for one pass over vectors (N, D) and class indices (N,), in the order of the row numbers `order`."""
         whole = len(order) - len(order) % batch_size
-        for batches in (order[:whole].reshape(-1, batch_size), order[whole:].reshape(1, -1)):  # the last is smaller
+        for batches in (order[:whole].reshape(-1, batch_size), order[whole:].reshape(1, -1)):  # the last one is smaller
             if batches.size:
                 batch = torch.zeros(batches.shape[1], self.values[0].shape[2])
                 items = batch[:, : vectors.shape[1]]
@@ -196,7 +196,7 @@ class Stack:
                     self._update(batch, right)
 
     def _targets(self, labels: np.ndarray) -> np.ndarray:
-        """Return for M minibatches, (M, S * B), the positions of class indices (M, B) in flattened logits (S, C, B)."""
+        """Return the positions (M, S * B) of M minibatches' class indices (M, B) in flattened logits (S, C, B)."""
         batches, items = labels.shape
         networks = np.arange(len(self.penalties))[:, None]
         return ((networks * self.sizes[-1] + labels[:, None]) * items + np.arange(items)).reshape(batches, -1)
@@ -218,7 +218,7 @@ class Stack:
             gradient = torch.bmm(weights.mT, gradient).mul_(signal)
             gradient.addcmul_(gradient, signal, value=-1)  # the derivative of a sigmoid is signal (1 - signal)
         first_change.flatten(0, 1).addmm_(gradient.flatten(0, 1), batch, alpha=share)
-        # the function that torch.optim.Adam calls: the class costs more time than the update of a small network
+        # call the function inside torch.optim.Adam, because the class itself takes longer than a small network's update
         adam(
             self.values, self.gradients, self.means, self.squares, [], self.steps, lr=self.learning_rate,
             beta1=0.9, beta2=0.999, eps=1e-8, weight_decay=0.0, amsgrad=False, maximize=False, fused=True,
@@ -246,7 +246,7 @@ def _percent(count: int, items: int) -> float:
 def _checked(name: str, split: Split, classes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the vectors (N, D) float32 and the class indices (N,) of a split; DataError for NaN or infinity."""
     vectors = np.asarray(split[0], np.float32)
-    # a NaN or an infinity makes the sum non-finite; the float32 sum can also overflow, then float64 decides
+    # NaN or infinity makes the sum non-finite; the float32 sum may also overflow, so a float64 sum decides then
     with np.errstate(over="ignore"):
         finite = math.isfinite(vectors.sum()) or math.isfinite(vectors.sum(dtype=np.float64))
     if not finite:

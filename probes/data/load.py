@@ -46,7 +46,7 @@ _QUOTED = re.compile(r'"(?:[^"]|"")*"')
 EXAMPLES, GRAMMAR = "example sentences", "built-in grammar"
 GRAMMAR_LANGS = ("en", "fr")
 DRAWN = 6_000  # number of sentences drawn from the grammar
-MIN_SENTENCES = 500  # minimum number of labelled examples; on half of them, five seeds have intervals of 6 points
+MIN_SENTENCES = 500  # minimum number of labelled examples; five seeds test half of them, with intervals of 6 points
 BUILT = {
     LABELLED: "labels of the file",
     "conllu": "labels from parses (CoNLL-U)",
@@ -68,11 +68,11 @@ class Dataset:
 
     items: Items
     about: Mapping[str, Any]  # entries of a result's trail: data, items_sha256 and, for items from a file, card
-    note: str = ""  # why other data than the example sentences was chosen
+    note: str = ""  # why other sentences than the example sentences are used
 
 
 def dataset_of(items: Items, source: str, note: str = "", **about: Any) -> Dataset:
-    """Make a data set; `source` describes where the items come from, and their hash is added."""
+    """Make a data set, and add a hash of the items; `source` describes where they come from."""
     parts = [items.sentences, items.labels, items.groups, items.splits]
     text = json.dumps([*parts, items.translations] if items.translations else parts)
     sha256 = hashlib.sha256(text.encode()).hexdigest()
@@ -91,9 +91,9 @@ def label_sentences(
 ) -> Dataset:
     """Label sentences by the task, or the built-in sentences if `sentences` is None.
 
-    If fewer than `MIN_SENTENCES` of the example sentences get a label, and the grammar has the language, sentences of
-    the grammar are used instead. Raises UsageError as `ProbeTask.items` does, and NotFound if there are too few
-    built-in sentences in the language.
+    If fewer than `MIN_SENTENCES` of the example sentences get a label, and the built-in grammar covers the language,
+    sentences of the grammar are used instead. Raises UsageError as `ProbeTask.items` does, and NotFound if there are
+    too few built-in sentences in the language.
     """
     if sentences is not None:
         return dataset_of(task.items(sentences, lang, seed), source)
@@ -111,7 +111,7 @@ def label_sentences(
 
 
 def _labelled_examples(task: ProbeTask, lang: str, seed: int) -> Items:
-    """Label the example sentences, or those chosen for style; add English (for English style, French) translations."""
+    """Label the example or style sentences, with English translations (French translations for English style)."""
     other = "fr" if lang == "en" else "en"
     if task.group == "style":
         chosen = [each for each in style_sentences() if (each.lang, each.other) == (lang, other)]
@@ -182,7 +182,7 @@ def _card(source: TaskSource, data: Path, items: Items, verbatim: bool, **more: 
         "labels": dict(sorted(Counter(items.labels).items(), key=lambda pair: (-pair[1], pair[0]))),
         "tokenisation": VERBATIM if verbatim else TOKENISATION.get(source.kind, "as written"),
         "artefacts": list(dict.fromkeys(line for provenance in provenances for line in provenance.artefacts)),
-        "sha256": {name: sha256_file(file) for file, name in names.items()},  # of each file on disk, packed or not
+        "sha256": {name: sha256_file(file) for file, name in names.items()},  # of each file as it is on disk
     }
 
 
@@ -249,11 +249,11 @@ class Text(NamedTuple):
 def find_source(data: Path, task: ProbeTask, lang: str) -> TaskSource:
     """Find the best source for a task in a language in the folder `data` and its subfolders, or use `data`, a file.
 
-    Labelled sentences come first; they are of the language whose name their folder has, or else English. Then come
-    trees (fr/*.mrg, fr.mrg), CoNLL-U (fr_*.conllu, fr/*.conllu, fr.conllu) and text (fr.txt, or en-fr.*.tsv, whose name
-    lists its columns), if the task can be labelled from them. A TSV without exactly two columns is skipped, because
-    sets of similarity scores may be named like translations (en-ar.tsv of STS). Raises NotFound if there is no source,
-    UsageError if the task can't be labelled from the file or is not defined for the language.
+    Files of labelled sentences come first. Their folder may be named after their language; otherwise they are English.
+    Then come trees (fr/*.mrg, fr.mrg), CoNLL-U (fr_*.conllu, fr/*.conllu, fr.conllu) and text (fr.txt, or en-fr.*.tsv,
+    whose name lists its columns), if the task can be labelled from them. A TSV without exactly two columns is skipped,
+    because sets of similarity scores may be named like translations (en-ar.tsv of STS). Raises NotFound if there is no
+    source, UsageError if the task can't be labelled from the file or is not defined for the language.
     """
     task.check(lang)
     langs = split_langs(lang)
@@ -312,7 +312,7 @@ def _stem(file: Path) -> str:
 
 
 def _folder_is(file: Path, lang: str) -> bool:
-    """Return whether a labelled file is in a folder of this language; other folders than languages are English."""
+    """Return whether a labelled file is in a folder of this language; folders without a language code are English."""
     folder = file.absolute().parent.name
     return folder == lang or (lang == "en" and not _LANG.fullmatch(folder))
 
@@ -384,7 +384,7 @@ def read_texts(files: Sequence[Path], langs: Sequence[str]) -> dict[str, Text]:
     that are connected by translations are one group. Raises DataError, with file and line, for an invalid line,
     UsageError for a file whose language is unclear.
     """
-    parents: dict[tuple[str, str], tuple[str, str]] = {}  # (language, sentence) -> another of its group (union-find)
+    parents: dict[tuple[str, str], tuple[str, str]] = {}  # (language, sentence) -> another node of its group
 
     def head(node: tuple[str, str]) -> tuple[str, str]:
         parents.setdefault(node, node)
@@ -403,7 +403,7 @@ def read_texts(files: Sequence[Path], langs: Sequence[str]) -> dict[str, Text]:
         for sentence in read_sentences(file):
             head((lang, sentence))
     texts = {lang: Text([], []) for lang in langs}
-    numbers: dict[tuple[str, str], int] = {}  # head of a group -> its number
+    numbers: dict[tuple[str, str], int] = {}  # head of a group -> index of the group
     for node in list(parents):
         group = numbers.setdefault(head(node), len(numbers))
         lang, sentence = node

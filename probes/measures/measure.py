@@ -40,7 +40,7 @@ from probes.task import MIN_ITEMS, SPLITS, Items, ProbeTask, common, in_one_spli
 MAX_ITEMS = 10_000
 FOLDS = 10  # one fold is for testing, one for choosing the L2 penalty, and eight are for training
 
-Cut = tuple[np.ndarray, np.ndarray, np.ndarray]  # rows of train, dev and test
+Cut = tuple[np.ndarray, np.ndarray, np.ndarray]  # row numbers of the train, dev and test items
 ProbeFactory = Callable[[int], ClassifierMixin]  # seed -> new probe
 Vectors: TypeAlias = np.ndarray | csr_matrix  # (N, D)
 
@@ -141,10 +141,10 @@ def prepare(task: ProbeTask, sentences: Sequence[str] | Items | None, *, lang: s
 
 
 def select(items: Items, limit: int, seed: int, in_order: bool = False) -> tuple[Items, int]:
-    """Draw at most `limit` items in whole groups, without labels that can't be learnt; also return the number left out.
+    """Draw at most `limit` items in whole groups; also return how many items are left out.
 
-    Copies of a sentence are one group. The items are shuffled, and each group is in one split. With `in_order`, items
-    stay in their order and in their splits.
+    Labels that can't be learnt are left out. Copies of a sentence are one group. The items are shuffled, and each group
+    is in one split. With `in_order`, items stay in their order and in their splits.
     """
     joined = with_copies(items)
     learnable = common(joined if in_order else in_one_split(joined))
@@ -162,7 +162,7 @@ def select(items: Items, limit: int, seed: int, in_order: bool = False) -> tuple
 
 
 def cuts_of(items: Items, seeds: int, seed: int) -> list[Cut]:
-    """Return the train, dev and test rows of each of at most 10 probe seeds; no group is divided.
+    """Return the train, dev and test rows for each of at most 10 probe seeds; the items of a group stay together.
 
     Without fixed splits, groups are shuffled once and dealt to ten folds; probe seed k is tested on fold k, and fold k
     + 1 is its dev set. So no item is tested twice. With fixed splits and several seeds, each seed leaves a different
@@ -191,7 +191,7 @@ def cuts_of(items: Items, seeds: int, seed: int) -> list[Cut]:
 
 @dataclass(frozen=True, eq=False)
 class Measured:
-    """The predictions of one predictor for N items, by E encoder seeds and S probe seeds; arrays are (E, S, N)."""
+    """The predictions of one predictor for N items, with E encoder seeds and S probe seeds; arrays are (E, S, N)."""
 
     predicted: np.ndarray  # int32, -1 for items outside a seed's test split
     bits: np.ndarray  # float32, -log2 of the probability of the true label; NaN for items outside a seed's test split
@@ -223,8 +223,8 @@ class MLPProbe(Probe):
         penalties = [1 / (strength * len(labels)) for strength in strengths]
         stack = Stack([vectors.shape[1], self.hidden, len(self.classes_)], penalties, seed, LEARNING_RATE)
         order = np.random.default_rng(seed)
-        best: dict[int, tuple[float, int, Layers]] = {}  # strength -> its lowest loss, with the epoch and the layers
-        running = list(range(len(strengths)))  # running[i] is the strength of network i of the stack
+        best: dict[int, tuple[float, int, Layers]] = {}  # index of a strength -> lowest loss, its epoch and layers
+        running = list(range(len(strengths)))  # running[i] is the index of the strength of network i
         for epoch in range(self.max_epochs):
             stack.train(vectors, labels, order.permutation(len(labels)), BATCH_SIZE)
             scores = forward(stack.parameters, dev[0])  # (S, K, N)
@@ -243,13 +243,13 @@ class MLPProbe(Probe):
 
 
 def _layers(parameters: Sequence[Tensor]) -> Layers:
-    """Copy parameters to `Layers`; they alternate between weights (out, in) and biases (out, 1)."""
+    """Convert parameters, which alternate between weights (out, in) and biases (out, 1), to `Layers`."""
     arrays = [part.double().numpy() for part in parameters]
     return [(weight.T, bias[:, 0]) for weight, bias in zip(arrays[::2], arrays[1::2], strict=True)]
 
 
 def probe_factory(probe: str) -> ProbeFactory:
-    """Return a function that makes a probe from a seed: "linear", or "mlp50" with 50 hidden units; else UsageError."""
+    """Return a function that makes a probe from a seed, "linear" or "mlp50" (50 hidden units); else UsageError."""
     hidden = hidden_units(probe)
     if hidden:
         return lambda seed: MLPProbe(hidden, random_state=seed)
@@ -261,7 +261,7 @@ def embed_items(encoder: SentenceEncoder, study: Study, latent: str) -> np.ndarr
     sentences = study.items.sentences
     if len(split_langs(study.lang)) == 1:
         return encoder.embed(sentences, lang=study.lang, latent=latent)
-    vectors: dict[int, np.ndarray] = {}  # by row
+    vectors: dict[int, np.ndarray] = {}  # row number -> vector
     for label, lang in enumerate(study.names):
         rows = np.flatnonzero(study.labels == label)
         vectors |= zip(rows, encoder.embed([sentences[row] for row in rows], lang=lang, latent=latent), strict=True)
@@ -269,7 +269,7 @@ def embed_items(encoder: SentenceEncoder, study: Study, latent: str) -> np.ndarr
 
 
 def measure(make: ProbeFactory, inputs: Sequence[Vectors], labels: np.ndarray, cuts: Sequence[Cut]) -> Measured:
-    """Fit and test probes on the vectors (N, D) of each encoder seed; labels (N,) are numbers from 0."""
+    """Fit and test probes on the vectors (N, D) of each encoder seed; labels (N,) are class indices."""
     shape, classes = (len(inputs), len(cuts), len(labels)), int(labels.max()) + 1
     predicted, coded = np.full(shape, -1, np.int32), np.full(shape, np.nan, np.float32)
     saved, dev_accuracy, unconverged = coded.copy(), [], 0
@@ -325,7 +325,7 @@ def keys(sentences: Sequence[str]) -> list[str]:
 def control_labels(
     names: Sequence[str], labels: np.ndarray, train: np.ndarray, seed: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Draw one of `labels` (N,) for each different key; also return whether each item's key is in train, (N,) and (N,).
+    """Draw one of `labels` for each key. Return each item's new label (N,), and whether its key is in train (N,).
 
     An item whose key is not in train is not tested, because its label can't be memorised.
     """
@@ -337,8 +337,8 @@ def control_labels(
 def selectivity(study: Study, inputs: Sequence[Vectors], task: Measured, config: ProbeConfig) -> dict[str, Any]:
     """Fit the same probes to the control task, with new labels for each probe seed, and compare with the task itself.
 
-    Returns fields of `ProbeScore`, for the same items. Empty if the keys of fewer than 30 dev or test items occur in
-    train, or if all train items get the same label.
+    Returns fields of `ProbeScore`, which are computed on the same test items for both tasks. Returns no fields if fewer
+    than 30 dev or test items have a key that occurs in train, or if all train items get the same label.
     """
     make, names = probe_factory(config.probe), keys(study.items.sentences)
     right = np.zeros_like(task.right)

@@ -7,10 +7,10 @@ are few seeds. This variance already contains the noise of the items that the se
 items), so only the noise of shared items is added. A few seeds may agree by chance. So their variance counts as at
 least the noise of the items that they do not share, and the error is never less than the error from the test items.
 
-The degrees of freedom are those of the seeds, divided by the seeds' share of the variance. For this share, the variance
-of the seeds counts as at least half the noise of their items. In simulations the interval covers the truth in at least
-95% of all cases, and in at least 93% of the cases in which seeds agree; with five folds it is a tenth wider than
-Student's interval.
+The degrees of freedom are the number of seeds minus 1, divided by the seeds' share of the variance. For this share, the
+variance of the seeds counts as at least half the noise of their items. In simulations the interval covers the truth in
+at least 95% of all cases, and in at least 93% of the cases in which seeds agree; with five folds it is a tenth wider
+than Student's interval.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ class Runs:
     draws: np.ndarray  # (B, E, S)
 
     def __sub__(self, other: Runs) -> Runs:
-        """Return the paired difference. A single encoder is compared with each encoder of the other side. The same
-        number of encoders is paired in order. Otherwise each encoder is compared with the mean of the other side."""
+        """Return the paired difference. A single encoder is compared with each encoder of the other side. Equal numbers
+        of encoders are paired in order. Otherwise each encoder is compared with the mean of the other side."""
         if 1 != len(self.points) != len(other.points) != 1:
             other = Runs(other.points.mean(0, keepdims=True), other.draws.mean(1, keepdims=True))
         return Runs(self.points - other.points, self.draws - other.draws)
@@ -52,7 +52,7 @@ class Runs:
     def error(self) -> tuple[float, float]:
         """Return the standard error of the mean, for new seeds and new test items, and its degrees of freedom.
 
-        The seeds are the encoder seeds, with probe seeds averaged; if there is only one encoder, the probe seeds.
+        The seeds are the encoder seeds, with scores averaged over probe seeds; or the probe seeds of a single encoder.
         """
         noise = self.draws - self.points  # (B, E, S)
         axis = 2 if len(self.points) > 1 else 1
@@ -72,7 +72,7 @@ class Runs:
         return self.mean - half, self.mean + half
 
     def p(self) -> float:
-        """Return the two-sided p-value of a mean of 0: below 1 - level if the interval of that level excludes 0."""
+        """Return the two-sided p-value for a mean of 0: below 1 - level if the interval of that level excludes 0."""
         error, freedom = self.error()
         return float(2 * t.sf(abs(self.mean) / error, freedom)) if error else float(self.mean == 0)
 
@@ -83,8 +83,8 @@ def bootstrap(
     """Compute the mean scores of several predictors over the test items, and over the same resamples of them.
 
     `scores` has one (E, S, N) array for each predictor; `tested` (S, N) marks the items on which each probe seed was
-    tested. If a resample has no item of a seed, the seed's mean over all its items is used. All resamples are one
-    matrix product of group weights and group sums.
+    tested. If a resample has no item of a seed, the seed's mean over all its items is used. One matrix product, of
+    group weights and group sums, computes all resamples.
     """
     used = tested.any(0)
     names, group = np.unique(np.asarray(groups)[used], return_inverse=True)

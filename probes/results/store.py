@@ -39,7 +39,7 @@ PREDICTIONS = pa.schema(
 )
 CELL = ("model", "fingerprint", "task", "lang", "probe")  # columns of a file that precede `PREDICTIONS`
 METADATA = b"bgt-probe"
-# entries of a trail that readers need
+# entries that a trail in a file must have, and their types
 TRAIL = {"fingerprint": str, "langs": list, "latents": list, "probe": str, "data": str}
 # type of a field -> types that are accepted from a file
 KINDS: dict[Any, tuple[type, ...]] = {str: (str,), int: (int,), float: (float, int)}
@@ -68,8 +68,8 @@ class ProbeScore:
     note: str = ""
     probe: str = "linear"
     encoders: int = 1  # number of encoders; a reference can have several, such as three untrained models
-    encoder_sd: float = 0.0  # standard deviation over these encoders of the accuracy, a mean over probes
-    boot_low: float | None = None  # bootstrap interval, for new sentences, new probes and, if several, new encoders
+    encoder_sd: float = 0.0  # standard deviation, over these encoders, of the accuracy averaged over probes
+    boot_low: float | None = None  # bootstrap interval, for new sentences, probes and (if there are several) encoders
     boot_high: float | None = None
     information: float | None = None  # V-information in bits per item
     selectivity: float | None = None  # accuracy minus accuracy on the control task, for the same items, in points
@@ -87,7 +87,7 @@ class Difference:
     first: str
     second: str
     points: float
-    ci_low: float  # paired interval, for new sentences, new probes and, if several, new encoders
+    ci_low: float  # paired interval, for new sentences, probes and (if there are several) encoders
     ci_high: float
     p: float  # two-sided, from the same standard error as the interval
     adjusted_p: float | None = None  # Holm's p over the differences of a table; see `significance.correct`
@@ -100,7 +100,7 @@ class ProbeResult:
     task: str
     lang: str
     seeds: int  # number of probe seeds
-    seed: int  # the first of them
+    seed: int  # the first probe seed
     rows: list[ProbeScore]
     difference: Difference | None  # between the first two latents
     left_out: int  # number of items left out because of a rare label or `max_items`
@@ -163,7 +163,7 @@ def write_cells(file: Path | io.BytesIO, cells: Sequence[Cell]) -> None:
 
 
 def read_cells(file: Path | str, content: bytes | None = None) -> list[Cell]:
-    """Read the cells of a run from a file, or from its `content`; then `file` is its name for error messages.
+    """Read the cells of a run from a file, or from its `content`; then only error messages use `file`.
 
     Raises NotFound if the file is absent, DataError if it is damaged, or of another kind or version.
     """

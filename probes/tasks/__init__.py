@@ -1,4 +1,4 @@
-"""All tasks: each `ProbeTask` in the modules of this folder, so that a new task is a new file."""
+"""Find all tasks: every `ProbeTask` in a module of this folder is one. To add a task, add a file."""
 
 from importlib import import_module
 from pkgutil import iter_modules
@@ -10,7 +10,7 @@ PAPER = ("subj-num", "obj-num", "depth", "top-const", "word-content", "length", 
 
 
 def _found() -> dict[str, ProbeTask]:
-    """Collect the tasks by name: the paper's in the order of its table 3, then the others."""
+    """Collect the tasks by name: first the paper's tasks, in the order of its table 3, then the others."""
     modules = [import_module(f"{__name__}.{module.name}") for module in iter_modules(__path__)]
     tasks = {value.name: value for module in modules for value in vars(module).values() if isinstance(value, ProbeTask)}
     return {name: tasks[name] for name in (*PAPER, *sorted(tasks.keys() - set(PAPER)))}
@@ -28,10 +28,10 @@ GROUPS: dict[str, tuple[str, ...]] = {
 
 
 def find(name: str) -> ProbeTask:
-    """Return the task of that name, or import your own: python:MODULE:OBJECT.
+    """Return the built-in task of this name, or import a task for a name such as python:MODULE:OBJECT.
 
     Raises:
-        UsageError: An unknown name; the message suggests the nearest.
+        UsageError: The name is unknown; the message suggests the nearest name.
         NotFound: The module or object is absent.
         DataError: The object is not a `ProbeTask`.
     """

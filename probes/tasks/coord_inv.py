@@ -51,7 +51,7 @@ def clauses(sentence: Parsed) -> Clauses | None:
     second = sentence.under(conjuncts[0])
     if not all((number in second) == (number > link) for number in range(1, end + 1) if not start <= number <= link):
         return None
-    bounds = (0, start - 1, link, end, len(sentence.words))  # number of the last word before and in each part
+    bounds = (0, start - 1, link, end, len(sentence.words))  # 0, then the number of the last word of each part
     parts = Clauses._make(
         [surface for surface in sentence.surfaces if low < surface.first and surface.last <= high]
         for low, high in pairwise(bounds)
@@ -74,7 +74,7 @@ def invert(sentence: Parsed, parts: Clauses, lang: str) -> str:
 
 
 def build(parsed: Sequence[Parsed], lang: str, rng: Random) -> Items:
-    """Make equally many items of both labels; in both, the longer clause is first in half of them."""
+    """Make equally many items of both labels; for each label, the longer clause comes first in half of its items."""
     first_longer: list[tuple[str, str]] = []  # (sentence, inverted)
     equal: list[tuple[str, str]] = []
     second_longer: list[tuple[str, str]] = []

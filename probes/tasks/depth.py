@@ -1,7 +1,7 @@
 """Depth: how deep is the syntax tree? (paper, table 3; SentEval, tree_depth)
 
 From bracketed trees: the number of constituents above the deepest word (see `bgt_core.data.trees`). From CoNLL-U: the
-number of words on the longest path down from the root, with the root, without punctuation. Each label has at most an
+number of words on the longest path down from the root; the root counts, punctuation does not. Each label has at most an
 eighth of the paper's number of items, as in SentEval's balanced set of eight depths. Unlike in SentEval, depth is
 correlated with length: look at the score of the length baseline.
 """

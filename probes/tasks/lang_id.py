@@ -1,8 +1,8 @@
 """Language identity: which language is the sentence in?
 
 From text of two or more languages, named together as in en-fr. The label is the language, and the sentence is
-embedded in this language. All languages have equally many items. Translations are in one group, and so in one split: in
-parallel text, the topics of the languages are the same. A sentence in two languages ("Internet.") is skipped.
+embedded in this language. All languages have equally many items. Translations are in one group, and so in one split. In
+parallel text, all languages have the same topics. A sentence that occurs in two languages ("Internet.") is skipped.
 """
 
 from __future__ import annotations

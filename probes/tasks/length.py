@@ -1,6 +1,6 @@
-"""Length: the bin of the number of words (paper, sec. 5.2).
+"""Length: in which bin is the number of words? (paper, sec. 5.2)
 
-Words are those of `probes.task`; in Japanese and Chinese, each character is a word. SentEval's own set has the bins
+Words are counted as in `probes.task`: in Japanese and Chinese, each character is a word. SentEval's set has the bins
 5-8, 9-12, 13-16, 17-20, 21-25 and 26-28; for other text, the bins depend on the lengths that occur.
 """
 
@@ -14,10 +14,10 @@ BINS = 6
 
 
 def bin_edges(lengths: Sequence[int]) -> list[int]:
-    """Return the largest length of each bin; the bins are as equally frequent as whole lengths allow."""
+    """Return the largest length of each bin; bins have frequencies as equal as possible without dividing a length."""
     counts = sorted(Counter(lengths).items())
     edges: list[int] = []
-    remaining, size = len(lengths), 0  # numbers of sentences outside closed bins, and in the open bin
+    remaining, size = len(lengths), 0  # number of sentences not in closed bins; number in the open bin
     for index, (length, count) in enumerate(counts):
         size += count
         next_count = counts[index + 1][1] if index + 1 < len(counts) else 0

@@ -1,7 +1,7 @@
 """Style: properties of a sentence that its translation need not have; all values have equally many sentences.
 
-The rules are in `bgt_core.data.properties`; a sentence with no value, or with two, is skipped. The numbers of correct
-labels are from 100 sentences per rule, labelled by hand.
+The rules are in `bgt_core.data.properties`; a sentence with no value, or with two, is skipped. For the numbers of
+correct labels below, 100 sentences per rule were labelled by hand.
 """
 
 from collections.abc import Sequence
@@ -32,8 +32,8 @@ def style(name: str, question: str) -> ProbeTask:
 ADDRESS = style("address", "is the hearer addressed familiarly or formally (tu or vous)?")
 
 # English: a contraction (don't, it's), or a full form that could be contracted (do not, it is, we will): Quirk et al.
-# 1985, sec. 3.23 and 3.32. A noun with 's is neither, nor is a verb at the end of its clause. The rule labelled 55 of
-# the 57 sentences with such a form, all correctly.
+# 1985, sec. 3.23 and 3.32. A noun with 's counts as neither form, and so does a verb at the end of its clause. The rule
+# labelled 55 of the 57 sentences with such a form, all correctly.
 CONTRACTION = style("contraction", "is a verb or negation contracted, where it could be (it's, it is)?")
 
 # Japanese: the last predicate ends in a form of desu or masu, or in a plain one (Shibatani 1990, The languages of

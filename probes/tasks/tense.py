@@ -17,7 +17,7 @@ from probes.task import Items, ProbeTask, balance, distinct
 if TYPE_CHECKING:
     from bgt_core.data.trees import Parsed
 
-LABELS = {"Past": "Past", "Imp": "Past", "Pqp": "Past", "Pres": "Pres"}  # of the feature Tense
+LABELS = {"Past": "Past", "Imp": "Past", "Pqp": "Past", "Pres": "Pres"}  # value of the feature Tense -> label
 
 
 def build(parsed: Sequence[Parsed], lang: str, rng: Random) -> Items:

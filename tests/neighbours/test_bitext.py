@@ -1,4 +1,4 @@
-"""Mining of translations: the paper's formulas sentence by sentence, forms of the input, and files."""
+"""Mining of translations, compared with the paper's formulas for single sentences; forms of the input; files."""
 
 import gzip
 import math
@@ -83,7 +83,7 @@ def test_invalid_arguments_are_errors_that_name_the_parameter(settings: dict[str
         bgt_core.mine(**{"left": LEFT, "right": RIGHT, **settings})
 
 
-MARGIN = {  # the paper's three margins of a = cos(x, y) and b, the mean over the neighbours of both
+MARGIN = {  # the paper's three margins between a = cos(x, y) and b, the mean cosine with neighbours of both
     "ratio": lambda a, b: a / b,
     "distance": lambda a, b: a - b,
     "absolute": lambda a, b: a,
@@ -95,9 +95,9 @@ def rows(vectors: np.ndarray) -> Rows:
 
 
 def views(count: int = 30, extra: int = 12, noise: float = 0.6, seed: int = 0) -> tuple[Rows, Rows]:
-    """Row i of both sides is one point with different noise; the last `extra` rows of each side have no partner.
+    """Make two sides whose rows i are the same point with different noise, except the last `extra` rows of each side.
 
-    All points share a direction, as vectors of text do, so that every cosine is positive.
+    The points have a common mean, as vectors of text do, so that every cosine is positive.
     """
     rng = np.random.default_rng(seed)
     points = rng.normal(size=(count + 2 * extra, 16)) + 1.5
@@ -108,7 +108,7 @@ def views(count: int = 30, extra: int = 12, noise: float = 0.6, seed: int = 0) -
 
 
 def margins(left: Rows, right: Rows, k: int, margin: str) -> tuple[np.ndarray, list[list[int]], list[list[int]]]:
-    """Score every pair by Artetxe and Schwenk (2019), sec. 3, sentence by sentence; also return the neighbours."""
+    """Score every pair separately, as in Artetxe and Schwenk (2019), sec. 3; also return the nearest neighbours."""
     x, y = (side.vectors.astype(float) for side in (left, right))
     cosine = np.array([[a @ b / math.sqrt((a @ a) * (b @ b)) for b in y] for a in x])
     near_x = [sorted(range(len(y)), key=lambda j, i=i: -cosine[i, j])[:k] for i in range(len(x))]
@@ -120,7 +120,7 @@ def margins(left: Rows, right: Rows, k: int, margin: str) -> tuple[np.ndarray, l
 
 
 def straight(left: Rows, right: Rows, k: int, margin: str) -> list[tuple[float, int, int]]:
-    """The paper's retrieval "max": scores and pairs, best first."""
+    """Retrieve pairs by the paper's method "max": scores and row numbers, best first."""
     scores, near_x, near_y = margins(left, right, k, margin)
     forward = {max((scores[i, j], i, j) for j in near) for i, near in enumerate(near_x)}
     backward = {max((scores[i, j], i, j) for i in near) for j, near in enumerate(near_y)}
@@ -138,7 +138,7 @@ def test_scores_and_pairs_are_the_papers(margin: str, k: int) -> None:
     mined = mine(left, right, k=k, margin=margin).pairs
     expected = straight(left, right, k, margin)
     assert list(zip(mined.left.tolist(), mined.right.tolist(), strict=True)) == [pair[1:] for pair in expected]
-    assert_close(mined.scores, [pair[0] for pair in expected], FLOAT32, scale=1)  # the scale of cosines
+    assert_close(mined.scores, [pair[0] for pair in expected], FLOAT32, scale=1)  # cosines are at most 1
 
 
 def sentences(tmp_path: Path, text: str = "a\nb\n\na\nc\n") -> Sentences:
@@ -235,7 +235,7 @@ def test_the_best_threshold_beats_every_other() -> None:
 
 
 def test_the_threshold_of_each_half_is_that_of_the_other_half() -> None:
-    # even rows are best with all three (4 / 5), kept from 0.3 on; odd ones with their first, from 0.6 on
+    # The even rows have their best F1, 4 / 5, if all three are kept (from 0.3), and the odd rows if one is (from 0.6).
     *_, apart = drawn([0.9, 0.5, 0.3, 0.8, 0.4], [0, 2, 4, 1, 3], [0, 0, 4, 1, 0]).against(
         np.array([0, 4, 1]), np.array([0, 4, 1])
     )

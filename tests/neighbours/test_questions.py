@@ -1,4 +1,4 @@
-"""A store of questions: the results are those of an exhaustive search in NumPy with the model's probabilities."""
+"""A store of questions, compared with an exhaustive search in NumPy by the model's own probabilities."""
 
 import json
 import shutil
@@ -36,7 +36,7 @@ def sentences(grammar: list[Pair]) -> list[str]:
 
 @pytest.fixture(scope="module")
 def text(sentences: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The sentences, with a copy and a blank line added."""
+    """A file of the sentences, with a copy of one sentence and a blank line added."""
     path = tmp_path_factory.mktemp("text") / "questions.txt"
     path.write_text("\n".join([*sentences[:5], "", sentences[0], *sentences[5:]]) + "\n", encoding="utf-8")
     return path
@@ -51,7 +51,7 @@ def store(text: Path, encoder: bgt_core.Embedder, tmp_path_factory: pytest.TempP
 
 @pytest.fixture(scope="module")
 def truth(encoder: bgt_core.Embedder, sentences: list[str]) -> tuple[np.ndarray, np.ndarray]:
-    """Compute probabilities (Q, N) and W2 (Q, N) of each query and each sentence, one pair at a time."""
+    """Compute the probability (Q, N) and W2 (Q, N) of each query with each sentence, one pair at a time."""
     model = encoder.model
     stored, queries = (encoder.posteriors(texts, lang="en") for texts in (sentences, QUERIES))
     probabilities = np.zeros((len(QUERIES), len(sentences)))
@@ -215,7 +215,7 @@ def test_the_command_has_the_results_of_the_library(
 
 
 def drawn(slope: float, offset: float, count: int, spread: float = 3.0) -> tuple[np.ndarray, np.ndarray]:
-    """Draw scores, and labels with probabilities expit(slope * score + offset)."""
+    """Draw scores, and labels that are true with probability expit(slope * score + offset)."""
     rng = np.random.default_rng(0)
     scores = rng.normal(0.5, spread, count)
     return scores, rng.random(count) < expit(slope * scores + offset)
@@ -225,6 +225,6 @@ def drawn(slope: float, offset: float, count: int, spread: float = 3.0) -> tuple
 def test_platt_s_scaling_is_that_of_scikit_learn(slope: float, offset: float, spread: float) -> None:
     scores, labels = drawn(slope, offset, 400, spread)
     theirs = _SigmoidCalibration().fit(scores, labels).predict(scores)
-    assert fit_platt(scores, labels)(scores) == pytest.approx(theirs, rel=1e-4)  # their optimisers differ
+    assert fit_platt(scores, labels)(scores) == pytest.approx(theirs, rel=1e-4)  # the optimisers differ
     with pytest.raises(DataError, match="do not rise with the labels"):
         fit_platt(-scores, labels)

@@ -1,6 +1,6 @@
 """A sequential version of `probes.classifiers.senteval`: one classifier after another, as in SentEval.
 
-Written from the protocol, with torch's own modules, loss, gradient and optimiser.
+This version follows the protocol, and uses torch's own modules, loss, gradient and optimiser.
 """
 
 import copy
@@ -19,7 +19,7 @@ def split_classify(train: Split, dev: Split, test: Split, protocol: SentEval) ->
     fitted = [fit(train, dev, len(classes), penalty, protocol) for penalty in protocol.penalties]
     accuracies = [round(100 * score(model, *dev), 2) for model, _ in fitted]
     winner = int(np.argmax(accuracies))
-    model, _ = fit(train, dev, len(classes), protocol.penalties[winner], protocol)  # SentEval trains it again
+    model, _ = fit(train, dev, len(classes), protocol.penalties[winner], protocol)  # SentEval trains the winner again
     return SplitResult(
         penalty=protocol.penalties[winner],
         dev_accuracy=accuracies[winner],

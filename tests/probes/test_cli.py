@@ -29,7 +29,7 @@ def test_the_table_is_on_stdout_and_progress_on_stderr(probe: Callable, fake: An
     assert result.code == 0, result.err
     head, *rows = (line.split("\t") for line in result.out.split("\n\n")[0].splitlines())
     assert head[:9] == ["task", "lang", "latent", "train", "test", "classes", "accuracy", "95% CI", "sd"]
-    assert head[9:] == ["over best baseline", "note"]  # too few test items for a control task
+    assert head[9:] == ["over best baseline", "note"]  # no selectivity: there are too few test items for a control task
     grams = ["word 1-2-grams", "character 3-5-grams"]
     assert [row[2] for row in rows] == ["semantic", "language", "semantic, translation", "majority", "length", *grams]
     assert all(row[4] == "80" for row in rows) and rows[0][-1].startswith("not separable from majority")
@@ -135,7 +135,7 @@ def test_tasks_of_a_group_without_a_definition_or_a_source_are_skipped(
 
 
 def test_sentences_are_embedded_in_the_language_of_their_label(probe: Callable, fake: Any, tmp_path: Path) -> None:
-    """The vector of the fake encoder is the language argument, so a probe can predict the language perfectly."""
+    """The fake encoder's vector depends only on the argument `lang`, so a probe can predict the language perfectly."""
     for lang in ("en", "fr"):
         lines = "".join(f"{lang}{'x' * (number % 7)} {number}\n" for number in range(300))
         (tmp_path / f"{lang}.txt").write_text(lines, encoding="utf-8")
@@ -156,7 +156,7 @@ def test_listing_tasks_needs_no_model(probe: Callable) -> None:
     assert (rows["gender"], rows["depth"], rows["politeness"]) == ("fr, es", "any", "ja")
 
 
-OutOfMemoryError = type("OutOfMemoryError", (RuntimeError,), {})  # the name of torch's error for a GPU
+OutOfMemoryError = type("OutOfMemoryError", (RuntimeError,), {})  # the same name as torch's error for a GPU
 
 
 @pytest.mark.parametrize("error", [MemoryError, OutOfMemoryError, RuntimeError, KeyError])

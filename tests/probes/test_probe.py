@@ -22,7 +22,7 @@ SENTENCES = [f"Le mot {number} est " + "très " * (number % 6) + "long." for num
 
 
 class Fake:
-    """The semantic latent is a one-hot vector of the number of words; the language latent is constant."""
+    """An encoder whose semantic latent is a one-hot vector of the number of words; its language latent is constant."""
 
     langs = ("en", "fr")
     latents = ("semantic", "language")
@@ -87,9 +87,9 @@ def test_reference_encoders_are_rows_and_not_baselines_of_lower_accuracy() -> No
     outcome = probes.run(Fake(), "length", SENTENCES, lang="fr", **given)
     row = by_name(outcome)["untrained"]
     assert (row.encoders, row.probe) == (3, "linear")
-    low = (3 * row.accuracy - 1.0) / 2  # the accuracy of the other two; one encoder is always right
+    low = (3 * row.accuracy - 1.0) / 2  # accuracy of each `Other`; `Fake` is always right
     assert row.encoder_sd == pytest.approx(np.std([low, low, 1.0], ddof=1))
-    assert row.boot_low < row.ci_low < row.ci_high < row.boot_high  # the accuracy of a new encoder is uncertain
+    assert row.boot_low < row.ci_low < row.ci_high < row.boot_high  # the bootstrap interval is for new encoders, too
     assert correctness(outcome.predictions, "untrained")[0].shape == (3, 2, 72)
     assert row.accuracy > by_name(outcome)["language"].accuracy
     (gap,) = outcome.over_baseline
@@ -131,8 +131,8 @@ def row(latent: str, accuracy: float, half: float = 0.05, **fields: Any) -> Prob
 @pytest.mark.parametrize(
     ("score", "best", "note"),
     [
-        (row("own", 0.60), True, "not separable from majority"),  # its interval begins at 0.55
-        (row("other", 0.69), True, "below length"),  # 0.74 is below 0.75
+        (row("own", 0.60), True, "not separable from majority"),  # the interval begins at the majority's 0.55
+        (row("other", 0.69), True, "below length"),  # the interval ends at 0.74, below 0.75
         (replace(row("other", 0.69), ci_high=0.75), True, ""),
         (row("other", 0.69, note="did not converge"), True, "did not converge; below length"),
         (row("words", 0.70, half=0.2), False, "not separable from majority"),
@@ -166,7 +166,7 @@ def test_warnings_of_items() -> None:
         assert warnings == (["90% of the items are 'x': accuracy is not informative."] if warned else [])
     texts = list(TEXTS)
     texts[200], texts[240], texts[241], texts[202] = texts[0], texts[1], texts[201], texts[2]
-    texts[242] = texts[2]  # in all three: counted once
+    texts[242] = texts[2]  # the sentence is in all three splits, but counted once
     warnings = item_warnings(replace(STUDY, items=replace(STUDY.items, sentences=texts)))
     assert warnings == ["4 sentences are in two splits: drop them, or put their versions in one group."]
 

@@ -1,4 +1,4 @@
-"""Comparisons of cells and tables, for cells with known accuracies."""
+"""Compare cells and make tables, for cells with known accuracies."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -40,12 +40,12 @@ def cell(task: str, lang: str, semantic: float, language: float, majority: float
 
 
 CELLS = [
-    cell("subj-num", "en", 0.8, 0.7),  # as the paper
-    cell("length", "en", 0.8, 0.7),  # the paper has language above
-    cell("punct-num", "en", 0.70, 0.705),  # not significant
+    cell("subj-num", "en", 0.8, 0.7),  # the paper has semantic above language, too
+    cell("length", "en", 0.8, 0.7),  # the paper has language above semantic
+    cell("punct-num", "en", 0.70, 0.705),  # the difference is not significant
     cell("tense", "en", 0.6, 0.9),  # not in the paper
-    cell("subj-num", "fr", 0.6, 0.9),  # the paper only has English
-    cell("gender", "fr", 0.52, 0.60),  # of French
+    cell("subj-num", "fr", 0.6, 0.9),  # the paper has this task only for English
+    cell("gender", "fr", 0.52, 0.60),  # the paper has this task for French sentences
 ]
 
 
@@ -54,7 +54,7 @@ def test_a_difference_from_stored_predictions_is_the_measured_difference(encoder
     measured = measure_cell(encoder(), "punct-num", lang="fr", config=config)
     fresh = measured.result.difference
     kept = gap(measured, "semantic", measured, "language")
-    for name in ("points", "ci_low", "ci_high", "p"):  # the resamples are the same
+    for name in ("points", "ci_low", "ci_high", "p"):  # both use the same resamples
         assert getattr(kept, name) == pytest.approx(getattr(fresh, name))
 
 
@@ -62,8 +62,8 @@ def test_a_difference_of_two_encoders_is_paired_on_items() -> None:
     left, right = cell("gender", "fr", 0.6, 0.5), cell("gender", "fr", 0.59, 0.5, name="other")
     difference = gap(left, "semantic", right, "semantic")
     assert difference.points == pytest.approx(1)
-    assert difference.ci_low == pytest.approx(1 - 1.96 * 100 * np.sqrt(0.01 * 0.99 / N), abs=0.02)  # not 1.4 points
-    assert difference.p == pytest.approx(2 * norm.sf(np.sqrt(100 / 0.99)), rel=1)  # of 1e-23: rounding of resamples
+    assert difference.ci_low == pytest.approx(1 - 1.96 * 100 * np.sqrt(0.01 * 0.99 / N), abs=0.02)  # 1.4 if unpaired
+    assert difference.p == pytest.approx(2 * norm.sf(np.sqrt(100 / 0.99)), rel=1)  # p is 1e-23, so resampling matters
     assert (difference.first, difference.second) == ("m/semantic", "other/semantic")
     fewer = replace(right, result=replace(right.result, predictions=right.predictions.slice(0, 5_000)))
     with pytest.raises(BgtError, match="gender fr: 'm/semantic' and 'other/semantic' were tested on different items"):

@@ -19,7 +19,7 @@ def gathered(first: int, last: int, **settings: int) -> Gathered:
 def test_one_row_of_each_ten_is_held_out_and_the_others_are_summed() -> None:
     of = gathered(0, ROWS)
     assert list(of.held_out_rows[:100] // 10) == list(range(100)) and len(of.held_out_rows) in (100, 101)
-    assert set(of.held_out_rows % 10) == set(range(10))  # each of ten places occurs
+    assert set(of.held_out_rows % 10) == set(range(10))  # a held-out row may have any place in its ten rows
     fitted = np.setdiff1d(np.arange(ROWS), of.held_out_rows)
     assert of.total == ROWS and of.moments.count == len(fitted)
     assert_close(of.moments.mean, np.hstack(COLUMNS)[fitted].mean(0, np.float64))
@@ -39,7 +39,7 @@ def test_merged_parts_equal_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 ENGLISH, FRENCH, OTHER = (1e4 + RNG.standard_normal((300, 4)) for _ in range(3))
-DIGITS = 1e-9  # NumPy's reference loses seven or eight of sixteen digits, the square of the mean
+DIGITS = 1e-9  # the reference in NumPy loses 7 or 8 of 16 digits, because the squared mean is so large
 
 
 def summed(langs: list[str], columns: list[np.ndarray], size: int) -> Moments:
@@ -50,7 +50,7 @@ def summed(langs: list[str], columns: list[np.ndarray], size: int) -> Moments:
 
 
 def test_moments_of_batches_and_parts_are_those_of_all_rows() -> None:
-    """No precision is lost if the mean is 10,000 standard deviations; an empty batch changes nothing."""
+    """Even if the mean is 10,000 standard deviations, no precision is lost. An empty batch changes nothing."""
     parts = [summed(["en", "fr"], [ENGLISH[of], FRENCH[of]], 7) for of in (slice(0, 100), slice(100, None))]
     whole, other = parts
     whole.merge(other.count, other.mean, other.scatter)

@@ -1,4 +1,4 @@
-"""Selection of items and their splits; measures of probes with known answers, V-information, and control tasks."""
+"""How items are selected and split; probes with known predictions, V-information, and control tasks."""
 
 import math
 import re
@@ -43,7 +43,7 @@ COPIES = (str.upper, lambda text: f" {text.replace(' ', '  ')}\u200b", lambda te
 
 @pytest.mark.parametrize("fixed", [False, True])
 def test_copies_of_a_sentence_are_in_one_split(fixed: bool) -> None:
-    """Each sentence in four forms, with random labels and splits."""
+    """The items are four forms of each sentence, with random labels and splits."""
     rng = Random(0)
     texts = [form(f"L'été n° {number} là") for number in range(150) for form in (str, *COPIES)]
     splits = rng.choices(SPLITS, [8, 1, 1], k=len(texts)) if fixed else None
@@ -56,7 +56,7 @@ def test_copies_of_a_sentence_are_in_one_split(fixed: bool) -> None:
 
 
 def in_turn(**labels: str) -> Items:
-    """Make 120 items of each of these splits, with its labels in turn."""
+    """Make 120 items of each given split; each takes the labels of its split in turn."""
     names = [name for name in labels for _ in range(120)]
     texts = [labels[name][row % len(labels[name])] for row, name in enumerate(names)]
     return items(texts, list(range(len(names))), names)
@@ -85,14 +85,14 @@ def test_items_that_can_not_be_probed_are_an_error(given: Items, message: str) -
 def test_a_label_without_test_or_train_items_is_warned_of() -> None:
     made = prepare(TASK, in_turn(train="abc", dev="abc", test="ab"), lang="fr", config=ProbeConfig(seeds=2))
     assert item_warnings(made) == ["No test item has the label 'c': its accuracy is not measured."]
-    alone = items(["a", "b"] * 100 + ["c"] * 40, [*range(200), *[200] * 40])  # "c" is one group, so in one fold
+    alone = items(["a", "b"] * 100 + ["c"] * 40, [*range(200), *[200] * 40])  # "c" is one group, so it is in one fold
     warnings = item_warnings(prepare(TASK, alone, lang="fr", config=ProbeConfig(seeds=10)))
     assert warnings == ["No train item has the label 'c': no probe can learn it."]
 
 
 @pytest.mark.parametrize("limit", [30, 31, 32])
 def test_whole_groups_are_drawn_up_to_the_limit(limit: int) -> None:
-    """Twenty groups of three; "c" is too rare to be learnt."""
+    """The items are twenty groups of three; the label "c" is too rare to be learnt."""
     order = list(range(20))
     Random(5).shuffle(order)
     rows = [3 * group + place for group in order[:10] for place in range(3)]
@@ -112,7 +112,7 @@ def test_with_fixed_splits_each_seed_leaves_out_a_tenth_of_the_groups_of_train()
     assert all((own_dev == dev).all() and (own_test == test).all() for _, own_dev, own_test in cuts)
     gone = [row for part, _, _ in cuts for row in np.setdiff1d(train, part)]
     assert sorted(gone) == [*range(40)] and [len(part) for part, _, _ in cuts] == [36] * 10
-    assert [row // 2 for row in gone[::2]] == [row // 2 for row in gone[1::2]]  # whole groups
+    assert [row // 2 for row in gone[::2]] == [row // 2 for row in gone[1::2]]  # groups are left out whole
 
 
 def build(sentences: list[str], lang: str, random: Random) -> Items:
@@ -151,7 +151,7 @@ def test_folds_never_divide_a_group_and_test_no_item_twice() -> None:
 
 
 class Told:
-    """A probe that learns nothing: its input is the probability of label 1, as opposed to label 0."""
+    """A probe that learns nothing: its input is the probability that it gives to label 1 instead of label 0."""
 
     def __init__(self, seed: int, classes: Sequence[int] = (0, 1)):
         self.seed, self.classes_ = seed, np.array(classes)
@@ -184,7 +184,7 @@ def test_predictions_bits_and_dev_accuracy_by_hand() -> None:
     assert_close(measured.bits[0, 0, 6:], [2.0, 1.0], 1e-4)
     assert measured.bits[1, 1, 4:6] == pytest.approx([2.0, -math.log2(0.875)])
     assert np.isnan(measured.bits).sum() == 32 - 8
-    # three quarters of train have label 0, so the label frequencies give log2(4 / 3) or 2 bits
+    # Three quarters of train have label 0, so the label frequencies need log2(4 / 3) bits for 0, and 2 bits for 1.
     assert_close(measured.saved[0, 0, 6:], [2 - 2, math.log2(4 / 3) - 1], 1e-4)
     assert np.isnan(measured.saved).sum() == 32 - 8
     assert measured.dev == np.mean([0.5, 0.5, 0.5, 0.5])
@@ -203,7 +203,7 @@ def test_v_information_of_a_binary_channel_is_its_capacity(flip: float) -> None:
     assert np.nanmean(measured.saved) == pytest.approx(1 - entropy([flip, 1 - flip], base=2), abs=0.03)
     told = measured.saved[0, 0, 12_000:]
     flipped = vectors[12_000:, 0] != labels[12_000:]
-    if flip == 0.1:  # a flipped item gives log2(0.1 / 0.5) bits, any other log2(0.9 / 0.5)
+    if flip == 0.1:  # pointwise V-information is log2(0.1 / 0.5) for a flipped item, log2(0.9 / 0.5) for another
         assert told[flipped].mean() == pytest.approx(math.log2(0.2), abs=0.15)
         assert told[~flipped].mean() == pytest.approx(math.log2(1.8), abs=0.03)
 
@@ -212,14 +212,14 @@ def test_bits_are_logarithms_to_base_2_and_finite_for_absent_labels() -> None:
     logs = np.log([[0.5, 0.5], [0.25, 0.75]])
     known, labels = np.array([0, 2]), np.array([0, 2])
     assert bits(logs, known, labels, 2, 10) == pytest.approx([1.0, -math.log2(0.75)])
-    smoothed = bits(logs, known, np.array([0, 1]), 3, trained=10)  # (10 q + 1) / 13
+    smoothed = bits(logs, known, np.array([0, 1]), 3, trained=10)  # q becomes (10 q + 1) / 13
     assert smoothed == pytest.approx([-math.log2(6 / 13), -math.log2(1 / 13)])
     every = [bits(logs[:1], known, np.array([label]), 3, 10)[0] for label in range(3)]
     assert np.exp2(-np.array(every)).sum() == pytest.approx(1.0)
 
 
 def recurring(dev: int = 40, test: int = 60, seeds: int = 1, words: int = 8) -> tuple[Study, np.ndarray]:
-    """Make a study and its vectors: the label changes, and the key words recur, after every `words` items."""
+    """Make a study and its vectors. After every `words` items, the label changes and the words that are keys recur."""
     rows = np.arange(200 + dev + test)
     labels = rows // words % 2
     cut = tuple(np.split(rows, [200, 200 + dev]))
@@ -243,8 +243,8 @@ def test_a_key_has_one_label_and_label_frequencies_stay_the_same() -> None:
 
 
 def test_selectivity_is_accuracy_on_the_task_minus_accuracy_on_labels_of_keys() -> None:
-    """Vectors of keys predict the control labels, and vectors of labels do not. Items whose key occurs once are not
-    tested: no probe could predict their control labels."""
+    """Vectors that determine the key predict the control labels; vectors that determine the label do not. Items whose
+    key occurs only once are not tested, because no probe could predict their control labels."""
     made, _ = recurring(seeds=2)
     sentences = [text if row % 7 else f"own{row}" for row, text in enumerate(made.items.sentences)]
     made = replace(made, items=replace(made.items, sentences=sentences))
@@ -259,6 +259,6 @@ def test_selectivity_is_accuracy_on_the_task_minus_accuracy_on_labels_of_keys() 
 @pytest.mark.parametrize(("kinds", "made_one"), [((30, 30, 8), True), ((29, 30, 8), False), ((30, 29, 8), False),
                                                  ((30, 30, 1), False)])  # fmt: skip
 def test_thirty_recurring_items_and_two_labels_make_a_control_task(kinds: tuple[int, int, int], made_one: bool) -> None:
-    made, vectors = recurring(*kinds[:2], words=kinds[2])  # one key has one label
+    made, vectors = recurring(*kinds[:2], words=kinds[2])  # if there is only one key, there is only one label
     task = measure(probe_factory("linear"), [vectors], made.labels, made.cuts)
     assert bool(selectivity(made, [vectors], task, ProbeConfig(resamples=100))) is made_one

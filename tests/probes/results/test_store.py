@@ -1,4 +1,4 @@
-"""Stored runs: a round trip changes nothing, and damaged files raise errors; fingerprints of encoders."""
+"""Stored runs: writing and reading changes nothing; damaged files raise errors; fingerprints of encoders are kept."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -14,7 +14,7 @@ from probes.tasks.depth import depth
 
 
 def parse(tmp_path: Path, *sentences: str) -> list[Parsed]:
-    """Make CoNLL-U from a word per line: form, part of speech, head, relation, features; "+form": no space before."""
+    """Parse sentences with a word per line: form, part of speech, head, relation, features. "+": no space before it."""
     blocks = []
     for sentence in sentences:
         rows = [line.split() for line in sentence.strip().splitlines()]
@@ -170,7 +170,8 @@ def test_two_clauses_are_exchanged(tmp_path: Path, sentence: str, lang: str, exp
 
 def test_the_order_of_clauses_does_not_depend_on_their_length(tmp_path: Path) -> None:
     longer = "again ADV 6 advmod _\n"
-    sentences = [joined(verb=f"cried{number}", more=longer * (number % 2)) for number in range(8)]  # 4 longer, 4 equal
+    # In four sentences the second clause is longer, in four the clauses are equally long.
+    sentences = [joined(verb=f"cried{number}", more=longer * (number % 2)) for number in range(8)]
     first_longer = [
         f"He PRON 2 nsubj _\nwept{number} VERB 0 root _\nvery ADV 4 advmod _\nlong ADV 2 advmod _\nand CCONJ 7 cc _\n"
         "we PRON 7 nsubj _\nsang VERB 2 conj _\n+. PUNCT 2 punct _"
@@ -178,7 +179,8 @@ def test_the_order_of_clauses_does_not_depend_on_their_length(tmp_path: Path) ->
     ]
     parsed = parse(tmp_path, *sentences, *first_longer)
     items = TASKS["coord-inv"].builds["conllu"](parsed, "en", Random(0))
-    assert Counter(items.labels) == {"O": 4, "I": 4}  # 2 and 2 with one clause longer, 4 with equal ones
+    # Two items have a longer first clause, two a longer second clause, and four have clauses of equal length.
+    assert Counter(items.labels) == {"O": 4, "I": 4}
     longer_first: Counter[tuple[str, bool]] = Counter()
     for sentence, label in zip(items.sentences, items.labels, strict=True):
         start, end = sentence.replace(", but", " and").split(" and ")
@@ -201,8 +203,8 @@ def test_top_constituents_and_the_sequences_that_are_skipped(tmp_path: Path) -> 
         "( (S (NP-SBJ (NN Rain)) (VP (VBZ falls)) (. .)) )\n"
         "(ROOT (S (NP (PRP It)) (ADVP (RB still)) (VP (VBZ rains)) (. .)))\n"
         "(S (VP (VB Go)) (. !))\n"
-        "(S (ADVP (RB Now)) (, ,) (NP (PRP it)) (VP (VBZ rains)) (. .))\n"  # a mark between constituents
-        "(S (NP (PRP It)) (VP (VBZ rains)))\n",  # no mark at the end
+        "(S (ADVP (RB Now)) (, ,) (NP (PRP it)) (VP (VBZ rains)) (. .))\n"  # skipped: a mark between constituents
+        "(S (NP (PRP It)) (VP (VBZ rains)))\n",  # skipped: no mark at the end
         tmp_path,
     )
     assert dict(zip(items.sentences, items.labels, strict=True)) == {
@@ -219,4 +221,4 @@ def test_rare_sequences_have_a_common_label(tmp_path: Path) -> None:
     items = top("\n".join(rows[:-2]) + "\n(S (Z (X once)) (. .))", tmp_path)
     counts = Counter(items.labels)
     assert len(counts) == 20
-    assert counts["OTHER"] == 3  # the twentieth sequence, and the sequence that occurs once
+    assert counts["OTHER"] == 3  # two trees of the twentieth sequence, and the sequence that occurs once

@@ -1,4 +1,4 @@
-"""Labels from text, groups of tasks, and built-in sentences of style."""
+"""Labels from text, groups of tasks, and the built-in sentences for style tasks."""
 
 from collections import Counter
 
@@ -112,9 +112,9 @@ def test_the_labels_of_word_content_are_less_frequent_words() -> None:
     ranked = [f"word{letter}" for letter in "abcdefghijkl"]
     counts = {word: 200 - rank for rank, word in enumerate(ranked)}
     assert targets(counts, most=4) == set(ranked[8:12])
-    assert targets(counts, most=16) == set(ranked[8:12])  # 12 words are too few for 16 labels, and for 8
-    assert targets(counts | {"of": 193}, most=4) == set(ranked[7:11])  # "of" has a rank, but is too short for a label
-    assert targets(dict.fromkeys(ranked, 19)) == set()  # too rare to be learnt
+    assert targets(counts, most=16) == set(ranked[8:12])  # 12 words are too few for 16 labels, or for 8
+    assert targets(counts | {"of": 193}, most=4) == set(ranked[7:11])  # "of" is ranked, but too short to be a label
+    assert targets(dict.fromkeys(ranked, 19)) == set()  # all are too rare to be learnt
 
 
 def test_word_content_uses_sentences_with_exactly_one_of_the_words() -> None:
@@ -163,5 +163,5 @@ def test_tasks_of_style_have_balanced_built_in_sentences_with_translations(
     items, counts = dataset.items, Counter(dataset.items.labels)
     assert dataset.about["data"] == EXAMPLES and set(counts) == labels and len(set(counts.values())) == 1
     assert items.other == ("fr" if lang == "en" else "en") and len(items.translations or ()) == len(items.sentences)
-    of_translation = dict(zip(items.translations or (), items.groups, strict=True))  # one split per translation
+    of_translation = dict(zip(items.translations or (), items.groups, strict=True))  # translation -> group
     assert [of_translation[text] for text in items.translations or ()] == items.groups

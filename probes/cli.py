@@ -1,8 +1,8 @@
 """`bgt-probe`: check the options, open the encoders, measure cells, then write and print the results.
 
 The table goes to stdout, progress to stderr. The exit codes are those of `bgt`: 0 done; 1 internal error; 2 wrong
-usage; 3 a file, device or library is absent; 4 invalid data or checkpoint; 6 out of memory. Two more are 5, some cells
-failed, and 130, interrupted. In both cases the finished cells are written and printed.
+usage; 3 a file, device or library is absent; 4 invalid data or checkpoint; 6 out of memory. `bgt-probe` also exits with
+5 if some cells failed, and with 130 if it was interrupted. In both cases the finished cells are written and printed.
 """
 
 from __future__ import annotations

@@ -67,7 +67,7 @@ class ProbeTable:
     failures: list[tuple[str, BgtError]] = field(default_factory=list)
 
     def records(self) -> list[dict[str, Plain]]:
-        """Return a dict for each latent and baseline of each cell, as for `pandas.DataFrame(table.records())`."""
+        """Return a dict for each latent and baseline of each cell, for example for `pandas.DataFrame`."""
         return long_table(self.cells).records() if self.cells else []
 
 
@@ -94,7 +94,7 @@ def table(
         latents: Latents to probe; by default all.
         data: A folder with labelled files, treebanks or text, or one file; by default the built-in sentences.
         config: One or several configurations of the probes.
-        report: As in `probes.run`.
+        report: Called with a line of text before each step.
 
     Returns:
         The cells. If there is only one cell, its error is raised; otherwise errors are in `failures`.
@@ -114,7 +114,7 @@ def table(
 
 @dataclass(frozen=True, eq=False)
 class Grid:
-    """All cells of a table; parameters as in `table`."""
+    """The cells that make up a table; the fields are the parameters of `table` and `probes.run`."""
 
     tasks: Sequence[str | ProbeTask]
     langs: Sequence[str]
@@ -125,7 +125,7 @@ class Grid:
     references: Mapping[str, Sequence[SentenceEncoder]] = field(default_factory=dict)
 
     def check(self) -> None:
-        """Raise UsageError or NotFound if these arguments are wrong for every encoder."""
+        """Raise UsageError or NotFound if the arguments are wrong whatever the encoder is."""
         for task in self.named():
             for lang in langs_of(task, [lang for lang in self.langs if lang != ALL]):
                 task.check(lang)
@@ -221,7 +221,7 @@ class Grid:
 
 
 def langs_of(task: ProbeTask, langs: Sequence[str]) -> list[str]:
-    """Return the languages in which to measure a task; for a task that compares languages, all of them joined."""
+    """Return the languages in which to measure a task; for a task that compares languages, all languages joined."""
     if "texts" in task.builds and langs and all(len(split_langs(lang)) == 1 for lang in langs):
         return ["-".join(langs)]
     return list(langs)

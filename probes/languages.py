@@ -1,11 +1,12 @@
 """Does the separation of the latents change with a language's distance to English? (paper, sec. 5.2 and Table 3)
 
 A gap is the semantic latent's score minus the language latent's score, in points of a probe's accuracy or of the STS
-average. Here gaps are a data frame with a row for each model and task, and these columns: `other`, the language of
+average. Gaps are stored in a data frame with a row for each model and task, and these columns: `other`, the language of
 the model besides English, or the language in which a multilingual model was probed; `task`, a probing task or "sts";
-`points`; and `error`, the standard error, 0 if unknown. The paper describes three trends of gaps with distance, but
-neither tests them nor measures distance: it calls French and Spanish closely related to English, Arabic and Turkish
-more distantly related, and Japanese very distant ("paper" in `DISTANCES`). Here a trend is a rank correlation.
+`points`, the gap; and `error`, its standard error, 0 if unknown. The paper describes three trends of gaps with
+distance, but neither tests them nor measures distance: it calls French and Spanish closely related to English, Arabic
+and Turkish more distantly related, and Japanese very distant ("paper" in `DISTANCES`). Here a trend is a rank
+correlation of gap and distance.
 """
 
 import math
@@ -61,7 +62,7 @@ def other_language(lang: str, langs: Sequence[str]) -> str:
 
 
 def latent_gap(difference: Difference | None) -> Difference | None:
-    """Return the difference as semantic minus language latent, with its sign changed if necessary; else None."""
+    """Return a difference of both latents as semantic minus language latent; None for other predictors."""
     names = (difference.first, difference.second) if difference else ()
     if difference and names == (LANGUAGE, SEMANTIC):
         low, high = -difference.ci_high, -difference.ci_low

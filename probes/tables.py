@@ -1,4 +1,4 @@
-"""Compare cells on the same items, and make tables: long, short, of differences, and wide."""
+"""Compare cells on the same items, and make tables: long, short and wide tables, and tables of differences."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, replace
@@ -65,7 +65,7 @@ def corrected(cells: Sequence[Cell]) -> list[Cell]:
 
 
 def _with_note(row: ProbeScore, gap: Difference) -> ProbeScore:
-    """Note whether a latent's score is not significantly above the majority's, by Holm's p."""
+    """Add a note if a latent's score is not significantly above the majority's score, by Holm's p."""
     notes = [part for part in row.note.split("; ") if part and not part.startswith(UNSEPARABLE)]
     p = gap.p if gap.adjusted_p is None else gap.adjusted_p
     if p >= 1 - LEVEL or gap.points <= 0:

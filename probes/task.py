@@ -180,7 +180,7 @@ def some(labels: Collection[str]) -> str:
 
 
 def in_one_split(items: Items) -> Items:
-    """Keep each group in one split: of the splits that contain it, test before dev before train."""
+    """Keep each group in one split only: in test if the group occurs there, else in dev, else in train."""
     if items.splits is None:
         return items
     highest: dict[int, int] = {}  # group -> the rank of the split that keeps it
@@ -205,7 +205,7 @@ def common(items: Items) -> Items:
 
 
 def draw_splits(items: Items, rng: Random, sizes: Mapping[str, int] = SIZES) -> Items:
-    """Draw whole groups for test, dev and train: as many items as in `sizes` or, from fewer items, in proportion."""
+    """Draw whole groups for test, dev and train, with the given sizes or, if there are fewer items, in proportion."""
     total = sum(sizes.values())
     room = dict(sizes)
     if len(items.labels) < total:

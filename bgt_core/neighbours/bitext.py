@@ -37,7 +37,7 @@ Neighbours = tuple[np.ndarray, np.ndarray]  # (N, k) cosines, descending, and (N
 
 
 class Pairs(NamedTuple):
-    """P candidate pairs; each has a row of the left side and a row of the right side."""
+    """P candidate pairs, each of a row of the left side and a row of the right side."""
 
     scores: np.ndarray  # (P,) float64
     left: np.ndarray  # (P,) int64, row numbers
@@ -50,7 +50,7 @@ class Pairs(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Sentences:
-    """The N distinct sentences of a text, in order. Copies are left out, because they would crowd out neighbours."""
+    """The N distinct sentences of a text, in order. Copies would crowd out other neighbours, so they are left out."""
 
     texts: list[str]  # normalised
     first: np.ndarray  # (N,) index of the first line with each sentence
@@ -100,7 +100,9 @@ class Mined:
         return self.candidates.take(self.candidates.scores >= self.threshold)
 
     def against(self, left: np.ndarray, right: np.ndarray) -> list[Kept]:
-        """Compare the candidates with G known translations, given as row numbers (G,) of each side; copies count once.
+        """Compare the candidates with G known translations, given as row numbers (G,) of each side.
+
+        Copies of a known translation count once.
 
         Returns:
             The counts for four rules: keep all pairs; keep pairs above the threshold; keep pairs above the threshold
@@ -226,7 +228,7 @@ def to_side(given: object, name: str) -> Sentences | Rows:
 def to_rows(
     sides: Sequence[Sentences | Rows], encoder: SentenceEncoder | None, langs: Sequence[str] | None
 ) -> list[Rows]:
-    """Return the vectors of both sides, and embed the sentences of a side for this. Raises the errors of `mine`."""
+    """Return the vectors of both sides; a side of sentences is embedded for this. Raises the errors of `mine`."""
     if all(isinstance(side, Rows) for side in sides):
         return [side for side in sides if isinstance(side, Rows)]
     if encoder is None or langs is None:

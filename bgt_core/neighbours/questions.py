@@ -123,7 +123,7 @@ class StoreCard:
     lang: str
     calibration: Platt | None  # how scores become probabilities; None if results have no probability
     calibrated_on: str  # name of the labelled pairs; "" for a model's own probabilities
-    version: str  # of this software
+    version: str  # version of this software
 
     @classmethod
     def load(cls, folder: Path) -> StoreCard:
@@ -206,7 +206,7 @@ class Hit(NamedTuple):
 
     row: int  # index of the question in the store
     question: str
-    probability: float | None  # probability that both mean the same; None if the store is not calibrated
+    probability: float | None  # probability that both questions mean the same; None if the store is not calibrated
     w2: float | None  # Wasserstein distance to the query's posterior; None if ranked by cosine
     cosine: float | None  # cosine with the query; None if ranked by probability
 
@@ -219,7 +219,7 @@ class QuestionStore:
 
     def __init__(self, card: StoreCard, ranking: Ranking, questions: Sequence[str], vectors: np.ndarray):
         self.card, self.ranking, self.questions, self._vectors = card, ranking, questions, vectors
-        self._points = ranking.points(vectors)  # (N, P)
+        self._points = ranking.points(vectors)  # (N, D)
 
     @classmethod
     def open(cls, folder: Path | str, encoder: SentenceEncoder) -> Self:

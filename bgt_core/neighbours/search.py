@@ -22,7 +22,7 @@ from bgt_core.vectors.compare import binary_scaled
 BLOCK = 16_384  # maximum number of rows of each side in memory at once
 POINTS = 16  # number of rows per list on which k-means is trained; 64 are not better
 ITERATIONS = 5  # iterations of k-means; 10 are not better
-ASSIGNMENTS = 2  # number of lists that contain a row; two need a quarter of the probes of one, for the same recall
+ASSIGNMENTS = 2  # number of lists that contain each row; with 2, a quarter of the probes gives the recall of 1
 SAMPLE = 500  # number of rows of each side whose exact neighbours determine the number of lists to probe
 
 Block = tuple[np.ndarray, np.ndarray]  # row numbers of queries, and row numbers of the candidates to compare with
@@ -55,7 +55,7 @@ class Rows:
     def read(self, rows: np.ndarray) -> np.ndarray:
         """Read rows and scale them to length 1, (len(rows), D) float32; a row of zeros stays zero."""
         block = np.ascontiguousarray(binary_scaled(self.vectors[self.chosen[rows]].astype(np.float32, copy=False)))
-        load_faiss().normalize_L2(block)  # in float32
+        load_faiss().normalize_L2(block)  # in place, in float32
         return block
 
 
@@ -65,7 +65,7 @@ class SearchPlan:
 
     forward: list[Block]  # with the left side's rows as queries
     backward: list[Block]  # with the right side's rows as queries
-    assignments: int = 1  # number of lists per row; at most so many blocks compare the same two rows
+    assignments: int = 1  # number of lists per row; at most this many blocks compare the same two rows
     nlist: int = 1
     nprobe: int = 1
     recall: float = 1.0  # share of the nearest neighbours that are found, measured on a sample
@@ -79,7 +79,7 @@ class SearchPlan:
 
 @dataclass(frozen=True, eq=False)
 class Lists:
-    """The lists of an approximate search. A row is in its `ASSIGNMENTS` nearest lists; a query probes its `nprobe`."""
+    """The lists of an approximate search. A row is in its `ASSIGNMENTS` nearest lists; a query probes `nprobe`."""
 
     centroids: np.ndarray  # (nlist, D) float32
     nprobe: int
@@ -128,7 +128,7 @@ def approximate(left: Rows, right: Rows, recall: float = 0.95, seed: int = 0) ->
 
 
 def list_count(left: Rows, right: Rows) -> int:
-    """Return the number of lists: about the square root of the number of rows, for the fewest comparisons."""
+    """Return the number of lists: about the square root of the number of rows, which needs the fewest comparisons."""
     return min(int(8 * (len(left) * len(right)) ** 0.25), 2 * min(len(left), len(right)) // POINTS)
 
 

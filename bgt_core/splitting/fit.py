@@ -109,7 +109,7 @@ def check_rows(method: str, gathered: Sequence[Gathered]) -> None:
 
 
 def check_settings(langs: Sequence[Sequence[str]], method: str, factors: int | None) -> None:
-    """Raise UsageError if the method can't use these languages of the columns, or this number of factors."""
+    """Raise UsageError if the method can't use columns in these languages, or this number of factors."""
     if not langs:
         raise UsageError("is empty; give at least one set of columns", parameter="data")
     for each in langs:
@@ -134,10 +134,10 @@ def check_settings(langs: Sequence[Sequence[str]], method: str, factors: int | N
 def scores(split: Split, held_out: Sequence[HeldOut]) -> dict[str, dict[str, Any]]:
     """Score the original vectors ("vectors"), their shared parts ("shared") and their private parts ("private").
 
-    The score `found` is the result of `found`, and `pool` is the result of `found_in_pool`. For N rows, `found` is 1 /
-    N by chance, and `pool` is lower. `language_told` is the accuracy of a linear probe that predicts the language, with
-    five folds; None if there is only one language. Each score is computed on the first 1,000 held-out rows of each set
-    of columns, and averaged over the sets.
+    The score `found` is the result of the function `found`; `pool` is the result of `found_in_pool`. By chance, `found`
+    is 1 / N for N rows, and `pool` is lower. `language_told` is the accuracy of a linear probe that predicts the
+    language, with five folds; None if there is only one language. Each score is computed on the first 1,000 held-out
+    rows of each set of columns, and averaged over the sets.
     """
     measured: dict[str, dict[str, list[float]]] = {}
     for langs, columns in held_out:

@@ -70,7 +70,7 @@ class Statistics:
         return len(next(iter(self.means.values())))
 
     def constant(self, lang: str) -> np.ndarray:
-        """Mark the units that are constant in a language, (D,), because their rounding errors could reveal it."""
+        """Mark the units, (D,), that are constant in a language: their rounding errors could reveal the language."""
         return np.sqrt(self.covariances[lang].diagonal()) <= 1e-7 * np.abs(self.means[lang])
 
 
@@ -190,7 +190,7 @@ class Gathered:
 
     @property
     def held_out_rows(self) -> np.ndarray:
-        """The numbers of the held-out rows."""
+        """The row numbers of the held-out rows."""
         return self.held_out.rows()[1]
 
     def sample(self, of: RandomRows) -> HeldOut:

@@ -130,7 +130,7 @@ class Split:
         return self.maps[known_lang(lang, self.langs, "the split")]
 
     def checked(self, vectors: object) -> np.ndarray:
-        """Convert vectors to an array (N, D) without changing their precision; raises the DataErrors of `matrix`."""
+        """Convert vectors to an array (N, D) without changing their precision; raises the errors of `matrix`."""
         return matrix(vectors, "vectors", ("N", self.width), dtype=None)
 
 

@@ -57,7 +57,7 @@ from bgt_core.errors import DataError
 Split = tuple[np.ndarray, Sequence[object]]  # (N, D) vectors and their N labels
 Parameters = list[Tensor]  # weight (S, out, in) and bias (S, out, 1) of each layer of S networks
 
-LANES = 16  # rows are padded to a multiple of this, a register's size; powers of two would conflict in the cache
+LANES = 16  # row lengths are padded to multiples of this (a register); powers of two would conflict in the cache
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class SentEval:
     """The settings of SentEval's protocol; in SentEval, users set `hidden` and `seed`."""
 
     hidden: int = 0  # units of the hidden layer; 0: no hidden layer
-    penalties: tuple[float, ...] = (1e-5, 1e-4, 1e-3, 1e-2)  # L2
+    penalties: tuple[float, ...] = (1e-5, 1e-4, 1e-3, 1e-2)  # L2 penalties
     batch_size: int = 64
     epoch_size: int = 4  # passes over train between two scores on dev
     tenacity: int = 5  # number of tolerated failures; the next failure ends training
@@ -114,7 +114,7 @@ def split_classify(train: Split, dev: Split, test: Split, protocol: SentEval | N
     stack = Stack(sizes, protocol.penalties, protocol.seed)
     order = np.random.RandomState(protocol.seed)
     candidates = [Candidate(penalty) for penalty in protocol.penalties]
-    running, epochs = candidates, 0  # running[i] is network i of the stack
+    running, epochs = candidates, 0  # running[i] is the candidate for network i of the stack
     while running and epochs <= protocol.max_epoch:
         for _ in range(protocol.epoch_size):
             stack.train(train_vectors, labels, order.permutation(len(labels)), protocol.batch_size)

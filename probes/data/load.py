@@ -182,7 +182,7 @@ def _card(source: TaskSource, data: Path, items: Items, verbatim: bool, **more: 
         "labels": dict(sorted(Counter(items.labels).items(), key=lambda pair: (-pair[1], pair[0]))),
         "tokenisation": VERBATIM if verbatim else TOKENISATION.get(source.kind, "as written"),
         "artefacts": list(dict.fromkeys(line for provenance in provenances for line in provenance.artefacts)),
-        "sha256": {name: sha256_file(file) for file, name in names.items()},  # of each file as it is on disk
+        "sha256": {name: sha256_file(file) for file, name in names.items()},  # hash of each file as it is on disk
     }
 
 
@@ -207,7 +207,7 @@ def _build(task: ProbeTask, kind: str, files: tuple[Path, ...], lang: str, rng: 
 
 
 def _learnable(items: Items, notes: list[str]) -> Items:
-    """Leave out items whose label can't be learnt, and note this."""
+    """Leave out items whose label can't be learnt, and add a note about them."""
     kept = common(items)
     why = "their label is not in train" if items.splits else f"their label has fewer than {RARE}"
     _note_left_out(notes, items, kept, f"{why}, {some(set(items.labels) - set(kept.labels))}")
@@ -215,7 +215,7 @@ def _learnable(items: Items, notes: list[str]) -> Items:
 
 
 def _without_contradictions(items: Items, notes: list[str]) -> Items:
-    """Leave out sentences that have several labels, and note this."""
+    """Leave out sentences that have several labels, and add a note about them."""
     unclear = contradicting(items)
     kept = items.take([row for row, sentence in enumerate(items.sentences) if sentence not in unclear])
     for sentence, labels in list(unclear.items())[:1]:

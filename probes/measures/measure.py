@@ -1,4 +1,4 @@
-"""Prepare the items of a study, and train and test probes on them: accuracy, bits and selectivity.
+"""Prepare the items of a study, and train and test probes on them: accuracy, V-information and selectivity.
 
 V-information (Xu et al., 2020): I_V(R -> Y) = H_V(Y) - H_V(Y | R). This is the number of bits by which the vectors
 shorten the code of the test labels, with the best probe of the family. Without vectors, the best probe predicts the
@@ -6,11 +6,12 @@ label frequencies of the training items. Pointwise V-information (Ethayarajh et 
 item. On held-out items the estimate can be negative: the probe then predicts worse than the label frequencies.
 
 A control task (Hewitt & Liang, 2019) has the same inputs, but labels that can only be memorised. Selectivity is the
-accuracy on the task minus that on the control task. Hewitt and Liang give each word type a random label. A random label
-for each sentence would not work, because no test sentence occurs in training. So here each sentence has a key that
-other sentences share, and each key gets a random label. The key is the rarest of the sentence's frequent tokens. (First
-tokens are poor keys: a fifth of French sentences may share the label of "le". With first tokens, the interval of
-selectivity was 17 points wide; with rare tokens it is 4 points wide, for subject number with 2,000 test items.)
+accuracy on the task minus the accuracy on the control task. Hewitt and Liang give each word type a random label. A
+random label for each sentence would not work, because no test sentence occurs in training. So here each sentence has a
+key that other sentences share, and each key gets a random label. The key is the rarest of the sentence's frequent
+tokens. (First tokens are poor keys: a fifth of French sentences may share the label of "le". With first tokens, the
+interval of selectivity was 17 points wide; with rare tokens it is 4 points wide, for subject number with 2,000 test
+items.)
 """
 
 import sys
@@ -46,7 +47,7 @@ Vectors: TypeAlias = np.ndarray | csr_matrix  # (N, D)
 
 FREQUENT = 2_000  # number of frequent tokens that can be keys of a control task
 MIN_RECURRING = 30  # minimum number of dev items, and of test items, whose key occurs in train
-LEARNING_RATE, BATCH_SIZE = 3e-3, 128  # of an MLP
+LEARNING_RATE, BATCH_SIZE = 3e-3, 128  # for an MLP
 PATIENCE = 5  # an MLP's training ends after this number of epochs without a lower dev loss
 
 

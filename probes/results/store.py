@@ -1,9 +1,10 @@
 """Store the results of a run of `bgt-probe` in one file, from which models can be compared without running them again.
 
 The file is Parquet, with a row for each prediction: model, fingerprint, task, lang, probe (kind of probe), predictor (a
-latent or baseline), encoder and seed (numbers from 0), item, sentence, label, group, predicted (label), bits (-log2 of
-the probability of the true label) and pvi (pointwise V-information in bits, mean over seeds). The scores, the
-differences and the trails of all cells are JSON in the metadata of the file.
+latent or baseline), encoder and seed (indices from 0), item, sentence, label, group, predicted (label), bits (-log2 of
+the probability of the true label) and pvi (pointwise V-information in bits, mean over seeds). The metadata of the file
+contain, as JSON, the scores, the differences and the trails of all cells. A trail records from which weights, data and
+version of the software a cell was computed.
 """
 
 import io
@@ -80,7 +81,7 @@ class ProbeScore:
 
 @dataclass(frozen=True)
 class Difference:
-    """Accuracy of the first predictor minus that of the second on the same test items, in points (-100 to 100)."""
+    """Accuracy of the first predictor minus accuracy of the second, on the same items, in points (-100 to 100)."""
 
     task: str
     lang: str

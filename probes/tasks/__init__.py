@@ -28,7 +28,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
 
 
 def find(name: str) -> ProbeTask:
-    """Return the built-in task of this name, or import a task for a name such as python:MODULE:OBJECT.
+    """Return the built-in task with this name, or import your own task from python:MODULE:OBJECT.
 
     Raises:
         UsageError: The name is unknown; the message suggests the nearest name.

@@ -1,8 +1,8 @@
 """Bigram shift: have two neighbouring words changed places? (SentEval, bigram_shift)
 
 From text: in every second sentence, a random pair of neighbouring words is exchanged. The words have only a space
-between them and are different, and neither is the first word. Sentences without such a pair are skipped. So are, as in
-SentEval, sentences with double quotes. No sentence is used in both orders.
+between them and are different, and neither is the first word. Sentences without such a pair are skipped. As in
+SentEval, sentences with double quotes are skipped, too. No sentence is used in both orders.
 """
 
 import re

@@ -3,7 +3,7 @@
 From CoNLL-U: the feature Number, Sing or Plur, of the only subject or object of the root. Only common nouns are used
 (NOUN, as in SentEval); pronouns, names, dual and collective numbers, and coordinated nouns are skipped. Both labels
 have equally many items. The form of the noun is the group: as in SentEval, no noun is in two splits, so that a probe
-can't learn the number of single nouns. SentEval's limits on a noun's frequency are not used, because treebanks are too
+can't memorise the number of a noun. SentEval's limits on a noun's frequency are not used, because treebanks are too
 small.
 """
 

@@ -1,6 +1,6 @@
 """Punctuation: how many marks, and which comes first? (paper, sec. 5.2 and footnotes 13, 14)
 
-The paper's marks are ASCII's 32, with $ + < = > ^ ` | ~. Here, Unicode's punctuation also counts, such as «, ¿, 。 and
+The paper counts ASCII's 32 marks, with $ + < = > ^ ` | ~. Here, Unicode's punctuation counts too, such as «, ¿, 。 and
 ؟; this makes no difference in plain English. Each character counts: "..." is three marks, "…" is one, the apostrophe
 of l'eau is one. Sentences without a mark are skipped.
 """

@@ -1,9 +1,10 @@
 """Tense: is the main verb in the past or in the present? (SentEval, past_present)
 
-From CoNLL-U: the feature Tense of the root, if it is a finite verb without auxiliary, or of its finite copula. The
-imperfect and the pluperfect count as past. Sentences with auxiliaries are skipped, because the auxiliary of a compound
-past is in the present (il a mangé). Words with Tense but without VerbForm count as finite, as in Turkish. Both labels
-have equally many items. The form of the verb is the group, so that, as in SentEval, no verb form is in two splits.
+From CoNLL-U: the feature Tense of the root, if the root is a finite verb without an auxiliary, or of the root's finite
+copula. The imperfect and the pluperfect count as past. Sentences with auxiliaries are skipped, because the auxiliary of
+a compound past is in the present (il a mangé). Words with Tense but without VerbForm count as finite, as in Turkish.
+Both labels have equally many items. The form of the verb is the group, so that, as in SentEval, no verb form is in two
+splits.
 """
 
 from __future__ import annotations

@@ -95,7 +95,7 @@ def rows(vectors: np.ndarray) -> Rows:
 
 
 def views(count: int = 30, extra: int = 12, noise: float = 0.6, seed: int = 0) -> tuple[Rows, Rows]:
-    """Make two sides whose rows i are the same point with different noise, except the last `extra` rows of each side.
+    """Make two sides. Row i of both is one point with different noise; the last `extra` rows have no partner.
 
     The points have a common mean, as vectors of text do, so that every cosine is positive.
     """
@@ -235,7 +235,7 @@ def test_the_best_threshold_beats_every_other() -> None:
 
 
 def test_the_threshold_of_each_half_is_that_of_the_other_half() -> None:
-    # The even rows have their best F1, 4 / 5, if all three are kept (from 0.3), and the odd rows if one is (from 0.6).
+    # Even rows have the best F1, 4 / 5, if all three are kept (threshold 0.3); odd rows, if one is kept (0.6).
     *_, apart = drawn([0.9, 0.5, 0.3, 0.8, 0.4], [0, 2, 4, 1, 3], [0, 0, 4, 1, 0]).against(
         np.array([0, 4, 1]), np.array([0, 4, 1])
     )

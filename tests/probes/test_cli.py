@@ -156,7 +156,7 @@ def test_listing_tasks_needs_no_model(probe: Callable) -> None:
     assert (rows["gender"], rows["depth"], rows["politeness"]) == ("fr, es", "any", "ja")
 
 
-OutOfMemoryError = type("OutOfMemoryError", (RuntimeError,), {})  # the same name as torch's error for a GPU
+OutOfMemoryError = type("OutOfMemoryError", (RuntimeError,), {})  # torch's error for a full GPU has this name
 
 
 @pytest.mark.parametrize("error", [MemoryError, OutOfMemoryError, RuntimeError, KeyError])

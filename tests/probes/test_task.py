@@ -1,4 +1,4 @@
-"""Items are balanced and split, and copies removed; no group is in two splits."""
+"""Items are balanced and split, and copies are removed; no group is in two splits."""
 
 from collections import Counter
 from random import Random

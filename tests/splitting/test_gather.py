@@ -1,4 +1,4 @@
-"""Which rows are held out, summed and sampled does not depend on batches and parts."""
+"""Which rows are held out, summed and sampled does not depend on how they are divided into batches and parts."""
 
 import numpy as np
 import pytest

@@ -14,7 +14,7 @@ WIDTH, FACTORS = 8, 3
 
 
 def planted(langs: list[str], rows: int, seed: int = 0) -> list[np.ndarray]:
-    """Make vectors (N, 8) for each column: three factors that all columns share, plus its language's noise and mean."""
+    """Make vectors (N, 8) for each column: three shared factors, plus the noise and mean of the column's language."""
     drawn = np.random.default_rng(7)
     maps = {lang: drawn.standard_normal((FACTORS, WIDTH)) for lang in dict.fromkeys(langs)}
     own = {lang: 0.5 * drawn.standard_normal((WIDTH, WIDTH)) for lang in maps}

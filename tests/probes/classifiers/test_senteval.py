@@ -1,4 +1,4 @@
-"""SentEval's protocol, compared with a sequential version, with torch's optimiser, and with counts from its rules.
+"""SentEval's protocol, compared with a sequential version, torch's optimiser, and counts that follow from its rules.
 On a labelled file, `--senteval` keeps the order, the text and the repeats, and uses SentEval's minibatches."""
 
 from collections.abc import Sequence
@@ -53,7 +53,10 @@ def numbers(result: SplitResult) -> dict[str, object]:
 @pytest.mark.parametrize(
     ("data", "protocol"),
     [
-        (task(300, 12, 6, noise=2.0, seed=1), SentEval(seed=5, penalties=(1e-2, 0.3, 1e-4, 1.0))),  # 300 = 4 x 64 + 44
+        (
+            task(300, 12, 6, noise=2.0, seed=1),
+            SentEval(seed=5, penalties=(1e-2, 0.3, 1e-4, 1.0)),
+        ),  # minibatches: 4 x 64 + 44
         (task(256, 12, 4, noise=1.0), SentEval(seed=5, penalties=(1.0, 0.3, 1e-2))),
         (task(200, 12, 5, noise=3.0), SentEval(hidden=7)),
     ],

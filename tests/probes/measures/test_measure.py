@@ -56,7 +56,7 @@ def test_copies_of_a_sentence_are_in_one_split(fixed: bool) -> None:
 
 
 def in_turn(**labels: str) -> Items:
-    """Make 120 items of each given split; each takes the labels of its split in turn."""
+    """Make 120 items for each given split; the labels of the split are used in turn."""
     names = [name for name in labels for _ in range(120)]
     texts = [labels[name][row % len(labels[name])] for row, name in enumerate(names)]
     return items(texts, list(range(len(names))), names)
@@ -151,7 +151,7 @@ def test_folds_never_divide_a_group_and_test_no_item_twice() -> None:
 
 
 class Told:
-    """A probe that learns nothing: its input is the probability that it gives to label 1 instead of label 0."""
+    """A probe that learns nothing: its input is the probability that it gives to label 1; label 0 gets the rest."""
 
     def __init__(self, seed: int, classes: Sequence[int] = (0, 1)):
         self.seed, self.classes_ = seed, np.array(classes)

@@ -1,12 +1,12 @@
-"""The app's entry point: `streamlit run app/main.py`, with `-- --model PATH` (repeatable) for other checkpoints."""
+"""The app's entry point: `streamlit run app/main.py`. To open other checkpoints, add `-- --model PATH` (repeatable)."""
 
 import sys
 from contextlib import suppress
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-# Streamlit puts this folder on the path, where the folder `probes` would hide the package; `app` is in the parent
-# folder. Sessions run this concurrently: assigning the path would undo the changes of other threads.
+# Streamlit puts this folder on `sys.path`, where its subfolder `probes` would hide the package `probes`. Sessions run
+# these lines concurrently: a new list, assigned to `sys.path`, would undo the changes of other threads.
 for part in [*sys.path]:
     if Path(part).resolve() == HERE:
         with suppress(ValueError):  # another session has already removed it

@@ -1,7 +1,7 @@
 """The shell: the list of pages, and everything around a page. A page is a folder whose `page.py` has a function
 `page(loaded)`. The shell opens the model, and imports a page when the user opens it, because imports are slow. It draws
-the heading, a reason if the model does not fit, an error at the place where the page stopped, `help/FOLDER.md`, and the
-link to the view. To add a page, add a folder and a line in `PAGES`."""
+the heading, the page or the reason why the model does not fit it, an error where the page stopped, `help/FOLDER.md`,
+and the link to the view. To add a page, add a folder and a line in `PAGES`."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -31,12 +31,12 @@ LOST = (
     "The app keeps your own sentences, files and encoders until it stops or needs the memory. The page is not shown, "
     "because it would show another model or text."
 )
-OLD = {"plane": "pairs", "similarity": "pairs", "languages": "probes"}  # old addresses of pages, and their new pages
-TEXTS = ("data", "pdata", "cmp_text2", "cmp_aligned")  # parameters of the address that name texts
+OLD = {"plane": "pairs", "similarity": "pairs", "languages": "probes"}  # old path -> folder of the new page
+TEXTS = ("data", "pdata", "cmp_text2", "cmp_aligned")  # parameters of the address whose values are names of texts
 
 
 def a_writer(loaded: state.Loaded) -> str:
-    """Explain why a model can't generate text, and which models can; "" if it can."""
+    """Explain why the model can't generate text, and which models can. Return "" if the model can."""
     return loaded.cannot_write and (
         f"{loaded.cannot_write} Choose another model in the sidebar, one that was trained with a `bgt` recipe, or with "
         "`vgvae` and `model.decoder=lstm`."
@@ -48,11 +48,11 @@ class Page:
     """A page of the app."""
 
     folder: str
-    path: str  # its path in the address
+    path: str  # path of the page in the address
     title: str
     icon: str
     about: str = ""  # text under the title, with {second} for the second latent; "" if the page draws its own heading
-    lacks: Callable[[state.Loaded], str] = lambda loaded: ""  # the reason why a model does not fit the page
+    lacks: Callable[[state.Loaded], str] = lambda loaded: ""  # why a model does not fit the page, or ""
     shown: Callable[[startup.StartOptions], bool] = lambda options: True
     link: bool = True  # whether the shell shows the link to the view; pages with fragments show it themselves
 
@@ -84,7 +84,7 @@ PAGES = {
 
 
 def main() -> None:
-    """Draw the app: the sidebar, and the page of the address."""
+    """Draw the app: the sidebar, and the page that the address names."""
     st.set_page_config("Bilingual Generative Transformer", str(HERE / "icon.svg"), layout="wide")
     st.html(HERE / "style.css")
     address.one_entry_per_page()
@@ -142,7 +142,7 @@ def main() -> None:
 
 
 def moved(page: st.Page) -> None:
-    """Open the new page of an old address, with the settings in the link."""
+    """Open the page that replaced the page of an old address, with the settings in the link."""
     st.switch_page(page, query_params=st.query_params.to_dict())
 
 
@@ -164,7 +164,7 @@ def draw(page: Page, above: DeltaGenerator) -> None:
     except Busy as error:
         st.warning(verbatim(error), icon=":material/hourglass:")
         st.button("Try again")
-    except BgtError as error:  # a file can't be read, or an encoder has no vector for a sentence
+    except BgtError as error:  # for example, a file can't be read, or an encoder has no vector for a sentence
         problem(error)
     if (HERE / "help" / f"{page.folder}.md").is_file():
         help_of(page.folder, loaded.second_latent, not loaded.cannot_write)
@@ -180,7 +180,8 @@ def refused(title: str, explained: str, error: BgtError) -> None:
 
 
 def not_here(kept: bool) -> list[str]:
-    """List the parts of the link that this app does not have. `kept` is whether the app still has the link's texts."""
+    """List the models and texts of the link that this app lacks. `kept` says whether it still has the user's own
+    texts."""
     linked = {name: st.query_params.get_all(name) for name in ("ckpt", "models", *TEXTS)}
     models = [name for name in (*linked["ckpt"], *linked["models"]) if name and name not in state.titles()]
     every = [startup.EXAMPLES, *startup.read().texts, *corpora.of_session().uploaded]

@@ -16,8 +16,8 @@ from bgt_core.errors import BgtError
 from bgt_core.evaluation.bootstrap import wilson
 from probes.results.store import MAJORITY
 
-PROBE_TITLES = {"punct-num": "Punctuation"}  # titles of probes in a card's scores that are not the task's name
-UNTRAINED = "untrained "  # prefix of a card's columns for the model before training
+PROBE_TITLES = {"punct-num": "Punctuation"}  # task -> its title in a card's scores, if it is not the task's name
+UNTRAINED = "untrained "  # prefix of a card's columns that have scores before training
 HERE = Path(__file__).parent
 BGT = "wieting2020bilingual"
 ADDRESSES = {  # addresses of the papers in `papers.bib`
@@ -25,11 +25,11 @@ ADDRESSES = {  # addresses of the papers in `papers.bib`
     "chen2019multitask": "https://aclanthology.org/N19-1254/",
     "wieting2017backtranslated": "https://aclanthology.org/D17-1026/",
 }
-PAPERS = {  # the paper of each recipe; all other recipes: BGT's paper
+PAPERS = {  # recipe -> its paper; the paper of all other recipes is BGT's
     "vgvae": "chen2019multitask", **dict.fromkeys(("avg", "gran", "translator"), "wieting2017backtranslated"),
 }  # fmt: skip
-ENDS = ("low", "high")  # columns of a card with the interval of its column "score"
-ONE_DIGIT = re.compile(r"%|x 100|chrF|BLEU")  # numbers with these units have one decimal, others two
+ENDS = ("low", "high")  # columns of a card with the ends of the interval of the column "score"
+ONE_DIGIT = re.compile(r"%|x 100|chrF|BLEU")  # numbers in these units are shown with one decimal
 TITLES = {
     "data": "Training data", "protocol": "How it was measured", "fidelity": "Fidelity of generated text",
     "kept": "Negation and numbers kept", "transfer": "Style taken over", "roles": "Who did what to whom",
@@ -37,12 +37,12 @@ TITLES = {
 }  # fmt: skip
 EXAMPLE = "Hello."
 WRITING, TRAINING, DATA = "Generated text", "Training", "Data"
-TABS = {  # tabs, and the records in them
+TABS = {  # tab -> the records of the card that it shows
     WRITING: ("fidelity", "kept", "transfer", "roles"),
     TRAINING: ("command", "training"),
     DATA: ("data", "licence", "limits"),
 }
-FACT = 160  # width in pixels of a number
+FACT = 160  # width of the box of a number in pixels
 LONG = 12  # tables with more rows scroll
 HELP_OF = {
     "Updates": "The updates of its last training, which may have started from another model.",
@@ -62,7 +62,7 @@ def page(loaded: state.Loaded) -> None:
         "Updates": f"{info['step']:,}",
         "Checkpoint": loaded.short,
     }
-    with st.container(horizontal=True):  # on a phone, two numbers fit side by side
+    with st.container(horizontal=True):  # so that two numbers are side by side on a phone
         for title, value in facts.items():
             st.metric(title, value, border=True, help=HELP_OF.get(title), width=FACT)
     st.caption(f"Reads {loaded.translates or loaded.languages}.")
@@ -97,7 +97,7 @@ def stored(loaded: state.Loaded) -> None:
     st.subheader("Settings")
     given = {"recipe": info["recipe"], **info["arguments"]}
     shown = {name: startup.public(readable(value)) for name, value in given.items()}
-    explained = (HERE / "settings.tsv").read_text("utf-8").splitlines()  # by the end of the setting's name
+    explained = (HERE / "settings.tsv").read_text("utf-8").splitlines()  # the end of a setting's name, and its meaning
     known = dict(line.split("\t") for line in explained)
     lines = [
         (name, value, next((known[end] for end in known if name.endswith(end)), "")) for name, value in shown.items()
@@ -134,7 +134,7 @@ def outside(loaded: state.Loaded) -> None:
 
 
 def records(card: Mapping[str, object]) -> None:
-    """Show the records of the model's card: lists of records as tables (data, licences), all other values as text."""
+    """Show entries of the model's card: a list of records (data, licences) as a table, any other value as text."""
     for name, value in card.items():
         title = TITLES.get(name, name.capitalize())
         st.subheader(verbatim(title))
@@ -203,7 +203,7 @@ def bound(held_out: Mapping[str, float]) -> list[tuple[str, str]]:
 
 
 def paper(loaded: state.Loaded) -> tuple[str, str]:
-    """Return the address of the paper that introduced the recipe's model, and its BibTeX entry."""
+    """Return the address of the paper that introduced the recipe's model, and the paper's BibTeX entry."""
     name = PAPERS.get(loaded.info.get("recipe", ""), BGT)
     entries = (HERE / "papers.bib").read_text("utf-8").strip().split("\n\n")
     return ADDRESSES[name], next(entry for entry in entries if name in entry)
@@ -216,7 +216,7 @@ def readable(value: object) -> str:
 
 
 def cell(measure: str, value: object, ends: tuple[float, float] | None) -> str:
-    """Format a number with the decimals that suit its unit, and with its interval."""
+    """Format a value as text: a number with its interval, and with as many decimals as suit its unit."""
     if not isinstance(value, int | float) or value != value:
         return "" if value is None or value != value else str(value)
     form = "z.1f" if ONE_DIGIT.search(measure) or abs(value) > 1 else "z.2f"
@@ -225,7 +225,7 @@ def cell(measure: str, value: object, ends: tuple[float, float] | None) -> str:
 
 
 def intervals(card: Mapping[str, Any]) -> dict[tuple[str, str], tuple[float, float]]:
-    """Return the intervals of a card's scores, in percent, by measure and column, where the card suffices."""
+    """Return each score's interval in percent, under (measure, column), if the card has the numbers that it needs."""
     ends = {}
     how = next((str(row["how"]) for row in card.get("protocol", []) if row["score"] == "Retrieval"), "")
     among = re.search(r"among ([\d,]+) translations", how)
@@ -245,13 +245,13 @@ def intervals(card: Mapping[str, Any]) -> dict[tuple[str, str], tuple[float, flo
 def score_table(
     measures: Mapping[str, float | Mapping[str, float]], intervals: Mapping[tuple[str, str], tuple[float, float]]
 ) -> pd.DataFrame:
-    """Return one row per measure, and one more for a measure before training. Cells are texts with intervals."""
+    """Return a row of texts with intervals for each measure, and another row if there are scores before training."""
     table = {name: value if isinstance(value, Mapping) else {"score": value} for name, value in measures.items()}
     names = dict.fromkeys(column.removeprefix(UNTRAINED) for row in table.values() for column in row)
     columns = [column for column in names if column not in ENDS]
     lines = []
     for measure, row in table.items():
-        # measures before training are rows, because more columns would not fit on a phone
+        # scores before training are in rows of their own, because more columns would not fit on a phone
         for before, title in (("", measure), (UNTRAINED, f"{measure}, untrained")):
             keys = [before + column for column in columns]
             own = {"score": (row["low"], row["high"])} if {*ENDS} <= {*row} else {}

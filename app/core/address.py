@@ -1,4 +1,4 @@
-"""The address of a page: the controls bound to it, the selection and links; and components with JavaScript."""
+"""The address of a page, which keeps its controls and its selection; links to pages; and components with JavaScript."""
 
 import re
 import string
@@ -17,7 +17,7 @@ JS = Path(__file__).parent / "js"
 
 
 class Bound(TypedDict):
-    """Arguments of a widget that keep its value in the address. A link with an empty value sets it to None."""
+    """Arguments of a widget that keep its value in the address. An empty value in a link sets the widget to None."""
 
     bind: Literal["query-params"]
 
@@ -26,7 +26,7 @@ BOUND: Bound = {"bind": "query-params"}
 
 
 def link() -> str:
-    """Return the address of this page with its current settings, which the address bar may show only later."""
+    """Return the address of this page with its current settings. The address bar may show these settings only later."""
     address = (st.context.url or "").rstrip("/")
     parameters = urlencode([(name, value) for name in st.query_params for value in st.query_params.get_all(name)])
     return f"{address}?{parameters}" if parameters else address
@@ -53,8 +53,8 @@ def one_entry_per_page() -> None:
     st.html(f"<script>{script}</script>", unsafe_allow_javascript=True)
 
 
-# Streamlit serves the script of the plotly package at an address with the name of this module and component. Our
-# `js/plotly.js` loads it from there, once per browser tab.
+# This makes Streamlit serve the script of the plotly package, at an address that contains the names of this module and
+# component. `js/plotly.js` loads the script from there, once per browser tab.
 declare_component("plotly_js", path=str(Path(plotly.__file__).parent / "package_data"))
 
 
@@ -69,7 +69,7 @@ def mounted(name: str, *parts: str, folder: Path = JS) -> ComponentRenderer:
         html="<div></div>",
         css=css.read_text("utf-8") if css.is_file() else None,
         js="\n".join(file.read_text("utf-8") for file in files),
-        isolate_styles=False,  # plotly writes its styles into the document
+        isolate_styles=False,  # isolated, the component would lack the styles that plotly writes into the page
     )
 
 
@@ -86,7 +86,8 @@ MAX_ROWS = 1_500  # maximum number of characters of a parameter; some programs c
 
 
 def put(parameter: str, text: str) -> str:
-    """Set a parameter of the address and return its text. Remove it, and return "", if it is empty or too long."""
+    """Set a parameter of the address and return its text; if it is empty or too long, remove the parameter and return
+    ""."""
     if not text or len(text) > MAX_ROWS:
         st.query_params.pop(parameter, None)
         return ""
@@ -96,13 +97,13 @@ def put(parameter: str, text: str) -> str:
 
 
 def linked_rows() -> str:
-    """Return the selection in the link that opened the page; "" if there is none, or if this session wrote it."""
+    """Return the selection in the address of the page; "" if it has none, or if this session itself wrote it there."""
     rows = st.query_params.get(ROWS, "")
     return "" if rows == st.session_state.get("kept_rows") else rows
 
 
 def as_ranges(ids: Sequence[str]) -> str:
-    """Write ids, each a prefix and a number, as ranges: en3, en4, en7, fr2 -> "en3-4.7~fr2"."""
+    """Write ids as ranges. Each id is a prefix and a number: en3, en4, en7, fr2 -> "en3-4.7~fr2"."""
     numbers: dict[str, list[int]] = {}
     for name in ids:
         prefix = name.rstrip(string.digits)
@@ -110,7 +111,7 @@ def as_ranges(ids: Sequence[str]) -> str:
     groups = []
     for prefix, members in numbers.items():
         ranges = []
-        # the difference of number and position is the same for all numbers of a range
+        # number minus position is the same for all numbers of a range
         for _, run in groupby(enumerate(sorted(members)), lambda each: each[1] - each[0]):
             together = [number for _, number in run]
             ranges.append(f"{together[0]}-{together[-1]}" if len(together) > 1 else f"{together[0]}")
@@ -119,7 +120,7 @@ def as_ranges(ids: Sequence[str]) -> str:
 
 
 def in_ranges(text: str, ids: Sequence[str]) -> list[str]:
-    """Return the `ids` that are within the ranges of a text by `as_ranges`; none for any other text."""
+    """Return the `ids` that are in the ranges of a text written by `as_ranges`. For any other text, return no ids."""
     held: dict[str, list[tuple[int, int]]] = {}
     for group in text.split("~"):
         if match := re.fullmatch(r"((?:.*?\D)?)(\d{1,9}(?:-\d{1,9})?(?:\.\d{1,9}(?:-\d{1,9})?)*)", group):

@@ -12,21 +12,21 @@ from bgt_core.contracts import EOS, UNK
 from bgt_core.data.examples import LANGS, example_sentences
 
 SMOOTHING = 0.1  # added to each n-gram's count
-CERTAIN = 10.0  # minimum lead of the likeliest language in nats; about one sentence in a thousand is then misjudged
-LETTERS = 6  # minimum number of letters of a text whose language is guessed
+CERTAIN = 10.0  # nats by which the likeliest language must lead; it is wrong for about one sentence in a thousand
+LETTERS = 6  # the language of a text with fewer letters is not guessed
 LATIN_END = "\u0370"  # the first character after the Latin letters
-SEEN = 0.8  # minimum share of the text's n-grams that the example sentences in its language contain
+SEEN = 0.8  # minimum share of a text's n-grams that the example sentences of the guessed language contain
 UNKNOWN_SHARE = 0.1  # minimum share of unknown tokens for a warning
 SAMPLE = 200  # maximum number of texts that are checked
 SEPARATORS = re.compile(r"[^\w']+|[\d_]+")
 ADDRESSES = re.compile(r"\S+[@/]\S*|www\.\S+")
 INSIDE = re.compile(r"(?<!^)(?<![.!?…] )(?<![¿¡«“\"(])\b\w+")  # words that are not the first word of a sentence
 
-Profiles = Mapping[str, Mapping[str, float]]  # language -> n-gram -> log-probability; "" for unseen n-grams
+Profiles = Mapping[str, Mapping[str, float]]  # language -> n-gram -> log-probability; the key "" is for unseen n-grams
 
 
 def ngrams(text: str) -> list[str]:
-    """Return the n-grams of one to three characters of a text's words and the spaces around them."""
+    """Return the n-grams of one to three characters of a text. Everything between two words counts as one space."""
     text = f" {SEPARATORS.sub(' ', text.lower().replace('’', chr(39))).strip()} "
     return [text[at : at + n] for n in (1, 2, 3) for at in range(len(text) - n + 1) if text[at : at + n] != " "]
 
@@ -49,7 +49,8 @@ def shipped_profiles() -> Profiles:
 
 
 def likeliest(grams: Collection[str], known: Profiles) -> tuple[str, dict[str, float]]:
-    """Return the likeliest language of n-grams, or "" without any, and how many nats less likely each language is."""
+    """Return the language in which the n-grams are likeliest ("" without any), and how many nats less likely they are
+    in each language."""
     if not grams:
         return "", {}
     likelihoods = {lang: sum(log.get(gram, log[""]) for gram in grams) for lang, log in known.items()}
@@ -58,7 +59,7 @@ def likeliest(grams: Collection[str], known: Profiles) -> tuple[str, dict[str, f
 
 
 def another_language(text: str, lang: str, known: Profiles | None = None) -> str:
-    """Return the language of a text if it is certainly not `lang`, else "". Addresses and names are ignored."""
+    """Guess the language of a text; return "" unless it is certainly not `lang`. Addresses and names are ignored."""
     known = known or shipped_profiles()
     text = ADDRESSES.sub(" ", text.strip())
     if not text.isupper():
@@ -76,28 +77,28 @@ def another_language(text: str, lang: str, known: Profiles | None = None) -> str
 
 
 def guess(texts: Sequence[str]) -> str:
-    """Return the likeliest language of most of the texts; "" if no text has letters."""
+    """Guess the language of each text, and return the most frequent language; "" if no text has letters."""
     best = Counter(likeliest(ngrams(text), shipped_profiles())[0] for text in sample(texts))
     del best[""]
     return best.most_common(1)[0][0] if best else ""
 
 
 def sample(texts: Sequence[str]) -> Sequence[str]:
-    """Return at most `SAMPLE` of the texts, evenly spread."""
+    """Return at most `SAMPLE` of the texts, evenly spread over the list."""
     return list(texts[:: max(1, math.ceil(len(texts) / SAMPLE))])
 
 
 def other_language(texts: Sequence[str], lang: str) -> str:
-    """Return the language of most of the texts if it is certainly not `lang`, else ""."""
+    """Return the most frequent other language if more than half of the texts are certainly not in `lang`, else ""."""
     looked_at = sample([text for text in texts if text.strip()])
     others = Counter(filter(None, (another_language(text, lang) for text in looked_at)))
     return others.most_common(1)[0][0] if others.total() > len(looked_at) / 2 else ""
 
 
 def warnings(loaded: Loaded, texts: Sequence[str], lang: str) -> list[str]:
-    """Return warnings about texts in a language, one sentence each."""
+    """Return warnings about texts that should be in `lang`. Each warning is one sentence."""
     concerns = []
-    if loaded.bgt is not None:  # the tokens of other encoders are unknown
+    if loaded.bgt is not None:  # the tokens of external encoders can't be counted
         rows = loaded.bgt.tokenizer.encode(sample([text for text in texts if text.strip()]))
         tokens = [token for row in rows for token in row if token != EOS]
         missing = tokens.count(UNK)

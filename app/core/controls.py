@@ -15,7 +15,7 @@ from app.core.startup import ParallelText
 
 COUNTS = [100, 300, 1_000, 5_000, 25_000, 100_000, 1_000_000]  # numbers of rows that the user can choose
 SIDE_BY_SIDE = 4  # maximum number of languages that are shown side by side
-CHARACTER, MARGINS = 6.6, 16  # pixels of a character in a column's title, and around the title
+CHARACTER, MARGINS = 6.6, 16  # width of a character of a column's title, and of both margins, in pixels
 LINE, MOST_LINES = 21, 12  # height of a line in pixels; maximum number of lines in a cell
 T = TypeVar("T")
 
@@ -41,7 +41,8 @@ def choose_text(langs: Sequence[str]) -> ParallelText | None:
 
 
 def chosen_models(table: pd.DataFrame, loaded: state.Loaded, usual: str) -> list[str]:
-    """Let the user choose models. A new model in the sidebar, or its first result, resets the choice to `usual`."""
+    """Let the user choose models. Another model in the sidebar, or that model's first result, resets them to
+    `usual`."""
     key, models = "only_model", sorted(table["model"].unique(), key=lambda model: (model != loaded.title, model))
     changed = st.session_state.get(f"{key}_of") not in (None, (loaded.title, usual))
     if changed or not {key} & {*st.session_state, *st.query_params}:
@@ -59,7 +60,7 @@ def choice(title: str, options: Sequence[T], key: str, default: T | None = None,
 
 
 def language(title: str, langs: Sequence[str], key: str, default: str | None = None) -> str:
-    """Let the user choose a language, at first `default` or the first language. The address keeps the choice."""
+    """Let the user choose a language, by default `default` or else the first. The address keeps the choice."""
     if len(langs) > SIDE_BY_SIDE:
         at = langs.index(default) if default else 0
         return st.selectbox(title, langs, at, format_func=rows.language_name, key=key, width=200, **BOUND)
@@ -67,12 +68,13 @@ def language(title: str, langs: Sequence[str], key: str, default: str | None = N
 
 
 def count(title: str, options: Sequence[int], key: str, first: int = 0, width: int | Literal["stretch"] = 120) -> int:
-    """Let the user choose a number, at first the number with the index `first`. The address keeps the choice."""
+    """Let the user choose a number; the default is the number at the index `first`. The address keeps the choice."""
     return st.selectbox(title, options, first, format_func="{:,}".format, key=key, width=width, **BOUND)
 
 
 def warn(loaded: state.Loaded, texts: Sequence[str], lang: str, title: str = "", key: str = "") -> None:
-    """Warn about texts that the model can't read well in `lang`. The control `key` then offers their language."""
+    """Warn about texts that the model can't read well in `lang`. With `key`, offer to change the language in that
+    control."""
     for warning in checks.warnings(loaded, texts, lang):
         st.warning(f"{title}: {warning}" if title else warning, icon=":material/translate:")
     if key:
@@ -80,7 +82,8 @@ def warn(loaded: state.Loaded, texts: Sequence[str], lang: str, title: str = "",
 
 
 def switch(loaded: state.Loaded, texts: Sequence[str], lang: str, key: str, title: str, field: str = "") -> None:
-    """Show a button that changes the language in the control `key` if most texts are in another language."""
+    """Show a button that changes the language in the control `key` if most texts are in another language. The text in
+    the control `field` is kept."""
     other = checks.other_language(texts, lang)
     if other in loaded.langs:
         label = f"{title} is {rows.language_name(other)}"
@@ -89,7 +92,7 @@ def switch(loaded: state.Loaded, texts: Sequence[str], lang: str, key: str, titl
 
 
 def bounded(text: str, most: int, title: str) -> str:
-    """Return the first characters of a text, up to the maximum number. Show a warning if it is longer."""
+    """Return the first `most` characters of a text. Show a warning if the text is longer."""
     if len(text) > most:
         st.warning(f"{title} is too long: only its first {most:,} characters are used.")
     return text[:most]
@@ -101,7 +104,7 @@ def width(title: str) -> int:
 
 
 def row_height(sentences: pd.DataFrame, width: int) -> int | None:
-    """Return the pixels that the longest sentence needs in a column of this width; None if one line is enough."""
+    """Return the height in pixels of the longest sentence in a column of this width; None if one line is enough."""
     wide = [[unicodedata.east_asian_width(char) in "WF" for char in text] for text in sentences.to_numpy().ravel()]
     longest = max((len(each) + sum(each) for each in wide), default=0)
     lines = math.ceil(1.2 * CHARACTER * longest / (width - MARGINS))  # lines break between words, so they are not full

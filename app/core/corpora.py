@@ -39,7 +39,7 @@ class OwnTexts:
     """A user's texts and encoders. A change makes a new state, so that an old link still shows the old state."""
 
     typed: tuple[pd.DataFrame, ...] = ()  # sentences drawn as stars, in the form of `rows.typed`
-    uploaded: Mapping[str, ParallelText] = field(default_factory=dict)  # by name
+    uploaded: Mapping[str, ParallelText] = field(default_factory=dict)  # name -> text
     models: Mapping[str, Any] = field(default_factory=dict)  # `state.Loaded` of each opened or split encoder, by title
     split: Any = None  # the last split on "Your encoder", a `compute.Made`
 
@@ -57,13 +57,13 @@ def change(**parts: Any) -> None:
 
 
 def restore() -> bool:
-    """Load the state of the key in the address, once per session. Return False if the state is no longer kept."""
+    """Load the state that belongs to the key in the address, once per session. Return False if it is no longer kept."""
     key = st.query_params.get(PARAMETER, "")
     new = "own_key" not in st.session_state
     own = recalled(key) if new else None
     if new:
         st.session_state.update(own=own or OwnTexts(), own_key=key if own else "")
-    put(PARAMETER, st.session_state["own_key"])  # each page starts with a new address
+    put(PARAMETER, st.session_state["own_key"])  # because the address of each page is empty at first
     return own is not None or not (new and key)
 
 
@@ -95,7 +95,7 @@ def _bytes() -> int:
 
 
 def readable(langs: Sequence[str], least: int = 1) -> dict[str, ParallelText]:
-    """Return the texts that a model can read, the user's own first, with at least `least` languages or sides."""
+    """Return the texts, the user's own first, that have at least `least` columns of sentences that a model can read."""
     texts = startup.texts_in(of_session().uploaded, langs) | startup.texts_in(startup.read().texts, langs)
     return {name: text for name, text in texts.items() if len(text.sides) >= least}
 
@@ -110,8 +110,8 @@ def columns_of(text: ParallelText, count: int) -> tuple[list[list[str]], list[st
 
 
 def sentences(text: ParallelText, count: int) -> pd.DataFrame:
-    """Return the first `count` translations, one row per language, or different sentences of a text in one language.
-    The user's other columns are named "own:NAME". The table is shared: do not change it."""
+    """Return the first `count` translations, one row per language. Of a text in one language, return the first `count`
+    different sentences. The user's other columns are named "own:NAME". The table is shared: do not change it."""
     if text.table is not None:
         return _uploaded(text.digest, text.langs, count, text)
     return _sentences(text, count, text.file.stat().st_mtime_ns if text.file and text.file.exists() else 0)

@@ -20,13 +20,13 @@ from app.core.markdown import verbatim
 from app.core.theme import INK, PIXELS, SOFT, plain
 from bgt_core.tables import Table, latex_text
 
-WIDTH_MM = 180  # two columns of a journal, or the text of an A4 page
+WIDTH_MM = 180  # width of two columns of a journal, or of the text on an A4 page
 DOTS_PER_INCH = 300
-WIDTH = round(WIDTH_MM / 25.4 * 96)  # in the browser's pixels: 96 per inch
+WIDTH = round(WIDTH_MM / 25.4 * 96)  # the same width in the browser's pixels, 96 per inch
 MAX_VECTORS = 20_000  # maximum number of points in a vector drawing; most programs can't open an SVG with more
-# Every system has one of these fonts with the widths of Arial, so text that fits here also fits elsewhere.
+# Every system has one of these fonts. Their characters are as wide as in Arial, so text that fits here fits elsewhere.
 FONTS = "Arial, Liberation Sans, Helvetica, DejaVu Sans, sans-serif"
-CAPTION = {"size": 11, "line": 15, "letters": 100}  # pixels; characters in a line of the widest of these fonts
+CAPTION = {"size": 11, "line": 15, "letters": 100}  # sizes in pixels; letters that fit into a line in any of the fonts
 FORMULA = ("=", "+", "-", "@", "\t")  # spreadsheets treat cells that start with these as formulas
 SNIPPET = """import plotly.io as pio
 figure = pio.read_json("{name}.json")
@@ -35,7 +35,7 @@ _figure = mounted("figure")
 
 
 def chart(name: str, draw: Callable[..., go.Figure], alt: str, **settings: Any) -> Any:
-    """Show a figure in the browser's theme. With `on_select`, its buttons, one of which is the lasso, stay visible."""
+    """Show a figure in the browser's theme. With `on_select`, plotly's buttons stay visible, including the lasso."""
     figure = draw(theme=theme.current())
     config: dict[str, Any] = {
         "displaylogo": False,
@@ -60,9 +60,9 @@ def offer(
     caption: str = "",
     vectors: Callable[[], Mapping[str, np.ndarray]] | None = None,
 ) -> None:
-    """Show a button that opens the list of exports. A file is only made when the user downloads it. `latex` is the
-    table as readers see it; `figure(theme="light")` draws the figure, with `caption` below its title; `vectors`
-    returns, for each latent, one vector per row of the table (N, D)."""
+    """Show a button that opens the list of exports. A file is made only when the user downloads it. `latex` is the
+    table as readers should see it. `figure(theme="light")` draws the figure; `caption` is written below the figure's
+    title. `vectors` returns the vectors (N, D) of the table's rows in each latent."""
     with st.popover(title, icon=":material/download:"):
         if table is not None:
             st.markdown("**Rows**")
@@ -81,8 +81,8 @@ def offer(
         st.caption(verbatim(in_link()))
 
 
-# This is not a fragment: on the pages of the maps and pairs, a rerun that overtakes another one would remove the
-# fragment's container, but not its parts.
+# This is not a fragment: on the pages of the maps and pairs, a rerun that overtakes another rerun would remove the
+# container of the fragment, but not the elements in it.
 def drawings(name: str, figure: Callable[[], go.Figure]) -> None:
     """Offer the figure for print (PNG and SVG, drawn by the browser), screens (HTML) and notebooks (JSON)."""
     st.markdown("**Figure**")
@@ -108,7 +108,7 @@ def download(name: str, kind: str, make: Callable[[], str | bytes]) -> None:
 
 
 def as_csv(table: pd.DataFrame) -> bytes:
-    """Encode as UTF-8 for spreadsheets. Cells that a spreadsheet would evaluate as formulas get an apostrophe."""
+    """Encode a table as CSV in UTF-8. Cells that a spreadsheet would evaluate as formulas get an apostrophe."""
 
     def uncomputed(cell: Any) -> Any:
         return f"'{cell}" if str(cell).startswith(FORMULA) else cell
@@ -118,7 +118,7 @@ def as_csv(table: pd.DataFrame) -> bytes:
 
 
 def as_vectors(table: pd.DataFrame, vectors: Mapping[str, np.ndarray]) -> bytes:
-    """Encode each row's id, text and language, and its float32 vector in each latent (N, D), as Parquet."""
+    """Encode as Parquet the id, text and language of each row, and its float32 vector in each latent (N, D)."""
     columns: dict[str, Any] = {name: pa.array(table[name]) for name in ("id", "text", "lang") if name in table}
     for latent, rows in vectors.items():
         flat = np.ascontiguousarray(rows, np.float32)  # (N, D)
@@ -129,13 +129,13 @@ def as_vectors(table: pd.DataFrame, vectors: Mapping[str, np.ndarray]) -> bytes:
 
 
 def as_latex(table: pd.DataFrame) -> str:
-    """Format as a LaTeX tabular in the style of booktabs, with empty cells for NaN."""
+    """Format a table as a LaTeX tabular in the style of booktabs. Cells with NaN are empty."""
     cells = table.astype(object).where(table.notna(), None).to_numpy().tolist()
     return latex_text(Table(list(table.columns), cells))
 
 
 def publication(figure: go.Figure, caption: str = "") -> go.Figure:
-    """Copy a figure in the light theme for print, with its caption, as a vector drawing if it has few points."""
+    """Copy a figure in the light theme for print, with a caption. The copy of few points is a vector drawing."""
     drawing: dict[str, Any] = figure.to_dict()
     points = sum(len(trace["x"]) for trace in figure.data if trace.type == "scattergl")
     for trace in drawing["data"]:
@@ -143,10 +143,10 @@ def publication(figure: go.Figure, caption: str = "") -> go.Figure:
             trace["type"] = "scatter"
     paper = go.Figure(drawing)
     title = paper.layout.title.text
-    lines = [plain(line) for line in textwrap.wrap(caption, CAPTION["letters"])]  # its file names may contain tags
+    lines = [plain(line) for line in textwrap.wrap(caption, CAPTION["letters"])]  # file names in it may contain tags
     heading = f'<span style="font-size:{PIXELS["title"]}px;color:{INK["light"]}"><b>{title}</b></span>'
     above = CAPTION["line"] * (len(lines) + (2 if title else 1))
-    between = paper.layout.margin.t if title is None and paper.layout.margin.t else 12  # titles of panels
+    between = paper.layout.margin.t if title is None and paper.layout.margin.t else 12  # room for titles of panels
     paper.update_layout(
         template="plotly_white",
         width=WIDTH,

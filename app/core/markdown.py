@@ -16,7 +16,7 @@ from bgt_core.errors import BgtError
 
 HELP = Path(__file__).parents[1] / "help"
 MARKS = re.compile(r"[\\`*_\[\]{}<>&$~|!]|:(?=[A-Za-z])")  # characters with a meaning in Markdown or Streamlit
-ADDRESS = re.compile(r":(?=//)|\bwww(?=\.)|@", re.IGNORECASE)  # marks of addresses, which Streamlit turns into links
+ADDRESS = re.compile(r":(?=//)|\bwww(?=\.)|@", re.IGNORECASE)  # parts by which Streamlit recognises addresses to link
 BLOCK = re.compile(r"(#{1,6}|[-+]|\d{1,9}[.)])(\s|$)|-{3,}$")  # starts of headings, lists and rules
 JOINER = "\N{WORD JOINER}"  # an invisible character
 
@@ -58,7 +58,7 @@ def frame(
     columns: Mapping[str, Any] = {},
     **settings: Any,
 ) -> Any:
-    """Show a table that scrolls. `formats` are of columns of numbers, such as "%.2f"; `widths` are in pixels."""
+    """Show a table that scrolls. `formats` has formats of number columns, such as "%.2f"; `widths` are in pixels."""
     plain = {title: st.column_config.Column(width=pixels) for title, pixels in widths.items()}
     numbers = {
         title: st.column_config.NumberColumn(format=of, width=widths.get(title)) for title, of in formats.items()
@@ -67,7 +67,8 @@ def frame(
 
 
 def help_of(name: str, second: str = "", writes: bool = True) -> None:
-    """Show `help/NAME.md` in a closed box, without lines on a second latent or on generation if the model has none."""
+    """Show `help/NAME.md` in a closed box, without lines about a second latent or about generation that do not
+    apply."""
     lines = (HELP / f"{name}.md").read_text("utf-8").splitlines()
     shown = [line for line in lines if (second or "{second}" not in line) and (writes or "{writes}" not in line)]
     with st.expander("How to read this", icon=":material/help:"):

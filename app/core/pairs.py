@@ -17,8 +17,8 @@ from bgt_core.evaluation.bootstrap import ItemSample, pearson
 from bgt_core.evaluation.comparison import Result, Statistic, compare
 from bgt_core.evaluation.systems import word_effects
 
-LEAST = 0.005  # smaller effects are 0 in two decimals
-LONGEST = 120  # maximum number of characters of the sentence above its words
+LEAST = 0.005  # effects below this are 0 when rounded to two decimals
+LONGEST = 120  # maximum number of characters shown of a sentence, above the table of its words
 
 
 class Pair(NamedTuple):
@@ -55,7 +55,7 @@ def of_start_page(loaded: Loaded) -> list[tuple[Pair, dict[str, float]]]:
 
 
 class ItemsKey(NamedTuple):
-    """The name of a score, and its number of items."""
+    """The name of a score, and the number of items from which it is computed."""
 
     score: str
     items: int
@@ -64,8 +64,8 @@ class ItemsKey(NamedTuple):
 def compared(
     systems: Mapping[str, np.ndarray], score: Callable[[np.ndarray, np.ndarray], np.ndarray], name: str
 ) -> Result:
-    """Score the N numbers of each system, with intervals and differences. `score` maps bootstrap weights (B, N) and the
-    numbers of S systems (S, N) to scores (B, S)."""
+    """Compute a score from the N numbers of each system, with intervals and differences between systems. `score` maps
+    bootstrap weights (B, N) and the numbers of S systems (S, N) to scores (B, S)."""
     numbers = np.stack([np.asarray(row, float) for row in systems.values()])
     items = numbers.shape[1]
     return compare(
@@ -78,7 +78,8 @@ def compared(
 
 
 def correlations(similarities: Mapping[str, np.ndarray], gold: np.ndarray) -> Result:
-    """Return Pearson's r x 100 with human scores. Raises DataError for less than 3 pairs or 2 different scores."""
+    """Return Pearson's r x 100 with human scores for each system. Raises DataError for fewer than 3 pairs, or if all
+    human scores are the same."""
     if len(gold) < 3 or np.ptp(gold) == 0:
         raise DataError(f"{len(gold)} pairs with {len(set(gold))} different scores; give 3 pairs and 2 scores or more.")
     return compared(similarities, lambda weights, systems: 100 * pearson(weights, systems, gold), "Pearson x 100")
@@ -93,7 +94,7 @@ def shares(hits: Mapping[str, np.ndarray]) -> Result:
 
 def beside_first(result: Result) -> pd.DataFrame:
     """Return each system's score (value, low, high) and its difference from the first system's score (difference,
-    difference_low, difference_high), with 95% intervals from the same resamples; the first difference is NaN."""
+    difference_low, difference_high; NaN for the first), with 95% intervals from the same resamples."""
     scores = pd.DataFrame(result.records()).rename(columns={"ci_low": "low", "ci_high": "high"})
     first = result.systems[0]
     gaps = [gap.seen_from(gap.second).difference[:3] for gap in result.differences if gap.first == first]
@@ -115,14 +116,14 @@ def show_scores(result: Result, title: str, name: str, system: str = "Model") ->
 
 
 def show_words(systems: Mapping[str, tuple[Loaded, str]], pair: Pair) -> None:
-    """Show the words of both sentences, and how much each adds to the similarity by each system, a model's latent."""
+    """Show how much each word of both sentences adds to the similarity. A system is a model and one of its latents."""
     langs = pair.lang, pair.other_lang
     try:
         of_systems = {
             title: word_effects({title: model}, pair.text, pair.other, langs, latent)
             for title, (model, latent) in systems.items()
         }
-    except UsageError as error:  # too many words
+    except UsageError as error:  # a sentence has too many words
         st.caption(str(error))
         return
     words = next(iter(of_systems.values()))

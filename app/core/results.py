@@ -21,7 +21,8 @@ from probes.task import needs
 from probes.tasks import GROUPS as SENTEVAL_GROUPS
 from probes.tasks import TASKS
 
-MEANING, ADDED = "Meaning", "What a language adds"  # tasks that the semantic or the second latent should predict better
+# Names of two groups of tasks. The semantic latent should do better on the first, the second latent on the second.
+MEANING, ADDED = "Meaning", "What a language adds"
 TASK_GROUPS = {
     ADDED: SENTEVAL_GROUPS["style"], MEANING: SENTEVAL_GROUPS["semantic"], "Form": SENTEVAL_GROUPS["syntax"],
     "Surface": SENTEVAL_GROUPS["surface"],
@@ -46,7 +47,7 @@ def task_group(task: str) -> str:
 
 
 def why_not_run(name: str, lang: str) -> str:
-    """Explain why the app can't label sentences in a language for the task of this name; return "" if it can."""
+    """Explain why the app can't label sentences in this language for the task; return "" if it can."""
     task = TASKS[name]
     if "texts" in task.builds:
         return "It can't be run here, as it needs sentences in two languages: use `bgt-probe --lang en-fr`."
@@ -65,11 +66,11 @@ def tasks_in_order(tasks: Sequence[str]) -> list[str]:
 
 # Columns that identify a result. `probe` is the kind of probe, `run` describes the numbers of sentences and seeds,
 # `items` identifies the labelled sentences, `live` is true if a user ran the probe in the app, `data` is the source of
-# the sentences. `mark` distinguishes several results of one model, language and task.
+# the sentences. `mark` tells apart results of the same model, language and task.
 SOURCE = ["model", "fingerprint", "lang", "task", "probe", "items", "run", "seed", "live", "data", "mark"]
 CELL = ["model", "lang", "task"]
 SCORES = [*SOURCE, *"latent accuracy ci_low ci_high n_train n_test classes sd note".split()]
-OPTIONAL = ["selectivity", "information"]  # NaN unless the probe was asked for them
+OPTIONAL = ["selectivity", "information"]  # NaN unless the probe was run with these measures
 GAPS = [*SOURCE, *"langs first second points ci_low ci_high p adjusted_p n_test".split()]  # `langs` is like "en fr"
 FLOATS = [*"accuracy ci_low ci_high sd points p adjusted_p".split(), *OPTIONAL]
 COMMAND = "bgt-probe --lang {lang} --model {model} --out {lang}.parquet"
@@ -96,14 +97,14 @@ class ResultTables:
 
 def gathered(paths: Iterable[Path], uploaded: Iterable[Cell] = (), probed: Iterable[Cell] = ()) -> ResultTables:
     """Gather the results of files and folders, of uploads, and of this session's probes. Equal results are included
-    once. Models have the same names as in the app. A hash tells models of one name apart if their weights differ; the
-    kind of a probe that is not linear is added, too."""
+    once. Models have the same names as in the app. If models of one name have different weights, a hash is added to the
+    name; if a probe is not linear, the kind of probe is added."""
     stored = [*(cell for path in paths for cell in read_path(path)), *uploaded]
     every = [*((cell, False) for cell in stored), *((cell, True) for cell in probed)]
     titles = model_titles([cell for cell, _ in every])
 
     def identity(cell: Cell, live: bool) -> tuple[Any, ...]:
-        """Return a key that does not depend on the model's name and the notes of a result."""
+        """Return a key that is the same for equal results. It ignores the model's name and the notes."""
         numbers = tuple(replace(row, note="") for row in cell.result.rows)
         return live, weights(cell), cell.trail["probe"], cell.trail.get("items_sha256"), cell.result.seed, numbers
 
@@ -124,7 +125,7 @@ def gathered(paths: Iterable[Path], uploaded: Iterable[Cell] = (), probed: Itera
 
 
 def source_of(cell: Cell, live: bool, titles: Mapping[tuple[str, str], str]) -> dict[str, Any]:
-    """Return the values of the columns `SOURCE`. `mark` is "" for a stored result."""
+    """Return the values of the columns `SOURCE` for a result. `mark` is "" for a stored result."""
     result, trail = cell.result, cell.trail
     first, seeds = result.rows[0], f"{result.seeds} {'seed' if result.seeds == 1 else 'seeds'}"
     run = f"{first.n_train:,} + {first.n_test:,} sentences, {seeds}"
@@ -151,7 +152,7 @@ def weights(cell: Cell) -> str:
 
 
 def mark(sources: Sequence[dict[str, Any]]) -> None:
-    """Set `mark` to the data of a stored result if its model, language and task have several results."""
+    """Set `mark` of each stored result to its run and data, if its model, language and task have several results."""
     runs = defaultdict(set)
     for source in sources:
         runs[tuple(source[name] for name in CELL)].add((source["items"], source["run"], source["seed"]))
@@ -177,7 +178,7 @@ def model_titles(cells: Sequence[Cell]) -> dict[tuple[str, str], str]:
     for model, fingerprint in trainings:
         if count[model] > 1:
             titles[model, fingerprint] = f"{names[model]} {fingerprint[:8]}"
-        else:  # the same weights with two names are one model, which has the app's name if possible
+        else:  # two names with the same weights are one model; the name in the app is preferred
             same = [other for other, its in trainings if its == fingerprint and count[other] == 1]
             titles[model, fingerprint] = names[next((other for other in same if other in in_app), same[0])]
     return titles
@@ -213,7 +214,8 @@ def _read_file(file: Path, written: int) -> list[Cell]:
 
 
 def all_results() -> ResultTables:
-    """Return the results of the files given at the start, of uploaded files, and of this session's probes."""
+    """Return all results: from the files named when the app was started, from uploaded files, and from this session's
+    probes."""
     uploaded = [cell for cells in st.session_state.get("uploaded", []) for cell in cells]
     return gathered(startup.read().results, uploaded, st.session_state.get("probed", []))
 
@@ -228,7 +230,7 @@ RULE = (
 
 
 def shown(scores: pd.DataFrame) -> pd.Series:
-    """Return the latents that show the property by `RULE`, as "semantic, language", for each result."""
+    """Return, for each result, the latents that show the property according to `RULE`, as in "semantic, language"."""
     keys = [*CELL, "mark"]
     majority = scores[scores["latent"] == MAJORITY].set_index(keys)["accuracy"].groupby(level=keys).first()
     latents = scores[scores["latent"].isin(LATENTS)].join(majority.rename("majority"), on=keys)
@@ -238,8 +240,8 @@ def shown(scores: pd.DataFrame) -> pd.Series:
 
 
 def leads(model: Path, second_latent: str) -> dict[str, list[str]]:
-    """Return, for each latent, the tasks whose property it shows and predicts better than the other latent in most
-    languages, the largest difference first. The mapping is empty if the model's folder has no results."""
+    """Return, for each latent, the tasks whose property it shows, and predicts better than the other latent does, in
+    most languages. The largest difference comes first. Empty if the model's folder has no results."""
     folder = model / startup.PROBES_FOLDER
     if not folder.is_dir():
         return {}
@@ -264,10 +266,10 @@ def accuracies(model: Path, latents: Sequence[str]) -> dict[str, tuple[float, ..
 
 
 def nats(log: Sequence[Mapping[str, Any]], langs: Sequence[str]) -> tuple[float, float]:
-    """Return the information about a sentence in the language latent and in both latents together, in nats: the KL on
-    held-out pairs, averaged over the model's languages. Without a training log, both are NaN."""
+    """Return how many nats of information about a sentence the language latent has, and how many both latents have
+    together: the KL on held-out pairs, averaged over the model's languages. Without a training log, both are NaN."""
     held_out: Mapping[str, Any] = next((row for row in reversed(log) if row.get("kind") == "valid"), {})
-    every = f"kl/{SEMANTIC}"  # reports have one such value, or one per language
+    every = f"kl/{SEMANTIC}"  # a report has this one value, or one for each language
     own = float(np.mean([held_out.get(f"kl/{lang}", np.nan) for lang in langs]))
     shared = float(np.mean([held_out.get(f"{every}/{lang}", held_out.get(every, np.nan)) for lang in langs]))
     return own, own + shared
@@ -293,7 +295,7 @@ def provenance(results: pd.DataFrame) -> str:
     """Describe the source of results in a caption: models, data, numbers of sentences and seeds."""
     trainings = dict.fromkeys(results[["model", "fingerprint"]].itertuples(index=False, name=None))
     models = [f"{model} (fingerprint {name[:8]})" for model, name in trainings]
-    if len(models) > 1:  # figures number the models in the same order
+    if len(models) > 1:  # with the same numbers as in the figures
         models = [f"{number} {model}" for number, model in enumerate(models, 1)]
     data = dict.fromkeys(source for sources in results["data"] for source in sources.split(", "))
     counts = [map(int, re.findall(r"\d+", run.replace(",", ""))) for run in results["run"].unique()]

@@ -36,7 +36,7 @@ OTHER, NONE = "other", "none"
 
 
 def language_name(lang: str) -> str:
-    """Return the name of a language, or its code if the name is unknown. A second column, en2, is "English 2"."""
+    """Return the name of a language, or its code if that is unknown. "en2", a second column, is "English 2"."""
     code, number = re.fullmatch(r"(.*?)(\d*)", lang, re.DOTALL).groups()  # type: ignore[union-attr]
     return f"{LANGUAGE_NAMES[code]} {number}".strip() if code in LANGUAGE_NAMES else lang
 
@@ -56,12 +56,12 @@ def latent_title(latent: str) -> str:
 
 
 def words(text: str) -> int:
-    """Count the words. Punctuation between spaces is no word: French puts a space before "?"."""
+    """Count the words. Punctuation between spaces does not count as a word: French puts a space before "?"."""
     return sum(any(map(str.isalnum, run)) for run in text.split())
 
 
 def overlap(left: str, right: str) -> float:
-    """Return the fraction of two sentences' words that both contain, ignoring case (Jaccard); 0 if both are empty."""
+    """Return the share of two sentences' words that occur in both, ignoring case (Jaccard); 0 if both are empty."""
     left_words, right_words = (set(re.findall(r"\w+", text.lower())) for text in (left, right))
     return len(left_words & right_words) / max(1, len(left_words | right_words))
 
@@ -82,10 +82,10 @@ def negated(text: str, lang: str) -> bool:
 
 
 def table(texts: Sequence[str], lang: str, translations: Sequence[str] | None, start: int = 0) -> pd.DataFrame:
-    """Make a table of N sentences, numbered from `start`. Sentences without `translations` are the user's own."""
+    """Make a table of N sentences, numbered from `start`. They are the user's own if `translations` is None."""
     numbers = range(start, start + len(texts))
     own = translations is None
-    prefix = "own" if own else f"{lang}_" if lang[-1].isdigit() else lang  # so that en2_0 is not row 20 of en
+    prefix = "own" if own else f"{lang}_" if lang[-1].isdigit() else lang  # en2_0, because en20 is row 20 of en
     return pd.DataFrame(
         {
             "id": [f"{prefix}{number}" for number in numbers],
@@ -111,7 +111,7 @@ def translations(texts: Sequence[Sequence[str]], langs: Sequence[str]) -> pd.Dat
 
 
 def parts(table: pd.DataFrame) -> list[tuple[str, list[str]]]:
-    """Divide a table into runs of rows in one language. Return the language and the sentences of each run."""
+    """Divide a table into runs of rows in the same language. Return the language and the sentences of each run."""
     langs = table["lang"].to_numpy()
     starts = [0, *(np.flatnonzero(langs[1:] != langs[:-1]) + 1).tolist(), len(table)]
     texts = table["text"].tolist()
@@ -136,7 +136,7 @@ def colours(langs: Sequence[str]) -> list[str]:
 
 
 def styled(rows: pd.DataFrame, name: str) -> pd.Series:
-    """Return each row's value of a property in `STYLES`, as by `as_colour`. Rows without a value have "none"."""
+    """Return each row's value of a property in `STYLES`, converted by `as_colour`; "none" for a row without a value."""
     values = [PROPERTIES[name].value(text, lang) for text, lang in zip(rows["text"], rows["lang"], strict=True)]
     return as_colour(pd.Series(values, rows.index, dtype=str))
 
@@ -147,8 +147,8 @@ def colour_title(colour: str) -> str:
 
 
 def as_colour(values: pd.Series) -> pd.Series:
-    """Convert a column (N,) to colours: numbers if all cells are numbers and more than six differ, else at most six
-    categories. Rarer categories become "other", and empty cells "none"."""
+    """Convert a column (N,) to values for colours: to numbers if all cells are numbers and more than six differ, else
+    to at most six categories. Rarer categories become "other", and empty cells "none"."""
 
     def label_order(label: str) -> tuple[bool, int, str]:
         """Return a sort key that puts "4-6" before "10-12", and "other" last."""
@@ -167,7 +167,8 @@ def as_colour(values: pd.Series) -> pd.Series:
 
 
 def matching(rows: pd.DataFrame, text: str) -> list[str]:
-    """Return the ids of the rows that contain a text as whole words or, if no row does, anywhere; ignore case."""
+    """Return the ids of the rows that contain a text as whole words, ignoring case. If no row does, the text may also
+    be part of a word."""
     contains = rows[rows["text"].str.contains(text, case=False, regex=False)]
     start, end = r"(?<!\w)" * text[:1].isalnum(), r"(?!\w)" * text[-1:].isalnum()
     whole = contains["text"].str.contains(f"{start}{re.escape(text)}{end}", case=False)

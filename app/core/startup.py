@@ -29,8 +29,8 @@ class ParallelText:
     file: Path | None  # TSV (perhaps compressed) or Parquet, one column per language; None for built-in sentences
     credit: str = ""  # the source of the sentences in Markdown, shown below them
     columns: tuple[str, ...] = ()  # columns of the file, if they differ from `langs`
-    # The table of an uploaded file; None for other texts. The columns "0", "1", and so on have the sentences of
-    # `columns`; "gold" and "own:NAME" may follow. Pairs of sentences have two columns in one language.
+    # The table of an uploaded file; None for other texts. Its columns "0", "1", and so on have the sentences in the
+    # languages `columns`; "gold" and "own:NAME" may follow. In pairs of sentences, two columns are in one language.
     table: pd.DataFrame = field(default=None, compare=False, repr=False)
     digest: str = ""  # hash of the table
 
@@ -64,12 +64,12 @@ def texts_in(texts: Mapping[str, ParallelText], langs: Sequence[str]) -> dict[st
 
 @dataclass(frozen=True)
 class StartOptions:
-    """The models and files that pages may open. A link can only select from them."""
+    """The models and files that pages may open. A link can select only these."""
 
     models: dict[str, str]  # name -> spec for `open_encoder`; the first is the default
     texts: dict[str, ParallelText]
-    results: tuple[Path, ...]  # files and folders by `bgt-probe`
-    questions: Path | None = None  # a store by `bgt retrieve-similar`
+    results: tuple[Path, ...]  # files that `bgt-probe` wrote, or folders of such files
+    questions: Path | None = None  # a store that `bgt retrieve-similar` built
 
     @property
     def langs(self) -> list[str]:
@@ -93,7 +93,7 @@ def read(arguments: Sequence[str] | None = None) -> StartOptions:
     texts = [parallel_text(argument) for argument in dict.fromkeys(given.data)]
     names = told_apart([name for name, _ in texts], [str(text.file) for _, text in texts])
     texts_of_user = {name: text for name, (_, text) in zip(names, texts, strict=True)}
-    # English with each other language, the four languages with the most shared examples, and the built-in grammar
+    # the examples are in English and another language, or in the four languages that share the most examples
     together = [*((LANGS[0], lang) for lang in LANGS[1:]), LANGS[:4]]
     examples = {f"{EXAMPLES} ({'-'.join(langs)})": ParallelText(langs, None, CREDIT) for langs in together}
     return StartOptions(models, examples | {BUILT_IN: GRAMMAR} | texts_of_user, results, given.questions)
@@ -118,7 +118,7 @@ def is_model(folder: Path) -> bool:
 
 
 def short_names(specs: Sequence[str], taken: Collection[str] = ()) -> dict[str, str]:
-    """Return the specs by their short names, in order."""
+    """Return short name -> spec, in the order of the specs."""
     names = told_apart([short_name(spec) for spec in specs], [pathname(spec) for spec in specs], taken)
     return dict(zip(names, specs, strict=True))
 
@@ -137,7 +137,7 @@ def public(text: str) -> str:
 
 
 def portable(spec: str) -> str:
-    """Return a spec without the folders above the model's own folder, for files that may leave this machine."""
+    """Return a spec without the folders above the model's folder, for files that are passed on to other people."""
     path = pathname(spec)
     if not os.path.exists(path):
         return spec
@@ -146,7 +146,7 @@ def portable(spec: str) -> str:
 
 
 def told_apart(names: Sequence[str], paths: Sequence[str], taken: Collection[str] = ()) -> list[str]:
-    """Make names different: prefix repeated names with their path's folder, and add a number to those still equal."""
+    """Make names different: put the path's folder before repeated names, and number names that are still equal."""
     different: list[str] = []
     for name, path in zip(names, paths, strict=True):
         folder = os.path.basename(os.path.dirname(os.path.abspath(path)))
@@ -156,14 +156,14 @@ def told_apart(names: Sequence[str], paths: Sequence[str], taken: Collection[str
 
 
 def free_name(name: str, taken: Collection[str]) -> str:
-    """Return the name, with a number if it is already taken."""
+    """Return the name; if it is already taken, add a number to it."""
     return next(
         each for each in (name, *(f"{name} ({number})" for number in range(2, len(taken) + 3))) if each not in taken
     )
 
 
 def pathname(spec: str) -> str:
-    """Return a spec without its kind."""
+    """Return a spec without its kind: "vectors:FILE" -> "FILE"."""
     return spec.removeprefix(path_kind(spec))
 
 

@@ -24,23 +24,23 @@ from bgt_core.errors import Busy, UsageError
 from bgt_core.files import json_lines
 
 PATIENCE = 60  # seconds to wait for another session's request
-AT_ONCE = 5_000  # sentences per request; smaller requests have more batch shapes, and oneDNN keeps memory for each
+AT_ONCE = 5_000  # sentences per request; smaller requests have more batch shapes, each of which costs oneDNN memory
 KEPT_BYTES = 400_000_000  # maximum size of all kept vectors; the newest are always kept
-FEW = 64  # number of sentences up to which embedding is faster than a look-up
-RUNS = {f"{name}:": kind.runs for name, kind in KINDS.items()}  # a sentence on how an encoder of each kind runs
+FEW = 64  # up to this number of sentences, embedding is faster than a look-up
+RUNS = {f"{name}:": kind.runs for name, kind in KINDS.items()}  # kind -> a sentence that says where it runs
 _inference = threading.Lock()
 
 
 @dataclass(frozen=True, eq=False)
 class Loaded:
-    """A model in use: an encoder for probes and evaluation, whose vectors are cached and whose requests wait."""
+    """A model in use: an encoder for probes and evaluation. Vectors are cached, and requests wait for each other."""
 
     title: str  # a short name without a path, unique in the session
     reader: SentenceEncoder  # the result of `open_encoder`
-    langs: Sequence[str]  # languages that it reads; if it reads any language, those of the app's texts
+    langs: Sequence[str]  # the languages that it reads; if it reads any, the languages of the app's texts
     info: Mapping[str, Any]  # the checkpoint's description; empty for external encoders
     log: list[dict[str, Any]]  # the rows of its training log; empty for external encoders
-    device: str  # a sentence on where it runs
+    device: str  # a sentence that says where the model runs
     spec: str = ""  # its name for `open_encoder`; it may contain a path, and is only shown as help
 
     @property
@@ -52,19 +52,19 @@ class Loaded:
 
     @cached_property
     def digest(self) -> str:
-        """A name of the model's vectors in caches. For an encoder without a fingerprint, it is random."""
+        """The name of the model's vectors in caches. It is random for an encoder without a fingerprint."""
         files = self.info.get("files", {})
         return " ".join(files.values()) or self.reader.fingerprint or uuid.uuid4().hex
 
     @property
     def short(self) -> str:
-        """The start of the weights' SHA-256 hash, or of a hash of an external encoder's digest, for file names."""
+        """The start of a SHA-256 hash, for file names: of the weights, or of an external encoder's digest."""
         files = self.info.get("files")
         return (files["model.safetensors"] if files else content([self.digest]))[:8]
 
     @property
     def second_latent(self) -> str:
-        """The name of the other latent besides the semantic latent, such as "language"; "" if there is no other."""
+        """The name of the latent besides the semantic latent, such as "language"; "" for a model with one latent."""
         return next((latent for latent in self.latents if latent != SEMANTIC), "")
 
     @property
@@ -97,7 +97,7 @@ class Loaded:
 
     @property
     def reads(self) -> str:
-        """The languages that the model reads. If they are unknown, those in which the app uses it."""
+        """The languages that the model reads. If they are unknown, the languages in which the app uses the model."""
         stated = "" if self.reader.langs else "Its languages are unknown. Shown: "
         return self.translates or stated + self.languages
 
@@ -124,7 +124,7 @@ BY_DIGEST: dict[str | type, Callable[[Any], Any]] = {Loaded: attrgetter("digest"
 
 
 def titles() -> list[str]:
-    """Return the models' titles: those of the start options, then those opened or split in this session."""
+    """Return the titles of the models in the start options, then of those opened or split in this session."""
     return [*startup.read().models, *corpora.of_session().models]
 
 
@@ -160,7 +160,7 @@ def checkpoint(title: str, path: str, opens: Callable[[Path], SentenceEncoder]) 
     """Open a `bgt` model with its description and training log. `opens` opens the folder, and may raise BgtError."""
     info = bgt_core.info(path)
     folder = Path(info["folder"])
-    logs = [folder / "metrics.jsonl", folder.parent / "metrics.jsonl"]  # the places in a checkpoint and in a run
+    logs = [folder / "metrics.jsonl", folder.parent / "metrics.jsonl"]  # in a checkpoint, or in the run around it
     log = next((read_log(file, info["step"]) for file in logs if file.is_file()), [])
     reader: Any = opens(folder)
     reader.embed([], lang=reader.langs[0])  # raises if a writer's encoder has changed
@@ -171,8 +171,8 @@ def checkpoint(title: str, path: str, opens: Callable[[Path], SentenceEncoder]) 
 
 
 def read_log(path: Path, last: int) -> list[dict[str, Any]]:
-    """Read the rows of a training log up to a step, because the run may have continued after the checkpoint. Reports on
-    held-out pairs are skipped if a value is not a number."""
+    """Read the rows of a training log up to the step `last`, because the run may have continued after the checkpoint. A
+    report on held-out pairs is skipped if one of its values is not a number."""
     rows = [row for _, row in json_lines(path) if row.get("kind") and isinstance(row.get("step"), int)]
     return [
         row
@@ -184,7 +184,7 @@ def read_log(path: Path, last: int) -> list[dict[str, Any]]:
 
 @contextmanager
 def inference() -> Iterator[None]:
-    """Admit one request at a time. Raises Busy after a wait of a minute."""
+    """Admit one request to the models at a time. Raises Busy after a wait of a minute."""
     if not _inference.acquire(timeout=PATIENCE):
         raise Busy("The model is busy with another request; try again in a moment.")
     try:
@@ -194,12 +194,12 @@ def inference() -> Iterator[None]:
 
 
 def embed(loaded: Loaded, texts: Sequence[str], lang: str, latent: str) -> np.ndarray:
-    """Embed sentences: (N, D). If they are many, all sessions share the vectors, which are then read-only."""
+    """Embed sentences: (N, D). If there are many, all sessions share their vectors, which are then read-only."""
     return embed_parts(loaded, [(lang, list(texts))], latent)
 
 
 def embed_parts(loaded: Loaded, parts: Sequence[tuple[str, Sequence[str]]], latent: str) -> np.ndarray:
-    """Embed the sentences of all parts, (language, sentences), in order: (N, D), as `embed` does."""
+    """Embed the sentences of all parts in order: (N, D). A part is (language, sentences). See `embed` for sharing."""
 
     def read(texts: Sequence[str], lang: str) -> np.ndarray:
         with inference():  # locked for each request, so that a long text does not block other users
@@ -228,8 +228,8 @@ def _kept() -> OrderedDict[str, Matrix]:
 def filled(
     key: str, parts: Sequence[tuple[str, Sequence[str]]], embed: Callable[[Sequence[str], str], np.ndarray]
 ) -> np.ndarray:
-    """Return the kept vectors of a key, (N, D), read-only. If they are not kept yet, embed the sentences of all parts,
-    (language, sentences), in order, and show the progress. `embed` embeds up to 5,000 sentences in a language."""
+    """Return the vectors kept under a key: (N, D), read-only. If there are none yet, embed the sentences of all parts
+    in order, and show the progress. A part is (language, sentences). `embed` gets up to 5,000 sentences at once."""
     kept = _kept()
     matrix = kept.setdefault(key, Matrix())
     kept.move_to_end(key)

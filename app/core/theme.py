@@ -8,7 +8,7 @@ import streamlit as st
 
 from bgt_core.contracts import LANGUAGE, SEMANTIC, SYNTACTIC
 
-# Okabe and Ito's colours without yellow and black, each of which is invisible in one theme. Other marks are grey.
+# Okabe and Ito's colours without yellow and black: each of these two is invisible in one theme. Other marks are grey.
 PALETTE = {
     "light": ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00"),
     "dark": ("#56b4e9", "#e69f00", "#009e73", "#cc79a7", "#0072b2", "#d55e00"),
@@ -73,7 +73,7 @@ def lang_symbol(lang: str) -> str:
 
 
 def lang_title(lang: str, name: str) -> str:
-    """Return a language's symbol, as a character, and its name."""
+    """Return the language's symbol as a character, followed by `name`."""
     return f"{cycled(GLYPHS, lang_place(lang))} {name}"
 
 

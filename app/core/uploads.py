@@ -1,4 +1,4 @@
-"""The user's own sentences: the dialog that uploads a file, the use of its columns, and the reading of its cells. Files
+"""The user's own sentences: the dialog that uploads a file, asks for the use of each column, and reads the cells. Files
 may come from spreadsheet programs of any country: their encoding, separator and quotes are detected."""
 
 import codecs
@@ -25,7 +25,7 @@ from bgt_core.data.text import normalise
 from bgt_core.data.textfile import NOT_TEXT, no_number, number
 from bgt_core.errors import DataError
 
-GOLD, COLOUR, LEFT_OUT = "gold", "own", ""  # uses of a column; any other use is the language of its text
+GOLD, COLOUR, LEFT_OUT = "gold", "own", ""  # uses of a column without text; the use of other columns is their language
 USES = {GOLD: "Scores people gave", COLOUR: "Colour by it", LEFT_OUT: "Leave out"}
 MAX_CATEGORIES = 50  # maximum number of different cells in a column of categories
 NO_TEXT = ("genre", "split")  # names of columns that do not contain sentences
@@ -35,14 +35,14 @@ MAX_MEGABYTES = 20
 MAX_ROWS, MAX_COLUMNS = 50_000, 100
 MAX_CHARACTERS = 2_000  # maximum length of a sentence
 SCORES = ("gold", "score", "label", "similarity", "relatedness")  # names of columns with human scores
-TITLES = {  # a first row with one of these is a header
+TITLES = {  # a first row that contains one of these is a header
     *SCORES, "id", "text", "sentence", "sentence1", "sentence2", "source", "target", "left", "right", "genre",
 }  # fmt: skip
 MARKS = {  # byte order mark -> encoding; UTF-32 comes first, because its marks begin like those of UTF-16
     codecs.BOM_UTF32_LE: "utf-32", codecs.BOM_UTF32_BE: "utf-32",
     codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16",
 }  # fmt: skip
-SEPARATORS = "\t;|,"  # in the order in which ties are resolved; a comma may be the decimal comma of every row
+SEPARATORS = "\t;|,"  # the first wins a tie; the comma is last, because it may be a decimal comma in every row
 SAMPLE = 1_000  # maximum number of rows from which the separator is detected
 EVEN = 0.5  # minimum share of rows with the same number of columns
 ADVICE = "Save it as CSV (UTF-8)"
@@ -51,7 +51,7 @@ csv.field_size_limit(2**31 - 1)  # maximum number of characters in a cell; only 
 
 def choose_name(names: Sequence[str], key: str, **settings: Any) -> str | None:
     """Let the user choose one of these texts or upload another; return None if there are no texts."""
-    if st.session_state.get(key) not in names:  # the text has no pairs, or was removed
+    if st.session_state.get(key) not in names:  # the chosen text has no pairs, or was removed
         st.session_state.pop(key, None)
     name = st.selectbox("Pairs", names, key=key, **settings) if names else None
     button(key)
@@ -120,7 +120,7 @@ def use(table: pd.DataFrame, file: str, file_id: str) -> None:
                          key=f"use {file_id} {at}", width=190)
             for at, (title, use) in enumerate(zip(table, guessed, strict=True))
         ]  # fmt: skip
-    name, text, left_out = text_of(file, table, uses, GOLD not in uses)  # people may have scored a pair several times
+    name, text, left_out = text_of(file, table, uses, GOLD not in uses)  # a repeated pair may have several scores
     for side, lang in enumerate(text.columns):
         for warning in checks.warnings(loaded, text.table[str(side)].tolist(), lang):
             st.warning(f"{rows.language_name(lang)}: {warning}")
@@ -164,7 +164,7 @@ def guessed_use(title: str, values: pd.Series, langs: Sequence[str]) -> str:
     if name == "id":
         return LEFT_OUT
     no_words = wordless(values)
-    misspelt = name in SCORES and no_words and values.str.contains(r"\d").any()  # `check` explains the spelling
+    misspelt = name in SCORES and no_words and values.str.contains(r"\d").any()  # so that `check` explains it
     if numbers(values) or misspelt:
         return GOLD if name in SCORES else COLOUR
     if name in NO_TEXT or values.nunique() <= min(MAX_CATEGORIES, len(values) // 5):
@@ -176,8 +176,8 @@ def guessed_use(title: str, values: pd.Series, langs: Sequence[str]) -> str:
 
 
 def text_of(name: str, table: pd.DataFrame, uses: Sequence[str], drop: bool) -> tuple[str, ParallelText, str]:
-    """Return the text's name, the text, and a sentence that counts the rows left out, by reason. `drop` leaves out
-    repeated rows. Raises DataError for columns that do not form a text."""
+    """Return the name of the text, the text, and a sentence that says how many rows were left out, and why. If `drop`
+    is true, repeated rows are left out. Raises DataError for columns that do not form a text."""
     sides = [title for title, use in zip(table, uses, strict=True) if use not in USES]
     columns = tuple(use for use in uses if use not in USES)
     check(table, uses, columns)
@@ -200,7 +200,7 @@ def text_of(name: str, table: pd.DataFrame, uses: Sequence[str], drop: bool) -> 
     words = "; ".join(f"{count:,} {reason}" for count, reason in left_out if count)
     if not kept.any():
         raise DataError(f"No row can be used: {words}. Choose other columns.")
-    own = {  # numbers, or categories in which an empty cell has a name
+    own = {  # columns for colours: numbers, or categories without empty names
         f"{rows.OWN_COLUMN}{title}": pd.to_numeric(table[title]) if numbers(table[title])
         else table[title].replace("", rows.NONE)
         for title, use in zip(table, uses, strict=True) if use == COLOUR
@@ -267,12 +267,12 @@ def from_rows(name: str, lines: list[list[str]], header: bool | None) -> dict[st
     titles = [""] * len(lines[0])
     if is_header(lines) if header is None else header:
         titles, lines = [normalise(title) for title in lines[0]], lines[1:]
-    names: list[str] = []  # all different
+    names: list[str] = []  # made different from each other
     for at, title in enumerate(titles, 1):
         unnumbered = title or f"Column {at}"
         names.append(unnumbered if unnumbered not in names else f"{unnumbered} ({at})")
     columns = zip(titles, names, map(with_points, zip(*lines, strict=True)), strict=False)
-    # Excel adds columns without a title and without cells
+    # leave out columns without a title and text, which Excel adds
     return {name: column for title, name, column in columns if title or any(map(str.strip, column))}
 
 
@@ -295,7 +295,8 @@ def is_header(lines: Sequence[Sequence[str]]) -> bool:
 
 
 def wordless(values: Iterable[str]) -> bool:
-    """Return whether all cells are numbers in any spelling, dates, marks or empty, and at least one is not empty."""
+    """Return whether no cell has words, but only numbers in any spelling, dates or marks, and not all cells are
+    empty."""
     filled = [value for value in values if value]
     spelt = re.compile(r"[\W\d_]*(((?<=\d)e[-+]?\d+|nan|inf|infinity|n/?a|none|null)[\W\d_]*)?", re.IGNORECASE)
     return bool(filled) and all(map(spelt.fullmatch, filled))
@@ -304,7 +305,7 @@ def wordless(values: Iterable[str]) -> bool:
 def numbers(values: Iterable[str]) -> bool:
     """Return whether all cells are finite numbers or empty, and at least one is not empty."""
     filled = pd.Series([value for value in values if value], dtype="string")
-    parsed = pd.to_numeric(filled, errors="coerce")  # as in `text_of`: 1_000 is not a number
+    parsed = pd.to_numeric(filled, errors="coerce")  # as `text_of` does, for which 1_000 is not a number
     return bool(len(filled)) and bool(np.isfinite(parsed.astype(float)).all())
 
 
@@ -327,9 +328,9 @@ def decoded(name: str, content: bytes) -> str:
 
 
 def rows_of(name: str, text: str, usual: str, most: int) -> list[list[str]]:
-    """Split a table into rows, and return the first `most` rows that are not blank. Excel may declare the separator in
-    the first line (sep=;). If another program has saved the file since (sep=,;), or no line declares it, it is
-    detected."""
+    """Split a table into rows, and return the first `most` rows that are not blank. The first line may declare the
+    separator, as Excel writes it (sep=;). If no line declares the separator, or if another program has saved the file
+    since (sep=,;), it is detected."""
     if declared := re.match(r'"?sep=([^\w\s"]|\t)"?([,;|\t]*) *\n', text, re.IGNORECASE):
         text = text[declared.end() :]
     text = re.sub(r"\n{2,}", "\n", text)  # reading millions of blank lines takes a minute
@@ -341,9 +342,9 @@ def rows_of(name: str, text: str, usual: str, most: int) -> list[list[str]]:
 
 
 def separator_of(text: str, usual: str) -> str:
-    """Return the separator by which most rows have the same number of columns; `usual` if no separator fits. Unless it
-    is the usual separator, a comma or semicolon before a space is part of a sentence, and a comma only separates if a
-    line ends in a quoted cell after a comma."""
+    """Return the separator that gives most rows the same number of columns; `usual` if no separator fits. If it is not
+    `usual`, a comma or semicolon before a space counts as part of a sentence, and a comma counts as a separator only if
+    some line ends in two quoted cells with a comma between them."""
     fits = {}
     commas = usual == "," or re.search(r'",\s*"(?:[^"]|"")*"$', text, re.MULTILINE)
     for separator in SEPARATORS if commas else SEPARATORS.replace(",", ""):
@@ -361,7 +362,7 @@ def separator_of(text: str, usual: str) -> str:
 
 
 def split(text: str, separator: str) -> Iterator[list[str]]:
-    """Split a table into rows that are not blank. Cells may be in quotes, except between tabs if `quoted` is False."""
+    """Split a table into rows that are not blank. Cells may be in quotes; between tabs, only if `quoted` is true."""
     if separator == "\t" and not quoted(text):
         return (line.split("\t") for line in text.split("\n") if line.strip())
     lines = csv.reader(io.StringIO(text, newline=""), delimiter=separator, skipinitialspace=True, strict=True)
@@ -369,8 +370,8 @@ def split(text: str, separator: str) -> Iterator[list[str]]:
 
 
 def quoted(text: str) -> bool:
-    """Return whether quotes in tab-separated text enclose cells, and are not part of sentences. That is so if all cells
-    except numbers are in quotes, or if a cell in quotes contains doubled quotes."""
+    """Return whether quotes in tab-separated text enclose cells, or else are part of sentences. They enclose cells if
+    all cells except numbers are in quotes, or if a cell in quotes contains doubled quotes."""
     lines = [line.split("\t") for line in text.split("\n", SAMPLE)[:SAMPLE] if line.strip()]
     cells = [cell for line in lines for cell in line if len(line) > 1 and not re.fullmatch(r"[\s\d.,+-]*", cell)]
     enclosed = [cell for cell in cells if re.fullmatch(r'"(?:[^"]|"")*"', cell)]

@@ -24,7 +24,7 @@ STEPS = 9  # number of steps of an interpolation
 def candidates(
     loaded: Loaded, semantic: np.ndarray, second: np.ndarray, lang: str, search: Search = DEFAULT_SEARCH
 ) -> list[list[Candidate]]:
-    """Generate candidates in `lang` for each row of both latents, (N, L) and (N, M), the most faithful first."""
+    """Generate candidates in `lang` for each row of `semantic` (N, L) and `second` (N, M), the most faithful first."""
     latents = {SEMANTIC: semantic, loaded.second_latent: second}
     with inference():
         return generate.candidates(loaded.bgt, latents, lang=lang, search=search, max_length=MAX_LENGTH)
@@ -33,7 +33,7 @@ def candidates(
 def write(
     loaded: Loaded, semantic: np.ndarray, second: np.ndarray, lang: str, search: Search = DEFAULT_SEARCH
 ) -> list[str]:
-    """Return the most faithful candidate of each row."""
+    """Generate candidates for each row of both latents, and return the most faithful candidate of each row."""
     return [best.text for best, *_ in candidates(loaded, semantic, second, lang, search)]
 
 
@@ -41,7 +41,7 @@ def interpolate(
     loaded: Loaded, start: str, end: str, lang: str, moved: Sequence[str], steps: int
 ) -> tuple[pd.DataFrame, dict[str, np.ndarray]]:
     """Generate a sentence at each step of the straight line between two sentences' latents. Also return the `moved`
-    latents, {latent: (steps, D)}; the other latents are those of the start."""
+    latents, {latent: (steps, D)}; the other latents stay as in the sentence `start`."""
     fraction = np.linspace(0, 1, steps, dtype=np.float32)[:, None]
     latents = {}
     for latent in (SEMANTIC, loaded.second_latent):
@@ -69,7 +69,7 @@ class Interpolation:
 
 
 def form(loaded: Loaded, ends: Sequence[str], langs: Sequence[str]) -> Interpolation | None:
-    """Show the form for two sentences, by default `ends`, and the last interpolation. Return this interpolation."""
+    """Show the form for two sentences, by default `ends`, and the last interpolation. Also return the interpolation."""
     st.subheader("Between two sentences")
     if loaded.cannot_write:
         st.info(loaded.cannot_write, icon=":material/edit_off:")
@@ -100,7 +100,7 @@ def form(loaded: Loaded, ends: Sequence[str], langs: Sequence[str]) -> Interpola
 
 @st.fragment
 def follow(walk: Interpolation) -> None:
-    """Show a slider for the steps and the sentence of the step. Moving the slider generates nothing."""
+    """Show a slider for the steps, and the sentence at the chosen step. Moving the slider generates nothing."""
     texts = walk.table["text"].tolist()
     ends = (end if len(end) <= 28 else end[:27].rstrip() + "…" for end in (walk.start, walk.end))
     way = " to ".join(f"“{verbatim(end)}”" for end in ends)

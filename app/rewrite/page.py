@@ -23,7 +23,7 @@ from bgt_core.vectors.maps import Directions, directions
 
 FITTED_ON = 2_000  # maximum number of translations from which directions are fitted
 QUESTION = "question"
-TITLES = {  # directions: being a question, and properties of wording
+TITLES = {  # direction -> title: being a question, and properties of wording
     QUESTION: "More of a question", "address": "More formal", "politeness": "More polite",
     "contraction": "More contracted",
 }  # fmt: skip
@@ -67,7 +67,7 @@ def grid(loaded: state.Loaded, is_open: bool) -> None:
         if len(langs) > 1:
             with st.container(horizontal=True):
                 meaning_lang = controls.language("Language of meanings", langs, "mlang")
-                usual = "fr" if "fr" in langs else None  # French shows the most differences
+                usual = "fr" if "fr" in langs else None  # sentences in different French styles differ most
                 lang = controls.language("Language of styles and output", langs, "glang", usual)
         sides = [("Meanings", meaning_lang, 0), ("Styles", lang, 1)]
         meanings, styles = (
@@ -107,7 +107,7 @@ def grid(loaded: state.Loaded, is_open: bool) -> None:
 
 
 def defaults(lang: str) -> tuple[Sequence[str], Sequence[str]]:
-    """Return the default meanings and styles; short example sentences for languages without chosen ones."""
+    """Return the default meanings and styles. If none are chosen for a language, use short example sentences."""
     if lang in MEANINGS_AND_STYLES or lang not in LANGS:
         return MEANINGS_AND_STYLES.get(lang, ((), ()))
     short = [text for (text,) in example_sentences((lang,)) if len(text) < 30]
@@ -175,7 +175,7 @@ def sliders(loaded: state.Loaded, directions: Directions, source: str, lang: str
 
 
 def steps(loaded: state.Loaded, directions: Directions, table: pd.DataFrame, moved: pd.Series, lang: str) -> None:
-    """List the sentence at every step of each direction that changes it (`moved`), and name the other directions."""
+    """List the sentence at every step of the directions that change it (`moved`), and name the other directions."""
     st.subheader("Every direction, step by step")
     if not moved.all():
         still = " and ".join(TITLES[name] for name in moved[~moved].index)
@@ -204,10 +204,13 @@ def beyond(text: str, rebuilt: str, lang: str) -> str:
 def written_grid(
     loaded: Loaded, meanings: Sequence[str], meaning_lang: str, styles: Sequence[str], lang: str
 ) -> tuple[pd.DataFrame, list[str]]:
-    """Generate every meaning in every style, one row per cell, all styles of a meaning after each other; also
-    reconstruct each meaning. `semantic` is the cosine of the semantic latents of text and meaning; `second` is that of
-    the second latents of text and style, `unchanged` that of the meaning's own sentence and style, NaN for two
-    languages. `changed` describes the parts of the meaning that the text lost."""
+    """Generate every meaning in every style: one row per pair, grouped by meaning. Also reconstruct each meaning.
+
+    The column `semantic` is the cosine of the semantic latents of the generated text and the meaning. `second` is the
+    cosine of the second latents of the generated text and the style. `unchanged`, for comparison, is the cosine of the
+    second latents of the meaning's own sentence and the style; NaN if these are in different languages. `changed`
+    describes the parts of the meaning that the generated text lost.
+    """
     semantic, own = (embed(loaded, meanings, meaning_lang, latent) for latent in (SEMANTIC, loaded.second_latent))
     second = embed(loaded, styles, lang, loaded.second_latent)
     cells = np.repeat(semantic, len(styles), axis=0), np.tile(second, (len(meanings), 1))
@@ -231,7 +234,7 @@ def written_grid(
 
 @st.cache_resource(max_entries=8, show_spinner="Finding directions", hash_funcs=BY_DIGEST)
 def fitted_directions(loaded: Loaded, text: ParallelText, lang: str) -> Directions:
-    """Fit directions of the second latent to sentences. Two steps lead from a statement to a question."""
+    """Fit directions of the second latent to sentences. Two steps turn a statement into a question."""
     table = corpora.sentences(text, FITTED_ON)
     table = table[table["lang"] == lang]
     factors = {QUESTION: np.where(table["mark"] == "question", 1, -1).tolist()}
@@ -246,7 +249,7 @@ def fitted_directions(loaded: Loaded, text: ParallelText, lang: str) -> Directio
 def write_moved(
     loaded: Loaded, directions: Directions, source: str, lang: str, steps: Sequence[Sequence[float]]
 ) -> list[str]:
-    """Generate the source after its second latent is moved, once per row of `steps` (S, K) in K directions."""
+    """Move the second latent of a sentence in K directions, and generate a sentence for each row of `steps` (S, K)."""
     second = directions.move(embed(loaded, [source], lang, loaded.second_latent), np.asarray(steps, dtype=float))
     semantic = np.repeat(embed(loaded, [source], lang, SEMANTIC), len(second), axis=0)
     return write(loaded, semantic, second, lang)
@@ -254,7 +257,7 @@ def write_moved(
 
 @st.cache_data(max_entries=32, show_spinner=False, hash_funcs=BY_DIGEST)
 def every_step(loaded: Loaded, _directions: Directions, source: str, lang: str) -> pd.DataFrame:
-    """Generate the source at every step of each direction."""
+    """Move the second latent of a sentence to every step of each direction, and generate a sentence there."""
     moves = [(name, step) for name in _directions.names for step in STEPS]
     steps = [[step * (name == other) for other in _directions.names] for name, step in moves]
     texts = write_moved(loaded, _directions, source, lang, steps)
@@ -262,7 +265,7 @@ def every_step(loaded: Loaded, _directions: Directions, source: str, lang: str) 
 
 
 def html(table: pd.DataFrame, notices: Mapping[str, str], second_latent: str, theme: str) -> str:
-    """Return the grid as HTML: one row per meaning, perhaps with a notice, and one column per style."""
+    """Return the grid as HTML: one row per meaning, with its notice if it has one, and one column per style."""
     styles = list(dict.fromkeys(table["style"]))
     heads = "".join(f'<th scope="col">{escape(style)}</th>' for style in styles)
     lines = []
@@ -280,7 +283,7 @@ def html(table: pd.DataFrame, notices: Mapping[str, str], second_latent: str, th
 
 
 def bar(cosine: float, latent: str, theme: str) -> str:
-    """Return a cosine and its bar in the colour of the latent as HTML."""
+    """Return HTML that shows a cosine as a number, and as a bar in the colour of the latent."""
     width = round(100 * min(max(cosine, 0.0), 1.0))
     filled = f'<i style="width:{width}%;background:{latent_colour(latent, theme)}"></i>'
     return f'<div class="kept" title="{latent} cosine {cosine:z.2f}"><span>{cosine:z.2f}</span>{filled}</div>'

@@ -1,4 +1,4 @@
-"""Take the pictures of the gallery and the README: `python -m docs.pictures`, or only some (`... pairs models`). This
+"""Take the pictures of the gallery and the README: `python -m docs.pictures`, or only some: `... pairs models`. This
 needs Chromium (BGT_CHROMIUM, or on PATH) and `pip install -e '.[bench,dev]'`, and takes a few minutes."""
 
 import io
@@ -23,7 +23,7 @@ class View(NamedTuple):
     """A page of the app, and an action to do before its pictures are taken."""
 
     name: str
-    address: str  # page and query
+    address: str  # path and query, after the address of the app
     act: Callable[[Page], None] = lambda page: None
     tall: int = 1_000  # height of the wide picture in pixels
 
@@ -36,7 +36,7 @@ def split(page: Page) -> None:
     page.get_by_test_id("stBaseButton-secondaryFormSubmit").first.click()
     page.get_by_text("baseline:random is open").wait_for(timeout=120_000)
     settle(page)
-    page.get_by_text("Split its vectors all the same").click()  # the current model has two latents
+    page.get_by_text("Split its vectors all the same").click()  # shown because the model has two latents
     page.get_by_role("button", name="Split", exact=True).click()
     page.get_by_role("heading", name="Before:").wait_for(timeout=300_000)
 

@@ -19,7 +19,7 @@ from bgt_core.evaluation.bootstrap import wilson
 ALL, BOTH = "all", "Both"  # name of the figure with the maps of all latents; choice to show them
 MAP_HEIGHT = 240  # pixels of each language's map
 KEYWORDS = 8  # maximum number of words that stand out
-FEW, COUNTED = 3, 20_000  # minimum number of sentences with such a word; maximum number of sentences that are counted
+FEW, COUNTED = 3, 20_000  # minimum number of sentences with a word that stands out; maximum number of sentences counted
 WORD = re.compile(r"[^\W\d_]{2,}(?:['’][^\W\d_]+)*")
 MARK = 0.015  # width of a mark as a fraction of the map
 
@@ -33,8 +33,8 @@ def map_figures(
     panels: str = BOTH,
     lines: Sequence[str] = (),
 ) -> dict[str, partial]:
-    """Return the functions that draw the map of each latent, by its name, and all maps. `second` is the name of the
-    second latent, `panels` is `BOTH` or a latent, `paths` are by "semantic" or language."""
+    """Return name -> function that draws the maps of a latent or, for the name `ALL`, all maps. `second` is the name of
+    the second latent; `panels` is `BOTH` or a latent. The keys of `paths` are "semantic" or a language."""
     name_of = rows.language_name if len(langs) <= 3 else str  # more full names would not fit
     signs = {lang: theme.lang_title(lang, name_of(lang)) for lang in fitted.second}
     title_of = {SEMANTIC: "Semantic latent  " + "  ".join(signs.values())}
@@ -64,12 +64,12 @@ def map_figures(
 
 
 def among(table: pd.DataFrame, ids: frozenset[str]) -> np.ndarray:
-    """Return a mask (N,) of the rows with these ids. For Arrow strings, pandas needs ten times as long."""
+    """Return a mask (N,) of the rows with these ids. With Arrow strings, pandas' `isin` takes ten times as long."""
     return np.fromiter(map(ids.__contains__, table["id"].tolist()), bool, len(table))
 
 
 def compared(table: pd.DataFrame, chosen: np.ndarray) -> pd.DataFrame:
-    """Compare the chosen rows, (N,) bool, with the others. Return one measure per row, as texts with 95% intervals."""
+    """Compare the chosen rows, a mask (N,), with the others: one measure per row, as texts with 95% intervals."""
     count = int(chosen.sum())
     lines = [("Sentences", f"{count:,}", f"{len(chosen) - count:,}", "")]
     lengths = table["words"].to_numpy()
@@ -88,18 +88,18 @@ def compared(table: pd.DataFrame, chosen: np.ndarray) -> pd.DataFrame:
 
 
 def keywords(here: Sequence[str], elsewhere: Sequence[str]) -> str:
-    """Return the words that occur in at least `FEW` sentences here, and at least twice as often as elsewhere, sorted by
-    the number of sentences times the log of this ratio. Large texts are sampled."""
+    """Return the words that occur in at least `FEW` sentences here, and at least twice as often as elsewhere. They are
+    sorted by the number of sentences here, times the log of how much more often they occur. Large texts are sampled."""
     sides = [texts[:: 1 + len(texts) // COUNTED] for texts in (here, elsewhere)]
     own, others = (Counter(word for text in side for word in {*WORD.findall(text.lower())}) for side in sides)
-    # add one sentence with all words elsewhere, so that no ratio is infinite
+    # elsewhere, add one sentence that contains all words, so that no ratio is infinite
     ratio = {word: (own[word] / len(sides[0])) / ((others[word] + 1) / (len(sides[1]) + 1)) for word in own}
     weight = {word: own[word] * math.log(of) for word, of in ratio.items() if own[word] >= FEW and of >= 2}
     return ", ".join(sorted(weight, key=lambda word: (-weight[word], word))[:KEYWORDS])
 
 
 def mean_difference(left: np.ndarray, right: np.ndarray) -> tuple[str, str, str]:
-    """Return both means, and their difference with its interval by Welch's t-test."""
+    """Return both means, and their difference with a 95% interval (Welch's t-test), as texts."""
     from scipy.stats import ttest_ind
 
     first, second = (f"{part.mean():.1f}" if len(part) else "" for part in (left, right))
@@ -112,7 +112,8 @@ def mean_difference(left: np.ndarray, right: np.ndarray) -> tuple[str, str, str]
 
 
 def share_difference(has: np.ndarray, chosen: np.ndarray) -> tuple[str, str, str]:
-    """Return both shares of rows in `has`, and their difference with its interval (Newcombe 1998, method 10)."""
+    """Return the share of each part that is in `has`, and the difference with its interval (Newcombe 1998, method
+    10)."""
     counts = [(int(has[side].sum()), int(side.sum())) for side in (chosen, ~chosen)]
     first, second = (f"{right / count:.0%}" if count else "" for right, count in counts)
     if not (first and second):
@@ -125,7 +126,7 @@ def share_difference(has: np.ndarray, chosen: np.ndarray) -> tuple[str, str, str
 
 
 def with_places(fitted: Spaces, second_latent: str) -> pd.DataFrame:
-    """Return the rows by id, with their places on the maps of the semantic latent (x, y) and of the second latent."""
+    """Return the rows, indexed by id, with their places on the maps of the semantic latent (x, y) and second latent."""
     table = fitted.semantic.rows.set_index("id", drop=False)
     if not fitted.second:
         return table
@@ -178,7 +179,7 @@ def caption(method: geometry.Method, fitted: Spaces, second_latent: str) -> str:
 
 
 def coincide(table: pd.DataFrame) -> tuple[int, int]:
-    """Count the translations whose sentences are all within a mark's width on the map, and all translations."""
+    """Count the translations whose sentences are within a mark's width of each other on the map; count all, too."""
     places = table.loc[~table["own"].to_numpy()].groupby("pair")[["x", "y"]]
     apart = (places.max() - places.min()).max(axis=1)[places.size() > 1]
     width = MARK * np.ptp(table[["x", "y"]].to_numpy(), axis=0).max()
@@ -190,7 +191,7 @@ def enumerated(values: Mapping[str, float | None], form: str) -> str:
 
 
 def paths(walk: Interpolation | None, fitted: Spaces) -> dict[str, np.ndarray]:
-    """Return the places (steps, 2) of an interpolation on the maps, by "semantic" or its language."""
+    """Return the places (steps, 2) of an interpolation on each map: "semantic", or the language of the map."""
     maps: dict[str, np.ndarray] = {}
     if walk is None:
         return maps

@@ -1,7 +1,7 @@
 """Maps of both latents of the same sentences: the controls above them, the figures, and the sentences to draw.
 
-The maps and their selection are two components with JavaScript, so that a selection only reruns the fragment of the
-second: the figures and texts are neither created nor sent again.
+One component with JavaScript draws the maps, another exchanges the selection. A new selection only reruns the fragment
+with the second component, so that figures and texts are neither created nor sent again.
 """
 
 from collections.abc import Sequence
@@ -22,8 +22,8 @@ from app.maps.compute import BOTH
 from bgt_core.contracts import SEMANTIC
 
 STAR, STAR_LANG = "star", "star_lang"  # parameters of the address: a sentence to add, and its language
-QUICK = 200  # maximum number of sentences that t-SNE maps without a button, in seconds; UMAP must be compiled first
-# Slow methods: the maximum number of translations, which takes about a minute; the name and default of their parameter.
+QUICK = 200  # maximum number of sentences that t-SNE maps without a button: this takes seconds, UMAP longer
+# Slow methods: the maximum number of translations (about a minute), and the name and default of their parameter.
 PROJECTIONS = {"UMAP": (5_000, "Neighbours", 15), "t-SNE": (1_000, "Perplexity", 30)}
 METRIC = (
     "The distance that the map preserves: cosine compares the directions of vectors, Euclidean also their lengths. The "
@@ -40,9 +40,9 @@ class Choice:
     colour: str  # a key of rows.COLOURS, or a column of the user
     count: int  # maximum number of rows of the text
     method: geometry.Method
-    panels: str  # both, or a latent's name, capitalised
+    panels: str  # `BOTH`, or the capitalised name of a latent
     lines: list[str]  # for `latent_map`
-    compute: DeltaGenerator  # place of the button that computes maps
+    compute: DeltaGenerator  # place for the button that computes maps
 
 
 def page(loaded: state.Loaded) -> None:
@@ -120,7 +120,7 @@ def corpus_of(loaded: state.Loaded, choice: Choice) -> pd.DataFrame | None:
 
 
 def brought(langs: Sequence[str]) -> None:
-    """Draw the sentence as a star that a link from another page contains."""
+    """If a link from another page contains a sentence, draw the sentence as a star."""
     text, lang = st.query_params.get(STAR, ""), st.query_params.get(STAR_LANG, "")
     if not text or lang not in langs:
         return
@@ -143,7 +143,7 @@ def restore(table: pd.DataFrame) -> None:
 
 
 def choose(loaded: state.Loaded) -> Choice | None:
-    """Show the row of controls. The default method is t-SNE if the model ships with that map, else PCA."""
+    """Show the row of controls. The default method is t-SNE if the model ships with maps by it, else PCA."""
     with st.container(key="strip", horizontal=True, vertical_alignment="bottom"):
         text = controls.choose_text(loaded.langs)
         if text is None:
@@ -219,7 +219,7 @@ def own_rows(langs: Sequence[str]) -> list[pd.DataFrame]:
 
 
 def fit(loaded: state.Loaded, table: pd.DataFrame, choice: Choice) -> tuple[geometry.Method, spaces.Spaces]:
-    """Map the latents by the chosen method; return the method and the maps. UMAP and t-SNE are replaced by PCA unless
+    """Map the latents by the chosen method; return the method used and the maps. PCA replaces UMAP and t-SNE unless
     their maps are stored, fast to compute, or requested by the button."""
     method, pca = choice.method, geometry.Method(metric=choice.method.metric)
     most = PROJECTIONS[method.name][0] if method.name in PROJECTIONS else choice.count

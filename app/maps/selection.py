@@ -26,11 +26,11 @@ NEAREST = 10  # number of sentences listed for each latent
 FOUND = 20  # number of sentences that a search by meaning or style selects
 MAX_OFFERED = 200  # maximum number of sentences in the select box
 WORDS, MEANING, STYLE = "Words", "Meaning", "Style"
-ALONE = "alone"  # the parameter with the sentences that are mapped alone
+ALONE = "alone"  # parameter of the address: the sentences that are mapped alone
 LEAST = 3  # minimum number of a text's rows for a map
 JS = Path(__file__).parent / "js"
 WIRE = "maps_wire"  # key of the component that exchanges selections with the browser
-SLICES = "slice"  # a parameter of the address, repeated for each slice: NAME:RANGES
+SLICES = "slice"  # parameter of the address: NAME:RANGES, repeated for each slice
 _wire = mounted("selection", folder=JS)
 
 
@@ -82,9 +82,9 @@ def inspect(shown: Shown) -> None:
     data = {
         "key": fitted.semantic.content,
         "chosen": packed(selection),
-        "lit": packed(selection if len(chosen) != 1 else selection | near_any),  # if any row is lit, the others fade
+        "lit": packed(selection if len(chosen) != 1 else selection | near_any),  # rows that are not lit fade
         "focus": place_of.get(row or "", -1),  # the row drawn as a star
-        "near": [  # rows with rings
+        "near": [  # for each latent, the nearest rows, which get rings
             {"rows": [place_of[other] for other in of["id"]], "colour": colours[latent]} for latent, of in near.items()
         ],
         "movable": movable,  # the latents on whose maps the star can be dragged
@@ -123,7 +123,7 @@ def listed(shown: Shown, chosen: Sequence[str]) -> None:
     """Describe and list the chosen rows, or all rows if none is chosen."""
     loaded, fitted, method, langs, figure = shown
     table, second, count = fitted.semantic.rows, loaded.second_latent, len(chosen)
-    by_words = st.session_state["find"].strip() and st.session_state["find_by"] == WORDS  # the address has the words
+    by_words = st.session_state["find"].strip() and st.session_state["find_by"] == WORDS  # the link has the words
     ranges = "" if by_words else as_ranges(chosen)
     st.session_state["kept_rows"] = put(ROWS, ranges)
     if len(ranges) > MAX_ROWS:
@@ -167,13 +167,13 @@ def packed(mask: np.ndarray) -> str:
 
 
 def unpacked(text: str, count: int) -> np.ndarray:
-    """Decode a text by `packed` into the mask (count,)."""
+    """Decode a text that `packed` has returned into a mask (count,)."""
     bits = np.frombuffer(base64.b64decode(text), np.uint8)
     return np.unpackbits(bits, count=count, bitorder="little").astype(bool) if text else np.zeros(count, bool)
 
 
 def event_of(name: str) -> dict[str, Any]:
-    """Return the browser's last event "picked" {key, rows, id} or "moved" {key, id, map, x, y, at}."""
+    """Return the browser's last event of this name: "picked" {key, rows, id} or "moved" {key, id, map, x, y, at}."""
     return dict(st.session_state[WIRE][name] or {})
 
 
@@ -181,13 +181,13 @@ def pick(fitted: spaces.Spaces) -> None:
     """Select the points that the user clicked or encircled."""
     picked = event_of("picked")
     ids = fitted.semantic.rows["id"]
-    if picked.get("key") == fitted.semantic.content:  # otherwise, the user selected other sentences
+    if picked.get("key") == fitted.semantic.content:  # otherwise, the maps had other sentences
         choose(ids[unpacked(picked["rows"], len(ids))].tolist())
         st.session_state["find"] = ""
 
 
 def move(fitted: spaces.Spaces, method: geometry.Method) -> None:
-    """Store the place to which the user dragged the star, and on which map."""
+    """Store on which map, and to which place, the user dragged the star."""
     event = event_of("moved")
     if event.get("key") == fitted.semantic.content:
         st.session_state["moved"] = event | {"of": (fitted.semantic.digest, method)}
@@ -226,7 +226,7 @@ def nearest(
     loaded: state.Loaded, fitted: spaces.Spaces, chosen: Sequence[str]
 ) -> tuple[str | None, str, dict[str, pd.DataFrame]]:
     """Let the user choose a sentence. The user's own and the selected sentences are offered first. Return the id and
-    the language of the choice, and its nearest rows in each latent with `Cosine`; (None, "", {}) without a choice."""
+    the language of the chosen sentence, and its nearest rows in each latent, with `Cosine`; else (None, "", {})."""
     table = fitted.semantic.rows.set_index("id")
     focus = st.session_state.get("focus")
     focus = focus if focus in table.index else None  # None if the row is no longer on the maps
@@ -247,7 +247,7 @@ def nearest(
 
 
 def focus_on(chosen: Sequence[str]) -> None:
-    """Select the sentence of the select box, unless it is already selected."""
+    """Select the sentence that the user chose in the select box, unless it is already selected."""
     st.session_state.pop("moved", None)
     row = st.session_state["focus"] = st.session_state["nearest_of"]
     if row not in chosen:
@@ -318,7 +318,7 @@ def offer_slices(ids: Sequence[str], chosen: Sequence[str]) -> None:
 
 
 def keep_slices(slices: dict[str, list[str]]) -> None:
-    """Set the slices of the session. The address gets as many of them as fit."""
+    """Set the slices of the session, and write as many of them into the address as fit."""
     st.session_state[SLICES] = slices
     texts = [f"{name}:{as_ranges(ids)}" for name, ids in slices.items()]
     st.query_params[SLICES] = [

@@ -16,7 +16,7 @@ from bgt_core.evaluation.systems import System, disagreement
 from bgt_core.evaluation.tasks.retrieval import embed_distinct, hits_of
 
 SIDES = ("first", "second")  # the two models of a comparison
-MAX_PAIRS = 1_000  # maximum number of pairs for the search, whose time is quadratic
+MAX_PAIRS = 1_000  # maximum number of pairs in which translations are searched, because the time is quadratic
 MOST = 4  # maximum number of models
 SHOWN = 20  # number of pairs shown
 GAP = "Second minus first"
@@ -126,7 +126,7 @@ def retrieval(models: Sequence[Loaded], langs: Sequence[str]) -> None:
 def translations_found(
     model: Loaded, langs: tuple[str, str], left: Sequence[str], right: Sequence[str]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return whether each left sentence's nearest right sentence is its translation, and vice versa: (N,) each."""
+    """Return whether the nearest right sentence of each left sentence is its translation, and vice versa: (N,) each."""
     system = System(model.title, model)
     of_left, of_right = (embed_distinct(system, side, lang) for side, lang in zip((left, right), langs, strict=True))
     return hits_of(of_left, of_right, model.similarity)

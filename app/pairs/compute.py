@@ -26,15 +26,15 @@ NEAR_IN_MEANING, NEAR_IN_STYLE, RANDOM = "Nearest in meaning", "Nearest in style
 KINDS = (NEAR_IN_MEANING, NEAR_IN_STYLE)
 OWN_PAIRS, MINE, START = "Your pairs", "Your two sentences", "Pairs of the start page"
 PARAPHRASES, NEGATIONS, ROLES = "Paraphrases", "Negations", "Roles swapped"  # kinds of built-in pairs
-BUILT_IN = 200  # number of sentences, each with a paraphrase and with a negation or swapped roles
+BUILT_IN = 200  # number of built-in sentences; each is paired with a paraphrase, and with a negation or swapped roles
 BACKGROUND = 20_000  # maximum number of random pairs for percentiles; `help/pairs.md` names it
-NEAR = 95  # percent of random pairs below a near pair; `help/pairs.md` names it
+NEAR = 95  # a near pair is more similar than this percentage of random pairs; `help/pairs.md` names it
 TICKS = (1, 50, 90, 99, 99.9)  # percentiles marked on the axes
-MAX_SEARCHED = 5_000  # maximum number of sentences for the search of neighbours, whose time is quadratic
+MAX_SEARCHED = 5_000  # maximum number of sentences whose neighbours are searched, because the time is quadratic
 AT_ONCE = 1_000  # number of rows whose similarities are computed at once
 BAGS = 100  # number of pairs whose bags of words are in memory at once
 ANCHORS = 300  # translations used to compare two sentences of different languages; `help/pairs.md` names it
-AXES = ("semantic", "style")  # similarity columns of pairs
+AXES = ("semantic", "style")  # columns with the similarities of pairs
 GOLD = f"{rows.OWN_COLUMN}gold"
 QUADRANTS = {  # (near in meaning, near in style) -> name, in the order of the page
     (False, True): "Near in style only", (True, True): "Near in both", (False, False): "Near in neither",
@@ -51,7 +51,7 @@ CLIPPED = 0.98  # quantile above which all values have the same colour
 
 @dataclass(frozen=True)
 class PairSource:
-    """A source of pairs, to which random pairs of a text are added."""
+    """A choice of where pairs come from. Random pairs of the text's sentences are added to them."""
 
     left: str  # language of the left sentences
     right: str
@@ -69,7 +69,7 @@ class PairSource:
 
 
 def sources(text: ParallelText) -> list[PairSource]:
-    """Return the sources of pairs for a text, those within one language first."""
+    """Return the sources of pairs for a text. Sources with pairs in one language come first."""
     own = [PairSource(text.langs[0], text.langs[0], True)] if len(text.sides) > len(text.langs) else []
     own += [PairSource(lang, lang, False) for lang in text.langs]
     own += [PairSource(lang, lang, False, True) for lang in text.langs if lang in LANGS]
@@ -79,11 +79,11 @@ def sources(text: ParallelText) -> list[PairSource]:
 def compared(
     loaded: Loaded, text: ParallelText, count: int, source: PairSource
 ) -> tuple[pd.DataFrame, dict[str, np.ndarray]]:
-    """Return a table of pairs from the first `count` rows of a text, and the similarities of random pairs by the names
-    in `AXES`, in ascending order. Both are shared: do not change them. The columns of a pair are `kind`; `left` and
-    `right`, with the ids of their rows, `left_row` and `right_row`; the similarities `semantic` and `style`;
-    `semantic_rank` and `style_rank`, the percentage of random pairs that are less similar; for given pairs, the user's
-    columns."""
+    """Return a table of pairs from the first `count` rows of a text, and the similarities of random pairs in ascending
+    order, by the names in `AXES`. Both are shared: do not change them. The table has the columns `kind`; `left` and
+    `right`; `left_row` and `right_row`, the ids of these sentences' rows; the similarities `semantic` and `style`;
+    `semantic_rank` and `style_rank`, the percentage of random pairs that are less similar; and, for given pairs, the
+    user's columns."""
     table = corpora.sentences(text, count)
     made, random = _compared(loaded.digest, content(table["text"]), source, table, loaded)
     own = [column for column in table if column.startswith(rows.OWN_COLUMN)]
@@ -115,7 +115,7 @@ def _compared(
     left, right = left[unlike], other[unlike]
 
     def similarities(left: np.ndarray, right: np.ndarray) -> dict[str, np.ndarray]:
-        """Compare rows in each latent, by the names in `AXES`: (P,) each, rounded."""
+        """Return the similarities of these rows in each latent, by the names in `AXES`: (P,) each, rounded."""
         pairwise, values = _loaded.similarity_pairwise, dict.fromkeys(AXES, np.full(len(left), np.nan))
         for axis, of in zip(AXES, vectors, strict=False):
             translated = axis != SEMANTIC and source.left != source.right
@@ -152,7 +152,7 @@ def built_in(lang: str) -> pd.DataFrame:
 def indices(
     loaded: Loaded, source: PairSource, vectors: Sequence[np.ndarray], size: int
 ) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
-    """Yield each kind of pairs, with the indices of their left and right sentences; built-in sentences come last."""
+    """Yield each kind of pairs, with the indices of their left and right sentences. Built-in sentences are last."""
     if source.given:
         yield OWN_PAIRS if source.left == source.right else "Translations", np.arange(size), np.arange(size) + size
     elif source.built_in:
@@ -178,11 +178,12 @@ def nearest(loaded: Loaded, vectors: np.ndarray) -> np.ndarray:
 
 
 def across(loaded: Loaded, style: np.ndarray, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """Compare the styles of sentences in two languages by translations, because the latents have no common axes.
+    """Compare the styles of sentences in two languages through translations, because the latents have no common axes.
 
-    A sentence's profile has its similarities to `ANCHORS` other sentences of its language, minus the mean of each
-    anchor. The translations of these sentences are the anchors of the other language. The result (P,) is the
-    correlation of both profiles. The second half of `style` (N, D) has the translations of the first half.
+    A sentence's profile contains its similarities to up to `ANCHORS` other sentences in its language, the anchors,
+    minus the mean similarity to each anchor. The anchors of the other language are translations of these anchors. The
+    result (P,) is the correlation of the profiles of both sentences. The second half of `style` (N, D) has the
+    translations of the first.
     """
     half = len(style) // 2
     anchors = np.unique(np.linspace(0, half - 1, min(ANCHORS, half)).astype(int))
@@ -203,7 +204,7 @@ def bag_of_words() -> SentenceEncoder:
 
 
 def alike(loaded: Loaded, pair: pairs.Pair) -> dict[str, float]:
-    """Return the similarity of two sentences by each latent that can be compared, by tf-idf, and by common words."""
+    """Return the similarity of two sentences in each latent that can be compared, by tf-idf, and by shared words."""
     bags = (bag_of_words().embed([text], lang=lang) for text, lang in (pair[:2], pair[2:]))
     by_latent = {rows.latent_title(latent): of for latent, of in pairs.cosines_of(loaded, pair).items()}
     overlap = rows.overlap(pair.text, pair.other)
@@ -211,7 +212,7 @@ def alike(loaded: Loaded, pair: pairs.Pair) -> dict[str, float]:
 
 
 def marked(loaded: Loaded, mine: pairs.Pair | None, lang: str, random: dict[str, np.ndarray]) -> pd.DataFrame:
-    """Return the user's two sentences and the pairs of the start page as rows of `compared`, if both are in `lang`."""
+    """Return the user's pair and the pairs of the start page as rows of `compared`, if both sentences are in `lang`."""
     known = [(START, pair) for pair, _ in pairs.of_start_page(loaded) if pair != mine] + [(MINE, mine)]
     lines = []
     for kind, pair in known:
@@ -240,7 +241,7 @@ def judged(given: pd.DataFrame, second_latent: str, langs: tuple[str, str]) -> R
 
 
 def misjudged(given: pd.DataFrame) -> pd.Series:
-    """Return the standard score of the semantic latent's similarity minus that of the human score, for each pair."""
+    """Return each pair's standard score by the semantic latent, minus its standard score by the human scores."""
     semantic, gold = ((given[name] - given[name].mean()) / max(given[name].std(), 1e-12) for name in ("semantic", GOLD))
     return semantic - gold
 
@@ -259,7 +260,7 @@ class Plane:
     """The content of the figure."""
 
     pairs: pd.DataFrame  # as returned by `compared`
-    random: dict[str, np.ndarray]  # similarities of random pairs, by the names in `AXES`
+    random: dict[str, np.ndarray]  # name in `AXES` -> similarities of random pairs
     stars: pd.DataFrame  # pairs with their own symbols, as returned by `marked`
     colour: str  # a column of categories or numbers
     colour_title: str
@@ -267,7 +268,7 @@ class Plane:
 
     @cached_property
     def lines(self) -> tuple[float, float]:
-        """The lowest similarity of a near pair in meaning, and in style."""
+        """The lowest similarity in meaning, and the lowest similarity in style, of a pair that counts as near."""
         ends = (np.percentile(self.random[axis], NEAR, method="inverted_cdf") for axis in AXES)
         meaning, style = (float(np.nextafter(end, np.inf)) for end in ends)
         return meaning, style
@@ -275,7 +276,7 @@ class Plane:
     @cached_property
     def quadrants(self) -> dict[str, pd.DataFrame]:
         """The pairs of each quadrant, by the quadrant's name. They are sorted by their distance from the nearer of the
-        two `lines`, in standard deviations over all pairs, the largest distance first."""
+        two `lines`, the largest distance first. The unit is the standard deviation over all pairs."""
         meaning, style = (self.pairs[axis].to_numpy() - line for axis, line in zip(AXES, self.lines, strict=True))
         spread = [max(self.pairs[axis].std(), 1e-12) for axis in AXES]
         table = self.pairs.assign(extreme=np.minimum(np.abs(meaning) / spread[0], np.abs(style) / spread[1]))
@@ -330,7 +331,9 @@ def draw(plane: Plane, theme: str = "light") -> go.Figure:
         )  # fmt: skip
     finish(figure, "", HEIGHT, theme)
     grid = {"zeroline": False, "gridcolor": EDGE, "griddash": "dot"}
-    at = [each for each in TICKS if min(each, 100 - each) * compared >= 100]  # at least 100 random pairs on both sides
+    at = [
+        each for each in TICKS if min(each, 100 - each) * compared >= 100
+    ]  # at least 100 random pairs below and above
     across, up = (
         {
             "tickvals": [float(np.percentile(plane.random[axis], each)) for each in at],
@@ -372,7 +375,7 @@ def traces(pairs: pd.DataFrame, colour: str, title: str, theme: str) -> Iterator
 
 
 def share(rank: float, compared: int) -> str:
-    """Describe which part of the `compared` random pairs the percentage `rank` is."""
+    """Describe `rank`, a percentage of random pairs; `compared` is the number of random pairs."""
     return f"all {compared:,} random pairs" if rank == 100 else f"{rank:.1f} % of {compared:,} random pairs"
 
 

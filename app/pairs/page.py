@@ -17,7 +17,7 @@ COUNTS = [300, 1_000, 5_000, 25_000, 50_000]
 EXTREME = 2  # number of pairs listed for each quadrant
 WORST = 10  # number of pairs listed on which people and the model differ most
 MAX_SELECTED = 1_000  # maximum number of rows in the table of selected pairs
-WIDTH = 400  # pixels of a sentence's column in that table
+WIDTH = 400  # width in pixels of a column of sentences in that table
 TITLES = {  # numbers come first, so that they are visible beside long sentences
     "semantic_rank": "Meaning, %", "style_rank": "Style, %", "left": "Left", "right": "Right",
 }  # fmt: skip
@@ -84,7 +84,7 @@ def typed(loaded: state.Loaded) -> pairs.Pair | None:
 
 
 def choose(loaded: state.Loaded, text: startup.ParallelText, mine: pairs.Pair | None) -> Chosen | None:
-    """Let the user choose the pairs to draw, at first in the languages of the typed sentences, and their colour."""
+    """Let the user choose the pairs to draw (at first, in the languages of the typed sentences), and their colour."""
     sources = {source.title: source for source in compute.sources(text)}
     langs = (mine.lang, mine.other_lang) if mine else ()
     fitting = [at for at, source in enumerate(sources.values()) if (source.left, source.right) == langs]
@@ -99,7 +99,7 @@ def choose(loaded: state.Loaded, text: startup.ParallelText, mine: pairs.Pair | 
         return None
     own = {column: column.removeprefix(rows.OWN_COLUMN) for column in table if column.startswith(rows.OWN_COLUMN)}
     titles = {"kind": "Kind of pair", **own}
-    if GOLD in own:  # people's scores come first
+    if GOLD in own:  # human scores are the default
         titles = {GOLD: "", **titles} | {GOLD: "Scores people gave"}
     with colour_place:
         colour = st.selectbox("Colour", list(titles), format_func=titles.__getitem__, key="plane_colour", **BOUND)
@@ -191,7 +191,7 @@ def hints(chosen: Chosen) -> None:
 
 
 def inspect(chosen: Chosen, selected: pd.DataFrame) -> None:
-    """Show a selected pair, compared with random pairs, or the number of selected pairs, and a link to the maps."""
+    """Show the selected pair, compared with random pairs, or the number of selected pairs. Link to the maps."""
     first = selected.iloc[0]
     if len(selected) == 1:
         st.caption(first["kind"])
@@ -212,7 +212,7 @@ def inspect(chosen: Chosen, selected: pd.DataFrame) -> None:
 
 
 def to_maps(selected: pd.DataFrame, count: int) -> None:
-    """Link to the maps, on which the sentences of as many pairs as fit into an address are selected."""
+    """Link to the maps. There, the sentences of these pairs are selected, as many as fit into an address."""
     linked = selected
     while len(ids := as_ranges(list({*linked["left_row"], *linked["right_row"]}))) > MAX_ROWS:
         linked = linked.head(len(linked) // 2)

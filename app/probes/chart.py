@@ -19,7 +19,7 @@ LINE = ["task", "lang", "model", "mark"]  # columns that identify a line of a fi
 RUN_HERE = "Run here"
 BASELINE = "best baseline"
 PAPER = "the paper"
-UNIT = 25  # pixels of a row
+UNIT = 25  # height of a row in pixels
 HIGHLIGHT = "rgba(230, 159, 0, 0.16)"  # behind results computed in this session
 GRID = "rgba(128, 128, 128, 0.25)"
 
@@ -44,7 +44,7 @@ class Lines:
         self.texts += [{"x": tick, "y": y, "text": str(tick), "showarrow": False, "font": font} for tick in ticks]
 
     def row(self, name: str, mark: str = "", live: bool = False) -> float:
-        """Add a row, and return the y of its marks. `mark`, on a second line, tells results of one name apart."""
+        """Add a row, and return the y of its marks. `mark`, on a second line, tells apart results of the same name."""
         height = 1.5 if mark else 1
         middle = self._take(height)
         if live:
@@ -74,7 +74,7 @@ class Lines:
     def _write(self, text: str, y: float, size: int) -> None:
         place = {"x": 0, "xref": "paper", "xanchor": "left", "y": y, "align": "left", "showarrow": False}
         font = {"size": size, "color": INK[self.theme]}
-        # no border, which would cover the name above this one
+        # without a border, which would cover the name of the row above
         self.texts.append({**place, "text": text, "font": font, "bgcolor": PAGE[self.theme], "borderpad": 0})
 
 
@@ -119,8 +119,8 @@ def probe_dots(scores: pd.DataFrame, theme: str = "light") -> go.Figure:
 
 
 def gap_dots(gaps: pd.DataFrame, theme: str = "light") -> go.Figure:
-    """Draw the difference between the semantic and the second latent in points, with its interval, in the colour and
-    symbol of the language. Open grey marks are the paper's differences. `gaps` comes from `page.with_paper`."""
+    """Draw the difference in accuracy between the semantic and the second latent in points, with its interval. Marks
+    have the colour and symbol of the language; open grey marks are the paper's. `gaps` comes from `page.with_paper`."""
     figure = go.Figure()
     figure.add_vline(0, line={"color": REST, "width": 1.5})
     lines, y = placed(figure, gaps.assign(lead=gaps["points"]), (), theme)
@@ -173,7 +173,7 @@ def dots(
 def placed(
     figure: go.Figure, results: pd.DataFrame, ticks: tuple[int, ...], theme: str
 ) -> tuple[Lines, dict[tuple[str, ...], float]]:
-    """Write the names of `results` in order, with `ticks` in the headings; return the lines, and each result's y."""
+    """Write the names of `results` in order, and `ticks` in the headings. Return the lines and each result's y."""
     lines, y = Lines(figure, theme), {}
     several = results["model"].nunique() > 1
     for group, part in in_order(results).groupby("group", sort=False):
@@ -184,7 +184,7 @@ def placed(
 
 
 def in_order(results: pd.DataFrame) -> pd.DataFrame:
-    """Sort results by group (session's results first), by the task's mean lead and by their lead; add `group`."""
+    """Add `group`; sort by group (this session's results first), then by the task's mean lead, then by the lead."""
     names = [RUN_HERE, *TASK_GROUPS, OTHER_TASKS]
     groups = [RUN_HERE if row.live else task_group(row.task) for row in results.itertuples()]
     means = results.groupby("task")["lead"].transform("mean")
@@ -199,5 +199,5 @@ def key(row: Any) -> tuple[str, ...]:
 
 
 def label(row: Any, several: bool) -> str:
-    """Return the name of a line of the figure; it includes the model if the figure has `several`."""
+    """Return the name of a line of the figure. It includes the model if the figure has several models."""
     return plain(" · ".join([task_title(row.task), language_names(row.lang), *([row.model] if several else [])]))

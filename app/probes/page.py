@@ -34,8 +34,8 @@ MAX_LISTED = 200  # maximum number of listed sentences; the export has all
 ITEM_TITLES = {"pvi": "Bits", "sentence": "Sentence", "label": "Label", "predicted": "Predicted"}
 ACCURACY, DIFFERENCE = "Accuracy", "Difference"  # the two views
 SHARED_FORM = ("length", "punct-num", "punct-first")  # properties of form that translations mostly share
-EXPECTED = dict.fromkeys((*SHARED_FORM, "gender"), -1)  # a probe should be more accurate on the second latent
-MUCH = 10  # from this ratio of the latents' information on, the semantic latent also encodes length and punctuation
+EXPECTED = dict.fromkeys((*SHARED_FORM, "gender"), -1)  # -1: the second latent should be more accurate
+MUCH = 10  # if both latents have over 10 times the second one's information, the semantic latent also encodes form
 
 
 def page(loaded: state.Loaded) -> None:
@@ -130,7 +130,7 @@ def texts_of(lang: str) -> dict[str, startup.ParallelText | None]:
 
 
 def upload() -> None:
-    """Let the user upload files of results, which stay although Streamlit empties the uploader on other pages."""
+    """Let the user upload files of results. They stay, although Streamlit empties the uploader on other pages."""
     if "result_files" not in st.session_state:
         st.session_state["earlier"] = st.session_state.get("uploaded", [])
     files = st.file_uploader(
@@ -220,8 +220,8 @@ def narrowed(table: pd.DataFrame, column: str, title: str, name: Callable[[str],
 
 
 def with_paper(gaps: pd.DataFrame) -> pd.DataFrame:
-    """Select the differences between the semantic and the second latent. Add `paper_gap`: the difference, in points,
-    that the paper reports for language latents of models of English and one other language, or NaN."""
+    """Keep the differences between the semantic and the second latent. Add `paper_gap`: the difference in points that
+    the paper reports, if the model is for English and one other language and has language latents; else NaN."""
     own = gaps[(gaps["first"] == SEMANTIC) & gaps["second"].isin((LANGUAGE, SYNTACTIC))]
     cells = [
         PUBLISHED.get((other_language(row.lang, row.langs.split()), row.task, row.lang))
@@ -232,7 +232,7 @@ def with_paper(gaps: pd.DataFrame) -> pd.DataFrame:
 
 
 def verdict(gaps: pd.DataFrame) -> tuple[str, list[str]]:
-    """Count the results that agree with the paper's claim, as a sentence; also return the tasks that contradict it."""
+    """Return a sentence that counts the results that agree with the paper's claim, and the tasks that contradict it."""
     signs = {results.MEANING: 1, results.ADDED: -1}
     expected = [EXPECTED.get(task, signs.get(results.task_group(task), 0)) for task in gaps["task"]]
     low, high = (gaps[end] * expected for end in ("ci_low", "ci_high"))
@@ -247,7 +247,7 @@ def verdict(gaps: pd.DataFrame) -> tuple[str, list[str]]:
 
 
 def reason(loaded: state.Loaded, contrary: Sequence[str]) -> str:
-    """Explain why a semantic latent with much information contradicts the paper's claim on form; else return ""."""
+    """Explain why a semantic latent with much information contradicts the paper's claim on form; "" if it does not."""
     own, both = results.nats(loaded.log, loaded.langs)
     if set(SHARED_FORM).isdisjoint(contrary) or not both > MUCH * own:
         return ""
@@ -302,7 +302,7 @@ def by_sentence(items: Mapping[results.Key, Cell]) -> None:
             head, points = verbatim(f"{name} minus {other}, points"), f"{gap.points:+z.1f}"
             st.metric(head, points, interval, "off", border=True, delta_arrow="off", width="content")
     order = controls.choice("Sort by information", ["Most first", "Least first"], "items_order")
-    # Several probes may have tested a sentence: its label is predicted by the first. The pointwise V-information is in
+    # If several probes have tested a sentence, the prediction of the first is shown. The pointwise V-information is in
     # bits (Ethayarajh et al. 2022).
     predictions = cell.predictions.filter(pc.equal(cell.predictions["predictor"], name)).to_pandas()
     sentences = predictions.drop_duplicates("item")[["sentence", "label", "predicted", "pvi"]]

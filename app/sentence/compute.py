@@ -28,8 +28,8 @@ FORMS = ("Comment allez-vous ?", "Comment vas-tu ?")  # the same question in bot
 
 @st.cache_resource(max_entries=8, show_spinner=False)
 def corpus(langs: tuple[str, ...]) -> pd.DataFrame:
-    """Return the sentences to compare with: the examples in these languages, and the app's first text in a language
-    without examples. The columns are those of `rows.table`, and `length`. The table is shared: do not change it."""
+    """Return the sentences to compare with: the example sentences in each language, or the app's first text if there
+    are no examples. The columns are `length` and those of `rows.table`. The table is shared: do not change it."""
     parts = []
     for lang in langs:
         texts = [sentence for (sentence,) in example_sentences([lang])] if lang in LANGS else []
@@ -48,8 +48,8 @@ def length(text: str, lang: str) -> int:
 
 
 def nearest(loaded: Loaded, text: str, lang: str, latent: str, count: int | None = NEAREST) -> pd.DataFrame:
-    """Return the sentences nearest to a text, without the text itself, with their `cosine`; all if `count` is None. In
-    the semantic latent they are in all languages, in the second latent in the language of the text."""
+    """Return the `count` sentences nearest to a text, or all, with their `cosine` and without the text itself. They are
+    in any language for the semantic latent, and in the language of the text for the second latent."""
     table = corpus(tuple(loaded.langs) if latent == SEMANTIC else (lang,))
     if table.empty:
         return table.assign(cosine=[])
@@ -61,20 +61,20 @@ def nearest(loaded: Loaded, text: str, lang: str, latent: str, count: int | None
 
 
 def alike(text: str, lang: str, table: pd.DataFrame) -> pd.DataFrame:
-    """Return whether each sentence has the same closing `mark` and the same `length`, within a word, as the text."""
+    """Return whether each sentence has the text's closing `mark`, and the text's `length` within one word."""
     same_length = (table["length"] - length(text, lang)).abs() <= CLOSE
     return pd.DataFrame({"mark": table["mark"] == rows.mark(text), "length": same_length & (table["lang"] == lang)})
 
 
 def partner(loaded: Loaded, text: str, lang: str) -> tuple[str, str]:
-    """Return a sentence to exchange latents with: a French question in the other form of address, if possible."""
+    """Return a sentence for exchanging latents, and its language: if possible, in the other French form of address."""
     if lang in ("en", "fr") and "fr" in loaded.langs:
         return FORMS[PROPERTIES["address"].value(text, lang) == "vous"], "fr"
     return fitting(loaded, text, lang), lang
 
 
 def fitting(loaded: Loaded, text: str, lang: str) -> str:
-    """Return the sentence nearest in the second latent that has another closing mark; "" if there is none."""
+    """Return the sentence with another closing mark that is nearest in the second latent; "" if there is none."""
     near = nearest(loaded, text, lang, loaded.second_latent, None)
     return next(iter(near.loc[~alike(text, lang, near)["mark"], "text"]), "")
 
@@ -88,9 +88,9 @@ def written(
     search: Search = DEFAULT_SEARCH,
     meaning_lang: str = "",
 ) -> pd.DataFrame:
-    """Generate a sentence in `lang` from each of N meanings, in `meaning_lang`, and the style with the same index.
-    `meaning` is the cosine of the semantic latents of text and meaning, `style` that of the second latents of text and
-    style."""
+    """Generate a sentence in `lang` from each of N meanings, in `meaning_lang`, and the style with the same index. The
+    column `meaning` is the cosine of the semantic latents of the generated text and the meaning; `style` is the cosine
+    of the second latents of the generated text and the style."""
     from app.core import writing
 
     semantic = embed(loaded, meanings, meaning_lang or lang, SEMANTIC)
@@ -103,7 +103,7 @@ def written(
 
 
 def left_out(loaded: Loaded, text: str, lang: str) -> pd.DataFrame:
-    """Return, for each word or mark (column `word`), how far each latent moves if it is left out: 1 - cosine."""
+    """Return how far each latent moves (1 - cosine) if a word or mark is left out, one row per `word`."""
     columns = {}
     for latent in loaded.latents:
         whole, parts = np.split(embed(loaded, [text, *without(text, lang)], lang, latent), [1])
@@ -128,7 +128,7 @@ def wording(text: str, lang: str) -> dict[str, str]:
 
 
 def title(name: str, value: str) -> str:
-    """Return the title of a property's value: "vous", "short form"."""
+    """Return the title of a property's value, such as "vous" or "short form"."""
     return f"{value} form" if name == "contraction" else value
 
 

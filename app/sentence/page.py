@@ -29,11 +29,11 @@ ENDS = {  # closing marks in words
     "question": "with a question mark", "exclamation": "with an exclamation mark", "full stop": "with a full stop",
     "ellipsis": "with an ellipsis", rows.NONE: "without a mark", rows.OTHER: "with another mark",
 }  # fmt: skip
-MANY = 40  # maximum number of words and marks of a sentence for the bars
+MANY = 40  # sentences with more words and marks get no bars
 
 
 def heading(place: DeltaGenerator, loaded: state.Loaded | None = None) -> None:
-    """Show the title, the model's training, and results of probes; without a model, assume the most common kind."""
+    """Show the title, the model's training, and results of probes. Before a model is loaded, assume the usual kind."""
     second = loaded.second_latent if loaded else LANGUAGE
     learnt_from = compute.learnt_from(loaded) if loaded and loaded.info else "translations"
     semantic = f"{square(SEMANTIC)} <b>semantic latent</b>"
@@ -83,7 +83,7 @@ def page(loaded: state.Loaded) -> None:
                 with st.container(gap="xsmall"):
                     st.html(pair_html(pair, cosines, loaded.latents))
                     fields = ("sentence", "language", "other", "other_language")
-                    fill = dict(zip(fields, pair, strict=True))  # set before the page is drawn
+                    fill = dict(zip(fields, pair, strict=True))  # set by the button before the page is drawn
                     st.button(
                         "Try it", key=f"pair{number}", on_click=st.session_state.update, args=(fill,), type="tertiary"
                     )
@@ -104,7 +104,7 @@ def page(loaded: state.Loaded) -> None:
 def field(
     loaded: state.Loaded, given: tuple[str, str], of: tuple[str, str], keys: tuple[str, str], hint: str = ""
 ) -> tuple[str, str]:
-    """Ask for a sentence and its language, each with a title and a default; return both, the sentence normalised."""
+    """Ask for a sentence and its language, each with a (title, default). Return both; the sentence is normalised."""
     langs = list(loaded.langs)
     left, right = st.columns([5, 1])
     typed = left.text_input(given[0], given[1], placeholder=hint or None, key=keys[0], **BOUND)
@@ -176,7 +176,7 @@ def rebuilt(loaded: state.Loaded, text: str, lang: str) -> None:
 
 @st.fragment
 def swaps(loaded: state.Loaded, text: str, lang: str) -> None:
-    """Exchange latents with another sentence; by default, write an English one in both French forms of address."""
+    """Exchange latents with another sentence. By default, write an English sentence in both French forms of address."""
     st.subheader("Recombination: one of its latents exchanged")
     fitting, fitting_lang = compute.partner(loaded, text, lang)
     asked_for = ("The other sentence", ""), ("The other's language", fitting_lang), ("other", "other_language")
@@ -197,7 +197,7 @@ def swaps(loaded: state.Loaded, text: str, lang: str) -> None:
         quoted = f"“{ISOLATE}{verbatim(style if source == text else source)}{END_ISOLATE}”"
         side.markdown(f"**{MEANING_YOURS if source == text else STYLE_YOURS}**".format(quoted))
         places.append(side.empty())
-    batches = [ways] if len({way[1::2] for way in ways}) == 1 else [[way] for way in ways]  # of the same languages
+    batches = [ways] if len({way[1::2] for way in ways}) == 1 else [[way] for way in ways]  # in the same languages
     for search in compute.SEARCHES:
         best = []
         for batch in batches:
@@ -329,7 +329,7 @@ def output(
 
 
 def bars(table: pd.DataFrame, latents: Sequence[str], highest: float, lang: str) -> str:
-    """Return the sentence as HTML with bars over each word, as high as the values in the latents' columns."""
+    """Return the sentence as HTML. Over each word is a bar for each latent, as high as the value in its column."""
     words = []
     for row in table.to_dict("records"):
         drawn = "".join(

@@ -1,4 +1,4 @@
-"""Split the vectors of any encoder into two latents; open other encoders, and writers of text for them."""
+"""Split the vectors of any encoder into two latents; open other encoders, and writers for the vectors of encoders."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def page(loaded: Loaded) -> None:
         result(made)
     elif loaded.second_latent:
         st.info(f"{verbatim(loaded.title)} has two latents already. Open an encoder, or choose one in the sidebar.")
-        with st.expander("Split its vectors all the same", key=f"splitter {loaded.title}"):  # stays open in a rerun
+        with st.expander("Split its vectors all the same", key=f"splitter {loaded.title}"):  # the key keeps it open
             divide(loaded)
     else:
         divide(loaded)
@@ -204,12 +204,12 @@ class Made:
     stored: parts.StoredSplit
     loaded: state.Loaded
     verdict: str
-    maps: Mapping[str, pd.DataFrame]  # by title: the original vectors, and the shared parts; rows as in `latent_map`
-    neighbours: Sequence[tuple[str, str, str]]  # a sentence, and its nearest other sentence before and after
+    maps: Mapping[str, pd.DataFrame]  # title -> rows for `latent_map`, of the vectors or their shared parts
+    neighbours: Sequence[tuple[str, str, str]]  # a sentence, and the sentences nearest to it before and after
 
 
 def on_this_machine() -> list[str]:
-    """Return names, for `opened`, of encoders in the hub's cache, in the current folder, and in its subfolders."""
+    """List encoders in the hub's cache, the current folder and its subfolders, by names that `opened` accepts."""
     cache = Path(os.environ.get("HF_HOME", Path.home() / ".cache" / "huggingface")) / "hub"
     cached = {path.parents[2].name for path in cache.glob("models--*/snapshots/*/modules.json")}
     names = [f"sentence-transformers:{'/'.join(name.split('--')[1:])}" for name in sorted(cached)]
@@ -247,7 +247,7 @@ def uploaded(name: str, content: bytes) -> state.Loaded:
 
 
 def with_writer(loaded: state.Loaded, path: str) -> state.Loaded:
-    """Return an encoder with the writer in a folder. Raises BgtError if the folder has no writer for it."""
+    """Return the encoder together with the writer in a folder. Raises BgtError if that is no writer for the encoder."""
     if not Path(path).is_dir():
         raise NotFound(f"{path}: not a folder; expected a run of `bgt train writer`, or a checkpoint of it.")
     title = startup.free_name(f"{loaded.title}, with {startup.short_name(path)}", state.titles())
@@ -278,7 +278,7 @@ def make(loaded: state.Loaded, text: ParallelText, method: str, progress: Progre
     split = fit([gathered], method)
     title = f"{loaded.title}, split ({method})"
     name = startup.portable(loaded.spec or loaded.title)
-    with tempfile.TemporaryDirectory() as folder:  # saved and loaded, so that its numbers equal those of the download
+    with tempfile.TemporaryDirectory() as folder:  # saved and loaded again, to have the numbers of the download
         path = Path(folder) / "split"
         parts.save(path, parts.StoredSplit(split, name, identity(loaded.reader)))
         stored = parts.load(path)

@@ -18,7 +18,7 @@ AXIS = {"showgrid": False, "zeroline": False, "showticklabels": False, "ticks": 
 LAYOUT = {
     "margin": {"l": 4, "r": 4, "t": 28, "b": 56},
     "dragmode": "lasso",
-    "paper_bgcolor": "rgba(0, 0, 0, 0)",  # the background of the page, in either theme
+    "paper_bgcolor": "rgba(0, 0, 0, 0)",  # transparent, so that it is the background of the page
     "plot_bgcolor": themes.GROUND,
     "uirevision": "map",
     "hoverlabel": {"align": "left"},
@@ -44,7 +44,7 @@ class Style:
 
     colour: str  # a column name
     order: Sequence[str]  # every category; empty if `colour` is a number
-    chosen: frozenset[str]  # ids
+    chosen: frozenset[str]  # ids of rows
     kind: type[go.Scatter] | type[go.Scattergl]
     size: int  # pixels
     opacity: float
@@ -66,16 +66,16 @@ def latent_map(
     theme: str = "light",
     height: int = 520,
 ) -> go.Figure:
-    """Draw maps, by title, one above the other. With `side_by_side`, the first map is to the left of the others.
+    """Draw maps under their titles, one above the other. With `side_by_side`, the first is to the left of the others.
 
     Args:
-        panels: One row per point: id, lang, text, translation, own, x, y, and the column `colour`; pair for lines.
-        colour: A column: one of `rows.COLOURS`, or the user's.
+        panels: Title -> one row per point: id, lang, text, translation, own, x, y, the column `colour`; pair for lines.
+        colour: The column that sets the colours: one of `rows.COLOURS`, or a column of the user.
         langs: All languages, in order; each has its own symbol. The user's own sentences are stars.
         chosen: Ids of the rows to highlight.
         named: Whether to write the names of clusters on the first map.
         lines: `TRANSLATIONS` joins translations, `DENSITY` draws contours.
-        paths: By title, the steps (S, 2) from one sentence to another.
+        paths: Title -> the places (S, 2) of the steps from one sentence to another.
         hover: Whether points have hover text.
 
     Returns:
@@ -115,7 +115,7 @@ def latent_map(
 
 
 def panes(titles: Sequence[str], side_by_side: bool) -> tuple[go.Figure, list[tuple[int, int]]]:
-    """Return an empty figure with titles on the left, and the row and column of each of its panes."""
+    """Return an empty figure with titles on the left, and the row and column of each pane of the figure."""
     if side_by_side and len(titles) > 1:
         others = len(titles) - 1
         specs: list[list[dict | None]] = [[{"rowspan": others}, {}], *([None, {}] for _ in range(others - 1))]
@@ -153,7 +153,7 @@ def name_clusters(figure: go.Figure, table: pd.DataFrame, theme: str) -> None:
 
 
 def panel(table: pd.DataFrame, style: Style) -> Iterator[go.Scatter | go.Scattergl]:
-    """Yield the points of one map: one trace per language, category, and kind of sentence (the user's or given)."""
+    """Yield the points of one map: one trace per language, category and kind (the text's sentences or the user's)."""
     langs = table["lang"].unique()
     for (lang, own), part in table.groupby(["lang", "own"], sort=False):
         symbol = cycled(themes.STARS if own else themes.SYMBOLS, themes.lang_place(lang))
@@ -181,7 +181,7 @@ def panel(table: pd.DataFrame, style: Style) -> Iterator[go.Scatter | go.Scatter
 
 
 def colour_scale(values: pd.Series, colour: str, theme: str) -> dict[str, object]:
-    """Return the colour scale of a column of numbers, from the 2nd to the 98th percentile because of extreme values."""
+    """Return the colours of a numeric column. They span its 2nd to 98th percentile, because of extreme values."""
     low = high = None
     ends: dict[str, object] = {}
     if pd.api.types.is_numeric_dtype(values):
@@ -238,7 +238,7 @@ def pair_lines(table: pd.DataFrame, chosen: Collection[str]) -> go.Scatter:
 
 
 def path_trace(steps: np.ndarray, theme: str) -> go.Scatter:
-    """Return a line along the steps (S, 2); the first and the last step have their number."""
+    """Return a line along the steps (S, 2). Only the first and the last step are labelled with their numbers."""
     return go.Scatter(
         x=steps[:, 0],
         y=steps[:, 1],
@@ -255,7 +255,7 @@ def path_trace(steps: np.ndarray, theme: str) -> go.Scatter:
 
 
 def contours(table: pd.DataFrame, theme: str) -> go.Contour:
-    """Return contours of the density of a map's points: their counts in a grid, smoothed."""
+    """Return contours of the density of a map's points. The points are counted in a grid, and the counts smoothed."""
     from scipy.ndimage import gaussian_filter
 
     points = table[["x", "y"]].to_numpy(float)

@@ -13,18 +13,18 @@ from bgt_core.vectors.compare import unit
 
 AXES = 50  # number of principal axes for t-SNE and UMAP; the maps are at least as trustworthy as with all axes
 ANGLE, STEPS = 0.8, 750  # t-SNE's maps are as trustworthy as with its defaults, 0.5 and 1,000, in half the time
-WIDE = 2_048  # units; for wider vectors, such as bags of words, a few axes are found faster without the covariance
+WIDE = 2_048  # with more units, as in bags of words, a few axes are found faster without the covariance matrix
 BLOCK = 4_096  # number of rows that are scaled at a time; a copy of all rows would double the memory
 PLACED_BY = 5  # number of nearest rows whose median is the place of a new row on a t-SNE or UMAP map
 CLUSTERED = 5_000  # maximum number of rows from which the means of clusters are computed
 REACHED_IN = 20  # number of steps after which a vector has reached its new place on a plane
 TRUST_NEIGHBOURS, TRUST_ROWS = 15, 1_000
 COSINE, EUCLIDEAN = "Cosine", "Euclidean"
-SCALED: dict[str, Callable[[np.ndarray], np.ndarray]] = {  # scale rows (N, D) so that Euclidean distance is the metric
+SCALED: dict[str, Callable[[np.ndarray], np.ndarray]] = {  # metric -> scale rows (N, D) to make it Euclidean
     COSINE: unit,
-    EUCLIDEAN: partial(np.asarray, dtype=float),  # the squares of 1e30 and 1e-30 are outside the range of float32
+    EUCLIDEAN: partial(np.asarray, dtype=float),  # float32 cannot contain the squares of 1e30 and 1e-30
 }
-# All rows are the same if the ratio of their variance and mean square is below this; rounding can cause such a ratio.
+# If variance divided by mean square is below this, all rows count as the same, because it can be due to rounding.
 ROUNDING = {COSINE: 1e-13, EUCLIDEAN: 0.0}
 FLOAT32 = np.finfo(np.float32).min, np.finfo(np.float32).max  # limits of the numbers that models accept
 LEAST = 5  # minimum number of different points for t-SNE and UMAP; fewer points are mapped by PCA
@@ -53,7 +53,7 @@ class Projection:
     axes: np.ndarray | None = None  # (D, 2), of unit length, if the map is a projection on a plane
     read: tuple[str, ...] = ()  # how well each probe axis can be read from the latent
     metric: str = COSINE
-    neighbours: float | None = None  # the method's number, or less if there are few points; None without neighbours
+    neighbours: float | None = None  # used neighbours; fewer than the method's if points are few; None for PCA
 
 
 @threadpool_limits.wrap(limits=1)  # on busy cores, several OpenMP threads wait for each other and take 7 times as long
@@ -89,9 +89,9 @@ def fit(vectors: np.ndarray, method: Method) -> Projection:
 
 
 def different(points: np.ndarray, least: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return the indices (K,) of points (N, D) that coincide with no earlier point, and each point's place in these.
-    Points coincide at a distance of at most `least`, or of `APART` times their length. They are then neighbours along
-    any line, so that each point is only compared with the next one along a random line."""
+    """Return the indices (K,) of points (N, D) that coincide with no earlier point, and which of these K each point is
+    (N,). Points coincide at a distance of at most `least`, or of `APART` times their length. They are then neighbours
+    along any line, so each point is only compared with the next point along a random line."""
     order = np.argsort(points @ np.random.default_rng(0).normal(size=points.shape[1]))
     lengths = np.linalg.norm(points[order[1:]], axis=1)
     apart = np.linalg.norm(np.diff(points[order], axis=0), axis=1) > np.maximum(APART * lengths, least)
@@ -103,8 +103,8 @@ def different(points: np.ndarray, least: float) -> tuple[np.ndarray, np.ndarray]
 
 
 def placed(vectors: np.ndarray, xy: np.ndarray, metric: str = COSINE) -> Projection:
-    """Return a map with known places (N, 2) of vectors (N, D). A new row is placed at the median of its nearest rows,
-    because their mean could be in the empty space between two parts of the map."""
+    """Return a map on which vectors (N, D) have the places `xy` (N, 2). A new row is placed at the median of the places
+    of its nearest rows; their mean could be in the empty space between two parts of the map."""
 
     def among_neighbours(new: np.ndarray) -> np.ndarray:
         rows = SCALED[metric](vectors)
@@ -145,7 +145,7 @@ def principal_axes(vectors: np.ndarray, count: int, metric: str = COSINE) -> Pri
         pca = PCA(count, svd_solver="arpack" if len(rows) > count else "full", random_state=0).fit(rows)
         return PrincipalAxes(origin + pca.mean_, pca.components_.T, float(pca.explained_variance_ratio_.sum()), metric)
     total, products, squares = np.zeros(vectors.shape[1]), np.zeros((vectors.shape[1],) * 2), 0.0
-    origin = scaled(vectors[:1])[0]  # products of large numbers would lose the digits of small differences
+    origin = scaled(vectors[:1])[0]  # subtracted, because products of large numbers lose small digits
     for start in range(0, len(vectors), BLOCK):
         rows = scaled(vectors[start : start + BLOCK])
         squares += float(np.square(rows).sum())
@@ -186,17 +186,17 @@ def umap(points: np.ndarray, neighbours: int, seed: int) -> np.ndarray:
 
 
 def moved(projection: Projection, vectors: np.ndarray, vector: np.ndarray, xy: np.ndarray) -> np.ndarray:
-    """Change a vector (D,) so that its place on a map of vectors (N, D) is `xy` (2,). On a plane, it moves along the
-    axes. On other maps, it becomes the mean of the rows nearest to `xy`. With the cosine metric, its length does not
-    change, which limits its moves on a plane."""
+    """Change a vector (D,) so that its place on a map of vectors (N, D) is `xy` (2,). On a plane, the vector moves
+    along the axes. On other maps, it becomes the mean of the vectors nearest to `xy`. With the cosine metric, the
+    vector keeps its length, so that it cannot reach every place on a plane."""
     scaled = SCALED[projection.metric]
     start = scaled(vector[None])[0]
     lengths = [np.linalg.norm(each.astype(float)) for each in (vector, start)]  # float32 overflows at 1e30 squared
-    length = float(lengths[0] / lengths[1]) if vector.any() else 1.0  # ratio of the vector's length to that on the map
+    length = float(lengths[0] / lengths[1]) if vector.any() else 1.0  # the length before scaling / after scaling
     if projection.axes is None:
         nearest_rows = np.argsort(((projection.xy - xy) ** 2).sum(1), kind="stable")[:PLACED_BY]
         return np.clip(length * scaled(vectors[nearest_rows].mean(0, dtype=float, keepdims=True))[0], *FLOAT32)
-    for _ in range(REACHED_IN):  # a step is exact on the plane, but with cosine it changes the vector's length
+    for _ in range(REACHED_IN):  # a step reaches `xy`, but with cosine, scaling then moves the vector
         step = projection.axes @ (xy - projection.project(start[None])[0])
         start = scaled(start[None] + step)[0]
     return np.clip(length * start.astype(float), *FLOAT32)
@@ -215,8 +215,8 @@ def trust(vectors: np.ndarray, xy: np.ndarray, metric: str = COSINE) -> float | 
 
 @threadpool_limits.wrap(limits=1)
 def clusters(vectors: np.ndarray, fitted_on: np.ndarray, count: int) -> np.ndarray:
-    """Assign each row (N, D) to one of `count` groups by k-means on unit vectors: (N,) int; 0 is the largest group. The
-    means are computed from at most 5,000 rows of the mask `fitted_on` (N,)."""
+    """Assign each vector (N, D) to one of `count` groups by k-means at unit length. Return the group numbers (N,), from
+    0 for the largest group. The means are computed from at most 5,000 of the rows in the mask `fitted_on` (N,)."""
     from sklearn.cluster import KMeans
 
     rows = np.flatnonzero(fitted_on)
@@ -230,7 +230,7 @@ def clusters(vectors: np.ndarray, fitted_on: np.ndarray, count: int) -> np.ndarr
 
 
 def central(vectors: np.ndarray, group: np.ndarray) -> int:
-    """Return the index of the vector (N, D) in a group, a mask (N,), with the highest cosine to the group's mean."""
+    """Return the index of the vector with the highest cosine to the mean of a group, which is a mask (N,)."""
     rows = np.flatnonzero(group)
     units = unit(vectors[rows])
     return int(rows[(units @ units.mean(0)).argmax()])

@@ -2,15 +2,15 @@
 
 Some maps ship with a model: t-SNE and UMAP of the example sentences that the app shows first. `python -m
 app.core.latents.spaces` computes these maps for every model in the package, and writes `maps.safetensors` into its
-folder. A map is stored under a hash of the model, the sentences and the settings, so that it is never shown for others.
+folder. A map is stored under a hash of the model, the sentences and the settings, so that it is only shown for these.
 The file is not part of the checkpoint: if it is missing, maps are computed.
 
-The axes of a map can be scores of linear probes: sentence length, question, negation.
+The axes of a map can be scores of linear probes for a factor: sentence length, question or negation.
 
     score (N,) = unit vectors (N, D) @ weights (D,) + bias, by ridge regression on the example sentences
 
 A score is relative to the factor's mean among those sentences, in standard deviations, so that both axes have the same
-scale. The quality of an axis is measured on held-out sentences, in five folds.
+scale. The quality of an axis is measured on held-out sentences, by cross-validation in five folds.
 """
 
 import hashlib
@@ -44,14 +44,14 @@ from bgt_core.vectors.compare import unit
 FINE = 24  # number of fine clusters
 QUOTED = 30  # maximum number of characters of a sentence that names a cluster
 FILE = "maps.safetensors"
-SENTENCES = 300  # translations shown when the app opens
+SENTENCES = 300  # number of translations shown when the app opens
 METHODS = (geometry.Method("t-SNE", 30), geometry.Method("UMAP", 15))
-TEXTS = (LANGS[:2], LANGS[:4])  # languages of the texts with stored maps, for models that read all of them
-PROBE_AXES = "Probe axes"  # name of the method
+TEXTS = (LANGS[:2], LANGS[:4])  # each text with stored maps: its languages, which the model must read
+PROBE_AXES = "Probe axes"  # name of the method whose axes are scores of probes
 FOLDS = 5
 STRENGTHS = np.logspace(-3, 3, 13)  # ridge penalties, in units of the mean variance of a latent's dimension
 
-_umap = threading.Lock()  # numba's default threading layer must not be entered twice
+_umap = threading.Lock()  # two threads must not enter numba's default threading layer at once
 
 
 def content(table: pd.DataFrame) -> str:
@@ -82,12 +82,12 @@ class Space:
         return ~self.rows["own"].to_numpy()
 
 
-# The keys of models and spaces in Streamlit's caches.
+# How Streamlit's caches tell apart models, and spaces.
 BY_DIGEST = state.BY_DIGEST | {Space: attrgetter("digest")}
 
 
 class Spaces(NamedTuple):
-    """The semantic space of all rows, and the second latent's space of each language, if the model has one."""
+    """The maps of the latents: one of all rows for the semantic latent, and one per language for a second latent."""
 
     semantic: Space
     second: dict[str, Space]
@@ -218,12 +218,12 @@ def key(model: str, table: pd.DataFrame, latent: str) -> str:
 
 
 def name(key: str, method: geometry.Method) -> str:
-    """Return the name under which the file stores the map of these vectors by this method."""
+    """Return the name under which the file stores the map, by this method, of the vectors with this key."""
     return hashlib.sha256(f"{key} {method}".encode()).hexdigest()
 
 
 def read(folder: Path) -> dict[str, np.ndarray]:
-    """Read the maps (N, 2) in a model's folder, by `name`. Raises DataError if the file is damaged."""
+    """Read the maps in a model's folder: `name` of a map -> (N, 2). Raises DataError if the file is damaged."""
     path = folder / FILE
     if not path.is_file():
         return {}
@@ -235,7 +235,7 @@ def read(folder: Path) -> dict[str, np.ndarray]:
 
 
 def latents_of(table: pd.DataFrame, second_latent: str) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Yield each latent and the rows of each of its maps: all rows, or those in one language for the second latent."""
+    """Yield each map's latent and rows: all rows for the semantic latent, each language's for the second latent."""
     yield SEMANTIC, table
     if second_latent:
         for _, part in table.groupby("lang", sort=False):
@@ -311,13 +311,13 @@ def probe_axis(loaded: Loaded, langs: tuple[str, ...], latent: str, name: str) -
     english = [sentence for texts in english_of.values() for sentence in texts.values()]
     values = np.array([FACTORS[name][0](text, lang) for lang, texts in parts for text in texts])
     vectors = unit(embed_parts(loaded, parts, latent))
-    # sentences with the same English translation are in the same fold, and count once for the interval
+    # sentences with the same English translation are in the same fold, and count as one for the interval
     folds = np.array([crc32(sentence.encode()) % FOLDS for sentence in english])
     held_out = np.empty(len(values))
     for fold in range(FOLDS):
         test = folds == fold
         weights, bias = ridge(vectors[~test], values[~test])
-        # relative to the mean of the training values, which is lower if the test values are higher
+        # without the mean of the training values, which is lower in folds with higher test values
         held_out[test] = vectors[test] @ weights + bias - values[~test].mean()
     spread = float(values.std())
     weights, bias = ridge(vectors, (values - values.mean()) / spread)
@@ -325,7 +325,7 @@ def probe_axis(loaded: Loaded, langs: tuple[str, ...], latent: str, name: str) -
 
 
 def ridge(vectors: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, float]:
-    """Fit ridge regression with the penalty of lowest leave-one-out error; return its weights (D,) and bias."""
+    """Fit ridge regression with the penalty that has the lowest leave-one-out error; return weights (D,) and bias."""
     from sklearn.linear_model import RidgeCV
 
     variance = float(np.square(vectors - vectors.mean(0, dtype=float)).sum() / vectors.shape[1])
@@ -334,8 +334,8 @@ def ridge(vectors: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, float]:
 
 
 def reading(scores: np.ndarray, values: np.ndarray, different: int) -> Reading:
-    """Return the area under the ROC curve of a factor that is 0 or 1 (interval: Hanley and McNeil 1982), else the
-    correlation (interval: Fisher's z). The interval counts `different` sentences, so that translations count once."""
+    """Measure how well a factor is predicted: by the area under the ROC curve if it is 0 or 1 (interval: Hanley and
+    McNeil 1982), else by the correlation (interval: Fisher's z). The interval counts `different` sentences."""
     if set(values) <= {0.0, 1.0}:
         ones, zeros = scores[values == 1], scores[values == 0]
         positive, negative = different * values.mean(), different * (1 - values.mean())
@@ -350,7 +350,7 @@ def reading(scores: np.ndarray, values: np.ndarray, different: int) -> Reading:
 
 
 def on_probe_axes(vectors: np.ndarray, pair: Sequence[Axis]) -> geometry.Projection:
-    """Return the map of vectors (N, D) on these two axes."""
+    """Return the map of vectors (N, D) whose coordinates are the scores on these two axes."""
     weights = np.column_stack([axis.weights for axis in pair]).astype(np.float32)  # (D, 2)
     bias = np.array([axis.bias for axis in pair], np.float32)
 
@@ -358,7 +358,7 @@ def on_probe_axes(vectors: np.ndarray, pair: Sequence[Axis]) -> geometry.Project
         blocks = [new[start : start + geometry.BLOCK] for start in range(0, len(new), geometry.BLOCK)]
         return np.concatenate([unit(block) @ weights + bias for block in blocks])
 
-    # the pseudo-inverse gives the shortest moves that change a score by one
+    # the pseudo-inverse gives the shortest moves that change one score by 1, and not the other
     read = tuple(f"{axis.name.lower()} {axis.reading}" for axis in pair)
     return geometry.Projection(project(vectors), project, None, np.linalg.pinv(weights).T, read)
 

@@ -1,4 +1,4 @@
-"""Open pages without a browser, by the module's name, on an untrained model."""
+"""Open the app's pages, by the names of their modules, without a browser and with an untrained model."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ shell.draw(shell.PAGES["{name}"], st.empty())
 
 
 class App(AppTest):
-    """A page, and the actions of a user; a run that raises an exception fails the test."""
+    """A page, and the actions of a user on it. If a run of the page raises an exception, the test fails."""
 
     def run(self, *, timeout: float | None = None) -> App:
         super().run(timeout=timeout)
@@ -58,7 +58,7 @@ class App(AppTest):
         return self.run()
 
     def box(self, label: str) -> Any:
-        """Return the only select box with this label."""
+        """Return the select box with this label; there must be only one."""
         (box,) = (box for box in self.selectbox if box.label == label)
         return box
 
@@ -77,7 +77,7 @@ class App(AppTest):
         return [json.loads(part.proto.json) for part in self.get("bidi_component")]
 
     def figures(self) -> list[dict]:
-        """Return the figures sent to plotly, in charts and on maps; check that each has an alternative text."""
+        """Return the figures sent to plotly, in charts and on maps. Check that each figure has an alternative text."""
         charts = [(chart.proto.alt, chart.proto.spec) for chart in self.get("plotly_chart")]
         maps = [(part["alt"], part["figure"]) for data in self.sent() for part in data.get("maps", [])]
         assert all(alt for alt, _ in [*charts, *maps])
@@ -106,7 +106,7 @@ def fresh() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Limit generated text, because an untrained model does not stop; scan the installed packages once."""
+    """Limit the length of generated text: an untrained model does not stop. Scan the installed packages only once."""
     monkeypatch.setattr(writing, "MAX_LENGTH", 12)
     for write in (generate.candidates, generate.generate, search.decode):
         monkeypatch.setitem(write.__kwdefaults__, "max_length", 12)
@@ -115,7 +115,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def start(saved: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """start(*arguments): set the app's arguments; by default an untrained model."""
+    """start(*arguments): set the app's arguments. Until it is called, the app has an untrained model."""
 
     def choose(*arguments: object) -> None:
         monkeypatch.setattr(sys, "argv", ["main.py", *map(str, arguments)])
@@ -126,7 +126,7 @@ def start(saved: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
 
 @pytest.fixture
 def opened(start: Callable[..., None], tmp_path_factory: pytest.TempPathFactory) -> Callable[..., App]:
-    """opened(name, parameter=value, ...): open a page by a link with these parameters; "main" is the whole app."""
+    """opened(name, parameter=value, ...): open a page by a link with these parameters, or "main", the whole app."""
 
     def show(name: str, **parameters: str) -> App:
         path = MAIN
@@ -143,7 +143,7 @@ def opened(start: Callable[..., None], tmp_path_factory: pytest.TempPathFactory)
 
 @pytest.fixture
 def library(saved: Path) -> Callable[..., list[generate.Candidate]]:
-    """library(sources, styles, lang, source_lang): the library's best generated text for each pair."""
+    """library(sources, styles, lang, source_lang): the best text that the library generates for each pair."""
     bgt = bgt_core.load(saved)
 
     def written(sources: list[str], styles: list[str], lang: str = "en", source_lang: str = "") -> list:
@@ -162,8 +162,8 @@ def cells_of(
     langs: tuple[str, ...] = ("en", "fr"),
     low: Mapping[str, float] = {},
 ) -> list[Cell]:
-    """Return results of `bgt-probe` on two tasks. `points` is the difference of the latents; `low` has the lower
-    ends of some intervals."""
+    """Return results of `bgt-probe` on two tasks. `points` is the difference of the latents. `low` maps latents to the
+    lower ends of their intervals."""
     trail = {"fingerprint": fingerprint or f"{model} fp32 cpu", "probe": probe, "langs": [*langs]}
     cells = []
     for task in ("length", "punct-num"):
@@ -180,12 +180,12 @@ def cells_of(
 STRANGER = "http://stranger.test"
 KINDS = ("selectbox", "multiselect", "button_group", "slider", "number_input", "text_input", "text_area", "toggle")
 HOSTILE = f"![x]({STRANGER}/p.png) [click]({STRANGER}) {STRANGER} $x$ **b**"
-SHOWN_AS_MARKDOWN = ("body", "label", "help", "text", "value_string", "delta")  # fields of Streamlit's messages
+SHOWN_AS_MARKDOWN = ("body", "label", "help", "text", "value_string", "delta")  # fields of a Streamlit element
 NOT_MARKDOWN = ("text", "code", "iframe", "bidi_component", "arrow_data_frame", "page_link", "html")
 
 
 def hostile_in(app: AppTest) -> list[tuple[str, str]]:
-    """Return the parts of `HOSTILE` that the browser would interpret as Markdown, with the kind of element."""
+    """Return the parts of `HOSTILE` that the browser would interpret as Markdown, and the kinds of their elements."""
     shown = [(element.type, text) for element in app._tree for text in markdown_of(element)]
     return [(kind, text) for kind, text in shown if re.search(r"\[click\]\(|!\[x|http://stranger|\*\*b", text)]
 
@@ -201,7 +201,7 @@ def markdown_of(element: Any) -> list[str]:
 THREE = ("en", "fr", "de")
 VGVAE = {"model.semantic_dim": 8, "model.syntactic_dim": 6, "model.d_model": 12}
 SIDES = {f"kl/{latent}/{side}": 1.0 for latent in ("semantic", "syntactic") for side in "ab"}
-LOGS: dict[str, dict[str, float]] = {  # the report on held-out pairs in the training log of each kind of model
+LOGS: dict[str, dict[str, float]] = {  # kind of model -> report on held-out pairs in its training log
     "sp": {"kl/semantic": 0.0, "retrieval/en-fr": 0.25},
     "writer": {"elbo": -90.0, "kl/language": 1.5},
     "translator": {"translate/en": 17.1},
@@ -219,7 +219,7 @@ def model_of(
     tokenizer: Tokenizer,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Callable[[str], Path]:
-    """model_of(kind): an untrained model of this kind in `LOGS`, with its training log; created once."""
+    """model_of(kind): an untrained model of a kind in `LOGS`, with its training log. It is created only once."""
 
     def recipe_of(kind: str) -> Recipe:
         if kind in ("lstm", "bag-of-words"):
@@ -254,7 +254,7 @@ def letters(sentences):
 
 @pytest.fixture
 def function(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fresh: None) -> str:
-    """A user-defined function that embeds sentences, by its name for --model."""
+    """The name, for `--model`, of a function that embeds sentences, as a user would define it."""
     (tmp_path / "letters_of.py").write_text(LETTERS, "utf-8")
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.delitem(sys.modules, "letters_of", raising=False)
@@ -269,7 +269,7 @@ def exported(saved: Path, made_once: Callable[..., Path]) -> Path:
 
 @pytest.fixture
 def sentence_transformer(tmp_path: Path) -> Path:
-    """A folder of a sentence-transformers model: a bag of five words."""
+    """A folder with a sentence-transformers model: a bag of words with five words."""
     library = pytest.importorskip("sentence_transformers")
     from sentence_transformers.sentence_transformer.modules import BoW
 

@@ -1,4 +1,4 @@
-"""The app as a user sees it: `streamlit run` in one process, Chromium in another."""
+"""The app as a user sees it: `streamlit run` runs in one process, and Chromium in another."""
 
 import os
 import shutil
@@ -19,17 +19,18 @@ from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, e
 from probes.results.store import Cell, write_cells
 
 MAIN = Path(__file__).resolve().parents[2] / "app" / "main.py"
-LOCAL = ("http://localhost:", "data:", "blob:")  # starts of the addresses that a page may request
+LOCAL = ("http://localhost:", "data:", "blob:")  # a page may request only addresses that start with one of these
 HEADINGS = {"A sentence": "A sentence, in two parts"}
 FLAGS = [
     "--no-sandbox", "--disable-gpu", "--disable-background-networking",  # without a sandbox, because CI runs as root
     "--disable-component-update", "--disable-sync", "--no-first-run",
 ]  # fmt: skip
 
-# Rule -> parts of Streamlit's markup that may violate it: a wide table scrolls inside a box. Streamlit gives the box no
-# tabindex, but browsers make it focusable.
+# Whether all parts of a page are opaque: Streamlit fades what the script has not drawn again yet.
 OPAQUE = """() => [...document.querySelectorAll("[data-testid=stElementContainer]")].every(
   element => getComputedStyle(element).opacity === "1")"""
+# Rule -> parts of Streamlit's markup that may violate it. A wide table scrolls inside a box that has no tabindex, but
+# browsers make the box focusable all the same.
 EXCLUDED = {"scrollable-region-focusable": "[data-testid=stTable]"}
 RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]
 VIOLATIONS = """async ([excluded, rules, part]) => {
@@ -63,17 +64,17 @@ def chromium(chromium_path: str) -> Iterator[Browser]:
 
 @pytest.fixture(scope="session")
 def servers() -> Iterator[dict[str, subprocess.Popen]]:
-    """The processes of the started apps, by address."""
+    """Address -> process of each app that the tests have started."""
     running: dict[str, subprocess.Popen] = {}
     yield running
     for process in running.values():
-        process.kill()  # Streamlit would wait for running scripts, and there is nothing to save
+        process.kill()  # because Streamlit would wait for running scripts if it were asked to stop
         process.wait()
 
 
 @pytest.fixture(scope="session")
 def serve(servers: dict[str, subprocess.Popen], tmp_path_factory: pytest.TempPathFactory) -> Callable[..., str]:
-    """serve(*arguments, cwd): start an app in that folder, and return its address."""
+    """serve(*arguments, cwd): start an app in the folder `cwd`, and return the app's address."""
 
     def start(*arguments: str, cwd: Path | None = None) -> str:
         with socket.socket() as free:
@@ -109,12 +110,12 @@ def address(serve: Callable[..., str], saved: Path, cell: Cell, tmp_path_factory
 
 
 def within(seconds: float) -> float:
-    """Return the time in milliseconds; it is longer if other programs keep the processors busy."""
+    """Convert seconds to a limit in milliseconds. It is longer if other programs keep the processors busy."""
     return 1000 * seconds * max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
 
 
 def lasso(page: Page, side: int, low: float = 0.3, high: float = 0.7) -> None:
-    """Draw a lasso around the middle of a map, between these fractions of its sides."""
+    """Draw a lasso around the middle of a map. `low` and `high` are fractions of the map's width and height."""
     box = page.locator(".nsewdrag").nth(side).bounding_box()
     corners = [(low, low), (high, low), (high, high), (low, high), (low, low + 0.02)]
     points = [(box["x"] + x * box["width"], box["y"] + y * box["height"]) for x, y in corners]
@@ -144,14 +145,14 @@ def turn_to(page: Page, title: str) -> None:
 
 def settle(page: Page) -> None:
     """Wait until the script has run and its output is drawn."""
-    page.wait_for_timeout(200)  # wait until the script has begun
+    page.wait_for_timeout(200)  # until the script has begun
     page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning]", timeout=90_000)
     page.wait_for_timeout(200)
-    page.wait_for_function(OPAQUE, timeout=20_000)  # Streamlit fades what a script has not drawn again yet
+    page.wait_for_function(OPAQUE, timeout=20_000)
 
 
 def violations(page: Page, part: str = "", rules: list[str] = RULES) -> list[str]:
-    """Return the serious and critical violations of a page or a part of it, as rule, markup and reason."""
+    """Return the serious and critical violations on a page, or in a part of it. A text has rule, markup and reason."""
     if not page.evaluate("typeof axe === 'object'"):
         page.evaluate(AXE_SCRIPT)
     return page.evaluate(VIOLATIONS, [EXCLUDED, rules, part and f"[data-testid={part}]"])
@@ -159,14 +160,15 @@ def violations(page: Page, part: str = "", rules: list[str] = RULES) -> list[str
 
 @pytest.fixture(scope="session")
 def context(chromium: Browser) -> Iterator[BrowserContext]:
-    """A single context, so that the app's own files are downloaded once; each page has its own session."""
+    """The one browser context, so that the app's files are downloaded only once. Each page has its own session."""
     with chromium.new_context() as context:
         yield context
 
 
 @pytest.fixture
 def visit(context: BrowserContext) -> Iterator[Callable[..., Page]]:
-    """visit(address): open a page, and let it settle; at the end, check for errors and requests to other servers."""
+    """visit(address): open a page, and wait until it is drawn. At the end, check that there were no errors, and no
+    requests to other servers."""
     pages: list[Page] = []
     wrong: list[str] = []
 
@@ -184,7 +186,7 @@ def visit(context: BrowserContext) -> Iterator[Callable[..., Page]]:
         page.on("pageerror", lambda error: wrong.append(str(error)))
         page.on("request", lambda request: request.url.startswith(LOCAL) or wrong.append(request.url))
         page.goto(address)
-        page.get_by_role("heading", level=1).wait_for(timeout=90_000)  # the first start imports everything
+        page.get_by_role("heading", level=1).wait_for(timeout=90_000)  # the app first imports its modules
         settle(page)
         return page
 

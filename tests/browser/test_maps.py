@@ -19,7 +19,7 @@ SELECTED = re.compile(r"[\d,]+ selected sentences")
 
 def test_a_lasso_lights_the_same_sentences_on_the_other_map(visit: Visit, address: str) -> None:
     page = visit(f"{address}/latents", quiet_404=True)
-    seen: list[str] = []  # the subject of each rerun: a fragment's id, or "" for the whole script
+    seen: list[str] = []  # what each rerun runs: the id of a fragment, or "" for the whole script
 
     def sent(payload: bytes | str) -> None:
         message = BackMsg.FromString(payload) if isinstance(payload, bytes) else BackMsg()
@@ -48,7 +48,7 @@ def test_a_lasso_lights_the_same_sentences_on_the_other_map(visit: Visit, addres
 
 
 def centre(mark: Locator) -> tuple[float, float]:
-    """Return the middle of a mark on the screen."""
+    """Return the place of a mark's middle on the screen."""
     box = mark.bounding_box()
     assert box
     return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
@@ -94,7 +94,7 @@ def test_a_map_is_saved_as_a_true_drawing_and_its_rows_as_csv(visit: Visit, addr
     drawing = (tmp_path / "map.svg").read_text("utf-8")
     assert re.fullmatch(r"bgt-semantic-[0-9a-f]{8}\.svg", saved.value.suggested_filename)
     assert len(re.findall("<path|<use", drawing)) >= 2000 and "data:image" not in drawing
-    assert "Length in words" in drawing  # in the legend
+    assert "Length in words" in drawing  # the legend is part of the drawing
     page.get_by_role("button", name="Export").first.click()
     rows = save(page, "CSV", tmp_path).read_text("utf-8-sig").splitlines()
     assert len(rows) == 2001 and rows[0].startswith("id,")
@@ -118,7 +118,7 @@ def test_many_points_are_painted_and_selected_in_time(visit: Visit, address: str
     expect(page.get_by_text(re.compile(r"\d\d,\d{3} selected sentences"))).to_be_visible(timeout=180_000)
     assert 1000 * (monotonic() - begun) < within(5)  # including the time to draw the lasso
     page.mouse.move(*page.evaluate(FIRST))
-    expect(page.locator(".bgt-tip")).to_be_visible()  # the text of one point among 50,000
+    expect(page.locator(".bgt-tip")).to_be_visible()  # the hover text of one of 50,000 points
 
 
 def test_without_webgl_a_map_is_still_drawn(chromium: Browser, chromium_path: str, address: str) -> None:
@@ -184,7 +184,7 @@ OUTSIDE = """() => { const drawing = document.querySelector("svg.main-svg").getB
 
 
 def save(page: Page, kind: str, folder: Path) -> Path:
-    """Press a button of the open list of exports, and return the saved file."""
+    """Press a button in the open list of exports, and return the file that the browser saves."""
     with page.expect_download() as download:
         page.get_by_test_id("stPopoverBody").get_by_role("button", name=kind).click()
     path = folder / download.value.suggested_filename
@@ -203,6 +203,6 @@ def test_a_figure_is_saved_for_print_and_as_vectors(visit: Callable, address: st
     drawing = svg.read_text("utf-8")
     assert "<image" not in drawing and "data:image" not in drawing and "Source Sans" not in drawing
     expect(page.get_by_role("status").filter(has_text="Saved")).to_contain_text(svg.name)
-    page.set_content(drawing)  # on its own, without the app's fonts
+    page.set_content(drawing)  # alone on the page, without the app's fonts
     expect(page.locator("text").filter(has_text="Test accuracy")).to_have_count(1)
     assert page.evaluate(OUTSIDE) == []

@@ -1,4 +1,4 @@
-"""Pages in a browser: each fits the window, is accessible and short, and works by keyboard and on a phone."""
+"""Pages in a browser fit the window, are accessible and short, and work by keyboard and on a phone."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,7 +13,7 @@ from bgt_core.generation.generate import candidates, exchanged
 from tests.browser.conftest import lit, settle, turn_to, violations, within
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
-CHARTS = {"/latents": 2, "/probes": 1}  # minimum number of charts that are drawn without a request, by page
+CHARTS = {"/latents": 2, "/probes": 1}  # path of a page -> minimum number of charts that it draws at once
 GROUNDS = """() => [...document.querySelectorAll(".js-plotly-plot")].map(plot => {
   for (let e = plot.querySelector(".main-svg"); e; e = e.parentElement) {
     const c = (getComputedStyle(e).backgroundColor.match(/[\\d.]+/g) || []).map(Number);
@@ -28,7 +28,7 @@ Visit = Callable[..., Page]
 
 
 def test_every_page_fits_every_window_in_both_themes_and_has_no_serious_violation(visit: Visit, address: str) -> None:
-    """Pages are tested in their initial state."""
+    """Pages are tested as they open, before a user changes them."""
     page, heights, wrong = visit(f"{address}/?ckpt=bgt-en-fr,+as+shipped"), {}, {}
     links = page.get_by_test_id("stSidebarNavLink")
     assert links.count() >= 8
@@ -56,7 +56,7 @@ def test_every_page_fits_every_window_in_both_themes_and_has_no_serious_violatio
                 view.click()
                 settle(page)
                 wrong[view.inner_text()] = violations(page)
-        if title == "Your encoder":  # its result has no violation, either
+        if title == "Your encoder":  # test the result of a split, too
             page.get_by_text("Split its vectors all the same").click()
             page.get_by_role("button", name="Split", exact=True).click()
             page.get_by_role("heading", name="Before:").wait_for(timeout=300_000)
@@ -73,12 +73,12 @@ def test_every_page_fits_every_window_in_both_themes_and_has_no_serious_violatio
                 page.wait_for_function(FITS, timeout=10_000)  # charts adapt to the new width after a moment
             except Late:
                 pytest.fail(f"{title} scrolls sideways at {width}")
-    assert len(wrong) > 2 * links.count()  # every page in both themes, and some views
+    assert len(wrong) > 2 * links.count()  # each page in both themes, and some views of pages
     assert {title: violation for title, violation in wrong.items() if violation} == {}
     assert min(heights.values()) > 100
     assert {title: height for title, height in heights.items() if height > MOST} == {}
     page.evaluate("document.querySelector('h1').style.color = '#bbb'")
-    assert "color-contrast" in {text.partition(" | ")[0] for text in violations(page)}  # violations are found
+    assert "color-contrast" in {text.partition(" | ")[0] for text in violations(page)}  # pale text is found
 
 
 def test_a_grid_is_written_with_the_keyboard_alone_and_stays_while_another_page_is_looked_at(
@@ -87,7 +87,7 @@ def test_a_grid_is_written_with_the_keyboard_alone_and_stays_while_another_page_
     page = visit(f"{address}/style", quiet_404=True)
     fields = {"Meanings, one per line": "The cat sleeps.", "Styles, one per line": "Est-il tard ?"}
     for name, text in fields.items():
-        expect(page.get_by_label(name)).to_be_visible(timeout=20_000)  # fields are separate components
+        expect(page.get_by_label(name)).to_be_visible(timeout=20_000)  # fields appear one by one
         page.get_by_label(name).focus()
         page.keyboard.press("Control+A")  # select the example text
         page.keyboard.type(text)
@@ -127,7 +127,7 @@ def test_a_swipe_over_a_chart_or_a_map_scrolls_the_page(phone: Page, address: st
     settle(phone)
     chart = phone.get_by_role("figure").first
     box = chart.bounding_box()
-    assert box and (drawn == "[role=figure]" or box["y"] < 320)  # the first map is in sight
+    assert box and (drawn == "[role=figure]" or box["y"] < 320)  # the first map is visible without scrolling
     chart.evaluate("e => e.scrollIntoView({block: 'center'})")
     box = chart.bounding_box()
     assert box
@@ -140,11 +140,11 @@ def test_a_swipe_over_a_chart_or_a_map_scrolls_the_page(phone: Page, address: st
 
 
 def swipe(page: Page, x: float, y: float) -> None:
-    """Touch the screen at this place, and move up by 200 pixels."""
+    """Touch the screen at this place, and move the finger up by 200 pixels."""
     session = page.context.new_cdp_session(page)
     session.send("Input.dispatchTouchEvent", {"type": "touchStart", "touchPoints": [{"x": x, "y": y}]})
     for way in range(20, 220, 20):
         point = {"x": x, "y": y - way}
         session.send("Input.dispatchTouchEvent", {"type": "touchMove", "touchPoints": [point]})
-        page.wait_for_timeout(20)  # as slow as a finger; otherwise it is not recognised as a swipe
+        page.wait_for_timeout(20)  # as slow as a finger; a faster touch is not recognised as a swipe
     session.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})

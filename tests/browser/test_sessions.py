@@ -1,4 +1,4 @@
-"""Users of the app: several at once, users who type fast, go back, leave, or follow a stranger's link."""
+"""Users of the app: several at once, and users who type fast, go back, leave, or follow a link by a stranger."""
 
 from collections.abc import Callable
 from urllib.parse import quote_plus, urlencode
@@ -17,7 +17,7 @@ LINK = {"styles_en": "Is it late?", "glang": "English"}
 
 
 def begin_a_probe(page: Page) -> None:
-    """Start a probe that takes long enough to be stopped on any machine."""
+    """Start a probe that takes so long that any machine can stop it before its end."""
     for setting, value in (("Sentences at most", "2,000"), ("Seeds", "5")):
         page.get_by_role("combobox", name=setting).click()
         page.get_by_role("option", name=value, exact=True).click()
@@ -39,7 +39,7 @@ def test_two_people_write_at_once_while_a_third_changes_the_model_and_a_fourth_l
     third, leaving = visit(address), visit(f"{address}/probes", quiet_404=True)
     begin_a_probe(leaving)
     leaving.close()
-    for page, text in zip(pages, reversed(TEXTS), strict=True):  # now with the other user's text
+    for page, text in zip(pages, reversed(TEXTS), strict=True):  # each user now types the text of the other
         page.get_by_label("Meanings, one per line").fill(text)
         page.get_by_label("Meanings, one per line").press("Control+Enter")
     third.get_by_test_id("stSidebar").get_by_role("combobox").click()
@@ -50,7 +50,7 @@ def test_two_people_write_at_once_while_a_third_changes_the_model_and_a_fourth_l
     assert third.get_by_test_id("stException").count() == 0
 
 
-FIELDS = {"A sentence": "Your sentence", "Meaning by style": "Meanings, one per line"}  # page -> label of its field
+FIELDS = {"A sentence": "Your sentence", "Meaning by style": "Meanings, one per line"}  # page -> label of a field on it
 
 
 def test_back_brings_back_what_was_typed(visit: Visit, address: str) -> None:
@@ -68,7 +68,7 @@ def test_back_brings_back_what_was_typed(visit: Visit, address: str) -> None:
         expect(page.get_by_label(label, exact=True)).to_have_value("Tu es en retard.", timeout=60_000)
 
 
-PAIRS = {  # page -> labels of its fields
+PAIRS = {  # page -> labels of two fields on it
     "": ("Your sentence", "The other sentence"), "style": ("Meanings, one per line", "Styles, one per line"),
     "pairs": ("Left", "Right"),
 }  # fmt: skip
@@ -82,7 +82,7 @@ def test_two_fields_keep_what_is_typed_into_them_without_a_pause(visit: Visit, a
         for field, text in zip(fields, texts, strict=True):
             field.click(timeout=within(30))
             page.keyboard.press("Control+A")
-            page.keyboard.type(text, delay=40)  # at a user's speed; the page runs again meanwhile
+            page.keyboard.type(text, delay=40)  # at the speed of a user, while the page runs again
         page.wait_for_timeout(500)
         settle(page)
         for field, text in zip(fields, texts, strict=True):
@@ -92,7 +92,7 @@ def test_two_fields_keep_what_is_typed_into_them_without_a_pause(visit: Visit, a
 @pytest.mark.parametrize("link", ["?ckpt={0}", "?sentence={0}", "style?meanings_en={0}", "latents?find={0}&start={0}"])
 def test_a_link_makes_the_browser_ask_nobody(visit: Visit, address: str, link: str) -> None:
     place = link.format(quote_plus(HOSTILE))
-    shown = visit(f"{address}/{place}", quiet_404=True)  # fails if another server than the app's is asked
+    shown = visit(f"{address}/{place}", quiet_404=True)  # fails if the page requests something from another server
     if "ckpt" in link:
         shown.get_by_text("This link can't be opened here").wait_for()
     assert "stranger.test" in shown.content()

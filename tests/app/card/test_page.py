@@ -1,4 +1,4 @@
-"""Model and data: scores with intervals, the log of a training, files, settings."""
+"""The page of the model and its data shows scores with intervals, the training log, files and settings."""
 
 import json
 import shutil
@@ -16,7 +16,7 @@ Start = Callable[..., None]
 def test_it_shows_scores_the_training_log_data_files_and_settings(
     start: Start, opened: Open, saved: Path, tmp_path: Path
 ) -> None:
-    """The training log continues after the checkpoint."""
+    """The training log has later steps than the checkpoint, because training continued after it."""
     folder = Path(shutil.copytree(saved, tmp_path / "model"))
     config = json.loads((folder / "config.json").read_text("utf-8"))
     config["card"] = {
@@ -37,8 +37,8 @@ def test_it_shows_scores_the_training_log_data_files_and_settings(
     scores = tables[frozenset(["Measure", "Semantic", "Language"])].set_index("Measure")
     assert scores.loc["STS"].tolist() == ["71.2", "12.5"] and scores.loc["Retrieval"].tolist() == ["93.8", ""]
     parts = tables[frozenset(["Bound and its parts", "Nats per pair"])].set_index("Bound and its parts").iloc[:, 0]
-    assert parts["ELBO"] == "-86.0"  # of step 4, because the run continued after this checkpoint
-    assert [name for name, value in parts.items() if "collapse" in value] == ["KL, English"]  # below 0.1 nats
+    assert parts["ELBO"] == "-86.0"  # at step 4, because step 9 is after this checkpoint
+    assert [name for name, value in parts.items() if "collapse" in value] == ["KL, English"]  # its KL is below 0.1 nats
     assert any("higher is better" in caption.value for caption in app.caption)
     everything = "\n".join(table.value.to_string() for table in (*app.dataframe, *app.table))
     assert "CC BY 2.0 FR" in everything and config["files"]["model.safetensors"] in everything

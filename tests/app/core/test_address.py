@@ -1,4 +1,4 @@
-"""The parts of a page that a link, a session and a cache keep."""
+"""Links, sessions and caches keep the parts of a page that belong to them."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -14,7 +14,7 @@ from probes.results.store import Cell, write_cells
 from tests.app.conftest import KINDS
 
 Open = Callable[..., Any]
-LINKS = {  # parameters in the link of a page: the text that the browser writes, and the value of the control
+LINKS = {  # page -> parameter of its link -> the text that the browser writes, the value of the control
     "rewrite": {
         "meanings_fr": ("Un.", "Un."), "mlang": ("French", "fr"), "glang": ("English", "en"),
         "sentence_en": ("It sleeps.", "It sleeps."), "move_question": ("1.5", 1.5),
@@ -34,7 +34,7 @@ LINKS = {  # parameters in the link of a page: the text that the browser writes,
         "pseeds": ("3", 3), "only_task": ("Length", ["length"]),
         "only_lang": ("English", ["en"]),
     },
-    "probes ": {  # with two results, select the second
+    "probes ": {  # these controls need the results of this test
         "items_name": ("length", "length"),
         "items_other": ("majority", "majority"), "items_order": ("Least first", "Least first"),
     },
@@ -46,21 +46,21 @@ TEXTS = {"meanings_fr", "left", "right", "find", "sentence_en", "start", "end"}
 def test_a_link_sets_every_control(
     opened: Open, start: Callable[..., None], saved: Path, cell: Cell, tmp_path: Path, page: str
 ) -> None:
-    rows = [replace(row, lang="fr") for row in cell.result.rows]  # a made-up result
+    rows = [replace(row, lang="fr") for row in cell.result.rows]  # the English results, as if they were French
     french = replace(cell, result=replace(cell.result, lang="fr", rows=rows))
     write_cells(tmp_path / "both.parquet", [cell, french])
     start("--model", saved, "--results", tmp_path)
 
     def follow(parameters: dict[str, str]) -> dict[str, object]:
         """Open the page by a link, and return the values of its controls."""
-        given = opened(page.strip(), how="In a direction", **parameters)  # sliders are only drawn in an open tab
+        given = opened(page.strip(), how="In a direction", **parameters)  # only an open tab has sliders
         return {widget.key: widget.value for kind in KINDS for widget in given.get(kind) if widget.key}
 
     set_to = follow({key: text for key, (text, _) in LINKS[page].items()})
     assert {key: set_to.get(key) for key in LINKS[page]} == {key: value for key, (_, value) in LINKS[page].items()}
     usual = follow({})
     assert all(usual.get(key) != value for key, (_, value) in LINKS[page].items())
-    # an empty parameter is no choice of nothing
+    # an empty parameter does not hide a control
     assert follow(dict.fromkeys(LINKS[page].keys() - TEXTS, "")).keys() == usual.keys()
 
 

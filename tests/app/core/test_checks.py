@@ -1,4 +1,4 @@
-"""Warnings about a text: unknown tokens, and a language other than the chosen one."""
+"""Warnings about unknown tokens in a text, and about a text in another language than the chosen one."""
 
 from types import SimpleNamespace
 
@@ -19,7 +19,7 @@ def small() -> SimpleNamespace:
 
 def test_the_language_of_unseen_sentences_is_guessed_and_hardly_ever_wrongly_warned_of() -> None:
     right, false_alarms, caught, pairs = 0, 0, 0, 0
-    for fold in range(2):  # of five
+    for fold in range(2):  # two of the five folds
         known = checks.profiles(
             {lang: [text for at, text in enumerate(texts) if at % 5 != fold] for lang, texts in SENTENCES.items()}
         )

@@ -25,7 +25,7 @@ def of_words(app: Any) -> list[Any]:
 
 
 def shown(effect: float) -> float:
-    """Return the effect as it is shown: 0 if it is 0 in two decimals."""
+    """Return an effect as the page shows it: 0 if it is 0 when rounded to two decimals."""
     return effect if abs(effect) >= LEAST else 0.0
 
 
@@ -56,7 +56,7 @@ def test_a_text_of_too_many_words_is_named(opened: Open) -> None:
     ("text", "words", "punctuation", "mark"),
     [
         ("Where is it?", 3, 1, "question"),
-        ("Où est-ce ?", 2, 2, "question"),  # the French mark is separated by a space, but is not a word
+        ("Où est-ce ?", 2, 2, "question"),  # French puts a space before the mark, but the mark is not a word
         ("Well, it rains...", 3, 2, "ellipsis"),
         ("Well, it rains…", 3, 2, "ellipsis"),
         ("So what!", 2, 1, "exclamation"),
@@ -66,7 +66,7 @@ def test_a_text_of_too_many_words_is_named(opened: Open) -> None:
         ("أين المحطة؟", 2, 1, "question"),
         ("« Où est-ce ? »", 2, 4, "question"),  # quotes are not closing marks
         ("As follows:", 2, 1, "other"),
-        ("شكرًا", 1, 0, "none"),  # the diacritic above its last letter but one is not a mark
+        ("شكرًا", 1, 0, "none"),  # the diacritic above the second-last letter is not a closing mark
         ("", 0, 0, "none"),
     ],
 )
@@ -95,7 +95,7 @@ def test_sentences_are_coloured_by_the_properties_of_their_language() -> None:
 
 
 class Counting:
-    """Embed each sentence as its length and that of its language's name; record the texts."""
+    """Embed a sentence as two numbers: its length, and the length of its language's code. Record the texts."""
 
     def __init__(self) -> None:
         self.seen: list[str] = []
@@ -124,7 +124,7 @@ def test_each_sentence_is_embedded_once_in_its_language_and_there_is_one_copy() 
 
 @pytest.mark.usefixtures("small")
 def test_the_longest_unused_go_when_they_take_too_much_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(state, "KEPT_BYTES", 2 * 4 * 2 * 4)  # two matrices of 4 rows with 2 float32 numbers
+    monkeypatch.setattr(state, "KEPT_BYTES", 2 * 4 * 2 * 4)  # enough for two matrices of 4 rows with 2 float32 numbers
     embed = Counting()
     for key in ("first", "second", "first", "third", "first"):
         filled(key, PARTS, embed)
@@ -134,18 +134,18 @@ def test_the_longest_unused_go_when_they_take_too_much_memory(monkeypatch: pytes
 
 
 GROUNDS = {"light": ("#ffffff", "#f7f7f6"), "dark": ("#171614", "#262730")}  # the page, and boxes on it
-# Linear RGB as seen without one kind of cones (Machado, Oliveira and Fernandes 2009, severity 1).
+# Linear RGB as people see it who lack one kind of cones (Machado, Oliveira and Fernandes 2009, severity 1).
 XYZ = np.array([[0.4124564, 0.3575761, 0.1804375], [0.2126729, 0.7151522, 0.072175], [0.0193339, 0.119192, 0.9503041]])
 
 
 def linear(colour: str) -> np.ndarray:
-    """Convert "#rrggbb" to linear RGB (3,), by the sRGB curve."""
+    """Convert a colour "#rrggbb" to linear RGB (3,), by the curve of sRGB."""
     channels = np.array([int(colour[at : at + 2], 16) for at in (1, 3, 5)]) / 255
     return np.where(channels <= 0.04045, channels / 12.92, ((channels + 0.055) / 1.055) ** 2.4)
 
 
 def contrast(one: str, other: str) -> float:
-    """Return the contrast ratio of WCAG."""
+    """Return the contrast ratio of two colours, as WCAG defines it."""
     low, high = sorted(XYZ[1] @ linear(colour) for colour in (one, other))
     return (high + 0.05) / (low + 0.05)
 
@@ -169,7 +169,7 @@ def test_every_language_has_a_colour_and_a_symbol_of_its_own() -> None:
     assert langs == list(theme.LANGUAGES["dark"])
     assert len({theme.cycled(theme.SYMBOLS, theme.lang_place(lang)) for lang in langs}) == len(langs)
     looks = {(theme.cycled(theme.PALETTE["light"], n), theme.cycled(theme.SYMBOLS, n)) for n in range(42)}
-    assert len(looks) == 42  # combinations of colour and symbol: more than there are symbols
+    assert len(looks) == 42  # colour and symbol repeat separately, so their combinations are all different
 
 
 FRENCH = "Il fait très froid ce matin dans notre maison."

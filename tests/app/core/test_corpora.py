@@ -1,4 +1,4 @@
-"""A user's sentences and files after a reload: they are restored for everyone who has the key, and for nobody else."""
+"""A user's sentences and files are restored after a reload, for everyone who has the key, and for nobody else."""
 
 from collections.abc import Callable
 from typing import Any
@@ -29,7 +29,7 @@ def nothing_kept() -> None:
 
 @pytest.fixture
 def starred(opened: Open) -> Any:
-    """The maps, with a sentence of the user."""
+    """The page of maps, with a sentence that the user has added as a star."""
     app = opened("maps")
     app.text_area[0].set_value("My own line.")
     return app.press("Draw as stars")

@@ -1,4 +1,4 @@
-"""Results of probes: read in the form of `bgt-probe`, and gathered without mixing models."""
+"""Results of probes are read from files of `bgt-probe`, and gathered without mixing models."""
 
 import math
 from collections.abc import Callable
@@ -17,7 +17,7 @@ from tests.app.conftest import cells_of
 
 def test_a_file_becomes_a_row_a_latent_and_a_gap_a_task(cell: Cell, tmp_path: Path) -> None:
     write_cells(tmp_path / "mine.parquet", [cell])
-    tables = results.gathered([tmp_path], read_cells(tmp_path / "mine.parquet"))  # equal results are counted once
+    tables = results.gathered([tmp_path], read_cells(tmp_path / "mine.parquet"))  # equal results count once
     assert list(tables.scores) == [*results.SCORES, *results.OPTIONAL]
     assert tables.scores["accuracy"].tolist() == [row.accuracy for row in cell.result.rows]
     assert set(tables.scores["fingerprint"]) == {cell.trail["fingerprint"].split()[0]}
@@ -83,7 +83,7 @@ def test_a_run_with_fewer_sentences_stands_beside_the_stored_one(cell: Cell) -> 
     gap = replace(cell.result.difference, points=-1.5, ci_low=-9.0, ci_high=6.0)
     trail = {**cell.trail, "data": "Built-in grammar", "items_sha256": "0" * 64}
     short = replace(cell, result=replace(cell.result, seeds=1, rows=rows, difference=gap), trail=trail)
-    tables = results.gathered([], [cell, cell], [short, short])  # the same result twice is counted once
+    tables = results.gathered([], [cell, cell], [short, short])  # equal results count once
     by_origin = {bool(live): part for live, part in tables.scores.groupby("live")}
     assert by_origin[False]["accuracy"].tolist() == [row.accuracy for row in cell.result.rows]
     assert by_origin[True]["accuracy"].tolist() == [row.accuracy for row in rows]
@@ -103,7 +103,8 @@ def test_a_figure_says_of_which_models_data_and_seeds_it_is() -> None:
 
 
 def test_the_rule_is_that_of_the_table() -> None:
-    """Intervals start at 0.3 and 0.6, and the most frequent answer has 0.2; other baselines do not matter."""
+    """Intervals of the latents start at 0.3 and 0.6. The most frequent answer has the accuracy 0.2; other baselines do
+    not matter."""
     tables = results.gathered([], cells_of())
     scores = tables.scores
     assert results.by_result(scores, tables.gaps)["shown"].tolist() == ["semantic, language"] * 2

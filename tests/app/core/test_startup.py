@@ -1,4 +1,4 @@
-"""Options at the start of the app: models of any kind, texts in some languages."""
+"""The app can be started with any kind of model, and with texts in some of the languages."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The page of both latents: maps, selections, search, the user's sentences, and interpolation."""
+"""The page of maps: maps of both latents, selections, search, the user's sentences, and interpolation."""
 
 import base64
 from collections.abc import Callable, Sequence
@@ -23,12 +23,12 @@ def drawn(figure: dict) -> list[str]:
 
 
 def unpack(values: dict) -> np.ndarray:
-    """Decode an array, which plotly sends as base64."""
+    """Decode an array that plotly sends in base64."""
     return np.frombuffer(base64.b64decode(values["bdata"]), values["dtype"])
 
 
 def places(figure: dict) -> dict[str, np.ndarray]:
-    """Return the place of each row, {id: (2,)}."""
+    """Return the place of each row on a map, {id: (2,)}."""
     traces = [trace for trace in figure["data"] if trace["mode"] == "markers"]
     xy = [np.column_stack([unpack(trace["x"]), unpack(trace["y"])]) for trace in traces]
     return dict(zip(drawn(figure), np.concatenate(xy), strict=True))
@@ -66,7 +66,7 @@ def test_what_contains_some_words_can_be_found(opened: Open) -> None:
     expected = set(table.loc[[".*" not in text and "my " in text.lower() for text in table["text"]], "id"])
     app.put(app.text_input(key="find"), "MY ")
     assert expected and app.lit() == expected
-    app.text_input(key="find").set_value("((")  # plain text, not a pattern
+    app.text_input(key="find").set_value("((")  # searched as plain text, not as a regular expression
     assert app.run().lit() == set()
     assert opened("maps", find="?").lit() == set(rows.matching(table, "?"))
 
@@ -82,8 +82,8 @@ def test_the_address_holds_the_selection_and_a_link_restores_it(opened: Open) ->
     other.session_state["chosen"] = []
     assert "rows" not in other.run().query_params
     app.query_params["rows"] = "fr1-3"
-    assert app.run().lit() == {"fr1", "fr2", "fr3"}  # replaces the session's selection
-    app.session_state["chosen"] = ["en3", "en4"]  # a new selection replaces that of the link
+    assert app.run().lit() == {"fr1", "fr2", "fr3"}  # a link replaces the session's selection
+    app.session_state["chosen"] = ["en3", "en4"]  # a new selection replaces the link's selection
     assert app.run().lit() == {"en3", "en4"}
 
 
@@ -186,7 +186,7 @@ def test_selected_sentences_are_mapped_alone_with_their_translations(opened: Ope
 
 
 def vectors_of(tmp_path: Path, vectors: np.ndarray) -> tuple[str, ...]:
-    """Write a file of vectors and a text of their sentences; return the app's options for both."""
+    """Write a file of vectors, and a text of their sentences. Return the options that open both in the app."""
     text = "".join(f"Sentence number {at} is here.\n" for at in range(len(vectors)))
     for name in ("v.txt", "t.txt"):
         (tmp_path / name).write_text(text)
@@ -247,7 +247,7 @@ def test_nearest_are_those_of_a_row_or_of_a_typed_text_and_of_nothing_that_is_go
     box = app.selectbox(key="nearest_of")
     assert box.value == "own0"
     app.press("Remove your 1 sentence")
-    assert app.selectbox(key="nearest_of").value is None  # not the text "own0"
+    assert app.selectbox(key="nearest_of").value is None  # None, not the id "own0" of the removed sentence
     app.selectbox(key="nearest_of").set_value("en7").run()
     assert app.session_state["chosen"] == ["en7"]
 
@@ -264,7 +264,7 @@ def test_maps_have_the_axes_that_were_asked_for_and_say_how_well_they_are_read(o
 
 
 def kept(app: Any, name: str, chosen: Sequence[str]) -> None:
-    """Select rows, and save them under a name."""
+    """Select rows, and save the selection under a name."""
     app.session_state["chosen"] = list(chosen)
     app.run()
     app.put(app.text_input(key="slice_name"), name)
@@ -284,7 +284,7 @@ def test_a_slice_is_kept_by_name_selected_again_and_in_a_link_if_it_is_short(ope
     app.press("Remove it")
     assert app.query_params["slice"] == "short:en9"
     every_other = [f"{lang}{number}" for lang in ("en", "fr") for number in range(0, 300, 2)]
-    for name in ("x" * 40, "y" * 40):  # the link has no room for the second
+    for name in ("x" * 40, "y" * 40):  # the link only has room for the first
         kept(app, name, every_other)
     assert list(app.session_state["slice"]) == ["short", "x" * 40, "y" * 40]
     assert [text.partition(":")[0] for text in app.query_params["slice"]] == ["short", "x" * 40]
@@ -298,7 +298,8 @@ def table() -> pd.DataFrame:
 
 
 def test_translations_coincide_within_the_width_of_a_mark(table: pd.DataFrame) -> None:
-    """The map is 10 wide, so a mark is 0.15 wide. The pairs are 0, 0.1, 0.2 and 5 apart. A star has no translation."""
+    """The map is 10 wide, so a mark is 0.15 wide. The sentences of the four translations are 0, 0.1, 0.2 and 5 apart.
+    The star has no translation, and does not count."""
     own = rows.typed("A star.", "en", 0)[0].assign(x=0.0, y=0.0)
     placed = table.assign(x=[0, 1, 2, 10, 0, 1, 2.2, 5], y=[0, 0, 0, 0, 0, 0.1, 0, 0])
     assert compute.coincide(pd.concat([placed, own])) == (2, 4)
@@ -313,7 +314,7 @@ def test_a_selection_is_described_against_the_rest(table: pd.DataFrame) -> None:
     assert "Closing mark: exclamation" not in lines.index
     assert lines.loc["English", "Difference"].startswith("+80 [")
     assert lines.loc["Words that stand out", "Selected"] == "train"
-    for count in (0, 1, 8):  # too few sentences for an interval
+    for count in (0, 1, 8):  # none, one or all rows are too few to compare
         lines = compute.compared(table, np.arange(8) < count).set_index("Measure")
         assert not lines.loc["Words in a sentence", "Difference"]
 

@@ -1,4 +1,4 @@
-"""The page that compares models: the same sentences, paired differences, and models that cannot be opened."""
+"""The page that compares models uses the same sentences and paired differences, and skips models that don't open."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -22,7 +22,7 @@ Start = Callable[..., None]
 
 @pytest.fixture
 def two_models(saved: Path, start: Start, function: str) -> list[str]:
-    """The names in the app of an untrained `bgt` model and of a user-defined function."""
+    """The titles, in the app, of an untrained `bgt` model and of a user-defined function."""
     start("--model", saved, "--model", function)
     return state.titles()[:2]
 

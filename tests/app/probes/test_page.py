@@ -1,4 +1,4 @@
-"""The page of probes: empty, with stored results, and with a probe run here; its figures, and the paper's numbers."""
+"""The page of probes: without results, with stored results, with a probe that runs here; and its figures."""
 
 import shutil
 from collections.abc import Callable
@@ -24,7 +24,7 @@ Open = Callable[..., Any]
 def test_no_results_say_how_to_get_some(opened: Open) -> None:
     app = opened("probes")
     assert app.info and any("bgt-probe --lang en" in code.value for code in app.code)
-    assert "model" not in app.multiselect(key="only_model").value and app.figures()  # of the shipped models
+    assert "model" not in app.multiselect(key="only_model").value and app.figures()  # figures of the shipped models
     assert len(app.selectbox(key="ptask").options) == 18
     app.put(app.selectbox(key="ptask"), "tense")
     (button,) = (button for button in app.button if button.label == "Run")
@@ -53,7 +53,7 @@ def test_files_are_shown_with_their_intervals_and_sentences(
     bits = app.dataframe[-1].value["Bits"]
     assert bits.is_monotonic_decreasing
     (shown,) = (metric for metric in app.metric if metric.label.startswith("language minus"))
-    assert shown.value == f"{-gap.points:+z.1f}"  # the sign is reversed here
+    assert shown.value == f"{-gap.points:+z.1f}"  # here, the difference is language minus semantic
     app.put(app.button_group(key="items_order"), "Least first")
     assert app.dataframe[-1].value["Bits"].iloc[0] == bits.min()
 
@@ -71,7 +71,7 @@ def test_a_probe_runs_on_the_spot_beside_what_is_stored(opened: Open, start: Cal
     result, after = (app.dataframe[at].value for at in range(2))
     live = after["Mark"].str.startswith("run here")
     assert live.sum() == 1 and live[0] and after.loc[0, "Task"] == "Length"  # the new result is the first
-    assert result.loc[0, "Mark"] == after.loc[0, "Mark"] and len(result) == 1  # it is also shown below the button
+    assert result.loc[0, "Mark"] == after.loc[0, "Mark"] and len(result) == 1  # also shown below the button
     numbers = ["Task", "Language", "Semantic, %", "Baseline, %", "Trained + tested on"]
     assert after[~live][numbers].to_numpy().tolist() == stored[numbers].to_numpy().tolist()
     app.put(app.button_group(key="show"), "Difference")
@@ -93,7 +93,7 @@ def test_uploaded_results_stay_until_they_are_removed(opened: Open, cell: Cell, 
     app.file_uploader(key="result_files").set_value(("mine.parquet", content, "application/octet-stream"))
     (mine,) = app.run().session_state["uploaded"]
     app.file_uploader(key="result_files").set_value([])
-    app.session_state["earlier"] = [mine]  # as after leaving the page, because its uploader then forgets the file
+    app.session_state["earlier"] = [mine]  # as after leaving the page, where the uploader forgets it
     assert app.run().session_state["uploaded"] == [mine]
     app.press("Remove 1 uploaded before")
     assert app.session_state["uploaded"] == []
@@ -158,7 +158,7 @@ def test_differences_have_the_colour_of_their_language_and_the_papers_beside() -
     assert {name: list(trace.x) for name, trace in dots.items()} == {
         "English": [-1.0, -1.0], "Japanese": [2.0, 2.0], chart.PAPER: pytest.approx([73.0 - 80.2, 60.7 - 65.3])
     }  # fmt: skip
-    for name, lang in (("English", "en"), ("Japanese", "ja")):  # the same look in every figure
+    for name, lang in (("English", "en"), ("Japanese", "ja")):  # languages look the same in every figure
         assert dots[name].marker.color == theme.lang_colour(lang, "light")
         assert dots[name].marker.symbol == theme.SYMBOLS[theme.lang_place(lang)]
     assert set(dots[chart.PAPER].marker.symbol) == {f"{dots['English'].marker.symbol}-open"}
@@ -173,7 +173,7 @@ def test_a_result_run_here_is_a_line_of_its_own(cell: Cell) -> None:
 
 def test_the_verdict_counts_what_agrees_with_the_paper_and_names_what_does_not() -> None:
     rows = [("tense", 2.0, 5.0), ("subj-num", -1.0, 3.0), ("length", -9.0, -4.0), ("length", 1.0, 4.0)]
-    rows += [("gender", 0.5, 2.0), ("depth", 3.0, 6.0), ("length", 0.0, 0.0)]  # the claim does not cover trees
+    rows += [("gender", 0.5, 2.0), ("depth", 3.0, 6.0), ("length", 0.0, 0.0)]  # the claim does not cover depth
     rows += [("address", -40.0, -20.0)]
     gaps = pd.DataFrame(rows, columns=["task", "ci_low", "ci_high"])
     assert page.verdict(gaps) == (

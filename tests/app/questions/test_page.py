@@ -1,4 +1,4 @@
-"""Similar questions: no store, a store of another model, and the store's own numbers."""
+"""The page of similar questions: without a store, with a store of another model, and with the store's numbers."""
 
 from collections.abc import Callable
 from pathlib import Path

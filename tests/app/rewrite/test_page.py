@@ -1,4 +1,4 @@
-"""The page that changes the style: by a style sentence, or along a direction."""
+"""The page that changes the style of a sentence: by a style sentence, or along a direction."""
 
 import re
 from collections.abc import Callable
@@ -21,7 +21,7 @@ Open = Callable[..., Any]
 
 
 def shown(app: Any) -> str:
-    """Return the generated text."""
+    """Return the generated text that the page shows."""
     (tab,) = (tab for tab in app.tabs if tab.label == app.session_state["how"])
     (text,) = re.findall('<p class="written".*?>(.*?)</p>', "".join(part.proto.body for part in tab.get("html")))
     return unescape(text)
@@ -41,7 +41,7 @@ def test_directions_write_every_stop_and_sliders_move(opened: Open, library: Cal
 
 
 def cells(app: Any) -> list[str]:
-    """Return the texts in the grid, row by row."""
+    """Return the texts in the cells of the grid, row by row."""
     html = app.html()
     return [unescape(text) for text in re.findall(r"<td.*?>(.*?)<div", html)]
 

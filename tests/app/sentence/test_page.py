@@ -29,7 +29,7 @@ def loaded(start: Callable[..., None]) -> state.Loaded:
 
 
 def shown(app: Any) -> str:
-    """Return the text of everything written as HTML."""
+    """Return the text of everything that the page writes as HTML."""
     return unescape(" ".join(re.sub(r"<[^>]+>", "", html.proto.body) for html in app.get("html")))
 
 
@@ -146,7 +146,7 @@ def test_the_heading_tells_how_it_was_trained_and_what_stored_probes_say(
         ("I haven't seen you.", "en", {"contraction": "short"}, {"haven't"}),
         ("I have not seen him.", "en", {"contraction": "full"}, {"have", "not"}),
         ("Wann kommen Sie?", "de", {"address": "Sie"}, {"kommen", "sie"}),
-        ("私は学生です。", "ja", {"politeness": "polite"}, set()),  # without spaces between words
+        ("私は学生です。", "ja", {"politeness": "polite"}, set()),  # none, because Japanese has no spaces between words
         ("Il pleut.", "fr", {}, set()),
     ],
 )

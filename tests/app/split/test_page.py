@@ -67,7 +67,7 @@ def test_an_encoder_that_runs_code_is_not_opened_from_a_page(opened: Open, start
 
 
 def choose(app: Any, typed: str) -> None:
-    """Open an encoder by a name that is not in the list."""
+    """Open an encoder by a name that is not in the list of encoders."""
     box = app.selectbox(key="split_open")
     box.options = [*box.options, typed]
     box.set_value(typed)

@@ -1,4 +1,4 @@
-"""Figures contain the rows that they are given, with any text."""
+"""Figures contain the rows that they are given, whatever text the rows have."""
 
 from collections import Counter
 
@@ -16,7 +16,7 @@ LANGS = ("en", "fr")
 
 @pytest.fixture
 def table() -> pd.DataFrame:
-    """Six pairs and a user's sentence, at random places on a map."""
+    """Six translations and a sentence of the user, at random places on a map."""
     own = rows.typed("<b>Bold</b> &amp; <a href='x'>linked</a>", "fr", 0)[0]
     both = pd.concat([rows.examples(("en", "fr"), 6), own], ignore_index=True)
     rng = np.random.default_rng(0)

@@ -1,4 +1,4 @@
-"""The maps that ship with a model, compared with the model's own vectors."""
+"""The maps that ship with a model fit the model's own vectors."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -36,7 +36,7 @@ def test_each_stored_map_shows_this_models_sentences_faithfully(name: str) -> No
     for key, (latent, part) in expected.items():
         groups = part.groupby("lang", sort=False)["text"]
         vectors = np.concatenate([encoder.embed(list(texts), lang=lang, latent=latent) for lang, texts in groups])
-        assert trustworthiness(unit(vectors), maps[key], n_neighbors=15) > 0.7  # 0.5 for a random map
+        assert trustworthiness(unit(vectors), maps[key], n_neighbors=15) > 0.7  # a random map has 0.5
     if name == "bgt-multilingual":  # on the semantic map, translations almost coincide
         key = spaces.key(digest, rows.examples(("en", "fr"), 300), "semantic")
         english, french = np.split(maps[spaces.name(key, TSNE)], 2)
@@ -111,7 +111,7 @@ def test_readings_are_those_of_the_literature() -> None:
     noisy = line + 60 * np.random.default_rng(1).normal(size=103)
     reading = spaces.reading(noisy, line, 103)
     assert np.arctanh(reading.high) - np.arctanh(reading.value) == pytest.approx(0.196)
-    # translations repeat the same information, and make nothing more certain
+    # the interval stays as wide, because translations only repeat the same information
     assert spaces.reading(np.tile(noisy, 4), np.tile(line, 4), 103).low == pytest.approx(reading.low)
 
 
@@ -128,4 +128,5 @@ def test_a_map_shows_the_scores_and_its_axes_say_how_to_move_on_it(saved: Path) 
     weights = np.column_stack([longer.weights, question.weights])
     assert axes is not None
     assert_close(weights.T @ axes, np.eye(2), FLOAT32)
-    assert np.linalg.matrix_rank(np.hstack([weights, axes]), tol=1e-3) == 2  # no part leaves both scores unchanged
+    # the axes are in the plane of the weights, so no part of a move leaves both scores unchanged
+    assert np.linalg.matrix_rank(np.hstack([weights, axes]), tol=1e-3) == 2

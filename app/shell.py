@@ -180,8 +180,8 @@ def refused(title: str, explained: str, error: BgtError) -> None:
 
 
 def not_here(kept: bool) -> list[str]:
-    """List the models and texts of the link that this app lacks. `kept` says whether it still has the user's own
-    texts."""
+    """List the models and texts that the link names, but that this app lacks. `kept` says whether the app still has the
+    user's own texts and encoders."""
     linked = {name: st.query_params.get_all(name) for name in ("ckpt", "models", *TEXTS)}
     models = [name for name in (*linked["ckpt"], *linked["models"]) if name and name not in state.titles()]
     every = [startup.EXAMPLES, *startup.read().texts, *corpora.of_session().uploaded]

@@ -1,4 +1,4 @@
-"""The address of a page, which keeps its controls and its selection; links to pages; and components with JavaScript."""
+"""A page's address, which keeps its controls and selection; links to pages; and components with JavaScript."""
 
 import re
 import string
@@ -86,8 +86,8 @@ MAX_ROWS = 1_500  # maximum number of characters of a parameter; some programs c
 
 
 def put(parameter: str, text: str) -> str:
-    """Set a parameter of the address and return its text; if it is empty or too long, remove the parameter and return
-    ""."""
+    """Set a parameter of the address, and return its text. If the text is empty or too long, remove the parameter, and
+    return "" instead."""
     if not text or len(text) > MAX_ROWS:
         st.query_params.pop(parameter, None)
         return ""

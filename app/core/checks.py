@@ -12,7 +12,7 @@ from bgt_core.contracts import EOS, UNK
 from bgt_core.data.examples import LANGS, example_sentences
 
 SMOOTHING = 0.1  # added to each n-gram's count
-CERTAIN = 10.0  # nats by which the likeliest language must lead; it is wrong for about one sentence in a thousand
+CERTAIN = 10.0  # nats by which the likeliest language must lead; then about one sentence in a thousand is misjudged
 LETTERS = 6  # the language of a text with fewer letters is not guessed
 LATIN_END = "\u0370"  # the first character after the Latin letters
 SEEN = 0.8  # minimum share of a text's n-grams that the example sentences of the guessed language contain

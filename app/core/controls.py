@@ -41,8 +41,8 @@ def choose_text(langs: Sequence[str]) -> ParallelText | None:
 
 
 def chosen_models(table: pd.DataFrame, loaded: state.Loaded, usual: str) -> list[str]:
-    """Let the user choose models. Another model in the sidebar, or that model's first result, resets them to
-    `usual`."""
+    """Let the user choose models. The choice returns to `usual` when the sidebar has another model, or when that model
+    gets its first result."""
     key, models = "only_model", sorted(table["model"].unique(), key=lambda model: (model != loaded.title, model))
     changed = st.session_state.get(f"{key}_of") not in (None, (loaded.title, usual))
     if changed or not {key} & {*st.session_state, *st.query_params}:
@@ -60,7 +60,7 @@ def choice(title: str, options: Sequence[T], key: str, default: T | None = None,
 
 
 def language(title: str, langs: Sequence[str], key: str, default: str | None = None) -> str:
-    """Let the user choose a language, by default `default` or else the first. The address keeps the choice."""
+    """Let the user choose a language; without `default`, the first is preselected. The address keeps the choice."""
     if len(langs) > SIDE_BY_SIDE:
         at = langs.index(default) if default else 0
         return st.selectbox(title, langs, at, format_func=rows.language_name, key=key, width=200, **BOUND)
@@ -73,8 +73,8 @@ def count(title: str, options: Sequence[int], key: str, first: int = 0, width: i
 
 
 def warn(loaded: state.Loaded, texts: Sequence[str], lang: str, title: str = "", key: str = "") -> None:
-    """Warn about texts that the model can't read well in `lang`. With `key`, offer to change the language in that
-    control."""
+    """Warn about texts that the model can't read well in `lang`. With `key`, show a button that changes the language in
+    the control with this key."""
     for warning in checks.warnings(loaded, texts, lang):
         st.warning(f"{title}: {warning}" if title else warning, icon=":material/translate:")
     if key:

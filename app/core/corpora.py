@@ -40,7 +40,7 @@ class OwnTexts:
 
     typed: tuple[pd.DataFrame, ...] = ()  # sentences drawn as stars, in the form of `rows.typed`
     uploaded: Mapping[str, ParallelText] = field(default_factory=dict)  # name -> text
-    models: Mapping[str, Any] = field(default_factory=dict)  # `state.Loaded` of each opened or split encoder, by title
+    models: Mapping[str, Any] = field(default_factory=dict)  # title -> `state.Loaded` of an opened or split encoder
     split: Any = None  # the last split on "Your encoder", a `compute.Made`
 
 
@@ -95,7 +95,7 @@ def _bytes() -> int:
 
 
 def readable(langs: Sequence[str], least: int = 1) -> dict[str, ParallelText]:
-    """Return the texts, the user's own first, that have at least `least` columns of sentences that a model can read."""
+    """Return the texts with at least `least` columns that a model of these languages can read, the user's own first."""
     texts = startup.texts_in(of_session().uploaded, langs) | startup.texts_in(startup.read().texts, langs)
     return {name: text for name, text in texts.items() if len(text.sides) >= least}
 

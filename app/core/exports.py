@@ -135,7 +135,7 @@ def as_latex(table: pd.DataFrame) -> str:
 
 
 def publication(figure: go.Figure, caption: str = "") -> go.Figure:
-    """Copy a figure in the light theme for print, with a caption. The copy of few points is a vector drawing."""
+    """Copy a figure in the light theme for print, with a caption; as a vector drawing if the figure has few points."""
     drawing: dict[str, Any] = figure.to_dict()
     points = sum(len(trace["x"]) for trace in figure.data if trace.type == "scattergl")
     for trace in drawing["data"]:
@@ -146,7 +146,7 @@ def publication(figure: go.Figure, caption: str = "") -> go.Figure:
     lines = [plain(line) for line in textwrap.wrap(caption, CAPTION["letters"])]  # file names in it may contain tags
     heading = f'<span style="font-size:{PIXELS["title"]}px;color:{INK["light"]}"><b>{title}</b></span>'
     above = CAPTION["line"] * (len(lines) + (2 if title else 1))
-    between = paper.layout.margin.t if title is None and paper.layout.margin.t else 12  # room for titles of panels
+    between = paper.layout.margin.t if title is None and paper.layout.margin.t else 12  # room for the titles of panels
     paper.update_layout(
         template="plotly_white",
         width=WIDTH,

@@ -67,8 +67,8 @@ def frame(
 
 
 def help_of(name: str, second: str = "", writes: bool = True) -> None:
-    """Show `help/NAME.md` in a closed box, without lines about a second latent or about generation that do not
-    apply."""
+    """Show `help/NAME.md` in a closed box. If the model has no second latent, or generates no text, the lines about
+    that are left out."""
     lines = (HELP / f"{name}.md").read_text("utf-8").splitlines()
     shown = [line for line in lines if (second or "{second}" not in line) and (writes or "{writes}" not in line)]
     with st.expander("How to read this", icon=":material/help:"):

@@ -167,7 +167,7 @@ def mark(sources: Sequence[dict[str, Any]]) -> None:
 
 
 def model_titles(cells: Sequence[Cell]) -> dict[tuple[str, str], str]:
-    """Return the title of each model by its name and the hash of its weights."""
+    """Return (name, hash of the weights) -> title for each model."""
     trainings = list(dict.fromkeys((cell.model, weights(cell)) for cell in cells))
     names = {known: name for name, path in startup.read().models.items() for known in (path, name)}
     in_app = set(names)
@@ -295,7 +295,7 @@ def provenance(results: pd.DataFrame) -> str:
     """Describe the source of results in a caption: models, data, numbers of sentences and seeds."""
     trainings = dict.fromkeys(results[["model", "fingerprint"]].itertuples(index=False, name=None))
     models = [f"{model} (fingerprint {name[:8]})" for model, name in trainings]
-    if len(models) > 1:  # with the same numbers as in the figures
+    if len(models) > 1:  # numbered in the order of the figures
         models = [f"{number} {model}" for number, model in enumerate(models, 1)]
     data = dict.fromkeys(source for sources in results["data"] for source in sources.split(", "))
     counts = [map(int, re.findall(r"\d+", run.replace(",", ""))) for run in results["run"].unique()]

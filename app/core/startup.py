@@ -146,7 +146,7 @@ def portable(spec: str) -> str:
 
 
 def told_apart(names: Sequence[str], paths: Sequence[str], taken: Collection[str] = ()) -> list[str]:
-    """Make names different: put the path's folder before repeated names, and number names that are still equal."""
+    """Make names different: put the path's folder before repeated names, and a number after those still repeated."""
     different: list[str] = []
     for name, path in zip(names, paths, strict=True):
         folder = os.path.basename(os.path.dirname(os.path.abspath(path)))

@@ -199,7 +199,7 @@ def embed(loaded: Loaded, texts: Sequence[str], lang: str, latent: str) -> np.nd
 
 
 def embed_parts(loaded: Loaded, parts: Sequence[tuple[str, Sequence[str]]], latent: str) -> np.ndarray:
-    """Embed the sentences of all parts in order: (N, D). A part is (language, sentences). See `embed` for sharing."""
+    """Embed the sentences of all parts in order: (N, D). A part is (language, sentences). Sharing is as in `embed`."""
 
     def read(texts: Sequence[str], lang: str) -> np.ndarray:
         with inference():  # locked for each request, so that a long text does not block other users

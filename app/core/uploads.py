@@ -295,8 +295,7 @@ def is_header(lines: Sequence[Sequence[str]]) -> bool:
 
 
 def wordless(values: Iterable[str]) -> bool:
-    """Return whether no cell has words, but only numbers in any spelling, dates or marks, and not all cells are
-    empty."""
+    """Return whether cells have no words but only numbers in any spelling, dates and marks, and are not all empty."""
     filled = [value for value in values if value]
     spelt = re.compile(r"[\W\d_]*(((?<=\d)e[-+]?\d+|nan|inf|infinity|n/?a|none|null)[\W\d_]*)?", re.IGNORECASE)
     return bool(filled) and all(map(spelt.fullmatch, filled))
@@ -370,8 +369,8 @@ def split(text: str, separator: str) -> Iterator[list[str]]:
 
 
 def quoted(text: str) -> bool:
-    """Return whether quotes in tab-separated text enclose cells, or else are part of sentences. They enclose cells if
-    all cells except numbers are in quotes, or if a cell in quotes contains doubled quotes."""
+    """Return whether quotes in tab-separated text enclose cells; otherwise, they belong to sentences. They enclose
+    cells if all cells except numbers are in quotes, or if a cell in quotes contains doubled quotes."""
     lines = [line.split("\t") for line in text.split("\n", SAMPLE)[:SAMPLE] if line.strip()]
     cells = [cell for line in lines for cell in line if len(line) > 1 and not re.fullmatch(r"[\s\d.,+-]*", cell)]
     enclosed = [cell for cell in cells if re.fullmatch(r'"(?:[^"]|"")*"', cell)]

@@ -112,8 +112,8 @@ def mean_difference(left: np.ndarray, right: np.ndarray) -> tuple[str, str, str]
 
 
 def share_difference(has: np.ndarray, chosen: np.ndarray) -> tuple[str, str, str]:
-    """Return the share of each part that is in `has`, and the difference with its interval (Newcombe 1998, method
-    10)."""
+    """Return the share of the chosen rows, and of the other rows, that are in `has`, and the difference of the shares
+    with its 95% interval (Newcombe 1998, method 10)."""
     counts = [(int(has[side].sum()), int(side.sum())) for side in (chosen, ~chosen)]
     first, second = (f"{right / count:.0%}" if count else "" for right, count in counts)
     if not (first and second):
@@ -179,7 +179,7 @@ def caption(method: geometry.Method, fitted: Spaces, second_latent: str) -> str:
 
 
 def coincide(table: pd.DataFrame) -> tuple[int, int]:
-    """Count the translations whose sentences are within a mark's width of each other on the map; count all, too."""
+    """Count the translations whose sentences are at most a mark's width apart on the map, and all translations."""
     places = table.loc[~table["own"].to_numpy()].groupby("pair")[["x", "y"]]
     apart = (places.max() - places.min()).max(axis=1)[places.size() > 1]
     width = MARK * np.ptp(table[["x", "y"]].to_numpy(), axis=0).max()
@@ -191,7 +191,7 @@ def enumerated(values: Mapping[str, float | None], form: str) -> str:
 
 
 def paths(walk: Interpolation | None, fitted: Spaces) -> dict[str, np.ndarray]:
-    """Return the places (steps, 2) of an interpolation on each map: "semantic", or the language of the map."""
+    """Return map -> places (steps, 2) of an interpolation on the map. A map is "semantic" or a language."""
     maps: dict[str, np.ndarray] = {}
     if walk is None:
         return maps

@@ -41,7 +41,7 @@ class Choice:
     count: int  # maximum number of rows of the text
     method: geometry.Method
     panels: str  # `BOTH`, or the capitalised name of a latent
-    lines: list[str]  # for `latent_map`
+    lines: list[str]  # the argument `lines` of `latent_map`
     compute: DeltaGenerator  # place for the button that computes maps
 
 

@@ -181,7 +181,7 @@ def pick(fitted: spaces.Spaces) -> None:
     """Select the points that the user clicked or encircled."""
     picked = event_of("picked")
     ids = fitted.semantic.rows["id"]
-    if picked.get("key") == fitted.semantic.content:  # otherwise, the maps had other sentences
+    if picked.get("key") == fitted.semantic.content:  # otherwise, the user picked points on other maps
         choose(ids[unpacked(picked["rows"], len(ids))].tolist())
         st.session_state["find"] = ""
 

@@ -51,7 +51,7 @@ CLIPPED = 0.98  # quantile above which all values have the same colour
 
 @dataclass(frozen=True)
 class PairSource:
-    """A choice of where pairs come from. Random pairs of the text's sentences are added to them."""
+    """A source of pairs. Random pairs of the text's sentences are added to the pairs of the source."""
 
     left: str  # language of the left sentences
     right: str
@@ -152,7 +152,7 @@ def built_in(lang: str) -> pd.DataFrame:
 def indices(
     loaded: Loaded, source: PairSource, vectors: Sequence[np.ndarray], size: int
 ) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
-    """Yield each kind of pairs, with the indices of their left and right sentences. Built-in sentences are last."""
+    """Yield each kind of pairs, with the indices of their left and right sentences; built-in sentences are last."""
     if source.given:
         yield OWN_PAIRS if source.left == source.right else "Translations", np.arange(size), np.arange(size) + size
     elif source.built_in:
@@ -331,9 +331,8 @@ def draw(plane: Plane, theme: str = "light") -> go.Figure:
         )  # fmt: skip
     finish(figure, "", HEIGHT, theme)
     grid = {"zeroline": False, "gridcolor": EDGE, "griddash": "dot"}
-    at = [
-        each for each in TICKS if min(each, 100 - each) * compared >= 100
-    ]  # at least 100 random pairs below and above
+    # a tick needs at least 100 random pairs below it and 100 above it
+    at = [each for each in TICKS if min(each, 100 - each) * compared >= 100]
     across, up = (
         {
             "tickvals": [float(np.percentile(plane.random[axis], each)) for each in at],

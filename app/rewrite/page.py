@@ -67,7 +67,7 @@ def grid(loaded: state.Loaded, is_open: bool) -> None:
         if len(langs) > 1:
             with st.container(horizontal=True):
                 meaning_lang = controls.language("Language of meanings", langs, "mlang")
-                usual = "fr" if "fr" in langs else None  # sentences in different French styles differ most
+                usual = "fr" if "fr" in langs else None  # styles differ most in French
                 lang = controls.language("Language of styles and output", langs, "glang", usual)
         sides = [("Meanings", meaning_lang, 0), ("Styles", lang, 1)]
         meanings, styles = (

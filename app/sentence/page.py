@@ -197,7 +197,8 @@ def swaps(loaded: state.Loaded, text: str, lang: str) -> None:
         quoted = f"“{ISOLATE}{verbatim(style if source == text else source)}{END_ISOLATE}”"
         side.markdown(f"**{MEANING_YOURS if source == text else STYLE_YOURS}**".format(quoted))
         places.append(side.empty())
-    batches = [ways] if len({way[1::2] for way in ways}) == 1 else [[way] for way in ways]  # in the same languages
+    # the two sentences are generated together if they have the same languages
+    batches = [ways] if len({way[1::2] for way in ways}) == 1 else [[way] for way in ways]
     for search in compute.SEARCHES:
         best = []
         for batch in batches:

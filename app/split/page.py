@@ -1,4 +1,4 @@
-"""Split the vectors of any encoder into two latents; open other encoders, and writers for the vectors of encoders."""
+"""Split an encoder's vectors into two latents; open other encoders, and writers that generate text from vectors."""
 
 from __future__ import annotations
 

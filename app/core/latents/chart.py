@@ -181,7 +181,7 @@ def panel(table: pd.DataFrame, style: Style) -> Iterator[go.Scatter | go.Scatter
 
 
 def colour_scale(values: pd.Series, colour: str, theme: str) -> dict[str, object]:
-    """Return the colours of a numeric column. They span its 2nd to 98th percentile, because of extreme values."""
+    """Return the colour scale of a numeric column, between two percentiles, because there may be extreme values."""
     low = high = None
     ends: dict[str, object] = {}
     if pd.api.types.is_numeric_dtype(values):
@@ -255,7 +255,7 @@ def path_trace(steps: np.ndarray, theme: str) -> go.Scatter:
 
 
 def contours(table: pd.DataFrame, theme: str) -> go.Contour:
-    """Return contours of the density of a map's points. The points are counted in a grid, and the counts smoothed."""
+    """Return contours of the density of a map's points. The points are counted in a grid; the counts are smoothed."""
     from scipy.ndimage import gaussian_filter
 
     points = table[["x", "y"]].to_numpy(float)

@@ -20,11 +20,12 @@ CLUSTERED = 5_000  # maximum number of rows from which the means of clusters are
 REACHED_IN = 20  # number of steps after which a vector has reached its new place on a plane
 TRUST_NEIGHBOURS, TRUST_ROWS = 15, 1_000
 COSINE, EUCLIDEAN = "Cosine", "Euclidean"
-SCALED: dict[str, Callable[[np.ndarray], np.ndarray]] = {  # metric -> scale rows (N, D) to make it Euclidean
+# Metric -> function that scales rows (N, D) so that the Euclidean distances of the scaled rows follow the metric.
+SCALED: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     COSINE: unit,
     EUCLIDEAN: partial(np.asarray, dtype=float),  # float32 cannot contain the squares of 1e30 and 1e-30
 }
-# If variance divided by mean square is below this, all rows count as the same, because it can be due to rounding.
+# Rows count as all the same if their variance / mean square is below this, because rounding can cause that much.
 ROUNDING = {COSINE: 1e-13, EUCLIDEAN: 0.0}
 FLOAT32 = np.finfo(np.float32).min, np.finfo(np.float32).max  # limits of the numbers that models accept
 LEAST = 5  # minimum number of different points for t-SNE and UMAP; fewer points are mapped by PCA
@@ -53,7 +54,7 @@ class Projection:
     axes: np.ndarray | None = None  # (D, 2), of unit length, if the map is a projection on a plane
     read: tuple[str, ...] = ()  # how well each probe axis can be read from the latent
     metric: str = COSINE
-    neighbours: float | None = None  # used neighbours; fewer than the method's if points are few; None for PCA
+    neighbours: float | None = None  # number of neighbours used, at most the method's; None for PCA
 
 
 @threadpool_limits.wrap(limits=1)  # on busy cores, several OpenMP threads wait for each other and take 7 times as long
@@ -192,11 +193,11 @@ def moved(projection: Projection, vectors: np.ndarray, vector: np.ndarray, xy: n
     scaled = SCALED[projection.metric]
     start = scaled(vector[None])[0]
     lengths = [np.linalg.norm(each.astype(float)) for each in (vector, start)]  # float32 overflows at 1e30 squared
-    length = float(lengths[0] / lengths[1]) if vector.any() else 1.0  # the length before scaling / after scaling
+    length = float(lengths[0] / lengths[1]) if vector.any() else 1.0  # the vector's length / after scaling
     if projection.axes is None:
         nearest_rows = np.argsort(((projection.xy - xy) ** 2).sum(1), kind="stable")[:PLACED_BY]
         return np.clip(length * scaled(vectors[nearest_rows].mean(0, dtype=float, keepdims=True))[0], *FLOAT32)
-    for _ in range(REACHED_IN):  # a step reaches `xy`, but with cosine, scaling then moves the vector
+    for _ in range(REACHED_IN):  # a step reaches `xy`, but with the cosine metric, scaling moves the vector away
         step = projection.axes @ (xy - projection.project(start[None])[0])
         start = scaled(start[None] + step)[0]
     return np.clip(length * start.astype(float), *FLOAT32)
@@ -230,7 +231,7 @@ def clusters(vectors: np.ndarray, fitted_on: np.ndarray, count: int) -> np.ndarr
 
 
 def central(vectors: np.ndarray, group: np.ndarray) -> int:
-    """Return the index of the vector with the highest cosine to the mean of a group, which is a mask (N,)."""
+    """Return the index of the vector (N, D) with the highest cosine to the mean of `group`, which is a mask (N,)."""
     rows = np.flatnonzero(group)
     units = unit(vectors[rows])
     return int(rows[(units @ units.mean(0)).argmax()])

@@ -82,7 +82,7 @@ class Space:
         return ~self.rows["own"].to_numpy()
 
 
-# How Streamlit's caches tell apart models, and spaces.
+# Keys by which Streamlit's caches distinguish models and spaces.
 BY_DIGEST = state.BY_DIGEST | {Space: attrgetter("digest")}
 
 
@@ -218,12 +218,12 @@ def key(model: str, table: pd.DataFrame, latent: str) -> str:
 
 
 def name(key: str, method: geometry.Method) -> str:
-    """Return the name under which the file stores the map, by this method, of the vectors with this key."""
+    """Return the name under which a map is stored, for the vectors with this key and for this method."""
     return hashlib.sha256(f"{key} {method}".encode()).hexdigest()
 
 
 def read(folder: Path) -> dict[str, np.ndarray]:
-    """Read the maps in a model's folder: `name` of a map -> (N, 2). Raises DataError if the file is damaged."""
+    """Read the maps (N, 2) in a model's folder, by the names from `name`. Raises DataError if the file is damaged."""
     path = folder / FILE
     if not path.is_file():
         return {}
@@ -235,7 +235,7 @@ def read(folder: Path) -> dict[str, np.ndarray]:
 
 
 def latents_of(table: pd.DataFrame, second_latent: str) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Yield each map's latent and rows: all rows for the semantic latent, each language's for the second latent."""
+    """Yield (latent, rows) for each map: the semantic latent and all rows, the second and the rows of a language."""
     yield SEMANTIC, table
     if second_latent:
         for _, part in table.groupby("lang", sort=False):
@@ -335,7 +335,7 @@ def ridge(vectors: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, float]:
 
 def reading(scores: np.ndarray, values: np.ndarray, different: int) -> Reading:
     """Measure how well a factor is predicted: by the area under the ROC curve if it is 0 or 1 (interval: Hanley and
-    McNeil 1982), else by the correlation (interval: Fisher's z). The interval counts `different` sentences."""
+    McNeil 1982), else by the correlation (interval: Fisher's z). The interval is for `different` sentences."""
     if set(values) <= {0.0, 1.0}:
         ones, zeros = scores[values == 1], scores[values == 0]
         positive, negative = different * values.mean(), different * (1 - values.mean())

@@ -20,7 +20,7 @@ PROBE_TITLES = {"punct-num": "Punctuation"}  # task -> its title in a card's sco
 UNTRAINED = "untrained "  # prefix of a card's columns that have scores before training
 HERE = Path(__file__).parent
 BGT = "wieting2020bilingual"
-ADDRESSES = {  # addresses of the papers in `papers.bib`
+ADDRESSES = {  # key of a paper in `papers.bib` -> its address
     BGT: "https://aclanthology.org/2020.emnlp-main.122/",
     "chen2019multitask": "https://aclanthology.org/N19-1254/",
     "wieting2017backtranslated": "https://aclanthology.org/D17-1026/",

@@ -1,4 +1,4 @@
-"""Controls that several pages use: choices, numbers, sentences and models; and warnings about typed text."""
+"""Controls that several pages use, for choices, numbers, sentences and models; and warnings about typed text."""
 
 import math
 import unicodedata

@@ -41,7 +41,7 @@ class OwnTexts:
     typed: tuple[pd.DataFrame, ...] = ()  # sentences drawn as stars, in the form of `rows.typed`
     uploaded: Mapping[str, ParallelText] = field(default_factory=dict)  # name -> text
     models: Mapping[str, Any] = field(default_factory=dict)  # title -> `state.Loaded` of an opened or split encoder
-    split: Any = None  # the last split on "Your encoder", a `compute.Made`
+    split: Any = None  # the last split on the page "Your encoder", a `Made`
 
 
 def of_session() -> OwnTexts:
@@ -49,7 +49,7 @@ def of_session() -> OwnTexts:
 
 
 def change(**parts: Any) -> None:
-    """Replace some parts of the session's state, and write the key of the new state into the address."""
+    """Replace some fields of the session's state, and write the key of the new state into the address."""
     own = replace(of_session(), **parts)
     st.session_state["own"] = own
     st.session_state["own_key"] = kept(own) if own.typed or own.uploaded or own.models or own.split else ""
@@ -141,7 +141,7 @@ def _uploaded(digest: str, langs: Sequence[str], count: int, _text: ParallelText
     if len(set(langs)) < len(langs):  # both sides are in one language, so that their ids would be equal
         sentences["id"] = [f"{side}{row}" for side in (langs[0], f"{langs[1]}2_") for row in range(len(table))]
     own = table.drop(columns=[column for column in table if column.isdecimal()])
-    taken = f"{rows.OWN_COLUMN}gold" in own  # whether the user has another column of this name
+    taken = f"{rows.OWN_COLUMN}gold" in own  # whether the user has a column called "gold" besides the scores
     own = own.rename(columns={"gold": f"{rows.OWN_COLUMN}{'scores' if taken else 'gold'}"})
     return sentences.assign(**{name: np.tile(own[name].to_numpy(), len(sides)) for name in own})
 

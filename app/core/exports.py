@@ -27,7 +27,7 @@ MAX_VECTORS = 20_000  # maximum number of points in a vector drawing; most progr
 # Every system has one of these fonts. Their characters are as wide as in Arial, so text that fits here fits elsewhere.
 FONTS = "Arial, Liberation Sans, Helvetica, DejaVu Sans, sans-serif"
 CAPTION = {"size": 11, "line": 15, "letters": 100}  # sizes in pixels; letters that fit into a line in any of the fonts
-FORMULA = ("=", "+", "-", "@", "\t")  # spreadsheets treat cells that start with these as formulas
+FORMULA = ("=", "+", "-", "@", "\t")  # spreadsheets evaluate cells that start with one of these as formulas
 SNIPPET = """import plotly.io as pio
 figure = pio.read_json("{name}.json")
 figure.show()"""
@@ -94,7 +94,7 @@ def drawings(name: str, figure: Callable[[], go.Figure]) -> None:
     if png or svg:
         kind = "png" if png else "svg"
         drawing = {"figure": figure().to_json(), "name": name, "kind": kind, "dots": DOTS_PER_INCH, "id": uuid4().hex}
-        _figure(data=drawing, key=f"figure_{name}")  # the browser saves a drawing for each new id
+        _figure(data=drawing, key=f"figure_{name}")  # the browser saves a drawing whenever the id is new
     st.caption(
         f"PNG: {WIDTH_MM} mm wide at {DOTS_PER_INCH} dpi. SVG: a vector drawing, if the figure has up to "
         f"{MAX_VECTORS:,} points. In a notebook, this code draws the figure from the JSON file:"

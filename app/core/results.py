@@ -1,4 +1,4 @@
-"""Results of probes: the titles and groups of tasks, results gathered from files and this session, tables of them."""
+"""Results of probes: titles and groups of the tasks; results from files and from this session; tables of results."""
 
 import re
 from collections import Counter, defaultdict

@@ -27,7 +27,7 @@ PATIENCE = 60  # seconds to wait for another session's request
 AT_ONCE = 5_000  # sentences per request; smaller requests have more batch shapes, each of which costs oneDNN memory
 KEPT_BYTES = 400_000_000  # maximum size of all kept vectors; the newest are always kept
 FEW = 64  # up to this number of sentences, embedding is faster than a look-up
-RUNS = {f"{name}:": kind.runs for name, kind in KINDS.items()}  # kind -> a sentence that says where it runs
+RUNS = {f"{name}:": kind.runs for name, kind in KINDS.items()}  # kind of encoder -> a sentence that says where it runs
 _inference = threading.Lock()
 
 

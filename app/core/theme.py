@@ -29,11 +29,11 @@ AMOUNTS = {
     "light": "viridis",
     "dark": ("#39568c", "#287d8e", "#20a386", "#55c667", "#b8de29", "#fde725"),  # the bright part of viridis
 }
-PAGE = {"light": "#ffffff", "dark": "#171614"}  # the background of the page, as in `.streamlit/config.toml`
+PAGE = {"light": "#ffffff", "dark": "#171614"}  # theme -> background of the page, as in `.streamlit/config.toml`
 REST = "#999999"
 INK = {"light": "#31333f", "dark": "#fafafa"}  # Streamlit's own greys for titles are too pale to read
 SOFT = {"light": "#666666", "dark": "#a0a0a0"}  # for less important text and marks
-SYMBOLS = ("circle", "diamond", "square", "triangle-up", "cross", "pentagon", "hourglass")  # one per language
+SYMBOLS = ("circle", "diamond", "square", "triangle-up", "cross", "pentagon", "hourglass")  # one for each language
 STARS = ("star", "star-diamond", "star-square", "star-triangle-up", "asterisk", "hexagram", "hash")  # for own sentences
 GLYPHS = ("●", "◆", "■", "▲", "✚", "⬟", "⧗")
 EDGE = "rgba(128, 128, 128, 0.55)"

@@ -69,7 +69,7 @@ class Interpolation:
 
 
 def form(loaded: Loaded, ends: Sequence[str], langs: Sequence[str]) -> Interpolation | None:
-    """Show the form for two sentences, by default `ends`, and the last interpolation. Also return the interpolation."""
+    """Show the form for two sentences, by default `ends`, and the last interpolation, which is also returned."""
     st.subheader("Between two sentences")
     if loaded.cannot_write:
         st.info(loaded.cannot_write, icon=":material/edit_off:")

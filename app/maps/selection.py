@@ -1,4 +1,4 @@
-"""The parts of the page that change with the selection: search, nearest sentences, star, selected rows."""
+"""The parts of the page of maps that change with the selection: search, nearest sentences, star, selected rows."""
 
 import base64
 from collections.abc import Mapping, Sequence
@@ -62,7 +62,7 @@ class Shown(NamedTuple):
     fitted: spaces.Spaces
     method: geometry.Method
     langs: Sequence[str]
-    figure: partial  # draws all maps
+    figure: partial  # function that draws all maps
 
 
 @st.fragment
@@ -194,7 +194,7 @@ def move(fitted: spaces.Spaces, method: geometry.Method) -> None:
 
 
 def star(loaded: state.Loaded, fitted: spaces.Spaces, method: geometry.Method, row: str, lang: str) -> None:
-    """Explain that the star can be dragged, or show the sentences generated before and after a drag."""
+    """Explain that the star can be dragged. After a drag, show the sentences generated before and after it."""
     moved = st.session_state.get("moved")
     if moved is None or (moved["id"], *moved["of"]) != (row, fitted.semantic.digest, method):
         st.caption("Drag the star: the model generates a sentence at its new place.")
@@ -216,7 +216,7 @@ def star(loaded: state.Loaded, fitted: spaces.Spaces, method: geometry.Method, r
 
 @st.cache_data(max_entries=256, show_spinner=False, hash_funcs=state.BY_DIGEST)
 def written(loaded: state.Loaded, latents: dict[str, np.ndarray], lang: str) -> str:
-    """Generate the sentence from both latents, {latent: (D,)}."""
+    """Generate a sentence from its two latents, {latent: (D,)}."""
     semantic, second = (latents[latent][None].astype(np.float32) for latent in (SEMANTIC, loaded.second_latent))
     (text,) = writing.write(loaded, semantic, second, lang)
     return text

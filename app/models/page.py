@@ -18,7 +18,7 @@ from bgt_core.evaluation.tasks.retrieval import embed_distinct, hits_of
 SIDES = ("first", "second")  # the two models of a comparison
 MAX_PAIRS = 1_000  # maximum number of pairs in which translations are searched, because the time is quadratic
 MOST = 4  # maximum number of models
-SHOWN = 20  # number of pairs shown
+SHOWN = 20  # number of pairs in the table
 GAP = "Second minus first"
 
 

@@ -1,4 +1,4 @@
-"""Pairs of sentences and their similarity in both latents, which shows the pairs on which the latents disagree."""
+"""Pairs of sentences, and their similarities in both latents, which show on which pairs the latents disagree."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -40,7 +40,7 @@ QUADRANTS = {  # (near in meaning, near in style) -> name, in the order of the p
     (False, True): "Near in style only", (True, True): "Near in both", (False, False): "Near in neither",
     (True, False): "Near in meaning only",
 }  # fmt: skip
-CORNERS = ((0.01, 0.99), (0.99, 0.99), (0.01, 0.01), (0.99, 0.01))  # places of the quadrants' names
+CORNERS = ((0.01, 0.99), (0.99, 0.99), (0.01, 0.01), (0.99, 0.01))  # (x, y) of the quadrants' names in the figure
 NONE = "without a value"  # legend entry of points without a value of the colour
 MAX_SVG = 2_000  # maximum number of points for SVG; more are drawn with WebGL
 MAX_HOVER = 10_000  # maximum number of points with their own hover text

@@ -13,14 +13,14 @@ from app.core.theme import EDGE, INK, PAGE, PIXELS, REST, SOFT, finish, lang_col
 from bgt_core.contracts import LANGUAGE, SEMANTIC, SYNTACTIC
 from probes.results.store import is_baseline
 
-# The symbols of the latents. Rows of other names are baselines.
+# Latent -> its symbol. Results with other names are of baselines.
 LATENTS = {SEMANTIC: "circle", LANGUAGE: "diamond", SYNTACTIC: "diamond"}
-LINE = ["task", "lang", "model", "mark"]  # columns that identify a line of a figure
+LINE = ["task", "lang", "model", "mark"]  # columns that identify a row of a figure
 RUN_HERE = "Run here"
 BASELINE = "best baseline"
 PAPER = "the paper"
 UNIT = 25  # height of a row in pixels
-HIGHLIGHT = "rgba(230, 159, 0, 0.16)"  # behind results computed in this session
+HIGHLIGHT = "rgba(230, 159, 0, 0.16)"  # background of results computed in this session
 GRID = "rgba(128, 128, 128, 0.25)"
 
 

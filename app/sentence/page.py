@@ -25,7 +25,7 @@ MAX_CHARACTERS = 300  # maximum length; far more than the training sentences of 
 EXAMPLE = "You are late."
 MEANING_YOURS, STYLE_YOURS = "Your meaning, in the style of {}", "The meaning of {}, in your style"
 ISOLATE, END_ISOLATE = "\u2068", "\u2069"  # text between these characters keeps its own direction
-ENDS = {  # closing marks in words
+ENDS = {  # closing mark -> description in words
     "question": "with a question mark", "exclamation": "with an exclamation mark", "full stop": "with a full stop",
     "ellipsis": "with an ellipsis", rows.NONE: "without a mark", rows.OTHER: "with another mark",
 }  # fmt: skip
@@ -189,7 +189,7 @@ def swaps(loaded: state.Loaded, text: str, lang: str) -> None:
     ways = [
         (text, lang, other, other_lang),
         (other, other_lang, text, lang),
-    ]  # source, its language, style, its language
+    ]  # (source, its language, style sentence, its language)
     if contrasted:
         ways = [(text, lang, form, other_lang) for form in compute.FORMS]
     places = []

@@ -152,7 +152,7 @@ def settle(page: Page) -> None:
 
 
 def violations(page: Page, part: str = "", rules: list[str] = RULES) -> list[str]:
-    """Return the serious and critical violations on a page, or in a part of it. A text has rule, markup and reason."""
+    """Return the serious and critical violations on a page, or in a part of it, as texts of rule, markup and reason."""
     if not page.evaluate("typeof axe === 'object'"):
         page.evaluate(AXE_SCRIPT)
     return page.evaluate(VIOLATIONS, [EXCLUDED, rules, part and f"[data-testid={part}]"])

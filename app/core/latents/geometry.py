@@ -1,4 +1,4 @@
-"""Maps of vectors in two dimensions, their trustworthiness, and clusters. Functions import slow libraries."""
+"""Maps of vectors in two dimensions, their trustworthiness, and clusters. Slow libraries are imported in functions."""
 
 import warnings
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Links, sessions and caches keep the parts of a page that belong to them."""
+"""Links set the controls and the selection of a page, and sessions share one model."""
 
 from collections.abc import Callable
 from dataclasses import replace

@@ -134,7 +134,7 @@ def test_the_longest_unused_go_when_they_take_too_much_memory(monkeypatch: pytes
 
 
 GROUNDS = {"light": ("#ffffff", "#f7f7f6"), "dark": ("#171614", "#262730")}  # the page, and boxes on it
-# Linear RGB as people see it who lack one kind of cones (Machado, Oliveira and Fernandes 2009, severity 1).
+# The matrix that converts linear sRGB to CIE XYZ. Its middle row gives the luminance.
 XYZ = np.array([[0.4124564, 0.3575761, 0.1804375], [0.2126729, 0.7151522, 0.072175], [0.0193339, 0.119192, 0.9503041]])
 
 
@@ -169,7 +169,7 @@ def test_every_language_has_a_colour_and_a_symbol_of_its_own() -> None:
     assert langs == list(theme.LANGUAGES["dark"])
     assert len({theme.cycled(theme.SYMBOLS, theme.lang_place(lang)) for lang in langs}) == len(langs)
     looks = {(theme.cycled(theme.PALETTE["light"], n), theme.cycled(theme.SYMBOLS, n)) for n in range(42)}
-    assert len(looks) == 42  # colour and symbol repeat separately, so their combinations are all different
+    assert len(looks) == 42  # all combinations of colour and symbol differ, although both repeat
 
 
 FRENCH = "Il fait très froid ce matin dans notre maison."

@@ -1,4 +1,4 @@
-"""The page that compares models uses the same sentences and paired differences, and skips models that don't open."""
+"""The page that compares models: the same sentences for all, paired differences, and models that do not open."""
 
 from collections.abc import Callable
 from pathlib import Path

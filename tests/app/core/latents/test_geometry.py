@@ -1,4 +1,4 @@
-"""Maps and neighbours are the same as by other implementations."""
+"""Maps and neighbours agree with the results of other implementations."""
 
 import os
 import subprocess

@@ -24,9 +24,9 @@ WIDTH_MM = 180  # width of two columns of a journal, or of the text on an A4 pag
 DOTS_PER_INCH = 300
 WIDTH = round(WIDTH_MM / 25.4 * 96)  # the same width in the browser's pixels, 96 per inch
 MAX_VECTORS = 20_000  # maximum number of points in a vector drawing; most programs can't open an SVG with more
-# Every system has one of these fonts. Their characters are as wide as in Arial, so text that fits here fits elsewhere.
+# Every system has one of these fonts, most of which have the widths of Arial: text that fits here also fits elsewhere.
 FONTS = "Arial, Liberation Sans, Helvetica, DejaVu Sans, sans-serif"
-CAPTION = {"size": 11, "line": 15, "letters": 100}  # sizes in pixels; letters that fit into a line in any of the fonts
+CAPTION = {"size": 11, "line": 15, "letters": 100}  # sizes in pixels; letters per line of the widest of these fonts
 FORMULA = ("=", "+", "-", "@", "\t")  # spreadsheets evaluate cells that start with one of these as formulas
 SNIPPET = """import plotly.io as pio
 figure = pio.read_json("{name}.json")

@@ -22,7 +22,7 @@ from app.maps.compute import BOTH
 from bgt_core.contracts import SEMANTIC
 
 STAR, STAR_LANG = "star", "star_lang"  # parameters of the address: a sentence to add, and its language
-QUICK = 200  # maximum number of sentences that t-SNE maps without a button: this takes seconds, UMAP longer
+QUICK = 200  # maximum number of sentences that t-SNE maps without a button, in seconds; UMAP must first be compiled
 # Slow methods: the maximum number of translations (about a minute), and the name and default of their parameter.
 PROJECTIONS = {"UMAP": (5_000, "Neighbours", 15), "t-SNE": (1_000, "Perplexity", 30)}
 METRIC = (

@@ -54,7 +54,7 @@ class Projection:
     axes: np.ndarray | None = None  # (D, 2), of unit length, if the map is a projection on a plane
     read: tuple[str, ...] = ()  # how well each probe axis can be read from the latent
     metric: str = COSINE
-    neighbours: float | None = None  # number of neighbours used, at most the method's; None for PCA
+    neighbours: float | None = None  # number of neighbours used, at most the method's; None if unknown or none
 
 
 @threadpool_limits.wrap(limits=1)  # on busy cores, several OpenMP threads wait for each other and take 7 times as long

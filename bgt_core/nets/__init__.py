@@ -1,1 +1,1 @@
-"""Networks: bodies that map a sentence to a vector, heads that map it to a posterior, and decoders that generate."""
+"""Networks: bodies map a sentence to a vector, heads map this vector to a posterior, and decoders generate text."""

@@ -2,9 +2,10 @@
 marks. The other files of `nets` do not depend on this one.
 
 Word order is encoded by holographic binding (Plate 1995), which stores the vectors of many positions in one vector. A
-vector of K units is treated as K/2 complex numbers. To bind it to position p, its complex number j is rotated by the
-angle p * w_j, as in rotary embeddings (Su et al. 2021). The bound vectors are added up. Rotating the sum back by
-p * w_j gives the vector of position p plus noise: the other vectors, each rotated by different angles.
+vector of K units is treated as K/2 complex numbers. To bind the vector to position p, complex number j is rotated by
+the angle p * w_j, as in rotary embeddings (Su et al. 2021). The bound vectors are added up. To read position p, the sum
+is rotated back by p * w_j. The result is the vector of position p plus noise, because the vectors of all other
+positions are still rotated by some angle.
 """
 
 from __future__ import annotations
@@ -28,10 +29,10 @@ from bgt_core.nets.output import OutputLayer, SentencePrediction
 
 
 class Binding(nn.Module):
-    """Bind vectors of `width` units, an even number, to positions, which may be any real numbers.
+    """Bind vectors of `width` units to positions. `width` must be even; a position may be any real number.
 
-    The angles w_j are evenly spaced over the circle. So the rotations by up to width / 2 different integer positions
-    are orthogonal: the mean over j of exp(i (p - q) w_j) is 0 unless p = q.
+    The angles w_j are evenly spaced over the circle. So the rotations for up to width / 2 consecutive integer positions
+    are orthogonal: for positions p and q, the mean over j of exp(i (p - q) w_j) is 0 unless p = q.
     """
 
     def __init__(self, width: int):
@@ -43,37 +44,38 @@ class Binding(nn.Module):
         self.width = width
 
     def angles(self, like: Tensor) -> Tensor:
-        """Return the angles w_j, (K/2,), on the device of `like`, in its precision or in float32 if that is higher."""
+        """Return the angles w_j, (K/2,), on the device of `like`, in the precision of `like` but at least float32."""
         numbers = self.width // 2
         dtype = torch.promote_types(like.dtype, torch.float32)
         return math.pi * ((2 * torch.arange(numbers, dtype=dtype, device=like.device) + 1) / numbers - 1)
 
     def bind(self, vectors: Tensor, positions: Tensor) -> Tensor:
-        """Bind vectors (..., K) to positions, which are broadcast to (...): (..., K), of the same norms."""
+        """Bind vectors (..., K) to positions, which are broadcast to (...). Return (..., K), with unchanged norms."""
         turns = positions[..., None] * self.angles(vectors)
         cos, sin = turns.cos(), turns.sin()
         real, imaginary = vectors.chunk(2, dim=-1)
         return torch.cat([real * cos - imaginary * sin, real * sin + imaginary * cos], dim=-1)
 
     def unbind(self, memory: Tensor, positions: Tensor) -> Tensor:
-        """Return the vector that is bound to each position in `memory` (..., K), plus noise; shapes as in `bind`."""
+        """Return the vector that `memory` (..., K) has at each position, plus noise. The shapes are as in `bind`."""
         return self.bind(memory, -positions)
 
 
 class BoundPooling(nn.Module):
     """An encoder's body that concatenates three vectors: an average of token vectors, a bound part, and roles.
 
-    The bound part encodes word order. It is the sum of one vector per token, each bound to the token's position
-    (`Binding`), so that a decoder can read the vector of each position (`MemoryReader`). The position of a token is its
-    index plus an offset that a Transformer predicts, so that a word and its translation can get the same position. The
-    vector is a linear map of the token's embedding, plus a linear map of the Transformer's state, which is zero before
-    training: the states of an untrained Transformer are nearly equal for all tokens.
+    The bound part has `bound` units and encodes word order. Each token has a vector, which is bound to the token's
+    position (`Binding`), and the bound part is the sum of these vectors. So a decoder can read the vector of each
+    position (`MemoryReader`). The position of a token is its index plus an offset that a Transformer predicts, so that
+    a word and its translation can get the same position. The vector of a token is a linear map of its embedding, plus
+    a linear map of the Transformer's state. The second map is zero before training, because the states of an untrained
+    Transformer are nearly equal for all tokens.
 
     Two wordings of one fact have few words at the same positions, so their bound parts differ. The roles encode who
     does what to whom, in any wording (`RolePooling`).
 
-    The cosine of two sentence vectors is the weighted sum of the cosines of the three parts. The bound part, of `bound`
-    units, has the weight `bound_share`; the roles have the weight `roles_share`, and the average has the rest.
+    The cosine of two sentence vectors is the weighted sum of the cosines of the three parts. The bound part has the
+    weight `bound_share`, the roles have the weight `roles_share`, and the average has the remaining weight.
     """
 
     def __init__(
@@ -97,7 +99,7 @@ class BoundPooling(nn.Module):
             nn.init.zeros_(added.weight)
 
     def forward(self, side: Tokens, layout: PackedLayout | None = None) -> Tensor:
-        """Tokens (B, T) -> (B, H), of length sqrt(H), so that each unit is about N(0, 1) over sentences."""
+        """Tokens (B, T) -> (B, H). Vectors have length sqrt(H), so that each unit is about N(0, 1) over sentences."""
         layout = layout or PackedLayout.of(side)
         states = self.body.states(side, layout)  # (N, H)
         words = self.average.words(side, layout)
@@ -108,15 +110,16 @@ class BoundPooling(nn.Module):
         return torch.cat(scaled, dim=1)
 
     def bound(self, side: Tokens, layout: PackedLayout, states: Tensor) -> Tensor:
-        """Compute the bound part: Tokens (B, T), the Transformer's states (N, H) -> (B, K)."""
+        """Compute the bound part from tokens (B, T) and the Transformer's states (N, H): (B, K)."""
         words = self.body.words.table(layout.pack(side.ids)) * math.sqrt(self.body.width)
         positions = layout.columns + exact(self.shift(states))[:, 0]
         return layout.sum(self.binding.bind(exact(self.lexical(words) + self.compose(states)), positions))
 
 
 class MemoryReader(Memory):
-    """Unbind the bound part of a latent: at the position of each token, and at positions 0 to S - 1 for attention. The
-    bound part has `bound` units, K; in the latent, it starts at unit `first`."""
+    """Read the vectors that are bound to positions in a latent. The vector at a token's position is added to the input
+    of that token, and the vectors at positions 0 to S - 1 are the slots for attention. The bound part of the latent has
+    `bound` units, K, and starts at unit `first`."""
 
     def __init__(self, first: int, bound: int, width: int, slots: int):
         super().__init__()
@@ -136,10 +139,10 @@ class MemoryReader(Memory):
 
 
 class TaggedDecoder(nn.Module):
-    """The decoder of one language, as a view of a decoder that several languages share.
+    """The decoder of one language. It wraps a decoder that several languages share.
 
-    The language has a trained vector of `width` units, which is appended to the latent, and its own output layer,
-    `layer`. All other parameters are shared, so they learn from all languages.
+    Only two things belong to the language: a trained vector of `width` units, which is appended to the latent, and the
+    output layer `layer`. All other parameters are shared, so they learn from all languages.
     """
 
     def __init__(self, decoder: TransformerDecoder, layer: OutputLayer, width: int):
@@ -148,7 +151,7 @@ class TaggedDecoder(nn.Module):
         self.tag = nn.Parameter(torch.randn(width))
 
     def forward(self, role: Role, column: str, latent: Tensor, target: Tokens) -> SentencePrediction:
-        """Predict `target` (B, T) from latent (B, L), without the language's vector."""
+        """Predict `target` (B, T) from latent (B, L), to which this method appends the language's vector."""
         return replace(self.decoder(role, column, self.tagged(latent), target), layer=self.layer)
 
     def start(self, latent: Tensor) -> KVCache:
@@ -164,7 +167,7 @@ class TaggedDecoder(nn.Module):
 
 SLOTS, RELATIONS, KEY_WIDTH = 8, 4, 32
 ROUNDING = 1e-4  # a vector shorter than this is mostly rounding error, and is not scaled to length 1
-SHARP = 3.0  # scale of a slot's initial weights: at 1, each slot would attend to all tokens almost equally
+SHARP = 3.0  # scale of the slots' initial weights; with 1, each slot would attend to all tokens almost equally
 
 
 class RolePooling(nn.Module):
@@ -175,13 +178,14 @@ class RolePooling(nn.Module):
 
     - Slot r is the sum over tokens t of a_rt V c_t, where a_r is a softmax over the tokens. Slots can encode who acts
       and who is acted on, as role-filler bindings do (Smolensky 1990).
-    - Relation p is the sum over tokens t of g_pt (U c_t) * (W sum_s A_pts c_s), the elementwise product of a token and
-      the tokens that it attends to, with a gate g_pt. Relations can encode that the cup is red and the plate blue.
+    - Relation p is the sum over tokens t of g_pt (U c_t) * (W sum_s A_pts c_s). Here * multiplies elementwise a token
+      and the tokens that it attends to, and g_pt is a gate. Relations can encode that the cup is red and the plate
+      blue.
 
     Transformer layers compute a, g and A from the token vectors. Words of similar meaning have similar vectors in all
-    languages, so a word can get a role that it never had in training. The slots and the relations are each scaled to
-    length 1 / sqrt(2). If a sentence has fewer than two different tokens, its vector is 0. Token vectors have `width`
-    units, D, and the result has `roles` units, K.
+    languages, so a word can get a role that it never had in training. The vector of all slots is scaled to length
+    1 / sqrt(2), and so is the vector of all relations. A sentence with fewer than two different tokens gets a vector of
+    zeros. Token vectors have `width` units, D, and the result has `roles` units, K.
     """
 
     def __init__(self, layers: Sequence[EncoderLayer], width: int, roles: int):
@@ -197,8 +201,8 @@ class RolePooling(nn.Module):
         self.head, self.dependent = Linear(width, of_pair, bias=False), Linear(width, of_pair, bias=False)
 
     def forward(self, side: Tokens, layout: PackedLayout, words: tuple[Tensor, Tensor]) -> Tensor:
-        """Compute roles, (B, K), of length 1 or 0, from `words`: the token vectors (N, D) and their weights in the
-        sentence's mean (N,). Tokens of weight 0 are masked in attention."""
+        """Return the roles, (B, K), as vectors of length 1 or 0. `words` are the token vectors (N, D) and their weights
+        in the sentence's mean, (N,). Tokens of weight 0 do not become part of the roles."""
         vectors, weights = words
         x = self.norm(self.enter(vectors * math.sqrt(vectors.shape[1])))
         x = x + sinusoids(0, layout.shape[1], x)[layout.columns]
@@ -209,7 +213,7 @@ class RolePooling(nn.Module):
         counted = (layout.unpack(weights[:, None]).squeeze(2) > 0) & layout.mask  # (B, T)
         halves = self.of_slots(x, centred, counted, layout), self.of_relations(x, centred, counted, layout)
         roles = torch.cat([F.normalize(half.flatten(1), eps=ROUNDING) for half in halves], dim=1) * math.sqrt(0.5)
-        # if all tokens are equal, their centred vectors are only rounding error
+        # because the centred vectors of a sentence whose tokens are all equal are only rounding error
         ids = layout.unpack(layout.pack(side.ids)[:, None]).squeeze(2)  # (B, T)
         first = ids.gather(1, counted.int().argmax(1, keepdim=True))
         return roles.where(((ids != first) & counted).any(1, keepdim=True), 0)
@@ -234,27 +238,27 @@ class RolePooling(nn.Module):
 
 
 def chosen(scores: Tensor, counted: Tensor) -> Tensor:
-    """Softmax over the tokens that count, in the last dimension; 0 for all other tokens."""
+    """Softmax over the last dimension, only over the tokens where `counted` is True; 0 for all other tokens."""
     return scores.masked_fill(~counted, -1e4).softmax(-1) * counted
 
 
 class WithoutLanguage(nn.Module):
     """A body whose vectors have the same mean in all languages, so that no linear probe can predict the language.
 
-    It projects the vectors onto the space that is orthogonal to all differences between the means of the K languages,
-    at most K - 1 directions. If the means of all classes are equal, no linear predictor is better than the best
-    constant (Belrose et al. 2023, LEACE, theorem 3.1). LEACE finds the smallest such change of the vectors; the
-    orthogonal projection is larger, but needs no covariances.
+    The differences between the means of the K languages span at most K - 1 directions. This body projects the vectors
+    onto the space that is orthogonal to all of these directions. If the means of all classes are equal, no linear
+    predictor is better than the best constant (Belrose et al. 2023, LEACE, theorem 3.1). LEACE finds the smallest
+    change that makes the means equal. The orthogonal projection changes the vectors more, but needs no covariances.
 
-    The projection shortens vectors. With `parts`, the sizes of the parts of a vector, each part is scaled back to its
-    previous length, so that it keeps its weight in the cosine. This scaling moves the means slightly apart, so the
-    model uses two `WithoutLanguage`, the second without `parts`.
+    The projection shortens vectors. If `parts`, the sizes of the parts of a vector, are given, each part is scaled back
+    to its previous length, so that the part keeps its weight in the cosine. This scaling moves the means slightly
+    apart. So the model applies `WithoutLanguage` twice, the second time without `parts`.
 
     Each mean is a moving average over the last `memory` training sentences. The distance between the means of two
-    languages is measured on translations only, because other texts also differ in topic. So a micro-batch with several
-    languages moves their means relative to each other, and every micro-batch moves all means by the same vector. The
-    means change at the end of an update (`settle`), from the micro-batches of all processes. In evaluation, the
-    language of a sentence is not used.
+    languages is measured on translations only, because other texts also differ in topic. So only a micro-batch with
+    several languages moves their means relative to each other; every micro-batch moves all means by one common vector.
+    The means change at the end of an update (`settle`), after the sums of all processes have been added up. In
+    evaluation, the body does not use the language of a sentence.
     """
 
     means: Tensor
@@ -270,11 +274,11 @@ class WithoutLanguage(nn.Module):
         self.register_buffer("means", torch.zeros(len(self.langs), self.width))
         self.register_buffer("read", torch.zeros(len(self.langs)))  # sentences in each mean, at most `memory`
         self.register_buffer("directions", torch.zeros(len(self.langs) - 1, self.width))  # orthonormal, or zero
-        # for each language of the micro-batch: the sum of its vectors, and their number
+        # for each language: the sum of its vectors in the current micro-batch, and how many they are
         self.register_buffer("micro_batch", torch.zeros(len(self.langs), self.width + 1), persistent=False)
-        # For each language, sums over its sentences since the last update, see `compare_languages`: (1) of their
-        # difference to the language's mean, minus the common shift, in micro-batches with translations only; (2) of the
-        # common shift; the numbers of sentences (3) in the first sum and (4) in the second.
+        # For each language, four sums over its sentences since the last update (`compare_languages`): (1) the vector
+        # minus the language's mean and minus the common shift, only in micro-batches with several languages; (2) the
+        # common shift, in all micro-batches; (3) the count of sentences in sum 1; (4) the count of sentences in sum 2.
         self.register_buffer("seen", torch.zeros(len(self.langs), 2 * self.width + 2), persistent=False)
 
     def forward(self, side: Tokens, layout: PaddedLayout | None = None) -> Tensor:
@@ -292,14 +296,14 @@ class WithoutLanguage(nn.Module):
 
     @property
     def frozen(self) -> bool:
-        """Whether the body has parameters, but none of them is trained, so that its vectors do not change."""
+        """Whether the body has parameters but trains none of them. Then its vectors do not change."""
         trained = [parameter.requires_grad for parameter in self.body.parameters()]
         return bool(trained) and not any(trained)
 
     @torch.no_grad()
     def compare_languages(self) -> None:
-        """Add the micro-batch to the sums `seen`: how far the vectors of each language are from its mean, split into a
-        shift that is common to the languages of the micro-batch, and the rest."""
+        """Add the micro-batch to the sums `seen`. The gap between a language's vectors and its mean is split into two
+        summands: a shift that all languages of the micro-batch have in common, and the remaining gap."""
         total, count = self.micro_batch.split([self.width, 1], dim=1)
         present = count > 0
         gaps = torch.where(present, total / count.clamp(min=1) - self.means, 0.0)
@@ -311,14 +315,14 @@ class WithoutLanguage(nn.Module):
 
     @torch.no_grad()
     def settle(self, seen: Tensor) -> None:
-        """Update the means and the directions at the end of an update, from the sums `seen` of all processes, added
-        up, (K, 2 H + 2)."""
+        """Change the means and the directions at the end of an update. `seen` (K, 2 H + 2) are the sums `self.seen` of
+        all processes, added up."""
         apart, common, translated, count = seen.split([self.width, self.width, 1, 1], dim=1)
         translated = translated[:, 0]
         self.read.copy_(torch.minimum(self.read + translated, translated.clamp(min=self.memory)))
         self.means += apart / self.read.clamp(min=1)[:, None]
         self.means += common.sum(0) / count.sum().clamp(min=self.memory)
-        all_read = self.read.min() > 0  # the directions stay zero until all languages have been read
+        all_read = self.read.min() > 0  # until the body has read all languages, the directions stay zero
         between = torch.linalg.qr((self.means[1:] - self.means[:1]).T).Q.T  # (K - 1, H)
         self.directions.copy_(torch.where(all_read, between, self.directions))
         self.seen.zero_()
@@ -334,15 +338,15 @@ class ClosingMarks(nn.Module):
         self.register_buffer("marks", marks, persistent=False)
 
     def closing(self, side: Tokens) -> Tensor:
-        """Find closing marks, (B, T) bool: the marks before EOS that no other token follows, except the first token."""
+        """Find closing marks, (B, T) bool: marks that only marks and EOS follow. The first token is never one."""
         inside = side.mask & (side.ids != EOS)
         others = inside & ~self.marks[side.ids]
-        words_after = others.flip(1).cumsum(1).flip(1)  # from this token on
+        words_after = others.flip(1).cumsum(1).flip(1)  # the count includes the token itself
         at_end = inside & (words_after == 0)
         return torch.cat([torch.zeros_like(at_end[:, :1]), at_end[:, 1:]], dim=1)
 
     def remove(self, side: Tokens) -> Tokens:
-        """Return the sentences without their closing marks, but with EOS; (B, T) as before."""
+        """Return the sentences without their closing marks, but with EOS. The shape stays (B, T)."""
         if side.ids.is_meta:  # on the meta device only shapes are needed
             return side
         closing = self.closing(side)
@@ -353,8 +357,8 @@ class ClosingMarks(nn.Module):
         return Tokens.of(ids, column <= last, side.lang)
 
     def exchange(self, side: Tokens, share: float) -> Tokens:
-        """Return the sentences, about `share` of them with the closing mark of another sentence of the batch. Only
-        sentences with exactly one closing mark take part."""
+        """Give a share of the sentences the closing mark of another sentence in the batch, and return all sentences.
+        Only sentences with exactly one closing mark give or get a mark."""
         single = self.closing(side).sum(1) == 1  # (B,)
         column = (side.mask.sum(1) - 2).clamp(min=0)[:, None]  # the column of the last token before EOS
         mark, other = side.ids.gather(1, column), torch.randperm(len(side.ids), device=side.ids.device)
@@ -364,8 +368,8 @@ class ClosingMarks(nn.Module):
 
 
 class WithoutClosingMarks(nn.Module):
-    """A body that encodes sentences without their closing marks. So only the language latent can encode whether a
-    sentence is a question or an exclamation."""
+    """A body that encodes sentences without their closing marks. The semantic encoder uses it, so that only the
+    language latent can encode whether a sentence is a question or an exclamation."""
 
     def __init__(self, body: nn.Module, closing: ClosingMarks):
         super().__init__()

@@ -27,18 +27,19 @@ from bgt_core.nets.output import OutputLayer, Scorer, SentencePrediction
 class KVCache:
     """The state of a decoder in a search with n hypotheses for each of B sentences.
 
-    The keys and values of all hypotheses of a sentence are stored together, and are never moved. `ancestor_mask` is
-    True at the tokens of a hypothesis itself. So a hypothesis gets a new parent without a copy of keys and values, and
-    all hypotheses of a sentence attend in one product. The scores equal those of a forward pass over all tokens so far.
+    The keys and values of all hypotheses of a sentence are stored together, and are never moved. For each hypothesis,
+    `ancestor_mask` is True only at the stored tokens that belong to it. So a hypothesis gets a new parent without a
+    copy of keys and values, and one product computes the attention of all hypotheses of a sentence. The scores are the
+    same as in a forward pass over all tokens so far.
     """
 
     layers: list[KeyValues]
     ancestor_mask: Tensor  # (B, n, S) bool
     latent: Tensor  # (B, L)
     scorer: Scorer
-    attended: list[Tensor | None]  # keys and values for each layer's cross-attention, (2, B, heads, S, H/heads)
-    real: Tensor | None  # (B, 1, 1, S) bool, False where these are padding; None without padding
-    position: int = 0  # position of the next tokens
+    attended: list[Tensor | None]  # for each layer, the keys and values of cross-attention, (2, B, heads, S, H/heads)
+    real: Tensor | None  # (B, 1, 1, S) bool, False where `attended` has padding; None if it has no padding
+    position: int = 0  # position of the next tokens in their sentences
 
     def reorder(self, parents: Tensor) -> None:
         """Make hypothesis i of each sentence continue hypothesis parents[:, i], (B, n)."""
@@ -56,8 +57,8 @@ class KVCache:
 
 
 class Memory(nn.Module):
-    """A map from a decoder's latent to vectors for its tokens: one vector is added to each input token, and S others,
-    the slots, can be attended to."""
+    """Map a decoder's latent to two kinds of vectors: one vector per input token, which is added to the token, and S
+    vectors per sentence, the slots, to which all tokens attend."""
 
     def at(self, latent: Tensor, positions: Tensor, layout: PackedLayout) -> Tensor:
         """Return the vector to add to each token, given its position: (B, L), (N,) -> (N, H)."""
@@ -68,7 +69,7 @@ class Memory(nn.Module):
         raise NotImplementedError
 
     def keys_values(self, latent: Tensor, layers: Sequence[CrossAttention]) -> list[Tensor | None]:
-        """Return the keys and values of the slots for each layer: (B, L) -> (2, B, heads, S, H/heads) each."""
+        """Return the keys and values of the slots for each layer: (B, L) -> (2, B, heads, S, H/heads) per layer."""
         states = self.states(latent)
         batch, slots, _ = states.shape
         real = torch.ones(batch, slots, dtype=torch.bool, device=latent.device)
@@ -80,9 +81,9 @@ class DecoderLayer(nn.Module):
     """A decoder layer: causal self-attention, fusion of the latent z (if `fuses`), attention to the slots of a `Memory`
     (if `slots`), and a feed-forward layer.
 
-    Attention fusion replaces attention to a source by Linear([x ; z]) (paper, sec. 2). It is computed as
-    Linear_x(x) + Linear_z(z), so that z's part is computed once per sentence. The released code also computes a ReLU
-    of the result, but does not use it.
+    Fusion replaces the attention to a source sentence by Linear([x ; z]) (attention fusion: paper, sec. 2). It is
+    computed as Linear_x(x) + Linear_z(z), so that the second summand is computed only once per sentence. The released
+    code also computes a ReLU of the result, but does not use it.
     """
 
     def __init__(
@@ -116,8 +117,8 @@ class DecoderLayer(nn.Module):
         real: Tensor | None = None,
         cache: KeyValues | None = None,
     ) -> Tensor:
-        """x (N, H), latent (B, L) -> (N, H). `attended` are the keys and values for cross-attention; `real` is False
-        where they are padding."""
+        """x (N, H), latent (B, L) -> (N, H). `attended` has the keys and values of cross-attention, and `real` is False
+        at their padding."""
         x = self.norm_attention(x + self.dropout(self.attention(x, layout, allowed, cache)))
         if self.fuses:
             fused = self.fuse_hidden(x) + layout.repeat(self.fuse_latent(latent))  # (N, H)
@@ -128,12 +129,12 @@ class DecoderLayer(nn.Module):
 
 
 class CausalDecoder(nn.Module):
-    """A stack of decoder layers that reads all previous tokens: a whole sentence in training, one token per step in a
-    search."""
+    """A stack of decoder layers. Each token attends to itself and all previous tokens. The stack reads a whole sentence
+    at once in training, and one token per step in a search."""
 
     words: TokenAndPositionEmbedding
     layers: nn.ModuleList
-    heads: int  # of each layer
+    heads: int  # number of attention heads in each layer
     layer: OutputLayer  # the output layer; checkpoints use this name
     word_dropout = 0.0  # share of previous tokens that are hidden in training, so that the latent has to encode them
 
@@ -146,7 +147,7 @@ class CausalDecoder(nn.Module):
         attended: Sequence[Tensor | None],
         real: Tensor | None = None,
     ) -> SentencePrediction:
-        """Predict `target` (B, T) from latent (B, L). `attended` and `real` are described at `KVCache`."""
+        """Predict `target` (B, T) from latent (B, L). `KVCache` describes `attended` and `real`."""
         layout = PackedLayout.of(target)
         x = self.words(layout.pack(shift_right(target.ids)), layout)  # (N, H)
         if self.training and self.word_dropout:
@@ -165,8 +166,8 @@ class CausalDecoder(nn.Module):
     def begin(
         self, like: Tensor, latent: Tensor, attended: Sequence[Tensor | None], real: Tensor | None = None
     ) -> KVCache:
-        """Return the initial state of a search, one hypothesis for each latent (B, L). Keys and values have the device
-        and precision of `like`."""
+        """Return the initial state of a search, with one hypothesis for each latent (B, L). Keys and values have the
+        device and precision of `like`."""
         count, width = len(latent), self.words.table.embedding_dim // self.heads
         return KVCache(
             layers=[KeyValues(like.new_empty(2, count, self.heads, 0, width)) for _ in self.layers],
@@ -178,15 +179,15 @@ class CausalDecoder(nn.Module):
         )
 
     def step(self, tokens: Tensor, state: KVCache) -> Tensor:
-        """Score the next token of each hypothesis, given its last token: (B, n) -> (B, n, V). A search starts with
-        EOS."""
+        """Score the next token of each hypothesis, given its last token: (B, n) -> (B, n, V). The first token that a
+        search passes is EOS."""
         return state.scorer(self.read(tokens, state))
 
     def read(self, tokens: Tensor, state: KVCache) -> Tensor:
         """Compute the features for the next token of each hypothesis, given its last token: (B, n) -> (B, n, H)."""
         count, n = tokens.shape
         ids = tokens.flatten()
-        x = self.words(ids, PackedLayout.column(ids), state.position)  # (B * n, H): all at the same position
+        x = self.words(ids, PackedLayout.column(ids), state.position)  # (B * n, H); all tokens have the same position
         layout = PackedLayout((count, n), torch.arange(count * n, device=ids.device), tokens >= 0)
         x = self.fuse_words(x, state.latent, layout, torch.full_like(ids, state.position))
         own = torch.eye(n, dtype=torch.bool, device=ids.device)  # a hypothesis attends to its own current token
@@ -198,20 +199,21 @@ class CausalDecoder(nn.Module):
 
 
 class TransformerDecoder(CausalDecoder):
-    """p(sentence | latent z) by a Transformer that reads z and the previous tokens, and starts from EOS.
+    """A Transformer that computes p(sentence | latent z). It reads z and the previous tokens, and starts from EOS.
 
     Args:
         table: The token table, (V, H).
         layer: The output layer, which also gets z (Logit fusion).
-        latent: Units of z, L.
+        latent: Number of units of z, L.
         layers: Number of decoder layers.
         ffn_dim: Width of the feed-forward layers.
         heads: Number of attention heads.
         dropout: Probability of dropout in training.
         word_dropout: Share of previous tokens that are hidden in training, from 0 to 1.
-        fuse: Where else z enters: "attention", in each layer (`DecoderLayer`); "word", as a linear map of z that is
-            added to each input token. The paper maps [word ; z]; the map of the word is part of the trained table.
-        memory: Another map of z, which is added to the input tokens and attended to by each layer.
+        fuse: Other places where z enters. With "attention", z enters each layer (`DecoderLayer`). With "word", a linear
+            map of z is added to each input token. The paper maps [word ; z]; here, the trained table replaces the map
+            of the word.
+        memory: Another map of z. Its vectors are added to the input tokens, and each layer attends to its slots.
     """
 
     def __init__(
@@ -250,13 +252,13 @@ class TransformerDecoder(CausalDecoder):
         return words
 
     def slots(self, latent: Tensor) -> list[Tensor | None]:
-        """Return the keys and values of the memory's slots for each layer, (2, B, heads, S, H/heads) or None each."""
+        """Return the keys and values of the memory's slots for each layer, (2, B, heads, S, H/heads), or else None."""
         if self.memory is None:
             return [None] * len(self.layers)
         return self.memory.keys_values(latent, [cast(CrossAttention, layer.cross) for layer in self.layers])
 
     def start(self, latent: Tensor) -> KVCache:
-        """Return the initial state of a search, one hypothesis for each latent (B, L)."""
+        """Return the initial state of a search, with one hypothesis for each latent (B, L)."""
         return self.begin(latent, latent, self.slots(latent))
 
 
@@ -295,8 +297,8 @@ class AttentionDecoderLayer(DecoderLayer):
 
 
 class AttentionDecoder(CausalDecoder):
-    """p(sentence | encoder states of its source) by a Transformer that starts from EOS. `layer` is an output layer that
-    reads no latent."""
+    """A Transformer that computes p(sentence | encoder states of a source sentence), and starts from EOS. `layer` is an
+    output layer that reads no latent."""
 
     def __init__(self, table: nn.Embedding, layer: OutputLayer, layers: int, ffn_dim: int, heads: int, dropout: float):
         super().__init__()
@@ -306,7 +308,7 @@ class AttentionDecoder(CausalDecoder):
         self.layer = layer
 
     def forward(self, role: Role, column: str, source: EncoderStates, target: Tokens) -> SentencePrediction:
-        """Predict `target` (B, T) from the encoder states of B sources."""
+        """Predict `target` (B, T) from the encoder states of B source sentences."""
         layout = PackedLayout.of(source.side)
         return self.predict(
             role, column, source.no_latent(), target, self.keys_values(source.states, layout), layout.real
@@ -316,7 +318,7 @@ class AttentionDecoder(CausalDecoder):
         return [cast(CrossAttention, layer.cross).keys_values(states, layout) for layer in self.layers]
 
     def start(self, source: EncoderStates) -> KVCache:
-        """Return the initial state of a search, one hypothesis for each of B sources."""
+        """Return the initial state of a search, with one hypothesis for each of B source sentences."""
         layout, states = PackedLayout.of(source.side), source.states
         attended = [keys_values.contiguous() for keys_values in self.keys_values(states, layout)]
         return self.begin(states, source.no_latent(), attended, layout.real)

@@ -1,6 +1,6 @@
-"""Encoders: a body that maps a sentence to a vector, and a head that maps the vector to a posterior.
+"""Encoders. An encoder has a body, which maps a sentence to a vector, and a head, which maps the vector to a posterior.
 
-The bodies in this module average token vectors. Those of `nets.layers` and `nets.lstm` are Transformers and LSTMs.
+The bodies in this module average token vectors. The bodies in `nets.layers` and `nets.lstm` are Transformers and LSTMs.
 """
 
 import copy
@@ -19,8 +19,8 @@ from bgt_core.posterior import Gaussian, Point, VonMisesFisher
 
 
 class MeanPooling(nn.Module):
-    """The mean of token vectors, without EOS and unknown tokens: the model SP of Wieting et al. (2019). A sentence
-    without other tokens gets the zero vector; in the released code, it gets the vector of the unknown token."""
+    """The mean of token vectors, without EOS and unknown tokens: the model SP of Wieting et al. (2019). A sentence that
+    has only such tokens gets the zero vector; in the released code, it gets the vector of the unknown token."""
 
     def __init__(self, table: nn.Embedding, dropout: float = 0.0):
         super().__init__()
@@ -35,7 +35,8 @@ class MeanPooling(nn.Module):
 
 
 def mean_of_words(vectors: Tensor, ids: Tensor, layout: PackedLayout) -> Tensor:
-    """Average each sentence's vectors (N, H), except those of EOS and unknown tokens; zero without others: (B, H)."""
+    """Average the token vectors (N, H) of each sentence, without EOS and unknown tokens: (B, H). The average is zero if
+    a sentence has only such tokens."""
     counts = (ids != EOS) & (ids != UNK)
     total = layout.sum(vectors * counts[:, None])  # (B, H)
     return total / layout.sum(counts).clamp(min=1)[:, None]
@@ -44,10 +45,10 @@ def mean_of_words(vectors: Tensor, ids: Tensor, layout: PackedLayout) -> Tensor:
 class SIFPooling(nn.Module):
     """The mean of token vectors of length 1, each weighted by a / (a + p), where p is the token's probability.
 
-    These are the weights of Arora et al. (2017, SIF): a rare token counts more. The probabilities are those of the
-    tokenizer's unigram model. The weights are fixed unless `trained`: with a margin loss, trained weights are worse
-    for semantic similarity; with a teacher's vectors, they can be better. EOS is ignored, because its share of the mean
-    would encode the length of the sentence.
+    These are the weights of Arora et al. (2017, SIF): a rare token counts more. The probabilities come from the
+    tokenizer's unigram model. The weights are fixed unless `trained` is true. With a margin loss, trained weights are
+    worse for semantic similarity; with a teacher's vectors, they can be better. EOS is ignored, because its share of
+    the mean would encode the length of the sentence.
     """
 
     rarity: Tensor
@@ -68,21 +69,21 @@ class SIFPooling(nn.Module):
         return self.pool(*self.words(side, layout), layout)
 
     def words(self, side: Tokens, layout: PackedLayout) -> tuple[Tensor, Tensor]:
-        """Return each token's vector of length 1 and its weight: Tokens (B, T) -> (N, H), (N,). EOS has weight 0."""
+        """Return token vectors of length 1, and token weights: Tokens (B, T) -> (N, H), (N,). EOS has weight 0."""
         ids = layout.pack(side.ids)  # (N,)
         weights = self.rarity[ids] * (ids != EOS) * math.sqrt(self.width)  # so that a unit of the mean is about N(0, 1)
         return F.normalize(self.table(ids)), weights
 
     def pool(self, vectors: Tensor, weights: Tensor, layout: PackedLayout) -> Tensor:
-        """Average the weighted vectors of each sentence: (N, H), (N,) -> (B, H)."""
+        """Average the vectors (N, H) of each sentence, multiplied by their weights (N,): (B, H)."""
         return layout.sum(vectors * weights[:, None]) / layout.sum(weights > 0).clamp(min=1)[:, None]
 
 
 class ResidualPooling(nn.Module):
     """An average plus a linear map of a Transformer's vector: average + W body, with W = 0 before training.
 
-    An average is a good encoder from the start, and a Transformer only after many updates. This body starts as the
-    average, and learns a correction.
+    An average is a good encoder before training; a Transformer needs many updates to become good. This body starts as
+    the average, and learns a correction.
     """
 
     def __init__(self, average: SIFPooling, body: nn.Module):
@@ -98,14 +99,14 @@ class ResidualPooling(nn.Module):
         return self.average(side, layout) + self.correction(self.body(side, layout))
 
 
-STD = 0.1  # of the initial weights of GRAN; its biases start at 0 (Lasagne's defaults, as in the released code)
+STD = 0.1  # of GRAN's initial weights; its initial biases are 0 (both are Lasagne's defaults, as in the released code)
 
 
 class GRAN(MeanPooling):
     """The gated recurrent averaging network (Wieting and Gimpel 2017; Wieting et al. 2017, sec. 4.1).
 
-    It averages x_t * sigmoid(W_x x_t + W_h h_t + b), where x_t are the token vectors, with dropout, and h_t the states
-    of an LSTM over them. As in `MeanPooling`, EOS and unknown tokens are not averaged, but the LSTM reads them.
+    It averages x_t * sigmoid(W_x x_t + W_h h_t + b). Here x_t are the token vectors after dropout, and h_t are the
+    states of an LSTM that reads them. The average skips EOS and unknown tokens, as in `MeanPooling`; the LSTM does not.
     """
 
     def __init__(self, table: nn.Embedding, dropout: float = 0.0):
@@ -142,13 +143,13 @@ class PeepholeLSTM(nn.Module):
         self.width = width
         self.inputs = Linear(inputs, 4 * width)
         self.recurrence = nn.Parameter(torch.empty(4 * width, width))
-        self.peepholes = nn.Parameter(torch.empty(3, width))  # of i, o and f
+        self.peepholes = nn.Parameter(torch.empty(3, width))  # p_i, p_o and p_f
         start(self.inputs)
         for weight in (self.recurrence, self.peepholes):
             nn.init.normal_(weight, std=STD)
 
     def forward(self, x: Tensor, layout: PackedLayout) -> Tensor:
-        """Token vectors (N, K) -> the state after each token, (N, H), in single precision or better."""
+        """Token vectors (N, K) -> the state after each token, (N, H), at least in single precision."""
         if torch.onnx.is_in_onnx_export():
             return layout.pack(self.exported(layout.unpack(x)))
         parts = [part for *_, part in layout.length_blocks]
@@ -156,7 +157,8 @@ class PeepholeLSTM(nn.Module):
         return torch.cat([part.pack(self.states(part.unpack(own))) for part, own in zip(parts, sums, strict=True)])
 
     def states(self, sums: Tensor) -> Tensor:
-        """W x_t + b of each gate, (B, T, 4 * H) -> states (B, T, H), arbitrary at padding, which is on the right."""
+        """Compute the states (B, T, H) from W x_t + b of the gates and the cell, (B, T, 4 * H). Padding must be on the
+        right; its states are arbitrary."""
         peep_i, peep_o, peep_f = self.peepholes
         hidden = cell = exact(sums.new_zeros(len(sums), self.width))  # (B, H)
         states = []
@@ -170,8 +172,8 @@ class PeepholeLSTM(nn.Module):
         return torch.stack(states, 1)
 
     def exported(self, x: Tensor) -> Tensor:
-        """Compute the states with ONNX's LSTM operator, (B, T, K) -> (B, T, H), because an ONNX graph has no loop over
-        T."""
+        """Compute the states with ONNX's LSTM operator: (B, T, K) -> (B, T, H). The loop over T in `states` can't be
+        exported for a variable T."""
         batch, length, _ = x.shape
         bias = torch.cat([self.inputs.bias, torch.zeros_like(self.inputs.bias)])  # the recurrence has no bias
         weights = [weight[None] for weight in (self.inputs.weight, self.recurrence, bias)]
@@ -187,7 +189,7 @@ class PeepholeLSTM(nn.Module):
 
 
 def start(layer: Linear) -> None:
-    """Initialise a layer's weights from N(0, STD^2), and its bias with 0."""
+    """Draw a layer's initial weights from N(0, STD^2), and set its bias to 0."""
     nn.init.normal_(layer.weight, std=STD)
     if layer.bias is not None:
         nn.init.zeros_(layer.bias)
@@ -196,8 +198,9 @@ def start(layer: Linear) -> None:
 class GaussianHead(nn.Module):
     """A Gaussian posterior: its mean and its log-variance are linear maps of the body's vector.
 
-    `log_variance` is the initial log-variance. At 0 the posterior starts as wide as the prior, and a decoder reads
-    mostly noise until training has made it narrower. As in the released code, the maps have no bias by default.
+    `log_variance` is the initial log-variance. If it is 0, the posterior is initially as wide as the prior; a decoder
+    then reads mostly noise until training has made the posterior narrower. By default, the linear maps have no bias, as
+    in the released code.
     """
 
     def __init__(self, width: int, latent: int, log_variance: float = 0.0, bias: bool = False):
@@ -212,8 +215,8 @@ class GaussianHead(nn.Module):
 
 
 class VonMisesFisherHead(nn.Module):
-    """A von Mises-Fisher posterior. Its mean direction is a linear map of the body's vector, scaled to length 1; its
-    concentration is softplus(another linear map) + 1, as in the released code of Chen et al. (2019)."""
+    """A von Mises-Fisher posterior. Its mean direction is a linear map of the body's vector, scaled to length 1. Its
+    concentration is softplus(x) + 1, where x is another linear map, as in the released code of Chen et al. (2019)."""
 
     def __init__(self, width: int, latent: int):
         super().__init__()
@@ -261,7 +264,7 @@ class NoLatent(nn.Module):
 class Encoder(nn.Module):
     """q(z | sentence) = head(body(sentence)). With `Point` as the head, the posterior mean is the body's vector.
 
-    A body maps `Tokens` (B, T) to vectors (B, H). It may be given a layout (`nets.operations`) of the same tokens.
+    A body maps `Tokens` (B, T) to vectors (B, H). The caller may also pass the layout of the tokens (`PackedLayout`).
     """
 
     def __init__(self, body: nn.Module, head: Callable[[Tensor], Posterior]):
@@ -274,7 +277,7 @@ class Encoder(nn.Module):
 
 
 def quantised(encoder: Encoder) -> Encoder:
-    """Return a copy of the encoder with 8-bit products in its body; it shares all other parts with the original."""
+    """Return a copy of the encoder whose body multiplies in 8 bits. It shares all other parts with the original."""
     return Encoder(_replaced(encoder.body), encoder.head)
 
 

@@ -17,7 +17,7 @@ from bgt_core.nets.operations import PackedLayout, dropout, exact, softmax
 
 
 class Dropout(nn.Module):
-    """Dropout in training, with this probability: see `operations.dropout`."""
+    """Dropout that is active only in training: see `operations.dropout`."""
 
     def __init__(self, probability: float):
         super().__init__()
@@ -31,13 +31,14 @@ class Dropout(nn.Module):
 
 @dataclass(eq=False)
 class KeyValues:
-    """The keys and values of one layer for all tokens so far, in a search."""
+    """The keys and values that one layer has computed so far in a search."""
 
-    store: Tensor  # (2, B, heads, room, H/heads): keys and values, with room for later tokens
-    used: int = 0  # the number of tokens so far
+    store: Tensor  # (2, B, heads, room, H/heads): keys and values, and free room for later tokens
+    used: int = 0  # number of tokens in `store`
 
     def extend(self, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
-        """Append n tokens, (B, heads, n, H/heads) each; return all tokens so far, (B, heads, S, H/heads) each."""
+        """Append the keys and values of n tokens, (B, heads, n, H/heads) each. Return the keys and values of all tokens
+        so far, (B, heads, S, H/heads) each."""
         start, self.used = self.used, self.used + keys.shape[2]
         if self.used > self.store.shape[3]:  # double the room, so that each token is copied about once
             grown = keys.new_empty(2, *keys.shape[:2], 2 * self.used, keys.shape[3])
@@ -51,9 +52,10 @@ class KeyValues:
         self.store = self.store.index_select(1, rows)
 
 
-# Without cuDNN's attention: it plans each new shape for 16 ms (on an H100), and almost every batch has a new shape.
+# cuDNN's attention is not in this list: it takes 16 ms (on an H100) to plan each new shape, and almost every batch has
+# a new shape.
 GPU_ATTENTION = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
-BLOCK_SCORES = 2**25  # attention scores in memory at once
+BLOCK_SCORES = 2**25  # maximum number of attention scores in memory at once
 
 
 def make_embedding(vocab_size: int, width: int) -> nn.Embedding:
@@ -81,9 +83,8 @@ def shift_right(ids: Tensor) -> Tensor:
 
 
 def sinusoids(start: int, length: int, like: Tensor) -> Tensor:
-    """Return the sinusoidal encodings of positions start..start+length-1: sines, then cosines, (length, H).
-
-    `like` (..., H) provides the width, device and precision."""
+    """Return the sinusoidal encodings of the positions from `start` to `start + length - 1`, (length, H). In each row,
+    the sines come before the cosines. Width, device and precision are the same as for `like` (..., H)."""
     half = like.shape[-1] // 2
     rates = torch.exp(
         torch.arange(half, dtype=torch.float32, device=like.device) * (-math.log(10_000) / max(1, half - 1))
@@ -93,7 +94,7 @@ def sinusoids(start: int, length: int, like: Tensor) -> Tensor:
 
 
 class TokenAndPositionEmbedding(nn.Module):
-    """Embed tokens: sqrt(H) times a row of the table, plus the position's encoding, with dropout."""
+    """Embed tokens: sqrt(H) times the token's row of the table, plus the encoding of its position, then dropout."""
 
     def __init__(self, table: nn.Embedding, dropout: float):
         super().__init__()
@@ -102,16 +103,16 @@ class TokenAndPositionEmbedding(nn.Module):
         self.table, self.dropout = table, Dropout(dropout)
 
     def forward(self, ids: Tensor, layout: PackedLayout, start: int = 0) -> Tensor:
-        """Token ids (N,) -> (N, H), in the dtype of matrix products. `start` is the position of the first column."""
+        """Token ids (N,) -> (N, H), in the dtype of matrix products. Column 0 of the layout is position `start`."""
         words = self.table(ids) * math.sqrt(self.table.embedding_dim)
         x = words + sinusoids(start, layout.shape[1], words)[layout.columns]
         return self.dropout(x.to(matmul_dtype(x)))
 
 
 def blocks_of(q: Tensor, k: Tensor) -> list[slice]:
-    """Split the T queries (B, heads, T, D) into blocks that attend to keys (B, heads, S, D) one after another, so that
-    memory does not grow with T * S. Texts of up to about a thousand words need only one block."""
-    if torch.compiler.is_compiling():  # a compiled graph must fit any T, so it has one block
+    """Split T queries (B, heads, T, D) into blocks. Attention to the keys (B, heads, S, D) is computed one block after
+    another, so that memory does not grow with T * S. Texts of up to about a thousand words need only one block."""
+    if torch.compiler.is_compiling():  # one block, because a compiled graph must work for any T
         return [slice(None)]
     size = max(1, BLOCK_SCORES // (q.shape[0] * q.shape[1] * k.shape[2]))
     return [slice(start, start + size) for start in range(0, q.shape[2], size)]
@@ -127,9 +128,9 @@ def attend(q: Tensor, k: Tensor, v: Tensor, allowed: Tensor | None) -> Tensor:
     if len(blocks := blocks_of(q, k)) > 1:
         rows = [allowed if allowed is None or allowed.shape[-2] == 1 else allowed[..., block, :] for block in blocks]
         return torch.cat([attend(q[:, :, block], k, v, row) for block, row in zip(blocks, rows, strict=True)], dim=2)
-    # on a CPU, batched products are several times faster than torch's attention for many small matrices
+    # because on a CPU, batched products of many small matrices are several times faster than torch's attention
     scores = exact(q @ k.transpose(-1, -2)).mul_(q.shape[-1] ** -0.5)
-    if allowed is not None:  # adding a float32 mask is faster than masked_fill, and than adding a 16-bit mask
+    if allowed is not None:  # add a float32 mask, because masked_fill and adding a 16-bit mask are slower
         scores.add_(torch.zeros_like(allowed, dtype=scores.dtype).masked_fill_(~allowed, -math.inf))
     return softmax(scores).to(v.dtype) @ v
 
@@ -149,7 +150,7 @@ class SelfAttention(nn.Module):
     ) -> Tensor:
         """x (N, H), allowed broadcastable to (B, heads, T, S) -> (N, H)."""
         qkv, blocks, mixed = self.qkv(x), layout.length_blocks, []
-        # split, because in the backward pass a slice would have a gradient of the size of all tokens
+        # not slices, because in the backward pass each slice would create a gradient for all tokens
         parts = qkv.split([len(part.flat_index) for *_, part in blocks]) if len(blocks) > 1 else [qkv]
         for of_block, (rows, _, part) in zip(parts, blocks, strict=True):
             here = allowed
@@ -176,7 +177,7 @@ class CrossAttention(nn.Module):
         return layout.split(self.kv(states), 2, self.heads)
 
     def forward(self, x: Tensor, layout: PackedLayout, keys_values: Tensor, real: Tensor | None) -> Tensor:
-        """Attend to `keys_values` of the source; `real` (B, 1, 1, S) is False at padding: (N, H) -> (N, H)."""
+        """Attend to the source: x (N, H) -> (N, H). `real` (B, 1, 1, S) is False where the source has padding."""
         (q,), (k, v) = layout.split(self.q(x), 1, self.heads), keys_values
         return self.out(layout.join(attend(q, k, v, real)))
 

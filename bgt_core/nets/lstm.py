@@ -1,8 +1,8 @@
 """LSTM encoders, and LSTM decoders that read a latent.
 
 All LSTMs read padded sentences, because torch's LSTM for packed sequences (`pack_padded_sequence`) is two to three
-times slower on a CPU. Padding is on the right, so no state of a real token depends on it. For a backward LSTM, each
-sentence is reversed without its padding.
+times slower on a CPU. Padding is on the right, so no state of a real token depends on it. The input of a backward LSTM
+is reversed sentences whose padding stays on the right.
 """
 
 from collections.abc import Collection
@@ -21,12 +21,13 @@ from bgt_core.nets.output import OutputLayer, Scorer, SentencePrediction
 
 
 class LSTM(nn.LSTM):
-    """torch's LSTM; under autocast on a CPU without bf16 instructions, in float32, as oneDNN has no bf16 LSTM there."""
+    """torch's LSTM. On CPUs without bf16 instructions, it computes in float32 even under autocast, because oneDNN has
+    no bf16 LSTM for them."""
 
     def forward(self, input: Any, hx: Any = None) -> Any:
         """See `nn.LSTM`."""
         device = self.weight_ih_l0.device
-        if device.type == "meta":  # only shapes are needed; torch would loop over all time steps in Python
+        if device.type == "meta":  # compute one step, because only shapes matter, and torch would loop in Python
             output, state = super().forward(input[:, :1], hx)
             return output.expand(-1, input.shape[1], -1), state
         if device.type != "cpu" or not torch.is_autocast_enabled("cpu") or resolve(device, "auto") == "bf16":
@@ -36,8 +37,9 @@ class LSTM(nn.LSTM):
 
 
 class BiLSTM(nn.Module):
-    """A bidirectional LSTM as an encoder's body: the mean of [forward ; backward] over all tokens, EOS included (paper,
-    app. A). Each direction has half as many units as the table, so the sentence vector is as wide as the table."""
+    """A bidirectional LSTM as an encoder's body (paper, app. A). The sentence vector is the mean of the states
+    [forward ; backward] over all tokens, EOS included. Each direction has half as many units as the table, so the
+    sentence vector is as wide as the table."""
 
     def __init__(self, table: nn.Embedding, layers: int, dropout: float):
         super().__init__()
@@ -61,7 +63,7 @@ class BiLSTM(nn.Module):
 
 
 class LastState(nn.Module):
-    """An LSTM as an encoder's body: its state after EOS, which is as wide as the table."""
+    """An LSTM as an encoder's body: the sentence vector is the state after EOS, which is as wide as the table."""
 
     def __init__(self, table: nn.Embedding, dropout: float = 0.0):
         super().__init__()
@@ -77,8 +79,8 @@ class LastState(nn.Module):
 
 
 class FinalStates(nn.Module):
-    """Two LSTMs as an encoder's body: [the state of a forward LSTM after EOS ; the state of a backward LSTM after the
-    first token], `width` units each (Deudon 2018)."""
+    """A forward and a backward LSTM as an encoder's body (Deudon 2018). The sentence vector is [state of the forward
+    LSTM after EOS ; state of the backward LSTM after the first token]. Each state has `width` units."""
 
     def __init__(self, table: nn.Embedding, width: int, dropout: float = 0.0):
         super().__init__()
@@ -117,7 +119,7 @@ class LSTMState:
     scorer: Scorer
     hidden: Tensor  # (layers, B, n, H)
     cell: Tensor  # (layers, B, n, H)
-    position: int = 0  # position of the next tokens
+    position: int = 0  # position of the next tokens in their sentences
 
     def reorder(self, parents: Tensor) -> None:
         """Make hypothesis i of each sentence continue hypothesis parents[:, i], (B, n)."""
@@ -133,8 +135,8 @@ class LSTMState:
 
 
 class RecurrentDecoder(nn.Module):
-    """p(sentence | latent) by an LSTM that starts from EOS. Subclasses define the LSTM's `inputs`; they may also make
-    its initial state, which is zero, and its features depend on the latent."""
+    """An LSTM that computes p(sentence | latent), and starts from EOS. Subclasses define the LSTM's `inputs`. They may
+    also override `initial_state`, which is zero, and `features`, which do not depend on the latent."""
 
     def __init__(self, lstm: nn.LSTM, layer: OutputLayer, dropout: float):
         super().__init__()
@@ -164,13 +166,13 @@ class RecurrentDecoder(nn.Module):
         return self.dropout(x)
 
     def start(self, latent: Tensor) -> LSTMState:
-        """Return the initial state of a search, one hypothesis for each latent (B, L)."""
+        """Return the initial state of a search, with one hypothesis for each latent (B, L)."""
         hidden, cell = self.initial_state(latent)
         return LSTMState(latent, self.layer.scorer(latent), hidden[:, :, None], cell[:, :, None])
 
     def step(self, tokens: Tensor, state: LSTMState) -> Tensor:
-        """Score the next token of each hypothesis, given its last token: (B, n) -> (B, n, V). A search starts with
-        EOS."""
+        """Score the next token of each hypothesis, given its last token: (B, n) -> (B, n, V). The first token that a
+        search passes is EOS."""
         count, n = tokens.shape
         latent = state.latent.repeat_interleave(n, dim=0)  # (B * n, L)
         before = state.hidden.flatten(1, 2), state.cell.flatten(1, 2)
@@ -182,16 +184,16 @@ class RecurrentDecoder(nn.Module):
 
 
 class LSTMDecoder(RecurrentDecoder):
-    """p(sentence | latent z) by an LSTM that is as wide as its table (paper, sec. 2 and app. A).
+    """An LSTM that computes p(sentence | latent z). It is as wide as its token table (paper, sec. 2 and app. A).
 
     `fuse` names the places where z enters:
 
     - "word": the input of each step is [token vector ; z].
-    - "hidden": the initial hidden state is a linear map of z. Without it, the state is zero.
+    - "hidden": the initial hidden state is a linear map of z. Without "hidden", the initial hidden state is zero.
     - "attention": the output layer reads tanh(Linear([h ; z])), so z replaces the context vector of attention. This is
       eq. 5 of Luong et al. (2015); the paper only refers to the "traditional sequence-to-sequence framework".
 
-    Logit fusion is a property of the output layer, `layer`.
+    Whether there is Logit fusion depends on the output layer, `layer`.
     """
 
     def __init__(
@@ -226,11 +228,11 @@ class LSTMDecoder(RecurrentDecoder):
 
 
 class TwoLatentDecoder(RecurrentDecoder):
-    """p(sentence | syntactic latent, semantic latent) by an LSTM (Chen et al. 2019).
+    """An LSTM that computes p(sentence | syntactic latent, semantic latent) (Chen et al. 2019).
 
-    The latent is [syntactic ; semantic] (B, L). The LSTM reads the first `syntactic` units and the previous token, as
-    in the authors' decoder for generation. Without a `table`, it does not read tokens. The output layer reads the
-    semantic latent.
+    The latent is [syntactic ; semantic] (B, L). In each step, the LSTM reads the first `syntactic` units of the latent,
+    and the previous token, as in the authors' decoder for generation. If there is no `table`, it does not read tokens.
+    The output layer reads the semantic latent.
     """
 
     def __init__(self, table: nn.Embedding | None, layer: OutputLayer, syntactic: int, width: int, dropout: float):
@@ -244,12 +246,12 @@ class TwoLatentDecoder(RecurrentDecoder):
 
 
 class FirstCellDecoder(RecurrentDecoder):
-    """p(sentence | z) by an LSTM whose initial cell is z, (B, L). Its initial hidden state is a trained vector, and z
-    enters nowhere else (Deudon 2018).
+    """An LSTM that computes p(sentence | z) (Deudon 2018). The initial cell is z, (B, L); z enters nowhere else. The
+    initial hidden state is a trained vector.
 
     In training, each input token except EOS is hidden with probability `word_dropout`: a trained vector replaces it, so
-    that z has to encode the token (Bowman et al. 2016). The tokens to hide are drawn independently, in the released
-    code once for all sentences of a batch.
+    that z has to encode the token (Bowman et al. 2016). Whether a token is hidden is drawn independently for each
+    token. In the released code, it is drawn once for each position, for all sentences of a batch.
     """
 
     def __init__(self, table: nn.Embedding, layer: OutputLayer, width: int, dropout: float, word_dropout: float):

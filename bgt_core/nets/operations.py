@@ -1,4 +1,4 @@
-"""Packed tensors without padding; and dropout, softmax and the loss in less time and memory than torch needs.
+"""Packed tensors, which have no padding; and dropout, softmax and a loss that need less time and memory than torch's.
 
 Layers only compute real tokens; padding is added for attention and removed after it. A packed tensor (N, H) contains
 the N real tokens of B sentences: the rows of the padded tensor (B, T, H) one after another, without padding.
@@ -18,11 +18,11 @@ from torch import Tensor
 from bgt_core.backend import compiles_shapes, linear, matmul_dtype, pad_to_grid
 from bgt_core.contracts import Tokens
 
-STEPS = 1 << 16  # number of values of a 16-bit integer; dropout draws one such integer for each unit
+STEPS = 1 << 16  # how many values a 16-bit integer has; dropout draws one 16-bit integer for each unit
 CHUNK = 32  # tokens per softmax; with a vocabulary of 8,000, their scores fit into the cache of a CPU core
-BLOCK = 1024  # tokens whose scores are in memory at once in float32; twice as many in bf16
-SLAB = 2048  # rows of the weight's gradient that are computed at once, to save memory
-GPU_BLOCK = 8192  # replaces CHUNK and BLOCK on a GPU, which needs large products
+BLOCK = 1024  # maximum number of tokens whose float32 scores are in memory at once; twice as many in bf16
+SLAB = 2048  # rows of the weight's gradient that are computed at once; fewer rows need less memory
+GPU_BLOCK = 8192  # replaces CHUNK and BLOCK on a GPU, because GPUs are fast only with large products
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +30,7 @@ class PackedLayout:
     """The positions of the N real tokens of B sentences in a padded tensor (B, T, ...)."""
 
     shape: tuple[int, int]  # B, T
-    flat_index: Tensor  # (N,) as in `Tokens`
+    flat_index: Tensor  # (N,): `Tokens.flat_index`
     mask: Tensor  # (B, T) bool, True at real tokens
 
     def __post_init__(self) -> None:
@@ -45,7 +45,7 @@ class PackedLayout:
 
     @classmethod
     def column(cls, tokens: Tensor) -> PackedLayout:
-        """Return the layout of sentences that have one token each, (B,)."""
+        """Return the layout of B sentences that have one token each, given these tokens, (B,)."""
         return cls((len(tokens), 1), torch.arange(len(tokens), device=tokens.device), tokens[:, None] >= 0)
 
     @cached_property
@@ -75,8 +75,8 @@ class PackedLayout:
         return x.new_zeros(batch * length, x.shape[1]).index_copy(0, self.flat_index, x).view(batch, length, -1)
 
     def split(self, x: Tensor, parts: int, heads: int) -> Tensor:
-        """Reshape for attention: (N, parts * H) -> (parts, B, heads, T, H / heads). Padding gets arbitrary finite
-        values without a gradient, so attention must mask it."""
+        """Reshape for attention: (N, parts * H) -> (parts, B, heads, T, H / heads). Attention must mask padding,
+        because padding gets arbitrary finite values, without a gradient."""
         batch, length = self.shape
         if self.whole:
             return x.view(batch, length, parts, heads, -1).permute(2, 0, 3, 1, 4)
@@ -99,7 +99,7 @@ class PackedLayout:
         return z.index_select(0, self.rows)
 
     def sum(self, x: Tensor) -> Tensor:
-        """Sum over the tokens of each sentence, in single precision or better: (N, ...) -> (B, ...)."""
+        """Sum over the tokens of each sentence, at least in single precision: (N, ...) -> (B, ...)."""
         x = exact(x)
         return x.new_zeros(self.shape[0], *x.shape[1:]).index_add(0, self.rows, x)
 
@@ -109,16 +109,16 @@ class PackedLayout:
 
     @cached_property
     def whole(self) -> bool:
-        """Whether all sentences have T tokens. Packing is then only a change of shape."""
+        """Whether all sentences have T tokens. If so, packing only changes the shape."""
         return len(self.flat_index) == self.shape[0] * self.shape[1]
 
     @cached_property
     def length_blocks(self) -> list[tuple[slice, slice, PackedLayout]]:
-        """Blocks of adjacent sentences of similar length: the rows, the tokens and the layout of each block.
+        """Blocks of adjacent sentences of similar length: (rows of the sentences, tokens, layout) for each block.
 
-        The cost of attention grows with the square of the padded length. So on a CPU, a new block begins where this
-        sentence and all later ones are at most half as long. A GPU gets one block, because finding more needs the
-        lengths on the CPU, and so would wait for the GPU.
+        The cost of attention grows with the square of the padded length. So on a CPU, a new block begins at a sentence
+        if it and all later sentences are at most half as long as the longest sentence of the current block. On a GPU,
+        there is one block: to find more, the CPU would have to wait until the GPU has computed the lengths.
         """
         if self.whole or self.mask.device.type != "cpu":
             return [(slice(None), slice(None), self)]
@@ -140,13 +140,14 @@ class PackedLayout:
 
     @cached_property
     def fill_index(self) -> Tensor:
-        """The packed index to copy to each padded position, (B * T,); padding copies the token before it."""
+        """For each position of the padded tensor, the index of the token to copy there, (B * T,). Padding gets a copy
+        of the last token before it."""
         return (self.mask.flatten().cumsum(0) - 1).clamp(min=0)
 
 
 class PaddedLayout(PackedLayout):
-    """A layout that keeps padding, so that all shapes depend only on B and T, not on the number of real tokens.
-    Exported and compiled models need this. "Packed" tensors are then (B * T, ...)."""
+    """A layout that keeps padding: its packed tensors are (B * T, ...). So all shapes depend only on B and T, not on
+    the number of real tokens. Exported and compiled models need this."""
 
     whole = True
 
@@ -158,17 +159,17 @@ class PaddedLayout(PackedLayout):
 
     @property
     def columns(self) -> Tensor:
-        """(B * T,)."""
+        """The position of each token in its sentence, padding included, (B * T,)."""
         batch, length = self.shape
         return torch.arange(length).expand(batch, length).flatten()
 
     @property
     def real(self) -> Tensor:
-        """(B, 1, 1, T)."""
+        """The attention mask of real tokens, (B, 1, 1, T) bool."""
         return self.mask[:, None, None, :]
 
     def sum(self, x: Tensor) -> Tensor:
-        """Sum over the real tokens of each sentence, in single precision or better: (B * T, ...) -> (B, ...)."""
+        """Sum over the real tokens of each sentence, at least in single precision: (B * T, ...) -> (B, ...)."""
         real = self.mask.view(*self.shape, *[1] * (x.dim() - 1))
         return exact(x).unflatten(0, self.shape).where(real, 0).sum(1)
 
@@ -179,11 +180,11 @@ def exact(x: Tensor) -> Tensor:
 
 
 def dropout(x: Tensor, probability: float) -> Tensor:
-    """Set each unit to zero with this probability, and scale the others so that the expectation stays the same. On a
-    CPU, the probability is rounded to a multiple of 1/65536."""
+    """Set each unit to zero with this probability, and scale the other units so that the expectation does not change.
+    On a CPU, the probability is rounded to a multiple of 1/65536."""
     if x.device.type != "cpu":
         return F.dropout(x, probability)
-    words = torch.randint(-(2**63), 2**63 - 1, ((x.numel() + 3) // 4,))  # four draws in each 64-bit word
+    words = torch.randint(-(2**63), 2**63 - 1, ((x.numel() + 3) // 4,))  # a 64-bit word has four draws of 16 bits
     draws = words.view(torch.int16)[: x.numel()].view(x.shape)
     dropped = round(probability * STEPS)
     kept = draws.ge_(dropped - STEPS // 2).to(x.dtype).mul_(STEPS / (STEPS - dropped))
@@ -191,13 +192,13 @@ def dropout(x: Tensor, probability: float) -> Tensor:
 
 
 def softmax(scores: Tensor) -> Tensor:
-    """Softmax over the last dimension, in single precision or better."""
+    """Softmax over the last dimension, at least in single precision."""
     return _ShortSoftmax.apply(exact(scores))
 
 
 class _ShortSoftmax(torch.autograd.Function):
-    """Softmax over the last dimension. On a CPU, torch's own is six times slower for fewer than 16 columns, because it
-    does not use vector instructions for these."""
+    """Softmax over the last dimension. For fewer than 16 columns on a CPU, torch's softmax does not use vector
+    instructions, and is six times slower."""
 
     @staticmethod
     def forward(ctx: Any, scores: Tensor) -> Tensor:
@@ -220,9 +221,9 @@ def nll(
     """Compute the label-smoothed cross-entropy of scores = features (N, H) @ weight (V, H).T + offset, in nats.
 
     The offset (B, V) is added to the scores of all tokens of a sentence. The loss is a scalar: the sum over tokens of
-    (1 - smoothing) * NLL + smoothing * mean over V of -log p. The second result is the NLL of each sentence, without
-    smoothing or gradient, (B,). The forward pass computes the gradients too, for one block of tokens after another. So
-    memory does not grow with N x V, and no score is computed twice.
+    (1 - smoothing) * NLL + smoothing * mean over V of -log p. The second result is the NLL of each sentence, (B,),
+    without smoothing and without a gradient. The forward pass also computes the gradients, one block of tokens after
+    another. So memory does not grow with N x V, and no score is computed twice.
     """
     layout = PackedLayout.of(target)
     x, ids = features.to(matmul_dtype(features)), layout.pack(target.ids)
@@ -231,10 +232,11 @@ def nll(
 
 
 class _FusedNLL(torch.autograd.Function):
-    """The loss, the sum of logsumexp - (1 - smoothing) * gold score - smoothing * mean score over the tokens, and the
-    NLL of each token, logsumexp - gold score. The gold score is that of the target token.
+    """Compute the loss and the NLL of each token. The gold score is the score of the target token. The NLL is
+    logsumexp - gold score. The loss is the sum over tokens of logsumexp - (1 - smoothing) * gold score - smoothing *
+    mean score.
 
-    The backward pass scales the gradients in place, so torch refuses a second one.
+    The backward pass scales the stored gradients in place, so torch refuses a second backward pass.
     """
 
     @staticmethod
@@ -250,9 +252,9 @@ class _FusedNLL(torch.autograd.Function):
     ) -> tuple[Tensor, Tensor]:
         """x (N, H), weight (V, H), offset (B, V) or None, rows (N,) the index of each token's sentence, target (N,).
 
-        `learns` is `torch.is_grad_enabled()` of the caller; inside this method, gradients are always off."""
+        `learns`: whether gradients were enabled in the caller; torch always disables them inside this method."""
         wants_gradient = learns and any(ctx.needs_input_grad[:3])
-        dtype = torch.promote_types(x.dtype, torch.float32)  # of softmax and sums; products have the dtype of x
+        dtype = torch.promote_types(x.dtype, torch.float32)  # for softmax and sums; products have the dtype of x
         block = BLOCK * 4 // x.itemsize if x.device.type == "cpu" else GPU_BLOCK
         used = weight.to(x.dtype)
         shared = None if offset is None else offset.to(dtype)
@@ -275,16 +277,16 @@ class _FusedNLL(torch.autograd.Function):
                     slab = slice(row, row + SLAB)
                     product = gradients[:, slab].T @ features
                     grad_weight[slab] = grad_weight[slab].add_(product) if first else product
-            del gradients  # free its memory before the next block
+            del gradients  # free their memory before the next block
         nats, loss = total - gold, (total - (1 - smoothing) * gold).sum()
-        if smoothing:  # the mean score is linear in x and weight: it and its gradients need no pass over the scores
+        if smoothing:  # no pass over the scores is needed, because the mean score is linear in x and in weight
             even, direction, share = x.sum(0, dtype=dtype), weight.sum(0, dtype=dtype), smoothing / len(weight)
             loss -= share * (even @ direction)
             grad_x -= share * direction
             grad_weight -= share * even
             if offset is not None and grad_offset is not None:
                 counts = torch.zeros_like(offset[:, 0], dtype=dtype)
-                counts.index_add_(0, rows, torch.ones_like(x[:, 0], dtype=dtype))  # tokens of each sentence
+                counts.index_add_(0, rows, torch.ones_like(x[:, 0], dtype=dtype))  # count the tokens of each sentence
                 loss -= share * (counts @ offset.sum(1, dtype=dtype))
                 grad_offset -= share * counts[:, None]
         ctx.save_for_backward(grad_x, grad_weight, grad_offset)
@@ -303,10 +305,11 @@ class _FusedNLL(torch.autograd.Function):
 def _scores_to_gradients_(
     scores: Tensor, offset: Tensor | None, rows: Tensor, target: Tensor, smoothing: float, grad_offset: Tensor | None
 ) -> tuple[Tensor, Tensor]:
-    """Replace the scores of n tokens, (n, V), by the gradients of the loss; return gold scores and logsumexps.
+    """Replace the scores of n tokens, (n, V), by the gradients of the loss. Return gold scores and logsumexps, (n,).
 
-    The scores come without the offset (B, V), whose gradient is added to `grad_offset`. The gradient of the mean score
-    is left out. On a CPU, each pass covers few tokens, so that their scores stay in the cache.
+    `scores` do not yet include the offset (B, V). The gradient of the offset is added to `grad_offset`. The gradients
+    do not include the summand of the mean score. On a CPU, a pass covers so few tokens that their scores stay in the
+    cache.
     """
     dtype = torch.promote_types(scores.dtype, torch.float32)
     gold, top, peak = scores.new_empty(3, len(scores), 1, dtype=dtype)
@@ -314,7 +317,7 @@ def _scores_to_gradients_(
     chunk = CHUNK if scores.device.type == "cpu" else GPU_BLOCK
     parts = [part.split(chunk) for part in (scores, rows, target[:, None], gold, top, peak, less)]
     for gradient, row, piece, gold_part, top_part, peak_part, less_part in zip(*parts, strict=True):
-        score = gradient.to(dtype)  # a copy if in 16 bits
+        score = gradient.to(dtype)  # a copy if the scores have 16 bits, otherwise the same memory
         if offset is not None:
             score += offset.index_select(0, row)
         torch.gather(score, 1, piece, out=gold_part)
@@ -326,4 +329,4 @@ def _scores_to_gradients_(
             grad_offset.index_add_(0, row, probs)
         if probs.dtype != gradient.dtype:
             gradient.copy_(probs)
-    return gold.squeeze(1), (top - peak.log_()).squeeze(1)  # exact, however unlikely the gold token is
+    return gold.squeeze(1), (top - peak.log_()).squeeze(1)  # exact even if the gold token is very unlikely

@@ -1,7 +1,7 @@
 """Output layers of decoders, and predictions with a negative log-likelihood (`contracts.Prediction`).
 
-With Logit fusion (paper, sec. 2), an output layer scores the next token from [latent ; features]. The latent's part of
-this product is the same for all tokens of a sentence, so it is computed once per sentence.
+With Logit fusion (paper, sec. 2), an output layer multiplies [latent ; features] by a matrix to score the next token.
+The product with the latent is the same for all tokens of a sentence, so it is computed once per sentence.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from bgt_core.nets.operations import PackedLayout, exact, nll
 class Scorer:
     """An output layer with the latents of B sentences. It scores the next token from a decoder's features."""
 
-    latent_bias: Tensor  # (B, any): the latent's part of the product, or of the layer's first product
+    latent_bias: Tensor  # (B, any): product of the latent and its columns of the layer's (first) matrix
     score: Callable[[Tensor, Tensor], Tensor]  # (features (..., H), bias (..., any)) -> scores (..., V)
 
     def __call__(self, features: Tensor) -> Tensor:
@@ -33,7 +33,7 @@ class Scorer:
         return self.score(features, self.latent_bias[:, None])
 
     def select(self, rows: Tensor) -> None:
-        """Keep only these sentences."""
+        """Keep only the sentences with these row indices, (B',)."""
         self.latent_bias = self.latent_bias.index_select(0, rows)
 
 
@@ -45,7 +45,7 @@ class OutputLayer(Protocol):
         ...
 
     def nll(self, features: Tensor, latent: Tensor, target: Tokens, smoothing: float) -> tuple[Tensor, Tensor]:
-        """Return (loss, nats) as `Prediction.nll`, from features (N, H) and latents (B, L)."""
+        """Compute (loss, nats) from features (N, H) and latents (B, L); see `Prediction.nll` for both values."""
         ...
 
 
@@ -55,18 +55,18 @@ class SentencePrediction:
 
     role: Role
     column: str  # the predicted column
-    features: Tensor  # (N, H), of the tokens target.ids[target.mask]
+    features: Tensor  # (N, H), one row for each token in target.ids[target.mask]
     latent: Tensor  # (B, L)
     layer: OutputLayer
     target: Tokens
 
     @property
     def name(self) -> str:
-        """The key of its metrics, such as "reconstruct/en" or "translate/fr"."""
+        """The name of the prediction's metrics, such as "reconstruct/en" or "translate/fr"."""
         return f"{self.role}/{self.column}"
 
     def logits(self) -> Tensor:
-        """Return the scores of all tokens of the vocabulary at each real token, (N, V)."""
+        """Return the scores of the whole vocabulary at each real token, (N, V)."""
         scorer = self.layer.scorer(self.latent)
         return scorer.score(self.features, PackedLayout.of(self.target).repeat(scorer.latent_bias))
 
@@ -99,7 +99,8 @@ class LabelPrediction:
 
 
 class UntiedOutput(nn.Module):
-    """Logit fusion with an output matrix W of its own, (V, H + L): scores are W [features ; latent] (released code)."""
+    """Logit fusion with a separate output matrix W (V, H + L): scores are W [features ; latent]. The released code has
+    this layer."""
 
     def __init__(self, vocab_size: int, width: int, latent: int):
         super().__init__()
@@ -109,7 +110,7 @@ class UntiedOutput(nn.Module):
             nn.init.normal_(part.weight, std=width**-0.5)
 
     def scorer(self, latent: Tensor) -> Scorer:
-        """See `OutputLayer.scorer`. The latent's part, (B, V), is added to the scores."""
+        """See `OutputLayer.scorer`. The product with the latent, (B, V), is added to the scores."""
         return Scorer(self.latent(latent), lambda features, bias: self.hidden(features) + bias)
 
     def nll(self, features: Tensor, latent: Tensor, target: Tokens, smoothing: float) -> tuple[Tensor, Tensor]:
@@ -117,8 +118,9 @@ class UntiedOutput(nn.Module):
 
 
 class TiedOutput(nn.Module):
-    """Logit fusion with the token table E as output matrix: scores are E (features + P latent), with a matrix P (H, L).
-    For a vocabulary of 8,000 tokens, it has a quarter of the parameters of `UntiedOutput`, and no (V, L) product."""
+    """Logit fusion with the token table E as output matrix. Scores are E (features + P latent), with a matrix P (H, L).
+    For a vocabulary of 8,000 tokens, this layer has only a quarter as many parameters as `UntiedOutput`, and needs no
+    product with a matrix (V, L)."""
 
     def __init__(self, table: nn.Embedding, latent: int):
         super().__init__()
@@ -126,7 +128,7 @@ class TiedOutput(nn.Module):
         self.project = xavier_linear(latent, table.embedding_dim, bias=False)
 
     def scorer(self, latent: Tensor) -> Scorer:
-        """See `OutputLayer.scorer`. The latent's part, (B, H), is added to the features."""
+        """See `OutputLayer.scorer`. The product with the latent, (B, H), is added to the features."""
         return Scorer(self.project(latent), lambda features, bias: linear(features + bias, self.table.weight))
 
     def nll(self, features: Tensor, latent: Tensor, target: Tokens, smoothing: float) -> tuple[Tensor, Tensor]:
@@ -140,12 +142,12 @@ class TiedOutput(nn.Module):
 class LanguageOutput(nn.Module):
     """A tied output layer for one language, which scores only the tokens that occur in the language's training text.
 
-    Of a vocabulary for seven languages, one language uses about a third. So computing scores takes a third of the time,
-    and tokens of other languages are never generated. A token that does not occur is scored as the unknown token.
-    Until `restrict` is called, all tokens are scored.
+    One language uses about a third of a vocabulary for seven languages. So computing scores takes a third of the time,
+    and tokens that only other languages use are never generated. If a target contains such a token, it counts as the
+    unknown token. Until `restrict` is called, all tokens are scored.
     """
 
-    occurs: Tensor  # (V,) bool
+    occurs: Tensor  # (V,) bool, True for the tokens that are scored
 
     def __init__(self, tied: TiedOutput, lang: str):
         super().__init__()
@@ -153,23 +155,23 @@ class LanguageOutput(nn.Module):
         self.register_buffer("occurs", torch.ones(tied.table.num_embeddings, dtype=torch.bool))  # (V,)
 
     def restrict(self, occurs: Tensor) -> None:
-        """Score only these tokens, (V,) bool, the tokens of earlier calls, EOS and the unknown token."""
+        """Score only the tokens where `occurs` (V,) is True, the tokens of earlier calls, EOS and the unknown token."""
         self.occurs.copy_(occurs if self.occurs.all() else occurs | self.occurs)
         self.occurs[[UNK, EOS]] = True
         self.occurs[[PAD, BOS]] = False  # never generated; the table's row of PAD has no gradient
 
     @property
     def tokens(self) -> Tensor:
-        """The ids of the U tokens that are scored, (U,)."""
-        if self.occurs.is_meta:  # on the meta device only shapes are needed
+        """The ids of all tokens that are scored, in a one-dimensional tensor."""
+        if self.occurs.is_meta:  # values are unknown on the meta device, and only shapes matter there
             return torch.arange(len(self.occurs), device="meta")
         return self.occurs.nonzero().squeeze(1)
 
     def scorer(self, latent: Tensor) -> Scorer:
-        """See `OutputLayer.scorer`. Tokens that don't occur have the score -inf."""
+        """See `OutputLayer.scorer`. Tokens where `occurs` is False get the score -inf."""
         tokens = self.tokens
         rows = self.tied.table(tokens)
-        rows = rows.to(matmul_dtype(rows))  # autocast would convert them again for every token of the output
+        rows = rows.to(matmul_dtype(rows))  # once, because autocast would convert the rows again for every token
 
         def score(features: Tensor, bias: Tensor) -> Tensor:
             scores = linear(features + bias, rows)
@@ -179,7 +181,7 @@ class LanguageOutput(nn.Module):
         return Scorer(self.tied.project(latent), score)
 
     def nll(self, features: Tensor, latent: Tensor, target: Tokens, smoothing: float) -> tuple[Tensor, Tensor]:
-        number = self.occurs.cumsum(0) - 1  # (V,): the index of each token in self.tokens
+        number = self.occurs.cumsum(0) - 1  # (V,): each token's index in self.tokens
         number = torch.where(self.occurs, number, number[UNK])
         own = replace(target, ids=number[target.ids])
         fused = self.tied.fuse(features, latent, target)
@@ -187,7 +189,7 @@ class LanguageOutput(nn.Module):
 
 
 class PlainOutput(nn.Module):
-    """An output layer without Logit fusion: scores are W features. W is the token table, or a matrix of its own."""
+    """An output layer without Logit fusion. Scores are W features, where W is the token table or a separate matrix."""
 
     def __init__(self, matrix: nn.Embedding | nn.Linear):
         super().__init__()
@@ -195,13 +197,13 @@ class PlainOutput(nn.Module):
 
     @classmethod
     def untied(cls, vocab_size: int, width: int) -> PlainOutput:
-        """Return a layer with a matrix of its own, (V, H), initialised as in `UntiedOutput`."""
+        """Return a layer with a separate matrix (V, H), which is initialised as in `UntiedOutput`."""
         matrix = Linear(width, vocab_size, bias=False)
         nn.init.normal_(matrix.weight, std=width**-0.5)
         return cls(matrix)
 
     def scorer(self, latent: Tensor) -> Scorer:
-        """See `OutputLayer.scorer`. The latent's part is empty, (B, 0)."""
+        """See `OutputLayer.scorer`. The latent is not used, so `latent_bias` is empty, (B, 0)."""
         return Scorer(latent[:, :0], lambda features, _: linear(features, self.matrix.weight))
 
     def nll(self, features: Tensor, latent: Tensor, target: Tokens, smoothing: float) -> tuple[Tensor, Tensor]:
@@ -209,7 +211,7 @@ class PlainOutput(nn.Module):
 
 
 class Perceptron(nn.Module):
-    """A perceptron: `layers` layers of Linear and ReLU, from `inputs` units to `width` units."""
+    """A multilayer perceptron (MLP): `layers` layers of Linear and ReLU, which map `inputs` units to `width` units."""
 
     def __init__(self, inputs: int, width: int, layers: int):
         super().__init__()
@@ -222,7 +224,7 @@ class Perceptron(nn.Module):
         return self.after_first(self.first(x))
 
     def after_first(self, x: Tensor) -> Tensor:
-        """Apply all operations after the first linear map: (..., H) -> (..., H)."""
+        """Apply all operations that follow the first linear map: (..., H) -> (..., H)."""
         x = torch.relu(x)
         for layer in self.layers:
             x = torch.relu(layer(x))
@@ -235,15 +237,15 @@ class PerceptronOutput(nn.Module):
     def __init__(self, vocab_size: int, features: int, latent: int, hidden: int, layers: int):
         super().__init__()
         self.perceptron = Perceptron(features, hidden, layers)
-        self.latent = Linear(latent, hidden, bias=False)  # the part of the MLP's first map that multiplies z
+        self.latent = Linear(latent, hidden, bias=False)  # the columns of the MLP's first matrix that multiply z
         self.matrix = Linear(hidden, vocab_size, bias=False)
 
     def project_latent(self, latent: Tensor) -> Tensor:
-        """Compute z's part of the MLP's first map: (B, L) -> (B, hidden)."""
+        """Multiply z by its columns of the MLP's first matrix: (B, L) -> (B, hidden)."""
         return self.latent(latent[:, -self.latent.in_features :])
 
     def hidden(self, features: Tensor, latent_bias: Tensor) -> Tensor:
-        """Compute the MLP from features (..., H) and z's part (..., hidden): (..., hidden)."""
+        """Compute the MLP from features (..., H) and the result of `project_latent` (..., hidden): (..., hidden)."""
         return self.perceptron.after_first(self.perceptron.first(features) + latent_bias)
 
     def scorer(self, latent: Tensor) -> Scorer:
@@ -255,8 +257,8 @@ class PerceptronOutput(nn.Module):
 
 
 class BagOfWords(nn.Module):
-    """A decoder that draws all tokens independently from softmax(W MLP(latent)); EOS has no cost. It ignores the order
-    of tokens. So it has a likelihood, but can't generate sentences."""
+    """A decoder that draws all tokens independently from softmax(W MLP(latent)). EOS adds nothing to the loss. The
+    decoder ignores the order of tokens. So it has a likelihood, but can't generate sentences."""
 
     def __init__(self, vocab_size: int, latent: int, hidden: int, layers: int):
         super().__init__()
@@ -273,7 +275,7 @@ class BagOfWords(nn.Module):
         return Scorer(self.matrix(self.perceptron(latent)), lambda features, bias: bias)
 
     def nll(self, features: Tensor, latent: Tensor, target: Tokens, smoothing: float) -> tuple[Tensor, Tensor]:
-        """See `OutputLayer.nll`. There is no label smoothing."""
+        """See `OutputLayer.nll`. Label smoothing is ignored."""
         layout = PackedLayout.of(target)
         log_p = exact(self.matrix(self.perceptron(latent))).log_softmax(-1)  # (B, V)
         ids = layout.pack(target.ids)  # (N,)
@@ -284,8 +286,8 @@ class BagOfWords(nn.Module):
 class PositionPredictor(nn.Module):
     """A perceptron that predicts the position of each token in its sentence, from [token vector ; latent].
 
-    `table` is the token table of the latent's encoder, so that this loss trains it. The loss ignores EOS, and tokens
-    after the first `positions` tokens.
+    `table` is the token table of the encoder that computes the latent, so that this loss also trains the table. The
+    loss ignores EOS, and all tokens after the first `positions` tokens.
     """
 
     def __init__(self, table: nn.Embedding, latent: int, hidden: int, layers: int, positions: int):
@@ -302,7 +304,7 @@ class PositionPredictor(nn.Module):
 
 @dataclass(frozen=True, eq=False)
 class PositionPrediction:
-    """A prediction of the position of each token; `nll` computes the scores."""
+    """A prediction of the position of each token in its sentence. The scores are computed only by `nll`."""
 
     column: str
     predictor: PositionPredictor
@@ -312,18 +314,18 @@ class PositionPrediction:
 
     @property
     def name(self) -> str:
-        """The key of its metrics, such as "position/en"."""
+        """The name of the prediction's metrics, such as "position/en"."""
         return f"{self.role}/{self.column}"
 
     def nll(self, smoothing: float = 0.0) -> tuple[Tensor, Tensor]:
-        """Return (loss, nats), a scalar and (B,): the cross-entropy of the true position, among all positions of the
-        sentence."""
+        """Return (loss, nats), a scalar and (B,): the cross-entropy of each token's true position. Only positions that
+        exist in the sentence are possible."""
         layout, predictor = PackedLayout.of(self.target), self.predictor
         ids, place = layout.pack(self.target.ids), layout.columns  # (N,)
         words = predictor.table(ids)
         scores = exact(predictor.scores(predictor.perceptron(torch.cat([words, layout.repeat(self.latent)], dim=-1))))
         count, places = scores.shape[1], torch.arange(scores.shape[1], device=scores.device)
-        length = layout.repeat(self.target.mask.sum(1)) - 1  # tokens of the sentence, without EOS
+        length = layout.repeat(self.target.mask.sum(1)) - 1  # length of the token's sentence, without EOS
         log_p = scores.masked_fill(places >= length[:, None].clamp(min=1), -torch.inf).log_softmax(-1)
         counts = (ids != EOS) & (place < count)
         gold = log_p.gather(1, torch.where(counts, place, 0)[:, None]).squeeze(1)

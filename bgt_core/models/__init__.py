@@ -1,1 +1,1 @@
-"""The model BGT and the base classes of all models. Models that only one recipe uses are in `recipes`."""
+"""The model BGT and the base classes of all models. A model that only one recipe uses is in the recipe's module."""

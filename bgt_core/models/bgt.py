@@ -14,12 +14,13 @@ class BGT(WritingModel):
     """A model with one semantic latent for all languages and one latent per language (paper, sec. 2-3).
 
     Args:
-        encoders: The encoders q(z | sentence): one under "semantic", and one under each language (`NoLatent` if a
-            language has no latent).
+        encoders: The encoders q(z | sentence). The keys are "semantic" and all languages. A language without a latent
+            has the encoder `NoLatent`.
         decoders: The decoder p(sentence | z_language, z_semantic) of each language.
         translators: The decoder p(sentence | semantic mean of its translation) of each language.
-        readout: `sample` or `mean`: turns posteriors into the input of reconstruction. `forward` may override it.
-        teacher: Maps semantic means to the vectors of another encoder, (B, L) -> (B, D), for batches with targets.
+        readout: `sample` or `mean`. It turns posteriors into the latents for reconstruction, unless a call passes
+            another readout.
+        teacher: Maps semantic means to vectors of another encoder, (B, L) -> (B, D). Used for batches with targets.
         train_decoders: If false, the model makes no predictions, so that only the semantic encoder is trained.
     """
 
@@ -47,7 +48,7 @@ class BGT(WritingModel):
         if not self.train_decoders:
             return Outputs(semantic, posteriors, [], agreement=agreement)
         own = {column: self.encoders[side.lang](side) for column, side in batch.sides.items()}
-        shared = readout(semantic[batch.anchor])  # (B, L): the same sample for all sides
+        shared = readout(semantic[batch.anchor])  # (B, L): one sample, from which all columns are reconstructed
         predictions: list[Prediction] = []
         for column, side in batch.sides.items():
             latent = self.join({LANGUAGE: readout(own[column]), SEMANTIC: shared})
@@ -59,8 +60,8 @@ class BGT(WritingModel):
         return Outputs(semantic, {**posteriors, LANGUAGE: own}, predictions, agreement=agreement)
 
     def agreement(self, semantic: Mapping[str, Posterior], targets: Tensor | None) -> dict[str, Tensor]:
-        """Return the cosines of the targets (B, D) and the mapped semantic means of each column, (B,) each. The result
-        is empty for a batch without targets."""
+        """For each column, map the semantic means by the teacher layer, and return their cosines with the targets
+        (B, D): (B,) per column. Without targets, the result is empty."""
         if self.teacher is None or targets is None:
             return {}
         return {
@@ -68,5 +69,5 @@ class BGT(WritingModel):
         }
 
     def join(self, latents: Mapping[str, Tensor]) -> Tensor:
-        """Concatenate latents to [language ; semantic], (B, L_language + L), the input of a decoder."""
+        """Concatenate the latents to the input of a decoder, [language ; semantic], (B, L_language + L)."""
         return torch.cat([latents[latent] for latent in (LANGUAGE, SEMANTIC) if latent in latents], dim=-1)

@@ -15,8 +15,8 @@ from bgt_core.nets.output import LanguageOutput
 class LatentModel(nn.Module):
     """A model that encodes sentences of the languages `langs`. Its vectors are posterior means, compared by cosine.
 
-    The keys of `encoders` are "semantic", an encoder for all languages, and optionally "syntactic", another one for all
-    languages, and the codes of languages, each with the encoder of that language's latent.
+    `encoders` maps "semantic" to an encoder for all languages. It may also map "syntactic" to an encoder for all
+    languages, and each language code to the encoder of that language's latent.
     """
 
     def __init__(self, langs: Sequence[str], encoders: Mapping[str, nn.Module]):
@@ -32,7 +32,7 @@ class LatentModel(nn.Module):
         self.latents: tuple[str, ...] = (SEMANTIC, *present)
 
     def encoder(self, latent: str, lang: str) -> nn.Module:
-        """Return the encoder of that latent for sentences of that language: Tokens -> Posterior."""
+        """Return the encoder of a latent for sentences of a language: Tokens -> Posterior."""
         return self.encoders[lang if latent == LANGUAGE else latent]
 
     @property
@@ -66,17 +66,17 @@ class WritingModel(LatentModel):
         return self.langs
 
     def prior_mean(self, latent: str, like: Tensor) -> Tensor:
-        """Return the mean of a latent's prior, in the shape of `like` (N, L). `join` takes it instead of a latent if no
-        sentence is given for this latent."""
+        """Return the mean of a latent's prior, in the shape of `like` (N, L). `join` gets this mean if no sentence is
+        given for the latent."""
         return torch.zeros_like(like)
 
     def decoder(self, lang: str) -> Decoder:
-        """Return the decoder of that language, p(sentence | latents)."""
+        """Return the decoder of a language, p(sentence | latents)."""
         return cast(Decoder, self.decoders[lang])
 
 
 def cosine_to_targets(means: Tensor, targets: Tensor) -> Tensor:
-    """Return the cosine of each row of `means` and the same row of `targets`: (B, D), (B, D) -> (B,). The targets may
-    have any scale."""
+    """Return the cosines of row i of `means` and row i of `targets`: (B, D), (B, D) -> (B,). Targets may be very large
+    or very small."""
     exponents = torch.frexp(targets.abs().amax(-1, keepdim=True)).exponent.clamp(-126, 126)
     return F.cosine_similarity(means.float(), torch.ldexp(targets, -exponents), dim=-1)

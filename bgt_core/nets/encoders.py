@@ -35,8 +35,7 @@ class MeanPooling(nn.Module):
 
 
 def mean_of_words(vectors: Tensor, ids: Tensor, layout: PackedLayout) -> Tensor:
-    """Average the token vectors (N, H) of each sentence, without EOS and unknown tokens: (B, H). The average is zero if
-    a sentence has only such tokens."""
+    """Average each sentence's token vectors (N, H) without EOS and unknown tokens: (B, H); zero if none are left."""
     counts = (ids != EOS) & (ids != UNK)
     total = layout.sum(vectors * counts[:, None])  # (B, H)
     return total / layout.sum(counts).clamp(min=1)[:, None]

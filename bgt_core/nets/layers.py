@@ -37,8 +37,7 @@ class KeyValues:
     used: int = 0  # number of tokens in `store`
 
     def extend(self, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
-        """Append the keys and values of n tokens, (B, heads, n, H/heads) each. Return the keys and values of all tokens
-        so far, (B, heads, S, H/heads) each."""
+        """Append n tokens' keys and values, (B, heads, n, H/heads); return those of all tokens, (B, heads, S, H/heads)."""
         start, self.used = self.used, self.used + keys.shape[2]
         if self.used > self.store.shape[3]:  # double the room, so that each token is copied about once
             grown = keys.new_empty(2, *keys.shape[:2], 2 * self.used, keys.shape[3])

@@ -25,7 +25,7 @@ from bgt_core.nets.operations import PackedLayout, exact, nll
 class Scorer:
     """An output layer with the latents of B sentences. It scores the next token from a decoder's features."""
 
-    latent_bias: Tensor  # (B, any): product of the latent and its columns of the layer's (first) matrix
+    latent_bias: Tensor  # (B, any), computed from the latents once, and passed to `score` as its bias
     score: Callable[[Tensor, Tensor], Tensor]  # (features (..., H), bias (..., any)) -> scores (..., V)
 
     def __call__(self, features: Tensor) -> Tensor:
@@ -99,8 +99,7 @@ class LabelPrediction:
 
 
 class UntiedOutput(nn.Module):
-    """Logit fusion with a separate output matrix W (V, H + L): scores are W [features ; latent]. The released code has
-    this layer."""
+    """Logit fusion with a separate matrix W (V, H + L): scores are W [features ; latent], as in the released code."""
 
     def __init__(self, vocab_size: int, width: int, latent: int):
         super().__init__()
@@ -119,8 +118,7 @@ class UntiedOutput(nn.Module):
 
 class TiedOutput(nn.Module):
     """Logit fusion with the token table E as output matrix. Scores are E (features + P latent), with a matrix P (H, L).
-    For a vocabulary of 8,000 tokens, this layer has only a quarter as many parameters as `UntiedOutput`, and needs no
-    product with a matrix (V, L)."""
+    For 8,000 tokens, it has a quarter as many parameters as `UntiedOutput`, and needs no product with a (V, L) matrix."""
 
     def __init__(self, table: nn.Embedding, latent: int):
         super().__init__()

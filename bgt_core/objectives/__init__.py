@@ -1,7 +1,7 @@
 """Objectives: functions `(Outputs, step) -> Loss`. The objective of a recipe is a `Sum` of named parts.
 
-To add a part, write a subclass of `Part`, list it in `PARTS` of `recipes.recipe`, and name it in a recipe. A part that
-needs more data of the rows, such as labels or vectors, reads them from `Outputs.batch`.
+To add a part, write a subclass of `Part`, list it in `PARTS` of `recipes.recipe`, and name it in a recipe. If a part
+needs other data about the rows, such as labels or vectors, it reads `Outputs.batch`.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -16,18 +16,18 @@ from bgt_core.errors import UsageError
 
 
 class Part:
-    """A part of a `Sum`. Subclasses are frozen dataclasses, whose fields are settings of recipes; one is `weight`.
+    """A part of a `Sum`. Subclasses are frozen dataclasses. Their fields, such as `weight`, are settings of recipes.
 
-    `roles` are the roles of the predictions whose negative log-likelihood the part includes. Two parts of a sum can't
-    have the same role.
+    The loss of a part includes the negative log-likelihood of all predictions whose role is in `roles`. Two parts of a
+    sum can't have the same role.
     """
 
     weight: float
     roles: tuple[Role, ...] = ()
-    both_sides: bool = False  # search hard negatives in the sentence's own column, too
+    both_sides: bool = False  # if true, hard negatives may also come from the sentence's own column
 
     def check(self, columns: Sequence[str], mega_batch: int) -> None:
-        """Raise UsageError if this part can't be trained on these columns, or with mega-batches of this size."""
+        """Raise UsageError if this part can't be trained on these columns, or with `train.mega_batch` of this size."""
 
     def __call__(self, out: Outputs, step: int) -> Loss:
         """Return the loss of a batch, summed over its rows, before `weight` is applied."""
@@ -35,7 +35,7 @@ class Part:
 
 
 def total(out: Outputs, costs: Iterable[Tensor]) -> Tensor:
-    """Add up scalars. The sum of no scalars is 0 on the device of the latents."""
+    """Add up scalars. If there are none, return 0 on the device of the latents."""
     device = next((posterior.mean.device for posterior in out.semantic.values()), None)
     return reduce(add, costs, torch.zeros((), device=device))
 
@@ -54,7 +54,7 @@ class Sum(Mapping[str, Part]):
     The names are used in settings: `objective.margin.margin` is the field `margin` of the part "margin".
 
     Args:
-        parts: The parts by name. A part of weight 0 is not computed.
+        parts: Maps names to parts. A part of weight 0 is not computed.
 
     Raises:
         UsageError: All weights are 0, a weight is negative, or two parts have the same role.

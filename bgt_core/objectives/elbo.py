@@ -14,25 +14,25 @@ from bgt_core.objectives import Part, total
 class Elbo(Part):
     """The NLL of sentences plus the annealed KL of all posteriors, in nats (paper, eq. 1 and sec. 4).
 
-    Reconstruction and KL form the negative ELBO. The NLL of translations (the paper's BilingualTrans) is added, and is
-    the only term with label smoothing. The KL is summed over latent units, and counted once per row, not once per
-    token. If a weight is not 1, the sum is not a bound. Reported terms are never weighted.
+    The NLL of reconstructions plus the KL is the negative ELBO. The NLL of translations is added (BilingualTrans in the
+    paper); only this NLL has label smoothing. The KL is summed over latent units, and counted once per row, not once
+    per token. If a weight is not 1, the loss is not a bound. Metrics are reported without weights.
 
-    `weights` and `free_nats` have one number per latent, for example {"semantic": 0.02, "language": 0.4}. Free nats
-    are the "free bits" of Kingma et al. (2016): a mean KL over the micro-batch that is lower costs as much as this
-    number, so that training does not reduce it further.
+    `weights` and `free_nats` have one number per latent, for example {"semantic": 0.02, "language": 0.4}. Free nats are
+    the "free bits" of Kingma et al. (2016): if the mean KL of a micro-batch is below this number, the number replaces
+    it in the loss, so that training does not reduce the KL further.
     """
 
     roles = ("reconstruct", "translate", "recombine")
 
-    warmup_steps: int = 65_536  # updates in which the KL's weight grows from 0 to its full value (released code)
+    warmup_steps: int = 65_536  # updates in which the KL's annealing factor grows from 0 to 1 (released code)
     label_smoothing: float = 0.1
-    weights: Mapping[str, float] = field(default_factory=dict)  # weight of the KL of each latent; 1 by default
-    free_nats: Mapping[str, float] = field(default_factory=dict)  # free nats per row for each latent; 0 by default
-    # average the NLLs of predictions instead of adding them (translation baseline of the released code)
+    weights: Mapping[str, float] = field(default_factory=dict)  # latent -> weight of its KL; 1 by default
+    free_nats: Mapping[str, float] = field(default_factory=dict)  # latent -> free nats per row; 0 by default
+    # if true, average the NLLs of the predictions instead of adding them, as the released translation baseline does
     average_predictions: bool = False
-    sigmoid_midpoint: int = 0  # update at which the sigmoid factor of the KL is 1/2 (Bowman et al. 2016)
-    sigmoid_steepness: float = 0.0  # steepness of the sigmoid, per update; 0: no sigmoid
+    sigmoid_midpoint: int = 0  # update at which the KL's sigmoid factor is 1/2 (Bowman et al. 2016)
+    sigmoid_steepness: float = 0.0  # steepness of this sigmoid, per update; 0 switches the factor off
     weight: float = 1.0
 
     def __post_init__(self) -> None:
@@ -62,8 +62,8 @@ class Elbo(Part):
         return Loss(total(out, costs), terms)
 
     def annealing(self, step: int) -> float:
-        """Return the factor of the KL at an update, from 0 to 1: min(1, step / warmup_steps), and with a steepness,
-        times sigmoid(steepness * (step - midpoint))."""
+        """Return the factor of the KL at an update, from 0 to 1: min(1, step / warmup_steps). If the steepness is above
+        0, this is multiplied by sigmoid(steepness * (step - midpoint))."""
         linear = min(1.0, step / self.warmup_steps) if self.warmup_steps else 1.0
         if not self.sigmoid_steepness:
             return linear
@@ -73,9 +73,9 @@ class Elbo(Part):
 
 @dataclass(frozen=True)
 class CrossEntropy(Part):
-    """The NLL of all predictions with these roles, in nats, with label smoothing (Szegedy et al. 2016).
+    """The NLL of all predictions whose role is in `roles`, in nats, with label smoothing (Szegedy et al. 2016).
 
-    Reported terms are without label smoothing.
+    Metrics are reported without label smoothing.
     """
 
     roles: tuple[Role, ...] = ("auxiliary",)

@@ -1,6 +1,6 @@
-"""Losses on the cosines of latents: between translations, with altered sentences, with a teacher, and within a style.
+"""Losses on cosines: of translations, of altered sentences, of a teacher's vectors, and of sentences of one style.
 
-Some losses are in nats, as the ELBO is. The others are unitless, and `weight` is their factor in the sum with the ELBO.
+Some losses are in nats, as the ELBO is. The others are unitless: `weight` is their factor when they are added to it.
 """
 
 from collections.abc import Sequence
@@ -18,18 +18,19 @@ from bgt_core.objectives import Part, check_compared, total
 
 @dataclass(frozen=True)
 class Margin(Part):
-    """A margin loss: a sentence must be more similar to its translation than to a negative, by the semantic means.
+    """A margin loss: a sentence must be more similar to its translation than to a negative. It has no unit.
 
-    The loss is max(0, margin - cos(s, t) + cos(s, t')), summed over all pairs of columns in both directions; unitless.
-    The negative t' is the batch's negative of that row. If the batch has no negatives, t' is the most similar wrong
-    sentence in the other column of the batch, or, with `both_sides`, in both columns (Wieting et al. 2017, eq. 1).
-    For two languages, `both_sides` rarely helps, because then most negatives are in the sentence's own language.
+    The loss of a sentence s with the translation t and the negative t' is max(0, margin - cos(s, t) + cos(s, t')), with
+    the cosines of semantic means. It is summed over rows, pairs of columns, and both directions of a pair. If the batch
+    comes without negatives, t' is the most similar wrong sentence in the other column of the batch, or, with
+    `both_sides`, in both columns (Wieting et al. 2017, eq. 1). For two languages, `both_sides` rarely helps, because
+    then most negatives are in the sentence's own language.
     """
 
     margin: float = 0.4
     weight: float = 1.0
-    both_sides: bool = False  # search negatives in both columns, also in mega-batches
-    mined_only: bool = False  # no loss for batches without negatives, such as those before `train.mega_batch_start`
+    both_sides: bool = False  # if true, search negatives in both columns; this also applies to mega-batches
+    mined_only: bool = False  # if true, batches without negatives (before `train.mega_batch_start`) have no loss
 
     def __post_init__(self) -> None:
         if not 0 < self.margin < 2:
@@ -48,7 +49,7 @@ class Margin(Part):
             {lang: F.normalize(posterior.mean.float(), dim=-1) for lang, posterior in of.items()}  # (B, L)
             for of in (out.semantic, out.negatives)
         )
-        if len(means) < 2 or (self.mined_only and not negatives):  # one column has no pairs
+        if len(means) < 2 or (self.mined_only and not negatives):  # one column has no translations
             return Loss(total(out, []), {})
         hinges = []
         for left, right in combinations(means, 2):
@@ -68,8 +69,8 @@ class Margin(Part):
 
 
 def hardest(cosine: Tensor) -> list[Tensor]:
-    """Return the maximum of each row and of each column of (B, B) without the diagonal, (B,) each. For B = 1 the
-    maximum is minus infinity, so that the sentence has no loss."""
+    """Return the maximum of each row and the maximum of each column of (B, B), (B,) each. The diagonal is ignored. For
+    B = 1, the maxima are minus infinity, so that the sentence has no loss."""
     own = torch.eye(len(cosine), dtype=torch.bool, device=cosine.device)
     others = cosine.masked_fill(own, -torch.inf)
     return [others.amax(dim) for dim in (1, 0)]
@@ -79,8 +80,9 @@ def hardest(cosine: Tensor) -> list[Tensor]:
 class Contrast(Part):
     """A contrastive loss (InfoNCE): find a sentence's translation among all sentences of the other column.
 
-    The loss is -log softmax over t' of cos(s, t') / temperature, at the translation t, summed over all pairs of columns
-    in both directions; in nats. The t' are the sentences of the micro-batch, so the loss grows with its size.
+    The loss of a sentence s is the cross-entropy of choosing its translation, in nats. The logit of a candidate t' is
+    cos(s, t') / temperature. The loss is summed over rows, pairs of columns, and both directions of a pair. It is
+    higher for larger micro-batches, because all sentences of the other column in the micro-batch are candidates.
     """
 
     temperature: float = 0.05
@@ -108,8 +110,9 @@ class Contrast(Part):
 class AlteredMargin(Part):
     """A margin loss: two translations must be more similar to each other than to an altered sentence.
 
-    For each sentence s, its translation t and its altered form s', the loss is max(0, margin - cos(s, t) + cos(s, s'))
-    + max(0, margin - cos(s, t) + cos(t, s')), by the semantic means; unitless. Without altered sentences it is 0.
+    For a sentence s, its translation t and its altered form s', the loss is max(0, margin - cos(s, t) + cos(s, s')) +
+    max(0, margin - cos(s, t) + cos(t, s')), with the cosines of semantic means. It has no unit, and is 0 if there are
+    no altered sentences.
     """
 
     weight: float = 100.0
@@ -140,17 +143,17 @@ class AlteredMargin(Part):
 class Composition(Part):
     """A contrastive loss for each composed part of the semantic latent (`Outputs.composed`), such as bound units.
 
-    It is the loss of `Contrast` on the units of the part, with more candidates t': the altered forms of s and of t,
-    which have the same words in other roles, or a negation.
+    It is the loss of `Contrast`, computed on the units of the part, with more candidates t': the altered forms of the
+    sentence s and of its translation. An altered form has the same words in other roles, or a negation.
 
     Some translations and paraphrases reverse the word order ("the cat is fed by him"). For these, a part that ignores
-    order has a lower loss than a part that encodes order, so training could end with a part that ignores order. So the
-    loss log(1 + exp((cos(s, s') - apart) / temperature)) of each sentence s and its altered form s' is added.
+    order has a lower loss than a part that encodes order. So training could end with a part that ignores order. To
+    prevent this, log(1 + exp((cos(s, s') - apart) / temperature)) is added for each sentence s and its altered form s'.
     """
 
     weight: float = 1.0
     temperature: float = 0.1
-    apart: float = 0.5  # cosine of a sentence and its altered form from which the added loss grows
+    apart: float = 0.5  # the added loss grows when the cosine of a sentence and its altered form is above this
 
     def __post_init__(self) -> None:
         if self.temperature <= 0:
@@ -181,9 +184,9 @@ class Composition(Part):
 class StyleContrast(Part):
     """A contrastive loss on language latents: sentences of the same style must be more similar than other sentences.
 
-    A style is a value of `data.properties.signature`. The loss of a sentence s is the mean, over all other sentences t
-    of its style and language, of -log softmax over t' of cos(s, t') / temperature, at t; in nats. The t' are all other
-    sentences of the language in the micro-batch, so the loss grows with its size.
+    Two sentences have the same style if `data.properties.signature` is equal. The candidates for a sentence s are all
+    other sentences t' of its language in the micro-batch, with the logits cos(s, t') / temperature. The loss of s is
+    the mean cross-entropy of the candidates of its style, in nats. It is higher for larger micro-batches.
     """
 
     temperature: float = 0.1
@@ -199,7 +202,7 @@ class StyleContrast(Part):
         return Loss(nats, {"style": nats.detach()} if costs else {})
 
     def cost(self, mean: Tensor, number: Tensor) -> Tensor:
-        """Return the loss of B sentences of one language: posterior means (B, L), numbers of styles (B,)."""
+        """Return the loss of B sentences of one language, given posterior means (B, L) and style ids (B,)."""
         latent = F.normalize(mean.float(), dim=-1)
         itself = torch.eye(len(latent), dtype=torch.bool, device=latent.device)
         scores = (latent @ latent.T / self.temperature).masked_fill(itself, -torch.inf)
@@ -210,11 +213,11 @@ class StyleContrast(Part):
 
 @dataclass(frozen=True)
 class Distillation(Part):
-    """A distillation loss: 1 - the cosine of a sentence's mapped semantic mean and the teacher's vector of the row.
+    """A distillation loss: 1 - cos(m, v), where m is a sentence's mapped semantic mean, and v the teacher's vector.
 
-    It is summed over rows and columns; unitless. The teacher embeds one sentence of a row, and its translations learn
-    the same vector. The paper uses the squared distance; here vectors are compared by their cosines, so their lengths
-    do not matter. Without a teacher's vectors, the loss is 0.
+    The loss is summed over rows and columns, and has no unit. A row has one vector v, the teacher's vector of one of
+    its sentences; the translations of this sentence learn the same vector. The paper uses the squared distance. Here,
+    the cosine ignores the lengths of vectors. If the batch has no vectors of a teacher, the loss is 0.
     """
 
     weight: float = 200.0

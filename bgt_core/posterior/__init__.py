@@ -1,4 +1,4 @@
-"""Posteriors q(z | sentence) of latent vectors z, for B sentences at once.
+"""Posteriors q(z | sentence) over latent vectors z. One object has the posteriors of B sentences.
 
 To add a family of posteriors, write a dataclass with the same methods. No other code depends on the family.
 """
@@ -19,7 +19,7 @@ __all__ = ["READOUTS", "Gaussian", "Point", "VonMisesFisher", "joined", "mean", 
 
 @dataclass(frozen=True, eq=False)
 class Gaussian:
-    """N(mean, diag(exp(log_variance))) with the prior N(0, I) (paper, sec. 2)."""
+    """The posterior N(mean, diag(exp(log_variance))), with the prior N(0, I) (paper, sec. 2)."""
 
     mean: Tensor  # (B, L)
     log_variance: Tensor  # (B, L)
@@ -27,31 +27,31 @@ class Gaussian:
 
     @property
     def standardised_mean(self) -> Tensor:
-        """The mean, (B, L), because the prior has variance 1 in each unit."""
+        """The mean, (B, L). It needs no scaling, because the prior has variance 1 in each unit."""
         return self.mean
 
     def rsample(self, generator: torch.Generator | None = None) -> Tensor:
         """Return mean + sigma * noise, (B, L). The default is torch's global generator, which the training loop seeds
-        from the run's seed, the step and the number of the micro-batch."""
+        from the run's seed, the step and the index of the micro-batch."""
         return self.mean + torch.exp(0.5 * self.log_variance) * torch.randn_like(self.mean, generator=generator)
 
     def kl(self) -> Tensor:
         """Return KL(q || N(0, I)) in nats, summed over latent units, (B,)."""
-        exact = torch.promote_types(self.mean.dtype, torch.float32)  # in 16 bits, small terms would be lost
+        exact = torch.promote_types(self.mean.dtype, torch.float32)  # because 16 bits would lose small summands
         mean, log_variance = self.mean.to(exact), self.log_variance.to(exact)
         return 0.5 * (mean.square() + log_variance.exp() - 1.0 - log_variance).sum(-1)
 
     def log_ratio(self, z: Tensor) -> Tensor:
-        """Return log q(z | sentence) - log N(z; 0, I) in nats, for one z per sentence: (B, L) -> (B,)."""
+        """Return log q(z | sentence) - log N(z; 0, I) in nats. Each sentence has one z: (B, L) -> (B,)."""
         exact = torch.promote_types(self.mean.dtype, torch.float32)
         z, mean, log_variance = z.to(exact), self.mean.to(exact), self.log_variance.to(exact)
         return 0.5 * (z.square() - (z - mean).square() * torch.exp(-log_variance) - log_variance).sum(-1)
 
     def log_density(self, z: Tensor) -> Tensor:
-        """Return log q(z_i | sentence_j) + L/2 log(2 pi) in nats, for M vectors and B sentences: (M, L) -> (M, B). The
-        square (z - mean)^2 is expanded, so that its terms are matrix products."""
+        """Return log q(z_i | sentence_j) + L/2 log(2 pi) in nats for M vectors z and B sentences: (M, L) -> (M, B). The
+        square (z - mean)^2 is expanded, so that it can be computed by matrix products."""
         precision = torch.exp(-self.log_variance)
-        own = (self.mean.square() * precision + self.log_variance).sum(1)  # (B,): terms that do not depend on z
+        own = (self.mean.square() * precision + self.log_variance).sum(1)  # (B,): the summands that do not depend on z
         return -0.5 * (z.square() @ precision.T - 2 * z @ (self.mean * precision).T + own)
 
 
@@ -76,7 +76,7 @@ class Point:
         return self.mean.new_zeros(len(self.mean))
 
     def log_ratio(self, z: Tensor) -> Tensor:
-        """Return zeros, (B,), as `kl`."""
+        """Return zeros, (B,), because there is no prior."""
         return self.kl()
 
     def log_density(self, z: Tensor) -> Tensor:
@@ -85,26 +85,26 @@ class Point:
 
 
 def joined(parts: Sequence[Posterior]) -> Posterior:
-    """Concatenate posteriors of one family from several batches: N sentences, in float64."""
+    """Concatenate the posteriors of several batches, in float64. They must be of one family."""
     first: Any = parts[0]
     names = [field.name for field in fields(first)]
     return replace(first, **{name: torch.cat([getattr(part, name) for part in parts]).double() for name in names})
 
 
 def sample(posterior: Posterior) -> Tensor:
-    """Return a sample, (B, L), as in the paper's ELBO."""
+    """Return a sample, (B, L). The paper's ELBO is computed from samples."""
     return posterior.rsample()
 
 
 def mean(posterior: Posterior) -> Tensor:
-    """Return the mean, (B, L), as in the released code."""
+    """Return the mean, (B, L). The released code trains with means instead of samples."""
     return posterior.mean
 
 
-READOUTS: Mapping[str, Readout] = {"sample": sample, "mean": mean}  # not lambdas, which can't be pickled
+READOUTS: Mapping[str, Readout] = {"sample": sample, "mean": mean}  # no lambdas, because they can't be pickled
 
 
 def readout_named(name: str) -> Readout:
-    """Return the readout of a name, "sample" or "mean"; UsageError for other names."""
+    """Return the readout with this name, "sample" or "mean"; UsageError for other names."""
     check_choice(READOUTS, readout=name)
     return READOUTS[name]

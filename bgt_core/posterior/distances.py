@@ -1,5 +1,5 @@
-"""Distances of two Gaussian posteriors: similarities of two sentences, and features of a classifier of sentence pairs
-(Deudon 2018, sec. 4).
+"""Distances between two Gaussian posteriors (Deudon 2018, sec. 4). They measure the similarity of two sentences, and
+are features for a classifier of sentence pairs.
 
 Covariances are diagonal, so each measure is a sum over latent units. Its *terms* are the summands, one per unit. A
 similarity is computed from this sum; it is high for sentences of the same meaning. The leading dimensions of the two
@@ -14,7 +14,7 @@ from torch import Tensor
 from bgt_core.errors import UsageError, did_you_mean
 from bgt_core.posterior import Gaussian
 
-TINY = 1e-12  # replaces the length of a mean that is 0
+TINY = 1e-12  # minimum length of a mean, so that no length is 0 in a division
 
 
 def w2_terms(left: Gaussian, right: Gaussian) -> Tensor:
@@ -33,8 +33,8 @@ def jensen_shannon_terms(left: Gaussian, right: Gaussian) -> Tensor:
     """Return KL(p1 || m) / 2 + KL(p2 || m) / 2 in nats, (..., L), where m is the Gaussian with the mean and variance of
     the mixture (p1 + p2) / 2.
 
-    For the Jensen-Shannon divergence, m would be the mixture itself, and then there is no closed form. With this m, the
-    value is an upper bound of the divergence, and no other Gaussian m gives a lower one. It equals log(s) -
+    In the Jensen-Shannon divergence, m is the mixture itself, which gives no closed form. With the Gaussian m, the
+    value is an upper bound of the divergence. No other Gaussian gives a lower bound. The value equals log(s) -
     (log(sigma1) + log(sigma2)) / 2 with s^2 = (sigma1^2 + sigma2^2) / 2 + (mu1 - mu2)^2 / 4. The paper names the
     divergence, but gives no formula.
     """
@@ -44,12 +44,12 @@ def jensen_shannon_terms(left: Gaussian, right: Gaussian) -> Tensor:
 
 
 def euclidean_terms(left: Gaussian, right: Gaussian) -> Tensor:
-    """Return (mu1 - mu2)^2, (..., L)."""
+    """Return (mu1 - mu2)^2, (..., L). The sum is the squared Euclidean distance of the means."""
     return (left.mean - right.mean).square()
 
 
 def cosine_terms(left: Gaussian, right: Gaussian) -> Tensor:
-    """Return mu1 mu2 / (|mu1| |mu2|), (..., L), or 0 if a mean is 0. The sum is the cosine."""
+    """Return mu1 mu2 / (|mu1| |mu2|), (..., L), or 0 if a mean is 0. The sum is the cosine of the means."""
     lengths = [posterior.mean.norm(dim=-1, keepdim=True).clamp(min=TINY) for posterior in (left, right)]
     return (left.mean / lengths[0]) * (right.mean / lengths[1])
 
@@ -72,9 +72,9 @@ FEATURES: Mapping[str, Terms] = {**DISTANCES, "hadamard": hadamard_terms}
 
 
 def similarity(name: str, left: Gaussian, right: Gaussian) -> Tensor:
-    """Return the similarity of a name in `DISTANCES`, (...); UsageError for an unknown name.
+    """Return the similarity by the measure `name` of `DISTANCES`, (...); UsageError for an unknown name.
 
-    It is the cosine, the negative Jensen-Shannon bound, or the negative distance: minus the square root of the sum.
+    It is the sum of terms for "cosine", minus the sum for "jensen-shannon", and minus the root of the sum otherwise.
     """
     total = terms_named(name, DISTANCES)(left, right).sum(-1)
     if name == "cosine":
@@ -83,12 +83,12 @@ def similarity(name: str, left: Gaussian, right: Gaussian) -> Tensor:
 
 
 def features(names: Sequence[str], left: Gaussian, right: Gaussian) -> Tensor:
-    """Concatenate the terms of K names in `FEATURES`, (..., K L); UsageError for an unknown name."""
+    """Concatenate the terms of K named measures of `FEATURES`, (..., K L); UsageError for an unknown name."""
     return torch.cat([terms_named(name, FEATURES)(left, right) for name in names], dim=-1)
 
 
 def terms_named(name: str, known: Mapping[str, Terms]) -> Terms:
-    """Return the function of a name; UsageError for an unknown name."""
+    """Return the function with this name in `known`; UsageError for an unknown name."""
     if name not in known:
         raise UsageError(
             f"'{name}' is not a measure of two posteriors.{did_you_mean(name, known)} Choose from {', '.join(known)}."

@@ -10,14 +10,14 @@ import torch.nn.functional as F
 from numpy.polynomial import Polynomial
 from torch import Tensor
 
-ATTEMPTS = 48  # proposals of the rejection sampler; two in three are accepted, so all are rejected once in 1e22 times
+ATTEMPTS = 48  # proposals per sample; two in three are accepted, so all are rejected once in 1e22 samples
 EPS = 1e-12  # added to squares that must not be 0
 
 
 @dataclass(frozen=True, eq=False)
 class VonMisesFisher:
-    """q(z) proportional to exp(concentration * mean . z) on the unit sphere in m = L dimensions, L >= 3. The prior is
-    uniform on the sphere (Davidson et al. 2018).
+    """The posterior q(z) is proportional to exp(concentration * mean . z) on the unit sphere in m = L dimensions, where
+    L >= 3. The prior is uniform on the sphere (Davidson et al. 2018).
 
     `mean` is the mean direction. The expectation of z is A(concentration) * mean, where A = I_(m/2) / I_(m/2-1) < 1.
     """
@@ -32,13 +32,14 @@ class VonMisesFisher:
         return self.mean * math.sqrt(self.mean.shape[1])
 
     def rsample(self, generator: torch.Generator | None = None) -> Tensor:
-        """Return a sample, (B, L), exact for all concentrations (Wood 1994, with Ulrich's envelope). The default is
-        torch's global generator.
+        """Return a sample, (B, L), which is exact for all concentrations (Wood 1994, with Ulrich's envelope). The
+        default is torch's global generator.
 
-        Gradients are pathwise: those of the mean pass through a reflection, those of the concentration through the
-        accepted proposal. The probability of acceptance also depends on the concentration, but this part of the
-        gradient (Naesseth et al. 2017) is ignored. By quadrature, the gradient of E[mean . z] is at least 83% of the
-        true one for L = 5 (87% at concentration 2), at least 98.5% for L = 50, and 99.8% for L = 300.
+        Gradients are pathwise. The gradient of the mean passes through a reflection, and the gradient of the
+        concentration through the accepted proposal. The probability of acceptance also depends on the concentration,
+        but this part of the gradient (Naesseth et al. 2017) is ignored. According to quadrature, the gradient of
+        E[mean . z] is at least 83% of the true gradient for L = 5 (87% at concentration 2), at least 98.5% for L = 50,
+        and 99.8% for L = 300.
         """
         size = self.mean.shape[1]
         along, across = sample_cosine(self.concentration.double(), size, generator)  # (B,)
@@ -55,13 +56,13 @@ class VonMisesFisher:
         return (self.concentration.double() * ratio - log_f).to(exact)
 
     def log_ratio(self, z: Tensor) -> Tensor:
-        """Return log q(z | sentence) - log p(z) in nats, for one z per sentence: (B, L) -> (B,)."""
+        """Return log q(z | sentence) - log p(z) in nats. Each sentence has one z: (B, L) -> (B,)."""
         exact = torch.promote_types(z.dtype, torch.float32)
         log_f, _ = log_f_and_ratio(self.concentration, self.mean.shape[1])
         return (self.concentration * (self.mean.double() * z.double()).sum(1) - log_f).to(exact)
 
     def log_density(self, z: Tensor) -> Tensor:
-        """Return log q(z_i | sentence_j) - log p(z_i) in nats, for M vectors and B sentences: (M, L) -> (M, B)."""
+        """Return log q(z_i | sentence_j) - log p(z_i) in nats for M vectors z and B sentences: (M, L) -> (M, B)."""
         log_f, _ = log_f_and_ratio(self.concentration, self.mean.shape[1])
         return (z @ self.mean.T) * self.concentration - log_f.to(z.dtype)
 
@@ -69,9 +70,9 @@ class VonMisesFisher:
 def sample_cosine(concentration: Tensor, size: int, generator: torch.Generator | None = None) -> tuple[Tensor, Tensor]:
     """Sample w = mean . z for each concentration k; return w and sqrt(1 - w^2): (B,) float64 -> (B,), (B,).
 
-    Proposals are w = (1 - (1 + b) e) / (1 - (1 - b) e) with e ~ Beta((m-1)/2, (m-1)/2), and rejected by the ratio of
-    densities. b = (m - 1) / (2k + c) equals Wood's (-2k + c) / (m - 1), which cancels for large k. All proposals are
-    made at once, and each row uses its first accepted one, because a loop would have to wait for a GPU.
+    Proposals are w = (1 - (1 + b) e) / (1 - (1 - b) e) with e ~ Beta((m-1)/2, (m-1)/2). The ratio of densities decides
+    which are accepted. b = (m - 1) / (2k + c) equals Wood's (-2k + c) / (m - 1), which cancels for large k. Because a
+    loop would have to wait for a GPU, all proposals are made at once, and each row uses its first accepted proposal.
     """
     k, m1 = concentration, size - 1
     c = torch.sqrt(4 * k.square() + m1**2)
@@ -80,35 +81,37 @@ def sample_cosine(concentration: Tensor, size: int, generator: torch.Generator |
         a = (m1 + 2 * k + c) / 4
         d = 4 * a * b / (1 + b) - m1 * math.log(m1)
         uniform = torch.rand(3, ATTEMPTS, len(k), dtype=k.dtype, device=k.device, generator=generator)
-        squared = -torch.expm1(torch.log1p(-uniform[0]) * (2 / (size - 2)))  # of two coordinates of a uniform point
-        cosine = squared.sqrt() * torch.cos(2 * math.pi * uniform[1])  # one coordinate, so (1 + cosine) / 2 is Beta
+        # `squared` is the squared length of two coordinates of a point that is uniform on the unit sphere in `size`
+        # dimensions. `cosine` is one of the two coordinates, so (1 + cosine) / 2 has the Beta distribution.
+        squared = -torch.expm1(torch.log1p(-uniform[0]) * (2 / (size - 2)))
+        cosine = squared.sqrt() * torch.cos(2 * math.pi * uniform[1])
         t = 2 * a * b / (1 - (1 - b) * (1 + cosine) / 2)
         accepted = m1 * torch.log(t) - t + d >= torch.log1p(-uniform[2])
         first = (accepted.cumsum(0) == 0).sum(0, keepdim=True).clamp(max=ATTEMPTS - 1)  # (1, B)
         e = (1 + cosine.gather(0, first)[0]) / 2
     below = 1 - (1 - b) * e
     along = (1 - (1 + b) * e) / below
-    across = torch.sqrt((4 * b * e * (1 - e) / below.square()).clamp(min=EPS**2))  # 1 - w^2, without cancellation
+    across = torch.sqrt((4 * b * e * (1 - e) / below.square()).clamp(min=EPS**2))  # sqrt(1 - w^2) without cancellation
     return along, across
 
 
 def reflect(z: Tensor, mean: Tensor) -> Tensor:
-    """Apply to z (B, L) the Householder reflection that maps the first axis to the mean direction (B, L)."""
+    """Reflect z (B, L) by the Householder reflection that maps the first axis to the mean direction (B, L)."""
     normal = F.one_hot(torch.zeros((), dtype=torch.long, device=z.device), z.shape[1]).to(z.dtype) - mean
     length = normal.square().sum(1, keepdim=True).clamp(min=EPS)  # 0 if the mean is the first axis
     return z - 2 * normal * (normal * z).sum(1, keepdim=True) / length
 
 
-# Modified Bessel functions I_v of any order and argument, on any device.
-# F_(v+1)(k) is I_v(k), scaled: 0F1(; v + 1; k^2/4), which is 1 at k = 0.
+# The rest of this module computes modified Bessel functions I_v of any order and argument, on any device.
+# F_(v+1)(k) = 0F1(; v + 1; k^2/4) is I_v(k), scaled so that it is 1 at k = 0.
 
-ORDER = 40  # from this order, Debye's expansion has errors below 1e-13
+ORDER = 40  # for this order and higher orders, Debye's expansion has errors below 1e-13
 TERMS = 8  # number of terms of Debye's expansion
 
 
 @lru_cache
 def debye_sum(order: float) -> Polynomial:
-    """Return the polynomial 1 + sum over j of u_j(t) / order^j in t, with u_j of DLMF 10.41.9."""
+    """Return 1 + sum over j of u_j(t) / order^j as a polynomial in t. DLMF 10.41.9 defines u_j."""
     t = Polynomial([0.0, 1.0])
     term, total = Polynomial([1.0]), Polynomial([1.0])
     for j in range(1, TERMS + 1):
@@ -118,7 +121,7 @@ def debye_sum(order: float) -> Polynomial:
 
 
 def evaluate(polynomial: Polynomial, at: Tensor) -> Tensor:
-    """Evaluate a polynomial at each number of a tensor of any shape."""
+    """Evaluate a polynomial at each element of a tensor."""
     value = torch.zeros_like(at)
     for coefficient in polynomial.coef[::-1]:
         value = value * at + float(coefficient)
@@ -126,24 +129,24 @@ def evaluate(polynomial: Polynomial, at: Tensor) -> Tensor:
 
 
 def debye(order: float, k: Tensor) -> tuple[Tensor, Tensor]:
-    """Return log F_(order+1)(k) and its derivative I_(order+1)(k) / I_order(k), for an order of at least `ORDER`."""
+    """Return log F_(order+1)(k) and its derivative I_(order+1)(k) / I_order(k). `order` must be at least `ORDER`."""
     z = k / order
     root = torch.sqrt(1 + z.square())
-    t, excess = 1 / root, z.square() / (1 + root)  # excess is root - 1
+    t, excess = 1 / root, z.square() / (1 + root)  # `excess` is root - 1, without cancellation
     total = debye_sum(order)
     at_t, slope = evaluate(total, t), evaluate(total.deriv(), t)
-    at_1 = float(total(1.0))  # the value at k = 0, which is Stirling's series of Gamma
-    below = evaluate((total - at_1) // Polynomial([-1.0, 1.0]), t) * -excess / root  # at_t - at_1, exact for t near 1
+    at_1 = float(total(1.0))  # at k = 0, where t is 1, this is Stirling's series of Gamma
+    below = evaluate((total - at_1) // Polynomial([-1.0, 1.0]), t) * -excess / root  # at_t - at_1, even for t near 1
     log_f = order * (excess - torch.log1p(excess / 2)) - 0.25 * torch.log1p(z.square()) + torch.log1p(below / at_1)
     ratio = z / (1 + root) - (0.5 * z * t.square() + z * t**3 * slope / at_t) / order
     return log_f, ratio
 
 
 class _LogFAndRatio(torch.autograd.Function):
-    """log F and A = I_(m/2) / I_(m/2-1), with derivatives A and A' = A (1/k + I_(m/2+1) / I_(m/2) - A).
+    """Compute log F and A = I_(m/2) / I_(m/2-1). The derivatives are A and A' = A (1/k + I_(m/2+1) / I_(m/2) - A).
 
     Relative errors of log F and A are below 1e-14 for k from 0.001 to 100,000 and m from 3 to 1,024. A' is less exact
-    for a large k and a small m: at k = 100,000, its relative error is 1e-6 for m = 3, 1e-7 for m = 50.
+    for a large k and a small m: at k = 100,000, the relative error of A' is 1e-6 for m = 3, and 1e-7 for m = 50.
     """
 
     @staticmethod
@@ -166,5 +169,5 @@ class _LogFAndRatio(torch.autograd.Function):
 
 
 def log_f_and_ratio(k: Tensor, size: int) -> tuple[Tensor, Tensor]:
-    """Return log F_(m/2)(k) and A(k) = I_(m/2)(k) / I_(m/2-1)(k) for m = size, float64, differentiable in k > 0."""
+    """Return log F_(m/2)(k) and A(k) = I_(m/2)(k) / I_(m/2-1)(k), float64, for m = size; differentiable in k > 0."""
     return _LogFAndRatio.apply(k.double(), size)

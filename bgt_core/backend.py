@@ -1,12 +1,12 @@
 """Choose a run's device, precision and seed, and multiply matrices with torch's fastest operators.
 
 By default, torch multiplies float32 matrices with MKL, which runs at half speed on processors that are not from Intel.
-On these processors, this module calls oneDNN instead, except for the gradients of weights, for which MKL is equally
-fast or up to a third faster. Both libraries give the same result up to rounding. oneDNN also multiplies 8-bit integers,
-on any processor.
+On such processors, this module calls oneDNN instead. Only the gradients of weights are still computed with MKL, which
+is equally fast for them or up to a third faster. Both libraries give the same result up to rounding. On all processors,
+oneDNN also multiplies 8-bit integers.
 
-torch does not document its oneDNN operators, and a release may change or drop them. So this module tries each of them
-when it is imported, and uses a documented operator if one fails.
+torch does not document its oneDNN operators, and a release of torch may change or drop them. So this module tries each
+operator when it is imported. If an operator fails, the module uses a documented one instead.
 """
 
 import ctypes
@@ -28,11 +28,11 @@ from torch import Tensor, nn
 
 from bgt_core.errors import NotFound, UsageError, check_choice
 
-TINY = 1e-30  # smallest maximum from which a scale is computed, as a row may be all zeros
+TINY = 1e-30  # minimum of the maxima that give scales, so that a row of zeros does not get the scale 0
 
 
 class Linear(nn.Linear):
-    """x W^T + b, computed by `linear`."""
+    """An `nn.Linear` that computes x W^T + b by the function `linear`."""
 
     def forward(self, x: Tensor) -> Tensor:
         """(..., K) -> (..., N)."""
@@ -40,7 +40,7 @@ class Linear(nn.Linear):
 
 
 def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """Compute `F.linear`, autocast included: x (..., K), weight (N, K), bias (N,) -> (..., N)."""
+    """Compute `F.linear`, which respects autocast: x (..., K), weight (N, K), bias (N,) -> (..., N)."""
     if x.dim() == 2 and torch.is_grad_enabled() and compiles_shapes(x):
         return _FirstRows.apply(F.linear(_PadRows.apply(x), weight, bias), len(x))
     if not uses_onednn(x) or torch.is_autocast_enabled("cpu"):
@@ -51,26 +51,26 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
 
 
 def compiles_shapes(x: Tensor) -> bool:
-    """Whether oneDNN compiles code for each new shape of x, as it does for 16-bit products on a CPU. In training, the
-    number of tokens differs in each update, so compiling would take a fifth of the time."""
+    """Whether oneDNN compiles code for each new shape of x, as it does for 16-bit products on a CPU. In training, most
+    updates have a new number of tokens, so compiling would take a fifth of the time."""
     return x.device.type == "cpu" and matmul_dtype(x) == torch.bfloat16
 
 
 def on_grid(count: int) -> int:
-    """Round a count up by less than an eighth: to a multiple of 1 up to 16, of 2 up to 32, of 4 up to 64, and so on."""
+    """Round a count up by less than an eighth: above 16 to a multiple of 2, above 32 to a multiple of 4, and so on."""
     step = 1 << max(0, (count - 1).bit_length() - 4)
     return -(-count // step) * step
 
 
 def pad_to_grid(x: Tensor) -> Tensor:
-    """Append rows of zeros, without a gradient: (N, H) -> (on_grid(N), H)."""
+    """Append rows of zeros: (N, H) -> (on_grid(N), H). Gradients do not pass through; `_PadRows` has them."""
     padded = x.new_empty(on_grid(len(x)), x.shape[1])
     padded[: len(x)], padded[len(x) :] = x, 0
     return padded
 
 
 class _PadRows(torch.autograd.Function):
-    """`pad_to_grid` with a gradient. `F.pad` would fill all rows first, and copy once more in the backward pass."""
+    """`pad_to_grid` with a gradient. `F.pad` would be slower: it fills all rows first, and its backward pass copies."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor) -> Tensor:
@@ -95,22 +95,22 @@ class _FirstRows(torch.autograd.Function):
 
 
 def matmul_dtype(x: Tensor) -> torch.dtype:
-    """The dtype in which x is multiplied: autocast's dtype if autocast is on, otherwise the dtype of x."""
+    """Return the dtype in which x is multiplied: autocast's dtype if autocast is on, otherwise the dtype of x."""
     device = x.device.type
     on = torch.amp.is_autocast_available(device) and torch.is_autocast_enabled(device)
     return torch.get_autocast_dtype(device) if on else x.dtype
 
 
 def uses_onednn(x: Tensor) -> bool:
-    """Whether `linear` multiplies x with oneDNN, which can't multiply empty matrices, be exported or be compiled."""
+    """Whether `linear` multiplies x with oneDNN. Its operators can't take an empty x, be exported or be compiled."""
     if not USES_ONEDNN or torch.compiler.is_compiling():
         return False
     return x.device.type == "cpu" and x.dtype == torch.float32 and len(x) > 0
 
 
 class Int8Linear(nn.Module):
-    """x W^T + b with 8-bit integers: W is rounded with one scale per row, and x with one scale. Rounding causes an
-    error of about 1% of the norm of the result."""
+    """Compute x W^T + b with 8-bit integers. W is rounded with one scale per row, and x with a single scale. The error
+    due to rounding is about 1% of the norm of the result."""
 
     def __init__(self, layer: nn.Linear):
         super().__init__()
@@ -119,15 +119,16 @@ class Int8Linear(nn.Module):
         rounded = (weight / self.scales[:, None]).round().to(torch.int8)  # (N, K)
         self.packed = prepack_int8(rounded) if HAS_ONEDNN_INT8 else rounded
         self.bias = layer.bias if layer.bias is None else layer.bias.detach()
-        # The integer for x = 0. Without VNNI, oneDNN adds pairs of products in 16 bits, so x must have 7 bits.
+        # The integer that stands for x = 0. Without VNNI, oneDNN adds pairs of products in 16 bits. To avoid an
+        # overflow, x then has only 7 bits.
         self.zero = 128 if cpu_has("avx512_vnni") else 64
 
     def forward(self, x: Tensor) -> Tensor:
-        """(..., K) -> (..., N), in the dtype of other matrix products."""
+        """(..., K) -> (..., N), in the dtype that matrix products of x have elsewhere (`matmul_dtype`)."""
         low, high = x.aminmax()
         scale = max(-low.item(), high.item(), TINY) / (self.zero - 1)
         half = torch.tensor(self.zero + 0.5, dtype=torch.float32, device="cpu")
-        rounded = torch.add(half, x.float(), alpha=1 / scale).to(torch.uint8)  # truncated; `half` makes this rounding
+        rounded = torch.add(half, x.float(), alpha=1 / scale).to(torch.uint8)  # + 0.5, so truncation rounds
         if HAS_ONEDNN_INT8:
             return multiply_int8(rounded, scale, self.zero, self.packed, self.scales, self.bias, matmul_dtype(x))
         weight = self.packed.float() * self.scales[:, None]
@@ -135,7 +136,7 @@ class Int8Linear(nn.Module):
 
 
 def _onednn(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """`linear` by oneDNN in single precision, without a gradient: x (..., K), weight (N, K), bias (N,) -> (..., N)."""
+    """Compute `linear` with oneDNN in float32, without a gradient: x (..., K), weight (N, K), bias (N,) -> (..., N)."""
     return torch.ops.mkldnn._linear_pointwise(x, weight, bias, "none", [], "")
 
 
@@ -147,7 +148,7 @@ def prepack_int8(rounded: Tensor) -> Tensor:
 def multiply_int8(
     x: Tensor, scale: float, zero: int, packed: Tensor, scales: Tensor, bias: Tensor | None, dtype: torch.dtype
 ) -> Tensor:
-    """Multiply scale * (x - zero) by the packed matrix, whose rows have the scales (N,) and the zero points 0."""
+    """Multiply scale * (x - zero) by the packed matrix. Its rows have the given scales (N,) and the zero points 0."""
     matrix = packed, scales, torch.zeros(len(scales), dtype=torch.long, device="cpu"), bias
     return torch.ops.onednn.qlinear_pointwise(x, scale, zero, *matrix, 1.0, 0, dtype, "none", [], "")
 
@@ -180,7 +181,7 @@ def _works(operator: Callable[[], Tensor], expected: float) -> bool:
 
 
 def _probe() -> tuple[bool, bool]:
-    """Whether oneDNN's operators work in this release of torch: in single precision, and in 8 bits."""
+    """Whether oneDNN's operators work in this release of torch: (in single precision, in 8 bits)."""
     if not torch.backends.mkldnn.is_available():
         return False, False
     x, weight, one = (torch.tensor([row], device="cpu", dtype=torch.float32) for row in ((1, 2), (3, 4), (1,)))
@@ -193,30 +194,30 @@ def _probe() -> tuple[bool, bool]:
 
 
 def _is_intel() -> bool:
-    cpuinfo = Path("/proc/cpuinfo")  # Linux, where platform.processor() is often empty
+    cpuinfo = Path("/proc/cpuinfo")  # exists on Linux, where platform.processor() is often empty
     return "GenuineIntel" in (cpuinfo.read_text() if cpuinfo.exists() else platform.processor())
 
 
 HAS_ONEDNN, HAS_ONEDNN_INT8 = _probe()
-USES_ONEDNN = HAS_ONEDNN and not _is_intel()  # for single precision; 8-bit products use oneDNN on any processor
+USES_ONEDNN = HAS_ONEDNN and not _is_intel()  # only for float32; 8-bit products use oneDNN on all processors
 
 
-# Choose a run's device, precision and seed.
+# The rest of this module chooses the device, precision and seed of a run.
 
 PRECISIONS = ("auto", "fp32", "bf16")
-INT8 = "int8"  # for embedding only
-M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # of malloc.h
+INT8 = "int8"  # another precision, which only embedding supports
+M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # constants of malloc.h
 
 
-# A forked process has torch's thread pool but not its threads, and would wait for them forever.
+# A forked process inherits torch's thread pool without its threads, and would wait for these threads forever.
 if sys.platform != "win32":
     os.register_at_fork(after_in_child=partial(torch.set_num_threads, 1))
 
 
 def pick_device(name: str | torch.device) -> torch.device:
-    """Return the device of a name: "cpu", "cuda", "cuda:1", ..., or "auto" for a GPU if available, otherwise the CPU.
+    """Return the device with this name: "cpu", "cuda", "cuda:1", ... "auto" means a GPU if available, else the CPU.
 
-    Raises UsageError for any other name, and NotFound if this machine does not have the GPU.
+    Raises UsageError for any other name, and NotFound if this machine does not have the named GPU.
     """
     name = str(name)
     if name == "auto":
@@ -234,7 +235,7 @@ def usual_defaults() -> Iterator[None]:
     """Use float32 and the CPU as torch's defaults in a `with` block, or in the function that this decorates."""
     given = torch.get_default_dtype()
     if given is torch.float32 and torch.get_default_device().type == "cpu":
-        yield  # `with torch.device` would slow down every operation
+        yield  # without `with torch.device`, because it would slow down every operation
         return
     torch.set_default_dtype(torch.float32)
     try:
@@ -245,7 +246,7 @@ def usual_defaults() -> Iterator[None]:
 
 
 def seed_everything(*numbers: int) -> None:
-    """Seed torch's random generators on all devices from a tuple of non-negative integers."""
+    """Seed torch's random generators on all devices with a seed that depends on all of these non-negative integers."""
     torch.manual_seed(int(np.random.SeedSequence(numbers).generate_state(1, np.uint64)[0]))
 
 
@@ -253,7 +254,7 @@ def keep_memory() -> None:
     """Tell glibc to keep freed memory in this process until `release_memory`; no effect with other C libraries. Without
     this, the system fills hundreds of megabytes with zeros before each training step, which takes 3% of a step."""
     if sys.platform == "linux" and hasattr(libc := ctypes.CDLL(None), "mallopt"):
-        for option, size in ((M_TRIM_THRESHOLD, 2**31 - 1), (M_MMAP_THRESHOLD, 2**25)):  # 2**25 is its maximum
+        for option, size in ((M_TRIM_THRESHOLD, 2**31 - 1), (M_MMAP_THRESHOLD, 2**25)):  # 2**25: glibc's maximum
             libc.mallopt(option, size)
 
 
@@ -265,7 +266,8 @@ def release_memory() -> None:
 
 
 def resolve(device: torch.device, precision: str) -> str:
-    """Return "fp32" or "bf16"; for "auto", bf16 if the device has instructions for it. UsageError for other names."""
+    """Return the precision, "fp32" or "bf16". "auto" gives "bf16" if the device has bf16 instructions, else "fp32".
+    UsageError for other names."""
     check_choice(PRECISIONS, precision=precision)
     if precision != "auto":
         return precision
@@ -280,7 +282,7 @@ def multiplies_bf16(device: torch.device) -> bool:
 
 
 def cpu_has(*instructions: str) -> bool:
-    """Whether torch can use at least one of these AVX-512 or AMX instruction sets, by torch's names.
+    """Whether torch can use at least one of these AVX-512 or AMX instruction sets, given by torch's names for them.
 
     False if an environment variable limits torch or oneDNN to older instructions."""
     torch_limit, onednn_limit = (os.environ.get(name, "") for name in ("ATEN_CPU_CAPABILITY", "ONEDNN_MAX_CPU_ISA"))

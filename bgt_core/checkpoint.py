@@ -1,4 +1,4 @@
-"""Save, find and load checkpoints. A checkpoint is a folder of these files:
+"""Save, find and load checkpoints. A checkpoint is a folder with these files:
 
     config.json             recipe, arguments, step, number of parameters, and the hashes of the other files
     model.safetensors       weights
@@ -7,7 +7,7 @@
     metrics.jsonl           the metrics of the training run; only in exported models
 
 Loading compares each file with its hash, and unpickles nothing. Saving writes the folder under another name and then
-renames it, so that no checkpoint is incomplete. Functions import torch when they need it, because this takes a second.
+renames it, so that no checkpoint is incomplete. Only functions that need torch import it, because this takes a second.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ FORMAT = 3
 
 
 def find(path: Path | str) -> Path:
-    """Return the folder of a checkpoint, given the folder itself, the folder of a training run (its newest checkpoint),
-    a shipped model's name, or ORG/NAME or ORG/NAME@REVISION on the Hugging Face hub."""
+    """Return the folder of a checkpoint. `path` is this folder, or the folder of a training run (for its newest
+    checkpoint), or a shipped model's name, or ORG/NAME or ORG/NAME@REVISION on the Hugging Face hub."""
     if not isinstance(path, str | PathLike):
         raise UsageError(f"{path}: expected a folder, or the name of a model", parameter="path")
     path = folder_of(path)
@@ -70,10 +70,10 @@ def steps_of(run: Path) -> list[Path]:
 
 
 def kind_of_folder(folder: Path) -> str:
-    """Return "sentence-transformers", "onnx" or "split" if a folder contains such an encoder, and "" for other folders,
-    checkpoints included. UsageError if the folder contains encoders of two kinds."""
+    """Return "sentence-transformers", "onnx" or "split" if a folder contains such an encoder. Return "" for all other
+    folders, such as checkpoints. UsageError if the folder contains encoders of two kinds."""
     kinds = [kind for name, kind in KINDS_OF_FOLDERS.items() if (folder / name).is_file()]
-    # a checkpoint that was exported for sentence-transformers counts as a checkpoint
+    # because a checkpoint that was exported for sentence-transformers counts as a checkpoint
     if kinds[:1] == ["sentence-transformers"] and "bgt_core" in (folder / "modules.json").read_text("utf-8", "replace"):
         kinds = kinds[1:]
     if len(kinds) > 1:
@@ -83,8 +83,8 @@ def kind_of_folder(folder: Path) -> str:
 
 
 def own_modules(folder: Path) -> bool:
-    """Whether all modules of a sentence-transformers folder are ours. Then `load` can open the folder as a checkpoint,
-    without running code of other packages."""
+    """Whether all modules of a sentence-transformers folder are from this package. If so, `load` can open the folder as
+    a checkpoint, without running code of other packages."""
     path = folder / "modules.json"
     modules = read_json(path) if path.is_file() else []
     types = [module.get("type") if isinstance(module, dict) else None for module in modules]
@@ -92,7 +92,7 @@ def own_modules(folder: Path) -> bool:
 
 
 def read_config(folder: Path) -> dict[str, Any]:
-    """Read and check the configuration of a checkpoint; DataError if it is damaged or of another format."""
+    """Read and check the configuration of a checkpoint. DataError if it is damaged or has another format version."""
     path = folder / CONFIG
     try:
         config = read_json(path)
@@ -132,7 +132,7 @@ def verify(folder: Path, config: Mapping[str, Any]) -> None:
 
 
 def info(path: Path | str) -> dict[str, Any]:
-    """Check the hashes of a checkpoint, and return its configuration, its folder and each file's size in bytes."""
+    """Check the hashes of a checkpoint. Return its configuration, its folder and the size of each file in bytes."""
     folder = find(path)
     config = read_config(folder)
     verify(folder, config)
@@ -154,7 +154,7 @@ class Checkpoint:
 
     @cached_property
     def recipe(self) -> Recipe:
-        """The recipe with all its settings; DataError if a setting is invalid."""
+        """The recipe with all settings of the checkpoint; DataError if a setting is invalid."""
         with _blamed(self.folder):
             return recipes.configure(self.config["recipe"], self.config["arguments"])
 
@@ -183,9 +183,9 @@ def save(
 
     Args:
         folder: The folder to create.
-        recipe, model, tokenizer: The trained model.
+        recipe, model, tokenizer: The trained model, its recipe and its tokenizer.
         step: Number of updates so far.
-        optimizer: An AdamW optimiser; if given, training can continue from the checkpoint.
+        optimizer: The AdamW optimiser. If it is given, training can continue from the checkpoint.
         dtype: Precision of the stored weights, by default float32.
         metrics: The content of the run's metrics.jsonl.
         card: The content of the model card, such as scores.
@@ -210,7 +210,7 @@ def save(
         if metrics:
             (partial / METRICS).write_bytes(metrics)
         if optimizer is not None:
-            state = {  # keys are like "exp_avg/encoders.en.body..."; frozen parameters have no state
+            state = {  # keys look like "exp_avg/encoders.en.body..."; frozen parameters have no state
                 f"{key}/{name}": value.detach().cpu().contiguous()
                 for name, parameter in model.named_parameters()
                 for key, value in optimizer.state[parameter].items()
@@ -227,20 +227,20 @@ def save(
             **({"card": card} if card else {}),
         }
         (partial / CONFIG).write_text(json.dumps(config, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-        for path in partial.glob("*.safetensors"):  # safetensors makes files readable to their owner only
+        for path in partial.glob("*.safetensors"):  # because safetensors lets only the owner read its files
             shutil.copymode(partial / CONFIG, path)
 
 
 def load(path: Path | str, device: torch.device | str = "cpu") -> Checkpoint:
-    """Load a checkpoint, given a path or name as for `find`. NotFound or DataError name the missing or damaged file."""
+    """Load a checkpoint; `find` describes `path`. NotFound or DataError if a file is missing or damaged."""
     import torch
     from torch.overrides import TorchFunctionMode
 
     from bgt_core.data.text import Tokenizer
 
     class WithoutValues(TorchFunctionMode):
-        """Skip the initialisation of new parameters, which get stored values. On the meta device, initialisation would
-        import torch's compiler, which takes a second."""
+        """Skip the initialisation of new parameters, because `load` replaces their values. On the meta device,
+        initialisation would also import torch's compiler, which takes a second."""
 
         def __torch_function__(self, func: Any, types: object, args: Any = (), kwargs: Any = None) -> Any:
             if getattr(func, "__module__", "") == torch.nn.init.__name__:
@@ -253,10 +253,10 @@ def load(path: Path | str, device: torch.device | str = "cpu") -> Checkpoint:
     tokenizer = Tokenizer.load(folder / TOKENIZER)
     with _blamed(folder):
         sizes, columns = recipes.stored_model(config["recipe"], config["arguments"])
-        # The meta device needs no memory, even if the configuration is damaged and demands a huge model.
+        # Check shapes on the meta device, which needs no memory even if a damaged configuration demands a huge model.
         with torch.device("meta"), WithoutValues():
             check_shapes(sizes.make_model(tokenizer, columns), folder / WEIGHTS, all_names=True)
-        with torch.device("cpu"), WithoutValues():  # even if torch has another default device or type
+        with torch.device("cpu"), WithoutValues():  # whatever torch's default device and dtype are
             model = sizes.make_model(tokenizer, columns).float()
     fill(model, folder / WEIGHTS)
     return Checkpoint(folder, config, model.to(device), tokenizer)
@@ -269,7 +269,7 @@ def save_tensors(values: Mapping[str, Tensor], path: Path) -> None:
 
     try:
         save_file(dict(values), path)
-    except SafetensorError as error:  # safetensors raises it instead of OSError
+    except SafetensorError as error:  # because safetensors does not raise OSError
         raise NotFound(f"{path}: can't be written ({error}).") from None
 
 
@@ -291,8 +291,8 @@ def load_tensors(path: Path) -> dict[str, Tensor]:
 
 
 def tensors(model: nn.Module) -> Iterator[tuple[str, Tensor]]:
-    """Yield the names and tensors of all parameters and persistent buffers; a shared tensor only under its first
-    name."""
+    """Yield the names and tensors of all parameters and persistent buffers. If a tensor has several names, only the
+    first one is used."""
     persistent = model.state_dict(keep_vars=True)
     seen: set[int] = set()
     for name, tensor in [*model.named_parameters(), *persistent.items()]:
@@ -302,8 +302,8 @@ def tensors(model: nn.Module) -> Iterator[tuple[str, Tensor]]:
 
 
 def check_shapes(model: nn.Module, path: Path, all_names: bool) -> None:
-    """Raise DataError if tensors of the same name differ in shape between a model and a file, or, with `all_names`, if
-    only one of the two has a tensor. Reads only the file's header."""
+    """Raise DataError if a tensor has another shape in the model than in the file. With `all_names`, also raise it if
+    only the model or only the file has a tensor. Reads only the file's header."""
     from safetensors import safe_open
 
     with _readable(path), safe_open(path, "pt") as file:
@@ -317,8 +317,8 @@ def check_shapes(model: nn.Module, path: Path, all_names: bool) -> None:
 
 
 def warm_start(model: nn.Module, folder: Path) -> list[str]:
-    """Copy weights of a checkpoint to the parameters of the same names; return the names of the other parameters, which
-    keep their values. DataError if no names are equal, or shapes differ."""
+    """Copy the weights of a checkpoint to the model's tensors of the same names. Return the names of all other tensors
+    of the model, which keep their values. DataError if no names are equal, or if shapes differ."""
     path = folder / WEIGHTS
     check_shapes(model, path, all_names=False)
     others = fill(model, path)
@@ -328,8 +328,8 @@ def warm_start(model: nn.Module, folder: Path) -> list[str]:
 
 
 def fill(model: nn.Module, path: Path) -> list[str]:
-    """Copy stored tensors to the model's tensors of the same names and shapes; return the names of its other tensors.
-    DataError for NaN or infinity."""
+    """Copy stored tensors to the model's tensors of the same names. Return the names of all other tensors of the model.
+    DataError if a stored tensor contains NaN or infinity."""
     weights, others = load_tensors(path), []
     for name, tensor in tensors(model):
         if (value := weights.get(name)) is None:
@@ -342,18 +342,18 @@ def fill(model: nn.Module, path: Path) -> list[str]:
 
 
 def fill_optimizer(model: nn.Module, optimizer: torch.optim.Optimizer, folder: Path) -> None:
-    """Restore AdamW's state from a checkpoint; NotFound if it was saved without."""
+    """Restore AdamW's state from a checkpoint; NotFound if the checkpoint does not contain this state."""
     path = folder / OPTIMIZER
     if not path.is_file():
         raise NotFound(f"{path}: missing: training can't continue from this checkpoint, only from those of a run.")
     state = load_tensors(path)
     for name, parameter in model.named_parameters():
         for key in ("step", "exp_avg", "exp_avg_sq"):
-            if (value := state.get(f"{key}/{name}")) is not None:  # a parameter without a gradient so far has none
+            if (value := state.get(f"{key}/{name}")) is not None:  # parameters that never had a gradient have no state
                 optimizer.state[parameter][key] = value.to(parameter.device)
 
 
-CARD_LISTS: Mapping[str, Mapping[str, Any]] = {  # lists of records in a card, with each record's required fields
+CARD_LISTS: Mapping[str, Mapping[str, Any]] = {  # entries of a card -> required fields of their records
     "protocol": {"score": str, "how": str},
     "probes": {"task": str, "latent": str, "ci_low": int | float, "ci_high": int | float},
     "data": {"source": str},
@@ -365,17 +365,18 @@ CARD_LISTS: Mapping[str, Mapping[str, Any]] = {  # lists of records in a card, w
 
 
 def check_card(card: object, source: str) -> Mapping[str, Any]:
-    """Check the form of a model card, on which the app and the model's README rely; DataError, with `source`, if wrong.
+    """Check the form of a model card, because the app and the model's README rely on it. If it is wrong, raise a
+    DataError that names `source`.
 
-    Its `scores` must be {measure: number} or {measure: {column: number or text}}. Each entry of `CARD_LISTS` must be a
-    list of records with the required fields; without required fields, all records must have the same fields. Other
-    entries are not checked.
+    The entry `scores` must be {measure: number} or {measure: {column: number or text}}. The entries that are in
+    `CARD_LISTS` must be lists of records. Each record must have the required fields; if an entry has no required
+    fields, all its records must have the same fields. Other entries are not checked.
     """
 
     def is_plain(value: object) -> bool:
         return value is None or isinstance(value, int | float | str)
 
-    def is_record(value: object) -> bool:  # of single values, or lists of them
+    def is_record(value: object) -> bool:  # each field of a record has a plain value, or a list of plain values
         return isinstance(value, dict) and all(
             all(map(is_plain, cells)) if isinstance(cells, list) else is_plain(cells) for cells in value.values()
         )
@@ -397,21 +398,21 @@ def check_card(card: object, source: str) -> Mapping[str, Any]:
     return card
 
 
-# Download models from the Hugging Face hub, and upload them. This needs the extra `hub`. Users log in with HF_TOKEN or
-# `hf auth login`. HF_ENDPOINT chooses another hub, and HF_HUB_OFFLINE=1 uses only models that are in the cache.
+# The rest of this module downloads models from the Hugging Face hub, and uploads them. It needs the extra `hub`. Users
+# log in with HF_TOKEN or `hf auth login`. HF_ENDPOINT chooses another hub. HF_HUB_OFFLINE=1 restricts us to the cache.
 
 NAME = re.compile(r"([A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*)(?:@(\S+))?")  # ORG/NAME, ORG/NAME@REVISION
-SHIPPED = Path(__file__).resolve().parent / "pretrained"  # has one folder per model
+SHIPPED = Path(__file__).resolve().parent / "pretrained"  # contains one folder per shipped model
 FILES = ["config.json", "metrics.jsonl", "model.safetensors", "tokenizer.model"]
 
 
 def folder_of(name: str | Path) -> Path:
-    """Return the folder of a name: an existing folder, a shipped model, or a model that is downloaded from the hub.
+    """Return the folder with this name: an existing folder, a shipped model, or a model that we download from the hub.
 
-    Downloads stay in the cache of `huggingface_hub`. Raises NotFound for an unknown model or revision, without
-    permission, and without a connection.
+    Downloads stay in the cache of `huggingface_hub`. Raises NotFound if the model or revision is unknown, if the user
+    has no permission, and if there is no connection.
     """
-    if os.path.exists(name):  # unlike Path.exists, False for a name that is too long
+    if os.path.exists(name):  # not Path.exists, which fails for a name that is too long
         return Path(name)
     if re.fullmatch(r"\w[\w.-]*", str(name)) and os.path.isdir(SHIPPED / name):
         return SHIPPED / name
@@ -430,7 +431,7 @@ def folder_of(name: str | Path) -> Path:
 
 
 def is_path(name: str) -> bool:
-    """Whether a name that is not an existing folder looks like a path on this machine, not like a model on the hub."""
+    """Whether a name looks like a path on this machine, not like a model on the hub. The path need not exist."""
     parts = re.split(r"[/\\]", name)
     usual = parts[0] == "runs" or os.path.isdir(os.path.dirname(name))
     return len(parts) > 2 or name[:1] in ("~", ".") or (len(parts) > 1 and usual)
@@ -439,8 +440,8 @@ def is_path(name: str) -> bool:
 def upload(name: str, files: Mapping[str, Path | bytes], *, private: bool = False) -> str:
     """Upload files to the repository ORG/NAME on the hub in one commit, and return its address.
 
-    Creates the repository if it does not exist, as a private one if `private`. Raises UsageError if the name is not
-    ORG/NAME, and NotFound as `folder_of`.
+    Creates the repository if it does not exist; `private` then makes it private. Raises UsageError if the name is not
+    ORG/NAME, and NotFound in the same cases as `folder_of`.
     """
     if not re.fullmatch(r"[^@]+", name) or not NAME.fullmatch(name):
         raise UsageError(f"{name}: expected ORG/NAME, as in my-group/my-model.")
@@ -457,7 +458,7 @@ def upload(name: str, files: Mapping[str, Path | bytes], *, private: bool = Fals
 
 @contextmanager
 def _explained(name: str) -> Iterator[None]:
-    """Turn errors of the hub or the network into NotFound, with a message of one line."""
+    """Turn errors of the hub or the network into a NotFound error with a message of one line."""
     from huggingface_hub import constants, errors
 
     from bgt_core.data.fetch import proxy_of
@@ -465,7 +466,7 @@ def _explained(name: str) -> Iterator[None]:
     try:
         yield
     except (errors.LocalEntryNotFoundError, errors.HTTPError, ConnectionError) as error:
-        # LocalEntryNotFoundError means that the cache has no copy either; its cause is the hub's error
+        # LocalEntryNotFoundError means that neither hub nor cache gave a copy; its cause is the error of the hub
         cause = error.__cause__ if isinstance(error, errors.LocalEntryNotFoundError) else error
         status = cause.response.status_code if isinstance(cause, errors.HfHubHTTPError) else None
         if isinstance(cause, errors.RevisionNotFoundError):

@@ -5,13 +5,13 @@ Data flows one way, from text to numbers:
     text -> Tokens -> Batch -> Posterior / Outputs -> Loss     in training
     text -> Tokens -> Posterior -> { vectors | text }          in use
 
-Shape letters, here and everywhere: B sentences in a batch, T tokens in its longest sentence, N tokens in the whole
-batch without padding, H hidden units, L latent units, V tokens in the vocabulary. Outside a batch, N is the number of
-sentences and D the size of a vector.
+Shapes have the same letters in all modules: B sentences in a batch, T tokens in its longest sentence, N tokens in the
+whole batch without padding, H hidden units, L latent units, V tokens in the vocabulary. Where there is no batch, N is
+the number of sentences, and D the size of a vector.
 
-A side of a batch is a *column* of the data, and has a language. Columns are named by language ("en", "fr") if
-all languages differ, and otherwise have any names ("a", "b"). No column is only a "source" or a "target": each column
-is predicted from another one.
+A side of a batch is the part that comes from one *column* of the data, and has a language. If all languages differ, the
+columns are named by language ("en", "fr"); otherwise they have any names ("a", "b"). No column is only a "source" or a
+"target": each column is predicted from another column.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, runtime_checkabl
 
 import numpy as np
 
-if TYPE_CHECKING:  # processes that prepare text import this module without torch
+if TYPE_CHECKING:  # because processes that prepare text must not import torch, which takes a second
     import torch
     from torch import Tensor, nn
 
-PAD, UNK, BOS, EOS = 0, 1, 2, 3  # token ids, fixed when a tokenizer is trained; decoders start from EOS, not BOS
+PAD, UNK, BOS, EOS = 0, 1, 2, 3  # token ids of all our tokenizers; decoders start from EOS, not BOS
 
-SEMANTIC, LANGUAGE, SYNTACTIC = "semantic", "language", "syntactic"  # latents, as in `--latent semantic`
+SEMANTIC, LANGUAGE, SYNTACTIC = "semantic", "language", "syntactic"  # names of latents
 Role = Literal["reconstruct", "translate", "recombine", "paraphrase", "position", "auxiliary"]
 
 
@@ -39,7 +39,7 @@ class Tokens:
     ids: Tensor  # (B, T) int64
     mask: Tensor  # (B, T) bool, True at real tokens (EOS included)
     lang: str
-    # (N,) int64, indices of the real tokens in mask.flatten(); computed on the CPU, as nonzero() would wait for a GPU
+    # (N,) int64: indices of the real tokens in mask.flatten(). Compute it on the CPU: nonzero() would wait for a GPU.
     flat_index: Tensor
 
     @classmethod
@@ -49,7 +49,7 @@ class Tokens:
 
     @classmethod
     def pad(cls, sentences: Sequence[Sequence[int] | np.ndarray], lang: str, length: int = 0) -> Tokens:
-        """Create a side from the token ids of B sentences, padded to (B, T), with T at least `length`."""
+        """Create a side from the token ids of B sentences. They are padded to (B, T), where T is at least `length`."""
         import torch
 
         ids = np.full((len(sentences), max(length, *map(len, sentences))), PAD, dtype=np.int64)
@@ -69,22 +69,22 @@ class Tokens:
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """B rows of a corpus: one `Tokens` per column, and the anchor column, whose latent all columns share."""
+    """B rows of a corpus: one `Tokens` per column, and the name of the anchor column. All columns share its latent."""
 
     sides: Mapping[str, Tokens]
     anchor: str  # the column that provides the semantic latent of the whole batch (paper, sec. 3)
-    shift: int = 1  # column i is predicted from column i + shift (mod columns); it changes from step to step
-    negatives: Mapping[str, Tokens] = field(default_factory=dict)  # one hard negative per row and column
-    # sentences of some columns, changed to the same words with another meaning
+    shift: int = 1  # column i is predicted from column i + shift, modulo the number of columns; changes in each step
+    negatives: Mapping[str, Tokens] = field(default_factory=dict)  # one hard negative for each row of each column
+    # sentences of some columns after an alteration that keeps their words but changes their meaning
     altered: Mapping[str, Tokens] = field(default_factory=dict)
-    labels: Tensor | None = None  # (B,) float32, for labelled rows
-    targets: Tensor | None = None  # (B, D) float32: vectors of another encoder, the teacher, for these rows
+    labels: Tensor | None = None  # (B,) float32, the labels of the rows; None if the data have no labels
+    targets: Tensor | None = None  # (B, D) float32: vectors of the teacher, another encoder, for these rows
 
     def __len__(self) -> int:
         return len(next(iter(self.sides.values())).ids)
 
     def source(self, column: str) -> str:
-        """Return the column from which `column` is predicted. With two columns it is the other one."""
+        """Return the column from which `column` is predicted. If there are two columns, it is the other column."""
         columns = list(self.sides)
         return columns[(columns.index(column) + self.shift) % len(columns)]
 
@@ -108,7 +108,7 @@ class Batch:
 
 
 class Posterior(Protocol):
-    """q(z | sentence) of B sentences: a dataclass of tensors with one row per sentence."""
+    """The posteriors q(z | sentence) of B sentences: a dataclass of tensors with one row per sentence."""
 
     @property
     def mean(self) -> Tensor:
@@ -129,15 +129,15 @@ class Posterior(Protocol):
         """Return the KL to the prior in nats, summed over latent units, (B,)."""
 
     def log_ratio(self, z: Tensor) -> Tensor:
-        """Return log q(z | sentence) - log p(z) in nats, for one z per sentence: (B, L) -> (B,). Its expectation under
-        q is `kl`."""
+        """Return log q(z | sentence) - log p(z) in nats. Each sentence has one z: (B, L) -> (B,). The expectation of
+        this log-ratio under q is the KL."""
 
     def log_density(self, z: Tensor) -> Tensor:
-        """Return log q(z_i | sentence_j) in nats for M vectors and B sentences, up to a constant: (M, L) -> (M, B)."""
+        """Return log q(z_i | sentence_j) + a constant, in nats, for M vectors z and B sentences: (M, L) -> (M, B)."""
 
 
 class Readout(Protocol):
-    """A function that turns a posterior into the input of a decoder: a sample or the mean."""
+    """A function that turns a posterior into the input of a decoder, such as a sample or the mean."""
 
     def __call__(self, posterior: Posterior) -> Tensor:
         """Return the input, (B, L)."""
@@ -146,9 +146,9 @@ class Readout(Protocol):
 class Prediction(Protocol):
     """A prediction with a negative log-likelihood.
 
-    Its role determines which objective includes it. `Elbo` includes reconstructions, translations, and recombinations,
-    which are generated from latents of different sentences. Paraphrases, word positions and class labels ("auxiliary")
-    have objectives of their own.
+    The role of a prediction determines which objective includes it. `Elbo` includes reconstructions, translations and
+    recombinations. A recombination is predicted from latents of different sentences. Paraphrases, word positions and
+    class labels ("auxiliary") have other objectives.
     """
 
     @property
@@ -156,49 +156,49 @@ class Prediction(Protocol):
 
     @property
     def name(self) -> str:
-        """The key of its metrics, such as "reconstruct/en": the role and the predicted column."""
+        """The name of the prediction's metrics: the role and the predicted column, such as "reconstruct/en"."""
 
     def nll(self, smoothing: float = 0.0) -> tuple[Tensor, Tensor]:
-        """Return (loss, nats). The loss is a scalar with gradient: the sum over the batch, with label smoothing. `nats`
-        is each row's negative log-likelihood without smoothing or gradient, (B,)."""
+        """Return (loss, nats). The loss is a scalar with a gradient: the sum over the batch, with label smoothing. The
+        nats, (B,), are the negative log-likelihood of each row, without smoothing and without a gradient."""
 
 
 @dataclass(frozen=True, eq=False)
 class Styled:
-    """The language latents of B sentences of one language, from all columns in this language."""
+    """The language latents and styles of B sentences: all sentences of one language, from all columns of a batch."""
 
-    mean: Tensor  # (B, L)
-    number: Tensor  # (B,) int64; sentences of the same style have the same number
+    mean: Tensor  # (B, L), posterior means of the language latent
+    number: Tensor  # (B,) int64, style ids; sentences of the same style have the same id
 
 
 @dataclass(frozen=True, eq=False)
 class Outputs:
-    """The outputs of a model for a batch. Objectives have no other input."""
+    """The outputs of a model for a batch. Objectives compute the loss only from these."""
 
     semantic: Mapping[str, Posterior]  # the semantic posterior of each column
-    # The posteriors with a KL term, by latent. Inner keys name metrics such as "kl/en": {"semantic": {"semantic": the
-    # posterior of the anchor}, "language": {"en": the posterior of the English column, ...}}.
+    # The posteriors with a KL term: latent -> {name in metrics such as "kl/en": posterior}. For example {"semantic":
+    # {"semantic": posterior of the anchor}, "language": {"en": posterior of the English column, ...}}.
     posteriors: Mapping[str, Mapping[str, Posterior]]
     predictions: Sequence[Prediction] = field(default_factory=list)
-    negatives: Mapping[str, Posterior] = field(default_factory=dict)  # posteriors of the batch's negatives
-    altered: Mapping[str, Posterior] = field(default_factory=dict)  # the semantic posteriors of its altered sentences
+    negatives: Mapping[str, Posterior] = field(default_factory=dict)  # semantic posteriors of `Batch.negatives`
+    altered: Mapping[str, Posterior] = field(default_factory=dict)  # semantic posteriors of `Batch.altered`
     composed: Sequence[slice] = ()  # parts of the semantic latent that depend on word order
-    agreement: Mapping[str, Tensor] = field(default_factory=dict)  # cosines of mapped semantic means and targets, (B,)
+    agreement: Mapping[str, Tensor] = field(default_factory=dict)  # (B,) cosines of mapped means and targets
     styles: Mapping[str, Styled] = field(default_factory=dict)  # the language latents of each language, in training
-    batch: Batch | None = None  # the batch, in training, for objectives that need more data of the rows
+    batch: Batch | None = None  # in training, for objectives that need other data about the rows
 
     def named_posteriors(self) -> Iterator[tuple[str, Posterior]]:
-        """Yield all posteriors with a KL term, each with its inner key."""
+        """Yield (name in metrics, posterior) for all posteriors with a KL term."""
         for named in self.posteriors.values():
             yield from named.items()
 
 
 @dataclass(frozen=True, eq=False)
 class Loss:
-    """The loss of a batch, summed over its rows. The training loop divides by the number of rows of an update."""
+    """The loss of a batch, summed over its rows. The training loop divides it by the number of rows of an update."""
 
-    total: Tensor  # scalar with gradient: the training loss
-    # without gradient, in nats: for each row, as "reconstruct/en" (B,), or summed over all rows, as "kl/semantic" ()
+    total: Tensor  # the training loss, a scalar with a gradient
+    # metrics without a gradient: (B,) if there is a value per row ("reconstruct/en"), or () for a sum ("kl/semantic")
     terms: Mapping[str, Tensor]
 
 
@@ -221,11 +221,11 @@ class Model(Protocol):
         """The token table of the semantic encoder, (V, H)."""
 
     def vectors(self, posterior: Posterior) -> Tensor:
-        """Return the sentence vectors for a posterior, (B, D), by default its means."""
+        """Return the sentence vectors of a posterior, (B, D). By default, they are the posterior means."""
 
     def __call__(self, batch: Batch, readout: Readout | None = None) -> Outputs: ...
 
-    # The methods of nn.Module that users of a model need:
+    # Code that uses a model needs these methods of nn.Module:
     def modules(self) -> Iterator[nn.Module]: ...
     def parameters(self) -> Iterator[nn.Parameter]: ...
     def named_parameters(self) -> Iterator[tuple[str, nn.Parameter]]: ...
@@ -235,8 +235,8 @@ class Model(Protocol):
     def to(self, device: torch.device | str) -> Self: ...
 
 
-# Models with more capabilities than embedding, and their decoders. To find out whether a model can generate, test
-# `isinstance(model, GenerativeModel)`, not the model's class.
+# The next protocols describe models that can do more than embed, and their decoders. To find out whether a model can
+# generate, test `isinstance(model, GenerativeModel)`, not the model's class.
 
 
 @runtime_checkable
@@ -245,7 +245,7 @@ class GenerativeModel(Model, Protocol):
 
     @property
     def writes(self) -> Sequence[str]:
-        """The languages of generated text; empty if the decoders predict words without their order."""
+        """The languages in which the model generates text. Empty if the decoders predict words without their order."""
 
     def decoder(self, lang: str) -> Decoder:
         """Return the decoder that reconstructs sentences of `lang`."""
@@ -254,7 +254,7 @@ class GenerativeModel(Model, Protocol):
         """Combine latents, (B, L) each, into the input of a decoder, (B, D)."""
 
     def prior_mean(self, latent: str, like: Tensor) -> Tensor:
-        """Return the mean of the prior of `latent`, repeated in the shape of `like`, (B, L)."""
+        """Return the mean of the prior of `latent` in the shape of `like`: (B, L) with equal rows."""
 
 
 @runtime_checkable
@@ -262,23 +262,23 @@ class CorrectingModel(GenerativeModel, Protocol):
     """A model that can correct a draft of a sentence, given the sentence's latents."""
 
     def drafted(self, latents: Mapping[str, Tensor], drafts: Tokens, of_drafts: Tensor) -> Any:
-        """Combine latents, (B, L) each, drafts (B, T), and the semantic vectors of the drafts (B, L) into the input of
-        a decoder."""
+        """Return the input of a decoder. It combines the latents, (B, L) each, the drafts, (B, T), and the semantic
+        vectors of the drafts, `of_drafts` (B, L)."""
 
 
 @runtime_checkable
 class TranslationModel(Model, Protocol):
-    """A model that translates. Its decoder attends to all states of its encoder."""
+    """A model that translates. Its decoders attend to all states of its encoder."""
 
     @property
     def translates(self) -> Sequence[str]:
-        """The languages that it translates into."""
+        """The languages into which the model translates."""
 
     def states(self, side: Tokens) -> Any:
-        """Encode B sentences into the states that a decoder attends to."""
+        """Encode B sentences. Return the states to which a decoder attends."""
 
     def decoder(self, lang: str) -> Decoder:
-        """Return the decoder of `lang`, whose input is `states`."""
+        """Return the decoder that translates into `lang`. Its input is the result of `states`."""
 
 
 @runtime_checkable
@@ -286,7 +286,7 @@ class DuplicateModel(Model, Protocol):
     """A model that predicts whether two sentences mean the same."""
 
     def duplicate_probability(self, left: Any, right: Any) -> Tensor:
-        """Return the probability that sentences mean the same, given semantic posteriors, (B, L) each: (B,) float64."""
+        """Return the probability that two sentences mean the same, (B,) float64, given semantic posteriors (B, L)."""
 
 
 @runtime_checkable
@@ -303,45 +303,45 @@ class VectorModel(Model, Protocol):
 
     @property
     def stored(self) -> StoredLatent:
-        """The name of this encoder, and statistics of its vectors."""
+        """The name of the other encoder, and statistics of its vectors."""
 
 
 class StoredLatent(Protocol):
     """A semantic latent that another encoder computes."""
 
-    encoder: str  # the name of the encoder, as for `--model`
-    fingerprint: str  # the identity of the encoder when the model was trained; "" if unknown
-    mean: Tensor  # mean vector of the training text, (D,)
+    encoder: str  # the name of the encoder, in the form of the option `--model`
+    fingerprint: str  # `SentenceEncoder.fingerprint` of the encoder when the model was trained; "" if unknown
+    mean: Tensor  # (D,), the mean of the encoder's vectors over the training text
 
     def fit(self, vectors: Tensor) -> None:
-        """Compute mean and scale from vectors of training text, (N, D)."""
+        """Compute the mean and the scale from the vectors of the training text, (N, D)."""
 
 
 class Decoder(Protocol):
-    """p(sentence | context). In training it predicts whole sentences, in a search one token at a time. The context of B
-    sentences is a latent (B, L), or the states of an encoder for a decoder with attention."""
+    """A decoder computes p(sentence | context): for whole sentences in training, and one token at a time in a search.
+    The context of B sentences is a latent (B, L); for a decoder with attention, it is the states of an encoder."""
 
     def __call__(self, role: Role, column: str, context: Any, target: Tokens, /) -> Prediction:
-        """Predict the target from the context of B sentences."""
+        """Predict B target sentences from their context."""
 
     def start(self, context: Any, /) -> DecoderState:
-        """Return the state before the first token of each of B sentences, one hypothesis each."""
+        """Return the state before the first token, with one hypothesis for each of B sentences."""
 
     def step(self, tokens: Tensor, state: Any) -> Tensor:
-        """Return logits of the next token, (B, n, V), given the last token of each of n hypotheses, (B, n). Updates
-        `state`, which comes from `start`."""
+        """Return the logits of the next token, (B, n, V), given the last token of each of n hypotheses, (B, n). Change
+        `state`, which `start` has created."""
 
 
 class DecoderState(Protocol):
     """A decoder's state for the hypotheses of a search."""
 
-    position: int  # number of tokens so far
+    position: int  # number of tokens that each hypothesis has so far
 
     def reorder(self, parents: Tensor) -> None:
-        """Let hypothesis i of a sentence continue its hypothesis parents[i], (B, n)."""
+        """Make hypothesis i of each sentence continue hypothesis parents[:, i], (B, n)."""
 
     def select(self, rows: Tensor) -> None:
-        """Keep only these sentences, (b,)."""
+        """Keep only the sentences with these row indices, (B',)."""
 
 
 class SentenceEncoder(Protocol):
@@ -359,7 +359,7 @@ class SentenceEncoder(Protocol):
 
     @property
     def fingerprint(self) -> str:
-        """One line that changes if the vectors change. If it is empty, results are not cached."""
+        """One line of text that changes if the encoder's vectors change. If it is empty, results are not cached."""
 
     def embed(self, sentences: Sequence[str], *, lang: str, latent: str = SEMANTIC) -> np.ndarray:
         """Embed N sentences, (N, D) float32. Encoders of `open_encoder` also accept one string, and return (D,)."""

@@ -1,4 +1,4 @@
-"""Measure on held-out pairs how a generative model uses its latents: active units, KL, information and likelihood."""
+"""Measure on held-out pairs how a model uses its latents: count active units, and estimate KL, information and NLL."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from bgt_core.contracts import Batch, Outputs, Posterior, Readout
 from bgt_core.errors import DataError
 from bgt_core.posterior import joined
 
-ACTIVE = 0.01  # a unit is active if the variance of its posterior mean is above this (Burda et al. 2016)
-ROWS = 1024  # samples whose densities under all posteriors are in memory at once
+ACTIVE = 0.01  # a unit is active if its posterior mean has a variance above this (Burda et al. 2016)
+ROWS = 1024  # number of samples whose densities under all posteriors are in memory at once
 
-Generative = Callable[[Batch, Readout], Outputs]  # a model; the readout turns posteriors into inputs of its decoders
+Generative = Callable[[Batch, Readout], Outputs]  # a model; its decoders read the result of the `Readout`
 
 
 @dataclass(frozen=True)
@@ -30,40 +30,40 @@ class MeanEstimate:
 
     @classmethod
     def of_pairs(cls, values: Sequence[Tensor]) -> MeanEstimate:
-        """Average the values of the pairs of all batches, (N,) each."""
+        """Average values of pairs. Each tensor has the values of one batch, (B,)."""
         each = torch.cat(list(values))
         return cls(each.mean().item(), each.std().item() / math.sqrt(len(each)))
 
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """The result of `diagnose`, with latents by name.
+    """The result of `diagnose`. The keys of all mappings are the names of latents.
 
-    `neg_elbo` and `iwae_nll` are upper bounds of -log p(x), where x are the sides that the model reconstructs. They
+    `neg_elbo` and `iwae_nll` are upper bounds of -log p(x), where x are the sentences that the model reconstructs. They
     are None if a posterior is a point.
     """
 
     pairs: int  # number of pairs
-    units: dict[str, int]  # units of each latent
-    active: dict[str, int]  # units whose posterior mean varies between sentences (Burda et al. 2016)
-    kl: dict[str, MeanEstimate]  # KL of the posterior to the prior; 0 without a prior
+    units: dict[str, int]  # number of units of each latent
+    active: dict[str, int]  # number of units whose posterior mean varies between sentences (Burda et al. 2016)
+    kl: dict[str, MeanEstimate]  # KL of the posterior to the prior; 0 if the latent has no prior
     information: dict[str, MeanEstimate]  # I(x; z), at most log(pairs) (see `information`); no entry for points
-    at_mean: MeanEstimate | None  # NLL given the posterior means; None if the model has no reconstruction
+    at_mean: MeanEstimate | None  # NLL given the posterior means; None if the model does not reconstruct
     neg_elbo: MeanEstimate | None  # NLL given samples of the latents, plus their KL
-    iwae_nll: MeanEstimate | None  # importance-weighted bound, lower with more samples (Burda et al. 2016)
+    iwae_nll: MeanEstimate | None  # importance-weighted bound (Burda et al. 2016); more samples lower it
 
 
 @torch.inference_mode()
 def diagnose(
     model: Generative, batches: Iterable[Batch], device: torch.device, samples: int = 20, seed: int = 0
 ) -> Diagnosis:
-    """Measure the latents of a model in evaluation mode on pairs.
+    """Measure on pairs how a model uses its latents.
 
     Args:
-        model: The model.
-        batches: At least two pairs in all.
+        model: The model, in evaluation mode.
+        batches: Batches of pairs, with at least two pairs in total.
         device: The device of the model.
-        samples: Samples of the latents per pair, for the likelihood; each needs a forward pass of the whole model.
+        samples: Number of samples per pair for the likelihood. Each sample needs a forward pass of the whole model.
         seed: Seed of the samples; the same seed and batches give the same result.
 
     Raises:
@@ -110,13 +110,13 @@ def diagnose(
 
 
 def nll(out: Outputs) -> Tensor:
-    """Return -log p(x | z) of each pair in nats, (B,) float64, summed over reconstructions, without translations."""
+    """Return -log p(x | z) of each pair in nats, (B,) float64. It is summed over reconstructions, not translations."""
     reconstructed = (prediction for prediction in out.predictions if prediction.role == "reconstruct")
     return reduce(torch.add, (prediction.nll()[1].double() for prediction in reconstructed))
 
 
 def draw(model: Generative, batch: Batch, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-    """Sample all latents; return -log p(x | z) and log p(z) - log q(z | x) of each pair in nats, (B,) each."""
+    """Sample all latents. Return -log p(x | z) and log p(z) - log q(z | x) for each pair in nats, two tensors (B,)."""
     log_ratios = []
 
     def read(posterior: Posterior) -> Tensor:
@@ -124,28 +124,28 @@ def draw(model: Generative, batch: Batch, generator: torch.Generator) -> tuple[T
         log_ratios.append(-posterior.log_ratio(z).double())
         return z
 
-    nats = nll(model(batch, read))  # `read` fills log_ratios
+    nats = nll(model(batch, read))  # meanwhile, `read` fills log_ratios
     return nats, reduce(torch.add, log_ratios)
 
 
 def moments(mean: Tensor) -> Tensor:
-    """Return the sum and the sum of squares of each unit over sentences: means (N, L) -> (2, L) float64."""
+    """Return the sum of each unit over sentences, and the sum of its squares: means (N, L) -> (2, L) float64."""
     exact = mean.double()
     return torch.stack([exact.sum(0), exact.square().sum(0)])
 
 
 def active_units(sums: Tensor, sentences: float) -> int:
-    """Count the units that vary between sentences, given the `moments` (2, L) of a number of sentences."""
+    """Count the units that vary between sentences, given the result of `moments` (2, L) and the number of sentences."""
     first, second = sums / sentences
     return int((second - first.square() > ACTIVE).sum())
 
 
 def information(parts: Sequence[Posterior], generator: torch.Generator | None = None) -> Tensor:
-    """Estimate the mutual information I(x; z) of sentences x and latents z, in nats: the mean of the N returned values.
+    """Estimate the mutual information I(x; z) of sentences x and latents z, in nats. It is the mean of the N results.
 
     I(x; z) = E KL(q(z|x) || p(z)) - KL(q(z) || p(z)) (Hoffman & Johnson 2016), where the aggregated posterior q(z) is
     estimated by the mixture of these N posteriors (Dieng et al. 2019, He et al. 2019). The prior cancels. This leaves
-     the mean of log q(z|x) - log q(z), with one sample z per sentence. Identical posteriors give 0, and N posteriors
+    the mean of log q(z|x) - log q(z), with one sample z per sentence. Identical posteriors give 0, and N posteriors
     without overlap give log N. The estimate can't be above log N. So if I(x; z) is near log N or above it, the estimate
     is too low.
 

@@ -47,7 +47,7 @@ class KVCache:
         self.ancestor_mask = self.ancestor_mask.gather(1, where)
 
     def select(self, rows: Tensor) -> None:
-        """Keep only these sentences, (B',)."""
+        """Keep only the sentences with these row indices, (B',)."""
         self.ancestor_mask, self.latent = (part.index_select(0, rows) for part in (self.ancestor_mask, self.latent))
         self.scorer.select(rows)
         self.attended = [part if part is None else part.index_select(1, rows) for part in self.attended]

@@ -37,7 +37,8 @@ class KeyValues:
     used: int = 0  # number of tokens in `store`
 
     def extend(self, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
-        """Append n tokens' keys and values, (B, heads, n, H/heads); return those of all tokens, (B, heads, S, H/heads)."""
+        """Append keys and values of n tokens, (B, heads, n, H/heads). Return all keys and values so far, which are
+        (B, heads, S, H/heads)."""
         start, self.used = self.used, self.used + keys.shape[2]
         if self.used > self.store.shape[3]:  # double the room, so that each token is copied about once
             grown = keys.new_empty(2, *keys.shape[:2], 2 * self.used, keys.shape[3])
@@ -47,7 +48,7 @@ class KeyValues:
         return self.store[0, :, :, : self.used], self.store[1, :, :, : self.used]
 
     def select(self, rows: Tensor) -> None:
-        """Keep only these sentences, (B',)."""
+        """Keep only the sentences with these row indices, (B',)."""
         self.store = self.store.index_select(1, rows)
 
 

@@ -128,7 +128,7 @@ class LSTMState:
         self.hidden, self.cell = self.hidden.gather(2, where), self.cell.gather(2, where)
 
     def select(self, rows: Tensor) -> None:
-        """Keep only these sentences, (B',)."""
+        """Keep only the sentences with these row indices, (B',)."""
         self.latent = self.latent.index_select(0, rows)
         self.scorer.select(rows)
         self.hidden, self.cell = self.hidden.index_select(1, rows), self.cell.index_select(1, rows)

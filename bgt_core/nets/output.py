@@ -118,7 +118,7 @@ class UntiedOutput(nn.Module):
 
 class TiedOutput(nn.Module):
     """Logit fusion with the token table E as output matrix. Scores are E (features + P latent), with a matrix P (H, L).
-    For 8,000 tokens, it has a quarter as many parameters as `UntiedOutput`, and needs no product with a (V, L) matrix."""
+    For 8,000 tokens, it has a quarter as many parameters as `UntiedOutput`, and no product with a (V, L) matrix."""
 
     def __init__(self, table: nn.Embedding, latent: int):
         super().__init__()

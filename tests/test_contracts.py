@@ -1,4 +1,4 @@
-"""`isinstance` recognises the capabilities of models in every version of Python."""
+"""Test that `isinstance` recognises the capabilities of models in every version of Python."""
 
 import inspect
 
@@ -16,8 +16,8 @@ CAPABILITIES = [
 
 @pytest.mark.parametrize("name", RECIPES)
 def test_a_member_of_a_capability_is_in_the_class(name: str, tokenizer: Tokenizer) -> None:
-    """From Python 3.12 on, `isinstance` with a protocol only looks into the class, not into parts of a torch module."""
-    with torch.device("meta"):  # for models of any size
+    """From Python 3.12 on, `isinstance` with a protocol looks for members in the class, not among torch submodules."""
+    with torch.device("meta"):  # so that large models need no memory
         model = RECIPES[name]().build(tokenizer)
     for kind in CAPABILITIES:
         if isinstance(model, kind):

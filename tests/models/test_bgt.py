@@ -1,4 +1,4 @@
-"""Stub networks record which latents the decoders of BGT get."""
+"""The encoders return known latents, and the decoders return their input, so that tests see what each decoder gets."""
 
 import math
 
@@ -17,7 +17,8 @@ NUMBER = {"en": 1.0, "fr": 2.0}
 
 
 class Reads(nn.Module):
-    """An encoder whose mean is `base` + the number of the side's language, in two units, with variance e**-2."""
+    """A stub encoder, whose posterior has two units. The mean of both is `base` + 1 for English and `base` + 2 for
+    French. The variance of both is e**-2."""
 
     def __init__(self, base: float):
         super().__init__()
@@ -60,9 +61,9 @@ def test_the_anchor_explains_both_sides_and_pays(anchor: str, shared: float) -> 
     out = model("mean")(batch(anchor))
     latents = {prediction.name: prediction.latent[0].tolist() for prediction in out.predictions}
     assert latents == {
-        "reconstruct/en": [21, 21, shared, shared],  # [language ; semantic]
+        "reconstruct/en": [21, 21, shared, shared],  # [English latent ; semantic latent]
         "reconstruct/fr": [32, 32, shared, shared],
-        "translate/en": [12, 12],  # English from the semantic latent of the French sentence, for both anchors
+        "translate/en": [12, 12],  # for both anchors, the semantic latent of the French sentence
         "translate/fr": [11, 11],
     }
     for prediction in out.predictions:
@@ -82,7 +83,7 @@ def test_reconstruction_reads_one_draw_and_translation_reads_means() -> None:
     for name, mean in (("reconstruct/en", [21, 21, 11, 11]), ("reconstruct/fr", [32, 32, 11, 11])):
         noise = out[name] - torch.tensor(mean)
         assert (noise != 0).all()
-        assert noise.abs().max() < 5 * 0.37  # sigma = e**-1
+        assert noise.abs().max() < 5 * 0.37  # the standard deviation is e**-1 = 0.37
     assert (out["translate/en"] == 12).all()
     assert (out["translate/fr"] == 11).all()
 

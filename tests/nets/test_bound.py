@@ -1,5 +1,5 @@
-"""Binding, memory and roles are compared with closed forms and loops. A linear probe of scikit-learn tries to predict
-the language from vectors. Closing marks are removed and exchanged."""
+"""Compare binding, memory and roles with closed forms and loops. Test with a linear probe of scikit-learn that vectors
+do not reveal the language. Remove closing marks, and exchange them."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -108,7 +108,7 @@ def test_a_reader_unbinds_its_own_units_at_each_token_and_slot() -> None:
     reader, cross = MemoryReader(first=3, bound=8, width=6, slots=5), CrossAttention(6, 2)
     latent, side = torch.randn(2, 12), Tokens.pad([[4, 5, EOS], [4, EOS]], "en")
     binding, memory = Binding(8), latent[:, 3:11]
-    expected = [(0, 0), (0, 1), (0, 2), (1, 0), (1, 1)]  # row and position of each token
+    expected = [(0, 0), (0, 1), (0, 2), (1, 0), (1, 1)]  # (sentence, position) of each token
     own = torch.stack([binding.unbind(memory[row], torch.tensor(at)) for row, at in expected]) @ reader.own.weight.T
     layout = PackedLayout.of(side)
     assert_close(reader.at(latent, layout.columns, layout), own)
@@ -193,7 +193,7 @@ def test_padding_and_blocks_of_a_long_text_change_nothing(
     side = random_tokens([40, 7, 23], 30)
     whole = pooled(roles, average, side, PackedLayout.of(side))
     assert_close(pooled(roles, average, side, PaddedLayout.of_mask(side.mask)), whole)
-    monkeypatch.setattr(layers, "BLOCK_SCORES", 3 * 4 * 40 * 9)  # nine queries per block
+    monkeypatch.setattr(layers, "BLOCK_SCORES", 3 * 4 * 40 * 9)  # 9 queries per block
     assert_close(pooled(roles, average, side, PackedLayout.of(side)), whole)
 
 
@@ -203,7 +203,7 @@ PARTS = [8, 4]
 
 
 class Speaks(nn.Module):
-    """A body that returns random vectors, with a different mean and covariance for each language."""
+    """A body that returns random vectors. Each language has its own mean and covariance."""
 
     width = WIDTH
 
@@ -245,7 +245,7 @@ def told(vectors: dict[str, Tensor]) -> float:
 
 def test_no_linear_probe_tells_the_language(trained: WithoutLanguage) -> None:
     assert told({lang: trained.body(sentences(lang)) for lang in LANGS}) > 0.9
-    assert told({lang: trained(sentences(lang)) for lang in LANGS}) < 0.37  # chance is a third
+    assert told({lang: trained(sentences(lang)) for lang in LANGS}) < 0.37  # guessing gives 1/3
 
 
 def test_a_frozen_body_keeps_its_means(trained: WithoutLanguage) -> None:
@@ -262,7 +262,7 @@ def test_a_frozen_body_keeps_its_means(trained: WithoutLanguage) -> None:
 
 def test_only_the_directions_between_the_means_are_lost(trained: WithoutLanguage) -> None:
     assert_close(trained.directions @ trained.directions.T, torch.eye(2))
-    trained.means += 3  # shifting all means does not change the directions between them
+    trained.means += 3  # a shift of all means, which does not change the directions between them
     trained.body = Same(torch.randn(50, WIDTH))
     change = trained(sentences("en", 50)) - trained.body.vectors
     assert torch.linalg.matrix_rank(change - change.mean(0)) == 2
@@ -300,7 +300,7 @@ def test_an_untrained_model_and_one_of_one_language_change_nothing() -> None:
 
 
 def read(body: WithoutLanguage, **sides: Tensor) -> None:
-    """Run one micro-batch in which the body returns these vectors for each language."""
+    """Run one micro-batch. For each language given in `sides`, the body returns these vectors."""
     for lang, vectors in sides.items():
         body.body = Same(vectors)
         body(sentences(lang, len(vectors)))
@@ -308,7 +308,7 @@ def read(body: WithoutLanguage, **sides: Tensor) -> None:
 
 
 def test_each_translation_counts_alike() -> None:
-    """The micro-batches have different sizes, and in the end more sentences than the memory."""
+    """The micro-batches have different sizes. Together they have more sentences than `memory`."""
     batches = [torch.randn(2, rows, WIDTH) + rows for rows in (5, 1, 30)]
     body = WithoutLanguage(Same(batches[0][0]), ["en", "fr"], memory=36)
 
@@ -327,7 +327,7 @@ def test_each_translation_counts_alike() -> None:
 
 
 def test_topics_of_one_language_do_not_move_languages_apart() -> None:
-    """English also has chats without translations, which must not change the distances between languages."""
+    """English also has chat sentences without translations. They must not change the distances between languages."""
     chat, news = torch.randn(2, WIDTH)
     french, german = torch.randn(2, WIDTH)
     body = WithoutLanguage(Same(chat[None]), LANGS, memory=50)
@@ -339,11 +339,11 @@ def test_topics_of_one_language_do_not_move_languages_apart() -> None:
         read(body, en=topics + chat)
         body.settle(body.seen)
     assert_close(body.means[1:] - body.means[:1], torch.stack([french, german]))
-    assert_close(body.means[0], (40 * news + 20 * chat) / 100)  # 100 sentences, of which 40 are news
+    assert_close(body.means[0], (40 * news + 20 * chat) / 100)  # 40 of the 100 sentences are news, 20 are chat
 
 
 def test_the_sides_of_one_language_in_a_micro_batch_count_together() -> None:
-    """The body encodes sentences and altered sentences separately, and gets the layout of the caller."""
+    """The body encodes original and altered sentences in separate calls. In each call, it gets the caller's layout."""
     asked = []
 
     class Asked(Same):
@@ -376,7 +376,7 @@ def marks() -> ClosingMarks:
         ([CAT, DOG, STOP], [CAT, DOG]),
         ([CAT, ASK, SHOUT], [CAT]),  # "cat?!"
         ([CAT, STOP, DOG, STOP], [CAT, STOP, DOG]),
-        ([STOP, ASK], [STOP]),  # the first token is kept
+        ([STOP, ASK], [STOP]),  # the first token is always kept
         ([], []),
     ],
 )
@@ -399,4 +399,4 @@ def test_marks_are_exchanged_among_sentences_that_end_in_one(marks: ClosingMarks
         alone = before in ([CAT], [DOG, ASK, SHOUT], [STOP])
         assert after == before if alone else after[:-1] == before[:-1] and after[-1] in (STOP, ASK, SHOUT)
     ends = Counter(row[-1] for row in rows if row in ([CAT, STOP], [CAT, ASK], [CAT, SHOUT]))
-    assert 10 < min(ends.values()) < max(ends.values()) < 90  # of 100 full stops
+    assert 10 < min(ends.values()) < max(ends.values()) < 90  # 100 of these ended in STOP before

@@ -1,5 +1,5 @@
-"""Decoders with a latent are compared with a second implementation: a loop over sentences and steps, in which each
-product of [x ; latent] is one matrix product. The decoder that attends to a source is compared with torch's."""
+"""Compare decoders that read a latent with a second implementation. It loops over sentences and steps, and multiplies
+[x ; latent] by one matrix. Compare the decoder that attends to a source with torch's decoder."""
 
 from collections.abc import Callable
 from itertools import chain, combinations
@@ -61,7 +61,7 @@ def scores(layer: nn.Module, h: Tensor, z: Tensor) -> Tensor:
 
 
 def naive_lstm(decoder: LSTMDecoder, tokens: list[int], z: Tensor, fuse: tuple[str, ...]) -> list[Tensor]:
-    """Compute an LSTM decoder step by step from the equations of its gates."""
+    """Compute an LSTM decoder step by step, following the equations of its gates."""
     cells = [torch.zeros(H, dtype=z.dtype) for _ in range(decoder.lstm.num_layers)]
     hidden = [torch.zeros_like(cell) for cell in cells]
     if "hidden" in fuse:
@@ -86,11 +86,11 @@ def naive_lstm(decoder: LSTMDecoder, tokens: list[int], z: Tensor, fuse: tuple[s
 
 
 def naive_transformer(decoder: TransformerDecoder, tokens: list[int], z: Tensor, fuse: tuple[str, ...]) -> list[Tensor]:
-    """Compute a Transformer decoder, one head of one token at a time."""
+    """Compute a Transformer decoder. Each token and each attention head is computed separately."""
     places = sinusoids(0, len(tokens), decoder.words.table.weight)
     xs = [decoder.words.table.weight[token] * H**0.5 + place for token, place in zip(tokens, places, strict=True)]
     if "word" in fuse:
-        matrix = torch.cat([torch.eye(H, dtype=z.dtype), decoder.fuse_word.weight], dim=1)  # of [word ; z]
+        matrix = torch.cat([torch.eye(H, dtype=z.dtype), decoder.fuse_word.weight], dim=1)  # multiplies [word ; z]
         xs = [matrix @ torch.cat([x, z]) for x in xs]
     for layer in decoder.layers:
         heads = layer.attention.heads
@@ -137,7 +137,7 @@ def test_scores_and_nats_are_those_of_the_straight_form(
 def test_one_step_at_a_time_gives_the_scores_of_teacher_forcing(
     kind: str, fuse: tuple[str, ...], share: bool, stirred: Stir, random_tokens: Callable[..., Tokens]
 ) -> None:
-    """Search over two sentences with three hypotheses each, in which hypotheses get new parents and a sentence ends."""
+    """Search two sentences with three hypotheses each. Hypotheses get new parents, and one sentence ends early."""
     decoder, z = made(kind, fuse, share, stirred), torch.randn(2, L, dtype=torch.float64)
     draw = torch.Generator().manual_seed(3)
     read, parents = torch.randint(4, V, (3, 2, 3), generator=draw), torch.tensor([[2, 0, 0], [1, 1, 2]])
@@ -152,7 +152,7 @@ def test_one_step_at_a_time_gives_the_scores_of_teacher_forcing(
     assert past.position == 4
 
     def scored(sentence: int, tokens: list[int]) -> Tensor:
-        """Score the token after these, by teacher forcing."""
+        """Score the token that follows these tokens, by teacher forcing."""
         return decoder("reconstruct", "en", z[sentence : sentence + 1], Tokens.pad([[*tokens, EOS]], "en")).logits()[-1]
 
     for sentence in range(2):
@@ -200,21 +200,21 @@ Draw = Callable[..., Tokens]
 
 @pytest.fixture
 def attending(stirred: Stir) -> nn.Module:
-    """Return a decoder with two layers and a vocabulary of 30, in float64, with no parameter at its initial value."""
+    """Return a float64 decoder with two layers and a vocabulary of 30, whose parameters do not have initial values."""
     torch.manual_seed(0)
     layer = PlainOutput.untied(30, WIDTH)
     return stirred(AttentionDecoder(make_embedding(30, WIDTH), layer, 2, INNER, HEADS, dropout=0.1)).double().eval()
 
 
 def sources(lengths: list[int]) -> EncoderStates:
-    """Return random states of sentences of these lengths."""
+    """Return random encoder states for source sentences of these lengths."""
     side = Tokens.pad([[4] * (length - 1) + [EOS] for length in lengths], "fr")
     generator = torch.Generator().manual_seed(5)
     return EncoderStates(torch.randn(sum(lengths), WIDTH, dtype=torch.float64, generator=generator), side)
 
 
 def torchs(decoder: AttentionDecoder) -> nn.TransformerDecoder:
-    """Return torch's decoder with the same weights."""
+    """Return torch's Transformer decoder with the weights of our decoder."""
     layer = nn.TransformerDecoderLayer(WIDTH, HEADS, INNER, dropout=0.0, batch_first=True, dtype=torch.float64)
     twin = nn.TransformerDecoder(layer, len(decoder.layers)).eval()
     for ours, theirs in zip(decoder.layers, twin.layers, strict=True):
@@ -230,7 +230,7 @@ def torchs(decoder: AttentionDecoder) -> nn.TransformerDecoder:
 def test_attention_is_torchs(
     attending: AttentionDecoder, target_lengths: list[int], source_lengths: list[int], random_tokens: Draw
 ) -> None:
-    """Compare scores and gradients, without padding and with padding on both sides."""
+    """Compare scores and gradients. In some cases, both source and target are padded; in others, neither is."""
     decoder, target, source = attending, random_tokens(target_lengths, 30), sources(source_lengths)
     source.states.requires_grad_()
     scores = decoder("translate", "en", source, target).logits()

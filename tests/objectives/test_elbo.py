@@ -1,4 +1,4 @@
-"""The ELBO and the cross-entropy are compared with numbers computed by hand."""
+"""Compare the ELBO and the cross-entropy with numbers computed by hand."""
 
 import math
 import re
@@ -19,7 +19,7 @@ from tests.close import assert_close
 
 @dataclass
 class Says:
-    """A prediction of two sentences with known nats. Label smoothing of s adds 100 s to its loss."""
+    """A stub prediction for two sentences, which returns the given nats. Label smoothing s adds 100 s to its loss."""
 
     name: str
     nats: list[float]
@@ -35,7 +35,7 @@ class Says:
 
 @dataclass
 class Costs:
-    """A posterior with a known KL."""
+    """A stub posterior, which returns the given KL."""
 
     nats: list[float]
 
@@ -71,12 +71,12 @@ TERMS = {
 @pytest.mark.parametrize(
     ("elbo", "step", "total"),
     [
-        (Elbo(100, 0.0), 0, NLL),  # no KL at the first step
+        (Elbo(100, 0.0), 0, NLL),  # at step 0 of a warm-up, the KL has weight 0
         (Elbo(100, 0.0), 25, NLL + 0.25 * 333),
         (Elbo(100, 0.0), 100, NLL + 333),
         (Elbo(100, 0.0), 10_000, NLL + 333),
-        (Elbo(0, 0.0), 0, NLL + 333),  # no warm-up
-        (Elbo(100, 0.1), 0, NLL + 2 * 10),  # label smoothing only in the two translations
+        (Elbo(0, 0.0), 0, NLL + 333),  # without warm-up, the KL has weight 1 at once
+        (Elbo(100, 0.1), 0, NLL + 2 * 10),  # only the two translations have label smoothing
         (Elbo(0, 0.0, {"semantic": 0.5, "language": 2.0}), 0, NLL + 0.5 * 3 + 2 * 330),
         (Elbo(10, 0.0, {"semantic": 0.0, "language": 3.0}), 5, NLL + 0.5 * 3 * 330),
     ],
@@ -84,7 +84,7 @@ TERMS = {
 def test_total(elbo: Elbo, step: int, total: float) -> None:
     loss = elbo(OUT, step)
     assert loss.total.item() == pytest.approx(total)
-    assert {name: value.sum().item() for name, value in loss.terms.items()} == TERMS  # without weights and smoothing
+    assert {name: value.sum().item() for name, value in loss.terms.items()} == TERMS  # no weights, no smoothing
     assert not any(value.requires_grad for value in loss.terms.values())
 
 
@@ -95,18 +95,18 @@ def test_predictions_may_be_averaged(count: int, share: float) -> None:
     assert Elbo(100, 0.0, average_predictions=True)(out, 0).total.item() == pytest.approx(share * nats)
 
 
-UNITS = Gaussian(  # two sentences, three units: KL is half the squared mean
+UNITS = Gaussian(  # two sentences and three units; the KL of a unit is half its squared mean
     torch.tensor([[1.0, 0.0, 2.0], [1.0, 2.0, 0.0]], dtype=torch.float64, requires_grad=True),
     torch.zeros(2, 3, dtype=torch.float64),
-)  # means over the sentences: 0.5, 1 and 1 nats
+)  # the mean KL over the sentences is 0.5, 1 and 1 nats for the three units
 
 
 @pytest.mark.parametrize(("free", "nats"), [(0.0, 2.5), (2.0, 2.5), (3.0, 3.0)])
 def test_free_nats(free: float, nats: float) -> None:
     out = Outputs({}, {"semantic": {"semantic": UNITS}, "language": {"en": UNITS}})
     loss = Elbo(10, 0.0, {"language": 3.0}, {"language": free})(out, 5)
-    assert loss.total.item() == pytest.approx(0.5 * 2 * (2.5 + 3 * nats))  # two sentences
-    assert loss.terms["kl/en"].item() == pytest.approx(5.0)  # the reported KL has no free nats
+    assert loss.total.item() == pytest.approx(0.5 * 2 * (2.5 + 3 * nats))  # annealing is 0.5; there are two sentences
+    assert loss.terms["kl/en"].item() == pytest.approx(5.0)  # the reported KL ignores free nats
 
 
 @pytest.mark.parametrize(
@@ -125,7 +125,7 @@ def test_impossible_numbers_are_refused(settings: dict[str, Any], message: str) 
 
 
 def test_a_sigmoid_anneals_the_kl() -> None:
-    """The settings are those of Deudon (2018): the factor of the KL is sigmoid(0.002 (step - 2500))."""
+    """With the settings of Deudon (2018), the factor of the KL is sigmoid(0.002 (step - 2500))."""
     elbo = Elbo(warmup_steps=0, label_smoothing=0.0, sigmoid_midpoint=2_500, sigmoid_steepness=0.002)
     none = Elbo(warmup_steps=0, label_smoothing=0.0)(replace(OUT, posteriors={}), 0).total
     for step, share in ((0, 1 / (1 + math.exp(5))), (2_500, 0.5), (3_000, 1 / (1 + math.exp(-1))), (10**9, 1.0)):
@@ -136,7 +136,7 @@ def test_a_sigmoid_anneals_the_kl() -> None:
     assert Elbo().annealing(0) == 0.0 and Elbo(warmup_steps=0).annealing(0) == 1.0
 
 
-# p = (3/4, 1/4) and (1/2, 1/2) of labels 0 and 1
+# for labels 0 and 1, these are the probabilities (3/4, 1/4) in row 0, and (1/2, 1/2) in row 1
 LOGITS = torch.tensor([[3.0, 1.0], [2.0, 2.0]]).log().requires_grad_()
 LABELS = Outputs(
     semantic={},
@@ -151,9 +151,9 @@ LABELS = Outputs(
 @pytest.mark.parametrize(
     ("smoothing", "total"),
     [
-        # -log 3/4 - log 1/2, and -log 1/4 - log 1/2
+        # "label": -log 3/4 - log 1/2; "other": -log 1/4 - log 1/2
         (0.0, (0.287682 + 0.693147) + (1.386294 + 0.693147)),
-        # 0.8 times that, and for each prediction 0.2 times the mean over both labels
+        # 0.8 times the loss above; plus, for each prediction, 0.2 times the mean of -log p over both labels
         (0.2, 0.8 * 3.060270 + 0.2 * 2 * (0.836988 + 0.693147)),
     ],
 )

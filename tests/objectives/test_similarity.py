@@ -1,4 +1,4 @@
-"""Losses on similarities are compared with numbers computed by hand or with numpy."""
+"""Compare losses on similarities with numbers computed by hand or with numpy."""
 
 import math
 from contextlib import nullcontext
@@ -21,7 +21,7 @@ from tests.close import assert_close
 
 
 def angles(*degrees: float) -> Point:
-    """Return vectors in two dimensions at these angles, of different lengths."""
+    """Return two-dimensional vectors at these angles in degrees. Their lengths differ."""
     turned = torch.tensor([math.radians(degree) for degree in degrees], dtype=torch.float64)
     lengths = torch.arange(1, len(degrees) + 1, dtype=torch.float64)[:, None]
     return Point((lengths * torch.stack([turned.cos(), turned.sin()], dim=1)).requires_grad_())
@@ -54,7 +54,7 @@ def test_what_it_needs_is_checked_before_training(
 
 
 def test_three_pairs_by_hand() -> None:
-    """The angles of translations differ by 10, 20 and 30 degrees."""
+    """The angles between translations are 10, 20 and 30 degrees."""
     loss = Margin(margin=0.6)(outputs(angles(0, 60, 180), angles(10, 80, 150)), step=0)
     hinges = [
         0,  # en 0: 0.6 - cos(10) + cos(80) is below 0
@@ -69,26 +69,26 @@ def test_three_pairs_by_hand() -> None:
 
 
 def test_negatives_that_came_with_the_batch_by_hand() -> None:
-    """The negatives of the batch are used, although other sentences of the batch are harder."""
+    """The loss uses the negatives of the batch, although other sentences of the batch are harder negatives."""
     out = Outputs({"en": angles(0, 10), "fr": angles(30, 40)}, {}, [], {"en": angles(90, 15), "fr": angles(60, 130)})
     hinges = [
-        0.4 - cos(30) + cos(60),  # en 0 against fr 60
-        0,  # en 10 against fr 130: 0.4 - cos(30) + cos(120) is below 0
-        0.4 - cos(30) + cos(60),  # fr 30 against en 90
-        0.4 - cos(30) + cos(25),  # fr 40 against en 15
+        0.4 - cos(30) + cos(60),  # en 0 with the negative fr 60
+        0,  # en 10 with the negative fr 130: 0.4 - cos(30) + cos(120) is below 0
+        0.4 - cos(30) + cos(60),  # fr 30 with the negative en 90
+        0.4 - cos(30) + cos(25),  # fr 40 with the negative en 15
     ]
     assert Margin(0.4)(out, step=0).total.item() == pytest.approx(sum(hinges), rel=1e-6)
 
 
 def test_negatives_of_both_sides_by_hand() -> None:
-    """For some sentences the hardest negative is in the other column, for others in their own column."""
+    """The hardest negative of some sentences is in the other column; for other sentences, it is in their own column."""
     loss = Margin(margin=0.6, both_sides=True)(outputs(angles(0, 30, 180), angles(10, 80, 150)), step=0)
     hinges = [
         0.6 - cos(10) + cos(30),  # en 0: en 30 is more similar than fr 80
         0.6 - cos(50) + cos(20),  # en 30: fr 10 is more similar than en 0
         0,  # en 180: the angles to fr 80 and en 30 are 100 and 150: 0.6 - cos(30) + cos(100) is below 0
         0.6 - cos(10) + cos(20),  # fr 10: en 30 is more similar than fr 80
-        0.6 - cos(50) + cos(70),  # fr 80: the angles are 70 to fr 10 and fr 150, 80 to en 0, 100 to en 180
+        0.6 - cos(50) + cos(70),  # fr 80: its angle is 70 to fr 10 and to fr 150, but 80 to en 0 and 100 to en 180
         0.6 - cos(30) + cos(70),  # fr 150: fr 80 is more similar than en 30
     ]
     assert 0.6 - cos(30) + cos(100) < 0
@@ -119,13 +119,13 @@ def sides(*rows: list[list[float]]) -> Outputs:
 
 
 def test_two_pairs_by_hand() -> None:
-    """The cosines are [[1, h], [0, h]], where h is the square root of 1/2."""
+    """The cosines of English rows and French columns are [[1, h], [0, h]], where h is the square root of 1/2."""
     h, t = math.sqrt(0.5), 0.5
     out = sides([[3.0, 0.0], [0.0, 0.1]], [[1.0, 0.0], [2.0, 2.0]])
     nats = [
-        math.log(1 + math.exp((h - 1) / t)),  # en 1, among both French sentences
+        math.log(1 + math.exp((h - 1) / t)),  # en 1 must choose between both French sentences
         math.log(1 + math.exp((0 - h) / t)),
-        math.log(1 + math.exp((0 - 1) / t)),  # fr 1, among both English sentences
+        math.log(1 + math.exp((0 - 1) / t)),  # fr 1 must choose between both English sentences
         math.log(2),  # fr 2 has the same cosine with both English sentences
     ]
     assert_total(Contrast(temperature=t)(out, step=0), "contrast", sum(nats))
@@ -159,7 +159,7 @@ PARTS = slice(2, 5), slice(5, 7)
 
 
 def composed(rng: np.random.Generator, altered: bool) -> tuple[Outputs, dict[str, np.ndarray]]:
-    """Return random outputs for four pairs, with two composed parts, and optionally altered English sentences."""
+    """Return random outputs for four pairs, with two composed parts. If `altered`, English has altered sentences."""
     vectors = {name: rng.normal(size=(4, 7)) for name in ("en", "fr", "altered")}
     posteriors = {name: Point(torch.from_numpy(value)) for name, value in vectors.items()}
     meaning = {lang: posteriors[lang] for lang in ("en", "fr")}
@@ -191,10 +191,10 @@ def styled(rows: list[list[float]], numbers: list[int]) -> Styled:
 
 
 def test_two_of_a_style_and_one_of_another_by_hand() -> None:
-    """The first two of three sentences share a style. Their cosine is h, the square root of 1/2."""
+    """Of three sentences, the first two have the same style. Their cosine is h, the square root of 1/2."""
     h, t = math.sqrt(0.5), 0.5
     near, far = math.exp(h / t), math.exp(0 / t)
-    nats = -math.log(near / (near + far)) - math.log(near / (near + near))  # of the first and of the second sentence
+    nats = -math.log(near / (near + far)) - math.log(near / (near + near))  # of sentence 0, and of sentence 1
     out = Outputs({}, {}, styles={"en": styled([[3.0, 0.0], [2.0, 2.0], [0.0, 0.1]], [4, 4, 0])})
     assert_total(StyleContrast(temperature=t)(out, step=0), "style", nats)
 
@@ -217,7 +217,7 @@ def model(tokenizer: Tokenizer) -> LatentModel:
 
 @pytest.fixture
 def taught(batch: Batch) -> Batch:
-    """Return a batch with a teacher's vectors, whose different lengths must not matter."""
+    """Return a batch with a teacher's vectors. Their lengths differ, but must not matter."""
     rng = np.random.default_rng(1)
     vectors = rng.normal(size=(len(batch), UNITS)) * rng.uniform(0.1, 9, (len(batch), 1))
     return replace(batch, targets=torch.tensor(vectors, dtype=torch.float32))

@@ -28,7 +28,7 @@ from torch import Tensor, nn
 
 from bgt_core.errors import NotFound, UsageError, check_choice
 
-TINY = 1e-30  # minimum of the maxima that give scales, so that a row of zeros does not get the scale 0
+TINY = 1e-30  # lower bound of the maximum of a row, so that a row of zeros does not get the scale 0
 
 
 class Linear(nn.Linear):
@@ -63,7 +63,7 @@ def on_grid(count: int) -> int:
 
 
 def pad_to_grid(x: Tensor) -> Tensor:
-    """Append rows of zeros: (N, H) -> (on_grid(N), H). Gradients do not pass through; `_PadRows` has them."""
+    """Append rows of zeros: (N, H) -> (on_grid(N), H). There is no gradient; `_PadRows` adds it."""
     padded = x.new_empty(on_grid(len(x)), x.shape[1])
     padded[: len(x)], padded[len(x) :] = x, 0
     return padded
@@ -128,7 +128,7 @@ class Int8Linear(nn.Module):
         low, high = x.aminmax()
         scale = max(-low.item(), high.item(), TINY) / (self.zero - 1)
         half = torch.tensor(self.zero + 0.5, dtype=torch.float32, device="cpu")
-        rounded = torch.add(half, x.float(), alpha=1 / scale).to(torch.uint8)  # + 0.5, so truncation rounds
+        rounded = torch.add(half, x.float(), alpha=1 / scale).to(torch.uint8)  # `half` adds 0.5, so truncation rounds
         if HAS_ONEDNN_INT8:
             return multiply_int8(rounded, scale, self.zero, self.packed, self.scales, self.bias, matmul_dtype(x))
         weight = self.packed.float() * self.scales[:, None]

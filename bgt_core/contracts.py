@@ -183,7 +183,7 @@ class Outputs:
     negatives: Mapping[str, Posterior] = field(default_factory=dict)  # semantic posteriors of `Batch.negatives`
     altered: Mapping[str, Posterior] = field(default_factory=dict)  # semantic posteriors of `Batch.altered`
     composed: Sequence[slice] = ()  # parts of the semantic latent that depend on word order
-    agreement: Mapping[str, Tensor] = field(default_factory=dict)  # (B,) cosines of mapped means and targets
+    agreement: Mapping[str, Tensor] = field(default_factory=dict)  # column -> (B,) cosines of mapped means and targets
     styles: Mapping[str, Styled] = field(default_factory=dict)  # the language latents of each language, in training
     batch: Batch | None = None  # in training, for objectives that need other data about the rows
 

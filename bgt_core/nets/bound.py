@@ -174,13 +174,13 @@ class RolePooling(nn.Module):
     """A vector of roles: 8 slots that attend to tokens, and 4 relations that attend to pairs of tokens.
 
     Let c_t be the vector of token t minus the mean vector of the sentence. This difference removes the component that
-    related words such as "boy" and "girl" share.
+    related words such as "boy" and "girl" share. Let U, V and W be trained matrices.
 
     - Slot r is the sum over tokens t of a_rt V c_t, where a_r is a softmax over the tokens. Slots can encode who acts
       and who is acted on, as role-filler bindings do (Smolensky 1990).
-    - Relation p is the sum over tokens t of g_pt (U c_t) * (W sum_s A_pts c_s). Here * multiplies elementwise a token
-      and the tokens that it attends to, and g_pt is a gate. Relations can encode that the cup is red and the plate
-      blue.
+    - Relation p is the sum over tokens t of g_pt (U c_t) * (W sum_s A_pts c_s). Here * is the elementwise product of a
+      token and the tokens to which it attends, and g_pt is a gate. Relations can encode that the cup is red and the
+      plate blue.
 
     Transformer layers compute a, g and A from the token vectors. Words of similar meaning have similar vectors in all
     languages, so a word can get a role that it never had in training. The vector of all slots is scaled to length
@@ -202,7 +202,7 @@ class RolePooling(nn.Module):
 
     def forward(self, side: Tokens, layout: PackedLayout, words: tuple[Tensor, Tensor]) -> Tensor:
         """Return the roles, (B, K), as vectors of length 1 or 0. `words` are the token vectors (N, D) and their weights
-        in the sentence's mean, (N,). Tokens of weight 0 do not become part of the roles."""
+        in the sentence's mean, (N,). Slots and relations do not attend to tokens of weight 0."""
         vectors, weights = words
         x = self.norm(self.enter(vectors * math.sqrt(vectors.shape[1])))
         x = x + sinusoids(0, layout.shape[1], x)[layout.columns]
@@ -213,7 +213,7 @@ class RolePooling(nn.Module):
         counted = (layout.unpack(weights[:, None]).squeeze(2) > 0) & layout.mask  # (B, T)
         halves = self.of_slots(x, centred, counted, layout), self.of_relations(x, centred, counted, layout)
         roles = torch.cat([F.normalize(half.flatten(1), eps=ROUNDING) for half in halves], dim=1) * math.sqrt(0.5)
-        # because the centred vectors of a sentence whose tokens are all equal are only rounding error
+        # if all tokens are equal, return 0, because their centred vectors are only rounding error
         ids = layout.unpack(layout.pack(side.ids)[:, None]).squeeze(2)  # (B, T)
         first = ids.gather(1, counted.int().argmax(1, keepdim=True))
         return roles.where(((ids != first) & counted).any(1, keepdim=True), 0)
@@ -272,9 +272,9 @@ class WithoutLanguage(nn.Module):
         self.width: int = body.width  # type: ignore[assignment]
         self.body, self.langs, self.parts, self.memory = body, list(langs), list(parts), memory
         self.register_buffer("means", torch.zeros(len(self.langs), self.width))
-        self.register_buffer("read", torch.zeros(len(self.langs)))  # sentences in each mean, at most `memory`
+        self.register_buffer("read", torch.zeros(len(self.langs)))  # number of sentences in each mean, at most `memory`
         self.register_buffer("directions", torch.zeros(len(self.langs) - 1, self.width))  # orthonormal, or zero
-        # for each language: the sum of its vectors in the current micro-batch, and how many they are
+        # for each language: the sum of its vectors in the current micro-batch, and the number of these vectors
         self.register_buffer("micro_batch", torch.zeros(len(self.langs), self.width + 1), persistent=False)
         # For each language, four sums over its sentences since the last update (`compare_languages`): (1) the vector
         # minus the language's mean and minus the common shift, only in micro-batches with several languages; (2) the
@@ -315,8 +315,8 @@ class WithoutLanguage(nn.Module):
 
     @torch.no_grad()
     def settle(self, seen: Tensor) -> None:
-        """Change the means and the directions at the end of an update. `seen` (K, 2 H + 2) are the sums `self.seen` of
-        all processes, added up."""
+        """Change the means and the directions at the end of an update. `seen` (K, 2 H + 2) is the sum of `self.seen`
+        over all processes."""
         apart, common, translated, count = seen.split([self.width, self.width, 1, 1], dim=1)
         translated = translated[:, 0]
         self.read.copy_(torch.minimum(self.read + translated, translated.clamp(min=self.memory)))

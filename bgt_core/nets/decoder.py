@@ -179,8 +179,8 @@ class CausalDecoder(nn.Module):
         )
 
     def step(self, tokens: Tensor, state: KVCache) -> Tensor:
-        """Score the next token of each hypothesis, given its last token: (B, n) -> (B, n, V). The first token that a
-        search passes is EOS."""
+        """Score the next token of each hypothesis, given its last token: (B, n) -> (B, n, V). In the first step of a
+        search, the last token is EOS."""
         return state.scorer(self.read(tokens, state))
 
     def read(self, tokens: Tensor, state: KVCache) -> Tensor:

@@ -98,7 +98,7 @@ class ResidualPooling(nn.Module):
         return self.average(side, layout) + self.correction(self.body(side, layout))
 
 
-STD = 0.1  # of GRAN's initial weights; its initial biases are 0 (both are Lasagne's defaults, as in the released code)
+STD = 0.1  # standard deviation of GRAN's initial weights; biases start at 0 (Lasagne's defaults, as in released code)
 
 
 class GRAN(MeanPooling):
@@ -174,7 +174,7 @@ class PeepholeLSTM(nn.Module):
         """Compute the states with ONNX's LSTM operator: (B, T, K) -> (B, T, H). The loop over T in `states` can't be
         exported for a variable T."""
         batch, length, _ = x.shape
-        bias = torch.cat([self.inputs.bias, torch.zeros_like(self.inputs.bias)])  # the recurrence has no bias
+        bias = torch.cat([self.inputs.bias, torch.zeros_like(self.inputs.bias)])  # zeros: the recurrence has no bias
         weights = [weight[None] for weight in (self.inputs.weight, self.recurrence, bias)]
         peepholes = self.peepholes.reshape(1, -1)
         states = torch.onnx.ops.symbolic(

@@ -40,7 +40,7 @@ class KeyValues:
         """Append keys and values of n tokens, (B, heads, n, H/heads). Return all keys and values so far, which are
         (B, heads, S, H/heads)."""
         start, self.used = self.used, self.used + keys.shape[2]
-        if self.used > self.store.shape[3]:  # double the room, so that each token is copied about once
+        if self.used > self.store.shape[3]:  # double the room, so that a token is copied about once on average
             grown = keys.new_empty(2, *keys.shape[:2], 2 * self.used, keys.shape[3])
             grown[:, :, :, :start] = self.store[:, :, :, :start]
             self.store = grown
@@ -128,7 +128,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, allowed: Tensor | None) -> Tensor:
     if len(blocks := blocks_of(q, k)) > 1:
         rows = [allowed if allowed is None or allowed.shape[-2] == 1 else allowed[..., block, :] for block in blocks]
         return torch.cat([attend(q[:, :, block], k, v, row) for block, row in zip(blocks, rows, strict=True)], dim=2)
-    # because on a CPU, batched products of many small matrices are several times faster than torch's attention
+    # no torch attention on a CPU, because batched products are several times faster for many small matrices
     scores = exact(q @ k.transpose(-1, -2)).mul_(q.shape[-1] ** -0.5)
     if allowed is not None:  # add a float32 mask, because masked_fill and adding a 16-bit mask are slower
         scores.add_(torch.zeros_like(allowed, dtype=scores.dtype).masked_fill_(~allowed, -math.inf))

@@ -1,8 +1,8 @@
 """LSTM encoders, and LSTM decoders that read a latent.
 
 All LSTMs read padded sentences, because torch's LSTM for packed sequences (`pack_padded_sequence`) is two to three
-times slower on a CPU. Padding is on the right, so no state of a real token depends on it. The input of a backward LSTM
-is reversed sentences whose padding stays on the right.
+times slower on a CPU. Padding is on the right, so no state of a real token depends on it. A backward LSTM reads
+reversed sentences, whose padding stays on the right.
 """
 
 from collections.abc import Collection
@@ -171,8 +171,8 @@ class RecurrentDecoder(nn.Module):
         return LSTMState(latent, self.layer.scorer(latent), hidden[:, :, None], cell[:, :, None])
 
     def step(self, tokens: Tensor, state: LSTMState) -> Tensor:
-        """Score the next token of each hypothesis, given its last token: (B, n) -> (B, n, V). The first token that a
-        search passes is EOS."""
+        """Score the next token of each hypothesis, given its last token: (B, n) -> (B, n, V). In the first step of a
+        search, the last token is EOS."""
         count, n = tokens.shape
         latent = state.latent.repeat_interleave(n, dim=0)  # (B * n, L)
         before = state.hidden.flatten(1, 2), state.cell.flatten(1, 2)
@@ -190,8 +190,9 @@ class LSTMDecoder(RecurrentDecoder):
 
     - "word": the input of each step is [token vector ; z].
     - "hidden": the initial hidden state is a linear map of z. Without "hidden", the initial hidden state is zero.
-    - "attention": the output layer reads tanh(Linear([h ; z])), so z replaces the context vector of attention. This is
-      eq. 5 of Luong et al. (2015); the paper only refers to the "traditional sequence-to-sequence framework".
+    - "attention": the output layer reads tanh(Linear([h ; z])), where h is the state of the LSTM. So z replaces the
+      context vector of attention in eq. 5 of Luong et al. (2015). The BGT paper only refers to the "traditional
+      sequence-to-sequence framework".
 
     Whether there is Logit fusion depends on the output layer, `layer`.
     """

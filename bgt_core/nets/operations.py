@@ -34,7 +34,7 @@ class PackedLayout:
     mask: Tensor  # (B, T) bool, True at real tokens
 
     def __post_init__(self) -> None:
-        """Compute all cached properties, because compiled layers can't fill a cache."""
+        """Compute all cached properties now, because compiled layers can't fill a cache."""
         if not self.whole:
             _ = self.rows, self.columns, self.fill_index, self.length_blocks
 
@@ -329,4 +329,4 @@ def _scores_to_gradients_(
             grad_offset.index_add_(0, row, probs)
         if probs.dtype != gradient.dtype:
             gradient.copy_(probs)
-    return gold.squeeze(1), (top - peak.log_()).squeeze(1)  # exact even if the gold token is very unlikely
+    return gold.squeeze(1), (top - peak.log_()).squeeze(1)  # logsumexp, exact even if the gold token is very unlikely

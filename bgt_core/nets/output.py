@@ -160,7 +160,7 @@ class LanguageOutput(nn.Module):
 
     @property
     def tokens(self) -> Tensor:
-        """The ids of all tokens that are scored, in a one-dimensional tensor."""
+        """The ids of all U tokens that are scored, (U,)."""
         if self.occurs.is_meta:  # values are unknown on the meta device, and only shapes matter there
             return torch.arange(len(self.occurs), device="meta")
         return self.occurs.nonzero().squeeze(1)

@@ -27,7 +27,7 @@ class Part:
     both_sides: bool = False  # if true, hard negatives may also come from the sentence's own column
 
     def check(self, columns: Sequence[str], mega_batch: int) -> None:
-        """Raise UsageError if this part can't be trained on these columns, or with `train.mega_batch` of this size."""
+        """Raise UsageError if this part can't be trained on these columns, or with this value of `train.mega_batch`."""
 
     def __call__(self, out: Outputs, step: int) -> Loss:
         """Return the loss of a batch, summed over its rows, before `weight` is applied."""

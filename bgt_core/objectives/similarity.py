@@ -1,6 +1,6 @@
 """Losses on cosines: of translations, of altered sentences, of a teacher's vectors, and of sentences of one style.
 
-Some losses are in nats, as the ELBO is. The others are unitless: `weight` is their factor when they are added to it.
+Some losses are in nats, like the ELBO. The others have no unit; `weight` is their factor when they are added to it.
 """
 
 from collections.abc import Sequence

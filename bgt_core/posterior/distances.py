@@ -74,7 +74,7 @@ FEATURES: Mapping[str, Terms] = {**DISTANCES, "hadamard": hadamard_terms}
 def similarity(name: str, left: Gaussian, right: Gaussian) -> Tensor:
     """Return the similarity by the measure `name` of `DISTANCES`, (...); UsageError for an unknown name.
 
-    It is the sum of terms for "cosine", minus the sum for "jensen-shannon", and minus the root of the sum otherwise.
+    It is the sum of terms for "cosine", minus the sum for "jensen-shannon", else minus the square root of the sum.
     """
     total = terms_named(name, DISTANCES)(left, right).sum(-1)
     if name == "cosine":

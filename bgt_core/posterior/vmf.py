@@ -10,8 +10,8 @@ import torch.nn.functional as F
 from numpy.polynomial import Polynomial
 from torch import Tensor
 
-ATTEMPTS = 48  # proposals per sample; two in three are accepted, so all are rejected once in 1e22 samples
-EPS = 1e-12  # added to squares that must not be 0
+ATTEMPTS = 48  # proposals per sample; two in three are accepted, so all 48 are rejected only once in 1e22 samples
+EPS = 1e-12  # lower bound of lengths and squared lengths, because 0 would give NaN or infinity
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +45,7 @@ class VonMisesFisher:
         along, across = sample_cosine(self.concentration.double(), size, generator)  # (B,)
         mean = self.mean.to(torch.promote_types(self.mean.dtype, torch.float32))
         aside = torch.randn(len(mean), size - 1, dtype=mean.dtype, device=mean.device, generator=generator)
-        aside = F.normalize(aside)  # uniform on the sphere in m - 1 dimensions
+        aside = F.normalize(aside)  # uniform on the unit sphere in m - 1 dimensions
         z = torch.cat([along[:, None].to(mean.dtype), across[:, None].to(mean.dtype) * aside], dim=1)
         return reflect(z, mean)
 
@@ -71,8 +71,9 @@ def sample_cosine(concentration: Tensor, size: int, generator: torch.Generator |
     """Sample w = mean . z for each concentration k; return w and sqrt(1 - w^2): (B,) float64 -> (B,), (B,).
 
     Proposals are w = (1 - (1 + b) e) / (1 - (1 - b) e) with e ~ Beta((m-1)/2, (m-1)/2). The ratio of densities decides
-    which are accepted. b = (m - 1) / (2k + c) equals Wood's (-2k + c) / (m - 1), which cancels for large k. Because a
-    loop would have to wait for a GPU, all proposals are made at once, and each row uses its first accepted proposal.
+    which are accepted. With c = sqrt(4 k^2 + (m-1)^2), b = (m - 1) / (2k + c) equals Wood's (-2k + c) / (m - 1), which
+    loses digits for large k. Because a loop would have to wait for a GPU, all proposals are made at once, and each row
+    uses its first accepted proposal.
     """
     k, m1 = concentration, size - 1
     c = torch.sqrt(4 * k.square() + m1**2)
@@ -98,7 +99,7 @@ def sample_cosine(concentration: Tensor, size: int, generator: torch.Generator |
 def reflect(z: Tensor, mean: Tensor) -> Tensor:
     """Reflect z (B, L) by the Householder reflection that maps the first axis to the mean direction (B, L)."""
     normal = F.one_hot(torch.zeros((), dtype=torch.long, device=z.device), z.shape[1]).to(z.dtype) - mean
-    length = normal.square().sum(1, keepdim=True).clamp(min=EPS)  # 0 if the mean is the first axis
+    length = normal.square().sum(1, keepdim=True).clamp(min=EPS)  # would be 0 if the mean is the first axis
     return z - 2 * normal * (normal * z).sum(1, keepdim=True) / length
 
 

@@ -1,5 +1,5 @@
 """Compare binding, memory and roles with closed forms and loops. Test with a linear probe of scikit-learn that vectors
-do not reveal the language. Remove closing marks, and exchange them."""
+do not reveal the language. Test which closing marks are removed and exchanged."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -399,4 +399,4 @@ def test_marks_are_exchanged_among_sentences_that_end_in_one(marks: ClosingMarks
         alone = before in ([CAT], [DOG, ASK, SHOUT], [STOP])
         assert after == before if alone else after[:-1] == before[:-1] and after[-1] in (STOP, ASK, SHOUT)
     ends = Counter(row[-1] for row in rows if row in ([CAT, STOP], [CAT, ASK], [CAT, SHOUT]))
-    assert 10 < min(ends.values()) < max(ends.values()) < 90  # 100 of these ended in STOP before
+    assert 10 < min(ends.values()) < max(ends.values()) < 90  # all 100 ended in STOP before

@@ -1,4 +1,4 @@
-"""Compare the distances of Gaussian posteriors with the library POT, with integrals, and with numbers by hand."""
+"""Compare the distances of Gaussian posteriors with the library POT, integrals, and numbers computed by hand."""
 
 import math
 

@@ -54,7 +54,7 @@ def density(concentration: float, size: int) -> tuple[np.ndarray, np.ndarray]:
     """Return a grid of values of w = mean . z, and the log-probability of each value. The density of w is proportional
     to (1 - w^2)^((m - 3) / 2) exp(k w)."""
     angle = (np.arange(100_000) + 0.5) / 100_000 * np.pi
-    log_q = (size - 2) * np.log(np.sin(angle)) + concentration * np.cos(angle)  # w = cos, |dw| = sin times dangle
+    log_q = (size - 2) * np.log(np.sin(angle)) + concentration * np.cos(angle)  # w = cos(angle), so dw adds one sin
     return np.cos(angle), log_q - logsumexp(log_q)
 
 

@@ -184,8 +184,8 @@ class Outputs:
     altered: Mapping[str, Posterior] = field(default_factory=dict)  # semantic posteriors of `Batch.altered`
     composed: Sequence[slice] = ()  # parts of the semantic latent that depend on word order
     agreement: Mapping[str, Tensor] = field(default_factory=dict)  # column -> (B,) cosines of mapped means and targets
-    styles: Mapping[str, Styled] = field(default_factory=dict)  # the language latents of each language, in training
-    batch: Batch | None = None  # in training, for objectives that need other data about the rows
+    styles: Mapping[str, Styled] = field(default_factory=dict)  # language -> its language latents; only in training
+    batch: Batch | None = None  # the batch, for objectives that need other data about its rows; only in training
 
     def named_posteriors(self) -> Iterator[tuple[str, Posterior]]:
         """Yield (name in metrics, posterior) for all posteriors with a KL term."""

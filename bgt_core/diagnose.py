@@ -47,7 +47,7 @@ class Diagnosis:
     units: dict[str, int]  # number of units of each latent
     active: dict[str, int]  # number of units whose posterior mean varies between sentences (Burda et al. 2016)
     kl: dict[str, MeanEstimate]  # KL of the posterior to the prior; 0 if the latent has no prior
-    information: dict[str, MeanEstimate]  # I(x; z), at most log(pairs) (see `information`); no entry for points
+    information: dict[str, MeanEstimate]  # I(x; z), at most log(pairs) (see `information`); not for point posteriors
     at_mean: MeanEstimate | None  # NLL given the posterior means; None if the model does not reconstruct
     neg_elbo: MeanEstimate | None  # NLL given samples of the latents, plus their KL
     iwae_nll: MeanEstimate | None  # importance-weighted bound (Burda et al. 2016); more samples lower it

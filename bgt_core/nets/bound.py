@@ -338,7 +338,7 @@ class ClosingMarks(nn.Module):
         self.register_buffer("marks", marks, persistent=False)
 
     def closing(self, side: Tokens) -> Tensor:
-        """Find closing marks, (B, T) bool: marks that only marks and EOS follow. The first token is never one."""
+        """Find closing marks, (B, T) bool: marks that only marks and EOS follow. The first token never counts."""
         inside = side.mask & (side.ids != EOS)
         others = inside & ~self.marks[side.ids]
         words_after = others.flip(1).cumsum(1).flip(1)  # the count includes the token itself

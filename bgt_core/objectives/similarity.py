@@ -173,7 +173,7 @@ class Composition(Part):
                 costs.append(F.softplus(excess / self.temperature).sum())
             for source, target in permutations(plain, 2):
                 candidates = [plain[target], *(altered[column] for column in (target, source) if column in altered)]
-                scores = plain[source] @ torch.cat(candidates).T / self.temperature  # (B, B to 3 B)
+                scores = plain[source] @ torch.cat(candidates).T / self.temperature  # (B, C), where C is B, 2 B or 3 B
                 own = torch.arange(len(scores), device=scores.device)
                 costs.append(F.cross_entropy(scores, own, reduction="sum"))
         nats = total(out, costs)
@@ -216,8 +216,8 @@ class Distillation(Part):
     """A distillation loss: 1 - cos(m, v), where m is a sentence's mapped semantic mean, and v the teacher's vector.
 
     The loss is summed over rows and columns, and has no unit. A row has one vector v, the teacher's vector of one of
-    its sentences; the translations of this sentence learn the same vector. The paper uses the squared distance. Here,
-    the cosine ignores the lengths of vectors. If the batch has no vectors of a teacher, the loss is 0.
+    its sentences; the translations of this sentence learn the same vector. Reimers and Gurevych (2020) use the squared
+    distance; here, the cosine ignores the lengths of vectors. If the batch has no vectors of a teacher, the loss is 0.
     """
 
     weight: float = 200.0

@@ -53,7 +53,7 @@ def joint(x: Tensor, z: Tensor, on_x: nn.Linear, on_z: nn.Linear) -> Tensor:
 def scores(layer: nn.Module, h: Tensor, z: Tensor) -> Tensor:
     """Score all tokens, (V,), from the features h (H,) and the latent z (L,)."""
     if isinstance(layer, UntiedOutput):
-        return torch.cat([layer.latent.weight, layer.hidden.weight], dim=1) @ torch.cat([z, h])  # as in the paper
+        return torch.cat([layer.latent.weight, layer.hidden.weight], dim=1) @ torch.cat([z, h])  # the paper's order
     if isinstance(layer, TiedOutput):
         return layer.table.weight @ (h + layer.project.weight @ z)
     assert isinstance(layer, PlainOutput)

@@ -30,7 +30,7 @@ class Margin(Part):
     margin: float = 0.4
     weight: float = 1.0
     both_sides: bool = False  # if true, search negatives in both columns; this also applies to mega-batches
-    mined_only: bool = False  # if true, batches without negatives (before `train.mega_batch_start`) have no loss
+    mined_only: bool = False  # if true, no loss for batches without negatives, such as before `train.mega_batch_start`
 
     def __post_init__(self) -> None:
         if not 0 < self.margin < 2:

@@ -1,1 +1,1 @@
-"""Tables and figures of the papers: their numbers next to ours."""
+"""Tables and figures of the papers, with the published numbers next to ours."""

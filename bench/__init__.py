@@ -1,1 +1,1 @@
-"""Speed compared with other tools, with the numerical error: one page per kind of work."""
+"""Compare our speed with other tools, and measure numerical errors: one page for each kind of work."""

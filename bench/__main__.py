@@ -1,8 +1,8 @@
-"""Measure pages, each in its own process, and write the results to `bench/RESULTS.md`.
+"""Measure each page in a separate process, and write the results to `bench/RESULTS.md`.
 
-    python -m bench                                      # all pages: an hour on an idle machine
-    python -m bench training app                         # these pages; the others keep their last results
-    python -m bench training --json page.json            # one page, in this process, without RESULTS.md
+    python -m bench                                      # measure all pages: an hour on an idle machine
+    python -m bench training app                         # measure these pages; the others keep their results
+    python -m bench training --json page.json            # measure one page in this process; leave RESULTS.md
     python -m bench training --device cuda --json gpu.json   # on another machine; `--keep gpu.json` adds it here
 
 The results of each page are stored in `bench/results`, with the machine and the date.
@@ -38,7 +38,7 @@ module describes the measurement, and what is equal on both sides.
 
 
 def parser() -> argparse.ArgumentParser:
-    """Return the parser of the command; each page uses only some of the options."""
+    """Return the parser of the command. Each page uses only some of the options."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("pages", nargs="*", metavar="PAGE", help=f"any of {', '.join(PAGES)}; by default all")
     parser.add_argument("--threads", type=int, default=1, help="threads of both sides; more than 1: wall-clock time")
@@ -78,7 +78,7 @@ def read(path: Path) -> Page:
 
 
 def keep(page: Page) -> None:
-    """Replace the stored results of a page, and write RESULTS.md."""
+    """Store a page in place of its earlier results, and write RESULTS.md."""
     KEPT.mkdir(exist_ok=True)
     name = "gpu" if "--device cuda" in page["command"] else page["command"].split()[3]
     write_json(KEPT / f"{name}.json", page)
@@ -87,7 +87,7 @@ def keep(page: Page) -> None:
 
 
 def measure(name: str, options: argparse.Namespace, words: list[str]) -> None:
-    """Measure one page in this process. Print each row and write the page after it, so that no row is lost."""
+    """Measure one page in this process. After each row, print it and write the page, so that no row is lost."""
     torch.set_num_threads(options.threads)
     torch.manual_seed(0)
     begun, page = time.monotonic(), new_page([name, *words])
@@ -119,7 +119,7 @@ def main() -> None:
             command = [sys.executable, "-m", "bench", name, *words, "--json", str(written)]
             if subprocess.run(command).returncode:
                 failed.append(name)
-            elif written.exists():  # the page may have nothing to measure on this machine
+            elif written.exists():  # no file if nothing could be measured on this machine
                 keep(read(written))
     if failed:
         sys.exit(f"These pages failed, and their rows are older: {', '.join(failed)}")

@@ -1,11 +1,11 @@
-"""The times that a user waits for commands and for the app in a browser, compared with limits.
+"""Measure how long a user waits for commands and for the app in a browser, and compare the times with limits.
 
     python -m bench app --data pairs.tsv
 
 Each command runs in a new process. The app runs in headless Chromium, with the first pairs of `--data`, and with stored
-random vectors of 64 units. A time is wall-clock time, so the machine must be idle, and ends when the result is visible:
-the heading, the whole page, every point of a map, or the number of selected sentences. Memory is the server's resident
-set.
+random vectors of 64 units. Times are wall-clock times, so the machine must be idle. A time ends when the result is
+visible: the heading, the whole page, every point of a map, or the number of selected sentences. Memory is the server's
+resident set.
 """
 
 import argparse
@@ -34,7 +34,7 @@ from bench.measure import Measurement, turns
 ROOT = Path(__file__).resolve().parent.parent
 CALL = "import sys; from {} import main; sys.argv = {!r}; main()"
 WRITE = ["bgt", "generate", "--source", "You are late.", "--style", "Can you help me?"]
-CODE = {  # the code to run, and the maximum of seconds
+CODE = {  # name -> the code to run, and the limit in seconds
     "import bgt_core": ("import bgt_core", 0.1),
     "bgt --help": (CALL.format("bgt_core.cli", ["bgt", "--help"]), 0.5),
     "bgt info": (CALL.format("bgt_core.cli", ["bgt", "info"]), 0.5),
@@ -45,10 +45,10 @@ CODE = {  # the code to run, and the maximum of seconds
 TORCH = "import atexit, sys; atexit.register(lambda: print('torch' in sys.modules, file=sys.stderr)); "
 
 ROUNDS = 3  # maximum number of rounds of the app
-FEW, MANY = 300, 25_000  # pairs
-STORED = {100_000: (30, 1_500), 1_000_000: (300, 4_000)}  # points -> limits: seconds, MB of the server
-WIDTH = 64  # units of stored vectors
-PATIENCE = 600_000  # milliseconds
+FEW, MANY = 300, 25_000  # numbers of pairs that the app loads
+STORED = {100_000: (30, 1_500), 1_000_000: (300, 4_000)}  # points -> limits: seconds, MB of server memory
+WIDTH = 64  # units in each stored vector
+PATIENCE = 600_000  # timeout in the browser, in milliseconds
 AT_REST = "[data-testid=stApp][data-test-script-state=notRunning]"
 POINTS = """least => [...document.querySelectorAll(".js-plotly-plot")].some(plot => (plot.data ?? []).filter(
     trace => trace.mode === "markers").reduce((sum, trace) => sum + (trace.customdata?.length ?? 0), 0) >= least)"""
@@ -84,7 +84,7 @@ def rows(options: argparse.Namespace) -> Iterator[Measurement]:
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=FLAGS)
         rounds, limits = range(1 if options.toy else min(options.rounds, ROUNDS)), list(LIMITS.items())
-        opened = [{title: opening(browser, title) for title in SHIPPED} for _ in rounds]  # in turn
+        opened = [{title: opening(browser, title) for title in SHIPPED} for _ in rounds]  # models in turn
         for title in SHIPPED:
             for (work, limit), values in zip(limits, zip(*(each[title] for each in opened), strict=True), strict=False):
                 yield limited(f"app: {title}: {work}", list(values), limit, "s")
@@ -112,8 +112,8 @@ def run(code: str) -> str:
 
 
 def opening(browser: Browser, title: str) -> list[float]:
-    """Return the seconds until the start page's heading and all of it are visible, and, after a new sentence, until its
-    nearest sentences and all generated text are."""
+    """Return four times in seconds: until the start page shows its heading, and until it shows everything; and, after
+    a new sentence is entered, until its nearest sentences are visible, and until all generated text is."""
     start = time.perf_counter()
     with tab_of(browser) as (tab, address, _):
         query = urlencode({"ckpt": f"{title}, as shipped"})
@@ -144,7 +144,7 @@ def walk(browser: Browser, data: Path, many: int) -> list[float]:
 
 
 def stored(browser: Browser, points: int) -> tuple[float, float]:
-    """Return the seconds until a map of stored vectors is drawn, and the memory of the server after this, MB."""
+    """Return the seconds until a map of stored vectors is drawn, and the server's memory after this, in MB."""
     with TemporaryDirectory() as folder:
         vectors, text = Path(folder, "stored.npy"), Path(folder, "stored.txt")
         np.save(vectors, np.random.default_rng(0).standard_normal((points, WIDTH), np.float32))
@@ -158,7 +158,7 @@ def stored(browser: Browser, points: int) -> tuple[float, float]:
 
 @contextmanager
 def tab_of(browser: Browser, *arguments: str) -> Iterator[tuple[Page, str, psutil.Process]]:
-    """Start the app; yield a tab, the app's address and its process as soon as it answers."""
+    """Start the app. As soon as it answers, yield a browser tab, the app's address and the app's process."""
     with socket.socket() as free:
         free.bind(("localhost", 0))
         port = free.getsockname()[1]
@@ -191,18 +191,18 @@ def shown(tab: Page, address: str) -> None:
 
 
 def at_rest(tab: Page) -> None:
-    """Wait until the script has run."""
+    """Wait until the app's script has run."""
     tab.wait_for_selector(AT_REST, timeout=PATIENCE)
 
 
 def drawn(tab: Page, least: int) -> None:
-    """Wait until maps show at least this number of points, and the script has run."""
+    """Wait until a map shows at least `least` points, and the app's script has run."""
     tab.wait_for_function(POINTS, arg=least, timeout=PATIENCE)
     at_rest(tab)
 
 
 def switches(tab: Page) -> list[float]:
-    """Return the seconds until the heading of each page of the app is visible, on the second visit."""
+    """Visit each page of the app twice; return the seconds until its heading is visible on the second visit."""
     times: list[float] = []
     links = tab.get_by_test_id("stSidebarNavLink")
     for visit in range(2):

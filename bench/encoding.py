@@ -1,9 +1,9 @@
-"""Sentences encoded per second, compared with other tools: a Transformer, and a mean of token vectors.
+"""Compare the sentences encoded per second with other tools: by a Transformer, and by a mean of token vectors.
 
-The peers are `SentenceTransformer.encode` and `StaticModel.encode` of model2vec, with defaults, in one process. Equal
-on both sides: the weights, the unigram tokens, the sentences, and the vectors up to the stated error. Sentences have
-about 12 tokens of invented words, and differ between rounds. The time includes tokenising; for a mean of token vectors,
-the floor is the time of tokenising alone.
+The peers are `SentenceTransformer.encode` and model2vec's `StaticModel.encode`, with default settings, in one process.
+Equal on both sides: the weights, the unigram tokens, the sentences, and the vectors up to the stated error. Sentences
+consist of invented words, have about 12 tokens, and differ between rounds. The time includes tokenisation. For a mean
+of token vectors, the floor is the time of tokenisation alone.
 """
 
 import argparse
@@ -41,14 +41,14 @@ STATIC = {256: 20_000, 384: 20_000}  # width of a table of token vectors -> sent
 
 
 class Plain(nn.Module):
-    """A head that returns the pooled vector of the Transformer as a point posterior."""
+    """A head that returns the Transformer's pooled vector as a point posterior."""
 
     def forward(self, features: Tensor) -> Point:
         return Point(features)
 
 
 def rows(options: argparse.Namespace) -> Iterator[Measurement]:
-    """Measure Transformers in each precision, then means of token vectors."""
+    """Measure Transformers in each precision, and then means of token vectors."""
     sizes, static = (TOY, {16: 100}) if options.toy else (SIZES, STATIC)
     texts = sentences(options.rounds * (400 if options.toy else 20_000))
     tokenizer = Tokenizer.train(texts[:20_000], 400 if options.toy else 8_000, lowercase=False)
@@ -90,7 +90,7 @@ def transformer_rows(
 
 
 def unigram(tokenizer: Tokenizer) -> tokenizers.Tokenizer:
-    """Return a tokenizer of Hugging Face's library with the same tokens."""
+    """Return a tokenizer of Hugging Face's library that gives the same tokens."""
     processor = sentencepiece.SentencePieceProcessor(model_proto=tokenizer.model)
     scores = [(processor.id_to_piece(number), processor.get_score(number)) for number in range(len(processor))]
     cutter = tokenizers.Tokenizer(tokenizers.models.Unigram(scores, unk_id=UNK, byte_fallback=False))
@@ -127,13 +127,13 @@ def peer_of(body: Transformer, tokenizer: Tokenizer, folder: str) -> SentenceTra
     special = {"pad_token": pad, "unk_token": unk, "eos_token": eos}
     PreTrainedTokenizerFast(tokenizer_object=cutter, model_max_length=LONGEST, **special).save_pretrained(folder)
     peer = SentenceTransformer(modules=[Wrapped(folder), Pooling(body.width, "mean")], device="cpu")
-    peer[0].auto_model.embeddings.LayerNorm = nn.Identity()  # our input is not normalised
+    peer[0].auto_model.embeddings.LayerNorm = nn.Identity()  # our Transformer does not normalise its input
     return peer
 
 
 def static_row(width: int, texts: list[str], tokenizer: Tokenizer, options: argparse.Namespace) -> Measurement:
     """Compare a mean of token vectors with model2vec's."""
-    from model2vec import StaticModel  # only in the extra `bench`
+    from model2vec import StaticModel  # imported here, because only the extra `bench` installs it
 
     count = len(texts) // options.rounds
     parts = [texts[start : start + count] for start in range(0, len(texts), count)]

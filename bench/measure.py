@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 
-os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")  # huge pages, as in `bgt train`, for all code that is timed
+os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")  # huge pages, as `bgt train` sets them, for both sides
 import platform
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -25,25 +25,25 @@ import torch
 from bgt_core.backend import linear, multiply_int8, prepack_int8
 
 CPU = torch.device("cpu")
-Page = dict[str, Any]  # command, date, minutes, machine, and rows: the fields of each `Measurement`
-SIDE, SIDE_ON_GPU = 1_024, 8_192  # size of the square matrices whose product defines the machine's limit
+Page = dict[str, Any]  # command, date, minutes, machine, rows (each with the fields of a `Measurement`)
+SIDE, SIDE_ON_GPU = 1_024, 8_192  # rows of the matrices in `product_rate`
 DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "int8": torch.int8}
 PACKAGES = ("torch", "numpy", "sentencepiece", "transformers", "sentence-transformers", "faiss-cpu", "scikit-learn")
 
 
 @dataclass(frozen=True)
 class Measurement:
-    """One row of a page."""
+    """One row on a page of results."""
 
-    work: str  # the measured work
-    against: str  # the peer
-    ratios: list[float]  # the peer's time divided by ours, or the values that `target` limits, one per round
-    target: str  # ">= 5", "<= 0.6": limit for the median of `ratios`; ">= 75 % of the floor": limit for `reached`
+    work: str  # the work that is measured
+    against: str  # the peer, or the limit
+    ratios: list[float]  # for each round: the peer's time divided by ours, or the value that `target` limits
+    target: str  # ">= 5", "<= 0.6": limits the median of `ratios`; ">= 75 % of the floor": limits `reached`
     ours: str  # median of our absolute value, with its unit
     peer: str
     error: str  # measured deviation from the exact result
-    floor: str = "none stated"  # number of operations, and the speed if they ran at the rate of matrix products
-    reached: float | None = None  # share of the floor that our time reaches; None without a floor
+    floor: str = "none stated"  # operations, and the speed at the rate of matrix products
+    reached: float | None = None  # the floor divided by our time; None if there is no floor
 
     @property
     def met(self) -> bool:
@@ -57,7 +57,7 @@ class Measurement:
 
     @property
     def share(self) -> str:
-        """The reached share of the floor; "" without a floor."""
+        """The floor divided by our time, in percent; "" if there is no floor."""
         return "" if self.reached is None else f"{100 * self.reached:.0f}%"
 
 
@@ -73,10 +73,10 @@ def compare(
     operations: float = 0.0,
     rate: float = 1.0,
 ) -> Measurement:
-    """Return the row that compares two forms, from the seconds of their rounds.
+    """Return the row that compares two forms, given the seconds of each round.
 
-    A round has `amount` units; `unit` is their plural, as in "sentences". Its floor is the time of `operations` at
-    `rate` per second, from `product_rate`. With 0 operations it has no floor.
+    A round processes `amount` units; `unit` is the plural of their name, as in "sentences". The floor of a round is the
+    time that `operations` take at `rate` per second (see `product_rate`). With 0 operations, there is no floor.
     """
     spent, each = median(ours), operations / amount
     rates = [f"{amount / seconds:,.0f} {unit}/s" for seconds in (spent, median(peer))]
@@ -91,7 +91,7 @@ def compare(
 def turns(
     forms: Mapping[str, Callable[[int], object]], rounds: int, clock: Callable[[], float]
 ) -> dict[str, list[float]]:
-    """Measure the seconds of each form on round 0, 1, ..., after one untimed call of each. The order alternates."""
+    """Measure the seconds of each form in rounds 0, 1, ... Each form first runs once untimed. The order alternates."""
     for form in forms.values():
         form(0)
     times: dict[str, list[float]] = {name: [] for name in forms}
@@ -104,7 +104,7 @@ def turns(
 
 
 def clock_of(threads: int, device: torch.device = CPU) -> Callable[[], float]:
-    """Return the clock for this number of threads, in seconds; on a GPU, it waits until the device has finished."""
+    """Return a clock in seconds for this number of threads. On a GPU, it waits until the device has finished."""
 
     if device.type == "cuda":
 
@@ -117,9 +117,9 @@ def clock_of(threads: int, device: torch.device = CPU) -> Callable[[], float]:
 
 
 def product_rate(dtype: torch.dtype, threads: int, device: torch.device = CPU) -> float:
-    """Return the operations per second of the fastest product of large square matrices, the best of 6 measurements."""
+    """Multiply large square matrices 6 times, and return the operations per second of the fastest product."""
     clock, side = clock_of(threads, device), SIDE if device.type == "cpu" else SIDE_ON_GPU
-    if dtype == torch.int8:  # 8-bit inputs, single-precision output
+    if dtype == torch.int8:  # the inputs are 8-bit, the output is in single precision
         weight = torch.randint(-127, 128, (side, side), dtype=torch.int8)
         left = torch.randint(0, 255, (side, side), dtype=torch.uint8)
         scales = torch.ones(side)
@@ -136,7 +136,7 @@ def product_rate(dtype: torch.dtype, threads: int, device: torch.device = CPU) -
 
 
 def new_page(words: Sequence[str]) -> Page:
-    """Return a page without rows for a command, without the user's paths; for this machine and today."""
+    """Return a page for a command, without rows, with this machine and today's date; the user's paths are removed."""
     shown = ("FOLDER" if Path(word).is_dir() else Path(word).name if Path(word).is_file() else word for word in words)
     page = {"command": " ".join(["python -m bench", *shown]), "date": f"{datetime.now(UTC):%Y-%m-%d}"}
     return {**page, "minutes": 0.0, "machine": machine(), "rows": []}

@@ -1,9 +1,9 @@
-"""Bitext mining: approximate search compared with exact search. Only the search is timed: it is nearly all the work.
+"""Compare approximate with exact search in bitext mining. Only the search is timed, because it takes most of the time.
 
-Vectors are random. Half of the squared length of a sentence's vector is its own, the other half is a mixture of four
-topics. Each language adds noise, so that translations have cosines of about 0.7. Approximate search has to probe about
-as many lists as with real text. Exact search takes the same time for each query, so only a 20th of the queries is
-timed, and the time is multiplied by 20.
+Vectors are random. A meaning's vector is the sum of a random vector and a mixture of four topic vectors; each of these
+two parts has half of the squared length. Each language adds noise, so that translations have cosines of about 0.7. With
+these vectors, approximate search must probe about as many lists as with real text. Exact search takes the same time for
+each query, so only a 20th of the queries is timed, and the time is multiplied by 20.
 """
 
 import argparse
@@ -19,11 +19,11 @@ from bgt_core.neighbours.search import ITERATIONS, POINTS, Rows, SearchPlan, app
 
 SENTENCES, WIDTH = 50_000, 256
 TOPICS = 4  # number of topics per sentence
-ALL_TOPICS = 20  # times the square root of the number of sentences, as in a growing text; frequencies fall as 1 / rank
+ALL_TOPICS = 20  # number of topics / square root of the number of sentences; topic frequencies fall as 1 / rank
 OWN = 0.5  # share of a meaning's squared length that does not come from its topics
-NOISE = (0.05, 0.6)  # minimum and maximum share of noise in a vector's squared length
+NOISE = (0.05, 0.6)  # smallest and largest share of noise in a vector's squared length
 UNTRANSLATED = 5  # every 5th sentence of the right side is not a translation
-PART = 20  # every 20th row is a query of exact search
+PART = 20  # exact search uses every 20th row as a query
 K = 4
 
 
@@ -72,10 +72,10 @@ def draw(count: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def meanings(rng: np.random.Generator, topics: np.ndarray, count: int) -> np.ndarray:
-    """Draw meanings, (count, WIDTH): each has an own part, and some topics."""
+    """Draw meanings, (count, WIDTH). Each is the sum of a random vector and of topic vectors."""
     drawn = math.sqrt(OWN) * directions(rng, count)
     for share in rng.dirichlet(np.ones(TOPICS), count).astype(np.float32).T:
-        ranks = (len(topics) ** rng.random(count)).astype(np.int64)  # from 1, with a uniform logarithm
+        ranks = (len(topics) ** rng.random(count)).astype(np.int64)  # from 1; their logarithm is uniform
         drawn += np.sqrt((1 - OWN) * share)[:, None] * topics[ranks - 1]
     return drawn
 
@@ -88,7 +88,7 @@ def directions(rng: np.random.Generator, count: int) -> np.ndarray:
 
 
 def operations(plan: SearchPlan, left: Rows, right: Rows) -> float:
-    """Count the multiply-adds of an approximate search in both directions: comparisons, lists, k-means."""
+    """Count the operations of approximate search in both directions: comparisons, assignment to lists, k-means."""
     compared = sum(len(asking) * len(held) for asking, held in plan.forward + plan.backward)
     to_lists = plan.nlist * (len(left) + len(right) + POINTS * plan.nlist * ITERATIONS)
     return 2.0 * WIDTH * (compared + to_lists)

@@ -1,12 +1,12 @@
-"""Probing by SentEval's protocol, compared with SentEval's own code. No code of SentEval is stored here.
+"""Compare our probing by SentEval's protocol with SentEval's own code. This repository contains no code of SentEval.
 
     git clone https://github.com/facebookresearch/SentEval
     python -m bench probing --senteval SentEval
 
-Ours trains the classifiers of all penalties, 1e-5 to 1e-2, at once, and always with one thread. Minibatches have 64
-items, and dev accuracy is checked every 4 passes, with early stopping. The first row measures the whole protocol. The
-other rows measure a few passes, because every pass takes the same time. SentEval needs CUDA and an old Python; `Clone`
-replaces these two, and nothing that affects the results or the time.
+Our code trains the classifiers for all penalties, 1e-5 to 1e-2, at once, and always with one thread. Minibatches have
+64 items, and dev accuracy is checked every 4 passes, with early stopping. The first row measures the whole protocol.
+The other rows measure a few passes, because every pass takes the same time. SentEval needs CUDA and an old Python.
+`Clone` replaces the calls that need them, and changes nothing that affects the results or the time.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from bgt_core.errors import NotFound
 from probes.classifiers.senteval import SentEval, Split, split_classify
 
 ITEMS, TESTED, CLASSES = 20_000, 2_000, 6
-NOISE = 1.5  # scale of the noise in the labels; gives accuracies near 30%, far from chance and from 100%
+NOISE = 1.5  # scale of the noise in the labels: accuracies are near 30%, far from chance and from 100%
 WHOLE, LOOK = SentEval(), SentEval(hidden=50, max_epoch=0)
-ROWS = (  # width of the vectors, protocol, which part of it
+ROWS = (  # width of the vectors, protocol, name of the measured part
     (1024, WHOLE, "until every early stop"),
     (256, replace(LOOK, hidden=0), "4 passes"),
     (256, LOOK, "50 hidden units, 4 passes"),
@@ -42,7 +42,7 @@ ROWS = (  # width of the vectors, protocol, which part of it
 
 
 def rows(options: argparse.Namespace) -> Iterator[Measurement]:
-    """Measure softmax regression, and hidden layers."""
+    """Measure softmax regression, and classifiers with a hidden layer."""
     if not options.senteval:
         print("Nothing was measured; pass a clone of SentEval as --senteval.")
         return
@@ -57,7 +57,7 @@ def measured(options: argparse.Namespace, clone: Clone, width: int, protocol: Se
     results: dict[str, Any] = {}
 
     def form(name: str, classify: Callable[..., Any]) -> Callable[[int], None]:
-        protocols = chain([replace(protocol, epoch_size=1, max_epoch=0)], repeat(protocol))  # the first pass warms up
+        protocols = chain([replace(protocol, epoch_size=1, max_epoch=0)], repeat(protocol))  # first a warm-up
 
         def run(_: int) -> None:
             results[name] = classify(train, dev, test, next(protocols))
@@ -112,13 +112,13 @@ class Clone:
         make = classifier.MLP
 
         def kept(*arguments: Any, **named: Any) -> Any:
-            self.last = make(*arguments, **named)  # it predicts more than SentEval reports
+            self.last = make(*arguments, **named)  # kept, because SentEval does not return the predictions
             return self.last
 
         vars(self.validation)["MLP"] = kept
 
     def split_classify(self, train: Split, dev: Split, test: Split, protocol: SentEval) -> tuple[float, float]:
-        """Run its `SplitClassifier` with our arguments, labels 0 to C - 1; return (dev, test) accuracy in percent."""
+        """Run SentEval's `SplitClassifier` on labels 0 to C - 1; return (dev, test) accuracy in percent."""
         splits = {"train": train, "valid": dev, "test": test}
         classifier = {"optim": "adam", "batch_size": 64, "tenacity": 5, "nhid": protocol.hidden}
         classifier |= {"epoch_size": protocol.epoch_size, "max_epoch": protocol.max_epoch}

@@ -1,12 +1,12 @@
-"""Run the code released with the paper, by its own `Trainer`, on a CPU. No part of this code is stored here; clone it:
+"""Run the code released with the paper on a CPU, with its own `Trainer`. This repository has no copy; clone it:
 
     git clone https://github.com/jwieting/bilingual-generative-transformer
     python -m bench training --released bilingual-generative-transformer
 
 It is a fork of fairseq from 2019. Two of its parts are not used: the compiled extension that cuts batches
 (`workload.released_batches` follows the same rule), and `train.py`, which needs STS files. The released code has other
-ids for special tokens, counts positions from 2, and pads encoder inputs on the left. Otherwise it computes the same
-function of the same weights; `difference` checks this.
+ids for special tokens, counts positions from 2, and pads encoder inputs on the left. Apart from this, it computes the
+same function as ours if the weights are equal; `difference` checks this.
 """
 
 import contextlib
@@ -28,15 +28,15 @@ from bgt_core.errors import DataError, NotFound
 from bgt_core.models.bgt import BGT
 
 FIRST_POSITION = 2
-SPECIAL = (BOS, PAD, EOS, UNK)  # our ids, in the order of the released code
-DIFFERENT = 1e-5  # maximum relative difference of the losses
+SPECIAL = (BOS, PAD, EOS, UNK)  # our ids of special tokens, in the released code's order
+DIFFERENT = 1e-5  # maximum relative difference between the losses
 
 
 def load(clone: Path) -> None:
     """Import `fairseq` from a clone. Raises NotFound if the folder is not one."""
     if not (clone / "fairseq" / "criterions" / "bgt_loss.py").is_file():
         raise NotFound(f"--released {clone}: no fairseq/criterions/bgt_loss.py; pass a clone of the released code.")
-    vars(np).setdefault("float", float)  # numpy 2 lacks this name
+    vars(np).setdefault("float", float)  # numpy 2 lacks this name, which the released code uses
     sys.path.insert(0, folder := str(clone.resolve()))
     for name in ("options", "tasks.bgt", "trainer", "data.dictionary", "data.language_pair_dataset_bgt"):
         import_module(f"fairseq.{name}")
@@ -63,7 +63,7 @@ class Released:
             "--optimizer adam --adam-betas (0.9,0.98) --lr 0.0005 --lr-scheduler inverse_sqrt --warmup-updates 4000 "
             "--warmup-init-lr 1e-07 --min-lr 1e-09 --weight-decay 0.0001 --translation-loss 1.0 "
             f"{sides} --latent-size {width} --dropout {DROPOUT} --label-smoothing {SMOOTHING} --clip-norm {CLIP} "
-            "--x0 2"  # updates until the KL has its full weight
+            "--x0 2"  # KL warm-up: number of updates until the KL has its full weight
         )
         args = options.parse_args_and_arch(options.get_training_parser(), command.split())
         words = dictionaries.Dictionary()
@@ -73,19 +73,19 @@ class Released:
         self.model = task.build_model(args)
         with contextlib.redirect_stdout(io.StringIO()):
             self.trainer = trainers.Trainer(args, task, self.model, task.build_criterion(args))
-        self.order = torch.tensor([*SPECIAL, *range(len(SPECIAL), vocab)])  # our token for each of its ids
+        self.order = torch.tensor([*SPECIAL, *range(len(SPECIAL), vocab)])  # id in the released code -> our id
         self.numbers = self.order.argsort()
         with torch.no_grad():
             for theirs, parts in self.weights():
                 theirs.copy_(self.joined(parts))
 
     def joined(self, parts: Sequence[torch.Tensor]) -> torch.Tensor:
-        """Concatenate parts of a parameter; if its rows are tokens, put them in the order of the released code."""
+        """Concatenate parts of a parameter. If the rows are tokens, put them in the order of the released code."""
         whole = torch.cat(list(parts), dim=-1)
         return whole[self.order] if len(whole) == len(self.order) else whole
 
     def weights(self) -> Iterator[tuple[nn.Parameter, list[nn.Parameter]]]:
-        """Yield each parameter in use, and our parameters that it concatenates."""
+        """Yield each parameter that the released model uses, and those of our parameters that it concatenates."""
         ours, theirs = self.ours, self.model
         for encoder, name in ((theirs.encoder_sem, "semantic"), (theirs.encoder_en, "en"), (theirs.encoder_fr, "fr")):
             body, head = ours.encoders[name].body, ours.encoders[name].head
@@ -94,7 +94,7 @@ class Released:
             yield encoder.hidden2logv.weight, [head.log_variance.weight]
             for layer, own in zip(encoder.layers, body.layers, strict=True):
                 yield from layer_weights(layer, own)
-        for decoder, own_decoder in (  # they name a translator by the language it reads, we by the language it writes
+        for decoder, own_decoder in (  # they name translators by source language, we by target language
             (theirs.decoder_en, ours.decoders["en"]),
             (theirs.decoder_fr, ours.decoders["fr"]),
             (theirs.decoder_trans_en, ours.translators["fr"]),
@@ -117,8 +117,8 @@ class Released:
         return data.collate(items, pad_idx=SPECIAL.index(PAD), eos_idx=SPECIAL.index(EOS))
 
     def form(self, pairs: Sequence[Pair], tokens: int) -> Form:
-        """Return the update in batches of `tokens`, their `--max-tokens`. Dividing the gradients by the number of pairs
-        is not timed."""
+        """Return the update, cut into batches of at most `tokens` (the released code's `--max-tokens`). The division of
+        gradients by the number of pairs is not timed."""
         batches, trainer = released_batches(pairs, tokens), self.trainer
         samples = [self.sample(rows) for rows in batches]
 
@@ -129,11 +129,11 @@ class Released:
         return Form(step, list(map(tokens_of, batches)), used, trainer.optimizer.optimizer, CLIP)
 
     def difference(self, straight: StraightBGT, rows: Sequence[Pair]) -> str:
-        """Describe the errors of its loss and gradients against the straight form at its positions, without dropout.
+        """Describe how its loss and gradients differ from the straight form's, with its positions and without dropout.
 
         All gradients are cleared afterwards. Raises DataError if the losses differ by more than rounding.
         """
-        self.model.num_updates, self.model.counter = 1, 0  # half of the KL's final weight, and English as the anchor
+        self.model.num_updates, self.model.counter = 1, 0  # the KL has half its weight, and English is the anchor
         for part in (self.model, straight):
             part.eval()
             part.zero_grad()
@@ -158,7 +158,7 @@ class Released:
 
 
 def layer_weights(theirs: nn.Module, ours: nn.Module) -> Iterator[tuple[nn.Parameter, list[nn.Parameter]]]:
-    """Yield the parameters of attention, feed-forward and their norms."""
+    """Yield the parameters of a layer as `weights` does: attention, feed-forward network and layer norms."""
     yield theirs.self_attn.in_proj_weight, [ours.attention.qkv.weight]
     yield theirs.self_attn.in_proj_bias, [ours.attention.qkv.bias]
     for part, own in (

@@ -1,8 +1,9 @@
-"""The straight form of training: the computation of the original fairseq code, in plain PyTorch.
+"""The straight form of a training step: the computation of the original fairseq code, in plain PyTorch.
 
-Benchmarks compare our speed with it, and tests our losses and gradients. It computes padded positions like all others,
-concatenates the latent to each token before each fusion and before the output layer, and computes all logits. The
-semantic encoder reads one language at a time, dropout is torch's, and Adam updates one parameter at a time.
+Benchmarks compare its speed with ours, and tests compare its losses and gradients with ours. It computes padded
+positions like all others, concatenates the latent to each token before each fusion and before the output layer, and
+computes all logits. The semantic encoder reads one language at a time, dropout is torch's, and Adam updates one
+parameter at a time.
 """
 
 import math
@@ -25,9 +26,9 @@ SMOOTHING, DROPOUT, ANNEAL, CLIP = 0.1, 0.3, 0.5, 25.0
 
 
 class StraightBGT(nn.Module):
-    """Compute the loss of a `bgt` model in nats, summed over a batch, with the model's own parameters.
+    """Compute the loss of a `bgt` model in nats, summed over a batch, from the parameters of that model.
 
-    Only the matrices that fuse a latent are copied: here a single matrix is multiplied with [x ; z]. `gradients`
+    Only the matrices that fuse a latent are copies, because here one matrix is multiplied with [x ; z]. `gradients`
     returns the gradients that the model should have. `auxiliary` are additional objectives on the semantic posteriors.
     """
 
@@ -47,12 +48,12 @@ class StraightBGT(nn.Module):
             self.both[name.replace(".", "/")] = nn.Parameter(whole)
 
     def parameters_used(self) -> list[nn.Parameter]:
-        """Return the fused matrices of this form, and all other parameters of the model."""
+        """Return the parameters in use: the fused matrices of this form, and the model's other parameters."""
         parts = {id(part.weight) for pair in self.fused.values() for part in pair}
         return [*self.both.values(), *(p for p in self.model.parameters() if id(p) not in parts)]
 
     def gradients(self) -> dict[str, Tensor]:
-        """Return the model's gradients by parameter name; those of fused matrices are split into two again."""
+        """Return the model's gradients by parameter name; the gradient of a fused matrix is split into two again."""
         gradients = {name: p.grad for name, p in self.model.named_parameters() if p.grad is not None}
         names = {id(p): name for name, p in self.model.named_parameters()}
         for name, (hidden, latent) in self.fused.items():
@@ -126,24 +127,24 @@ def attend(attention: nn.Module, x: Tensor, hidden: Tensor) -> Tensor:
 
 
 def feed(layer: nn.Sequential, x: Tensor) -> Tensor:
-    """Compute the feed-forward part of a layer."""
+    """Compute the feed-forward network of a layer."""
     first, _, second = layer
     return linear(second, F.relu(linear(first, x)))
 
 
 def linear(layer: nn.Linear, x: Tensor) -> Tensor:
-    """Apply the layer by torch's own product, independent of the model's."""
+    """Apply a linear layer by torch's product, independently of the model's implementation."""
     return F.linear(x, layer.weight, layer.bias)
 
 
 def optimizer(parameters: list[nn.Parameter]) -> torch.optim.Optimizer:
-    """Return Adam. On a CPU it updates one parameter after another; on a GPU torch chooses."""
+    """Return Adam. On a CPU, it updates one parameter after another; on a GPU, torch chooses the implementation."""
     foreach = False if parameters[0].device.type == "cpu" else None
     return torch.optim.AdamW(parameters, lr=5e-4, betas=(0.9, 0.98), weight_decay=1e-4, foreach=foreach)
 
 
 def run(loss_of: Callable[[Batch], Tensor], batch: Batch, pairs: int, precision: str) -> Tensor:
-    """Compute the loss per pair and its gradients, and return the loss."""
+    """Compute the loss per pair and its gradients; return the loss."""
     with autocast(batch.sides[batch.anchor].ids.device, precision):
         loss = loss_of(batch) / pairs
     loss.backward()
@@ -153,8 +154,8 @@ def run(loss_of: Callable[[Batch], Tensor], batch: Batch, pairs: int, precision:
 def relative_errors(
     loss: float, expected: float, gradients: Mapping[str, tuple[Tensor, Tensor]]
 ) -> tuple[float, float, tuple[float, str]]:
-    """Return the relative error of a loss, of all gradients together, and of the parameter with the largest error.
-    `gradients` has a gradient and its expected value by name."""
+    """Return the relative error of the loss, of all gradients together, and of the gradient with the largest error.
+    `gradients` maps the name of a parameter to its gradient and the expected gradient."""
     off = {name: (gradient - slope).norm().item() for name, (gradient, slope) in gradients.items()}
     size = {name: slope.norm().item() for name, (_, slope) in gradients.items()}
     worst = max((off[name] / size[name], name) for name in off if size[name])
@@ -163,18 +164,18 @@ def relative_errors(
 
 @dataclass(frozen=True, eq=False)
 class Form:
-    """One way to compute an update: its micro-batches, and their costs."""
+    """One way to compute an update: the micro-batches, and the functions that measure their time."""
 
-    step: Callable[[int], object]  # forward and backward of a micro-batch, the shortest first
-    tokens: Sequence[int]  # number of real tokens in each
+    step: Callable[[int], object]  # forward and backward of a micro-batch; index 0 has the shortest sentences
+    tokens: Sequence[int]  # number of real tokens in each micro-batch
     parameters: Sequence[nn.Parameter]  # the parameters with gradients
     optimizer: torch.optim.Optimizer
     clip: float
 
     def seconds(self, share: float, clock: Callable[[], float]) -> float:
-        """Return the seconds per token of the micro-batch at this share of the update."""
+        """Return the seconds per token of the micro-batch at the place `share` (0 to 1) of the update."""
         number = int(share * len(self.tokens))
-        self.fill_gradients(0.0)  # because micro-batches add to existing gradients
+        self.fill_gradients(0.0)  # not None, because micro-batches usually add to existing gradients
         begun = clock()
         self.step(number)
         spent = clock() - begun
@@ -182,7 +183,7 @@ class Form:
         return spent / self.tokens[number]
 
     def update_seconds(self, clock: Callable[[], float]) -> float:
-        """Return the seconds per token of the end of an update, without the first time, which allocates moments."""
+        """Return the seconds per token for the end of an update. The first run is not counted: it allocates moments."""
         spent = []
         for group in self.optimizer.param_groups:
             group["lr"] = 0.0
@@ -193,10 +194,10 @@ class Form:
             self.optimizer.step()
             self.optimizer.zero_grad()
             spent.append(clock() - begun)
-        self.optimizer.state.clear()  # the moments of all forms would fill the memory
+        self.optimizer.state.clear()  # because the moments of all forms together would fill the memory
         return median(spent[1:]) / sum(self.tokens)
 
     def fill_gradients(self, value: float | None) -> None:
-        """Set all gradients to a value; None drops them, because those of all forms would fill the memory."""
+        """Set all gradients to a value. None frees them, because the gradients of all forms would fill the memory."""
         for parameter in self.parameters:
             parameter.grad = None if value is None else torch.full_like(parameter, value)

@@ -1,14 +1,15 @@
-"""Training steps (forward, backward, optimiser), compared with the straight form and the released code.
+"""Compare our training steps (forward, backward, optimiser) with the straight form and with the released code.
 
     python -m bench training --released CLONE    # adds the rows of the released code (see `released`)
     python -m bench training --device cuda       # the page of a GPU; `bare.sh` runs it without a package index
 
 The unit is real tokens per second, without padding. Equal on both sides: the model (the recipe `bgt-mean`), its
 parameters, dropout 0.3, the loss, and the pairs of one update (25,000 tokens on the longer side). Peers sort the pairs
-by length, as the released code does. Each side uses the fastest of several sizes of micro-batches, measured first. A
-round is one micro-batch of each form, at the same place of the update, and its share of the end of an update (clipping,
-the optimiser). Our form has seen all shapes before, as in a real run, because its products in bf16 are compiled for
-each shape. On a CPU, peers compute in fp32; on a GPU in our precision, where both sides are also compiled by torch.
+by length, as the released code does. Each side uses the size of micro-batch that was fastest for it in a first trial. A
+round measures one micro-batch of each form, at the same place in the update. To this it adds the micro-batch's share of
+the end of the update (clipping, the optimiser). Our products in bf16 are compiled for each shape, so our form computes
+all shapes once before, as it would in a real run. On a CPU, peers compute in fp32. On a GPU, they compute in our
+precision, and both sides are also measured after torch has compiled them.
 """
 
 import argparse
@@ -35,13 +36,13 @@ from bgt_core.training.loop import compile_layers, make_optimizer
 
 TARGETS = {"bf16": ">= 75 % of the floor", "fp32": ">= 85 % of the floor"}
 ON_GPU = ">= 40 % of the floor"
-FEW = 24  # pairs of the batch for comparing loss and gradients
-A_SENTENCE = {"mean", "log_variance", "fuse_latent", "latent", "project", "correction"}  # applied once per sentence
+FEW = 24  # pairs in the batch on which losses and gradients are compared
+A_SENTENCE = {"mean", "log_variance", "fuse_latent", "latent", "project", "correction"}  # layers that run per sentence
 
 
 @dataclass(frozen=True)
 class Size:
-    """A model, and sizes of micro-batches to try, in padded tokens on the longer side; the released code uses 500."""
+    """A model, and the micro-batch sizes to try, in padded tokens on the longer side. The released code uses 500."""
 
     name: str
     arguments: Mapping[str, int]
@@ -69,7 +70,7 @@ def rows(options: argparse.Namespace) -> Iterator[Measurement]:
     else:
         print("The released code is not measured; pass a clone of it as --released.", flush=True)
     for size in TOY if options.toy else SIZES:
-        # the released code reconstructs from the mean of the posterior
+        # The recipe is `bgt-mean`, because the released code also decodes from the posterior mean, not from a sample.
         fixed = {"data.vocab_size": size.vocab, "model.dropout": DROPOUT, "objective.elbo.warmup_steps": 2}
         recipe = recipes.configure("bgt-mean", {**fixed, **size.arguments})
         model = recipe.build(SizedTokenizer(size.vocab)).train().to(device)
@@ -88,7 +89,7 @@ def step_rows(
     options: argparse.Namespace,
     compiled: Callable[[Batch], Tensor] | None = None,
 ) -> Iterator[Measurement]:
-    """Measure a size in both precisions; `compiled` is the compiled straight form, if both sides are compiled."""
+    """Measure a size in both precisions. If both sides are compiled, `compiled` is the compiled straight form."""
     device, note = torch.device(options.device), ", layers compiled" if compiled is not None else ""
     on_gpu, clock, pairs = device.type == "cuda", clock_of(options.threads, device), pairs_of(size.vocab, size.update)
 
@@ -99,7 +100,7 @@ def step_rows(
 
     def ours(pairs: Sequence[Pair], precision: str, tokens: int) -> Form:
         lengths = np.array([[len(ids) for ids in pair.values()] for pair in pairs])
-        cut = [[pairs[row] for row in rows] for rows in split_to_fit(lengths, tokens)][::-1]  # the shortest first
+        cut = [[pairs[row] for row in rows] for rows in split_to_fit(lengths, tokens)][::-1]  # shortest sentences first
         optimizer = make_optimizer(model, recipe.train)
         return form(loss_of(model, recipe), cut, precision, list(model.parameters()), optimizer, recipe.train.clip)
 
@@ -110,9 +111,9 @@ def step_rows(
     few = batch_of(pairs[:FEW], 0).to(device)
     errors = {precision: difference(model, recipe, precision, reference, few) for precision in TARGETS}
     best: dict[str, int] = {}  # precision -> tokens of our micro-batches
-    peers: dict[str, dict[str, str]] = {}  # peer -> precision of our form that it is compared with -> error
+    peers: dict[str, dict[str, str]] = {}  # peer -> precision of our form -> error
     forms: dict[str, Form] = {}
-    places = [(2 * number + 1) / (2 * options.rounds) for number in range(options.rounds)]  # shares of the update
+    places = [(2 * number + 1) / (2 * options.rounds) for number in range(options.rounds)]  # as shares of the update
     for precision in TARGETS:
         make = partial(ours, pairs, precision)
         best[precision], forms[precision] = fastest(make, MICRO_ON_GPU if on_gpu else size.ours, clock)
@@ -145,8 +146,8 @@ def step_rows(
 
 
 def fastest(make: Callable[[int], Form], sizes: Sequence[int], clock: Callable[[], float]) -> tuple[int, Form]:
-    """Return the fastest size of micro-batches in the middle of the update, and its form. Sizes that do not fit into
-    memory are skipped."""
+    """Return the micro-batch size that is fastest in the middle of the update, and the form with this size. Sizes that
+    do not fit into memory are skipped."""
     measured = []
     for tokens in sizes:
         try:
@@ -161,13 +162,13 @@ def fastest(make: Callable[[int], Form], sizes: Sequence[int], clock: Callable[[
 
 
 def loss_of(model: BGT, recipe: Recipe) -> Callable[[Batch], Tensor]:
-    """Return the loss of the library."""
+    """Return the function that computes the loss as in `bgt train`."""
     return lambda batch: recipe.objective(model(batch), 1).total
 
 
 def difference(model: BGT, recipe: Recipe, precision: str, reference: straight.StraightBGT, batch: Batch) -> str:
-    """Describe the relative errors of the loss and the gradients of one batch, without dropout: of all gradients
-    together, and of the parameter with the largest error. All gradients are cleared afterwards."""
+    """Describe the relative errors of one batch without dropout: the error of the loss, of all gradients together, and
+    of the parameter's gradient with the largest error. All gradients are cleared afterwards."""
     model.eval(), reference.eval()
     expected = straight.run(reference, batch, 1, "fp32").item()
     slopes = {name: slope.clone() for name, slope in reference.gradients().items()}
@@ -181,7 +182,7 @@ def difference(model: BGT, recipe: Recipe, precision: str, reference: straight.S
 
 
 def operations_of(model: nn.Module, pairs: Sequence[Pair]) -> float:
-    """Count the operations with weights per real token, forward and backward; maps of latents once per sentence."""
+    """Count the operations with weights per real token, forward and backward. Maps of latents run once per sentence."""
     tokens = {lang: sum(len(pair[lang]) for pair in pairs) for lang in pairs[0]}
     total = 0.0
     for name, module in model.named_modules():

@@ -1,4 +1,4 @@
-"""Data of the measurements: random pairs of token sequences, their batches for both sides, and invented sentences."""
+"""Input for the benchmarks: random pairs of token sequences, the batches of each form, and invented sentences."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -9,8 +9,8 @@ import numpy as np
 from bgt_core.contracts import EOS, Batch, Tokens
 from bgt_core.data.text import Tokenizer
 
-UPDATE = 25_000  # tokens on the longer side, as in the recipe
-MULTIPLE = 8  # the released code uses batches of a multiple of this number of sentences
+UPDATE = 25_000  # tokens in an update, on the longer side, as in the recipe
+MULTIPLE = 8  # batches of the released code have a multiple of this number of sentences
 Pair = Mapping[str, Sequence[int]]
 
 
@@ -21,7 +21,7 @@ class SizedTokenizer(Tokenizer):
         self.vocab_size = vocab
 
     def probabilities(self) -> np.ndarray:
-        """Return (V,) float32; the values of special tokens do not matter."""
+        """Return token probabilities, (V,) float32. The values for special tokens do not matter."""
         return np.concatenate([np.ones(4), zipf(self.vocab_size - 4)]).astype(np.float32)
 
 
@@ -32,7 +32,7 @@ def zipf(count: int) -> np.ndarray:
 
 
 def sentences(count: int) -> list[str]:
-    """Make sentences of words with one to three invented syllables, by Zipf's law; lengths are lognormal."""
+    """Make sentences from invented words of one to three syllables. Words follow Zipf's law; lengths are lognormal."""
     draw = np.random.default_rng(0)
     onsets = "b c d f g h j k l m n p r s t v w z br cr st tr pl gr ch sh".split()
     parts = product(onsets, "a e i o u ai ou ea".split(), ("", "n", "rt"))
@@ -44,8 +44,8 @@ def sentences(count: int) -> list[str]:
 
 
 def pairs_of(vocab: int, update: int = UPDATE, seed: int = 0) -> list[Pair]:
-    """Make the pairs of one update, in random order, with tokens by Zipf's law. Lengths are lognormal with
-    a median of 14 tokens, and the other side is a tenth longer."""
+    """Make the pairs of one update, in random order. Token frequencies follow Zipf's law. Lengths are lognormal with a
+    median of 14 tokens, and the second side is a tenth longer than the first."""
     draw, shares, pairs, tokens = np.random.default_rng(seed), zipf(vocab - 4), [], 0
     while tokens < update:
         middle = 14 * np.exp(draw.normal(0, 0.5))
@@ -67,14 +67,14 @@ def tokens_of(pairs: Sequence[Pair]) -> int:
 
 
 def batch_of(rows: Sequence[Pair], turn: int) -> Batch:
-    """Make a batch; the anchor alternates between batches."""
+    """Make a batch. The anchor alternates between the languages with `turn`."""
     langs = list(rows[0])
     return Batch({lang: Tokens.pad([row[lang] for row in rows], lang) for lang in langs}, langs[turn % len(langs)])
 
 
 def released_batches(pairs: Sequence[Pair], tokens: int) -> list[list[Pair]]:
-    """Cut batches as the released code does: sort by one side's length, then by the other's; take as many pairs as stay
-    within `tokens` on the longer side with padding, in multiples of 8."""
+    """Cut batches as the released code does. Sort the pairs by the length of one side, then by the length of the other.
+    Fill each batch up to `tokens` padded tokens on the longer side, with a number of pairs that is a multiple of 8."""
     batches: list[list[Pair]] = []
     rows: list[Pair] = []
     for pair in sorted(pairs, key=lambda pair: [len(ids) for ids in pair.values()]):

@@ -1,4 +1,4 @@
-"""Shared by all tests: one thread, a small real corpus, and recipes small enough to build in milliseconds."""
+"""Fixtures for all tests, such as a small real corpus and recipes that build in milliseconds. Tests use one thread."""
 
 import io
 import os
@@ -27,10 +27,10 @@ from bgt_core.data.text import Tokenizer
 from bgt_core.grammar import Pair, pairs
 from bgt_core.recipes import RECIPES, Recipe
 
-# Sums have the same order on every machine, and parallel test processes do not disturb each other.
+# So that sums have the same order on every machine, and parallel test processes do not slow each other down.
 torch.set_num_threads(1)
 threadpool_limits(1)
-os.environ["OMP_NUM_THREADS"] = "1"  # for processes started by tests
+os.environ["OMP_NUM_THREADS"] = "1"  # for processes that tests start
 
 LANGS = ("en", "fr")
 BGT_SMALL_SIZES = {"d_model": 16, "semantic_dim": 12, "language_dim": 6, "language_layers": 1, "ffn_dim": 24}
@@ -58,12 +58,12 @@ TINY |= {name: TINY["bgt"] for name in RECIPES if name not in TINY}
 SHARED = {"vocab_size": 400}
 
 
-# Started first when tests run in parallel: browser tests, then the slowest others.
+# In parallel runs, browser tests start first, and then the slowest other tests.
 FIRST = ("browser", "end_to_end", "app", "analysis", "training", "run")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Skip tests that need a missing device; in a parallel worker, put slow tests first."""
+    """Skip tests that need a missing device. In a parallel worker, run slow tests first."""
     if not torch.cuda.is_available():
         for item in items:
             if item.get_closest_marker("gpu"):
@@ -75,14 +75,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(optionalhook=True, wrapper=True)
 def pytest_xdist_auto_num_workers() -> Generator[None, int, int]:
-    """Use one worker per core, and one more for browser tests, which mostly wait."""
+    """Use one worker for each core, and one more for the browser tests, which mostly wait."""
     return (yield) + 1
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object:
-    """Schedule as `--dist loadfile`, but run all browser tests on one worker: they share an app, and two browsers on
-    two cores would time out."""
+    """Schedule tests as `--dist loadfile` does, but run all browser tests on one worker, because they share an app, and
+    because two browsers on two cores would time out."""
     from xdist.scheduler import LoadFileScheduling
 
     class OneBrowser(LoadFileScheduling):
@@ -126,7 +126,7 @@ def grammar() -> list[Pair]:
 
 @pytest.fixture(scope="session")
 def tsv(grammar: list[Pair], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """300 translations, English then French."""
+    """A TSV file of 300 translations: English, then French."""
     path = tmp_path_factory.mktemp("corpus") / "pairs.tsv"
     path.write_text("".join(f"{pair.texts['en']}\t{pair.texts['fr']}\n" for pair in grammar), encoding="utf-8")
     return path
@@ -140,14 +140,14 @@ def tokenizer(grammar: list[Pair]) -> Tokenizer:
 
 @pytest.fixture(scope="session")
 def batch(grammar: list[Pair], tokenizer: Tokenizer) -> Batch:
-    """Six translations of different lengths; English is the anchor."""
+    """A batch of six translations of different lengths; English is the anchor."""
     ids = {lang: tokenizer.encode([pair.texts[lang] for pair in grammar[:6]]) for lang in LANGS}
     return Batch({lang: Tokens.pad(ids[lang], lang) for lang in LANGS}, anchor="en")
 
 
 @pytest.fixture(scope="session")
 def tiny() -> Callable[..., Recipe]:
-    """tiny(name, **settings): the recipe with sizes for tests; settings have full names, or the ends of them."""
+    """tiny(name, **settings): a recipe with small sizes; a setting has its full name, or the last part of this name."""
 
     def build(name: str = "bgt-small", **settings: object) -> Recipe:
         return recipes.configure(name, {**SHARED, **TINY[name], **settings})
@@ -159,7 +159,7 @@ def tiny() -> Callable[..., Recipe]:
 def made_once(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Callable[[str, Callable[[Path], object]], Path]:
-    """made_once(name, make): the path of a folder that `make` writes once per session, for all test processes."""
+    """made_once(name, make): the path of a folder that `make` writes only once, for all test processes."""
     base = tmp_path_factory.getbasetemp()
     base = base.parent if hasattr(request.config, "workerinput") else base
 
@@ -176,9 +176,9 @@ def made_once(
 
 @pytest.fixture(scope="session")
 def small_run(tiny: Callable[..., Recipe], grammar: list[Pair], made_once: Callable[..., Path]) -> Path:
-    """A folder with pairs.tsv and an uninterrupted run: about twenty updates of several micro-batches with dropout and
-    sampling, a checkpoint every two, a validation every five. In bfloat16, products would enlarge the differences of
-    sums in another order."""
+    """A folder with pairs.tsv and an uninterrupted run: about twenty updates of several micro-batches, with dropout and
+    sampling, a checkpoint after every two updates, and a validation after every five. It is in float32: in bfloat16,
+    sums in another order would differ too much."""
 
     def make(folder: Path) -> None:
         folder.mkdir()
@@ -192,7 +192,7 @@ def small_run(tiny: Callable[..., Recipe], grammar: list[Pair], made_once: Calla
 
 @pytest.fixture(scope="session")
 def stirred() -> Callable[[torch.nn.Module], torch.nn.Module]:
-    """stirred(model): the model with every parameter changed from its initial value, including zeros."""
+    """stirred(model): the model, after all parameters are changed from their initial values, even those that were zero."""
 
     def stir(model: torch.nn.Module) -> torch.nn.Module:
         generator = torch.Generator().manual_seed(0)
@@ -208,7 +208,8 @@ def stirred() -> Callable[[torch.nn.Module], torch.nn.Module]:
 def save_writer(
     tiny: Callable[..., Recipe], stirred: Callable[[torch.nn.Module], torch.nn.Module], tokenizer: Tokenizer
 ) -> Callable[..., Path]:
-    """save_writer(folder, **settings): save an untrained writer of a bag of words; its text differs by vector."""
+    """save_writer(folder, **settings): save an untrained writer, whose decoder is a bag of words. Its text depends on the
+    vector."""
 
     def save(folder: Path, **settings: object) -> Path:
         torch.manual_seed(0)
@@ -263,18 +264,18 @@ def random_tokens() -> Callable[..., Tokens]:
 
 @pytest.fixture(scope="session")
 def cell(saved: Path) -> probes.Cell:
-    """The result of `bgt-probe` for the untrained model: the length of English sentences."""
+    """The result of `bgt-probe` for the untrained model on the task `length` in English."""
     config = probes.ProbeConfig(max_items=300, seeds=1)
     return probes.measure_cell(bgt_core.load(saved), "length", lang="en", name=str(saved), config=config)
 
 
 @dataclass
 class Site:
-    """A web site: files by path, errors of the next GETs, and the received requests."""
+    """A web site: its files by path, the errors of its next answers, and the requests that it received."""
 
     address: str
     files: dict[str, bytes] = field(default_factory=dict)
-    trouble: list[str] = field(default_factory=list)  # of the next GETs: a status as "503", or "cut 9" after nine bytes
+    trouble: list[str] = field(default_factory=list)  # errors of the next GETs: a status "503"; "cut 9": after 9 bytes
     asked: list[tuple[str, str, Message]] = field(default_factory=list)  # method, path, headers
 
     def url(self, path: str) -> str:
@@ -295,7 +296,7 @@ class Handler(BaseHTTPRequestHandler):
         self.answer(self.site.trouble.pop(0) if self.site.trouble else "")
 
     def answer(self, trouble: str) -> None:
-        path = re.sub(r"^https?://[^/]+", "", self.path).lstrip("/")  # a proxy receives whole addresses
+        path = re.sub(r"^https?://[^/]+", "", self.path).lstrip("/")  # because a proxy receives the whole address
         self.site.asked.append((self.command, path, self.headers))
         content = self.site.files.get(path.partition("?")[0])
         if content is None or trouble.isdecimal():
@@ -316,7 +317,7 @@ class Handler(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def site(monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
-    """A server on this machine; requests ignore the proxies of the environment."""
+    """A server on this machine. Requests to it ignore the proxies that environment variables name."""
     for name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
         monkeypatch.delenv(name, raising=False)
         monkeypatch.delenv(name.upper(), raising=False)

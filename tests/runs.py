@@ -6,7 +6,7 @@ from typing import Any
 
 
 def metrics(out: Path, kind: str = "valid") -> list[dict[str, Any]]:
-    """Return the rows of that kind in the metrics of a run, given its folder or one of its checkpoints."""
+    """Return the rows of one kind in the metrics of a run; `out` is the run's folder or one of its checkpoints."""
     folder = out if (out / "metrics.jsonl").exists() else out.parent
     rows = map(json.loads, (folder / "metrics.jsonl").read_text("utf-8").splitlines())
     return [row for row in rows if row["kind"] == kind]

@@ -43,7 +43,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 class Addresses(HTMLParser):
-    """The addresses that a page loads or links to, and its ids."""
+    """The addresses that a page loads or links to, and the ids of its elements."""
 
     def __init__(self, page: Path):
         super().__init__()
@@ -118,7 +118,7 @@ def docstrings(tree: ast.Module) -> Iterator[str]:
 
 
 def test_columns_in_docstrings_are_indented() -> None:
-    """Markdown joins lines and spaces, except after four spaces of indentation."""
+    """Columns must be indented by four spaces, because elsewhere Markdown joins lines and spaces."""
     lost = [
         f"{path.relative_to(ROOT)}: {line}"
         for path in MODULES

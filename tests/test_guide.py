@@ -1,7 +1,8 @@
 """Run the examples of README.md and of the guide: the `sh` and `python` blocks of a page, in order, in one folder.
 
-A block after a line `<!-- not run: REASON -->` is skipped. A `text` block is the output of the block before it, with
-`...` for any text. After a change of a model, `BGT_RENEW=1 python -m pytest tests/test_guide.py` writes new outputs.
+A block after a line `<!-- not run: REASON -->` is skipped. A `text` block is the expected output of the block before;
+`...` in it matches any text. If a model has changed, `BGT_RENEW=1 python -m pytest tests/test_guide.py` writes new
+outputs.
 """
 
 import doctest
@@ -32,12 +33,12 @@ SHELL = {"|", "<", "<<", "&&"}
 
 
 def blocks(page: str) -> list[tuple[bool, str, str]]:
-    """Return whether each code block is skipped, its kind ("sh", "python", "text", ...) and its text."""
+    """For each code block, return whether it is skipped, its kind ("sh", "python", "text", ...) and its text."""
     return [(bool(skip), kind, text) for skip, kind, text in BLOCK.findall(page)]
 
 
 def is_command(line: str) -> bool:
-    """Return whether a line is a single command of ours, without a pipe."""
+    """Return whether a line is a single `bgt` or `bgt-probe` command, without a pipe."""
     return line.split(" ")[0] in COMMANDS and SHELL.isdisjoint(shlex.split(line, comments=True))
 
 
@@ -76,7 +77,7 @@ def run_python(text: str, names: dict[str, object]) -> str:
 
 
 def stand_in(folder: Path) -> None:
-    """Save a sentence-transformers model for pages that need one: random vectors of words and parts of words."""
+    """Save a sentence-transformers model for pages that need one. It has random vectors for words and parts of words."""
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer.modules import StaticEmbedding
     from tokenizers import Tokenizer, models, pre_tokenizers, trainers

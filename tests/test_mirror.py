@@ -7,17 +7,17 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("analysis", "app", "bench", "bgt_core", "probes")
 
-# Tests of whole programs, and tests that belong to no single module: documents, the tree, a file for several modules.
+# Folders and files of tests that do not belong to a single module: they test whole programs, documents or the tree.
 WHOLE = ("browser", "end_to_end", "golden", "reliability")
 ELSEWHERE = """
 analysis/test_notebooks.py app/test_hostile_files.py encoders/test_misuse.py probes/tasks/test_parsed_tasks.py
 test_close.py test_docs.py test_examples.py test_guide.py test_house.py test_mirror.py test_structure.py test_walks.py
 """.split()
 
-# Folders of small modules that are tested together in one file.
+# Folders of small modules that one file tests together.
 TOGETHER = {"probes/tasks": "tests/probes/tasks/test_text_tasks.py"}
 
-# Modules tested by the tests of their users. When a module gets its own test file, remove it here.
+# Modules that the tests of other modules cover. When such a module gets a test file, remove it here.
 WITHOUT_A_FILE = """
 bgt_core/__init__.py
 bgt_core/errors.py
@@ -34,13 +34,13 @@ def files(*folders: str) -> list[Path]:
 
 
 def defines(module: Path) -> bool:
-    """Return whether a module has a function or a class: packages often only have names."""
+    """Return whether a module defines a function or a class. An `__init__.py` often only imports names."""
     tree = ast.parse((ROOT / module).read_text("utf-8"))
     return any(isinstance(node, (ast.FunctionDef, ast.ClassDef)) for node in tree.body)
 
 
 def homes(module: Path) -> list[Path]:
-    """Return where a module's tests may be: in a file of its name, or with those of its folder.
+    """Return the files that may test a module: the file with its name, or the file that tests its folder.
 
     A page of the app is a folder, and its `page.py` draws the results of the other modules.
     """

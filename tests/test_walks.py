@@ -1,4 +1,4 @@
-"""Limit the number of our files whose functions run in one call, because a reader who follows the call must open them.
+"""Limit the number of our files whose functions run in one call. A reader who follows the call must open these files.
 
 A profiler counts the files. Code that only runs when a module is imported is not counted.
 """
@@ -18,12 +18,12 @@ import bgt_core
 from bgt_core.training import loop
 from tests.conftest import Done
 
-EMBED, EMBEDDER, STEP, SETTING = 25, 11, 15, 5  # maximum numbers of files
+EMBED, EMBEDDER, STEP, SETTING = 25, 11, 15, 5  # maximum numbers of files for each walk
 
 ROOT = Path(__file__).resolve().parent.parent
 OURS = tuple(str(ROOT / name) + "/" for name in ("app", "bgt_core", "probes"))
 SIZES = "model.d_model=16 vocab_size=400 train.epochs=1 train.batch_tokens=2000 valid_pairs=20".split()
-RATE = 0.001234  # a learning rate that no other number equals
+RATE = 0.001234  # a learning rate unlike any other number
 
 
 class Walk:
@@ -83,8 +83,8 @@ def test_a_training_step(trains: Callable[[], Done], monkeypatch: pytest.MonkeyP
 
 
 def test_a_setting_reaches_the_optimiser(trains: Callable[[], Done]) -> None:
-    """Count the files whose functions have the rate in a variable: as a number, as text, in a mapping, or in training
-    settings."""
+    """Count the files with a function that has the learning rate in a variable, be it as a number, as text, in a mapping
+    or in training settings."""
 
     def holds(value: Any) -> bool:
         match value:
@@ -103,7 +103,7 @@ def test_a_setting_reaches_the_optimiser(trains: Callable[[], Done]) -> None:
 
 @pytest.fixture
 def trains(bgt: Callable[..., Done], tsv: Path, tmp_path: Path) -> Callable[[], Done]:
-    """Return a function that trains a small model for one epoch by a command."""
+    """Return a function that trains a small model for one epoch with `bgt train`."""
     settings = [*SIZES, f"train.learning_rate={RATE}"]
     options = [part for setting in settings for part in ("--set", setting)]
     return lambda: bgt("train", "bgt-small", "--data", tsv, "--out", tmp_path / "run", "--device", "cpu", *options)

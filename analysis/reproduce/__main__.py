@@ -127,7 +127,7 @@ def reproduce(
 
 
 def numbers(seeds: str | None) -> list[int]:
-    """Read "1,2" as [1, 2]. Raises UsageError for a repeated or negative seed, or for other text."""
+    """Parse seeds: "1,2" -> [1, 2]. Raises UsageError for repeated or negative seeds, and for any other text."""
     try:
         values = [int(part) for part in seeds.split(",")] if seeds else []
     except ValueError:

@@ -1,11 +1,10 @@
-"""The papers' comparisons: systems, published numbers, claims and scales, with one file per paper in `tables`.
+"""The papers' comparisons: systems, published numbers, claims and scales. Each paper has a file in `tables`.
 
 A system has a recipe, settings that override those of the scale, and seeds; `like` copies another system. A claim is
 [first, second, place in the paper, measure]: the first system has a higher score than the second. The default measure
-is the main measure of the comparison. A claim can also be that a sum of weights times scores is above 0. A published
-number is for the main measure; a list of numbers is for the measures in `measures`. A scale has settings for all
-recipes with these arguments, and settings for single recipes. The command's name `all` means the comparisons of BGT's
-paper.
+is the main measure of the comparison. A claim can also be that a weighted sum of scores is above 0. A single published
+number is for the main measure; a list of numbers is for the measures in `measures`. A scale has settings for single
+recipes, and settings for all recipes that have them. In the command, `all` means the comparisons of BGT's paper.
 """
 
 from __future__ import annotations
@@ -20,15 +19,15 @@ from bgt_core.contracts import SEMANTIC
 from bgt_core.errors import UsageError
 from bgt_core.evaluation.tasks.syntax import CONSTITUENTS, EDITS, STRUCTURE, TAGS
 
-AVERAGE, DEV, RETRIEVAL = "STS average", "STSB dev", "P@1"  # measures; a year is "STS 2012", a track "STS17 en-tr"
+AVERAGE, DEV, RETRIEVAL = "STS average", "STSB dev", "P@1"  # measures; others are "STS 2012" or "STS17 en-tr"
 SETS = "mean of sets"  # the mean over all data sets of the STS years and SICK (Wieting, Mallinson & Gimpel 2017)
-# Generated text: reconstruction, or text from the semantic latent of the translation in the style of the reference or
-# of a random sentence
+# Measures of generated text: of reconstructions, and of text generated from the semantic latent of the translation, in
+# the style of the reference or of a random sentence.
 CHRF_OWN, EXACT_OWN, CHRF_OTHER, CHRF_STYLE = "chrF own", "exact own", "chrF other's meaning", "chrF random style"
 FIDELITY = (CHRF_OWN, EXACT_OWN, CHRF_OTHER, CHRF_STYLE)
-F1 = STRUCTURE[CONSTITUENTS]  # of a sentence and its nearest neighbour
+F1 = STRUCTURE[CONSTITUENTS]  # constituent F1 between a sentence and its nearest neighbour
 SYNTAX = (*STRUCTURE.values(), EDITS, TAGS)
-# The lead of the latent that should be better at a measure: the semantic one (1) or the syntactic one (-1).
+# The lead of the latent that should be better at a measure: the semantic latent (1) or the syntactic latent (-1).
 STS_GAP, DEV_GAP, F1_GAP = "STS gap", "STSB dev gap", "F1 gap"
 GAPS = {STS_GAP: (AVERAGE, 1), DEV_GAP: (DEV, 1), F1_GAP: (F1, -1)}
 
@@ -41,8 +40,8 @@ class Selection:
     """Random pairs from a table of paraphrases: for each reference, the first candidate that passes the filter."""
 
     table: str
-    keep: str = ""  # as `bgt data prepare --keep`; a limit such as "33%" is a quantile of the table's scores
-    times: int = 1  # size, as a multiple of the other selections' size
+    keep: str = ""  # filter as in `bgt data prepare --keep`; a limit "33%" is a quantile of the scores
+    times: int = 1  # how many times as many pairs as the other selections
 
     def __str__(self) -> str:
         return " ".join(filter(None, (self.table, self.keep, f"x{self.times}" if self.times > 1 else "")))
@@ -61,16 +60,16 @@ class ExperimentSpec:
     against: str = "BGT"  # the system to compare it with
     selection: Selection | None = None  # training data, instead of all translations of `langs`
     share: float = 1.0  # share of the training rows whose labels are used
-    starts_from: str = ""  # for a second stage: the system of the first stage with the same seed
-    best_of: Sequence[str] = ()  # if set, not trained: the best of these systems on STS Benchmark's dev set
+    starts_from: str = ""  # for a second stage: the system that is its first stage (same seed)
+    best_of: Sequence[str] = ()  # if set, train nothing: use the best of these systems on STSB's dev set
 
 
 @dataclass(frozen=True)
 class Claim:
-    """A claim of the paper about a measure: the sum of `weights` times the systems' scores is above 0."""
+    """A claim of the paper about a measure: the sum of the systems' scores, weighted by `weights`, is above 0."""
 
     statement: str
-    where: str  # place in the paper
+    where: str  # where the paper makes the claim
     weights: Mapping[str, float]
     measure: str = AVERAGE
 
@@ -84,19 +83,19 @@ class Comparison:
     published: Mapping[str, Mapping[str, float]] = field(default_factory=dict)  # system -> measure -> Pearson x 100
     claims: Sequence[Claim] = ()
     note: str = ""
-    measure: str = AVERAGE  # the main measure of its page
-    data: str = "translations"  # the kind of its training and test data, see `datasets`
-    parts: Mapping[str, Sequence[str]] = field(default_factory=dict)  # the paper's tables: names of their systems
+    measure: str = AVERAGE  # the main measure on the comparison's page
+    data: str = "translations"  # kind of training and test data, see `datasets`
+    parts: Mapping[str, Sequence[str]] = field(default_factory=dict)  # table of the paper -> its systems
     scales: Mapping[str, Settings] = field(default_factory=dict)
     pairs: Mapping[str, int] = field(default_factory=dict)  # scale -> maximum number of training pairs
 
     def part(self, name: str) -> Comparison:
-        """Return the part of the comparison that is one of the paper's tables."""
+        """Return the comparison reduced to the systems of one of the paper's tables."""
         return replace(self, systems=[system for system in self.systems if system.name in self.parts[name]])
 
 
 def read(path: Path) -> dict[str, Comparison]:
-    """Read the comparisons in a file, by name."""
+    """Read the comparisons in a file; return a mapping from name to comparison."""
     paper = tomllib.loads(path.read_text(encoding="utf-8"))
     scales, pairs = paper.pop("scale"), paper.pop("pairs", {})
     return {name: comparison_of(table, paper, scales, pairs) for name, table in paper.items()}
@@ -130,7 +129,7 @@ def comparison_of(
 
 
 def above(first: str, second: str, where: str, measure: str = AVERAGE) -> Claim:
-    """Return the claim that one system has a higher score than another."""
+    """Return the claim that the first system has a higher score than the second."""
     return Claim(f"{first} is above {second} on {measure}", where, {first: 1, second: -1}, measure)
 
 
@@ -144,6 +143,6 @@ COMPARISONS = OF_BGT | {
 
 
 def check_names(names: Sequence[str]) -> None:
-    """Raise UsageError if a name is not that of a comparison."""
+    """Raise UsageError if there is no comparison with one of these names."""
     if unknown := [name for name in names if name not in COMPARISONS]:
         raise UsageError(f"unknown comparison '{unknown[0]}'; choose from {', '.join(COMPARISONS)} or all.")

@@ -1,4 +1,4 @@
-"""A folder with the training and test data of comparisons.
+"""The folder of training and test data that the comparisons use.
 
     FOLDER/parallel/en-fr.*            translations: TSV (.gz .xz .zst) or Parquet, English first
     FOLDER/retrieval/en-fr.*.tsv       translations to retrieve; optional
@@ -9,8 +9,9 @@
     FOLDER/...                         STS 2012-2016, STS Benchmark's dev set and SemEval-2017, as for
                                        `bgt evaluate sts`; at least one year
 
-`paraphrases` describes the data of `backtranslation`. Pairs with a test sentence are never used for training. Cleaned
-pairs and tokenizers are in OUT/data, and shared by all trainings with the same settings.
+The module `paraphrases` describes the data of the comparison `backtranslation`. Pairs that contain a test sentence are
+never used for training. OUT/data contains the cleaned pairs and the tokenizers; trainings with equal settings share
+them.
 """
 
 import hashlib
@@ -43,33 +44,33 @@ from bgt_core.training.prepare import train_tokenizer
 
 Langs = tuple[str, ...]
 
-RULES = CleaningRules(1, 1_000, max_ratio=9.0, unit="characters")  # suit every language
+RULES = CleaningRules(1, 1_000, max_ratio=9.0, unit="characters")  # limits that suit every language
 HASHED = {"least": RULES.min_length, "most": RULES.max_length, "max_ratio": RULES.max_ratio, "unit": RULES.unit}
-HASHED |= {"max_pairs": RULES.max_pairs, "seed": RULES.seed}  # newer rules are not set
-WITHOUT = ("2016", "2017")  # years of STS Benchmark that are test sets themselves
+HASHED |= {"max_pairs": RULES.max_pairs, "seed": RULES.seed}  # newer rules keep their defaults, so they need no entry
+WITHOUT = ("2016", "2017")  # STS Benchmark without these years, which are test sets themselves
 LABELLED = ("gold:label", "a:en", "b:en")
-PARAPHRASES, LANG = ("a:en", "b:en"), "en"  # columns of two sentences in one language
+PARAPHRASES, LANG = ("a:en", "b:en"), "en"  # two columns of sentences in the same language
 QUERIES = 2_000  # number of parsed sentences whose neighbours are searched
-WORDS_ONLY = "ppdb"  # prefix of the name of a table of words and phrases
-SEED = 1  # for the choice of labelled rows; a smaller share is a subset of a larger one
+WORDS_ONLY = "ppdb"  # tables whose names begin so contain only words and phrases
+SEED = 1  # seed for choosing labelled rows; a smaller share is a subset of a larger one
 
 
 @dataclass(frozen=True)
 class Dataset:
     """The training pairs of a system, and its test data."""
 
-    name: str  # prefix of the names of its files
+    name: str  # the names of its files begin with this
     langs: Langs
     sources: Sequence[Path]
     sets: Sequence[StsSet]  # the STS years first, then other sets
-    translations: Translations  # translations to retrieve
-    sha256: str  # hash of all its contents
+    translations: Translations  # test set of translation retrieval
+    sha256: str  # hash of the training and test data
     hard: bool = True  # whether to measure Hard STS, which only BGT's paper reports
-    rules: CleaningRules = RULES  # rules that select pairs
-    trees: tuple[Path, ...] = ()  # parsed sentences, whose syntax is compared with that of their neighbours
+    rules: CleaningRules = RULES  # rules for cleaning the training pairs
+    trees: tuple[Path, ...] = ()  # files of parsed sentences, to compare the syntax of neighbours
 
     def measured(self, embedder: Embedder, resamples: int) -> Scores:
-        """Return all scores of a trained system by latent: STS, translations, syntax; and the gaps between latents."""
+        """Return the scores of each latent of a trained system: STS, translations, syntax, gaps between latents."""
         scores = measure.sts(embedder, self.sets, self.hard, resamples)
         semantic = measure.translations(embedder, self.translations, self.langs, resamples)
         if self.trees:
@@ -91,7 +92,7 @@ class Dataset:
         return self.pairs(out, device)
 
     def evaluated(self, out: Path) -> Path:
-        """Write a file of all test sentences, each once, sorted."""
+        """Write all test sentences to a sorted file without duplicates; return its path."""
         sides = [side for data in self.sets for side in (data.left, data.right)]
         sides += [side for pair in self.translations.values() for side in pair]
         parsed = [side for group in paired(self.trees).groups for side in group] if self.trees else []
@@ -101,7 +102,7 @@ class Dataset:
         return path
 
     def tokenizer(self, recipe: Recipe, out: Path, device: str) -> Path:
-        """Return the tokenizer of a recipe; train it in `out` if it is missing."""
+        """Return the path of a recipe's tokenizer; train it in `out` if it is missing."""
         text = self.text(out, device)
         settings = recipe.data.vocab_size, recipe.data.lowercase, recipe.data.character_coverage
         path = out / f"{text.path.name.partition('.tsv')[0]}-{'-'.join(map(str, settings))}.model"
@@ -124,11 +125,11 @@ def paired(trees: tuple[Path, ...]) -> Pairing:
 
 
 def read_translations(folder: Path, langs: Langs) -> Dataset:
-    """Read the data in `folder` for two languages. NotFound if translations or STS years are missing."""
+    """Read the data in `folder` for two languages. Raises NotFound if it has no translations or no STS years."""
     pair = "-".join(langs)
     sources = tables_in(folder, f"parallel/{pair}.*", "translations of " + pair, f"parallel/{pair}.NAME.tsv.xz or such")
     sets = read_sts(folder, "stsb-dev", *(f"sts17-{left}-{right}" for left in langs for right in langs))
-    sets = list({str(data): data for data in sets}.values())  # a track has two names, as en-fr and fr-en
+    sets = list({str(data): data for data in sets}.values())  # a track may be found twice, as en-fr and as fr-en
     translations: Translations = {}
     for path in sorted(folder.glob(f"retrieval/{pair}.*.tsv")):
         left, right = zip(*read_pairs(path, langs, Skipped(), strict=True), strict=True)
@@ -137,7 +138,7 @@ def read_translations(folder: Path, langs: Langs) -> Dataset:
 
 
 def read_parsed(folder: Path, most: int) -> Dataset:
-    """Read at most `most` random paraphrases of all files in `folder`, and parsed sentences. NotFound if missing."""
+    """Read `most` random paraphrases at most, and the parsed sentences. Raises NotFound if `folder` lacks either."""
     sources = tables_in(folder, f"paraphrase/{LANG}.*", "paraphrases", f"paraphrase/{LANG}.NAME.tsv.xz or such")
     sources = [path for path in sources if f".{WORDS_ONLY}" not in path.name and path.suffix != ".parquet"]
     trees = sorted(folder.glob(f"trees/{LANG}.*"))
@@ -163,7 +164,7 @@ def tables_in(folder: Path, pattern: str, kind: str, expected: str) -> list[Path
 
 
 def read_sts(folder: Path, *others: str) -> list[StsSet]:
-    """Read all STS years, and those of the other sets that the folder has. Raises NotFound if it has no year."""
+    """Read all STS years, and each set of `others` that is in the folder. Raises NotFound without any year."""
     years = sorted({file.set for file in sts_files(folder) if file.set.isdigit()})
     if not years:
         raise NotFound(f"{folder}: no STS year; expected sts/2012/NAME.tsv, or SemEval's own files.")
@@ -175,7 +176,7 @@ def read_sts(folder: Path, *others: str) -> list[StsSet]:
 
 
 def content_hash(sources: Sequence[Path], sets: Sequence[StsSet], translations: Mapping[str, object]) -> str:
-    """Hash the training and test data with SHA-256; paths do not matter."""
+    """Hash the contents of the training and test data with SHA-256; their paths do not change the hash."""
     columns = [[list(column) for column in (data.left, data.right, data.gold)] for data in sets]
     sts = [[str(data), *own, data.left_lang, data.right_lang] for data, own in zip(sets, columns, strict=True)]
     parts = [sorted(facts(path)["sha256"] for path in sources), HASHED, translations, *sts]
@@ -187,16 +188,16 @@ def content_hash(sources: Sequence[Path], sets: Sequence[StsSet], translations: 
 
 @dataclass(frozen=True, kw_only=True)
 class LabelledQuestions(Dataset):
-    """The training rows of one stage, with a share of the labels, and the test pairs.
+    """The training rows of one stage, of which only a share has labels, and the test pairs.
 
-    A first stage reads all rows; those outside the share of labels count as non-duplicates, which the VAE only repeats.
-    A second stage reads only the rows of its share. Both use the same tokenizer.
+    The first stage reads all rows. It treats rows without a label as non-duplicates: the VAE only reconstructs them.
+    The second stage reads only the rows with labels. Both stages use the same tokenizer.
     """
 
     train: LabelledPairs
     test: LabelledPairs
     share: float  # share of the training rows whose labels are used
-    all_rows: bool  # whether to include the other rows, as no duplicates
+    all_rows: bool  # whether to include the other rows, as non-duplicates
 
     @cached_property
     def labelled(self) -> LabelledPairs:
@@ -215,7 +216,7 @@ class LabelledQuestions(Dataset):
         return written(out / f"{self.name}-{self.sha256[:10]}.tsv", rows)
 
     def text(self, out: Path, device: str) -> Source:
-        """Return all questions, independent of the share of labels."""
+        """Return the file of all questions, so that the tokenizer does not depend on the share of labels."""
         return written(out / f"{self.name}-text.tsv", lines(self.train))
 
     def measured(self, embedder: Embedder, resamples: int) -> Scores:
@@ -230,22 +231,22 @@ def lines(pairs: LabelledPairs) -> list[str]:
 
 
 def written(path: Path, rows: Sequence[str]) -> Source:
-    """Return a file of these rows; write it if it is missing."""
+    """Return the file with these rows; write it if it is missing."""
     if not path.exists():
         write_text(path, "\n".join(rows) + "\n")
     return Source(path, tuple(column.partition(":")[0] for column in LABELLED))
 
 
 def read_questions(folder: Path) -> Callable[[ExperimentSpec], LabelledQuestions]:
-    """Return a function from a system to its data, which depends on its share of labels and its stage. NotFound if a
-    file is missing."""
+    """Return a function that returns the data of a system, which depends on the system's share of labels and stage.
+    Raises NotFound if a file is missing."""
     sources = [file for name in ("train", "dev") for file in sorted(folder.glob(f"quora/{name}.tsv*"))[:1]]
     if len(sources) < 2:
         raise NotFound(f"{folder}: no labelled questions; expected quora/train.tsv.xz and quora/dev.tsv.xz.")
     train, test = map(read_labelled, sources)
 
     def dataset(system: ExperimentSpec) -> LabelledQuestions:
-        all_rows = system.recipe != "var-siamese"  # in a first stage
+        all_rows = system.recipe != "var-siamese"  # the first stage has another recipe
         parts = [*(facts(path)["sha256"] for path in sources), str(system.share), str(all_rows), str(SEED)]
         sha256 = hashlib.sha256(" ".join(parts).encode()).hexdigest()
         return LabelledQuestions(

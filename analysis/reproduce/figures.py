@@ -23,8 +23,8 @@ SMALL: dict[str, Any] = {"marker": ".", "markersize": 4, "linestyle": "none"}
 
 
 def systems(comparison: Comparison, records: Records, measure: str = "") -> Figure:
-    """Draw one line per system: its score with the interval over pairs, each training below it, and the paper's number;
-    only the paper's number if it was not trained. `measure` is by default the comparison's."""
+    """Draw one line per system: its score, with the interval over pairs; the score of each training below it; and the
+    paper's number. A system that was not trained has only the latter. `measure` is by default the main measure."""
     measure = measure or comparison.measure
     unit = "x 100" if measure in (*SYNTAX, F1_GAP, *OF_PAIRS) else "Pearson x 100"
     figure, axes = sheet([system.name for system in comparison.systems], f"{measure}, {unit}")
@@ -44,7 +44,7 @@ def systems(comparison: Comparison, records: Records, measure: str = "") -> Figu
 
 
 def verdicts(records: Records) -> Figure:
-    """Draw one line per claim of the paper: the difference in points with its interval, and the paper's difference."""
+    """Draw one line per claim of the paper: our difference in points, with its interval, and the paper's difference."""
     names = [row["claim"] + (f" ({NOT_RUN})" if row["verdict"] == NOT_RUN else "") for row in records["claims"]]
     figure, axes = sheet(names, "points")
     axes.axvline(0, color="0.6", linewidth=1)
@@ -58,7 +58,7 @@ def verdicts(records: Records) -> Figure:
 
 
 def sheet(names: list[str], unit: str) -> tuple[Figure, Axes]:
-    """Return an empty figure with one line per name, the first at the top."""
+    """Return an empty figure with one line per name, the first name at the top."""
     figure = Figure(figsize=(8, 1.1 + 0.36 * len(names)), dpi=110, layout="constrained")
     axes = figure.subplots()
     axes.set_yticks(range(len(names)), [fill(name, 46) for name in names])

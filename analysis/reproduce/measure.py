@@ -1,9 +1,9 @@
-"""Measure a finished training: its scores, and the value of each score in every bootstrap resample of the test data.
+"""Measure a finished training: compute its scores on the test data, and on every bootstrap resample of these data.
 
-Scores are those of the tasks of `bgt evaluate`. The resamples depend only on the test data, so all trainings have the
+The tasks of `bgt evaluate` compute the scores. The resamples depend only on the test data, so all trainings have the
 same resamples, and differences between trainings are paired. (The output of `bgt evaluate --out` does not contain the
-resamples, so the p-value of a claim could not be computed from it.) A score is an array (1 + B,): its value, then its
-value in each of B resamples. It is stored as a row with the columns latent, measure, value and draws.
+resamples, so the p-value of a claim could not be computed from it.) A score is an array (1 + B,): the value on the test
+data, then the value on each of B resamples. It is stored as a row with the columns latent, measure, value and draws.
 """
 
 from collections.abc import Sequence
@@ -32,13 +32,13 @@ from bgt_core.files import atomic_file, reading_parquet
 from bgt_core.posterior.distances import DISTANCES
 
 Scores = dict[str, dict[str, np.ndarray]]  # latent -> measure -> score
-Translations = dict[str, tuple[Sequence[str], Sequence[str]]]  # by the name of their file
+Translations = dict[str, tuple[Sequence[str], Sequence[str]]]  # name of the file -> two columns of text
 
-PAIRS = 300  # number of translations for generated text, evenly spaced
-WRITTEN = {names.CHRF_OWN: (OWN, "chrF"), names.EXACT_OWN: (OWN, "exact %")}  # style, and measure of the task
+PAIRS = 300  # text is generated from this number of translations, which are evenly spaced
+WRITTEN = {names.CHRF_OWN: (OWN, "chrF"), names.EXACT_OWN: (OWN, "exact %")}  # score -> (style, task's measure)
 WRITTEN |= {names.CHRF_OTHER: (REFERENCE, "chrF"), names.CHRF_STYLE: (RANDOM, "chrF")}
 
-WORDS_ACCURACY, WORDS_AUC = f"{ACCURACY}, tf-idf", f"{AUC}, tf-idf"  # of tf-idf and logistic regression
+WORDS_ACCURACY, WORDS_AUC = f"{ACCURACY}, tf-idf", f"{AUC}, tf-idf"  # scores of tf-idf with logistic regression
 AUC_OF = {name: f"{AUC}, {name}" for name in (*DISTANCES, WMD, PROBABILITY)}
 OVER_WORDS, OVER_MOVERS = f"{ACCURACY} above tf-idf", f"{AUC}, w2 above wmd"
 LEADS = {OVER_WORDS: (ACCURACY, WORDS_ACCURACY), OVER_MOVERS: (AUC_OF["w2"], AUC_OF[WMD])}
@@ -51,7 +51,7 @@ def latents_of(embedder: Embedder) -> list[str]:
 
 
 def drawn(task: Task[Any], items: Any, encoders: SentenceEncoder, resamples: int, system: int = 0) -> dict[Any, Any]:
-    """Return the scores (1 + B,) of one system of a task, by the keys of the task."""
+    """Return a dictionary from each key of a task to the score (1 + B,) of one system."""
     statistic = task.statistic(items, {"model": encoders}, seed=0)
     table: dict[Any, np.ndarray] = {}
     if statistic.samples:
@@ -61,14 +61,14 @@ def drawn(task: Task[Any], items: Any, encoders: SentenceEncoder, resamples: int
 
 
 def share(right: np.ndarray, resamples: int) -> np.ndarray:
-    """Return the score x 100 of N items that are right or wrong, (N,)."""
+    """Return the percentage of right items and its bootstrap values, (1 + B,); `right` is boolean, (N,)."""
     items = [ItemSample(len(right), (len(right),))]
     shares = bootstrap(lambda weights: {"": weights[0] @ right / len(right)}, items, resamples=resamples, seed=0)
     return 100 * np.append(right.mean(), shares[1][""])
 
 
 def sts(embedder: Embedder, sets: Sequence[StsSet], hard: bool, resamples: int) -> Scores:
-    """Measure STS by latent, on all sets in the model's languages; the language latent only on sets in one language."""
+    """Measure STS for each latent on sets in the model's languages; the language latent only on monolingual sets."""
     scores: Scores = {}
     for latent in latents_of(embedder):
         own = [
@@ -86,7 +86,7 @@ def sts(embedder: Embedder, sets: Sequence[StsSet], hard: bool, resamples: int) 
 
 
 def measure_of(key: ScoreKey) -> str | None:
-    """Return the name of a score in the comparisons; None for a single data set of a year."""
+    """Return the name that comparisons use for a score, or None for the score of a single data set of a year."""
     if key.dataset == "average":
         return AVERAGE
     if key.year.isdigit():
@@ -97,8 +97,8 @@ def measure_of(key: ScoreKey) -> str | None:
 
 
 def translations(embedder: Embedder, given: Translations, langs: Sequence[str], resamples: int) -> dict[str, Any]:
-    """Measure P@1, averaged over both directions and all files, and texts generated from pairs, over both languages.
-    Empty without translations, or if the model lacks a language."""
+    """Measure P@1, averaged over both directions and all files, and the text generated from translations, averaged over
+    both languages. The result is empty if there are no translations, or if the model lacks a language."""
     if not given or not set(langs) <= set(embedder.langs):
         return {}
     both = ",".join(langs)
@@ -120,7 +120,7 @@ def translations(embedder: Embedder, given: Translations, langs: Sequence[str], 
 
 
 def syntax(embedder: Embedder, pairing: Pairing, lang: str, resamples: int) -> Scores:
-    """Measure, by latent, how similar the syntax of parsed sentences and of their nearest neighbours is."""
+    """Measure, for each latent, how similar parsed sentences are in syntax to their nearest neighbours."""
     scores: Scores = {}
     for latent in latents_of(embedder):
         table = drawn(Syntax(lang=lang, latent=latent), pairing, embedder, resamples, system=1)
@@ -129,7 +129,7 @@ def syntax(embedder: Embedder, pairing: Pairing, lang: str, resamples: int) -> S
 
 
 def gaps(scores: Scores) -> dict[str, np.ndarray]:
-    """Return the lead of the latent that should be better, for each measure that both latents of a training have."""
+    """Return how far the latent that should be better is ahead, for each measure in which both latents have a score."""
     semantic, syntactic = scores.get(SEMANTIC, {}), scores.get(SYNTACTIC, {})
     return {
         name: sign * (semantic[measure] - syntactic[measure])
@@ -139,8 +139,8 @@ def gaps(scores: Scores) -> dict[str, np.ndarray]:
 
 
 def pairs(embedder: Embedder, train: LabelledPairs, test: LabelledPairs, resamples: int) -> dict[str, np.ndarray]:
-    """Compute the areas under the ROC curve of labelled pairs for every distance. For a second stage, also measure its
-    duplicate probability, with the accuracy at 0.5, and tf-idf with logistic regression on the same labels."""
+    """Compute the area under the ROC curve on labelled pairs, for every distance. For a second stage, also measure the
+    model's duplicate probability (and its accuracy at 0.5), and tf-idf with logistic regression on the same labels."""
     second_stage = isinstance(embedder.model, DuplicateModel)
     encoders = {name: compared_by(embedder, name) for name in (*DISTANCES, WMD, *([PROBABILITY] * second_stage))}
     statistic = Pairs().statistic(PairsData(test, train=train if second_stage else None), encoders, seed=0)
@@ -168,7 +168,7 @@ def write(path: Path, scores: Scores) -> None:
 
 
 def read(path: Path) -> Scores:
-    """Read a file of `write`. Raises DataError if it is damaged."""
+    """Read a file written by `write`. Raises DataError if it is damaged."""
     scores: Scores = {}
     with reading_parquet(path), parquet.ParquetFile(path) as file:
         for row in file.read().to_pylist():

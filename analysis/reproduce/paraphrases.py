@@ -1,12 +1,13 @@
-"""A folder of paraphrases: tables of back-translations and of human paraphrases, and the pairs that filters select.
+"""The folder of paraphrases: tables of back-translations and human paraphrases, from which filters select pairs.
 
-    FOLDER/backtranslated/fr-news.tsv.xz   reference, translation, cost, row, as `bgt data backtranslate` writes them;
-                                           translations of a reference are adjacent, the cheapest first
-    FOLDER/paraphrase/en.NAME.tsv.xz       two sentences with the same meaning, written by people
-    FOLDER/...                             STS and STS Benchmark's dev set as in `datasets`, and SICK
+    FOLDER/backtranslated/fr-news.tsv.xz   columns reference, translation, cost, row, as in the output of
+                                           `bgt data backtranslate`; a reference's translations are adjacent,
+                                           and the first has the lowest cost
+    FOLDER/paraphrase/en.NAME.tsv.xz       pairs of sentences with the same meaning, written by people
+    FOLDER/...                             STS and the dev set of STS Benchmark, as in `datasets`; and SICK
 
-A third of each table's references is set aside, with all their translations, to train the reference classifier and the
-language model. Pairs are selected from the others.
+A third of each table's references, with all their translations, is set aside to train the reference classifier and the
+language model. Pairs are selected from the other references.
 """
 
 from __future__ import annotations
@@ -40,17 +41,17 @@ from bgt_core.files import record_path, write_text
 from bgt_core.tables import Estimate
 from bgt_core.training.prepare import SETTINGS
 
-TRANSLATED = ("reference", "translation", "cost", "_")  # columns of a table of back-translations
-HUMAN = ("reference", "translation")  # columns of a table written by people
-SET_ASIDE = 3  # one in this many references is set aside
+TRANSLATED = ("reference", "translation", "cost", "_")  # column names of a table of back-translations
+HUMAN = ("reference", "translation")  # column names of a table of human paraphrases
+SET_ASIDE = 3  # 1 in 3 references is set aside
 PER_PAIR = 5  # minimum number of references per selected pair, so that filters can choose
-SAMPLE = 5_000  # number of references whose scores give the quantiles
-CLASSIFIER = "reference-classifier"  # recipe of the model that computes the score of a filter
+SAMPLE = 5_000  # number of references from which the quantiles are computed
+CLASSIFIER = "reference-classifier"  # recipe of the classifier whose score a filter uses
 
 
 @dataclass(frozen=True)
 class ParaphraseTable:
-    """A file of paraphrases, and its number of references."""
+    """A file of paraphrases, and the number of its references."""
 
     path: Path
     columns: tuple[str, ...]
@@ -60,7 +61,7 @@ class ParaphraseTable:
 
 @dataclass(frozen=True)
 class Paraphrases:
-    """The tables that a comparison names, and the number of pairs in a selection."""
+    """The tables that a comparison uses, and the number of pairs to select from each."""
 
     tables: Mapping[str, ParaphraseTable]
     sets: Sequence[StsSet]
@@ -68,7 +69,7 @@ class Paraphrases:
     classifier: Mapping[str, object]  # settings of the classifier's recipe
 
     def dataset(self, system: ExperimentSpec) -> SelectedPairs | None:
-        """Return the training and test data of a system; None if the folder lacks its table."""
+        """Return the training and test data of a system, or None if the folder lacks the system's table."""
         selection = system.selection
         if not selection or selection.table not in self.tables:
             return None
@@ -83,8 +84,8 @@ class Paraphrases:
 
 
 def read_paraphrases(folder: Path, comparison: Comparison, scale: str) -> Paraphrases:
-    """Read the tables in `folder`. Selections have the scale's number of pairs, at most a fifth of any table's.
-    NotFound if back-translations or STS years are missing."""
+    """Read the tables in `folder`. A selection has as many pairs as the scale says, but at most a fifth as many as the
+    smallest table has references. Raises NotFound if back-translations or STS years are missing."""
     if not folder.is_dir():
         raise NotFound(f"{folder}: no such folder.")
     sets = read_sts(folder, "stsb-dev", "sick-test")
@@ -108,29 +109,29 @@ def read_paraphrases(folder: Path, comparison: Comparison, scale: str) -> Paraph
 
 @dataclass(frozen=True, kw_only=True)
 class SelectedPairs(Dataset):
-    """Pairs selected from one table, with its name."""
+    """The pairs that a filter selects from one table; `name` is the name of the table."""
 
     table: ParaphraseTable
     selection: Selection
-    count: int  # number of pairs
+    count: int  # number of pairs to select
     classifier: Mapping[str, object]
 
     @property
     def with_cost(self) -> bool:
-        """Whether the filter uses costs. Otherwise the column is skipped, because it may be empty."""
+        """Whether the filter uses costs. If not, the cost column is skipped, because it may be empty."""
         return self.selection.keep.startswith("cost")
 
     @property
     def file_columns(self) -> tuple[str, ...]:
-        """Names of the columns of a part: the texts, and the cost if the filter uses it."""
+        """Names of the columns in a file of `part`: the two texts, and the cost if the filter uses it."""
         return (*HUMAN, *(["cost", "_"] if self.with_cost else ["_"] * (len(self.table.columns) - len(HUMAN))))
 
     def path(self, out: Path) -> Path:
-        """Return the path of the file of its pairs."""
+        """Return the path of the file of selected pairs."""
         return out / f"{self.name}-{self.sha256[:10]}.tsv.zst"
 
     def pairs(self, out: Path, device: str) -> Source:
-        """Return the selected pairs; select them if the file is missing. DataError if too few pass the filter."""
+        """Return the selected pairs; select them if the file is missing. Raises DataError if too few pass."""
         path = self.path(out)
         if not path.exists():
             say(f"{self.name}: selecting {self.count:,} pairs {self.selection.keep}".rstrip())
@@ -156,7 +157,7 @@ class SelectedPairs(Dataset):
         return Source(path, ("a", "b"))
 
     def part(self, out: Path, part: str) -> Path:
-        """Return the table's rows to select from ("mined"), or to train models ("set-aside"); write both if missing."""
+        """Return the file of rows to select from ("mined") or to train on ("set-aside"); write both if missing."""
         paths = {name: out / f"{self.name}-{self.table.content[:10]}-{name}.tsv.zst" for name in ("mined", "set-aside")}
         if not all(path.exists() for path in paths.values()):
             columns = ["_column" if column == "_" else column for column in self.table.columns]
@@ -169,7 +170,7 @@ class SelectedPairs(Dataset):
         return paths[part]
 
     def models(self, out: Path, device: str) -> dict[str, SentenceScore]:
-        """Return the model of the filter's score, trained on the rows set aside; a classifier resumes its training."""
+        """Return the model that computes the filter's score. Train it on the rows set aside, or resume its training."""
         score = self.selection.keep.partition("=")[0]
         if score == "perplexity":
             rows = read_pairs(self.part(out, "set-aside"), self.file_columns, Skipped())
@@ -180,23 +181,23 @@ class SelectedPairs(Dataset):
         if (folder / SETTINGS).exists():
             training.resume(folder, device=device)
         else:
-            shutil.rmtree(folder, ignore_errors=True)  # left over from a killed process
+            shutil.rmtree(folder, ignore_errors=True)  # a killed process left it
             say(f"{self.name}: training a classifier of references")
             recipe = recipes.configure(CLASSIFIER, dict(self.classifier))
             training.train(recipe, [Source(self.part(out, "set-aside"), self.file_columns)], folder, device=device)
         return {score: ReferenceProbability.load(folder, device)}
 
     def classifier_folder(self, out: Path) -> Path:
-        """Return the run folder of the classifier of this table's references."""
+        """Return the run folder of the classifier that is trained on this table."""
         settings = json.dumps([self.table.content, dict(self.classifier)], sort_keys=True)
         return out / f"{self.name}-{hashlib.sha256(settings.encode()).hexdigest()[:10]}-classifier"
 
     def range(self, out: Path, models: Mapping[str, SentenceScore]) -> ScoreRange:
-        """Return the filter's score range; quantiles are computed from the first candidates of some references."""
+        """Return the filter's range of scores; quantiles are computed on the first candidates of some references."""
         if "%" not in self.selection.keep:
             return ScoreRange.parse(self.selection.keep)
         score = self.selection.keep.partition("=")[0]
-        firsts: dict[str, tuple[str, ...]] = {}  # the first candidate of each reference
+        firsts: dict[str, tuple[str, ...]] = {}  # reference -> its first row
         for row in read_pairs(self.part(out, "mined"), self.file_columns, Skipped()):
             if len(firsts) == SAMPLE and row[0] not in firsts:
                 break
@@ -212,18 +213,18 @@ class SelectedPairs(Dataset):
         return ScoreRange.parse(limits)
 
 
-# Differences between a table's translations and their references, with the paper's numbers.
+# Statistics of how the translations in a table differ from their references, with the paper's numbers.
 
 # Table 9: reference minus translation, all data
 PUBLISHED = {"unigram entropy": 0.46, "trigram entropy": 0.74, "unigram repetition": -2.80, "trigram repetition": -2.26}
-# Table 10: Spearman's rho x 100 with P(reference)
+# Table 10: Spearman's rho x 100 between the statistic and P(reference)
 PUBLISHED_RHO = {"unigram repetition": -35.1, "trigram repetition": -18.4, "average IDF": 27.8, "words": -34.0}
-SIGNS = {"unigram repetition": -1, "trigram repetition": -1, "average IDF": 1}  # as in the paper
+SIGNS = {"unigram repetition": -1, "trigram repetition": -1, "average IDF": 1}  # signs as in the paper
 
 
 def text_statistics(datasets: Mapping[str, Dataset], out: Path, device: str) -> list[dict[str, Any]]:
-    """Return one row per statistic of the random pairs in each table of back-translations, cached in `out`; with
-    correlations if a classifier is trained. Tables whose pairs are not selected yet are skipped."""
+    """Return one row for each statistic of each table of back-translations, computed on its random pairs and cached in
+    `out`. Rows have correlations if a classifier is trained. Tables without selected pairs are skipped."""
     rows = []
     for data in datasets.values():
         if not isinstance(data, SelectedPairs) or data.selection != Selection(data.name):
@@ -244,7 +245,7 @@ def text_statistics(datasets: Mapping[str, Dataset], out: Path, device: str) -> 
 
 
 def statistic_row(table: str, pairs: int, statistic: Statistic) -> dict[str, Any]:
-    """Return a row in its stored form."""
+    """Return the row to store for a statistic."""
     fields = "unit", "reference", "translation"
     row: dict[str, Any] = {"table": table, "pairs": pairs, "statistic": statistic.name}
     row |= {name: getattr(statistic, name) for name in fields}

@@ -2,13 +2,13 @@
 
 One Parquet file per comparison has these tables; it contains no text of the data:
 
-    scores        one row per system, measure and seed; the seed "mean" is the mean over seeds
-    differences   each system minus the system that it is compared with
+    scores        one row per system, measure and seed; rows with the seed "mean" have the mean over seeds
+    differences   the score of each system minus the score of the system that it is compared with
     claims        the paper's claims and our verdicts
     cells         provenance: one row per training
     statistics    back-translation only: how the translations of each table differ from the references
 
-A page depends on this file alone: the same file gives the same page.
+The page depends only on this file.
 """
 
 import json
@@ -67,7 +67,7 @@ def write(folder: Path, name: str, records: Records) -> None:
 
 
 def stored(folder: Path, name: str) -> Records:
-    """Read a file of `write`. Raises NotFound if it is missing, and DataError if it is damaged."""
+    """Read a file written by `write`. Raises NotFound if it is missing, and DataError if it is damaged."""
     path = folder / f"{name}.parquet"
     if not path.exists():
         raise NotFound(f"{path}: no results; run `python -m analysis.reproduce {name}` first.")
@@ -120,9 +120,9 @@ def error(plan: TrainingPlan, training: Training) -> str:
 def measured(
     plan: TrainingPlan, comparison: Comparison, system: ExperimentSpec, finished: Sequence[Training]
 ) -> dict[str, BootstrappedScore]:
-    """Return every measure that all finished trainings of a system have.
+    """Return the scores of a system in every measure that all its finished trainings have.
 
-    Raises DataError if a training lacks the latent in which its system is measured.
+    Raises DataError if a training lacks the latent that the system is measured in.
     """
     by_seed = []
     for training in finished:
@@ -140,7 +140,7 @@ def measured(
 
 
 def choices(comparison: Comparison, scores: Scores) -> dict[str, str]:
-    """Return, for each system that is the best of several, the one with the highest score on the dev set."""
+    """For each system defined as the best of several, return the candidate with the highest score on the dev set."""
     chosen = {}
     for system in comparison.systems:
         if with_dev := [name for name in system.best_of if DEV in scores.get(name, {})]:
@@ -149,8 +149,8 @@ def choices(comparison: Comparison, scores: Scores) -> dict[str, str]:
 
 
 def published(comparison: Comparison, system: str, measure: str, measured: Sequence[str] | None = None) -> float | None:
-    """Return the paper's number, or None. The STS average is over the years in `measured`, if the paper has a number
-    for each of these years; by default it is over all years of the paper."""
+    """Return the paper's number, or None if it has none. If the paper has a number for every STS year in `measured` (by
+    default all years of the paper), the STS average is the average over these years."""
     numbers = comparison.published.get(system, {})
     years = [name for name in (numbers if measured is None else measured) if name.startswith("STS 2")]
     if measure == AVERAGE and years and all(name in numbers for name in years):
@@ -166,7 +166,7 @@ def score_rows(
     provenance: Mapping[str, Mapping[str, Any]],
     level: float,
 ) -> list[Row]:
-    """Return one system's scores by measure, their mean and each seed's, with intervals; and the last validations."""
+    """Return a system's mean score and each seed's score in every measure, with intervals; and the last validations."""
     rows: list[Row] = []
     for name, score in scores.items():
         paper = published(comparison, system.name, name, list(scores))
@@ -188,7 +188,7 @@ def score_rows(
 
 
 def difference_rows(comparison: Comparison, scores: Scores, level: float) -> list[Row]:
-    """Return the difference of each system and the one to compare it with, by shown measure, with Holm's correction."""
+    """Return the difference between each system and its `against`, in each shown measure, with Holm's correction."""
     rows, estimates = [], []
     for system in comparison.systems:
         first, second = scores.get(system.name, {}), scores.get(system.against, {})
@@ -204,19 +204,19 @@ def difference_rows(comparison: Comparison, scores: Scores, level: float) -> lis
 
 
 def tested(estimate: ContrastEstimate, p_holm: float) -> Row:
-    """Return the columns that differences and claims share."""
+    """Return the columns that the tables of differences and of claims share."""
     ends = {"ci_low": estimate.low, "ci_high": estimate.high}
     return ends | {"p": estimate.p, "p_holm": float(p_holm), "seeds_counted": estimate.counts_seeds}
 
 
 def is_shown(measure_name: str) -> bool:
-    """Return whether a measure is a column of the page: all except the finer splits of Hard STS."""
+    """Return whether the page shows a measure. It shows all except the finer splits of Hard STS."""
     others = (SETS, "Hard+", "Hard-", names.RETRIEVAL, *names.FIDELITY, *names.SYNTAX, *names.GAPS, *measure.OF_PAIRS)
     return measure_name.startswith(("STS", "SICK")) or measure_name in others
 
 
 def claim_rows(comparison: Comparison, scores: Scores, level: float) -> list[Row]:
-    """Return each claim of the paper with its verdict; Holm's correction is over the claims that could be measured."""
+    """Return each claim of the paper with its verdict. Holm's correction counts only the claims that were measured."""
     estimates = {
         number: contrast([(weight, scores[name][claim.measure]) for name, weight in claim.weights.items()], level)
         for number, claim in enumerate(comparison.claims)
@@ -237,9 +237,9 @@ def claim_rows(comparison: Comparison, scores: Scores, level: float) -> list[Row
     return rows
 
 
-# The page of a comparison.
+# The functions below make the page of a comparison.
 
-SHOWN_SETTINGS = ("recipe", "langs", "seed", "fuse")  # settings shown in other columns
+SHOWN_SETTINGS = ("recipe", "langs", "seed", "fuse")  # left out of the settings, because other columns show them
 ABOUT = """\
 Scores are Pearson's r x 100 of cosine and gold score. The STS average is the mean over years, and a year is the mean
 over its sets. P@1 is the percentage of sentences whose nearest neighbour is their translation, in both directions.
@@ -276,7 +276,7 @@ several seeds. Holm's correction is over all rows of the stored table."""
 
 
 def scores(comparison: Comparison, records: Records) -> Table:
-    """Return one row per system; a cell is empty if the system was not trained, or lacks the measure."""
+    """Return one row per system. A cell is empty if the system was not trained, or does not have the measure."""
     means = means_of(records)
     columns = [name for name in dict.fromkeys(row["measure"] for row in records["scores"]) if is_shown(name)]
     columns = sorted(columns, key=lambda name: name != comparison.measure)
@@ -299,13 +299,13 @@ def scores(comparison: Comparison, records: Records) -> Table:
 
 
 def means_of(records: Records) -> dict[tuple[str, str], Row]:
-    """Return the mean over seeds, by system and measure."""
+    """Return the row with the mean over seeds, for each system and measure."""
     return {(row["system"], row["measure"]): row for row in records["scores"] if row["seed"] == MEAN}
 
 
 def by_latent(comparison: Comparison, records: Records) -> Table:
-    """Return one row per system that is measured in its semantic latent, with both latents' scores; empty if no system
-    has both."""
+    """Return one row for each system that is measured in its semantic latent, with the scores of both latents. The
+    table is empty if no system has both."""
     means = means_of(records)
     other = {system.against: system.name for system in comparison.systems if system.latent == SYNTACTIC}
     measures = [
@@ -339,7 +339,7 @@ def claims(records: Records) -> Table:
 
 
 def differences(comparison: Comparison, records: Records) -> Table:
-    """Return one row per difference in the comparison's measure."""
+    """Return one row for each difference in the comparison's main measure."""
     rows: list[list[Value]] = []
     for row in records["differences"]:
         if row["measure"] == comparison.measure:
@@ -349,8 +349,8 @@ def differences(comparison: Comparison, records: Records) -> Table:
 
 
 def chosen(comparison: Comparison, records: Records) -> Table:
-    """Return the candidates of each system that is the best of several, with their dev-set scores and the choice."""
-    cells: dict[str, set[str]] = {}  # system -> its trainings
+    """For each system defined as the best of several, list the candidates, their dev-set scores, and the choice."""
+    cells: dict[str, set[str]] = {}  # system -> names of its trainings
     for row in records["cells"]:
         cells.setdefault(row["system"], set()).add(row["cell"])
     means = means_of(records)
@@ -364,7 +364,7 @@ def chosen(comparison: Comparison, records: Records) -> Table:
 
 
 def statistics(records: Records) -> Table:
-    """Return one row per table and statistic."""
+    """Return one row for each statistic of each table of back-translations."""
     rows: list[list[Value]] = []
     for row in records.get("statistics", ()):
         difference: Value = row["difference"]

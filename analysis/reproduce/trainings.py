@@ -1,14 +1,14 @@
-"""Run the trainings of comparisons: each is trained and measured once, even if several processes share them.
+"""Run the trainings of comparisons. Each training runs and is measured once, even if several processes work on them.
 
     OUT/cells/NAME/           a training
         run/                  its run folder, as `bgt train` writes it
         scores.parquet        see `measure`
         result.json           provenance; it is written last, and marks the training as finished
-        error.json            the reason of a failure; the next call tries again
+        error.json            the reason why the training failed; the next call tries again
         time.json             seconds of training so far
         lock                  held by the process that works on the training
 
-NAME ends in a hash of everything that affects the outcome: a recipe with changed defaults is another training. A
+NAME ends in a hash of everything that affects the outcome. So if a recipe's defaults change, it is a new training. A
 stopped training continues from its newest checkpoint.
 """
 
@@ -49,7 +49,7 @@ from bgt_core.recipes import RECIPES, Recipe
 from bgt_core.training import Report
 from bgt_core.training.prepare import SETTINGS
 
-SAVE_EVERY = {"small": 100}  # scale -> updates between checkpoints, because a kill loses those; else the recipe's
+SAVE_EVERY = {"small": 100}  # scale -> updates between checkpoints (a kill loses them); default: the recipe's
 RUN, RESULT, ERROR, TIME, SCORES, LOCK = "run", "result.json", "error.json", "time.json", "scores.parquet", "lock"
 FINISHED, FAILED, RUNNING, STOPPED, WAITING = "finished", "failed", "running", "stopped", "waiting"
 SHORT = 10  # hex digits of the hash in a name
@@ -57,20 +57,20 @@ SHORT = 10  # hex digits of the hash in a name
 
 @dataclass(frozen=True)
 class Training:
-    """A training of a recipe."""
+    """A recipe to train, with its settings, languages, seed and data."""
 
     recipe: str
     overrides: Mapping[str, Any]  # only those that differ from the defaults, so that equal trainings have equal keys
     langs: tuple[str, ...]
     seed: int
     data: str  # SHA-256 of its training and test data
-    variant: str  # part of the folder's name, for people: the overrides that differ from the scale's settings
-    left_out: tuple[str, ...] = ()  # arguments of the scale that the recipe does not have
+    variant: str  # readable part of the folder's name: the overrides that differ from the scale's settings
+    left_out: tuple[str, ...] = ()  # settings of the scale that the recipe does not have
     first: Training | None = None  # the training of the first stage, if this is a second stage
 
     @cached_property
     def key(self) -> str:
-        """SHA-256 of recipe, arguments, languages, seed and data, and of the training that it starts from."""
+        """SHA-256 of recipe, arguments, languages, seed and data, and of the first stage's training if there is one."""
         arguments = {**recipe_defaults(self.recipe), **self.overrides}
         parts = [self.recipe, arguments, list(self.langs), self.seed, self.data]
         parts += [self.first.key] if self.first else []
@@ -78,13 +78,13 @@ class Training:
 
     @property
     def name(self) -> str:
-        """The name of its folder."""
+        """The name of the training's folder."""
         langs = "-".join(dict.fromkeys(column.rpartition(":")[2] for column in self.langs))  # en for a:en and b:en
         words = [self.recipe, *([self.variant] if self.variant else []), langs, f"seed{self.seed}"]
         return "_".join([*words, self.key[:SHORT]])
 
     def build(self, **more: object) -> Recipe:
-        """Build its recipe, with more settings. UsageError for an unknown recipe or invalid arguments."""
+        """Build its recipe, with more settings. Raises UsageError for an unknown recipe or invalid arguments."""
         given = {**self.overrides, "data.columns": list(self.langs), "train.seed": self.seed}
         return recipes.configure(self.recipe, given | more)
 
@@ -92,8 +92,8 @@ class Training:
 def training_of(
     system: ExperimentSpec, scale: Settings, seed: int, data: str, first: Training | None = None
 ) -> Training:
-    """Return the training of a system at a scale. The scale's settings for all recipes are used if the recipe has these
-    arguments, its settings for this recipe always. An unknown recipe raises an error only in `build`."""
+    """Return the training of a system at a scale. It uses the scale's settings for this recipe. Of the scale's settings
+    for all recipes, it uses those that the recipe has. An unknown recipe raises an error only in `build`."""
     defaults, own = recipe_defaults(system.recipe), scale.get(system.recipe, {})
     left_out = tuple(name for name in scale[EVERY] if defaults and name not in defaults)
     usual = {**defaults, **scale[EVERY], **own}
@@ -133,11 +133,11 @@ def file_word(value: object) -> str:
 
 @dataclass(frozen=True)
 class TrainingPlan:
-    """The trainings of each system of each comparison, with their place and settings."""
+    """The trainings of the systems in each comparison, with the output folder and common settings."""
 
     out: Path
     trainings: Mapping[str, Mapping[str, Sequence[Training]]]  # comparison -> system -> trainings
-    datasets: Mapping[str, Dataset]  # by the SHA-256 hash of their content
+    datasets: Mapping[str, Dataset]  # SHA-256 hash of the content -> dataset
     device: str
     save_every: int | None  # updates between checkpoints; None for the recipe's setting
     resamples: int
@@ -146,9 +146,9 @@ class TrainingPlan:
         return self.out / "cells" / training.name
 
     def chosen(self, only: str | None = None) -> list[Training]:
-        """Return every training once, the lowest seeds first, each after the training that it starts from.
+        """Return every training once: lower seeds first, and a first stage before the second stage that needs it.
 
-        With `only`, return those whose name or system matches the pattern, and the trainings that they start from.
+        With `only`, return the trainings whose name or system matches the pattern, and the first stages that they need.
         """
         every = [(system, each) for systems in self.trainings.values() for system, of in systems.items() for each in of]
         pattern = (only or "*").lower()
@@ -187,8 +187,8 @@ def plan_trainings(
     device: str = "auto",
     resamples: int = 2_000,
 ) -> TrainingPlan:
-    """Read the data and list the trainings of these comparisons; `seeds` replace those of every system. `data` is a
-    folder as in `datasets` and `paraphrases`; trainings are stored in `out`."""
+    """Read the data and list the trainings of these comparisons. If `seeds` are given, they replace the seeds of every
+    system. `data` is a folder as described in `datasets` and `paraphrases`; trainings are stored in `out`."""
     check_names(names)
     pick_device(device)
     translations = cache(lambda langs: read_translations(data, langs))
@@ -220,7 +220,7 @@ def plan_trainings(
 def run_trainings(plan: TrainingPlan, only: str | None = None, report: Report = lambda row: None) -> None:
     """Train and measure all trainings that are not finished and that no other process holds.
 
-    `report` gets each row of metrics. An error of one training is written to its folder, and the others continue.
+    `report` receives each row of metrics. If a training fails, its error is written to its folder, and the others run.
     """
     todo, before = plan.chosen(only), 0
     while len(todo) != before:
@@ -229,7 +229,7 @@ def run_trainings(plan: TrainingPlan, only: str | None = None, report: Report = 
 
 
 def attempt(plan: TrainingPlan, training: Training, number: str, report: Report) -> bool:
-    """Run one training; return False if another process holds it, or holds the training that it starts from."""
+    """Run one training. Return False if another process is running it, or the first stage that it needs."""
     folder = plan.folder(training)
     if training.first and plan.state(training.first) == RUNNING:
         return False
@@ -252,7 +252,7 @@ def attempt(plan: TrainingPlan, training: Training, number: str, report: Report)
 
 
 def finish(plan: TrainingPlan, training: Training, folder: Path, report: Report) -> None:
-    """Train, or continue training, and then measure."""
+    """Start or continue a training, and then measure it."""
     settings: dict[str, object] = {}
     if training.first:
         first = plan.folder(training.first)
@@ -271,7 +271,7 @@ def finish(plan: TrainingPlan, training: Training, folder: Path, report: Report)
     if (folder / RUN / SETTINGS).exists():
         last = runs.resume(folder / RUN, device=plan.device, report=note)
     else:
-        shutil.rmtree(folder / RUN, ignore_errors=True)  # left over from a killed process
+        shutil.rmtree(folder / RUN, ignore_errors=True)  # a killed process left it
         with file_lock(data / f"{dataset.name}.lock", wait=True):
             source = dataset.pairs(data, plan.device)
             tokenizer = None if training.first else dataset.tokenizer(recipe, data, plan.device)
@@ -282,7 +282,7 @@ def finish(plan: TrainingPlan, training: Training, folder: Path, report: Report)
 
 
 def provenance(training: Training, recipe: Recipe, folder: Path, last: Path) -> dict[str, Any]:
-    """Describe the origin of this training's numbers, without paths of this machine."""
+    """Describe how this training's scores were computed, without paths of this machine."""
     metrics, config = last.parent / checkpoint.METRICS, checkpoint.read_config(last)
     rows = [json.loads(line) for line in metrics.read_text("utf-8").splitlines()] if metrics.exists() else []
     valid = [row for row in rows if row["kind"] == "valid"] or [{}]
@@ -302,7 +302,7 @@ def provenance(training: Training, recipe: Recipe, folder: Path, last: Path) -> 
         "parameters": config["parameters"],
         "updates": config["step"],
         "seconds": read(folder / TIME).get("seconds", 0.0),
-        "tokens": round(recipe.train.epochs * tokens),  # of both sides, including EOS
+        "tokens": round(recipe.train.epochs * tokens),  # tokens on both sides, including EOS
         "tokens_per_second": rate,
         "epoch_seconds": rate and tokens / rate,
         "validation": {name: value for name, value in valid[-1].items() if name not in ("kind", "step", "steps")},
@@ -310,7 +310,7 @@ def provenance(training: Training, recipe: Recipe, folder: Path, last: Path) -> 
 
 
 def git_state() -> str | None:
-    """Return the commit of this code, and whether it was changed since; None outside a checkout."""
+    """Return the commit of this code, and whether files have changed since; None outside a checkout."""
     root = Path(__file__).parents[2]
     if not (root / ".git").exists() or not shutil.which("git"):
         return None

@@ -1,4 +1,4 @@
-"""The table of encoders on a small case, compared with a computation by loops."""
+"""Compare the rows of the encoders' table, in a small case, with values computed by loops."""
 
 import lzma
 from pathlib import Path
@@ -36,7 +36,7 @@ def test_the_rows_are_those_of_a_computation_by_loops(tmp_path: Path, monkeypatc
     pairs = example_sentences(["en", "fr"])
     for folder in ("parallel", "retrieval", "stsb"):
         (tmp_path / folder).mkdir()
-    test, rest = pairs[:TEST], pairs[: TEST + FITTED]  # includes the test pairs, which must not be fitted on
+    test, rest = pairs[:TEST], pairs[: TEST + FITTED]  # `rest` contains the test pairs: fitting must skip them
     (tmp_path / "retrieval" / "en-fr.tatoeba1000.tsv").write_text("".join(f"{a}\t{b}\n" for a, b in test), "utf-8")
     with lzma.open(tmp_path / "parallel" / "en-fr.tatoeba.tsv.xz", "wt", encoding="utf-8") as file:
         file.write("".join(f"{a}\t{b}\n" for a, b in rest))
@@ -78,6 +78,6 @@ def test_the_rows_are_those_of_a_computation_by_loops(tmp_path: Path, monkeypatc
         share.append(np.mean(langs[nearest] == langs[query]))
         recall.append(own in nearest)
     for measure, values in (("own language in the first 20", share), ("recall@20", recall)):
-        assert rows["all", "as they are", measure] == pytest.approx(100 * np.mean(values), abs=0.5)  # ties
+        assert rows["all", "as they are", measure] == pytest.approx(100 * np.mean(values), abs=0.5)  # because of ties
     assert rows["all", "the store", "own language in the first 20"] == 50
     assert "| letters | shared part |" in encoders.tables(table)

@@ -1,4 +1,4 @@
-"""The shipped models: the sentences excluded from their data, the last step, and the tables of their cards."""
+"""Test how shipped models are made: sentences excluded from their data, the last step, the tables in their cards."""
 
 import lzma
 import tarfile
@@ -22,8 +22,8 @@ def test_nothing_held_out_or_tested_on_is_trained_on(tmp_path: Path) -> None:
     assert 1 <= len(held) <= 20
     pairs = [(text, f"Les {row} chiens dorment ici.") for row, text in enumerate(numbers)]
     pairs += [
-        ("the 5 dogs sleep here!", "Les 5 chiens dorment ici"),  # a copy
-        ("Dogs sleep.", pairs[numbers.index(held[0])][1]),  # the other side of a held-out pair
+        ("the 5 dogs sleep here!", "Les 5 chiens dorment ici"),  # a copy of an earlier pair
+        ("Dogs sleep.", pairs[numbers.index(held[0])][1]),  # its French sentence is in a held-out pair
         ("The test sentence is this one.", "La voilà."),
         ("I go.", "Je vais."),
         ("I am going.", "Je vais"),
@@ -50,7 +50,7 @@ def test_nothing_held_out_or_tested_on_is_trained_on(tmp_path: Path) -> None:
     kept_out = (tmp_path / "out" / "held-out" / "en-fr.tsv").read_text("utf-8").splitlines()
     assert [line.split("\t")[0] for line in kept_out] == held
     assert len(trained) == 1_000 - len(held) + 2
-    assert "I go.\tJe vais." in trained  # too short to be a test's own
+    assert "I go.\tJe vais." in trained  # also in a test set, but too short to be left out
     assert (tmp_path / "out" / "short" / "en-fr-altered_en.tsv").read_text("utf-8") == "I go.\tJe vais.\tGo I.\n"
     alone = (tmp_path / "out" / "monolingual" / "en.tsv").read_text("utf-8")
     assert alone == "A sentence without a translation.\n"
@@ -59,7 +59,7 @@ def test_nothing_held_out_or_tested_on_is_trained_on(tmp_path: Path) -> None:
 
 def test_pairs_in_another_style_are_made_by_rules_and_found_among_paraphrases(tmp_path: Path) -> None:
     pairs = [("I'm late.", "Tu viens ?"), ("See you!", "Tu me manques."), ("See you!", "Vous me manquez.")]
-    pairs += [("See you!", "Il me manque.")]  # addresses nobody
+    pairs += [("See you!", "Il me manque.")]  # has no form of address
     models.write_style(tmp_path, pairs, "fr")
     read = {path.stem: path.read_text("utf-8").splitlines() for path in (tmp_path / "style").iterdir()}
     assert read["fr-fr2"] == [
@@ -90,7 +90,7 @@ def test_means_meet_and_no_other_weight_changes(
     models.erase_language(tmp_path / "before", tmp_path / "after", [f"en-fr={file}"])
 
     def distance(model: bgt_core.Embedder) -> float:
-        """Return the distance of the languages' means, relative to the spread within one language."""
+        """Return the distance between the languages' means, relative to the spread within one language."""
         english, french = (model.embed([pair[at] for pair in texts], lang=lang) for at, lang in enumerate(("en", "fr")))
         return float(np.linalg.norm(english.mean(0) - french.mean(0)) / english.std(0).mean())
 

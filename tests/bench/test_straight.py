@@ -28,7 +28,7 @@ def model(recipe: Recipe) -> BGT:
     bgt = recipe.build(SizedTokenizer(V))
     assert isinstance(bgt, BGT)
     for parameter in bgt.parameters():
-        if not parameter.any():  # a correction of zero would leave the Transformer without a gradient
+        if not parameter.any():  # if a correction is zero, the Transformer gets no gradient
             torch.nn.init.normal_(parameter, std=0.1)
     return bgt.double()
 

@@ -1,4 +1,4 @@
-"""Run our commands in forked processes that can be killed. The parent process has imported everything already."""
+"""Run our commands in forked processes, which tests can kill. The parent process has already imported everything."""
 
 import importlib
 import itertools
@@ -23,7 +23,7 @@ TINY = (
     "vocab_size=300 d_model=16 semantic_dim=12 language_dim=6 ffn_dim=24 heads=2 valid_pairs=20 batch_tokens=400 "
     "micro_tokens=400 save_every=3 valid_every=5 epochs=1.0"
 )
-# files that contain times or paths, and files that are not results
+# files to leave out of comparisons: those that contain times or paths, and those that are not results
 OTHERS = r"^cache|\.lock$|/lock$|\.log$|metrics\.jsonl$|run\.json$|time\.json$"
 PROGRAMS = {"bgt": "bgt_core.cli", "bgt-probe": "probes.cli"}
 SIZES = ("d_model", "semantic_dim", "language_dim", "ffn_dim", "heads")
@@ -37,11 +37,11 @@ class Ended(NamedTuple):
 
 
 RUN = "--out {out}/run --workers 1 --device cpu"
-RESUME = f"bgt train --resume {RUN}".split()  # continues "train" after a kill
+RESUME = f"bgt train --resume {RUN}".split()  # continues the command "train" after a kill
 
 
 def commands() -> dict[str, list[str]]:
-    """Return commands that write files, by name. "{out}" is their output folder, "{data}" the shared input."""
+    """Return name -> command, for commands that write files. "{out}" is the output folder, "{data}" shared input."""
     settings = " ".join(f"--set {setting}" for setting in TINY.split())
     texts = {
         "train": f"bgt train bgt-small --langs en,fr --data {{data}}/pairs.tsv {RUN} {settings}",
@@ -85,7 +85,7 @@ def warm() -> None:
 
 
 def child(arguments: Sequence[str], out: Path, data: Path) -> None:
-    """Run a command in this forked process, and write its output to a file beside OUT."""
+    """Run a command in this forked process, and write its output to a file next to `out`."""
     os.setsid()
     log = os.open(out.with_name(f"{out.name}.log"), os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     for stream in (1, 2):

@@ -1,4 +1,4 @@
-"""All readers of files and texts from users and other programs, each with a valid input."""
+"""All readers of files and texts that come from users or other programs, each with a valid input."""
 
 import gzip
 import io
@@ -41,10 +41,10 @@ from probes.results.store import read_cells
 class Reader(NamedTuple):
     """A valid input, the name of its file, and the function that reads this file."""
 
-    right: bytes | str  # the input, or the name of a file that a training, a probe or a split wrote
+    right: bytes | str  # content of the file, or its path in the folder `prepared`
     file: str
     read: Callable[[Path], object]
-    beside: str = ""  # another such file that must be in the same folder
+    beside: str = ""  # a file of `prepared` that must be in the same folder
 
 
 TREE = b"(ROOT (S (NP (DT The) (NN cat)) (VP (VBZ sleeps)) (. .)))\n"

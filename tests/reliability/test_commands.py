@@ -38,7 +38,7 @@ def test_a_killed_command_leaves_what_an_undisturbed_one_leaves(name: str, data:
         if (out / "run" / "run.json").exists():
             arguments = commands.RESUME
         end = commands.run(arguments, out, data)
-        done = end.code == 2 and "exists already" in end.errors  # the command had finished before it was killed
+        done = end.code == 2 and "exists already" in end.errors  # the first process had finished before it was killed
         assert done or not end.code, end.errors
         assert commands.results(out) == commands.results(whole)
         assert not [file for file in commands.names(out) - commands.names(whole) if not file.startswith("cache/")]

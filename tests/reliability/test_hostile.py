@@ -1,6 +1,6 @@
-"""Malicious checkpoints, splits and archives: wrong sizes, names, types, depths; links, zip bombs, paths to outside.
+"""Read malicious checkpoints, splits and archives: wrong sizes, names, types, depths; links; zip bombs; outside paths.
 
-Each must give one clear line within seconds, leave all outside the folder unchanged, and use bounded memory.
+Each must give an error of one line within seconds, change nothing outside the folder, and use little memory.
 """
 
 import gzip
@@ -29,7 +29,7 @@ from bgt_core.splitting import parts as split
 from tests.reliability import commands
 
 SEEDS = 24
-SECONDS, BYTES = 10.0, 512 * 2**20  # maximum time and memory for reading one
+SECONDS, BYTES = 10.0, 512 * 2**20  # maximum time and memory for one file
 VALUES = [10**9, 10**30, -1, 0, 1e308, "x" * 10**5, "../../x", "/etc/passwd", None, [], {}, True, "\0", [[[[]]]], 2**31]
 NAMES = ["../out", "/etc/passwd", "a/../../b", "", ".", "..", "x\0y", "C:\\x", "a" * 400, "con", "~/x", "./x"]
 
@@ -65,7 +65,7 @@ def test_what_does_harm_is_one_line(seed: int, prepared: Path, tmp_path: Path) -
 
 
 def damaged_checkpoint(draw: random.Random, prepared: Path, folder: Path) -> None:
-    """Change one value of the configuration; the hashes are correct."""
+    """Change one value of the configuration, and correct the hashes."""
     shutil.copytree(prepared / "model", folder)
     config = json.loads((folder / "config.json").read_text("utf-8"))
     kind = draw.randrange(6)
@@ -87,11 +87,11 @@ def damaged_checkpoint(draw: random.Random, prepared: Path, folder: Path) -> Non
     if kind == 4:
         text = draw.choice(["[" * 10**5, "1" * 10**5, text[: draw.randrange(len(text))], text.replace("1", "NaN", 1)])
     (folder / "config.json").write_text(text, "utf-8")
-    model_card("x", checkpoint.load(folder), "")  # it loads if the value changes nothing
+    model_card("x", checkpoint.load(folder), "")  # the changed value may be valid
 
 
 def damaged_split(draw: random.Random, prepared: Path, folder: Path) -> None:
-    """Change one value of the description, or one array; the hashes are correct. If it loads, it must split vectors."""
+    """Change one value of the description or one array, and correct the hashes. If it loads, it must split vectors."""
     shutil.copytree(prepared / "split", folder)
     about = json.loads((folder / split.ABOUT).read_text("utf-8"))
     tensors = load_file(folder / split.WEIGHTS)

@@ -1,4 +1,4 @@
-"""Readers of files from users: any content gives a result or an error of one line."""
+"""Test the readers of users' files: any content gives either a result or an error of one line."""
 
 import json
 import os
@@ -54,7 +54,7 @@ def test_a_whole_number_may_stand_for_a_float(tiny: Callable[..., Recipe], token
 
 @pytest.fixture
 def with_config(saved: Path, tmp_path: Path) -> Callable[..., Path]:
-    """with_config(name={...}): a checkpoint whose configuration gets these entries; existing ones are merged."""
+    """with_config(name={...}): a checkpoint with these entries in its configuration; dictionaries are merged."""
 
     def call(**entries: object) -> Path:
         folder = tmp_path / "model"
@@ -113,7 +113,7 @@ def test_an_array_is_as_long_as_it_says(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 def test_what_cannot_be_printed_is_said_once(unbuffered: str) -> None:
-    """Without a buffer, the error is raised at once; otherwise at the end, after the other lines on stderr."""
+    """Without a buffer, writing fails at once; with a buffer, only at the end, after other lines on stderr."""
     environment = os.environ | {"PYTHONUNBUFFERED": unbuffered}
     with Path("/dev/full").open("w") as out:
         code = "from bgt_core.cli import main; import sys; sys.argv=['bgt','data','download']; main()"
@@ -137,7 +137,7 @@ CHANGES = st.lists(
 
 
 def changed(right: bytes, changes: list[tuple[str | bytes, int, int]]) -> bytes:
-    """Change an input in a few places: bits, blocks, tokens that are difficult for readers."""
+    """Change an input in a few places: flip bits, drop or copy blocks, or insert tokens that are difficult to read."""
     content = bytearray(right)
     for what, first, second in changes:
         place = first % (len(content) + 1)

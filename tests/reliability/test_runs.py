@@ -1,4 +1,4 @@
-"""A run keeps its state if it diverges, a second process starts, files are damaged or changed, or a disk is full."""
+"""A run's state survives divergence, a second process, damaged or changed files, and a full disk."""
 
 import errno
 import itertools
@@ -39,13 +39,13 @@ def whole(recipe: Recipe, tsv: Path, tmp_path_factory: pytest.TempPathFactory) -
 
 @pytest.fixture
 def ended(whole: Path, tmp_path: Path) -> Path:
-    """A copy of the whole run."""
+    """A copy of the finished run."""
     return Path(shutil.copytree(whole, tmp_path / "run"))
 
 
 @pytest.fixture
 def begun(ended: Path) -> Path:
-    """The run before its last checkpoint."""
+    """The run as it was before its last checkpoint."""
     shutil.rmtree(checkpoint.steps_of(ended)[-1])
     return ended
 
@@ -62,7 +62,7 @@ def test_a_rate_that_diverges_keeps_the_last_good_state(begun: Path, whole: Path
         training.resume(begun, device="cpu", overrides={"train.learning_rate": 1e30})
     assert error.value.exit_code == 8 and "--resume" in str(error.value)
     assert weights(kept) == before and checkpoint.steps_of(begun) == [kept]
-    last = training.resume(begun, device="cpu", overrides={"train.learning_rate": 1e-4})  # with a lower rate
+    last = training.resume(begun, device="cpu", overrides={"train.learning_rate": 1e-4})  # a lower learning rate
     assert all(value.isfinite().all() for value in load_file(last / "model.safetensors").values())
     assert last.name == checkpoint.steps_of(whole)[-1].name
     assert json.loads((begun / "run.json").read_text())["arguments"]["train.learning_rate"] == 1e-4
@@ -141,7 +141,7 @@ def test_a_damaged_checkpoint_is_set_aside_for_the_one_before(ended: Path) -> No
     (newest / "model.safetensors").write_bytes(b"\0" * 100)
     notes: list[dict] = []
     assert training.resume(ended, device="cpu", report=notes.append) == newest
-    assert weights(newest) == expected  # trained again, to the same weights
+    assert weights(newest) == expected  # the lost updates were trained again, with equal results
     assert next(row["text"] for row in notes if row["kind"] == "note").endswith(
         "Continuing from the checkpoint before it."
     )
@@ -162,7 +162,7 @@ def test_a_change_of_settings_holds_from_the_checkpoint_that_was_left(ended: Pat
 
 
 def with_entry(file: str, entry: str, value: Any) -> Callable[[Path], None]:
-    """Return a function that changes an entry of a JSON file of a run by hand; settings are merged."""
+    """Return a function that changes an entry in a JSON file of a run, as by hand; dictionaries are merged."""
 
     def change(run: Path) -> None:
         content = json.loads((run / file).read_text())

@@ -28,7 +28,7 @@ def sts_lines(sentences: list[str], count: int, rng: random.Random) -> list[tupl
 
 @pytest.fixture(scope="session")
 def data(tsv: Path, grammar: list[Pair], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with translations, two years of STS, STS Benchmark, a cross-lingual track, and retrieval pairs."""
+    """A folder with translations, two years of STS, STS Benchmark, a cross-lingual STS track, and retrieval pairs."""
     folder, rng = tmp_path_factory.mktemp("data"), random.Random(1)
     others: list[Pair] = pairs(120, seed=9)
     english = [pair.texts["en"] for pair in others]
@@ -66,7 +66,7 @@ class WholeRun(NamedTuple):
 
 @pytest.fixture
 def whole_run(reproduce: Callable[..., Any]) -> Callable[..., WholeRun]:
-    """whole_run(name, data, out, code): run all of a comparison. Check that it ends with `code`, and that the stored
+    """whole_run(name, data, out, code): run a whole comparison. Check that its exit code is `code`, and that the stored
     results give the same page."""
 
     def run(name: str, data: Path, out: Path, code: int = 0) -> WholeRun:
@@ -86,7 +86,7 @@ def whole_run(reproduce: Callable[..., Any]) -> Callable[..., WholeRun]:
 
 @pytest.fixture
 def add(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], comparisons.Comparison]:
-    """add(tables): add the comparisons in the text of a file; return the last one."""
+    """add(tables): add the comparisons in `tables`, the text of a TOML file; return the last one."""
 
     def put(tables: str) -> comparisons.Comparison:
         path = tmp_path / "tables.toml"

@@ -1,4 +1,4 @@
-"""The papers' tables only use existing names; a training's name depends on all that affects it, and on nothing else."""
+"""The papers' tables only use existing names. The name of a training depends only on what affects the training."""
 
 import json
 from pathlib import Path
@@ -39,9 +39,9 @@ def test_a_training_is_named_by_what_decides_its_outcome() -> None:
     assert len({training().key, *(other.key for other in others)}) == 7
     renamed = training_of(ExperimentSpec("y", "bgt", latent="language"), SCALE, 1, "d")
     same = training(overrides={"model.readout": "sample"}), training(overrides={"model.d_model": 64}), renamed
-    assert {other.key for other in same} == {training().key}  # the recipe's default, the scale's, another word
-    assert {other.name for other in same} == {training().name}  # and so is their folder
-    paper = training(overrides={"model.encoder_layers": 5})  # the default again
+    assert {other.key for other in same} == {training().key}  # defaults, or only another name
+    assert {other.name for other in same} == {training().name}  # so they share a folder
+    paper = training(overrides={"model.encoder_layers": 5})  # the recipe's default, which the scale changes
     assert paper.overrides == {"model.d_model": 64, "data.vocab_size": 500}
     own = training_of(ExperimentSpec("x", "bgt"), {**SCALE, "bgt": {"model.d_model": 32}}, 1, "d")
     assert own.key == training(overrides={"model.d_model": 32}).key
@@ -63,7 +63,7 @@ def test_arguments_of_the_scale_that_a_recipe_has_not_are_left_out() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_stored_results_are_of_the_trainings_that_would_run_today(name: str) -> None:
-    """The same systems, each with what was set then, by the names of today, and so with the same arguments."""
+    """Stored results are of the same systems, with the same overrides and arguments as today."""
     comparison = COMPARISONS[name]
     planned = {(system.name, str(seed)): system for system in comparison.systems for seed in system.seeds}
     cells = results.stored(STORED, name)["cells"]
@@ -97,7 +97,7 @@ def test_comparisons_name_what_they_have(name: str) -> None:
 
 
 def test_published_numbers_are_the_papers() -> None:
-    """Compare the averages in BGT's figure 3 with those of its years, and some numbers of each other table."""
+    """Compare averages in figure 3 of BGT's paper with means over the years, and check some numbers of other tables."""
     stated = {"BGT": 73.1, "SP": 71.9, "BilingualTrans": 71.4, "BGT w/o Prior": 71.6, "EnglishAE": 65.7}
     for system, average in stated.items():
         published = COMPARISONS["main"].published[system]
@@ -117,4 +117,4 @@ def test_published_numbers_are_the_papers() -> None:
         for claim in COMPARISONS["vgvae"].claims
         if all(claim.measure in poster.get(name, {}) for name in claim.weights)
     ]
-    assert len(by_claim) == 17 and min(by_claim) > 0  # the poster agrees with the claims that we attribute to it
+    assert len(by_claim) == 17 and min(by_claim) > 0  # the poster's numbers support the claims that we attribute to it

@@ -1,5 +1,5 @@
-"""Data folders of translations, parsed sentences and labelled questions: which files decide the hash, which rows are
-kept out of training, and `reproduce` on each."""
+"""Test data folders of translations, parsed sentences and labelled questions: which files change the hash, which rows
+are kept out of training, and `reproduce` on each folder."""
 
 import json
 import random
@@ -108,8 +108,8 @@ def test_the_hash_of_data_is_of_its_content(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def folder(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Paraphrases, half of them with a parsed sentence; trees; STS and STS Benchmark's dev set; labelled questions, in
-    which a duplicate is the same sentence with words before it."""
+    """A folder with paraphrases, trees of some of these sentences and of others, STS, STS Benchmark's dev set, and
+    labelled questions. A duplicate of a question is the same sentence with words before it."""
     folder = Path(shutil.copytree(data, tmp_path_factory.mktemp("data") / "all"))
     for name in ("paraphrase", "trees", "quora"):
         (folder / name).mkdir()
@@ -193,7 +193,7 @@ def test_a_share_of_labels_is_part_of_a_larger_one_and_the_other_rows_are_only_r
     assert [row[1:] for row in rows] == [row[1:] for row in given]
     assert all(row[0] == (line[0] if line in parts[1] else "0") for row, line in zip(rows, given, strict=True))
     assert sum(row[0] == "1" for row in rows) == sum(row[0] == "1" for row in parts[1])
-    assert len({dataset(system).sha256 for system in systems.values()}) == 6  # three shares, two stages
+    assert len({dataset(system).sha256 for system in systems.values()}) == 6  # 3 shares of labels, each in 2 stages
     assert first.text(tmp_path, "cpu").path.read_text("utf-8").splitlines() == given
 
 

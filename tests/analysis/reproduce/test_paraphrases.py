@@ -1,4 +1,4 @@
-"""Back-translations: the pairs that filters select, the system chosen on the dev set, the stored and shown results."""
+"""Test the comparison of back-translations: selected pairs, the choice on the dev set, stored and shown results."""
 
 import shutil
 from collections.abc import Callable
@@ -59,8 +59,8 @@ claims = [["AVG fr-large", "AVG cost", "Table 7"], ["AVG fr-large", "AVG long", 
 def folder(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two tables of back-translations, a human table, STS, STS Benchmark's dev set and SICK.
 
-    A candidate of rank k has the words of its reference in another order, with the first k replaced. A larger rank
-    costs more.
+    A candidate of rank k has the words of its reference in another order, and k of them are replaced. Candidates of
+    a larger rank have a larger cost.
     """
     folder = tmp_path_factory.mktemp("paraphrases")
     rng = np.random.default_rng(0)
@@ -155,8 +155,8 @@ def test_a_quantile_is_that_of_the_first_candidates(paraphrases: Paraphrases, tm
     cheap = dataset(paraphrases, "fr-large", "cost=..33%")
     limits = cheap.range(tmp_path, {})
     rows = read_pairs(cheap.part(tmp_path, "mined"), ("a", "b", "cost", "_"), Skipped())
-    firsts = [float(cost) for _, _, cost in rows if float(cost) <= 1]  # the candidates of rank 0
-    assert limits.most == pytest.approx(np.percentile(firsts, 33), rel=5e-4)  # costs have four digits
+    firsts = [float(cost) for _, _, cost in rows if float(cost) <= 1]  # only candidates of rank 0 cost so little
+    assert limits.most == pytest.approx(np.percentile(firsts, 33), rel=5e-4)  # costs are written with four digits
     assert limits.least == float("-inf")
     chosen = read_pairs(cheap.pairs(tmp_path, "cpu").path, ("a", "b", "cost"), Skipped())
     costs = [float(row[2]) for row in chosen]
@@ -188,7 +188,7 @@ def test_filters_are_trained_on_and_the_best_range_counts(
     folder: Path, tmp_path: Path, whole_run: Callable[..., Any]
 ) -> None:
     out = tmp_path / "out"
-    done = whole_run("selected", folder, out, code=5)  # no sentence of the grammar has 30 words
+    done = whole_run("selected", folder, out, code=5)  # one training fails: no sentence of the grammar has 30 words
     assert "1 of" in done.err.splitlines()[-1]
 
     by_system = {row["system"]: row for row in done.records["cells"]}
@@ -208,6 +208,6 @@ def test_filters_are_trained_on_and_the_best_range_counts(
 
     assert [row["verdict"] == "not run" for row in done.records["claims"]] == [False, True]
     repeated = {row["table"]: row for row in done.records["statistics"] if row["statistic"] == "unigram repetition"}
-    assert list(repeated) == ["fr-large", "de-small"]  # human paraphrases are not translations
-    assert repeated["fr-large"]["rho"] and not repeated["de-small"]["rho"]  # that of the filtered table
+    assert list(repeated) == ["fr-large", "de-small"]  # the table of human paraphrases has no statistics
+    assert repeated["fr-large"]["rho"] and not repeated["de-small"]["rho"]  # only fr-large has a classifier
     assert "## Ranges chosen on the dev set" in done.page and "## How translations differ from references" in done.page

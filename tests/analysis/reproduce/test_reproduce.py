@@ -29,7 +29,7 @@ from bgt_core.evaluation.tasks.sts import Sts
 from bgt_core.evaluation.writing import OWN, REFERENCE
 
 ROOT, TOY = Path(__file__).resolve().parents[3], Path(__file__).with_name("toy.toml")
-Reproduce = Callable[..., Any]  # its exit code, stdout, stderr
+Reproduce = Callable[..., Any]  # returns the exit code, stdout and stderr
 
 
 def command(data: Path, out: Path, *more: str) -> list[str]:
@@ -37,7 +37,7 @@ def command(data: Path, out: Path, *more: str) -> list[str]:
 
 
 def begin(data: Path, out: Path, *more: str) -> subprocess.Popen:
-    """The same in a process of its own."""
+    """Start `reproduce` in another process."""
     code = f"""
 from pathlib import Path
 from analysis.reproduce import comparisons, trainings
@@ -108,7 +108,7 @@ def test_two_systems_that_are_one_are_trained_once_and_leave_what_is_promised(wh
         rows = (cell / "run" / "metrics.jsonl").read_text("utf-8").splitlines()
         assert trail["updates"] == json.loads(rows[-1])["steps"] and trail["threads"] == 1
         assert trail["seconds"] > 0 and trail["tokens"] > 0 and "kl/semantic" in trail["validation"]
-    assert len(list((whole / "data").glob("*.model"))) == 1  # trainings share a tokenizer, and exclude test sentences
+    assert len(list((whole / "data").glob("*.model"))) == 1  # all trainings share one tokenizer
     (pairs,) = (whole / "data").glob("en-fr-*.tsv.zst")
     trained = {side for pair in read_pairs(pairs, ("en", "fr"), Skipped()) for side in pair}
     lines = [line for path in (data / "retrieval").iterdir() for line in path.read_text("utf-8").splitlines()]
@@ -131,7 +131,7 @@ def test_scores_are_those_of_the_weights_that_are_kept(whole: Path, data: Path) 
         row = scores[f"STS {year}"]
         assert row["value"] == pytest.approx(score)
         assert row["ci_low"] < score < row["ci_high"]
-    assert scores["STS average"]["published"] == 65  # over the two years that are present
+    assert scores["STS average"]["published"] == 65  # the paper's average over the two years in the data
     assert {"STSB dev", "Hard+", "Hard-", "negation", "STS17 en-fr", "P@1"} <= set(scores)
     pairs = list(read_pairs(data / "retrieval/en-fr.toy.tsv", ("en", "fr"), Skipped()))
     sides = list(zip(*pairs, strict=True))
@@ -150,7 +150,7 @@ def test_scores_are_those_of_the_weights_that_are_kept(whole: Path, data: Path) 
     each = [row["value"] for row in stored if row["system"] == "BGT" and row["measure"] == "STS average"]
     assert each[0] == pytest.approx(sum(each[1:]) / 2) and len(each) == 3
     language = {row["measure"] for row in stored if row["system"] == "BGT language"}
-    assert "Hard+" in language and not {"STS17 en-fr", "P@1", "chrF own"} & language  # not between two spaces
+    assert "Hard+" in language and not {"STS17 en-fr", "P@1", "chrF own"} & language  # cross-lingual measures
 
 
 @pytest.mark.slow
@@ -177,7 +177,7 @@ def test_a_failed_training_is_marked_and_tried_again_and_the_rest_is_never_run_t
     listed = json.loads(reproduce(*command(data, out, "--list", "--json")).out)
     assert listed["schema"] == "bgt-reproduce-list/1"
     assert sorted(row["state"] for row in listed["trainings"]) == ["failed", "finished", "finished", "finished"]
-    assert reproduce(*command(data, out, "--only", "dropped*")).code == 0  # only the others fail
+    assert reproduce(*command(data, out, "--only", "dropped*")).code == 0  # the trainings that would fail are not run
     done = reproduce("toy", "--report-only", "--json", "--results", whole / "results")
     assert json.loads(done.out)["tables"]["toy"] == results.stored(whole / "results", "toy")
     page = (whole / "results" / "toy.md").read_text("utf-8")
@@ -209,7 +209,7 @@ def test_what_is_killed_continues_to_the_same_weights(
 
 
 def score(*values: float, spread: float = 0.0, seed: int = 0) -> BootstrappedScore:
-    """Make scores of several trainings, with the same bootstrap differences."""
+    """Make the scores of several trainings, whose bootstrap values have the same deviations."""
     draws = np.random.default_rng(seed).normal(0, 1, 4_000)
     draws = spread * (draws - draws.mean()) / draws.std(ddof=1)
     return BootstrappedScore(np.array(values), np.array(values)[:, None] + draws)

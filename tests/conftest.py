@@ -192,7 +192,7 @@ def small_run(tiny: Callable[..., Recipe], grammar: list[Pair], made_once: Calla
 
 @pytest.fixture(scope="session")
 def stirred() -> Callable[[torch.nn.Module], torch.nn.Module]:
-    """stirred(model): the model, after all parameters are changed from their initial values, even those that were zero."""
+    """stirred(model): the model, after all parameters are changed from their initial values; none stays zero."""
 
     def stir(model: torch.nn.Module) -> torch.nn.Module:
         generator = torch.Generator().manual_seed(0)
@@ -208,8 +208,7 @@ def stirred() -> Callable[[torch.nn.Module], torch.nn.Module]:
 def save_writer(
     tiny: Callable[..., Recipe], stirred: Callable[[torch.nn.Module], torch.nn.Module], tokenizer: Tokenizer
 ) -> Callable[..., Path]:
-    """save_writer(folder, **settings): save an untrained writer, whose decoder is a bag of words. Its text depends on the
-    vector."""
+    """save_writer(folder, **settings): save an untrained writer of bags of words. Its text depends on the vector."""
 
     def save(folder: Path, **settings: object) -> Path:
         torch.manual_seed(0)

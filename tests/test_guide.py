@@ -77,7 +77,7 @@ def run_python(text: str, names: dict[str, object]) -> str:
 
 
 def stand_in(folder: Path) -> None:
-    """Save a sentence-transformers model for pages that need one. It has random vectors for words and parts of words."""
+    """Save a sentence-transformers model for pages that need one, with random vectors for words and parts of words."""
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer.modules import StaticEmbedding
     from tokenizers import Tokenizer, models, pre_tokenizers, trainers

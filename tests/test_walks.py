@@ -83,8 +83,8 @@ def test_a_training_step(trains: Callable[[], Done], monkeypatch: pytest.MonkeyP
 
 
 def test_a_setting_reaches_the_optimiser(trains: Callable[[], Done]) -> None:
-    """Count the files with a function that has the learning rate in a variable, be it as a number, as text, in a mapping
-    or in training settings."""
+    """Count the files with a function that has the learning rate in a variable: as a number, as text, in a mapping, or
+    in training settings."""
 
     def holds(value: Any) -> bool:
         match value:

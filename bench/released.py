@@ -129,9 +129,10 @@ class Released:
         return Form(step, list(map(tokens_of, batches)), used, trainer.optimizer.optimizer, CLIP)
 
     def difference(self, straight: StraightBGT, rows: Sequence[Pair]) -> str:
-        """Describe how its loss and gradients differ from the straight form's, with its positions and without dropout.
+        """Describe the errors of the released loss and gradients, relative to the straight form with equal positions.
 
-        All gradients are cleared afterwards. Raises DataError if the losses differ by more than rounding.
+        Both run without dropout. All gradients are cleared afterwards. Raises DataError if the losses differ by more
+        than rounding.
         """
         self.model.num_updates, self.model.counter = 1, 0  # the KL has half its weight, and English is the anchor
         for part in (self.model, straight):

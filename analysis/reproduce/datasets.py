@@ -47,11 +47,11 @@ Langs = tuple[str, ...]
 RULES = CleaningRules(1, 1_000, max_ratio=9.0, unit="characters")  # limits that suit every language
 HASHED = {"least": RULES.min_length, "most": RULES.max_length, "max_ratio": RULES.max_ratio, "unit": RULES.unit}
 HASHED |= {"max_pairs": RULES.max_pairs, "seed": RULES.seed}  # newer rules keep their defaults, so they need no entry
-WITHOUT = ("2016", "2017")  # STS Benchmark without these years, which are test sets themselves
+WITHOUT = ("2016", "2017")  # years left out of STS Benchmark, because they are test sets themselves
 LABELLED = ("gold:label", "a:en", "b:en")
 PARAPHRASES, LANG = ("a:en", "b:en"), "en"  # two columns of sentences in the same language
 QUERIES = 2_000  # number of parsed sentences whose neighbours are searched
-WORDS_ONLY = "ppdb"  # tables whose names begin so contain only words and phrases
+WORDS_ONLY = "ppdb"  # prefix of the names of tables that contain only words and phrases
 SEED = 1  # seed for choosing labelled rows; a smaller share is a subset of a larger one
 
 
@@ -59,7 +59,7 @@ SEED = 1  # seed for choosing labelled rows; a smaller share is a subset of a la
 class Dataset:
     """The training pairs of a system, and its test data."""
 
-    name: str  # the names of its files begin with this
+    name: str  # prefix of the names of the dataset's files
     langs: Langs
     sources: Sequence[Path]
     sets: Sequence[StsSet]  # the STS years first, then other sets
@@ -164,7 +164,7 @@ def tables_in(folder: Path, pattern: str, kind: str, expected: str) -> list[Path
 
 
 def read_sts(folder: Path, *others: str) -> list[StsSet]:
-    """Read all STS years, and each set of `others` that is in the folder. Raises NotFound without any year."""
+    """Read all STS years, and each set of `others` that is in the folder. Raises NotFound if it has no year."""
     years = sorted({file.set for file in sts_files(folder) if file.set.isdigit()})
     if not years:
         raise NotFound(f"{folder}: no STS year; expected sts/2012/NAME.tsv, or SemEval's own files.")

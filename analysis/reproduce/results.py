@@ -149,8 +149,8 @@ def choices(comparison: Comparison, scores: Scores) -> dict[str, str]:
 
 
 def published(comparison: Comparison, system: str, measure: str, measured: Sequence[str] | None = None) -> float | None:
-    """Return the paper's number, or None if it has none. If the paper has a number for every STS year in `measured` (by
-    default all years of the paper), the STS average is the average over these years."""
+    """Return the number in the paper, or None. If the paper has a number for every STS year in `measured` (by default
+    all years in the paper), the STS average is the average over these years."""
     numbers = comparison.published.get(system, {})
     years = [name for name in (numbers if measured is None else measured) if name.startswith("STS 2")]
     if measure == AVERAGE and years and all(name in numbers for name in years):

@@ -141,7 +141,7 @@ def test_released_batches_are_by_length_within_the_budget_in_eights(tokens: int)
 def test_the_page_for_a_gpu_is_rehearsed_at_a_toy_size(tmp_path: Path) -> None:
     """Run the script as on a bare machine, and read the file that it writes."""
     script = ["bash", "bench/bare.sh", "run", str(tmp_path / "out"), "--device", "cpu", "--toy", "--rounds", "1"]
-    machine = {"PYTHON": sys.executable, "WHEELS": str(tmp_path), "TORCH_COMPILE_DISABLE": "1"}  # it lacks nothing
+    machine = {"PYTHON": sys.executable, "WHEELS": str(tmp_path), "TORCH_COMPILE_DISABLE": "1"}  # no package is missing
     subprocess.run(script, check=True, capture_output=True, env={**os.environ, **machine})
     page = command.read(tmp_path / "out" / "gpu.json")
     assert page["command"] == "python -m bench training --device cuda --device cpu --toy --rounds 1"

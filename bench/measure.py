@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 
-os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")  # huge pages, as `bgt train` sets them, for both sides
+os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")  # use huge pages, as `bgt train` does, for all forms
 import platform
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -42,7 +42,7 @@ class Measurement:
     ours: str  # median of our absolute value, with its unit
     peer: str
     error: str  # measured deviation from the exact result
-    floor: str = "none stated"  # operations, and the speed at the rate of matrix products
+    floor: str = "none stated"  # number of operations, and our speed if they ran at `product_rate`
     reached: float | None = None  # the floor divided by our time; None if there is no floor
 
     @property

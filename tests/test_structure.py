@@ -75,7 +75,7 @@ def parameters(function: Function) -> list[ast.arg]:
 
 
 def is_command(function: Function) -> bool:
-    """Return whether a function is a command: its annotations contain typer's types or names that end in `Option`."""
+    """Return whether a function is a command: annotated with typer's types, or with types named `...Option`."""
     notes = [ast.unparse(parameter.annotation) for parameter in parameters(function) if parameter.annotation]
     return any(re.search(r"typer\.(Option|Argument)|\w(Option|Argument)\b", note) for note in notes)
 

@@ -41,7 +41,7 @@ class Selection:
 
     table: str
     keep: str = ""  # filter as in `bgt data prepare --keep`; a limit "33%" is a quantile of the scores
-    times: int = 1  # how many times as many pairs as the other selections
+    times: int = 1  # multiple of the other selections' number of pairs
 
     def __str__(self) -> str:
         return " ".join(filter(None, (self.table, self.keep, f"x{self.times}" if self.times > 1 else "")))

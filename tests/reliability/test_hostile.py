@@ -1,6 +1,6 @@
 """Read malicious checkpoints, splits and archives: wrong sizes, names, types, depths; links; zip bombs; outside paths.
 
-Each must give an error of one line within seconds, change nothing outside the folder, and use little memory.
+Each file must give an error of one line within seconds, change nothing outside the folder, and use little memory.
 """
 
 import gzip

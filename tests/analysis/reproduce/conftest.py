@@ -100,6 +100,6 @@ def add(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], comp
 
 @pytest.fixture(autouse=True)
 def toy(add: Callable[[str], comparisons.Comparison], monkeypatch: pytest.MonkeyPatch) -> comparisons.Comparison:
-    """The comparison "toy", with a scale "toy"."""
+    """The comparison "toy", which has a scale "toy"."""
     monkeypatch.setitem(trainings.SAVE_EVERY, "toy", 3)
     return add(Path(__file__).with_name("toy.toml").read_text("utf-8"))

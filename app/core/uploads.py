@@ -259,7 +259,7 @@ def from_rows(name: str, lines: list[list[str]], header: bool | None) -> dict[st
             width = f"{len(line)} column{'s' * (len(line) != 1)}"
             way_out = ": put cells that contain a comma or semicolon in quotes, or save one sentence per line as .txt"
             raise DataError(
-                f"{name}: row {row} has {width}, the first has {len(lines[0])}; expected the same"
+                f"{name}: row {row} has {width}, row 1 has {len(lines[0])}; all rows must have the same number"
                 f"{way_out * name.lower().endswith('.csv')}."
             )
     if not lines:

@@ -65,7 +65,10 @@ def export(
     ] = None,
     lang: Annotated[
         str | None,
-        Option(help="Language of the language latent (onnx), or of a split.", show_default="the model's first"),
+        Option(
+            help="Language that the exported model embeds, for a language latent (onnx) or a split.",
+            show_default="the model's first",
+        ),
     ] = None,
     private: Annotated[bool, Option("--private", help="Make a new repository private (hub).")] = False,
 ) -> None:

@@ -1,7 +1,7 @@
 """Plan which latents to generate text from, and score the generated text as a corpus and sentence by sentence.
 
-chrF and BLEU are sacrebleu's scores of a corpus. sacrebleu counts n-grams for each sentence, so the score of a resample
-only needs a sum of these counts.
+chrF and BLEU are sacrebleu's scores of whole corpora. sacrebleu counts n-grams for each sentence, so a bootstrap
+resample is scored from the sum of the counts of its sentences.
 """
 
 from __future__ import annotations

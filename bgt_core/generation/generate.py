@@ -184,7 +184,7 @@ def candidates(
     latents = {name: matrix(of, name) for name, of in latents.items()}
     lang = known_lang(lang, bgt.langs, "this model")
     if isinstance(search, Sample) and corrections:
-        raise UsageError(f"{corrections}: needs a beam, not draws.", parameter="corrections")
+        raise UsageError(f"{corrections}: works only with beam search, not with sampling.", parameter="corrections")
     texts = searched(bgt, latents, lang, search, seed, max_length, report)
     by_score = attrgetter("score")
     weights = {latent: 1.0 if latent == SEMANTIC else second_weight for latent in latents}

@@ -22,7 +22,7 @@ from bgt_core.vectors.compare import binary_scaled
 BLOCK = 16_384  # maximum number of rows of each side in memory at once
 POINTS = 16  # number of rows per list on which k-means is trained; 64 are not better
 ITERATIONS = 5  # iterations of k-means; 10 are not better
-ASSIGNMENTS = 2  # number of lists that contain each row; with 2, a quarter of the probes gives the recall of 1
+ASSIGNMENTS = 2  # number of lists with each row; 2 reach the recall of 1 with a quarter of the probes
 SAMPLE = 500  # number of rows of each side whose exact neighbours determine the number of lists to probe
 
 Block = tuple[np.ndarray, np.ndarray]  # row numbers of queries, and row numbers of the candidates to compare with

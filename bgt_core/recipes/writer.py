@@ -57,7 +57,7 @@ class WriterConfig:
         drafts = [column for column in columns if column.startswith(DRAFT)]
         if strays := [column for column in drafts if columns[column] != columns.get(column.removeprefix(DRAFT))]:
             needed = f"{strays[0].removeprefix(DRAFT)}:{columns[strays[0]]}"
-            raise UsageError(f"{strays[0]}: holds drafts of the column {needed}, which is missing", parameter="columns")
+            raise UsageError(f"{strays[0]}: contains drafts of {needed}, a column that is missing", parameter="columns")
         langs, latent = dict.fromkeys(columns.values()), self.language_dim + self.vector_dim
         table = make_embedding(tokenizer.vocab_size, self.d_model)
         sizes = self.ffn_dim, self.heads, self.dropout

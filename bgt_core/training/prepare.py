@@ -217,7 +217,7 @@ def with_vectors(
 ) -> list[Source]:
     """Embed every row of the data files into one .npy per file, (rows, C * D) float32, named as in `VECTORS`.
 
-    A row of the file is the concatenated vectors of C columns, or zeros if the row of the data can't be read.
+    Row i of the file joins the vectors of the C columns of row i of the data; zeros if that row can't be read.
     """
     langs, width = parse_columns(recipe.data.columns), recipe.model.semantic_dim
     embedded = []

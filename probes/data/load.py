@@ -430,7 +430,7 @@ CORPORA = {
 
 
 def provenance_of(file: Path, kind: str) -> Provenance:
-    """Find the provenance of a file by a part of its name, by the two folders above it, or by its kind of source."""
+    """Find the provenance of a file: by a part of its name, else by the two folders above it, else by `kind`."""
     for name in (*file.name.split("."), *(folder.name for folder in file.absolute().parents[:2])):
         if name in CORPORA:
             return CORPORA[name]

@@ -135,7 +135,7 @@ def test_corrections_need_a_beam_and_a_writer_trained_with_drafts(writer: Path, 
     done = bgt(*vectors, "--model", writer)
     assert done.code == 2 and "reads no drafts; train one with a column of them, such as draft_en" in done.err
     done = bgt(*vectors, "--model", writer, "--set", "seed=1")
-    assert done.code == 2 and "--corrections 1: needs a beam, not draws" in done.err
+    assert done.code == 2 and "--corrections 1: works only with beam search, not with sampling" in done.err
     for style in ((), ("--style", "Is it late?")):
         done = bgt("generate", "--source", "Is it late?", *style, "--corrections", 1, "--model", saved, *SHORT)
         assert done.code == 2 and "corrections need a writer of `bgt train writer`" in done.err

@@ -66,7 +66,7 @@ def export(
     lang: Annotated[
         str | None,
         Option(
-            help="Language that the exported model embeds, for a language latent (onnx) or a split.",
+            help="Language of the text that the exported language latent (onnx) or split embeds.",
             show_default="the model's first",
         ),
     ] = None,

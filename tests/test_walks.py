@@ -36,7 +36,7 @@ class Walk:
         if event not in ("call", "return"):
             return
         name, depth = frame.f_code.co_filename, getattr(self.importing, "depth", 0)
-        if frame.f_code.co_name == "<module>":
+        if frame.f_code.co_name == "<module>" and name.startswith(OURS):
             self.importing.depth = depth + (1 if event == "call" else -1)
         elif not depth and name.startswith(OURS) and name not in self.files and self.counts(frame):
             self.files.add(name)

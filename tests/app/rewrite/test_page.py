@@ -14,8 +14,10 @@ from app.core import state
 from app.core.markdown import verbatim
 from app.rewrite import page
 from bgt_core.evaluation.facts import checks, differences
+from bgt_core.generation import generate
 from bgt_core.vectors.compare import cosines
 from tests.close import FLOAT32, assert_close
+from tests.test_walks import Walk
 
 Open = Callable[..., Any]
 
@@ -85,3 +87,15 @@ def test_a_grid_is_written_cell_by_cell(saved: Path, library: Callable) -> None:
             changed = differences(checks(text, meaning_lang, again, meaning_lang))
             warning = page.beyond(text, again, meaning_lang)
             assert f"({changed})" in warning if changed else not warning
+
+
+def test_a_new_style_is_one_search_and_passes_few_files(opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Generating the texts of a grid again calls the functions of at most 31 of our files."""
+    app = opened("rewrite", glang="English")
+    app.text_area(key="styles_en").set_value("Is it late?\nNo!\nIt's Tom!")
+    searches, search = [], generate.searched
+    monkeypatch.setattr(generate, "searched", lambda *given, **more: searches.append(given) or search(*given, **more))
+    with Walk() as walk:
+        app.run()
+    assert len(searches) == 1
+    walk.passes_at_most(31)

@@ -83,7 +83,7 @@ class Ends(nn.Module):
         self.layer, self.lengths, self.begun, self.written = layer, lengths, 0, 0
 
     def scorer(self, latent: Tensor) -> Scorer:
-        """Start a search. Lengths are appended to the latent bias: the search drops them with finished sentences."""
+        """Start a search. The lengths are part of the latent bias, so the search drops those of finished sentences."""
         inner = self.layer.scorer(latent)
         begun = self.begun % len(self.lengths)
         self.begun, self.written = begun + len(latent), 0

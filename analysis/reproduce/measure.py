@@ -86,7 +86,7 @@ def sts(embedder: Embedder, sets: Sequence[StsSet], hard: bool, resamples: int) 
 
 
 def measure_of(key: ScoreKey) -> str | None:
-    """Return the name that comparisons use for a score, or None for the score of a single data set of a year."""
+    """Return the name that comparisons use for a score, or None for one data set of an STS year."""
     if key.dataset == "average":
         return AVERAGE
     if key.year.isdigit():

@@ -23,7 +23,7 @@ PROBES_FOLDER = "probes"  # folder inside a model's folder with results of `bgt-
 
 @dataclass(frozen=True)
 class ParallelText:
-    """Translations, or sentences in one language."""
+    """A text in several languages, sentence by sentence, or in a single one."""
 
     langs: tuple[str, ...]  # the languages that are shown
     file: Path | None  # TSV (perhaps compressed) or Parquet, one column per language; None for built-in sentences
@@ -94,8 +94,8 @@ def read(arguments: Sequence[str] | None = None) -> StartOptions:
     names = told_apart([name for name, _ in texts], [str(text.file) for _, text in texts])
     texts_of_user = {name: text for name, (_, text) in zip(names, texts, strict=True)}
     # the examples are in English and another language, or in the four languages that share the most examples
-    together = [*((LANGS[0], lang) for lang in LANGS[1:]), LANGS[:4]]
-    examples = {f"{EXAMPLES} ({'-'.join(langs)})": ParallelText(langs, None, CREDIT) for langs in together}
+    sets = [*((LANGS[0], lang) for lang in LANGS[1:]), LANGS[:4]]
+    examples = {f"{EXAMPLES} ({'-'.join(langs)})": ParallelText(langs, None, CREDIT) for langs in sets}
     return StartOptions(models, examples | {BUILT_IN: GRAMMAR} | texts_of_user, results, given.questions)
 
 

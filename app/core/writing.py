@@ -100,7 +100,7 @@ def form(loaded: Loaded, ends: Sequence[str], langs: Sequence[str]) -> Interpola
 
 @st.fragment
 def follow(walk: Interpolation) -> None:
-    """Show a slider for the steps, and the sentence at the chosen step. Moving the slider generates nothing."""
+    """Show a slider for the steps, and the sentence at the chosen step. All texts are in `walk` already."""
     texts = walk.table["text"].tolist()
     ends = (end if len(end) <= 28 else end[:27].rstrip() + "…" for end in (walk.start, walk.end))
     way = " to ".join(f"“{verbatim(end)}”" for end in ends)

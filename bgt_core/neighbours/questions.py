@@ -96,7 +96,7 @@ def fit_platt(scores: np.ndarray, labels: np.ndarray) -> Platt:
     positive = int(labels.sum())
     targets = np.where(labels, (positive + 1) / (positive + 2), 1 / (len(labels) - positive + 2))
     centre, spread = float(scores.mean()), float(scores.std()) or 1.0
-    scaled = np.tile((scores - centre) / spread, 2)[:, None]  # each pair has both labels, weighted by its target
+    scaled = np.tile((scores - centre) / spread, 2)[:, None]  # each pair once with each label
     model = LogisticRegression(C=np.inf, tol=1e-10, max_iter=1_000)
     model.fit(scaled, np.repeat([True, False], len(labels)), np.concatenate([targets, 1 - targets]))
     slope, offset = float(model.coef_[0, 0]), float(model.intercept_[0])

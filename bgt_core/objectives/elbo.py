@@ -1,4 +1,4 @@
-"""The evidence lower bound, and the negative log-likelihood of other predictions."""
+"""The evidence lower bound, and the negative log-likelihood of predictions outside the bound."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -123,7 +123,7 @@ def bgt(
     if factors is None:
         factors = int(np.argmax(total >= SHARE * total.max())) + 1
     fitted = fitted[:, :, :factors]
-    stacked = fitted.reshape(-1, factors)  # the sign of a factor is arbitrary; this choice does not depend on rounding
+    stacked = fitted.reshape(-1, factors)  # signs are arbitrary: a rule that rounding does not change
     fitted = fitted * np.sign(stacked[np.abs(stacked).argmax(0), np.arange(factors)])
     strengths = np.square(fitted).sum(1).mean(0).clip(1e-12, 1 - 1e-6)  # (K,) correlations
     maps = {}

@@ -136,10 +136,10 @@ def with_negatives(
 ) -> list[StepBatch]:
     """Return the same updates in new micro-batches, in which each row has a negative in every column.
 
-    `wrong[columns][column]` (S,) holds the indices of the negatives of S rows, as `hard_negatives` returns them. These
-    S rows are the rows of all batches with these columns, in all updates. A negative in a column counts as text of the
-    column's language, even if it comes from the previous column. A micro-batch has at most `micro_tokens` padded tokens
-    in its longest column, negatives included.
+    `wrong[columns][column]` (S,) holds the index of the negative of each row, as `hard_negatives` returns it. S counts
+    the rows of all batches with these columns, over all updates. A negative may be a sentence of the previous column,
+    but it is treated as text in the language of the column for which it is the negative. A micro-batch has at most
+    `micro_tokens` padded tokens in its longest column, negatives included.
     """
     candidates = {}  # columns -> column -> its own sentences, then the sentences of the column before it
     for columns in wrong:

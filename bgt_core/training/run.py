@@ -421,7 +421,7 @@ def start_average(table: nn.Embedding, encoder: str, tokenizer: Tokenizer) -> No
 
 @torch.no_grad()
 def turn_to_teacher(model: LatentModel, corpus: Corpus | Mixture) -> None:
-    """Initialise the linear map to a teacher's vectors: use the rotation that brings semantic means nearest to them.
+    """Initialise the map from semantic means to a teacher's vectors by the rotation that brings the means nearest.
 
     This is the Procrustes problem. It is solved for the first column of the first corpus with vectors. With a random
     map, training would first have to rotate the semantic means, and they would lose information on the way.

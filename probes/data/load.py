@@ -89,10 +89,10 @@ def check_applicable(task: ProbeTask, lang: str, data: Path | None) -> None:
 def label_sentences(
     task: ProbeTask, sentences: Sequence[str] | None, lang: str, *, source: str = "own sentences", seed: int = 0
 ) -> Dataset:
-    """Label sentences by the task, or the built-in sentences if `sentences` is None.
+    """Give `sentences` the labels of the task; if `sentences` is None, label the built-in example sentences.
 
-    If fewer than `MIN_SENTENCES` of the example sentences get a label, and the built-in grammar covers the language,
-    sentences of the grammar are used instead. Raises UsageError as `ProbeTask.items` does, and NotFound if there are
+    If fewer than `MIN_SENTENCES` of the examples get a label, and the built-in grammar covers the language, sentences
+    of the grammar replace them. Raises UsageError as `ProbeTask.items` does, and NotFound if there are
     too few built-in sentences in the language.
     """
     if sentences is not None:

@@ -12,9 +12,9 @@ from pathlib import Path
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from app.core import address, corpora, startup, state
+from app.core import address, inventory, state
 from app.core.address import copy_link
-from app.core.markdown import help_of, problem, verbatim
+from app.core.display import help_of, problem, verbatim
 from app.sentence import page as sentence
 from bgt_core.contracts import LANGUAGE
 from bgt_core.errors import BgtError, Busy
@@ -53,7 +53,7 @@ class Page:
     icon: str
     about: str = ""  # text under the title, with {second} for the second latent; "" if the page draws its own heading
     lacks: Callable[[state.Loaded], str] = lambda loaded: ""  # why a model does not fit the page, or ""
-    shown: Callable[[startup.StartOptions], bool] = lambda options: True
+    shown: Callable[[inventory.StartOptions], bool] = lambda options: True
     link: bool = True  # whether the shell shows the link to the view; pages with fragments show it themselves
 
 
@@ -89,7 +89,7 @@ def main() -> None:
     st.html(HERE / "style.css")
     address.one_entry_per_page()
     try:
-        startup.read()
+        inventory.read()
     except BgtError as error:
         refused("The app can't start", "The options after `--` are not understood.", error)
         return
@@ -98,7 +98,7 @@ def main() -> None:
         name: st.Page(partial(draw, page, above), title=page.title, icon=f":material/{page.icon}:",
                       url_path=page.path or None, default=not page.path)
         for name, page in PAGES.items()
-        if page.shown(startup.read())
+        if page.shown(inventory.read())
     }  # fmt: skip
     st.session_state["pages"] = pages
     merged = [
@@ -106,7 +106,7 @@ def main() -> None:
         for old, name in OLD.items()
     ]
     chosen = st.navigation([*pages.values(), *merged])
-    kept = corpora.restore()
+    kept = inventory.restore()
     if "lost" not in st.session_state:
         st.session_state["lost"] = not_here(kept)
     lost = st.session_state["lost"]
@@ -184,8 +184,8 @@ def not_here(kept: bool) -> list[str]:
     user's own texts and encoders."""
     linked = {name: st.query_params.get_all(name) for name in ("ckpt", "models", *TEXTS)}
     models = [name for name in (*linked["ckpt"], *linked["models"]) if name and name not in state.titles()]
-    every = [startup.EXAMPLES, *startup.read().texts, *corpora.of_session().uploaded]
-    every += [f"{startup.EXAMPLES} ({lang})" for lang in startup.LANGS]
+    every = [inventory.EXAMPLES, *inventory.read().texts, *inventory.of_session().uploaded]
+    every += [f"{inventory.EXAMPLES} ({lang})" for lang in inventory.LANGS]
     texts = [name for key in TEXTS for name in linked[key] if name and name not in every]
     named = [*(f"the model “{name}”" for name in models), *(f"the sentences “{name}”" for name in texts)]
     return [*dict.fromkeys(named), *["sentences, files or encoders that are not kept any more"] * (not kept)]

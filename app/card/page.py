@@ -8,8 +8,8 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from app.core import exports, rows, startup, state
-from app.core.markdown import frame, table, verbatim
+from app.core import exports, inventory, rows, state
+from app.core.display import frame, table, verbatim
 from bgt_core.contracts import SEMANTIC
 from bgt_core.data.columns import split_langs
 from bgt_core.errors import BgtError
@@ -96,7 +96,7 @@ def stored(loaded: state.Loaded) -> None:
     st.caption("Each hash was checked when the model was opened.")
     st.subheader("Settings")
     given = {"recipe": info["recipe"], **info["arguments"]}
-    shown = {name: startup.public(readable(value)) for name, value in given.items()}
+    shown = {name: inventory.public(readable(value)) for name, value in given.items()}
     explained = (HERE / "settings.tsv").read_text("utf-8").splitlines()  # the end of a setting's name, and its meaning
     known = dict(line.split("\t") for line in explained)
     lines = [

@@ -8,10 +8,10 @@ from typing import Any, Literal, TypeVar
 import pandas as pd
 import streamlit as st
 
-from app.core import checks, corpora, rows, state, uploads
+from app.core import inventory, rows, state, uploads
 from app.core.address import BOUND
-from app.core.markdown import verbatim
-from app.core.startup import ParallelText
+from app.core.display import verbatim
+from app.core.inventory import ParallelText
 
 COUNTS = [100, 300, 1_000, 5_000, 25_000, 100_000, 1_000_000]  # numbers of rows that the user can choose
 SIDE_BY_SIDE = 4  # maximum number of languages that are shown side by side
@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 def choose_text(langs: Sequence[str]) -> ParallelText | None:
     """Let the user choose sentences in the model's languages. If the app has none, show a message and return None."""
-    texts = corpora.readable(langs)
+    texts = inventory.readable(langs)
     if not texts:
         st.info(
             f"No sentences for this model: it reads {', '.join(map(rows.language_name, langs))}. Upload some, or start "
@@ -75,7 +75,7 @@ def count(title: str, options: Sequence[int], key: str, first: int = 0, width: i
 def warn(loaded: state.Loaded, texts: Sequence[str], lang: str, title: str = "", key: str = "") -> None:
     """Warn about texts that the model can't read well in `lang`. With `key`, show a button that changes the language in
     the control with this key."""
-    for warning in checks.warnings(loaded, texts, lang):
+    for warning in state.warnings(loaded, texts, lang):
         st.warning(f"{title}: {warning}" if title else warning, icon=":material/translate:")
     if key:
         switch(loaded, texts, lang, key, title or "It")
@@ -84,7 +84,7 @@ def warn(loaded: state.Loaded, texts: Sequence[str], lang: str, title: str = "",
 def switch(loaded: state.Loaded, texts: Sequence[str], lang: str, key: str, title: str, field: str = "") -> None:
     """Show a button that changes the language in the control `key` if most texts are in another language. The text in
     the control `field` is kept."""
-    other = checks.other_language(texts, lang)
+    other = rows.other_language(texts, lang)
     if other in loaded.langs:
         label = f"{title} is {rows.language_name(other)}"
         text = {f"{field}_{other}": st.session_state.get(f"{field}_{lang}")} if field else {}

@@ -14,10 +14,9 @@ import pyarrow as pa
 import streamlit as st
 from pyarrow import parquet
 
-from app.core import theme
+from app.core import display
 from app.core.address import in_link, link, mounted
-from app.core.markdown import verbatim
-from app.core.theme import INK, PIXELS, SOFT, plain
+from app.core.display import INK, PIXELS, SOFT, plain, verbatim
 from bgt_core.tables import Table, latex_text
 
 WIDTH_MM = 180  # width of two columns of a journal, or of the text on an A4 page
@@ -36,7 +35,7 @@ _figure = mounted("figure")
 
 def chart(name: str, draw: Callable[..., go.Figure], alt: str, **settings: Any) -> Any:
     """Show a figure in the browser's theme. With `on_select`, plotly's buttons stay visible, including the lasso."""
-    figure = draw(theme=theme.current())
+    figure = draw(theme=display.current_theme())
     config: dict[str, Any] = {
         "displaylogo": False,
         "scrollZoom": False,
@@ -45,7 +44,11 @@ def chart(name: str, draw: Callable[..., go.Figure], alt: str, **settings: Any) 
     }
     if "on_select" in settings:
         config["displayModeBar"] = True
-        colours = {"color": SOFT[theme.current()], "activecolor": INK[theme.current()], "bgcolor": "rgba(0, 0, 0, 0)"}
+        colours = {
+            "color": SOFT[display.current_theme()],
+            "activecolor": INK[display.current_theme()],
+            "bgcolor": "rgba(0, 0, 0, 0)",
+        }
         above = max(40, figure.layout.margin.t or 0)
         figure.update_layout(modebar={"orientation": "h", **colours}, margin={"t": above})
     return st.plotly_chart(figure, alt=alt, config=config, **settings)

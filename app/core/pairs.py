@@ -9,7 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from app.core import exports
-from app.core.markdown import frame, table
+from app.core.display import frame, table
 from app.core.state import BY_DIGEST, Loaded, embed
 from bgt_core.contracts import SEMANTIC
 from bgt_core.errors import DataError, UsageError

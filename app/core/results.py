@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from app.core import startup
+from app.core import inventory
 from app.core.rows import STYLES, language_name
 from bgt_core.contracts import LANGUAGE, SEMANTIC, SYNTACTIC
 from bgt_core.data.columns import split_langs
@@ -129,7 +129,7 @@ def source_of(cell: Cell, live: bool, titles: Mapping[tuple[str, str], str]) -> 
     result, trail = cell.result, cell.trail
     first, seeds = result.rows[0], f"{result.seeds} {'seed' if result.seeds == 1 else 'seeds'}"
     run = f"{first.n_train:,} + {first.n_test:,} sentences, {seeds}"
-    data = startup.public(", ".join(trail.get("card", {}).get("sources", [])) or trail["data"])
+    data = inventory.public(", ".join(trail.get("card", {}).get("sources", [])) or trail["data"])
     probe = "" if trail["probe"] == "linear" else f", {trail['probe']}"  # linear probes are the default
     return {
         "model": titles[cell.model, weights(cell)] + probe,
@@ -137,7 +137,7 @@ def source_of(cell: Cell, live: bool, titles: Mapping[tuple[str, str], str]) -> 
         "lang": result.lang,
         "task": result.task,
         "probe": trail["probe"],
-        "items": trail.get("items_sha256", "")[:12] or startup.public(trail["data"]),
+        "items": trail.get("items_sha256", "")[:12] or inventory.public(trail["data"]),
         "run": run,
         "seed": result.seed,
         "live": live,
@@ -169,10 +169,10 @@ def mark(sources: Sequence[dict[str, Any]]) -> None:
 def model_titles(cells: Sequence[Cell]) -> dict[tuple[str, str], str]:
     """Return (name, hash of the weights) -> title for each model."""
     trainings = list(dict.fromkeys((cell.model, weights(cell)) for cell in cells))
-    names = {known: name for name, path in startup.read().models.items() for known in (path, name)}
+    names = {known: name for name, path in inventory.read().models.items() for known in (path, name)}
     in_app = set(names)
     others = dict.fromkeys(model for model, _ in trainings if model not in in_app)
-    names |= {path: name for name, path in startup.short_names(list(others), in_app).items()}
+    names |= {path: name for name, path in inventory.short_names(list(others), in_app).items()}
     count = Counter(model for model, _ in trainings)
     titles = {}
     for model, fingerprint in trainings:
@@ -194,10 +194,10 @@ def read_path(path: Path) -> list[Cell]:
     if not path.is_dir():
         return read_file(path)
     cells = [cell for file in sorted(path.glob("*.parquet")) for cell in read_file(file)]
-    if path.name != startup.PROBES_FOLDER:
+    if path.name != inventory.PROBES_FOLDER:
         return cells
     own = path.parent  # the app identifies models by their paths
-    return [replace(cell, model=str(own)) if startup.short_name(cell.model) == own.name else cell for cell in cells]
+    return [replace(cell, model=str(own)) if inventory.short_name(cell.model) == own.name else cell for cell in cells]
 
 
 def read_file(file: Path) -> list[Cell]:
@@ -217,7 +217,7 @@ def all_results() -> ResultTables:
     """Return all results: from the files named when the app was started, from uploaded files, and from this session's
     probes."""
     uploaded = [cell for cells in st.session_state.get("uploaded", []) for cell in cells]
-    return gathered(startup.read().results, uploaded, st.session_state.get("probed", []))
+    return gathered(inventory.read().results, uploaded, st.session_state.get("probed", []))
 
 
 LATENTS = (SEMANTIC, LANGUAGE, SYNTACTIC)
@@ -242,7 +242,7 @@ def shown(scores: pd.DataFrame) -> pd.Series:
 def leads(model: Path, second_latent: str) -> dict[str, list[str]]:
     """Return, for each latent, the tasks whose property it shows, and predicts better than the other latent does, in
     most languages. The largest difference comes first. Empty if the model's folder has no results."""
-    folder = model / startup.PROBES_FOLDER
+    folder = model / inventory.PROBES_FOLDER
     if not folder.is_dir():
         return {}
     stored = gathered([folder])
@@ -260,7 +260,7 @@ def leads(model: Path, second_latent: str) -> dict[str, list[str]]:
 
 def accuracies(model: Path, latents: Sequence[str]) -> dict[str, tuple[float, ...]]:
     """Return the latents' accuracies on each task, averaged over languages, from the results in a model's folder."""
-    scores = gathered([model / startup.PROBES_FOLDER]).scores
+    scores = gathered([model / inventory.PROBES_FOLDER]).scores
     means = scores.pivot_table("accuracy", "task", "latent").reindex(columns=list(latents)).dropna()
     return {str(task): tuple(row) for task, *row in means.itertuples()}
 

@@ -11,23 +11,30 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from operator import attrgetter
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import streamlit as st
 
 import bgt_core
-from app.core import corpora, rows, startup
-from bgt_core.contracts import SEMANTIC, GenerativeModel, SentenceEncoder, TranslationModel, VectorModel
+from app.core import inventory, rows
+from bgt_core.contracts import EOS, SEMANTIC, UNK, GenerativeModel, SentenceEncoder, TranslationModel, VectorModel
 from bgt_core.encoders import KINDS, with_kind
 from bgt_core.errors import Busy, UsageError
 from bgt_core.files import json_lines
+from bgt_core.generation.options import DEFAULT_SEARCH, Search
+
+if TYPE_CHECKING:
+    from bgt_core.generation.generate import Candidate
 
 PATIENCE = 60  # seconds to wait for another session's request
 AT_ONCE = 5_000  # sentences per request; smaller requests have more batch shapes, each of which costs oneDNN memory
 KEPT_BYTES = 400_000_000  # maximum size of all kept vectors; the newest are always kept
 FEW = 64  # up to this number of sentences, embedding is faster than a look-up
 RUNS = {f"{name}:": kind.runs for name, kind in KINDS.items()}  # kind of encoder -> a sentence that says where it runs
+MAX_LENGTH = 60  # maximum number of generated tokens
+MAX_CHARACTERS = 500  # maximum length of a source sentence, far longer than training sentences
+UNKNOWN_SHARE = 0.1  # minimum share of unknown tokens for a warning
 _inference = threading.Lock()
 
 
@@ -125,7 +132,7 @@ BY_DIGEST: dict[str | type, Callable[[Any], Any]] = {Loaded: attrgetter("digest"
 
 def titles() -> list[str]:
     """Return the titles of the models in the start options, then of those opened or split in this session."""
-    return [*startup.read().models, *corpora.of_session().models]
+    return [*inventory.read().models, *inventory.of_session().models]
 
 
 def model() -> Loaded:
@@ -136,7 +143,7 @@ def model() -> Loaded:
 
 def opened(title: str) -> Loaded:
     """Open the model with this title, once for all sessions. Raises BgtError if it can't be opened."""
-    return corpora.of_session().models.get(title) or _load(title, startup.read().models[title])
+    return inventory.of_session().models.get(title) or _load(title, inventory.read().models[title])
 
 
 @st.cache_resource(max_entries=6, show_spinner="Loading the model")
@@ -147,13 +154,13 @@ def _load(title: str, spec: str) -> Loaded:
 def of_spec(title: str, spec: str) -> Loaded:
     """Open an encoder of any kind. Raises UsageError if it has no semantic latent, and the errors of `open_encoder`."""
     spec = with_kind(spec)
-    kind = startup.path_kind(spec)
+    kind = inventory.path_kind(spec)
     if not kind:
         return checkpoint(title, spec, bgt_core.open_encoder)
     reader = bgt_core.open_encoder(spec)
     if SEMANTIC not in reader.latents:
         raise UsageError(f"{spec}: has the latents {', '.join(reader.latents)}; the app needs one called semantic.")
-    return Loaded(title, reader, reader.langs or startup.read().langs, {}, [], RUNS[kind], spec)
+    return Loaded(title, reader, reader.langs or inventory.read().langs, {}, [], RUNS[kind], spec)
 
 
 def checkpoint(title: str, path: str, opens: Callable[[Path], SentenceEncoder]) -> Loaded:
@@ -166,7 +173,7 @@ def checkpoint(title: str, path: str, opens: Callable[[Path], SentenceEncoder]) 
     reader.embed([], lang=reader.langs[0])  # raises if a writer's encoder has changed
     device = f"Runs on {'the CPU' if reader.device.type == 'cpu' else reader.device}"
     if isinstance(reader.model, VectorModel):
-        device += f", from vectors of {startup.short_name(reader.model.stored.encoder)}"
+        device += f", from vectors of {inventory.short_name(reader.model.stored.encoder)}"
     return Loaded(title, reader, reader.langs, info, log, device, path)
 
 
@@ -211,6 +218,24 @@ def embed_parts(loaded: Loaded, parts: Sequence[tuple[str, Sequence[str]]], late
     return filled(f"{loaded.digest} {latent} {hashes}", parts, read)
 
 
+def candidates(
+    loaded: Loaded, semantic: np.ndarray, second: np.ndarray, lang: str, search: Search = DEFAULT_SEARCH
+) -> "list[list[Candidate]]":
+    """Generate candidates in `lang` for each row of `semantic` (N, L) and `second` (N, M), the most faithful first."""
+    from bgt_core.generation import generate  # slow to import
+
+    latents = {SEMANTIC: semantic, loaded.second_latent: second}
+    with inference():
+        return generate.candidates(loaded.bgt, latents, lang=lang, search=search, max_length=MAX_LENGTH)
+
+
+def write(
+    loaded: Loaded, semantic: np.ndarray, second: np.ndarray, lang: str, search: Search = DEFAULT_SEARCH
+) -> list[str]:
+    """Generate candidates for each row of both latents, and return the most faithful candidate of each row."""
+    return [best.text for best, *_ in candidates(loaded, semantic, second, lang, search)]
+
+
 @dataclass(eq=False)
 class Matrix:
     """Vectors (N, D), or None while they are not computed yet."""
@@ -253,6 +278,22 @@ def filled(
     while len(kept) > 1 and sum(one.vectors.nbytes for one in [*kept.values()] if one.vectors is not None) > KEPT_BYTES:
         kept.popitem(last=False)
     return matrix.vectors
+
+
+def warnings(loaded: Loaded, texts: Sequence[str], lang: str) -> list[str]:
+    """Return warnings about texts that should be in `lang`. Each warning is one sentence."""
+    concerns = []
+    if loaded.bgt is not None:  # the tokens of external encoders can't be counted
+        tokenized = loaded.bgt.tokenizer.encode(rows.sample([text for text in texts if text.strip()]))
+        tokens = [token for row in tokenized for token in row if token != EOS]
+        missing = tokens.count(UNK)
+        if missing and missing >= UNKNOWN_SHARE * len(tokens):
+            concerns.append(f"{missing:,} of {len(tokens):,} tokens are unknown to this model.")
+    if other := rows.other_language(texts, lang):
+        looks = f"This looks like {rows.language_name(other)}"
+        known = f"{looks}, not {rows.language_name(lang)}: choose its language."
+        concerns.append(known if other in loaded.langs else f"{looks}, which this model does not know.")
+    return concerns
 
 
 def content(texts: Sequence[str]) -> str:

@@ -16,10 +16,10 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from app.core import checks, corpora, rows, state
-from app.core.markdown import failing, frame, verbatim
+from app.core import inventory, rows, state
+from app.core.display import failing, frame, verbatim
+from app.core.inventory import ParallelText
 from app.core.rows import LANG_OF_TITLE, title_key
-from app.core.startup import ParallelText
 from bgt_core.data.examples import LANGS
 from bgt_core.data.text import normalise
 from bgt_core.data.textfile import NOT_TEXT, no_number, number
@@ -72,12 +72,12 @@ def remove_button(name: str, key: str, names: Sequence[str]) -> None:
     """Show a button that removes a text if the user uploaded it. `key` is the select box of these names."""
 
     def remove() -> None:
-        own = corpora.of_session().uploaded
-        corpora.change(uploaded={other: text for other, text in own.items() if other != name})
+        own = inventory.of_session().uploaded
+        inventory.change(uploaded={other: text for other, text in own.items() if other != name})
         if others := [other for other in names if other != name]:
             st.session_state[key] = others[0]
 
-    if name in corpora.of_session().uploaded:
+    if name in inventory.of_session().uploaded:
         about = f"Remove “{verbatim(name)}”"
         st.button("Remove", icon=":material/delete:", help=about, on_click=remove, width="content")
 
@@ -122,13 +122,13 @@ def use(table: pd.DataFrame, file: str, file_id: str) -> None:
         ]  # fmt: skip
     name, text, left_out = text_of(file, table, uses, GOLD not in uses)  # a repeated pair may have several scores
     for side, lang in enumerate(text.columns):
-        for warning in checks.warnings(loaded, text.table[str(side)].tolist(), lang):
+        for warning in state.warnings(loaded, text.table[str(side)].tolist(), lang):
             st.warning(f"{rows.language_name(lang)}: {warning}")
     count = len(text.table)
     st.markdown(f"**{len(table):,} rows read, {count:,} used.** {left_out}")
 
     def keep() -> None:
-        corpora.change(uploaded={**corpora.of_session().uploaded, name: text})
+        inventory.change(uploaded={**inventory.of_session().uploaded, name: text})
         st.session_state[st.session_state["uploading"]] = name
         close()
 
@@ -171,7 +171,7 @@ def guessed_use(title: str, values: pd.Series, langs: Sequence[str]) -> str:
         return COLOUR
     if no_words:
         return LEFT_OUT
-    lang = checks.guess(values.tolist())
+    lang = rows.guess(values.tolist())
     return lang if lang in langs else next((each for each in langs if each not in LANGS), LEFT_OUT)
 
 

@@ -4,15 +4,16 @@ import math
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 import pandas as pd
 
-from app.core import rows, theme
+from app.core import display, rows
 from app.core.latents import chart, geometry, spaces
 from app.core.latents.spaces import Spaces
-from app.core.writing import Interpolation
+from app.core.state import Loaded, embed, write
 from bgt_core.contracts import SEMANTIC
 from bgt_core.evaluation.bootstrap import wilson
 
@@ -36,7 +37,7 @@ def map_figures(
     """Return name -> function that draws the maps of a latent or, for the name `ALL`, all maps. `second` is the name of
     the second latent; `panels` is `BOTH` or a latent. The keys of `paths` are "semantic" or a language."""
     name_of = rows.language_name if len(langs) <= 3 else str  # more full names would not fit
-    signs = {lang: theme.lang_title(lang, name_of(lang)) for lang in fitted.second}
+    signs = {lang: display.lang_title(lang, name_of(lang)) for lang in fitted.second}
     title_of = {SEMANTIC: "Semantic latent  " + "  ".join(signs.values())}
     title_of |= {lang: f"{rows.latent_title(second)}  {sign}" for lang, sign in signs.items()}
     tables = {
@@ -55,7 +56,7 @@ def map_figures(
             lines=[kind for kind in lines if name != second or kind != chart.TRANSLATIONS],
             paths={title_of[key]: steps for key, steps in paths.items()},
             side_by_side=name == ALL and len(shown) > 1,
-            theme=theme.current(),
+            theme=display.current_theme(),
             height=MAP_HEIGHT * max(2, len(fitted.second)),
         )
         for name, of in {**shown, ALL: together}.items()
@@ -190,6 +191,18 @@ def enumerated(values: Mapping[str, float | None], form: str) -> str:
     return ", ".join(f"{name} {value:{form}}" for name, value in values.items() if value is not None)
 
 
+@dataclass(frozen=True, eq=False)
+class Interpolation:
+    """The sentences generated between two sentences, and the moved latents, (steps, D) each."""
+
+    model: str  # the model's digest
+    start: str
+    end: str
+    lang: str
+    table: pd.DataFrame
+    latents: Mapping[str, np.ndarray]
+
+
 def paths(walk: Interpolation | None, fitted: Spaces) -> dict[str, np.ndarray]:
     """Return map -> places (steps, 2) of an interpolation on the map. A map is "semantic" or a language."""
     maps: dict[str, np.ndarray] = {}
@@ -199,3 +212,22 @@ def paths(walk: Interpolation | None, fitted: Spaces) -> dict[str, np.ndarray]:
         name, space = (SEMANTIC, fitted.semantic) if latent == SEMANTIC else (walk.lang, fitted.second[walk.lang])
         maps[name] = space.projection.project(vectors)
     return maps
+
+
+def interpolate(
+    loaded: Loaded, start: str, end: str, lang: str, moved: Sequence[str], steps: int
+) -> tuple[pd.DataFrame, dict[str, np.ndarray]]:
+    """Generate a sentence at each step of the straight line between two sentences' latents. Also return the `moved`
+    latents, {latent: (steps, D)}; the other latents stay as in the sentence `start`."""
+    fraction = np.linspace(0, 1, steps, dtype=np.float32)[:, None]
+    latents = {}
+    for latent in (SEMANTIC, loaded.second_latent):
+        first, last = embed(loaded, [start, end], lang, latent)
+        latents[latent] = first + fraction * ((last if latent in moved else first) - first)
+    texts = write(loaded, latents[SEMANTIC], latents[loaded.second_latent], lang)
+    vectors = embed(loaded, [start, end, *texts], lang, SEMANTIC)
+    similarities = loaded.similarity(vectors[2:], vectors[:2])  # (steps, 2)
+    table = pd.DataFrame(
+        {"step": range(1, steps + 1), "text": texts, "to_start": similarities[:, 0], "to_end": similarities[:, 1]}
+    )
+    return table, {latent: latents[latent] for latent in moved}

@@ -11,17 +11,18 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from app.core import controls, corpora, rows, state, uploads, writing
+from app.core import controls, inventory, rows, state, uploads
 from app.core.address import BOUND, in_ranges, linked_rows, mounted
+from app.core.display import failing, verbatim, written
+from app.core.inventory import ParallelText
 from app.core.latents import geometry, spaces
 from app.core.latents.chart import DENSITY, TRANSLATIONS
-from app.core.markdown import verbatim
-from app.core.startup import ParallelText
 from app.maps import compute, selection
 from app.maps.compute import BOTH
-from bgt_core.contracts import SEMANTIC
+from bgt_core.contracts import LANGUAGE, SEMANTIC
 
 STAR, STAR_LANG = "star", "star_lang"  # parameters of the address: a sentence to add, and its language
+STEPS = 9  # number of steps of an interpolation
 QUICK = 200  # maximum number of sentences that t-SNE maps without a button, in seconds; UMAP must first be compiled
 # Slow methods: the maximum number of translations (about a minute), and the name and default of their parameter.
 PROJECTIONS = {"UMAP": (5_000, "Neighbours", 15), "t-SNE": (1_000, "Perplexity", 30)}
@@ -60,7 +61,7 @@ def page(loaded: state.Loaded) -> None:
     fitted = spaces.coloured(fitted, choice.colour)
     above = st.container()
     ends = list(dict.fromkeys(table["text"]))[:2]
-    walk = writing.form(loaded, ends, langs) if loaded.second_latent else None
+    walk = between(loaded, ends, langs) if loaded.second_latent else None
     with above:
         figures = compute.map_figures(
             fitted, loaded.second_latent, choice.colour, langs, compute.paths(walk, fitted), choice.panels, choice.lines
@@ -94,7 +95,7 @@ def corpus_of(loaded: state.Loaded, choice: Choice) -> pd.DataFrame | None:
     if st.session_state.setdefault("chosen_of", shown) != shown:  # the old selection does not apply to other sentences
         selection.forget()
         st.session_state["chosen_of"] = shown
-    corpus = everything = corpora.sentences(choice.text, choice.count)
+    corpus = everything = inventory.sentences(choice.text, choice.count)
     alone = selection.ALONE
     if alone not in st.session_state:
         st.session_state[alone] = in_ranges(st.query_params.get(alone, ""), corpus["id"].tolist())
@@ -153,7 +154,7 @@ def choose(loaded: state.Loaded) -> Choice | None:
         with st.popover("More"):
             title = "Translation pairs" if translated else "Sentences at most"
             count = controls.count(title, controls.COUNTS, "pairs", 1, 140)
-            table = corpora.sentences(text, count)
+            table = inventory.sentences(text, count)
             colours = [*rows.colours(text.langs), *(name for name in table if name.startswith(rows.OWN_COLUMN))]
             colour = colour_place.selectbox("Colour", colours, format_func=rows.colour_title, key="colour", **BOUND)
             axes = spaces.axes_offered(text.langs)
@@ -199,23 +200,23 @@ def add_sentences(langs: Sequence[str]) -> None:
     st.caption(f"For more, or for a file: *Upload*, up to {uploads.MAX_ROWS:,} rows.")
     if submitted and (left_out := add(lines, lang)):
         st.warning(f"{left_out} lines are over the limit of {rows.MAX_OWN} and were left out.")
-    if count := sum(map(len, corpora.of_session().typed)):
-        st.button(f"Remove your {count} sentence{'s' * (count > 1)}", on_click=corpora.change, kwargs={"typed": ()})
+    if count := sum(map(len, inventory.of_session().typed)):
+        st.button(f"Remove your {count} sentence{'s' * (count > 1)}", on_click=inventory.change, kwargs={"typed": ()})
 
 
 def add(lines: str, lang: str) -> int:
     """Draw the user's sentences as stars, and select them. Return the number of lines over the limit."""
-    own = corpora.of_session().typed
+    own = inventory.of_session().typed
     table, left_out = rows.typed(lines, lang, sum(map(len, own)))
     if len(table):
-        corpora.change(typed=(*own, table))
+        inventory.change(typed=(*own, table))
     st.session_state.update(chosen=table["id"].tolist(), focus=next(iter(table["id"]), None))
     return left_out
 
 
 def own_rows(langs: Sequence[str]) -> list[pd.DataFrame]:
     """Return the sentences that the user typed in these languages."""
-    return [table for table in corpora.of_session().typed if table["lang"].iloc[0] in langs]
+    return [table for table in inventory.of_session().typed if table["lang"].iloc[0] in langs]
 
 
 def fit(loaded: state.Loaded, table: pd.DataFrame, choice: Choice) -> tuple[geometry.Method, spaces.Spaces]:
@@ -236,3 +237,49 @@ def fit(loaded: state.Loaded, table: pd.DataFrame, choice: Choice) -> tuple[geom
             method = pca
     with st.spinner(f"Computing the maps by {method.name}", show_time=True):
         return method, spaces.spaces(loaded, table, method)
+
+
+def between(loaded: state.Loaded, ends: Sequence[str], langs: Sequence[str]) -> compute.Interpolation | None:
+    """Show the form for two sentences, by default `ends`, and the last interpolation, which is also returned."""
+    st.subheader("Between two sentences")
+    if loaded.cannot_write:
+        st.info(loaded.cannot_write, icon=":material/edit_off:")
+        return None
+    st.markdown("Move through a latent in a straight line, and generate a sentence at every step.")
+    second = loaded.second_latent
+    names = ("Meaning", "Style") if second == LANGUAGE else (SEMANTIC.capitalize(), second.capitalize())
+    moves = {names[0]: (SEMANTIC,), names[1]: (second,), "Both": (SEMANTIC, second)}
+    with st.form("way"):
+        left, right = st.columns(2)
+        start = left.text_input("From", ends[0], key="start", max_chars=state.MAX_CHARACTERS, **BOUND)
+        end = right.text_input("To", ends[1], key="end", max_chars=state.MAX_CHARACTERS, **BOUND)
+        with st.container(horizontal=True, vertical_alignment="bottom"):
+            moved = controls.choice("Move", list(moves), "move")
+            lang = controls.language("Language of both", langs, "way_lang")
+            st.space("stretch")
+            submitted = st.form_submit_button("Interpolate", type="primary")
+    walk = st.session_state.get("walked")
+    walk = walk if walk and walk.model == loaded.digest and walk.lang in langs else None
+    if submitted:
+        with failing(), st.spinner("Writing"):
+            table_of_steps, latents = compute.interpolate(loaded, start, end, lang, moves[moved], STEPS)
+            walk = st.session_state["walked"] = compute.Interpolation(
+                loaded.digest, start, end, lang, table_of_steps, latents
+            )
+    if walk:
+        follow(walk)
+    return walk
+
+
+@st.fragment
+def follow(walk: compute.Interpolation) -> None:
+    """Show a slider for the steps, and the sentence at the chosen step. All texts are in `walk` already."""
+    texts = walk.table["text"].tolist()
+    ends = (end if len(end) <= 28 else end[:27].rstrip() + "…" for end in (walk.start, walk.end))
+    way = " to ".join(f"“{verbatim(end)}”" for end in ends)
+    step = st.slider(f"Step of {len(texts)}, from {way}", 1, len(texts), 1 + len(texts) // 2)
+    row = walk.table.iloc[step - 1]
+    written(row["text"])
+    if len(set(texts)) == 1:
+        st.caption("The model writes the same sentence at every step.")
+    st.caption(f"Meaning: cosine {row['to_start']:z.2f} to the first sentence, {row['to_end']:z.2f} to the last.")

@@ -11,10 +11,10 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from app.core import exports, markdown, rows, state, theme, uploads, writing
+from app.core import display, exports, rows, state, uploads
 from app.core.address import BOUND, MAX_ROWS, ROWS, as_ranges, copy_link, in_ranges, mounted, put
+from app.core.display import failing, verbatim
 from app.core.latents import geometry, spaces
-from app.core.markdown import failing, verbatim
 from app.maps import compute
 from bgt_core.contracts import SEMANTIC
 from bgt_core.errors import BgtError
@@ -78,7 +78,7 @@ def inspect(shown: Shown) -> None:
     selection = compute.among(table, frozenset(chosen))
     near_any = compute.among(table, frozenset(other for of in near.values() for other in of["id"]))
     movable = [SEMANTIC, loaded.second_latent] if row in place_of and not loaded.cannot_write else []
-    colours = {latent: theme.latent_colour(latent, theme.current()) for latent in near}
+    colours = {latent: display.latent_colour(latent, display.current_theme()) for latent in near}
     data = {
         "key": fitted.semantic.content,
         "chosen": packed(selection),
@@ -107,7 +107,7 @@ def inspect(shown: Shown) -> None:
 
 def listed_near(near: Mapping[str, pd.DataFrame], lang: str, several: bool) -> None:
     """Show the nearest sentences in each latent, side by side."""
-    keys = " &nbsp; ".join(f"{theme.square(latent, theme.current())} {latent} latent" for latent in near)
+    keys = " &nbsp; ".join(f"{display.square(latent, display.current_theme())} {latent} latent" for latent in near)
     st.html(f"★ is the chosen sentence. Rings mark its nearest in the {keys}.")
     for column, (latent, table) in zip(st.columns(len(near), gap="large"), near.items(), strict=True):
         where = ": any language" if latent == SEMANTIC else f": {rows.language_name(lang)} only"
@@ -116,7 +116,7 @@ def listed_near(near: Mapping[str, pd.DataFrame], lang: str, several: bool) -> N
         with column:
             shown = table[["Cosine", *["In"] * several, "Sentence"]]
             shown = shown.assign(Cosine=shown["Cosine"].map("{:z.2f}".format))
-            markdown.table(shown, f"{title}: nearest sentences with their cosines")
+            display.table(shown, f"{title}: nearest sentences with their cosines")
 
 
 def listed(shown: Shown, chosen: Sequence[str]) -> None:
@@ -133,7 +133,7 @@ def listed(shown: Shown, chosen: Sequence[str]) -> None:
     title = f"{count:,} selected sentence{'s' * (count != 1)}" if chosen else f"All {len(table):,} sentences"
     with st.expander(title, expanded=count > 1):
         if count > 1:
-            markdown.table(
+            display.table(
                 compute.compared(table, compute.among(table, frozenset(chosen))),
                 "The selected sentences compared with the rest: number, length, closing marks, languages and words",
             )
@@ -141,7 +141,7 @@ def listed(shown: Shown, chosen: Sequence[str]) -> None:
         if len(selected) > MAX_LISTED:
             st.caption(f"The first {MAX_LISTED:,} are listed. The export has all.")
         columns = COLUMNS if len(langs) > 1 else SINGLE
-        markdown.frame(selected.head(MAX_LISTED)[[*columns]].rename(columns=columns), "The sentences on the maps")
+        display.frame(selected.head(MAX_LISTED)[[*columns]].rename(columns=columns), "The sentences on the maps")
     with st.container(horizontal=True):
         if count == 2 and not loaded.cannot_write:
             ends = dict(zip(("start", "end"), table.loc[table["id"].isin(chosen), "text"], strict=True))
@@ -218,7 +218,7 @@ def star(loaded: state.Loaded, fitted: spaces.Spaces, method: geometry.Method, r
 def written(loaded: state.Loaded, latents: dict[str, np.ndarray], lang: str) -> str:
     """Generate a sentence from its two latents, {latent: (D,)}."""
     semantic, second = (latents[latent][None].astype(np.float32) for latent in (SEMANTIC, loaded.second_latent))
-    (text,) = writing.write(loaded, semantic, second, lang)
+    (text,) = state.write(loaded, semantic, second, lang)
     return text
 
 

@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from app.core import controls, corpora, exports, pairs, rows, state, uploads
+from app.core import controls, exports, inventory, pairs, rows, state, uploads
 from app.core.address import BOUND
-from app.core.markdown import frame, verbatim
+from app.core.display import frame, verbatim
 from app.core.state import BY_DIGEST, Loaded
 from bgt_core.contracts import SEMANTIC
 from bgt_core.errors import BgtError
@@ -61,7 +61,7 @@ def chosen(loaded: Loaded) -> list[Loaded]:
 def disagreements(models: Sequence[Loaded], langs: Sequence[str]) -> None:
     """Show the pairs on whose similarity two models differ most, and the effect of each word of one pair."""
     first, *others = models
-    texts = corpora.readable(langs, 2)
+    texts = inventory.readable(langs, 2)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         name = uploads.choose_name(list(texts), "cmp_aligned", width=280, **BOUND)
         titles = [model.title for model in others]
@@ -70,7 +70,7 @@ def disagreements(models: Sequence[Loaded], langs: Sequence[str]) -> None:
         st.info(f"No pairs of sentences in {', '.join(map(rows.language_name, langs))}. Upload some.")
         return
     both = [first, others[titles.index(chosen)]]
-    (left, right, *_), text_langs = corpora.columns_of(texts[name], MAX_PAIRS)
+    (left, right, *_), text_langs = inventory.columns_of(texts[name], MAX_PAIRS)
     made = disagreement(dict(zip(SIDES, both, strict=True)), left, right, (text_langs[0], text_langs[1]))
     numbers = {f"{side} rank": 100 * ranks for side, ranks in zip(SIDES, made.ranks.T, strict=True)}
     numbers |= dict(zip(SIDES, made.similarities.T, strict=True))
@@ -102,14 +102,14 @@ def disagreements(models: Sequence[Loaded], langs: Sequence[str]) -> None:
 def retrieval(models: Sequence[Loaded], langs: Sequence[str]) -> None:
     """Show how often each model finds the translation of a sentence."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        texts = {name: text for name, text in corpora.readable(langs).items() if len(text.langs) > 1}
+        texts = {name: text for name, text in inventory.readable(langs).items() if len(text.langs) > 1}
         if not texts:
             st.info(f"No translations in {', '.join(map(rows.language_name, langs))}; give some with `--data`.")
             return
         text = texts[st.selectbox("Sentences", list(texts), key="cmp_text2", width=280, **BOUND)]
         left = controls.language("From", text.langs, "cmp_from")
         right = controls.language("Into", [lang for lang in text.langs if lang != left], "cmp_into")
-    table = corpora.sentences(text, MAX_PAIRS)
+    table = inventory.sentences(text, MAX_PAIRS)
     sides = [tuple(table.loc[table["lang"] == lang, "text"]) for lang in (left, right)]
     count = len(sides[0])
     both_ways = {model.title: translations_found(model, (left, right), *sides) for model in models}

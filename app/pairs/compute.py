@@ -11,11 +11,11 @@ import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
-from app.core import corpora, pairs, rows
+from app.core import inventory, pairs, rows
+from app.core.display import AMOUNTS, EDGE, INK, PALETTE, REST, cycled, finish, latent_colour, plain
+from app.core.inventory import ParallelText
 from app.core.latents import spaces
-from app.core.startup import ParallelText
 from app.core.state import Loaded, content
-from app.core.theme import AMOUNTS, EDGE, INK, PALETTE, REST, cycled, finish, latent_colour, plain
 from bgt_core.contracts import LANGUAGE, SEMANTIC, SentenceEncoder
 from bgt_core.encoders import open_encoder
 from bgt_core.evaluation.comparison import Result
@@ -84,7 +84,7 @@ def compared(
     `right`; `left_row` and `right_row`, the ids of these sentences' rows; the similarities `semantic` and `style`;
     `semantic_rank` and `style_rank`, the percentage of random pairs that are less similar; and, for given pairs, the
     user's columns."""
-    table = corpora.sentences(text, count)
+    table = inventory.sentences(text, count)
     made, random = _compared(loaded.digest, content(table["text"]), source, table, loaded)
     own = [column for column in table if column.startswith(rows.OWN_COLUMN)]
     if own and source.given:

@@ -6,9 +6,9 @@ from functools import partial
 import pandas as pd
 import streamlit as st
 
-from app.core import controls, corpora, exports, markdown, pairs, rows, startup, state, uploads
+from app.core import controls, display, exports, inventory, pairs, rows, state, uploads
 from app.core.address import BOUND, MAX_ROWS, ROWS, as_ranges, copy_link, go_to
-from app.core.markdown import failing, verbatim
+from app.core.display import failing, verbatim
 from app.pairs import compute
 from app.pairs.compute import GOLD
 from bgt_core.contracts import SEMANTIC
@@ -32,7 +32,7 @@ ALT = "Pairs of sentences, with the percentages of random pairs that are less si
 class Chosen:
     """The choices made above the plane."""
 
-    text: startup.ParallelText
+    text: inventory.ParallelText
     count: int  # maximum number of rows of the text
     source: compute.PairSource
     plane: compute.Plane
@@ -83,7 +83,7 @@ def typed(loaded: state.Loaded) -> pairs.Pair | None:
     return pairs.Pair(*fields)
 
 
-def choose(loaded: state.Loaded, text: startup.ParallelText, mine: pairs.Pair | None) -> Chosen | None:
+def choose(loaded: state.Loaded, text: inventory.ParallelText, mine: pairs.Pair | None) -> Chosen | None:
     """Let the user choose the pairs to draw (at first, in the languages of the typed sentences), and their colour."""
     sources = {source.title: source for source in compute.sources(text)}
     langs = (mine.lang, mine.other_lang) if mine else ()
@@ -165,7 +165,7 @@ def explore(loaded: state.Loaded, chosen: Chosen) -> None:
         formats = dict.fromkeys(shown.columns[:2], "%.1f")
         widths = {title: controls.width(title) for title in formats} | {"Left": WIDTH, "Right": WIDTH}
         height = controls.row_height(shown[["Left", "Right"]], WIDTH)
-        markdown.frame(shown, ALT, formats, widths, height=360, row_height=height)
+        display.frame(shown, ALT, formats, widths, height=360, row_height=height)
     extremes(plane.quadrants)
     with st.container(horizontal=True):
         copy_link()
@@ -218,7 +218,7 @@ def to_maps(selected: pd.DataFrame, count: int) -> None:
         linked = linked.head(len(linked) // 2)
     needed = next(size for size in controls.COUNTS if size >= min(count, controls.COUNTS[-1]))
     key = st.session_state.get("own_key", "")  # needed if the link is opened in a new tab
-    parameters = {"data": st.session_state.get("data", ""), corpora.PARAMETER: key}
+    parameters = {"data": st.session_state.get("data", ""), inventory.PARAMETER: key}
     label = "See on the maps" if len(linked) == len(selected) else f"See the first {len(linked)} on the maps"
     more = {name: value for name, value in parameters.items() if value}
     go_to("maps", label, "scatter_plot", **{"pairs": f"{needed:,}", ROWS: ids, **more})
@@ -237,7 +237,7 @@ def extremes(parts: dict[str, pd.DataFrame]) -> None:
                     st.caption("No pairs.")
                     continue
                 table = parts[name].drop_duplicates(["left", "right"]).head(EXTREME)[[*TITLES]].rename(columns=TITLES)
-                markdown.table(table.map(lambda cell: cell if isinstance(cell, str) else f"{cell:.1f}"), ALT)
+                display.table(table.map(lambda cell: cell if isinstance(cell, str) else f"{cell:.1f}"), ALT)
 
 
 def judged(loaded: state.Loaded, chosen: Chosen) -> None:
@@ -254,5 +254,5 @@ def judged(loaded: state.Loaded, chosen: Chosen) -> None:
     worst = given.loc[wrong.abs().sort_values(ascending=False).index[:WORST]]
     shown = {"Scores": worst[GOLD], "Cosine": worst["semantic"], "Misjudged": wrong[worst.index]}
     shown = {name: of.map("{:z.2f}".format) for name, of in shown.items()}
-    markdown.table(pd.DataFrame({**shown, "Left": worst["left"], "Right": worst["right"]}), "The worst misjudged pairs")
+    display.table(pd.DataFrame({**shown, "Left": worst["left"], "Right": worst["right"]}), "The worst misjudged pairs")
     st.caption("Misjudged: the model's standard score minus people's standard score. Above 0, the model's is too high.")

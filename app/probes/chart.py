@@ -8,8 +8,8 @@ from typing import Any
 import pandas as pd
 import plotly.graph_objects as go
 
+from app.core.display import EDGE, INK, PAGE, PIXELS, REST, SOFT, finish, lang_colour, lang_symbol, latent_colour, plain
 from app.core.results import OTHER_TASKS, TASK_GROUPS, language_names, task_group, task_title
-from app.core.theme import EDGE, INK, PAGE, PIXELS, REST, SOFT, finish, lang_colour, lang_symbol, latent_colour, plain
 from bgt_core.contracts import LANGUAGE, SEMANTIC, SYNTACTIC
 from probes.results.store import is_baseline
 

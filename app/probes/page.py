@@ -8,9 +8,9 @@ import pyarrow.compute as pc
 import streamlit as st
 
 import probes
-from app.core import controls, corpora, exports, results, rows, startup, state
+from app.core import controls, exports, inventory, results, rows, state
 from app.core.address import BOUND
-from app.core.markdown import failing, frame, problem, verbatim
+from app.core.display import failing, frame, problem, verbatim
 from app.probes import chart
 from bgt_core.contracts import LANGUAGE, SEMANTIC, SYNTACTIC
 from bgt_core.data.examples import CREDIT, LANGS
@@ -105,7 +105,7 @@ def run(
     loaded: state.Loaded,
     task: str,
     lang: str,
-    text: startup.ParallelText | None,
+    text: inventory.ParallelText | None,
     source: str,
     items: int,
     seeds: int,
@@ -117,15 +117,15 @@ def run(
     config = probes.ProbeConfig(max_items=items, seeds=seeds)
     dataset = None
     if text:
-        table = corpora.sentences(text, items)
+        table = inventory.sentences(text, items)
         dataset = label_sentences(TASKS[task], table.loc[table["lang"] == lang, "text"].tolist(), lang, source=source)
     return probes.measure_cell(loaded, task, dataset, lang=lang, name=loaded.title, config=config, report=report)
 
 
-def texts_of(lang: str) -> dict[str, startup.ParallelText | None]:
+def texts_of(lang: str) -> dict[str, inventory.ParallelText | None]:
     """Return all texts with sentences in a language, by name. None stands for the example sentences."""
-    examples = {startup.EXAMPLES: None} if lang in LANGS else {}
-    others = {**startup.read().texts, **corpora.of_session().uploaded}
+    examples = {inventory.EXAMPLES: None} if lang in LANGS else {}
+    others = {**inventory.read().texts, **inventory.of_session().uploaded}
     return examples | {name: text for name, text in others.items() if lang in text.langs and not text.credit}
 
 

@@ -6,9 +6,9 @@ from pathlib import Path
 import pandas as pd
 import streamlit as st
 
-from app.core import exports, startup, state, uploads
+from app.core import exports, inventory, state, uploads
 from app.core.address import BOUND
-from app.core.markdown import frame, verbatim
+from app.core.display import frame, verbatim
 from app.core.state import BY_DIGEST, Loaded
 from bgt_core.errors import BgtError
 from bgt_core.neighbours.questions import CARD, Hit, QuestionStore
@@ -18,7 +18,7 @@ EXAMPLE = "How do I learn a language quickly?"
 
 
 def page(loaded: Loaded) -> None:
-    folder = startup.read().questions
+    folder = inventory.read().questions
     assert folder is not None  # otherwise, the page is not listed
     card = folder / CARD
     try:

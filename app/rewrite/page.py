@@ -8,13 +8,11 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from app.core import controls, corpora, exports, markdown, rows, startup, state, theme, writing
+from app.core import controls, display, exports, inventory, rows, state
 from app.core.address import BOUND, copy_link
-from app.core.markdown import failing, help_of, verbatim, written
-from app.core.startup import ParallelText
-from app.core.state import BY_DIGEST, Loaded, embed
-from app.core.theme import latent_colour
-from app.core.writing import candidates, write
+from app.core.display import failing, help_of, latent_colour, verbatim, written
+from app.core.inventory import ParallelText
+from app.core.state import BY_DIGEST, Loaded, candidates, embed, write
 from bgt_core.contracts import SEMANTIC
 from bgt_core.data.examples import LANGS, example_sentences
 from bgt_core.data.properties import PROPERTIES
@@ -95,8 +93,8 @@ def grid(loaded: state.Loaded, is_open: bool) -> None:
         pairs = zip(meanings, rebuilt, strict=True)
         notices = {meaning: beyond(meaning, again, meaning_lang) for meaning, again in pairs}
         second, squares = loaded.second_latent, (SEMANTIC, loaded.second_latent)
-        st.html(html(table, notices, second, theme.current()))
-        of_row, of_column = (theme.square(latent, theme.current()) for latent in squares)
+        st.html(html(table, notices, second, display.current_theme()))
+        of_row, of_column = (display.square(latent, display.current_theme()) for latent in squares)
         st.html(
             f"{of_row} cosine to the row's semantic latent &emsp; {of_column} cosine to the column's {second} latent"
         )
@@ -117,7 +115,7 @@ def defaults(lang: str) -> tuple[Sequence[str], Sequence[str]]:
 def lines(place: st.delta_generator.DeltaGenerator, title: str, default: Sequence[str], key: str) -> list[str]:
     """Return the different lines of a field, up to the limit of the grid. Show a caption if the field has more."""
     text = place.text_area(title, "\n".join(default), key=key, height=120, **BOUND)
-    stripped = (line.strip()[: writing.MAX_CHARACTERS] for line in text.splitlines())
+    stripped = (line.strip()[: state.MAX_CHARACTERS] for line in text.splitlines())
     sentences = list(dict.fromkeys(filter(None, stripped)))
     if len(sentences) > MOST:
         place.caption(f"A grid has at most {MOST} rows and columns: only the first {MOST} lines are used.")
@@ -126,7 +124,7 @@ def lines(place: st.delta_generator.DeltaGenerator, title: str, default: Sequenc
 
 def in_a_direction(loaded: state.Loaded, is_open: bool) -> None:
     """Turn a sentence into a question, or make it more formal or contracted, by moving its second latent."""
-    texts = startup.texts_in(startup.read().texts, loaded.langs).values()
+    texts = inventory.texts_in(inventory.read().texts, loaded.langs).values()
     usable = [lang for lang in loaded.langs if any(lang in text.langs for text in texts)]
     if not usable:
         st.info(
@@ -143,7 +141,7 @@ def in_a_direction(loaded: state.Loaded, is_open: bool) -> None:
     if not source.strip():
         st.warning("Type a sentence to say in another way.", icon=":material/edit:")
         return
-    source = source[: writing.MAX_CHARACTERS]
+    source = source[: state.MAX_CHARACTERS]
     text = next(text for text in texts if lang in text.langs)
     if not is_open:
         keys = [key for name in TITLES if (key := f"move_{name}") in st.session_state]
@@ -182,7 +180,7 @@ def steps(loaded: state.Loaded, directions: Directions, table: pd.DataFrame, mov
         st.caption(f"{still}: no effect on this sentence at any step.")
     shown = table[table["direction"].map(moved)].assign(direction=table["direction"].map(TITLES))
     shown = shown.rename(columns={"direction": "Direction", "step": "Step", "text": "Written there"})
-    markdown.table(shown, "The sentence generated at every step of every direction")
+    display.table(shown, "The sentence generated at every step of every direction")
     read = (f"{TITLES[name].lower()} {r:.2f}" for name, r in zip(directions.names, directions.read, strict=True))
     st.caption(
         f"Correlation of the true and the predicted value on held-out sentences: {', '.join(read)}. At far steps, the "
@@ -235,7 +233,7 @@ def written_grid(
 @st.cache_resource(max_entries=8, show_spinner="Finding directions", hash_funcs=BY_DIGEST)
 def fitted_directions(loaded: Loaded, text: ParallelText, lang: str) -> Directions:
     """Fit directions of the second latent to sentences. Two steps turn a statement into a question."""
-    table = corpora.sentences(text, FITTED_ON)
+    table = inventory.sentences(text, FITTED_ON)
     table = table[table["lang"] == lang]
     factors = {QUESTION: np.where(table["mark"] == "question", 1, -1).tolist()}
     for name in set(rows.colours((lang,))) & set(TITLES):

@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from app.core import corpora, rows, startup
-from app.core.state import BY_DIGEST, Loaded, embed, embed_parts
+from app.core import inventory, rows
+from app.core.state import BY_DIGEST, Loaded, embed, embed_parts, write
 from bgt_core.contracts import SEMANTIC
 from bgt_core.data.columns import LABEL, UNSPACED, parse_columns, primary
 from bgt_core.data.examples import LANGS, example_sentences
@@ -33,9 +33,9 @@ def corpus(langs: tuple[str, ...]) -> pd.DataFrame:
     parts = []
     for lang in langs:
         texts = [sentence for (sentence,) in example_sentences([lang])] if lang in LANGS else []
-        first = next((text for text in startup.read().texts.values() if lang in text.langs), None)
+        first = next((text for text in inventory.read().texts.values() if lang in text.langs), None)
         if lang not in LANGS and first:
-            texts = corpora.sentences(first.alone(lang), COMPARED)["text"].tolist()
+            texts = inventory.sentences(first.alone(lang), COMPARED)["text"].tolist()
         texts = list(dict.fromkeys(texts))
         lengths = [length(text, lang) for text in texts]
         parts.append(rows.table(texts, lang, [""] * len(texts)).assign(length=lengths))
@@ -91,11 +91,9 @@ def written(
     """Generate a sentence in `lang` from each of N meanings, in `meaning_lang`, and the style with the same index. The
     column `meaning` is the cosine of the semantic latents of the generated text and the meaning; `style` is the cosine
     of the second latents of the generated text and the style."""
-    from app.core import writing
-
     semantic = embed(loaded, meanings, meaning_lang or lang, SEMANTIC)
     second = embed(loaded, styles, lang, loaded.second_latent)
-    texts = writing.write(loaded, semantic, second, lang, search)
+    texts = write(loaded, semantic, second, lang, search)
     similarity = loaded.similarity_pairwise
     meaning = similarity(embed(loaded, texts, lang, SEMANTIC), semantic)
     style = similarity(embed(loaded, texts, lang, loaded.second_latent), second)

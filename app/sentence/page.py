@@ -10,9 +10,9 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from app.core import controls, corpora, markdown, pairs, rows, startup, state, theme
+from app.core import controls, display, inventory, pairs, rows, state
 from app.core.address import BOUND, go_to
-from app.core.markdown import verbatim
+from app.core.display import verbatim
 from app.core.pairs import Pair
 from app.sentence import compute
 from app.sentence.compute import taken_over, title, wording
@@ -129,12 +129,12 @@ def nearest(loaded: state.Loaded, text: str, lang: str) -> None:
             st.html(neighbours(text, lang, near, latent, latent == SEMANTIC and several))
     with st.container(horizontal=True, vertical_alignment="center"):
         label = "See it on both maps" if loaded.second_latent else "See it on the map"
-        drawn = next((name for name, each in corpora.readable(loaded.langs).items() if lang in each.langs), None)
+        drawn = next((name for name, each in inventory.readable(loaded.langs).items() if lang in each.langs), None)
         go_to("maps", label, star=text, star_lang=lang, **{"data": drawn} if drawn else {})
         if loaded.second_latent:
             go_to("pairs", "Pairs on which the latents disagree")
-    if any(lang in startup.LANGS for lang in loaded.langs):
-        st.caption(startup.CREDIT)
+    if any(lang in inventory.LANGS for lang in loaded.langs):
+        st.caption(inventory.CREDIT)
 
 
 def in_common(loaded: state.Loaded, text: str, lang: str, latent: str, near: pd.DataFrame) -> str:
@@ -234,7 +234,7 @@ def words(loaded: state.Loaded, text: str, lang: str) -> None:
     st.caption(f"{largest}.")
     with st.expander("The same as a table"):
         titles = {latent: rows.latent_title(latent) for latent in latents}
-        markdown.frame(
+        display.frame(
             table.rename(columns={"word": "Left out", **titles}),
             "1 - cosine of each latent between the sentence and the sentence without each word or mark",
             dict.fromkeys(titles.values(), "%.2f"),
@@ -246,12 +246,12 @@ def words(loaded: state.Loaded, text: str, lang: str) -> None:
 
 
 def square(latent: str) -> str:
-    return theme.square(latent, theme.current())
+    return display.square(latent, display.current_theme())
 
 
 def coloured(latent: str, more: str = "") -> str:
     """Return a style attribute with a latent's colour, followed by more CSS."""
-    return f'style="--bgt:{theme.latent_colour(latent, theme.current())};{more}"'
+    return f'style="--bgt:{display.latent_colour(latent, display.current_theme())};{more}"'
 
 
 def head(title: str, explained: str, latent: str) -> str:
@@ -272,7 +272,7 @@ def neighbours(text: str, lang: str, near: pd.DataFrame, latent: str, languages:
         words = {word for word in WORD.findall(text.casefold()) if word[0].isalnum()}
         known = words | compute.showing(row.text, row.lang, shared)
         if languages:
-            tags.insert(0, tag(theme.lang_title(row.lang, rows.language_name(row.lang)), False))
+            tags.insert(0, tag(display.lang_title(row.lang, rows.language_name(row.lang)), False))
         items.append(
             f'<li><span class="cosine">{row.cosine:z.2f}</span><span class="text" lang="{escape(row.lang)}" dir="auto">'
             f"{marked(row.text, known) if row.lang == lang else escape(row.text)}"

@@ -17,14 +17,13 @@ import pandas as pd
 import streamlit as st
 
 import bgt_core
-from app.core import corpora, rows, startup, state, theme, uploads
+from app.core import display, inventory, rows, state, uploads
 from app.core.address import BOUND, go_to
+from app.core.display import failing, frame, plain, verbatim
+from app.core.inventory import ParallelText
 from app.core.latents import geometry
 from app.core.latents.chart import latent_map
-from app.core.markdown import failing, frame, verbatim
-from app.core.startup import ParallelText
 from app.core.state import Loaded
-from app.core.theme import plain
 from bgt_core.checkpoint import KINDS_OF_FOLDERS
 from bgt_core.encoders import identity, with_kind
 from bgt_core.encoders.split import split_encoder
@@ -64,7 +63,7 @@ def page(loaded: Loaded) -> None:
         if loaded.second_latent:
             go_to("maps", "Look at the maps")
     another(loaded)
-    made = corpora.of_session().split
+    made = inventory.of_session().split
     if made and made.loaded.title == loaded.title:
         result(made)
     elif loaded.second_latent:
@@ -79,14 +78,14 @@ def page(loaded: Loaded) -> None:
 
 def divide(loaded: Loaded) -> None:
     """Let the user choose pairs and a method, and split the encoder's vectors."""
-    texts = corpora.readable(loaded.langs, 2)
+    texts = inventory.readable(loaded.langs, 2)
     controls = st.container(horizontal=True, vertical_alignment="bottom")
     with controls:
         name = uploads.choose_name(list(texts), "data", width=300, **BOUND)
     if name is None:
         st.info(f"No pairs of sentences in {', '.join(map(rows.language_name, loaded.langs))}. Upload some.")
         return
-    columns, langs = corpora.columns_of(texts[name], MOST)
+    columns, langs = inventory.columns_of(texts[name], MOST)
     width = loaded.embed(columns[0][:1], lang=langs[0]).shape[1]
     if width > MOST_UNITS:
         st.info(
@@ -110,9 +109,9 @@ def divide(loaded: Loaded) -> None:
     if pressed:
         bar = st.progress(0.0, "Embedding sentences")
         with failing():
-            corpora.change(split=make(loaded, texts[name], method, bar.progress))
+            inventory.change(split=make(loaded, texts[name], method, bar.progress))
         bar.empty()
-    made = corpora.of_session().split
+    made = inventory.of_session().split
     if made and made.source.title == loaded.title:
         result(made)
 
@@ -120,7 +119,7 @@ def divide(loaded: Loaded) -> None:
 def another(loaded: Loaded) -> None:
     """Let the user open an encoder, by its name or from a file of vectors."""
     # each model has its own box, which is closed when the user chooses another model
-    first = bool(loaded.second_latent) and loaded.title not in corpora.of_session().models
+    first = bool(loaded.second_latent) and loaded.title not in inventory.of_session().models
     box = st.expander("Open an encoder", first, key=f"opener {loaded.title}", icon=":material/folder_open:")
     with box, st.form("other", border=False):
         name = st.selectbox(
@@ -166,7 +165,7 @@ def writer(loaded: Loaded) -> None:
 def add(loaded: Loaded, done: str) -> None:
     """Add a model to the list in the sidebar and choose it. The page then shows the message `done`."""
     st.session_state["split_done"] = done
-    corpora.change(models={**corpora.of_session().models, loaded.title: loaded})
+    inventory.change(models={**inventory.of_session().models, loaded.title: loaded})
     st.session_state["next_model"] = loaded.title
     st.rerun()
 
@@ -181,7 +180,7 @@ def result(made: Made) -> None:
         "languages, the translation?"
     )
     langs = next(iter(made.maps.values()))["lang"].unique().tolist()
-    figure = latent_map(made.maps, "lang", langs, side_by_side=True, theme=theme.current(), height=HEIGHT)
+    figure = latent_map(made.maps, "lang", langs, side_by_side=True, theme=display.current_theme(), height=HEIGHT)
     st.plotly_chart(figure.update_layout(dragmode=False), alt=ALT)  # so that a swipe scrolls the page
     near = pd.DataFrame(made.neighbours, columns=["sentence", "nearest, before", "nearest, after"])
     frame(near, "The nearest other sentence of four sentences, before and after the split")
@@ -223,12 +222,12 @@ def on_this_machine() -> list[str]:
 def opened(typed: str) -> state.Loaded:
     """Open an encoder and guess its kind if needed. Raises UsageError for a kind that runs code."""
     spec = with_kind(typed)
-    kind = startup.path_kind(spec)
+    kind = inventory.path_kind(spec)
     if kind and kind not in KINDS:
         raise UsageError(f"{spec}: expected a folder, a file, or a name that begins with {', '.join(KINDS)}.")
-    known = startup.read().models | {name: model.spec for name, model in corpora.of_session().models.items()}
+    known = inventory.read().models | {name: model.spec for name, model in inventory.of_session().models.items()}
     title = next((name for name, given in known.items() if given in (typed, spec)), None)
-    return state.of_spec(title or startup.free_name(startup.short_name(spec), state.titles()), spec)
+    return state.of_spec(title or inventory.free_name(inventory.short_name(spec), state.titles()), spec)
 
 
 def uploaded(name: str, content: bytes) -> state.Loaded:
@@ -242,7 +241,7 @@ def uploaded(name: str, content: bytes) -> state.Loaded:
             if unpacked > MAX_UNPACKED:
                 raise DataError(f"{name}: {unpacked >> 20:,} MiB of numbers; expected at most {MAX_UNPACKED >> 20:,}.")
         reader = look_up(path, name)
-    title, langs = startup.free_name(name, state.titles()), startup.read().langs
+    title, langs = inventory.free_name(name, state.titles()), inventory.read().langs
     return state.Loaded(title, reader, langs, {}, [], state.RUNS["vectors:"], f"vectors:{name}")
 
 
@@ -250,7 +249,7 @@ def with_writer(loaded: state.Loaded, path: str) -> state.Loaded:
     """Return the encoder together with the writer in a folder. Raises BgtError if that is no writer for the encoder."""
     if not Path(path).is_dir():
         raise NotFound(f"{path}: not a folder; expected a run of `bgt train writer`, or a checkpoint of it.")
-    title = startup.free_name(f"{loaded.title}, with {startup.short_name(path)}", state.titles())
+    title = inventory.free_name(f"{loaded.title}, with {inventory.short_name(path)}", state.titles())
     name = loaded.spec or loaded.title
     return state.checkpoint(title, path, lambda folder: attached(bgt_core.load(folder), loaded.reader, name))
 
@@ -265,7 +264,7 @@ def methods(columns: Sequence[Sequence[str]], width: int, langs: Sequence[str]) 
 
 def make(loaded: state.Loaded, text: ParallelText, method: str, progress: Progress) -> Made:
     """Fit a split, and compute its effect on held-out pairs. `progress` gets the completed share and the next step."""
-    columns, langs = corpora.columns_of(text, MOST)
+    columns, langs = inventory.columns_of(text, MOST)
     count, start = len(columns[0]), perf_counter()
 
     def embedded(done: int, _: int | None) -> None:
@@ -277,15 +276,15 @@ def make(loaded: state.Loaded, text: ParallelText, method: str, progress: Progre
     progress(EMBEDDED, f"Fitting {method}")
     split = fit([gathered], method)
     title = f"{loaded.title}, split ({method})"
-    name = startup.portable(loaded.spec or loaded.title)
+    name = inventory.portable(loaded.spec or loaded.title)
     with tempfile.TemporaryDirectory() as folder:  # saved and loaded again, to have the numbers of the download
         path = Path(folder) / "split"
         parts.save(path, parts.StoredSplit(split, name, identity(loaded.reader)))
         stored = parts.load(path)
     reader = split_encoder(title, stored.split, loaded.reader, stored.sha256)
-    known = corpora.of_session().models.values()
+    known = inventory.of_session().models.values()
     same = (model.title for model in known if model.reader.fingerprint == reader.fingerprint != "")
-    title = next(same, startup.free_name(title, state.titles()))
+    title = next(same, inventory.free_name(title, state.titles()))
     device = f"Splits the vectors of {loaded.title}"
     progress(FITTED, "Drawing maps")
     _, held_out = gathered.sample(gathered.held_out)

@@ -19,11 +19,12 @@ from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 
 import bgt_core
-from app.core import writing
+from app.core import state
 from bgt_core import checkpoint, recipes
 from bgt_core.data.text import Tokenizer
 from bgt_core.encoders import onnx
 from bgt_core.generation import generate, search
+from bgt_core.generation.options import DEFAULT_SEARCH
 from bgt_core.recipes.recipe import Recipe
 from probes.results.store import PREDICTIONS, Cell, Difference, ProbeResult, ProbeScore
 
@@ -107,7 +108,7 @@ def fresh() -> Iterator[None]:
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Limit the length of generated text: an untrained model does not stop. Scan the installed packages only once."""
-    monkeypatch.setattr(writing, "MAX_LENGTH", 12)
+    monkeypatch.setattr(state, "MAX_LENGTH", 12)
     for write in (generate.candidates, generate.generate, search.decode):
         monkeypatch.setitem(write.__kwdefaults__, "max_length", 12)
     monkeypatch.setattr(manifest_scanner, "scan_component_manifests", scanned)
@@ -148,7 +149,7 @@ def library(saved: Path) -> Callable[..., list[generate.Candidate]]:
 
     def written(sources: list[str], styles: list[str], lang: str = "en", source_lang: str = "") -> list:
         latents = generate.exchanged(bgt, sources, styles, lang, source_lang or lang)
-        return [best for best, *_ in generate.candidates(bgt, latents, lang=lang, search=writing.DEFAULT_SEARCH)]
+        return [best for best, *_ in generate.candidates(bgt, latents, lang=lang, search=DEFAULT_SEARCH)]
 
     return written
 

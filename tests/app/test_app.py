@@ -18,7 +18,7 @@ import streamlit as st
 import app as package
 import bgt_core
 from app import shell
-from app.core import startup, state, theme
+from app.core import display, inventory, state
 from app.sentence import page
 from bgt_core.data.examples import example_sentences
 from bgt_core.errors import DataError
@@ -109,7 +109,7 @@ def test_a_probe_of_both_latents_is_drawn_and_compared(begin: Callable, opened: 
     (figure,) = app.figures()
     colours = {trace["name"]: trace["marker"].get("color") for trace in figure["data"]}
     for latent in ("semantic", "syntactic"):
-        assert colours[latent] == theme.latent_colour(latent, "light")
+        assert colours[latent] == display.latent_colour(latent, "light")
     (gap,) = app.put(app.button_group(key="show"), "Difference").figures()
     assert gap["layout"]["xaxis"]["title"]["text"] == "← syntactic · semantic →"
     assert not any("Open and grey" in caption.value for caption in app.caption)
@@ -174,7 +174,7 @@ def test_heads_of_columns_are_not_cut(
                 assert 6.6 * len(title) + 16 <= width, (title, width)
 
 
-SHIPPED = next(iter(startup.shipped()))
+SHIPPED = next(iter(inventory.shipped()))
 
 
 @pytest.mark.slow

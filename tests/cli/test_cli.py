@@ -19,7 +19,7 @@ from safetensors.numpy import load_file
 from streamlit.web import cli
 
 import bgt_core
-from app.core import startup
+from app.core import inventory
 from bgt_core import checkpoint
 from bgt_core.cli.options import rows_bar
 from bgt_core.cli.train import show_progress
@@ -269,7 +269,7 @@ def test_the_app_starts_with_the_given_options(bgt: Callable[..., Any], monkeypa
     assert before[0] == "run" and Path(before[1]).parts[-2:] == ("app", "main.py") and Path(before[1]).is_file()
     assert before[2:] == ["--server.port=9000", "--server.headless=true"]
     assert after == ["--model", "baseline:tfidf", "--data", "en,fr=a.tsv", "--data", "b"]
-    options = startup.read(after[:4])
+    options = inventory.read(after[:4])
     assert next(iter(options.models.values())) == "baseline:tfidf" and "a.tsv (en-fr)" in options.texts
 
 

@@ -9,9 +9,9 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from app.core import theme as themes
+from app.core import display
+from app.core.display import AMOUNTS, EDGE, INK, PIXELS, SOFT, cycled, plain
 from app.core.rows import CLUSTER, FINE_CLUSTER, NONE, colour_title, language_name
-from app.core.theme import AMOUNTS, EDGE, INK, PIXELS, SOFT, cycled, plain
 
 MARK_ORDER = ("full stop", "exclamation", "question", "ellipsis", "other", "none")
 AXIS = {"showgrid": False, "zeroline": False, "showticklabels": False, "ticks": "", "title": None}
@@ -19,7 +19,7 @@ LAYOUT = {
     "margin": {"l": 4, "r": 4, "t": 28, "b": 56},
     "dragmode": "lasso",
     "paper_bgcolor": "rgba(0, 0, 0, 0)",  # transparent, so that it is the background of the page
-    "plot_bgcolor": themes.GROUND,
+    "plot_bgcolor": display.GROUND,
     "uirevision": "map",
     "hoverlabel": {"align": "left"},
     "legend": {
@@ -156,7 +156,7 @@ def panel(table: pd.DataFrame, style: Style) -> Iterator[go.Scatter | go.Scatter
     """Yield the points of one map: one trace per language, category and kind (the text's sentences or the user's)."""
     langs = table["lang"].unique()
     for (lang, own), part in table.groupby(["lang", "own"], sort=False):
-        symbol = cycled(themes.STARS if own else themes.SYMBOLS, themes.lang_place(lang))
+        symbol = cycled(display.STARS if own else display.SYMBOLS, display.lang_place(lang))
         drawn = replace(style, size=style.size + LARGER * (lang == langs[0] and len(langs) > 1))
         drawn = replace(style, kind=go.Scatter, size=15, opacity=1.0) if own else drawn
         for value in style.order or (None,):
@@ -170,11 +170,11 @@ def panel(table: pd.DataFrame, style: Style) -> Iterator[go.Scatter | go.Scatter
                 trace.marker.update(color=group[style.colour], coloraxis="coloraxis")
                 yield trace
                 continue
-            name, shade = plain(value), cycled(themes.PALETTE[style.theme], style.order.index(value))
+            name, shade = plain(value), cycled(display.PALETTE[style.theme], style.order.index(value))
             if style.colour == "lang":
-                name, shade = language_name(value), themes.lang_colour(value, style.theme)
+                name, shade = language_name(value), display.lang_colour(value, style.theme)
             elif value == NONE:
-                name, shade = "no mark" if style.colour == "mark" else NONE, themes.REST
+                name, shade = "no mark" if style.colour == "mark" else NONE, display.REST
             trace.update(name=name, legendgroup=value)
             trace.marker.color = shade
             yield trace

@@ -32,7 +32,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
 import bgt_core
-from app.core import rows, startup, state
+from app.core import inventory, rows, state
 from app.core.latents import geometry
 from app.core.state import Loaded, embed_parts
 from bgt_core.contracts import SEMANTIC
@@ -364,5 +364,5 @@ def on_probe_axes(vectors: np.ndarray, pair: Sequence[Axis]) -> geometry.Project
 
 
 if __name__ == "__main__":
-    for path in startup.shipped().values():
+    for path in inventory.shipped().values():
         write(Path(path))

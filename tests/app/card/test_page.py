@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from app.core.markdown import verbatim
+from app.core.display import verbatim
 from bgt_core.evaluation.bootstrap import wilson
 
 Open = Callable[..., Any]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import bgt_core
-from app.core import rows, state, theme
+from app.core import display, rows, state
 from app.core.pairs import LEAST
 from app.core.state import filled
 from bgt_core.contracts import SYNTACTIC
@@ -151,24 +151,24 @@ def contrast(one: str, other: str) -> float:
 
 
 def marks(name: str) -> dict[str, str]:
-    latents = {latent: colour for latent, colour in theme.LATENTS[name].items() if latent != SYNTACTIC}
-    return {**latents, **theme.LANGUAGES[name]}
+    latents = {latent: colour for latent, colour in display.LATENTS[name].items() if latent != SYNTACTIC}
+    return {**latents, **display.LANGUAGES[name]}
 
 
 @pytest.mark.parametrize("name", GROUNDS)
 def test_marks_stand_out_from_their_ground_and_words_can_be_read(name: str) -> None:
     for ground in GROUNDS[name]:
         assert min(contrast(colour, ground) for colour in marks(name).values()) >= 3
-        assert contrast(theme.INK[name], ground) >= 4.5
-    hover = theme.hover_label(name)
+        assert contrast(display.INK[name], ground) >= 4.5
+    hover = display.hover_label(name)
     assert contrast(hover["font"]["color"], hover["bgcolor"]) >= 4.5
 
 
 def test_every_language_has_a_colour_and_a_symbol_of_its_own() -> None:
-    langs = list(theme.LANGUAGES["light"])
-    assert langs == list(theme.LANGUAGES["dark"])
-    assert len({theme.cycled(theme.SYMBOLS, theme.lang_place(lang)) for lang in langs}) == len(langs)
-    looks = {(theme.cycled(theme.PALETTE["light"], n), theme.cycled(theme.SYMBOLS, n)) for n in range(42)}
+    langs = list(display.LANGUAGES["light"])
+    assert langs == list(display.LANGUAGES["dark"])
+    assert len({display.cycled(display.SYMBOLS, display.lang_place(lang)) for lang in langs}) == len(langs)
+    looks = {(display.cycled(display.PALETTE["light"], n), display.cycled(display.SYMBOLS, n)) for n in range(42)}
     assert len(looks) == 42  # all combinations of colour and symbol differ, although both repeat
 
 

@@ -15,7 +15,7 @@ import pytest
 from plotly.io import from_json
 from pyarrow import parquet
 
-from app.core import exports, rows, theme
+from app.core import display, exports, rows
 from app.core.exports import publication
 from app.core.latents import chart
 from probes.results.store import Cell, write_cells
@@ -71,7 +71,7 @@ def test_every_figure_can_be_drawn_for_paper(
     numbers."""
     drawn: list[go.Figure] = []
     monkeypatch.setattr(exports, "_figure", lambda data, key: drawn.append(from_json(data["figure"])))
-    monkeypatch.setattr(theme, "current", lambda: "dark")
+    monkeypatch.setattr(display, "current_theme", lambda: "dark")
     write_cells(tmp_path / "en.parquet", [cell])
     start("--model", saved, "--results", tmp_path)
     app = opened(page)
@@ -81,7 +81,7 @@ def test_every_figure_can_be_drawn_for_paper(
         app.button(key=key).click()
         app.run()
     assert len(drawn) == len(buttons)
-    assert not any(theme.INK["dark"] in figure.to_json() for figure in drawn)
+    assert not any(display.INK["dark"] in figure.to_json() for figure in drawn)
     facts = "(weights|fingerprint|seed|random pairs).*" * 2
     assert all(re.search(facts, figure.layout.title.text) for figure in drawn)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from app.core import results, startup
+from app.core import inventory, results
 from bgt_core.errors import BgtError
 from probes.results.store import Cell, read_cells, write_cells
 from probes.tasks import TASKS
@@ -53,8 +53,8 @@ def test_the_same_weights_under_two_names_are_one_model(saved: Path, start: Call
 
 def test_results_in_the_folder_of_a_model_are_its_own(saved: Path, start: Callable) -> None:
     start("--model", saved)
-    tables = results.gathered(startup.read().results)
-    assert set(tables.scores["model"]) == {name for name in startup.shipped() if name.startswith("bgt-")}
+    tables = results.gathered(inventory.read().results)
+    assert set(tables.scores["model"]) == {name for name in inventory.shipped() if name.startswith("bgt-")}
     with pytest.raises(BgtError, match=r"absent.parquet: can't be read"):
         results.gathered([saved / "absent.parquet"])
 

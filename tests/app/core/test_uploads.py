@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from app.core import startup, uploads
+from app.core import inventory, uploads
 from bgt_core.data.examples import example_sentences
 from bgt_core.errors import BgtError, DataError
 
@@ -179,7 +179,7 @@ def test_a_file_of_another_kind_is_answered_in_our_words(opened: Open) -> None:
     assert not app.error and [app.box("Anglais").value, app.box("Français").value] == ["en", "fr"]
 
 
-def made(rows: list[list[str]], uses: list[str], drop: bool = True) -> tuple[startup.ParallelText, str]:
+def made(rows: list[list[str]], uses: list[str], drop: bool = True) -> tuple[inventory.ParallelText, str]:
     _, text, left_out = uploads.text_of("f.tsv", pd.DataFrame(rows, columns=list("abcd")[: len(uses)]), uses, drop)
     return text, left_out
 

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from scipy.stats import ttest_ind
 
-from app.core import corpora, exports, rows, startup, state
+from app.core import exports, inventory, rows, state
 from app.core.latents import geometry, spaces
 from app.maps import compute
 
@@ -234,7 +234,7 @@ def test_found_by_meaning_or_style_are_the_nearest_in_that_latent(opened: Open) 
     assert len(by_style) == 20 and all(row.startswith("en") for row in by_style)
     assert by_style != by_meaning
     loaded = state.model()
-    table = corpora.sentences(startup.read().texts["Example sentences (en-fr)"], 300)
+    table = inventory.sentences(inventory.read().texts["Example sentences (en-fr)"], 300)
     vectors = spaces.vectors_of(loaded, table, "semantic")
     similar = loaded.similarity(loaded.embed(["Where is the dog?"], lang="en"), vectors)[0]
     assert set(by_meaning) == set(table["id"].iloc[(-similar).argsort(kind="stable")[:20]])

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from sklearn.metrics.pairwise import cosine_similarity
 
-from app.core import pairs, startup, state
+from app.core import inventory, pairs, state
 from app.core.pairs import LEAST
 from app.models import page
 from bgt_core.data.examples import example_sentences
@@ -51,7 +51,7 @@ def test_disagreements_are_those_of_the_vectors_and_the_first_pair_has_its_words
     assert app.multiselect(key="models").value == two_models
     ranked, *of_words = (table.value for table in app.dataframe)
     columns = list(zip(*example_sentences(("en", "fr"))[: page.MAX_PAIRS], strict=True))
-    encoders = {name: open_encoder(startup.read().models[name]) for name in two_models}
+    encoders = {name: open_encoder(inventory.read().models[name]) for name in two_models}
     expected = disagreement(encoders, *columns, ("en", "fr"))
     assert len(ranked) == page.SHOWN
     assert ranked[page.GAP].tolist() == pytest.approx((100 * expected.gaps[expected.order])[: page.SHOWN].tolist())
@@ -68,7 +68,7 @@ def test_disagreements_are_those_of_the_vectors_and_the_first_pair_has_its_words
 def test_translations_found_are_those_that_the_vectors_find(two_models: list[str], opened: Open) -> None:
     app = opened("models", by="Translations found")
     table = app.table[1].value.set_index("Model")
-    encoder = open_encoder(startup.read().models[two_models[0]])
+    encoder = open_encoder(inventory.read().models[two_models[0]])
     left, right = zip(*example_sentences(("en", "fr"))[: page.MAX_PAIRS], strict=True)
     vectors = [encoder.embed(side, lang=lang) for side, lang in zip((left, right), ("en", "fr"), strict=True)]
     nearest = cosine_similarity(*vectors).argmax(1)

@@ -11,9 +11,9 @@ import pytest
 from scipy.stats import pearsonr
 
 import bgt_core
-from app.core import corpora, pairs, startup, state, uploads
-from app.core.markdown import verbatim
-from app.core.startup import GRAMMAR, ParallelText
+from app.core import inventory, pairs, state, uploads
+from app.core.display import verbatim
+from app.core.inventory import GRAMMAR, ParallelText
 from app.pairs import compute
 from app.pairs.compute import GOLD, MAX_SVG, PairSource, Plane, compared, draw, sources
 from bgt_core.data.examples import CREDIT
@@ -37,7 +37,7 @@ def uploaded(rows: list[list[str]], *uses: str) -> ParallelText:
 
 def test_within_a_language_each_sentence_meets_its_nearest_and_a_random_one(loaded: state.Loaded) -> None:
     table, random = compared(loaded, GRAMMAR, 40, WITHIN)
-    texts = corpora.sentences(GRAMMAR, 40).query("lang == 'en'")["text"].unique().tolist()
+    texts = inventory.sentences(GRAMMAR, 40).query("lang == 'en'")["text"].unique().tolist()
     kinds = {compute.NEAR_IN_MEANING: ("semantic", "semantic"), compute.NEAR_IN_STYLE: ("language", "style")}
     for kind, (latent, column) in kinds.items():
         vectors = unit(loaded.embed(texts, lang="en", latent=latent))
@@ -133,7 +133,7 @@ def test_the_page_opens_on_two_sentences_among_others_and_lists_each_quadrant(op
     assert {trace["name"] for trace in figure["data"]} == names
     headings = [part.value for part in app.markdown if part.value.startswith("**Near")]
     assert len(headings) == 4 and 1 <= len(app.table) <= 4
-    texts = {verbatim(text) for text in corpora.sentences(next(iter(startup.read().texts.values())), 300)["text"]}
+    texts = {verbatim(text) for text in inventory.sentences(next(iter(inventory.read().texts.values())), 300)["text"]}
     assert all({*table.value["Left"], *table.value["Right"]} <= texts for table in app.table)  # sentences are not cut
     assert CREDIT in [caption.value for caption in app.caption]
 
@@ -162,7 +162,7 @@ def test_two_sentences_have_the_librarys_cosines_and_a_place_among_random_pairs(
     (figure,) = app.figures()
     (star,) = (trace for trace in figure["data"] if trace["name"] == compute.MINE)
     assert [*star["x"], *star["y"]] == pytest.approx(own, abs=1e-3)
-    text = next(text for text in corpora.readable(("en", "fr")).values() if "en" in text.langs)
+    text = next(text for text in inventory.readable(("en", "fr")).values() if "en" in text.langs)
     _, random = compared(state.model(), text, 300, WITHIN)
     below = [
         compute.share(100 * float((of < cosine).mean()), len(of))

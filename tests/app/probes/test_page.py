@@ -12,7 +12,7 @@ import pytest
 
 import bgt_core
 import probes
-from app.core import corpora, results, startup, state, theme
+from app.core import display, inventory, results, state
 from app.probes import chart, page
 from bgt_core.data.examples import CREDIT, example_sentences
 from probes.results.store import Cell, write_cells
@@ -37,7 +37,7 @@ def test_files_are_shown_with_their_intervals_and_sentences(
     opened: Open, start: Callable, cell: Cell, saved: Path, tmp_path: Path, own: bool
 ) -> None:
     model = Path(shutil.copytree(saved, tmp_path / "model")) if own else saved
-    folder = model / startup.PROBES_FOLDER if own else tmp_path / "results"
+    folder = model / inventory.PROBES_FOLDER if own else tmp_path / "results"
     folder.mkdir()
     write_cells(folder / "en.parquet", [cell])
     start("--model", model, *([] if own else ["--results", folder]))
@@ -118,8 +118,8 @@ def test_filters_leave_what_is_asked_for(opened: Open, cell: Cell) -> None:
 def test_a_probe_runs_on_a_file_of_ones_own(opened: Open) -> None:
     app = opened("probes")
     table = pd.DataFrame({"0": [en for en, _ in example_sentences(("en", "fr"))[:600]]})
-    text = startup.ParallelText(("en",), None, columns=("en",), table=table, digest="mine")
-    app.session_state["own"] = corpora.OwnTexts(uploaded={"Yours: mine.txt (en)": text})
+    text = inventory.ParallelText(("en",), None, columns=("en",), table=table, digest="mine")
+    app.session_state["own"] = inventory.OwnTexts(uploaded={"Yours: mine.txt (en)": text})
     app.run()
     app.selectbox(key="pdata").set_value("Yours: mine.txt (en)")
     app.selectbox(key="items").set_value(500)
@@ -136,7 +136,7 @@ def test_dots_stand_at_their_numbers_with_their_intervals() -> None:
     assert set(traces) == {"semantic", "language", chart.BASELINE}
     for name, accuracy in (("semantic", 40), ("language", 70)):
         assert traces[name].x == pytest.approx([accuracy] * 2) and traces[name].error_x.array == pytest.approx([10, 10])
-        assert traces[name].marker.color == theme.latent_colour(name, "light")
+        assert traces[name].marker.color == display.latent_colour(name, "light")
     assert traces[chart.BASELINE].x == pytest.approx([20, 20]) and traces[chart.BASELINE].marker.symbol == "line-ns"
 
 
@@ -159,8 +159,8 @@ def test_differences_have_the_colour_of_their_language_and_the_papers_beside() -
         "English": [-1.0, -1.0], "Japanese": [2.0, 2.0], chart.PAPER: pytest.approx([73.0 - 80.2, 60.7 - 65.3])
     }  # fmt: skip
     for name, lang in (("English", "en"), ("Japanese", "ja")):  # languages look the same in every figure
-        assert dots[name].marker.color == theme.lang_colour(lang, "light")
-        assert dots[name].marker.symbol == theme.SYMBOLS[theme.lang_place(lang)]
+        assert dots[name].marker.color == display.lang_colour(lang, "light")
+        assert dots[name].marker.symbol == display.SYMBOLS[display.lang_place(lang)]
     assert set(dots[chart.PAPER].marker.symbol) == {f"{dots['English'].marker.symbol}-open"}
 
 

@@ -11,7 +11,7 @@ import pytest
 
 import bgt_core
 from app.core import state
-from app.core.markdown import verbatim
+from app.core.display import verbatim
 from app.rewrite import page
 from bgt_core.evaluation.facts import checks, differences
 from bgt_core.generation import generate
@@ -90,7 +90,7 @@ def test_a_grid_is_written_cell_by_cell(saved: Path, library: Callable) -> None:
 
 
 def test_a_new_style_is_one_search_and_passes_few_files(opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Generating the texts of a grid again calls the functions of at most 31 of our files."""
+    """Generating the texts of a grid again calls the functions of at most 27 of our files."""
     app = opened("rewrite", glang="English")
     app.text_area(key="styles_en").set_value("Is it late?\nNo!\nIt's Tom!")
     searches, search = [], generate.searched
@@ -98,4 +98,4 @@ def test_a_new_style_is_one_search_and_passes_few_files(opened: Open, monkeypatc
     with Walk() as walk:
         app.run()
     assert len(searches) == 1
-    walk.passes_at_most(31)
+    walk.passes_at_most(27)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import bgt_core
-from app.core.markdown import verbatim
+from app.core.display import verbatim
 from app.split import page
 from bgt_core.errors import DataError
 from bgt_core.splitting import parts

@@ -12,14 +12,14 @@ from sklearn.manifold import trustworthiness
 from sklearn.metrics import roc_auc_score
 
 import bgt_core
-from app.core import corpora, rows, startup
+from app.core import inventory, rows
 from app.core.latents import geometry, spaces
 from app.core.state import Loaded
 from bgt_core.errors import DataError
 from bgt_core.vectors.compare import unit
 from tests.close import FLOAT32, assert_close
 
-SHIPPED = Path(next(iter(startup.shipped().values()))).parent
+SHIPPED = Path(next(iter(inventory.shipped().values()))).parent
 TSNE = spaces.METHODS[0]
 
 
@@ -47,12 +47,12 @@ def test_each_stored_map_shows_this_models_sentences_faithfully(name: str) -> No
 def test_a_stored_map_is_used_for_its_own_model_sentences_and_method_alone() -> None:
     folder = SHIPPED / "bgt-en-fr"
     loaded = Loaded("small", bgt_core.load(folder), ("en", "fr"), bgt_core.info(folder), [], "Runs on the CPU")
-    text = startup.read([]).texts["Example sentences (en-fr)"]
-    table = corpora.sentences(text, 300)
+    text = inventory.read([]).texts["Example sentences (en-fr)"]
+    table = inventory.sentences(text, 300)
     assert spaces.stored(loaded, table, TSNE)
     assert not spaces.stored(loaded, table, geometry.Method())
     assert not spaces.stored(loaded, table, replace(TSNE, seed=1))
-    assert not spaces.stored(loaded, corpora.sentences(text, 299), TSNE)
+    assert not spaces.stored(loaded, inventory.sentences(text, 299), TSNE)
     changed = table.assign(text=[*table["text"][:-1], "Encore une phrase."])
     assert not spaces.stored(loaded, changed, TSNE)
     other = replace(loaded, info={**loaded.info, "files": {**loaded.info["files"], "model.safetensors": "0"}})

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 import bgt_core
-from app.core import checks
+from app.core import rows, state
 from bgt_core.data.examples import LANGS, example_sentences
 
 SENTENCES = {lang: [text for (text,) in example_sentences([lang])] for lang in LANGS}
@@ -20,14 +20,14 @@ def small() -> SimpleNamespace:
 def test_the_language_of_unseen_sentences_is_guessed_and_hardly_ever_wrongly_warned_of() -> None:
     right, false_alarms, caught, pairs = 0, 0, 0, 0
     for fold in range(2):  # two of the five folds
-        known = checks.profiles(
+        known = rows.profiles(
             {lang: [text for at, text in enumerate(texts) if at % 5 != fold] for lang, texts in SENTENCES.items()}
         )
         for lang, texts in SENTENCES.items():
             for text in texts[fold::5]:
-                right += checks.likeliest(checks.ngrams(text), known)[0] == lang
-                false_alarms += bool(checks.another_language(text, lang, known))
-                caught += sum(checks.another_language(text, other, known) == lang for other in LANGS if other != lang)
+                right += rows.likeliest(rows.ngrams(text), known)[0] == lang
+                false_alarms += bool(rows.another_language(text, lang, known))
+                caught += sum(rows.another_language(text, other, known) == lang for other in LANGS if other != lang)
                 pairs += len(LANGS) - 1
     count = pairs // (len(LANGS) - 1)
     assert right > 0.99 * count  # measured: 99.5 %
@@ -36,17 +36,17 @@ def test_the_language_of_unseen_sentences_is_guessed_and_hardly_ever_wrongly_war
 
 
 def test_what_the_model_cannot_read_is_told(small: SimpleNamespace) -> None:
-    (french,) = checks.warnings(small, ["Où est la gare ? Je dois prendre le train de huit heures."], "en")
+    (french,) = state.warnings(small, ["Où est la gare ? Je dois prendre le train de huit heures."], "en")
     assert french == "This looks like French, not English: choose its language."
     for lang in ("ja", "ar"):
-        unknown, language = checks.warnings(small, SENTENCES[lang][:20], "en")
+        unknown, language = state.warnings(small, SENTENCES[lang][:20], "en")
         assert "tokens are unknown to this model" in unknown and "which this model does not know" in language
 
 
 @pytest.mark.parametrize("text", ["", "   ", "42", "Taxi!", "OK", "Tom?"])
 def test_nothing_is_said_of_what_tells_nothing(small: SimpleNamespace, text: str) -> None:
-    assert checks.warnings(small, [text], "en") == checks.warnings(small, [text], "fr") == []
-    assert checks.warnings(small, [], "en") == []
+    assert state.warnings(small, [text], "en") == state.warnings(small, [text], "fr") == []
+    assert state.warnings(small, [], "en") == []
 
 
 @pytest.mark.parametrize(
@@ -59,4 +59,4 @@ def test_nothing_is_said_of_what_tells_nothing(small: SimpleNamespace, text: str
     ],
 )  # fmt: skip
 def test_text_of_no_certain_language_gets_none(text: str) -> None:
-    assert [checks.another_language(text, lang) for lang in LANGS] == [""] * len(LANGS)
+    assert [rows.another_language(text, lang) for lang in LANGS] == [""] * len(LANGS)

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from app.core import startup
-from app.core.corpora import OwnTexts
-from app.core.markdown import JOINER, verbatim
+from app.core import inventory
+from app.core.display import JOINER, verbatim
+from app.core.inventory import OwnTexts
 from app.core.uploads import text_of
 from tests.app.conftest import HOSTILE, STRANGER, hostile_in, markdown_of
 
@@ -46,7 +46,7 @@ def test_columns_and_cells_of_a_file(opened: Open) -> None:
     rows = {"en": ["One.", "Two.", "Three.", HOSTILE], "fr": ["Un.", "Deux.", "Trois.", HOSTILE]}
     table = pd.DataFrame({**rows, HOSTILE: ["a", HOSTILE, "a", "a"]})
     name, text, _ = text_of(f"{HOSTILE}.tsv", table, ["en", "fr", "own"], False)
-    assert isinstance(text, startup.ParallelText)
+    assert isinstance(text, inventory.ParallelText)
     for page in ("maps", "pairs"):
         app = opened(page)
         app.session_state["own"], app.session_state["own_key"] = OwnTexts(uploaded={name: text}), ""

@@ -1,4 +1,4 @@
-"""Compare numbers up to rounding errors. These grow with the size of the numbers, and differ between processors."""
+"""Compare numbers up to rounding errors, which grow with the size of the numbers and differ between processors."""
 
 import numpy as np
 import torch
@@ -12,11 +12,11 @@ def assert_close(actual: object, expected: object, tolerance: float = 0.0, scale
 
     Args:
         actual: Tensor, array, list or number.
-        expected: An object of the same shape, or one number for all; preferably computed in float64.
+        expected: An object of the same shape, or one number for all elements; preferably computed in float64.
         tolerance: By default, the tolerance of the less precise type. Python's numbers count as float64: pass `FLOAT32`
             if they were computed in float32. After a long chain of operations, pass a multiple of the tolerance.
-        scale: The size of the numbers that were rounded, by default the largest |expected|. Pass it if the result is
-            small because large numbers cancel each other.
+        scale: The size of the numbers that were rounded; by default the largest |expected|. Pass it if large numbers
+            cancel each other, so that the result is small.
     """
     sides = [
         torch.as_tensor(each if hasattr(each, "detach") else np.array(each, order="C")) for each in (actual, expected)

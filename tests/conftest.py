@@ -27,7 +27,7 @@ from bgt_core.data.text import Tokenizer
 from bgt_core.grammar import Pair, pairs
 from bgt_core.recipes import RECIPES, Recipe
 
-# So that sums have the same order on every machine, and parallel test processes do not slow each other down.
+# One thread, so that sums have the same order on every machine, and parallel test processes don't slow each other.
 torch.set_num_threads(1)
 threadpool_limits(1)
 os.environ["OMP_NUM_THREADS"] = "1"  # for processes that tests start
@@ -43,7 +43,7 @@ TINY: dict[str, dict[str, Any]] = {
 }
 SIAMESE = {"d_model": 16, "valid_pairs": 20, "batch_tokens": 600, "mega_batch": 3, "mega_batch_warmup": 1}
 TINY |= {"sp": SIAMESE, "bilstm": SIAMESE}
-PARAPHRASTIC = SIAMESE | {"columns": ["en", "fr"]}  # for recipes that usually have two columns in one language
+PARAPHRASTIC = SIAMESE | {"columns": ["en", "fr"]}  # for recipes whose two columns usually are in one language
 TINY |= {"avg": PARAPHRASTIC | {"mega_batch": 0}, "gran": PARAPHRASTIC}
 TINY["vgvae"] = PARAPHRASTIC | {"semantic_dim": 12, "syntactic_dim": 6, "hidden_dim": 24, "mega_batch_start": 0.0}
 VAR_SIAMESE = {"d_model": 16, "semantic_dim": 12, "hidden_dim": 10, "valid_pairs": 20, "columns": ["en", "fr"]}
@@ -58,12 +58,12 @@ TINY |= {name: TINY["bgt"] for name in RECIPES if name not in TINY}
 SHARED = {"vocab_size": 400}
 
 
-# In parallel runs, browser tests start first, and then the slowest other tests.
+# Folders of tests. In parallel runs, the browser tests start first, and then the other tests, slowest first.
 FIRST = ("browser", "end_to_end", "app", "analysis", "training", "run")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Skip tests that need a missing device. In a parallel worker, run slow tests first."""
+    """Skip tests that need a missing device. In parallel runs, run the folders in the order of `FIRST`."""
     if not torch.cuda.is_available():
         for item in items:
             if item.get_closest_marker("gpu"):
@@ -75,14 +75,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(optionalhook=True, wrapper=True)
 def pytest_xdist_auto_num_workers() -> Generator[None, int, int]:
-    """Use one worker for each core, and one more for the browser tests, which mostly wait."""
+    """Use one worker for each core, and one more because the browser tests mostly wait."""
     return (yield) + 1
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object:
-    """Schedule tests as `--dist loadfile` does, but run all browser tests on one worker, because they share an app, and
-    because two browsers on two cores would time out."""
+    """Schedule tests as `--dist loadfile` does, but run all browser tests on one worker. They share an app, and two
+    browsers on two cores would time out."""
     from xdist.scheduler import LoadFileScheduling
 
     class OneBrowser(LoadFileScheduling):
@@ -100,7 +100,7 @@ class Done(NamedTuple):
 
 @pytest.fixture
 def in_process(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Done]:
-    """in_process(main, *arguments): run a command in this process, through its `main`."""
+    """in_process(main, *arguments): call `main` in this process with these command-line arguments."""
 
     def call(main: Callable[[], None], *arguments: object, stdin: TextIO | None = None) -> Done:
         monkeypatch.setattr(sys, "argv", ["bgt", *map(str, arguments)])
@@ -140,14 +140,14 @@ def tokenizer(grammar: list[Pair]) -> Tokenizer:
 
 @pytest.fixture(scope="session")
 def batch(grammar: list[Pair], tokenizer: Tokenizer) -> Batch:
-    """A batch of six translations of different lengths; English is the anchor."""
+    """A batch of six pairs of translations with different lengths. The anchor column is English."""
     ids = {lang: tokenizer.encode([pair.texts[lang] for pair in grammar[:6]]) for lang in LANGS}
     return Batch({lang: Tokens.pad(ids[lang], lang) for lang in LANGS}, anchor="en")
 
 
 @pytest.fixture(scope="session")
 def tiny() -> Callable[..., Recipe]:
-    """tiny(name, **settings): a recipe with small sizes; a setting has its full name, or the last part of this name."""
+    """tiny(name, **settings): a recipe with small sizes. Name a setting in full, or by the last part of its name."""
 
     def build(name: str = "bgt-small", **settings: object) -> Recipe:
         return recipes.configure(name, {**SHARED, **TINY[name], **settings})
@@ -159,7 +159,7 @@ def tiny() -> Callable[..., Recipe]:
 def made_once(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Callable[[str, Callable[[Path], object]], Path]:
-    """made_once(name, make): the path of a folder that `make` writes only once, for all test processes."""
+    """made_once(name, make): the path of a folder. `make` writes it once, even if several test processes ask for it."""
     base = tmp_path_factory.getbasetemp()
     base = base.parent if hasattr(request.config, "workerinput") else base
 
@@ -177,8 +177,8 @@ def made_once(
 @pytest.fixture(scope="session")
 def small_run(tiny: Callable[..., Recipe], grammar: list[Pair], made_once: Callable[..., Path]) -> Path:
     """A folder with pairs.tsv and an uninterrupted run: about twenty updates of several micro-batches, with dropout and
-    sampling, a checkpoint after every two updates, and a validation after every five. It is in float32: in bfloat16,
-    sums in another order would differ too much."""
+    sampling, a checkpoint after every two updates, and a validation after every five. The run is in float32, because in
+    bfloat16 a different order of summation would change the results too much."""
 
     def make(folder: Path) -> None:
         folder.mkdir()
@@ -192,7 +192,7 @@ def small_run(tiny: Callable[..., Recipe], grammar: list[Pair], made_once: Calla
 
 @pytest.fixture(scope="session")
 def stirred() -> Callable[[torch.nn.Module], torch.nn.Module]:
-    """stirred(model): the model, after all parameters are changed from their initial values; none stays zero."""
+    """stirred(model): the model, after noise was added to all its parameters, so that none of them stays zero."""
 
     def stir(model: torch.nn.Module) -> torch.nn.Module:
         generator = torch.Generator().manual_seed(0)
@@ -226,7 +226,7 @@ def saved(
     tokenizer: Tokenizer,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Path:
-    """A checkpoint of an untrained model; tests copy it before they damage it."""
+    """A checkpoint of an untrained model. Tests must copy it before they damage it."""
     torch.manual_seed(0)
     recipe = tiny()
     folder = tmp_path_factory.mktemp("saved") / "model"
@@ -252,7 +252,7 @@ def saved_siamese(
 
 @pytest.fixture(scope="session")
 def random_tokens() -> Callable[..., Tokens]:
-    """random_tokens(lengths, vocab_size, seed): sentences with these lengths, including EOS."""
+    """random_tokens(lengths, vocab_size, seed): sentences of random tokens with these lengths, which include EOS."""
 
     def draw(lengths: Sequence[int], vocab_size: int, seed: int = 0, lang: str = "en") -> Tokens:
         rng = np.random.default_rng(seed)
@@ -263,19 +263,19 @@ def random_tokens() -> Callable[..., Tokens]:
 
 @pytest.fixture(scope="session")
 def cell(saved: Path) -> probes.Cell:
-    """The result of `bgt-probe` for the untrained model on the task `length` in English."""
+    """The result of `bgt-probe` for an untrained model on the task `length` in English."""
     config = probes.ProbeConfig(max_items=300, seeds=1)
     return probes.measure_cell(bgt_core.load(saved), "length", lang="en", name=str(saved), config=config)
 
 
 @dataclass
 class Site:
-    """A web site: its files by path, the errors of its next answers, and the requests that it received."""
+    """A web site: its files by path, the errors of its next answers, and the requests that it has received."""
 
     address: str
     files: dict[str, bytes] = field(default_factory=dict)
-    trouble: list[str] = field(default_factory=list)  # errors of the next GETs: a status "503"; "cut 9": after 9 bytes
-    asked: list[tuple[str, str, Message]] = field(default_factory=list)  # method, path, headers
+    trouble: list[str] = field(default_factory=list)  # of the next GETs: "503" is a status, "cut 9" ends after 9 bytes
+    asked: list[tuple[str, str, Message]] = field(default_factory=list)  # (method, path, headers) of each request
 
     def url(self, path: str) -> str:
         return f"{self.address}/{path}"
@@ -295,7 +295,7 @@ class Handler(BaseHTTPRequestHandler):
         self.answer(self.site.trouble.pop(0) if self.site.trouble else "")
 
     def answer(self, trouble: str) -> None:
-        path = re.sub(r"^https?://[^/]+", "", self.path).lstrip("/")  # because a proxy receives the whole address
+        path = re.sub(r"^https?://[^/]+", "", self.path).lstrip("/")  # a proxy receives the whole address
         self.site.asked.append((self.command, path, self.headers))
         content = self.site.files.get(path.partition("?")[0])
         if content is None or trouble.isdecimal():
@@ -316,7 +316,7 @@ class Handler(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def site(monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
-    """A server on this machine. Requests to it ignore the proxies that environment variables name."""
+    """A server on this machine. Environment variables for proxies are removed, so that requests reach it directly."""
     for name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
         monkeypatch.delenv(name, raising=False)
         monkeypatch.delenv(name.upper(), raising=False)

@@ -1,4 +1,4 @@
-"""Compare the rows of the encoders' table, in a small case, with values computed by loops."""
+"""Compare the rows of the table of encoders, on a small case, with values that loops compute."""
 
 import lzma
 from pathlib import Path
@@ -19,7 +19,7 @@ TEST, FITTED = 100, 400
 
 
 def letters(sentences: list[str], lang: str, latent: str) -> np.ndarray:
-    """Count the letters of each sentence, and add one unit for the language."""
+    """Embed sentences as counts of letters, plus one unit that marks the language."""
     counts = [[text.lower().count(letter) for letter in LETTERS] for text in sentences]
     return np.hstack([np.array(counts, float), np.full((len(counts), 1), 4.0 * (lang == "fr"))])
 
@@ -36,7 +36,7 @@ def test_the_rows_are_those_of_a_computation_by_loops(tmp_path: Path, monkeypatc
     pairs = example_sentences(["en", "fr"])
     for folder in ("parallel", "retrieval", "stsb"):
         (tmp_path / folder).mkdir()
-    test, rest = pairs[:TEST], pairs[: TEST + FITTED]  # `rest` contains the test pairs: fitting must skip them
+    test, rest = pairs[:TEST], pairs[: TEST + FITTED]  # `rest` contains the test pairs, but fitting must skip them
     (tmp_path / "retrieval" / "en-fr.tatoeba1000.tsv").write_text("".join(f"{a}\t{b}\n" for a, b in test), "utf-8")
     with lzma.open(tmp_path / "parallel" / "en-fr.tatoeba.tsv.xz", "wt", encoding="utf-8") as file:
         file.write("".join(f"{a}\t{b}\n" for a, b in rest))

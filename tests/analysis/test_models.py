@@ -1,4 +1,4 @@
-"""Test how shipped models are made: sentences excluded from their data, the last step, the tables in their cards."""
+"""Test how shipped models are made: sentences left out of training, the last step, the tables in their cards."""
 
 import lzma
 import tarfile
@@ -22,7 +22,7 @@ def test_nothing_held_out_or_tested_on_is_trained_on(tmp_path: Path) -> None:
     assert 1 <= len(held) <= 20
     pairs = [(text, f"Les {row} chiens dorment ici.") for row, text in enumerate(numbers)]
     pairs += [
-        ("the 5 dogs sleep here!", "Les 5 chiens dorment ici"),  # a copy of an earlier pair
+        ("the 5 dogs sleep here!", "Les 5 chiens dorment ici"),  # an earlier pair in other case and punctuation
         ("Dogs sleep.", pairs[numbers.index(held[0])][1]),  # its French sentence is in a held-out pair
         ("The test sentence is this one.", "La voilà."),
         ("I go.", "Je vais."),
@@ -50,7 +50,7 @@ def test_nothing_held_out_or_tested_on_is_trained_on(tmp_path: Path) -> None:
     kept_out = (tmp_path / "out" / "held-out" / "en-fr.tsv").read_text("utf-8").splitlines()
     assert [line.split("\t")[0] for line in kept_out] == held
     assert len(trained) == 1_000 - len(held) + 2
-    assert "I go.\tJe vais." in trained  # also in a test set, but too short to be left out
+    assert "I go.\tJe vais." in trained  # this pair is also in a test set, but too short to be left out
     assert (tmp_path / "out" / "short" / "en-fr-altered_en.tsv").read_text("utf-8") == "I go.\tJe vais.\tGo I.\n"
     alone = (tmp_path / "out" / "monolingual" / "en.tsv").read_text("utf-8")
     assert alone == "A sentence without a translation.\n"
@@ -59,7 +59,7 @@ def test_nothing_held_out_or_tested_on_is_trained_on(tmp_path: Path) -> None:
 
 def test_pairs_in_another_style_are_made_by_rules_and_found_among_paraphrases(tmp_path: Path) -> None:
     pairs = [("I'm late.", "Tu viens ?"), ("See you!", "Tu me manques."), ("See you!", "Vous me manquez.")]
-    pairs += [("See you!", "Il me manque.")]  # has no form of address
+    pairs += [("See you!", "Il me manque.")]  # a sentence without "tu" or "vous"
     models.write_style(tmp_path, pairs, "fr")
     read = {path.stem: path.read_text("utf-8").splitlines() for path in (tmp_path / "style").iterdir()}
     assert read["fr-fr2"] == [

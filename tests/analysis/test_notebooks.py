@@ -1,4 +1,4 @@
-"""Notebooks run on stored results, and a new run gives the outputs that are stored in them."""
+"""Run the notebooks on stored results, and compare the outputs with the outputs that the notebooks contain."""
 
 import ast
 import json
@@ -14,7 +14,7 @@ ANALYSIS = Path(__file__).resolve().parents[2] / "analysis"
 
 
 def shown(cells: list[dict[str, Any]]) -> list[str | None]:
-    """Run the cells, and return the output of each: a table as Markdown, "" for a figure, None if there is no output.
+    """Run the cells. Return the output of each cell: a table as Markdown, "" for a figure, None if there is no output.
 
     Figures are not compared, because they may differ between versions of matplotlib.
     """

@@ -1,4 +1,4 @@
-"""Test how the benchmarks measure, and the pages that they write, but not the measured values."""
+"""Test how the benchmarks measure, and the pages that they write. The measured speeds are not tested."""
 
 import json
 import os
@@ -24,14 +24,14 @@ def row(ratios: list[float], target: str) -> Measurement:
 
 
 def measured(words: str, measurement: Measurement) -> Page:
-    """Return a page with one row."""
+    """Return a page of results with one row."""
     page = {"command": f"python -m bench {words}", "date": "2026-01-01", "minutes": 1.0, "machine": "a machine"}
     return page | {"rows": [asdict(measurement)]}
 
 
 @pytest.fixture
 def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return a temporary folder in which pages are stored."""
+    """Return a temporary folder; the benchmarks store their pages there."""
     monkeypatch.setattr(command, "KEPT", tmp_path / "results")
     monkeypatch.setattr(command, "RESULTS", tmp_path / "RESULTS.md")
     return tmp_path
@@ -40,7 +40,7 @@ def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_target_is_met_by_the_median_or_the_share() -> None:
     assert row([1.0, 9.0, 3.0], ">= 3").met and not row([1.0, 2.9, 9.0], ">= 3").met
     assert row([0.6], "<= 0.6").met and not row([0.7], "<= 0.6").met
-    assert row([9.0], ">= 50 % of the floor").met and not row([9.0], ">= 51 % of the floor").met  # it reaches 50 %
+    assert row([9.0], ">= 50 % of the floor").met and not row([9.0], ">= 51 % of the floor").met  # it reached 50 %
 
 
 def test_sides_alternate_over_the_same_rounds_after_a_warm_up() -> None:
@@ -55,12 +55,12 @@ def test_sides_alternate_over_the_same_rounds_after_a_warm_up() -> None:
     times = turns({"fast": lambda number: seen.append(("fast", number)), "slow": slow}, 3, time.process_time)
     assert seen[:2] == [("fast", 0), ("slow", 0)]
     assert sorted(seen[2:]) == [(side, number) for side in ("fast", "slow") for number in range(3)]
-    assert seen[2][0] != seen[4][0]  # the order alternates
+    assert seen[2][0] != seen[4][0]  # the order alternates between rounds
     compared = compare("", "", times["fast"], times["slow"], ">= 1", "", "steps", 2)
     assert compared.met and compared.reached is None and compared.peer.endswith(" steps/s")
     compared = compare("", "", [2.0], [4.0], ">= 10 % of the floor", "", "tokens", 10, 2e7, 1e8)
     assert (compared.ratios, compared.ours, compared.reached) == ([2.0], "5 tokens/s", 0.1)
-    assert compared.floor == "2 MFLOP each, 50 tokens/s" and compared.met  # 50 tokens/s at the given rate
+    assert compared.floor == "2 MFLOP each, 50 tokens/s" and compared.met  # 2 MFLOP at 1e8 FLOP/s allow 50 tokens/s
 
 
 def test_pages_measured_again_take_the_place_of_their_own_rows_and_one_that_fails_stops_no_other(
@@ -78,7 +78,7 @@ def test_pages_measured_again_take_the_place_of_their_own_rows_and_one_that_fail
     for chosen in (["app", "mining"], ["app", "--rounds", "3"]):
         monkeypatch.setattr(sys, "argv", ["bench", *chosen])
         command.main()
-    mining, app = (kept / "RESULTS.md").read_text("utf-8").split("## app")  # pages have the order of PAGES
+    mining, app = (kept / "RESULTS.md").read_text("utf-8").split("## app")  # RESULTS.md has the order of PAGES
     app, missed = app.split("## Targets missed")
     assert "**4.00**" in mining and "**8.00**" in app and "--rounds 3" in app and "**2.00**" not in mining + app
     assert "| a step |" in mining and ">= 5, **missed**" in mining and "missed" not in app
@@ -139,9 +139,9 @@ def test_released_batches_are_by_length_within_the_budget_in_eights(tokens: int)
 @pytest.mark.slow
 @pytest.mark.long
 def test_the_page_for_a_gpu_is_rehearsed_at_a_toy_size(tmp_path: Path) -> None:
-    """Run the script as on a bare machine, and read the file that it writes."""
+    """Run the script as on a machine without our package, and read the file that it writes."""
     script = ["bash", "bench/bare.sh", "run", str(tmp_path / "out"), "--device", "cpu", "--toy", "--rounds", "1"]
-    machine = {"PYTHON": sys.executable, "WHEELS": str(tmp_path), "TORCH_COMPILE_DISABLE": "1"}  # no package is missing
+    machine = {"PYTHON": sys.executable, "WHEELS": str(tmp_path), "TORCH_COMPILE_DISABLE": "1"}  # needs no install
     subprocess.run(script, check=True, capture_output=True, env={**os.environ, **machine})
     page = command.read(tmp_path / "out" / "gpu.json")
     assert page["command"] == "python -m bench training --device cuda --device cpu --toy --rounds 1"
@@ -150,7 +150,7 @@ def test_the_page_for_a_gpu_is_rehearsed_at_a_toy_size(tmp_path: Path) -> None:
     assert [row.work.split(",")[-1] for row in rows] == [" bf16", " fp32", *compiled]
     assert all(min(row.ratios) > 0 and "the straight form" in row.against for row in rows)
     errors = [float(re.findall(r"loss (\S+),", row.error)[0]) for row in rows[:2]]
-    assert errors[0] < 1e-2 and errors[1] < released.DIFFERENT  # the peer computes the same losses
+    assert errors[0] < 1e-2 and errors[1] < released.DIFFERENT  # the other implementation computes the same losses
 
 
 @pytest.mark.slow

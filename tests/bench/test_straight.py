@@ -1,4 +1,4 @@
-"""Compare the fast form of training with the straight form: concatenated latents, padded positions, full logits."""
+"""Compare losses and gradients with a direct implementation: concatenated latents, padded positions, full logits."""
 
 import pytest
 import torch
@@ -28,7 +28,7 @@ def model(recipe: Recipe) -> BGT:
     bgt = recipe.build(SizedTokenizer(V))
     assert isinstance(bgt, BGT)
     for parameter in bgt.parameters():
-        if not parameter.any():  # if a correction is zero, the Transformer gets no gradient
+        if not parameter.any():  # while these corrections are zero, the Transformer gets no gradient
             torch.nn.init.normal_(parameter, std=0.1)
     return bgt.double()
 

@@ -1,4 +1,4 @@
-"""A fixture for tests that check which files remain."""
+"""A fixture for tests that check which files are in the working folder."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A table of back-translations has the same rows for any number of shards and any compression."""
+"""A table of back-translations contains the same rows for any number of shards and any compression."""
 
 import json
 import math
@@ -26,7 +26,7 @@ class Shouts:
 
     def __init__(self, fingerprint: str = "shouts"):
         self.fingerprint = fingerprint
-        self.read: list[list[str]] = []  # the sentences of each call
+        self.read: list[list[str]] = []  # the sentences of each call of `translate`
 
     def translate(self, sentences: Sequence[str]) -> list[list[Translation]]:
         self.read.append(list(sentences))
@@ -38,7 +38,7 @@ class Shouts:
 
 @pytest.fixture
 def bitext(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A file of eleven rows in the working folder; the fourth row is bad, and the sixth gets no translation."""
+    """A file of eleven rows in the working folder. The fourth row is bad, and the sixth has no translation."""
     monkeypatch.setattr(backtranslation, "CHUNK", CHUNK)
     monkeypatch.chdir(tmp_path)
     rows = [f"sentence {number}\tphrase  {number}" for number in range(1, 12)]
@@ -65,7 +65,7 @@ def test_a_row_for_each_translation(bitext: Path, names: Names) -> None:
     assert result.skipped.examples == ["text.tsv:4: 1 column, expected 2 (en, fr)"]
     assert done == [(rows, 11) for rows in (0, 3, 6, 9, 11)]
     assert [len(portion) for portion in translator.read] == [3, 2, 3, 2]
-    assert translator.read[0] == ["phrase 1", "phrase 2", "phrase 3"]  # double spaces are gone
+    assert translator.read[0] == ["phrase 1", "phrase 2", "phrase 3"]  # double spaces have become single spaces
     assert names() == ["out.tsv", "out.tsv.json", "text.tsv"]
 
 
@@ -96,7 +96,7 @@ def test_a_complete_table_is_left_alone(bitext: Path) -> None:
     out.write_bytes(TABLE[:-3])  # a truncated table is made again
     backtranslate(translator, bitext, out, langs=LANGS, into="en")
     assert out.read_bytes() == TABLE and len(translator.read) == 2 * calls
-    translator.fingerprint = ""  # unknown, so nothing is reused
+    translator.fingerprint = ""  # an empty fingerprint means unknown, so nothing is reused
     backtranslate(translator, bitext, out, langs=LANGS, into="en")
     assert out.read_bytes() == TABLE and len(translator.read) == 3 * calls
 

@@ -1,4 +1,4 @@
-"""A file of vectors has the rows that `Embedder.embed` returns, for any number of shards and any compression."""
+"""A file of vectors contains the rows that `Embedder.embed` returns, for any number of shards and any compression."""
 
 import gzip
 import io
@@ -36,7 +36,7 @@ def model(saved: Path) -> Embedder:
 
 @pytest.fixture(scope="module")
 def sentences(grammar: list[Pair]) -> list[str]:
-    """22 sentences, of which two are empty; they make five and a half chunks."""
+    """22 sentences, of which two are empty. They fill five and a half chunks."""
     return [pair.texts["en"] for pair in grammar[:10]] + ["", ""] + [pair.texts["en"] for pair in grammar[10:20]]
 
 
@@ -52,7 +52,7 @@ def text(sentences: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.fixture
 def expected(model: Embedder, sentences: list[str]) -> np.ndarray:
-    """The vectors to expect: the sentences embedded in memory, one chunk after the other."""
+    """The expected vectors: the sentences embedded in memory, chunk by chunk."""
     parts = [model.embed(sentences[at : at + CHUNK], lang="en") for at in range(0, len(sentences), CHUNK)]
     return np.concatenate(parts)
 
@@ -118,7 +118,7 @@ class OtherEncoder(ComparesByCosine):
 def test_rows_of_another_encoder_are_not_taken_for_its_own(text: Path) -> None:
     for value, fingerprint, rows in ((1, "one", 1), (2, "two", 2), (3, "two", 2), (4, "", 4), (5, "", 5)):
         bulk.embed_file(OtherEncoder(value, fingerprint), text, Path("x.npy"), lang="en")
-        assert (np.load("x.npy") == rows).all()  # an old file is kept only for an equal, non-empty fingerprint
+        assert (np.load("x.npy") == rows).all()  # an old file is kept only if the fingerprints are equal and not empty
 
 
 def test_no_file_lies_beside_the_record_of_another(model: Embedder, text: Path, expected: np.ndarray) -> None:
@@ -128,7 +128,7 @@ def test_no_file_lies_beside_the_record_of_another(model: Embedder, text: Path, 
 
     def replace(old: Path, new: Path, real: Callable[[Path, Path], None] = os.replace) -> None:
         if Path(new).name == "x.npy.json":
-            raise KeyboardInterrupt  # the vectors are complete, but their record is not written yet
+            raise KeyboardInterrupt  # at this point, the vectors are complete, but their record is not written yet
         real(old, new)
 
     with pytest.MonkeyPatch.context() as patched:
@@ -200,7 +200,7 @@ def test_what_is_complete_is_not_made_again(model: Embedder, text: Path, expecte
     done: list[int] = []
     assert bulk.embed_file(model, text, out, lang="en", report=lambda rows, _: done.append(rows)).rows == 22
     assert (done, out.stat().st_mtime_ns) == ([22], written)
-    out.write_bytes(b"something else")  # does not fit the record
+    out.write_bytes(b"something else")  # these bytes do not match the record
     bulk.embed_file(model, text, out, lang="en")
     assert out.read_bytes() == saved_by_numpy(expected)
     bulk.embed_file(model, text, out, lang="en", latent="language")

@@ -1,4 +1,4 @@
-"""`bgt` prints results on stdout and expected errors as one line on stderr. It leaves no incomplete files."""
+"""`bgt` prints results on stdout, prints an expected error as one line on stderr, and leaves no incomplete files."""
 
 import importlib.util
 import io
@@ -36,13 +36,13 @@ Bgt = Callable[..., Any]  # returns exit code, stdout, stderr
 
 @pytest.fixture
 def bgt(bgt: Bgt) -> Bgt:
-    """bgt("embed", "-", stdin=b"..."): run a command of `bgt` in this process, with these bytes as stdin."""
+    """bgt("embed", "-", stdin=b"..."): run a command of `bgt` in this process, with these bytes on stdin."""
     return lambda *arguments, stdin=b"": bgt(*arguments, stdin=io.TextIOWrapper(io.BytesIO(stdin), encoding="utf-8"))
 
 
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, saved: Path, tsv: Path) -> Path:
-    """A working directory with a model, a damaged copy of it, and valid and invalid files."""
+    """A working folder with a model, a damaged copy of the model, and valid and invalid files."""
     monkeypatch.chdir(tmp_path)
     shutil.copytree(saved, "model")
     shutil.copytree(saved, "corrupt")
@@ -101,7 +101,7 @@ def test_an_error_is_one_line_and_a_code(command: str, code: int, message: str, 
     assert {path: path.is_file() and path.stat().st_mtime_ns for path in here.rglob("*")} == before
 
 
-EARLY = {  # command -> part of the message, which is about a path, not about the model, although no model exists
+EARLY = {  # command -> part of the message. No model exists, but a bad path must be reported first
     "embed absent.txt --out x.npy": "IN absent.txt: no such file",
     "embed text.txt --out text.txt/x.npy": "--out text.txt/x.npy: can't be written",
     "embed text.txt --out x.txt": "x.txt: write to a .npy or .safetensors",
@@ -304,7 +304,7 @@ def test_progress_is_a_bar_on_a_terminal_and_plain_lines_elsewhere(
     if terminal:
         for part in ("loss 12.5, 4,321 tokens/s", "3/10", "valid 3/10 elbo -81.25", "skipped a.tsv:2"):
             assert part in shown[0]
-        assert "train 3/10" not in shown[0]  # because the bar shows the step
+        assert "train 3/10" not in shown[0]  # the bar itself shows the step
         assert re.search(r"x\.npy.* 25%", shown[1])
     else:
         lines = ["data: 9 kept, 1 too short", "skipped a.tsv:2: 1 column, expected 2 (en, fr)"]

@@ -1,4 +1,4 @@
-"""`bgt data`: what it prints, the files that it writes, and expected errors, which are one line."""
+"""Test `bgt data`: its output, the files that it writes, and its errors, each of which is one line."""
 
 import io
 import zipfile
@@ -25,7 +25,7 @@ def bgt(bgt: Bgt, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Bgt:
 
 @pytest.fixture
 def books(site: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """A server that has a corpus "books" in English and French."""
+    """A server that offers a corpus "books" in English and French."""
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w") as archive:
         archive.writestr("Books.en-fr.en", "one\ntwo\n")

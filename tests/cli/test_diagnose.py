@@ -1,4 +1,4 @@
-"""`bgt diagnose`: its tables, its JSON, the source of its pairs, and expected errors, which are one line."""
+"""Test `bgt diagnose`: its tables, its JSON, the source of its pairs, and its errors, each of which is one line."""
 
 import json
 import re
@@ -23,7 +23,7 @@ Bgt = Callable[[str], tuple[int, str, str]]
 
 @pytest.fixture
 def bgt(bgt: Callable) -> Bgt:
-    """bgt("pairs.tsv --model model"): run `bgt diagnose`; return exit code, stdout and stderr."""
+    """bgt("pairs.tsv --model model"): run `bgt diagnose` with these arguments; return exit code, stdout and stderr."""
     return lambda arguments: bgt("diagnose", *arguments.split(), "--device", "cpu")
 
 
@@ -31,7 +31,7 @@ def bgt(bgt: Callable) -> Bgt:
 def here(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, saved: Path, grammar: list[Pair], tsv: Path, tokenizer: Tokenizer
 ) -> Path:
-    """A working directory with a checkpoint `model`, a run `run` with this checkpoint and data, and files of pairs."""
+    """A working folder with a checkpoint `model`, files of pairs, and a folder `run` with a checkpoint and its data."""
     monkeypatch.chdir(tmp_path)
     shutil.copytree(saved, "model")
     shutil.copytree(saved, "run/step-0000007")
@@ -68,7 +68,7 @@ def test_files_may_have_their_columns_in_any_order_and_pairs_left_out_are_counte
     assert "30 pairs" in err and "left out" not in err
     turned = bgt("turned.tsv --langs fr,en --model model --samples 2")
     english = next(line for line in turned[1].splitlines() if line.startswith("en\t"))
-    # the columns have another order, so the anchor column has changed; this changes semantic values only
+    # the columns are exchanged, so the anchor column is French; only the values of the semantic latent differ
     assert english.split("\t")[:4] == latents[2][:4]
 
     text, long = Path("pairs.tsv").read_text("utf-8"), " ".join(["dog"] * 200)

@@ -1,4 +1,4 @@
-"""`bgt evaluate`: the tables, JSON and files of every task, and one line for each expected error."""
+"""Test `bgt evaluate`: the tables, JSON and files of every task, and its errors, each of which is one line."""
 
 import csv
 import json
@@ -21,7 +21,7 @@ TREES = [f"(S (NP (DT d{n}) (NN n{n % 7})) (VP (VB v{n % 5})))" for n in range(4
 
 @pytest.fixture
 def bgt(bgt: Callable) -> Bgt:
-    """bgt("sts sts --json"): run `bgt evaluate` with few resamples; return exit code, stdout and stderr."""
+    """bgt("sts sts --json"): run `bgt evaluate` with few bootstrap resamples; return exit code, stdout and stderr."""
 
     def run(arguments: str) -> tuple[int, str, str]:
         few = () if "--resamples" in arguments else ("--resamples", "100")
@@ -32,7 +32,7 @@ def bgt(bgt: Callable) -> Bgt:
 
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, saved: Path, grammar: list[Pair]) -> Path:
-    """A working directory with a model, and with small data for every task."""
+    """A working folder with a model, and with a small data set for every task."""
     monkeypatch.chdir(tmp_path)
     shutil.copytree(saved, "model")
     rows = "5\tThe dog sleeps.\tThe dog sleeps.\n0\tAnna reads.\tA car.\n2\tA car.\tThe red car.\n"
@@ -50,7 +50,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, saved: Path, grammar: 
 
 
 def lines(out: str) -> list[list[list[str]]]:
-    """Parse the printed tables. Return the rows of each table, as lists of cells."""
+    """Parse the printed tables. Return a list of rows for each table; a row is a list of cells."""
     return [[line.split("\t") for line in part.splitlines()] for part in out.split("\n\n")]
 
 

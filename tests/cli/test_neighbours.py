@@ -1,4 +1,4 @@
-"""`bgt mine`: its output and its errors. (`tests/neighbours/test_questions.py` runs `bgt retrieve-similar`.)"""
+"""Test `bgt mine`: its output and its errors. (`tests/neighbours/test_questions.py` tests `bgt retrieve-similar`.)"""
 
 import re
 import sys
@@ -31,7 +31,7 @@ class Bag:
 
 ENGLISH = ["The dog sleeps", "A red car", "", "Anna reads books", "The dog sleeps", "Only here in English"]
 FRENCH = ["anna books lit", "rien de tel", "le dog sleeps", "une car red"]
-PAIRS = {(1, 3), (2, 4), (4, 1)}  # line of A, line of B
+PAIRS = {(1, 3), (2, 4), (4, 1)}  # (line of A, line of B) of each pair
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""An option of `bgt` and `bgt-probe` has the same meaning in all commands."""
+"""An option has the same meaning in all commands of `bgt` and `bgt-probe`."""
 
 import ast
 from collections import defaultdict
@@ -15,7 +15,7 @@ from probes.cli import app as bgt_probe
 
 ROOT = Path(__file__).resolve().parents[2]
 
-# Options whose help text differs between commands -> the words with which the text must begin in every command.
+# options whose help texts differ between commands -> the words with which all these help texts must begin
 MEANINGS = {
     "--columns": "Columns",
     "--corrections": "Number of correction rounds",
@@ -39,7 +39,7 @@ MEANINGS = {
     "--vectors": "Instead of --",
 }
 
-# Options that have the same default in all commands -> exceptions, whose defaults were used for published results.
+# options that must have one default in all commands -> exceptions: other defaults, used for published results
 DEFAULTS = {
     "--beam": {
         "bgt generate": 8,
@@ -58,7 +58,7 @@ DEFAULTS = {
 
 
 def walk(command: Any, name: str) -> Iterator[tuple[str, Any]]:
-    """Yield (command name, parameter) for each parameter of a program and of all its commands."""
+    """Yield (command name, parameter) for each parameter of a program and of all its subcommands."""
     yield from ((name, parameter) for parameter in command.params)
     for sub in command.list_commands(None) if hasattr(command, "list_commands") else ():
         yield from walk(command.get_command(None, sub), f"{name} {sub}")
@@ -71,7 +71,7 @@ def programs() -> Iterator[tuple[str, Any]]:
 
 @pytest.fixture(scope="module")
 def options() -> dict[str, dict[str, Any]]:
-    """All options: {option: {command: the command's parameter of this name}}."""
+    """All options, as {option: {command: the parameter of the command with this name}}."""
     by_name: dict[str, dict[str, Any]] = defaultdict(dict)
     for command, parameter in programs():
         if parameter.param_type_name == "option":
@@ -97,7 +97,7 @@ def test_a_name_has_one_default(name: str, options: dict[str, dict[str, Any]]) -
 
 
 def errors(folder: str) -> Iterator[tuple[str, str, str | None]]:
-    """Yield (place, message up to the first inserted value, parameter) for each error that a package's code raises."""
+    """Yield (file and line, message up to the first inserted value, parameter) for each error that a package raises."""
     for path in sorted((ROOT / folder).rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             if not isinstance(node, ast.Call) or ast.unparse(node.func) not in ("UsageError", "NotFound", "DataError"):
@@ -127,7 +127,7 @@ def test_an_error_of_a_command_names_one_of_its_parameters(folder: str) -> None:
 
 
 def test_help_has_no_markup() -> None:
-    """Rich interprets [words] in square brackets as markup, and drops them from the help."""
+    """Rich would interpret [words] in square brackets as markup, and would drop them from the help."""
     commands = [typer.main.get_command(bgt), typer.main.get_command(bgt_probe)]
     commands += getattr(commands[0], "commands", {}).values()
     texts = [each.help or "" for each in commands] + [getattr(each, "help", None) or "" for _, each in programs()]

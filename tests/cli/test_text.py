@@ -1,4 +1,4 @@
-"""`bgt translate`, and `bgt data backtranslate`, which makes paraphrases."""
+"""Test `bgt translate`, and `bgt data backtranslate`, which makes paraphrases from translations."""
 
 import io
 from collections.abc import Callable
@@ -16,7 +16,7 @@ Bgt = Callable[..., Any]
 
 @pytest.fixture(scope="module")
 def model(tsv: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A French-English translator, trained for a few updates."""
+    """A model that translates French to English, trained for a few updates."""
     out = tmp_path_factory.mktemp("runs") / "fr-en"
     settings = {"d_model": 16, "encoder_layers": 1, "decoder_layers": 1, "ffn_dim": 24, "heads": 2, "vocab_size": 400}
     settings |= {"epochs": 1.0, "batch_tokens": 3_000, "valid_pairs": 20, "warmup_steps": 2, "learning_rate": 1e-2}

@@ -1,4 +1,4 @@
-"""A folder of small but real data, and comparisons of small systems."""
+"""Fixtures for tests of `reproduce`: a folder of small but real data, and comparisons of small systems."""
 
 import random
 from collections.abc import Callable
@@ -60,14 +60,14 @@ class WholeRun(NamedTuple):
 
     err: str
     records: results.Records
-    means: dict[tuple[str, str], float]  # (system, measure) -> score
+    means: dict[tuple[str, str], float]  # maps (system, measure) to the mean score over the system's trainings
     page: str
 
 
 @pytest.fixture
 def whole_run(reproduce: Callable[..., Any]) -> Callable[..., WholeRun]:
-    """whole_run(name, data, out, code): run a whole comparison. Check that its exit code is `code`, and that the stored
-    results give the same page."""
+    """whole_run(name, data, out, code): run a whole comparison. Check that its exit code is `code`, and that
+    `--report-only` writes the same page from the stored results."""
 
     def run(name: str, data: Path, out: Path, code: int = 0) -> WholeRun:
         command = [name, "--scale=toy", f"--data={data}", f"--out={out}", "--resamples=100", "--seeds=1"]
@@ -86,7 +86,7 @@ def whole_run(reproduce: Callable[..., Any]) -> Callable[..., WholeRun]:
 
 @pytest.fixture
 def add(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], comparisons.Comparison]:
-    """add(tables): add the comparisons in `tables`, the text of a TOML file; return the last one."""
+    """add(tables): add the comparisons that `tables`, the text of a TOML file, defines; return the last comparison."""
 
     def put(tables: str) -> comparisons.Comparison:
         path = tmp_path / "tables.toml"

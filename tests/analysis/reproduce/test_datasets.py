@@ -1,5 +1,5 @@
-"""Test data folders of translations, parsed sentences and labelled questions: which files change the hash, which rows
-are kept out of training, and `reproduce` on each folder."""
+"""Test the data sets of `reproduce`: translations, parsed sentences, labelled questions. Check which files change a
+set's hash, and which rows are left out of training; run `reproduce` on each set."""
 
 import json
 import random
@@ -95,7 +95,7 @@ def test_the_hash_of_data_is_of_its_content(tmp_path: Path) -> None:
         (data / name).parent.mkdir(parents=True, exist_ok=True)
         (data / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     first = read_translations(data, langs).sha256
-    assert first[:10] == "6fc8e7d3f4"  # must not change, because stored results contain it
+    assert first[:10] == "6fc8e7d3f4"  # this hash must not change, because stored results contain it
     (data / "parallel" / "en-de.other.tsv").write_text("a\tb\n")
     (data / "notes.txt").write_text("not data")
     assert read_translations(data, langs).sha256 == first
@@ -108,8 +108,8 @@ def test_the_hash_of_data_is_of_its_content(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def folder(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with paraphrases, trees of some of these sentences and of others, STS, STS Benchmark's dev set, and
-    labelled questions. A duplicate of a question is the same sentence with words before it."""
+    """A folder with paraphrases, syntax trees of some of them and of other sentences, STS, STS Benchmark's dev set, and
+    labelled questions. The duplicate of a question is the same question with words added before it."""
     folder = Path(shutil.copytree(data, tmp_path_factory.mktemp("data") / "all"))
     for name in ("paraphrase", "trees", "quora"):
         (folder / name).mkdir()
@@ -256,7 +256,7 @@ def test_a_second_stage_starts_from_its_first_one(
 
     add(
         QUESTIONS.replace('"model.d_model" = 8', '"model.d_model" = 0')
-    )  # then the first stage fails, and so the second
+    )  # then the first stage fails, so the second can't start
     command = ["questions", "--scale=toy", f"--data={folder}", f"--out={tmp_path}", "--resamples=100", "--only=repeat"]
     assert reproduce(*command, "--seeds=1", "--device=cpu", "--threads=1").code == 5
     (error,) = [json.loads(path.read_text("utf-8")) for path in tmp_path.glob("cells/var-siamese_*/error.json")]

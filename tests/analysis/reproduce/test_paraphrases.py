@@ -1,4 +1,4 @@
-"""Test the comparison of back-translations: selected pairs, the choice on the dev set, stored and shown results."""
+"""Test the comparison of back-translations: selected pairs, the best range on the dev set, stored results, the page."""
 
 import shutil
 from collections.abc import Callable
@@ -57,10 +57,10 @@ claims = [["AVG fr-large", "AVG cost", "Table 7"], ["AVG fr-large", "AVG long", 
 
 @pytest.fixture(scope="module")
 def folder(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two tables of back-translations, a human table, STS, STS Benchmark's dev set and SICK.
+    """Two tables of back-translations, one of human paraphrases, STS, STS Benchmark's dev set and SICK.
 
-    A candidate of rank k has the words of its reference in another order, and k of them are replaced. Candidates of
-    a larger rank have a larger cost.
+    A candidate of rank k has the words of its reference in reverse order, except that random words replace k of them.
+    Candidates of a larger rank have a larger cost.
     """
     folder = tmp_path_factory.mktemp("paraphrases")
     rng = np.random.default_rng(0)
@@ -188,7 +188,7 @@ def test_filters_are_trained_on_and_the_best_range_counts(
     folder: Path, tmp_path: Path, whole_run: Callable[..., Any]
 ) -> None:
     out = tmp_path / "out"
-    done = whole_run("selected", folder, out, code=5)  # one training fails: no sentence of the grammar has 30 words
+    done = whole_run("selected", folder, out, code=5)  # one training fails: no sentence has 30 words
     assert "1 of" in done.err.splitlines()[-1]
 
     by_system = {row["system"]: row for row in done.records["cells"]}

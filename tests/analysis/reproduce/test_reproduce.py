@@ -1,4 +1,4 @@
-"""`reproduce`: finished trainings are never run again, failed ones are marked, and killed ones continue."""
+"""Test `reproduce`: it skips finished trainings, marks failed trainings, and continues trainings that were killed."""
 
 import hashlib
 import json
@@ -37,7 +37,7 @@ def command(data: Path, out: Path, *more: str) -> list[str]:
 
 
 def begin(data: Path, out: Path, *more: str) -> subprocess.Popen:
-    """Start `reproduce` in another process."""
+    """Start `reproduce` in another process, without waiting for its end."""
     code = f"""
 from pathlib import Path
 from analysis.reproduce import comparisons, trainings
@@ -58,7 +58,7 @@ main()
 
 @pytest.fixture(scope="module")
 def whole(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The output folder of a complete run of the comparison."""
+    """The output folder of a complete run of the comparison "toy"."""
     out = tmp_path_factory.mktemp("whole") / "out"
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(COMPARISONS, "toy", read(TOY)["toy"])
@@ -83,7 +83,7 @@ def test_two_processes_at_once_begin_each_training_once(whole: Path, data: Path,
 
 
 def weights(out: Path) -> dict[str, str]:
-    """Return the hash of each training's last weights."""
+    """Return the hash of the last weights of each training."""
     paths = sorted((out / "cells").glob("*/run/step-*/model.safetensors"))
     return {path.parts[-4]: hashlib.sha256(path.read_bytes()).hexdigest() for path in paths}
 
@@ -150,7 +150,7 @@ def test_scores_are_those_of_the_weights_that_are_kept(whole: Path, data: Path) 
     each = [row["value"] for row in stored if row["system"] == "BGT" and row["measure"] == "STS average"]
     assert each[0] == pytest.approx(sum(each[1:]) / 2) and len(each) == 3
     language = {row["measure"] for row in stored if row["system"] == "BGT language"}
-    assert "Hard+" in language and not {"STS17 en-fr", "P@1", "chrF own"} & language  # cross-lingual measures
+    assert "Hard+" in language and not {"STS17 en-fr", "P@1", "chrF own"} & language  # these measures need both latents
 
 
 @pytest.mark.slow
@@ -177,7 +177,8 @@ def test_a_failed_training_is_marked_and_tried_again_and_the_rest_is_never_run_t
     listed = json.loads(reproduce(*command(data, out, "--list", "--json")).out)
     assert listed["schema"] == "bgt-reproduce-list/1"
     assert sorted(row["state"] for row in listed["trainings"]) == ["failed", "finished", "finished", "finished"]
-    assert reproduce(*command(data, out, "--only", "dropped*")).code == 0  # the trainings that would fail are not run
+    # `--only` leaves out the training that would fail
+    assert reproduce(*command(data, out, "--only", "dropped*")).code == 0
     done = reproduce("toy", "--report-only", "--json", "--results", whole / "results")
     assert json.loads(done.out)["tables"]["toy"] == results.stored(whole / "results", "toy")
     page = (whole / "results" / "toy.md").read_text("utf-8")
@@ -205,11 +206,11 @@ def test_what_is_killed_continues_to_the_same_weights(
     states = [row["state"] for row in results.stored(out / "results", "toy")["cells"]]
     assert states == ["waiting", "waiting", "finished", "waiting", "waiting"]
     page = (out / "results" / "toy.md").read_text("utf-8")
-    assert "| BGT | 2 waiting | (65.0) | (60.0) | (70.0) |" in page  # the paper's numbers are always shown
+    assert "| BGT | 2 waiting | (65.0) | (60.0) | (70.0) |" in page  # in brackets: the paper's numbers
 
 
 def score(*values: float, spread: float = 0.0, seed: int = 0) -> BootstrappedScore:
-    """Make the scores of several trainings, whose bootstrap values have the same deviations."""
+    """Make one score for each of several trainings. All scores have the same deviations in the bootstrap."""
     draws = np.random.default_rng(seed).normal(0, 1, 4_000)
     draws = spread * (draws - draws.mean()) / draws.std(ddof=1)
     return BootstrappedScore(np.array(values), np.array(values)[:, None] + draws)

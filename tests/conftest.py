@@ -208,7 +208,7 @@ def stirred() -> Callable[[torch.nn.Module], torch.nn.Module]:
 def save_writer(
     tiny: Callable[..., Recipe], stirred: Callable[[torch.nn.Module], torch.nn.Module], tokenizer: Tokenizer
 ) -> Callable[..., Path]:
-    """save_writer(folder, **settings): save an untrained writer of bags of words. Its text depends on the vector."""
+    """save_writer(folder, **settings): save an untrained writer for bag-of-words vectors; its text varies with them."""
 
     def save(folder: Path, **settings: object) -> Path:
         torch.manual_seed(0)

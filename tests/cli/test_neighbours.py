@@ -15,7 +15,7 @@ Bgt = Callable[..., tuple[int, str, str]]
 
 
 class Bag:
-    """An encoder that sums a fixed vector for each word. Languages share the vectors, as if all words were cognates."""
+    """An encoder that sums one vector per word. A word has the same vector in each language, like a perfect cognate."""
 
     langs, latents, fingerprint = ("en", "fr"), ("semantic",), ""
 

@@ -1,4 +1,4 @@
-"""`bgt data alter` drops or adds a negation, or exchanges two words."""
+"""Test `bgt data alter`, which adds or removes a negation, or exchanges two words."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""Updates have the right rows in the right order, and are split into micro-batches that fit in memory."""
+"""Updates have the right rows in the right order, and are cut into micro-batches that fit in memory."""
 
 from collections.abc import Sequence
 from itertools import chain
@@ -29,12 +29,12 @@ LANGS = ("en", "fr")
 
 
 def whole(batching: Batching, corpus: Corpus, step: int) -> list[Batch]:
-    """Return all micro-batches of an update, as a single worker gets them."""
+    """Return all micro-batches of an update, as a single worker process gets them."""
     return list(batching.update(corpus, step).batches.values())
 
 
 class Words(Tokenizer):
-    """A tokenizer for texts of numbers: the token id of each word is the number itself."""
+    """A tokenizer for texts of numbers. Each word is a number, which is also its token id."""
 
     def __init__(self):
         self.model, self.sha256, self.vocab_size = b"", "words", 2000
@@ -45,7 +45,7 @@ class Words(Tokenizer):
 
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
-    """600 pairs of 5 to 40 tokens, numbered from 10; the first token of both sides is the number of the pair."""
+    """600 pairs of 5 to 40 tokens. Each pair has a number, from 10 on, which is the first token of both sides."""
     rng = np.random.default_rng(0)
     lines = []
     for number in range(10, 610):
@@ -57,7 +57,7 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
 
 
 def numbers(batches: list[Batch]) -> list[int]:
-    """Return the numbers of the pairs in the batches; assert that both sides of a row are from the same pair."""
+    """Return the numbers of the pairs in the batches. Check that both sides of a row belong to the same pair."""
     for batch in batches:
         assert torch.equal(batch.sides["en"].ids[:, 0], batch.sides["fr"].ids[:, 0])
     return [number for batch in batches for number in batch.sides["en"].ids[:, 0].tolist()]
@@ -82,16 +82,16 @@ def test_a_permutation_visits_everything_once(size: int) -> None:
 
 
 def test_permutations_look_random() -> None:
-    """In 2000 permutations of 0..9, each number is equally often at each position (chi-square test with 81 degrees of
-    freedom)."""
+    """In 2000 permutations of 0..9, each number is equally often at each position. The table is tested with chi-square
+    (81 degrees of freedom)."""
     table = np.zeros((10, 10))
     neighbours = 0
     for epoch in range(2000):
         permuted = permute(np.arange(10), 10, seed=0, epoch=epoch)
         table[np.arange(10), permuted] += 1
         neighbours += int((np.abs(np.diff(permuted)) == 1).sum())
-    assert ((table - 200) ** 2 / 200).sum() < 140  # of 10,000 fair shuffles, one would exceed this
-    assert abs(neighbours / 2000 - 1.8) < 0.15  # expected number of adjacent neighbours: 9 * 2/10
+    assert ((table - 200) ** 2 / 200).sum() < 140  # 1 in 10,000 fair shuffles exceeds this
+    assert abs(neighbours / 2000 - 1.8) < 0.15  # expected number of neighbours that differ by 1: 9 * 2/10
 
 
 def test_large_corpora_are_permuted_without_a_table() -> None:
@@ -116,7 +116,7 @@ def test_an_epoch_visits_every_pair_once(corpus: Corpus) -> None:
 
 
 def test_memory_changes_no_update(corpus: Corpus) -> None:
-    """The pairs of a step do not depend on the token limit of micro-batches, which users set by the device's memory."""
+    """Users set the token limit of micro-batches by their device's memory. It must not change the pairs of a step."""
     small, large = (Batching(batch_tokens=1500, micro_tokens=size, seed=3) for size in (100, 5000))
     for step in range(5):
         assert sorted(numbers(whole(small, corpus, step))) == sorted(numbers(whole(large, corpus, step)))
@@ -128,14 +128,14 @@ def test_micro_batches_keep_their_budget(corpus: Corpus) -> None:
         batches = whole(Batching(batch_tokens=2000, micro_tokens=200, seed=1), corpus, step)
         widths = [max(side.ids.shape[1] for side in batch.sides.values()) for batch in batches]
         assert all(len(batch) * width <= 200 for batch, width in zip(batches, widths, strict=True))
-        assert widths == sorted(widths, reverse=True)  # the batch that needs most memory comes first
-    alone = whole(Batching(batch_tokens=1000, micro_tokens=8, seed=1), corpus, 0)  # two pairs never fit
+        assert widths == sorted(widths, reverse=True)  # the batch that needs the most memory comes first
+    alone = whole(Batching(batch_tokens=1000, micro_tokens=8, seed=1), corpus, 0)  # no two pairs fit together
     assert {len(batch) for batch in alone} == {1}
 
 
 @pytest.mark.parametrize(("parts", "micro_tokens"), [(2, 10**6), (3, 10**6), (1, 600)])
 def test_an_update_is_cut_into_equal_micro_batches(corpus: Corpus, parts: int, micro_tokens: int) -> None:
-    """An update is cut into the given number of micro-batches, or into more (here four) if the token limit requires."""
+    """There are `parts` micro-batches, or more (four in the third case) if the token limit requires it."""
     cut, together = Batching(1500, micro_tokens, 1, micro_batches=parts), Batching(1500, 10**6, 1)
     for step in range(3):
         batches = whole(cut, corpus, step)
@@ -143,7 +143,7 @@ def test_an_update_is_cut_into_equal_micro_batches(corpus: Corpus, parts: int, m
         tokens = [tokens_of(batch) for batch in batches]
         longest = max(side.mask.sum(1).max() for side in of_whole.sides.values())
         assert len(tokens) == (parts if micro_tokens > 1500 else 4)
-        assert max(tokens) - min(tokens) <= 2 * 2 * longest  # a part may be off by one pair at either end
+        assert max(tokens) - min(tokens) <= 2 * 2 * longest  # one pair more or less at either end
         assert sum(tokens) == tokens_of(of_whole)
 
 
@@ -234,14 +234,14 @@ def test_altered_sentences_are_no_side(tokenizer: Tokenizer, tmp_path: Path) -> 
     assert set(zip(*sides, strict=True)) <= set(rows)
 
 
-# Sampling by temperature and by kind.
+# Tests of sampling by temperature and by kind of text.
 
 COLUMNS = ("en", "fr", "de", "es")
 
 
 @pytest.fixture(scope="module")
 def mixture(tmp_path_factory: pytest.TempPathFactory) -> Mixture:
-    """Three corpora: English with French (two kinds of text, whose files are not adjacent), German, and Spanish."""
+    """Three corpora: English with French (three files of two kinds of text), with German, and with Spanish."""
     folder = tmp_path_factory.mktemp("sampling")
     files = [("news", "fr", 40), ("talks", "fr", 90), ("news", "fr", 31), ("", "de", 50), ("", "es", 7)]
     sources, number = [], 0
@@ -269,20 +269,20 @@ def test_files_of_a_kind_lie_together_and_are_counted(mixture: Mixture) -> None:
             edge += stratum.rows
             ((corpus, rows),) = part.parts(np.arange(stratum.first, edge))
             assert stratum.tokens == corpus.lengths(rows).max(axis=1).sum()
-    assert mixture.strata[0].rows > 60 and mixture.strata[1].rows > 80  # 71 and 90, less the held-out rows
+    assert mixture.strata[0].rows > 60 and mixture.strata[1].rows > 80  # 71 and 90 rows without held-out rows
 
 
 @pytest.mark.parametrize(("temperature", "ratio"), [(1, 10_000), (2, 100), (4, 10)])
 def test_corpora_share_an_epoch_as_a_root_of_their_tokens(temperature: float, ratio: float) -> None:
-    """One corpus has 10^8 tokens, 20 in each row; the other corpus has 10^4 tokens, 10 in each row."""
+    """The first corpus has 10^8 tokens, 20 per row. The second corpus has 10^4 tokens, 10 per row."""
     strata = [Stratum(("en", "fr"), "", 0, 5 * 10**6, 10**8), Stratum(("en", "de"), "", 5 * 10**6, 10**3, 10**4)]
     large, small = rows_per_epoch(strata, temperature, {})
-    assert 20 * large + 10 * small == pytest.approx(10**8 + 10**4, abs=15)  # both numbers of rows are rounded
+    assert 20 * large + 10 * small == pytest.approx(10**8 + 10**4, abs=15)  # both row counts are rounded
     assert 20 * large / (10 * small) == pytest.approx(ratio, rel=6e-4)
 
 
 def test_a_kind_of_weight_3_counts_as_if_its_file_were_given_thrice() -> None:
-    """At any temperature, weights change the shares of kinds within a corpus, and the share of the whole corpus."""
+    """Weights change the share of each kind within its corpus and the share of the corpus, at any temperature."""
     thrice = [
         Stratum(("en", "fr"), "news", 0, 100 * times, 2_000 * times)
         if times
@@ -294,12 +294,12 @@ def test_a_kind_of_weight_3_counts_as_if_its_file_were_given_thrice() -> None:
     for temperature in (1, 2, 5):
         weighed = rows_per_epoch(once, temperature, {"news": 3.0})
         given = rows_per_epoch([*thrice, other], temperature, {})
-        of_given = np.array(given) * 9_000 / 13_000  # scaled to the tokens of an epoch of `once`
+        of_given = np.array(given) * 9_000 / 13_000  # scaled to the size of an epoch of `once`
         assert np.abs(np.array(weighed) - of_given).max() <= 1
 
 
 def test_each_epoch_holds_the_shares_and_every_row_comes_equally_often(mixture: Mixture) -> None:
-    """At any step, the numbers of times that two rows of a stratum were drawn differ by at most one."""
+    """At any step, no row of a stratum has been drawn more than once more often than another row of the stratum."""
     batching = Batching(batch_tokens=130, micro_tokens=60, seed=3, temperature=5, weights={"news": 2.5})
     updates = batching.updates(mixture)
     assert updates == -(-mixture.tokens // 130)
@@ -311,10 +311,10 @@ def test_each_epoch_holds_the_shares_and_every_row_comes_equally_often(mixture: 
         for stratum, of_epoch in zip(mixture.strata, expected, strict=True):
             of_stratum = counts[stratum.first : stratum.first + stratum.rows]
             assert of_stratum.max() - of_stratum.min() <= 1
-            assert of_stratum.sum() == of_epoch * (step + 1) // updates  # shares hold in each update, too
+            assert of_stratum.sum() == of_epoch * (step + 1) // updates  # the shares are also right in each update
     drawn = sum(rows * of.tokens / of.rows for rows, of in zip(expected, mixture.strata, strict=True))
     assert drawn == pytest.approx(mixture.tokens, rel=0.02)
-    assert counts[mixture.strata[-1].first] > 3 * counts[mixture.strata[1].first]  # the small corpus is repeated
+    assert counts[mixture.strata[-1].first] > 3 * counts[mixture.strata[1].first]  # a small corpus is repeated
 
 
 def test_two_strata_of_one_size_go_through_different_permutations() -> None:
@@ -337,13 +337,13 @@ def test_weights_are_parsed_or_refused() -> None:
             parse_weights(text)
 
 
-# Sentences whose words are shuffled.
+# Tests of shuffling the words of sentences.
 
 SENTENCES = [np.array([*range(10, 10 + length), EOS]) for length in [12] * 2000]
 
 
 def moved(share: float, *draw: int) -> np.ndarray:
-    """Return which sentences have another order after shuffling, (N,) bool."""
+    """Shuffle the words. Return for each sentence whether its order has changed, (N,) bool."""
     shuffled = shuffle_words(SENTENCES, share, *draw)
     for before, after in zip(SENTENCES, shuffled, strict=True):
         assert after[-1] == EOS
@@ -352,12 +352,12 @@ def moved(share: float, *draw: int) -> np.ndarray:
 
 
 def test_a_share_is_permuted_and_every_place_is_as_likely() -> None:
-    assert abs(moved(0.3, 1).mean() - 0.3) < 0.04  # four standard errors
+    assert abs(moved(0.3, 1).mean() - 0.3) < 0.04  # four standard errors of the share
     assert not moved(0.0, 1).any()
     assert moved(1.0, 1).all()
     firsts = np.array([ids[0] for ids in shuffle_words(SENTENCES, 1.0, 5)])
     counts = np.bincount(firsts - 10, minlength=12)
-    assert ((counts - 2000 / 12) ** 2 / (2000 / 12)).sum() < 37  # chi-square of 11 degrees of freedom, p = 0.0001
+    assert ((counts - 2000 / 12) ** 2 / (2000 / 12)).sum() < 37  # chi-square, 11 degrees of freedom, p = 0.0001
 
 
 def test_sentences_are_scrambled_anew_in_each_update(corpus: Corpus) -> None:
@@ -365,7 +365,7 @@ def test_sentences_are_scrambled_anew_in_each_update(corpus: Corpus) -> None:
     assert plain.updates(corpus) == 1  # so each update has all pairs
 
     def places(batching: Batching, step: int) -> dict[int, int]:
-        """Map each pair's number to the position where this number stands in the French sentence."""
+        """Map the number of each pair to the position of this number in the French sentence."""
         ids = batching.update(corpus, step).batches[0].sides["fr"].ids
         return dict(zip(ids.amax(1).tolist(), ids.argmax(1).tolist(), strict=True))
 

@@ -1,6 +1,6 @@
-"""Cleaning keeps the right pairs, counts the others by reason, writes the same bytes each time, and writes a card.
+"""Cleaning keeps the right pairs, counts the others by reason, and writes a card, with the same bytes each time.
 
-Back-translated text is also filtered by scores, and reduced to one translation of each reference.
+Back-translations are also filtered by scores, and reduced to one translation of each reference.
 """
 
 import json
@@ -23,11 +23,11 @@ from bgt_core.errors import BgtError
 LANGS = ("en", "fr")
 ROWS = [
     "Hello  there.\tBonjour à vous.",
-    "hello there\tbonjour à vous !",  # a copy of the first row, except for case and punctuation
-    "Hello there.\tSalut.",  # not a copy, because the translation differs
-    "one two three four\tun",  # the ratio of the lengths is 4
+    "hello there\tbonjour à vous !",  # a copy of the first row except for case and punctuation
+    "Hello there.\tSalut.",  # not a copy of the first row, because the French differs
+    "one two three four\tun",  # one side is four times as long
     "Paris\tParis!",
-    "A man plays.\tUn homme joue.",  # in the evaluation set
+    "A man plays.\tUn homme joue.",  # its English is in the evaluation set
     "word " * 9 + "\tmot",
     "no tab",
     "\tvide",
@@ -83,7 +83,7 @@ def test_a_sample_is_of_its_size_nested_and_blind_to_order(tmp_path: Path) -> No
     rows = [f"sentence {number}\tphrase {number}\n" for number in range(5000)]
     samples: dict[tuple, set] = {}
     for order, lines in (("forth", rows), ("back", rows[::-1])):
-        (tmp_path / order).write_text("".join([*lines, *rows[:1000]]), encoding="utf-8")  # the last 1000 are copies
+        (tmp_path / order).write_text("".join([*lines, *rows[:1000]]), encoding="utf-8")  # these 1000 are copies
         for size in (50, 100):
             out = tmp_path / f"{order}.{size}.tsv"
             done = clean([tmp_path / order], LANGS, out, CleaningRules(max_pairs=size))
@@ -155,7 +155,7 @@ NAMED = "--langs=a:en,b:en,c:label"
 
 
 TRANSLATIONS = [
-    "the old dog sleeps\tthe old dog sleeps\t0.1",  # dropped, because both sides are the same
+    "the old dog sleeps\tthe old dog sleeps\t0.1",  # always dropped, because both sides are the same
     "the old dog sleeps\tthe old dog is sleeping\t0.4",
     "the old dog sleeps\tan aged hound rests\t0.9",
     "she sings\tshe is singing a very long song today\t0.5",
@@ -175,7 +175,7 @@ def translations(tmp_path: Path) -> Path:
 
 
 def kept(translations: Path, out: Path, *ranges: str, columns: tuple[str, ...] = COLUMNS, **rules: Any) -> list[int]:
-    """Return the indices of the rows that are written. An altered cell, even a number, would raise an error."""
+    """Return the indices of the rows that are written. If cleaning altered any cell, even a number, this would fail."""
     clean([translations], columns, out, CleaningRules(keep=tuple(map(ScoreRange.parse, ranges)), **rules))
     return [TRANSLATIONS.index(line) for line in out.read_text("utf-8").splitlines()]
 
@@ -188,10 +188,10 @@ def kept(translations: Path, out: Path, *ranges: str, columns: tuple[str, ...] =
         (["cost=0.4..0.7"], [1, 3, 4]),
         (["words=0..3"], [4, 7, 8]),
         (["words=4..100", "cost=..0.5"], [1, 3]),
-        (["overlap-1=0.1..0.7"], [3, 4, 7]),  # rows 1, 2, 3, 4, 7, 8 have 3/4, 0, 1/2, 1/2, 1/2, 1
-        (["overlap-2=0.5.."], [1, 8]),  # the same rows have 2/3, 0, 0, 0, 0, 1
-        (["overlap-3=..0"], [2, 3, 4, 7, 8]),  # row 1 has 1/2; the others share no trigram
-        (["bleu=0.49.."], [1, 8]),  # rows 1, 2, 3, 4, 7, 8 have 0.495, 0, 0.15, 0.486, 0.45, 0.687
+        (["overlap-1=0.1..0.7"], [3, 4, 7]),  # rows 1, 2, 3, 4, 7, 8 score 3/4, 0, 1/2, 1/2, 1/2, 1
+        (["overlap-2=0.5.."], [1, 8]),  # the same rows score 2/3, 0, 0, 0, 0, 1
+        (["overlap-3=..0"], [2, 3, 4, 7, 8]),  # row 1 scores 1/2; the other kept rows share no trigram
+        (["bleu=0.49.."], [1, 8]),  # rows 1, 2, 3, 4, 7, 8 score 0.495, 0, 0.15, 0.486, 0.45, 0.687
     ],
 )
 def test_a_score_keeps_its_range(ranges: list[str], rows: list[int], translations: Path, tmp_path: Path) -> None:
@@ -303,4 +303,4 @@ def test_seen_takes_eight_bytes_a_hash() -> None:
     held, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert held < 9 * count
-    assert peak < 26 * count  # the last merge holds the old runs, the new run and a buffer for sorting
+    assert peak < 26 * count  # the last merge needs the old runs, the new run and a buffer for sorting

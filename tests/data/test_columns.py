@@ -1,4 +1,4 @@
-"""Columns, sources and language codes are parsed; columns named "_" are skipped."""
+"""Test how columns, sources and language codes are parsed, and that columns named "_" are skipped."""
 
 import gzip
 from pathlib import Path
@@ -42,7 +42,7 @@ def wide(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("bad", ["one cat\ttwo cats", "one cat\t0.5\ttwo cats", "\t0.5\ttwo cats\t1"])
 def test_a_row_needs_every_column_of_the_file(bad: str, wide: Path) -> None:
-    """A row must also have the skipped columns: a row with only the columns that are read is bad."""
+    """A row must have all columns of its file, also the skipped columns. A row with only the used columns is bad."""
     wide.write_text(WIDE + bad + "\n", encoding="utf-8")
     skipped = Skipped()
     assert list(read_pairs(wide, ["a", "_", "b", "_"], skipped)) == PAIRS
@@ -52,7 +52,7 @@ def test_a_row_needs_every_column_of_the_file(bad: str, wide: Path) -> None:
 
 
 def test_a_store_is_that_of_the_columns_alone(grammar: list[Pair], tokenizer: Tokenizer, tmp_path: Path) -> None:
-    """Skipped columns do not change a store, even with labels. But a store does not fit other columns of its file."""
+    """Skipped columns do not change a store, even beside labels. But a store can't be reused for other columns."""
     rows = [(pair.texts["en"], "x", str(number % 3), pair.texts["fr"]) for number, pair in enumerate(grammar)]
     (tmp_path / "wide.tsv").write_text("".join("\t".join(row) + "\n" for row in rows), encoding="utf-8")
     (tmp_path / "narrow.tsv").write_text(
@@ -180,8 +180,8 @@ label label; _ _; a a; all all; English English
 
 
 def test_one_language_has_one_spelling() -> None:
-    """All 184 two-letter codes of ISO 639 (including the one for hbs) are known. Each three-letter code is mapped back
-    to its two-letter code."""
+    """All 184 two-letter codes of ISO 639, including the code for hbs, are known. Each three-letter code is mapped to
+    the two-letter code of the same language."""
     for given, code in map(str.split, SPELLINGS.split(";")):
         assert lang_code(given) == code == lang_code(code)
     assert len(THREE_LETTERS) == 184 and len(set(THREE_LETTERS.values())) == 184

@@ -1,4 +1,4 @@
-"""A server offers small archives; downloads become files that our readers can read, or end with an error."""
+"""Download small archives from a local server. Downloads become files that our readers can read, or raise an error."""
 
 import gc
 import gzip
@@ -55,7 +55,7 @@ def tarred(files: dict[str, bytes], kind: bytes = tarfile.REGTYPE) -> bytes:
 
 @pytest.fixture
 def books(site: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Downloaded]:
-    """A function: books(folder, pair="de-en") downloads release v1 of a corpus of OPUS, in German and English."""
+    """books(folder, pair="de-en"): a function that downloads release v1 of a corpus of OPUS, in German and English."""
     address = site.url("OPUS-Books/{release}/moses/{opus_pair}.txt.zip")
     books = DataSource("books", "novels", "public domain", (address,), "aligned", "any", "v1")
     monkeypatch.setattr(fetch, "SOURCES", (books,))
@@ -65,7 +65,7 @@ def books(site: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Downloade
 
 @pytest.fixture
 def get(site: Any, tmp_path: Path) -> Callable[..., list[str]]:
-    """A function: get(layout, files, *langs) downloads a source with this layout, and returns the files it made."""
+    """get(layout, files, *langs): a function that downloads a source with this layout, and returns the new files."""
 
     def call(layout: str, files: dict[str, bytes], *langs: str, name: str = "x") -> list[str]:
         site.files |= files
@@ -123,7 +123,7 @@ def test_a_changed_archive_is_refused_once_trusted(
         books(tmp_path)
     assert manifest(tmp_path) == kept and not list(tmp_path.rglob("*.zip"))
     digest = hashlib.sha256(site.files[PATH]).hexdigest()
-    monkeypatch.setitem(fetch.PUBLISHED, site.url(PATH), digest)  # from now on, the published SHA-256 must match
+    monkeypatch.setitem(fetch.PUBLISHED, site.url(PATH), digest)  # from now on, the SHA-256 must be this one
     books(tmp_path)
     (source,) = manifest(tmp_path)["sources"].values()
     assert next(iter(source["archives"].values()))["trusted"] == "published"
@@ -168,7 +168,7 @@ def test_a_server_that_fails_is_named(trouble: str, message: str, site: Any, boo
     assert "\n" not in str(error.value) and not files_in(tmp_path)
     assert books(tmp_path).new
     del error
-    gc.collect()  # closes the connection that pooch leaves open
+    gc.collect()  # closes the connection that pooch left open
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""A card records the licence of a file; a damaged card or manifest raises an error."""
+"""A card records the licence of a data file. A damaged card or manifest raises an error."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Each kind of file gives the same pairs; bad lines are skipped and counted, or raise an error."""
+"""All kinds of files are read as the same pairs. Bad lines are skipped and counted, or raise an error."""
 
 import gzip
 import io
@@ -39,7 +39,7 @@ def test_tsv_and_moses(tmp_path: Path, end: str) -> None:
         text = "".join(pair[side] + "\n" for pair in PAIRS).encode()
         (tmp_path / f"corpus.{lang}{end}").write_bytes(PACK[end](text))
     assert read(tmp_path / f"corpus.tsv{end}") == read(tmp_path / "corpus") == (PAIRS, Skipped())
-    if end:  # two compressed parts in one file
+    if end:  # two compressed streams in one file
         (tmp_path / f"parts.tsv{end}").write_bytes(PACK[end](tsv(PAIRS[:2])) + PACK[end](tsv(PAIRS[2:])))
         assert read(tmp_path / f"parts.tsv{end}")[0] == PAIRS
 

@@ -1,4 +1,4 @@
-"""Rules find a property of style as a reader does, and change it as a speaker would; README.md names the source."""
+"""Rules find a property of style as a reader does, and change it as a speaker would. README.md describes the data."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -34,7 +34,7 @@ def test_a_rule_is_right_where_it_speaks_and_speaks_often(name: str, lang: str, 
     [
         ("de", "Haben Sie Zeit?", "Sie"),
         ("de", "Sie haben Zeit.", ""),  # "Sie" may be "they" or the formal "you"
-        ("de", "haben sie zeit?", "Sie"),  # as a lower-casing model writes
+        ("de", "haben sie zeit?", "Sie"),  # a model may lower-case text
         ("de", "sie hat zeit.", ""),
         ("fr", "C'est le rendez-vous de Tom.", ""),
         ("fr", "Allez chez lui.", "vous"),
@@ -45,7 +45,7 @@ def test_a_rule_is_right_where_it_speaks_and_speaks_often(name: str, lang: str, 
         ("en", "It’s late.", "short"),
         ("en", "Tom's house is big.", ""),
         ("en", "He is late.", "full"),
-        ("en", "Yes, he is.", ""),  # "he is" can't be contracted here
+        ("en", "Yes, he is.", ""),  # here, "he is" can't be contracted
         ("en", "I have a dog.", ""),
         ("en", "I have seen it.", "full"),
         ("en", "I cannot come.", "full"),
@@ -115,9 +115,9 @@ PARAPHRASES = [("Was sprichst du da?", "Was sprechen Sie da?"), ("Hast du Zeit?"
         ("es", "Tú no eres mi amigo.", ["Usted no es mi amigo."]),
         ("es", "Te quiero.", []),
         ("de", "Gehst du nach Hause?", ["Gehen Sie nach Hause?"]),
-        ("de", "Sprichst du mit deiner Mutter?", ["Sprechen Sie mit Ihrer Mutter?"]),  # a paraphrase shows the verb
+        ("de", "Sprichst du mit deiner Mutter?", ["Sprechen Sie mit Ihrer Mutter?"]),  # a paraphrase has the verb form
         ("de", "Ich gehe mit dir.", ["Ich gehe mit Ihnen."]),
-        ("de", "Xylst du?", []),  # the verb is not known
+        ("de", "Xylst du?", []),  # the form of this verb is not known
         ("de", "Setz dich!", []),
         ("tr", "Geliyorsunuz.", ["Geliyorsun."]),
         ("tr", "Senin evin var mı?", ["Sizin evin var mı?"]),
@@ -129,7 +129,7 @@ PARAPHRASES = [("Was sprichst du da?", "Was sprechen Sie da?"), ("Hast du Zeit?"
         ("ja", "とても高いです。", ["とても高い。"]),
         ("ja", "これは本です。", ["これは本だ。"]),
         ("ja", "嫌いです。", ["嫌いだ。"]),
-        ("ja", "これは本だ。", []),  # the rule does not change plain to polite
+        ("ja", "これは本だ。", []),  # no rule changes plain to polite
     ],
 )
 def test_a_sentence_in_another_style(lang: str, text: str, expected: list[str]) -> None:

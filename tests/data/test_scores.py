@@ -1,4 +1,4 @@
-"""Scores of translations equal those computed by hand and by sacrebleu."""
+"""Scores of translations equal scores computed by hand and by sacrebleu."""
 
 import importlib.util
 import math
@@ -25,11 +25,11 @@ from bgt_core.errors import DataError, NotFound, UsageError
     [
         ("a b c d", "a b c d", (1, 1, 1)),
         ("a b c d", "b c d a", (1, 2 / 3, 1 / 2)),
-        ("a b c d e", "a b x d", (3 / 4, 1 / 3, 0)),  # the translation is shorter, so its n-grams count
-        ("the the cat", "the dog ran off", (2 / 3, 0, 0)),  # clipped counts would give 1 / 3
-        ("a a b", "a c d", (2 / 3, 0, 0)),  # equally long, so the reference's n-grams count
+        ("a b c d e", "a b x d", (3 / 4, 1 / 3, 0)),  # the shorter side is the translation: its n-grams count
+        ("the the cat", "the dog ran off", (2 / 3, 0, 0)),  # if counts were clipped, this would be 1 / 3
+        ("a a b", "a c d", (2 / 3, 0, 0)),  # of equally long sides, the reference counts
         ("a c d", "a a b", (1 / 3, 0, 0)),
-        ("a", "a b", (1, 0, 0)),  # the reference has no bigram
+        ("a", "a b", (1, 0, 0)),  # the reference has no bigram, so the share is 0
         ("The cat", "the cat", (1 / 2, 0, 0)),
     ],
 )
@@ -87,14 +87,14 @@ TEXT = ["a b", "a b"]
 
 
 def test_a_small_model_by_hand() -> None:
-    """Witten & Bell give a word the probability p = (c + d q) / (n + d). In the training text, n words follow the
-    context; d of them are different, and c of them are this word. q is the probability of the word after a context that
-    is one word shorter. Without any context, the probability is c / n, and n is 10 here."""
-    a = (2 + 2 * 2 / 10) / (4 + 2)  # p of a after <s>; both <s> and a follow <s> twice
+    """Witten & Bell estimate the probability of a word as p = (c + d q) / (n + d), where n is the number of words that
+    follow the context in the training text, d the number of different words among them, c the count of the word, and q
+    the word's probability after the context without its first word. Without a context, p = c / n, where n = 10 here."""
+    a = (2 + 2 * 2 / 10) / (4 + 2)  # p of a after <s>; 2 of 4 words after <s> are a, the others <s>
     a = (2 + a) / (2 + 1)  # p of a after <s> <s>
     b = (2 + 2 / 10) / (2 + 1)  # p of b after a
     b = (2 + b) / (2 + 1)  # p of b after <s> a
-    end = b  # p of </s> after a b, which has the same counts
+    end = b  # p of </s> after a b; the counts are the same as for b
     assert Perplexity(TEXT)(["a b"]) == pytest.approx((a * b * end) ** (-1 / 3))
 
 
@@ -108,7 +108,7 @@ def test_perplexities_are_those_of_nltk() -> None:
     model.fit([list(everygrams(sentence, max_len=3)) for sentence in padded])
     ours, others = Perplexity(text), ["the cat sees the dog", "a cat sleeps", "what is unknown", "the"]
     theirs = [model.perplexity(list(ngrams(["<s>", "<s>", *other.split(), "</s>"], 3))) for other in others]
-    for _ in range(2):  # the second time, the results come from the cache
+    for _ in range(2):  # the second results come from the cache
         assert ours(others) == pytest.approx(theirs)
 
 

@@ -1,4 +1,4 @@
-"""A token store is complete or absent; batches have the same rows, labels and target vectors as the files."""
+"""A token store is complete or absent. Its batches have the rows, labels and target vectors of the files."""
 
 import gzip
 import json
@@ -30,7 +30,7 @@ def tsv(pairs: Iterable[tuple[str, ...]]) -> bytes:
 
 
 class Words(Tokenizer):
-    """A tokenizer with one token per word, so that tests can count tokens; ids are computed from the letters."""
+    """A tokenizer with one token per word, so that tests can count tokens. The ids are computed from the letters."""
 
     def __init__(self, vocab_size: int = 1000):
         self.model, self.sha256, self.vocab_size = b"", f"words-{vocab_size}", vocab_size
@@ -47,7 +47,7 @@ def words(*counts: int) -> tuple[str, ...]:
 
 @pytest.fixture
 def source(tmp_path: Path) -> Path:
-    """400 pairs of 5 to 12 words. Each English sentence occurs with four translations, twice in title case."""
+    """400 pairs of 5 to 12 words. Each English sentence has four translations, and is in title case for two of them."""
     rng = np.random.default_rng(0)
     pairs = []
     for number in range(100):
@@ -70,7 +70,7 @@ def test_the_filter_keeps_5_to_100_tokens(tmp_path: Path) -> None:
     source = tmp_path / "corpus.tsv"
     source.write_bytes(tsv(words(*size) for size in sizes))
     corpus = make(source, valid_pairs=0)
-    assert corpus.lengths(np.arange(2)).tolist() == [[6, 101], [101, 6]]  # lengths include EOS
+    assert corpus.lengths(np.arange(2)).tolist() == [[6, 101], [101, 6]]  # the lengths include EOS
     assert corpus.store["pairs"] == {"kept": 2, "too short": 3, "too long": 2}
     assert corpus.store["longest"] == {"en": 101, "fr": 101}
     assert corpus.tokens == 202
@@ -116,7 +116,7 @@ def test_a_second_call_reuses_the_store(source: Path, monkeypatch: pytest.Monkey
     first = make(source)
     before = {file.name: file.stat().st_mtime_ns for file in first.folder.iterdir()}
     moved = source.rename(source.with_name("moved.tsv"))
-    monkeypatch.setattr(Words, "encode", None)  # tokenising again would fail
+    monkeypatch.setattr(Words, "encode", None)  # if the text were tokenised again, this would fail
     again = make(moved)
     assert {file.name: file.stat().st_mtime_ns for file in again.folder.iterdir()} == before
     assert (len(again), again.store) == (len(first), first.store)
@@ -151,7 +151,7 @@ def test_several_files_and_damage(source: Path, monkeypatch: pytest.MonkeyPatch)
         prepare([source, second], LANGS, trained(source), source.with_name("strict"), **limits, strict=True)
     told = prepare([source, second], LANGS, trained(source), source.with_name("store"), **limits).store
     assert told["skipped_examples"][0] == f"{second}:1: 1 column, expected 2 (en, fr)"
-    assert all(told["pairs"].values())  # some pairs are kept, others too short or too long
+    assert all(told["pairs"].values())  # some are kept, some too short, some too long
     packed = source.with_name("corpus.tsv.gz")
     packed.write_bytes(gzip.compress(b"bad\n" + source.read_bytes())[:-9])
     for strict, message in ((True, "gz:1: 1 column"), (False, "gz is cut short or damaged")):
@@ -218,7 +218,7 @@ def test_memory_does_not_grow_with_the_corpus(tmp_path: Path, monkeypatch: pytes
     assert peaks[2] < 1.3 * peaks[1]
 
 
-# Mixtures, labels and target vectors.
+# Tests of mixtures, labels and target vectors.
 
 THREE = {"en": "en", "fr": "fr", "de": "de"}
 
@@ -236,7 +236,7 @@ def tokenizer() -> Tokenizer:
 
 @pytest.fixture
 def pairwise(tmp_path: Path) -> list[Source]:
-    """60 English-French and 40 English-German pairs; 20 English sentences are in both files."""
+    """60 English-French and 40 English-German pairs. 20 English sentences are in both files."""
     french = write(tmp_path / "en-fr.tsv", [(f"sentence number {n}", f"phrase number {n}") for n in range(60)])
     numbers = [*range(20), *range(60, 80)]
     german = write(tmp_path / "en-de.tsv", [(f"sentence number {n}", f"satz number {n}") for n in numbers])
@@ -261,7 +261,7 @@ def test_a_mixture_is_opened_again_and_no_english_sentence_is_in_both_splits(mix
     assert isinstance(valid, Mixture) and len(mixture) + len(valid) == 100
     train, held_out = (set().union(*(texts(corpus, "en") for corpus in part.corpora)) for part in (mixture, valid))
     assert held_out and not train & held_out
-    assert 15 <= len(valid) <= 15 + 20  # 20 sentences are in both corpora, so they have two rows
+    assert 15 <= len(valid) <= 15 + 20  # 20 sentences are in both corpora, so these have two rows
 
 
 def test_every_row_comes_once_an_epoch_in_batches_of_one_corpus(mixture: Mixture) -> None:
@@ -299,7 +299,7 @@ def test_each_of_three_columns_is_written_from_each_other_in_turn(tokenizer: Tok
 
 
 def test_labels_and_targets_stay_with_their_rows(tokenizer: Tokenizer, tmp_path: Path) -> None:
-    """If a row is skipped or too long, its label and its target vector are left out, too."""
+    """If a row is skipped or too long, its label and its target vector are skipped as well."""
     rows: list[tuple[object, ...]] = [(f"sentence number {n}", f"phrase number {n}", n) for n in range(40)]
     rows[3] = ("sentence number 3", "phrase number 3", "none")
     rows[5] = ("sentence number 5", "", 5)

@@ -1,4 +1,4 @@
-"""Text is normalised, converted to ids and back, and divided into words and marks."""
+"""Text is normalised, converted to token ids and back, and divided into words and punctuation marks."""
 
 import subprocess
 import sys
@@ -48,7 +48,7 @@ def test_normalise(text: str, clean: str) -> None:
 def test_normalised_text_is_clean_and_stays_as_it_is(text: str) -> None:
     clean = normalise(text)
     visible = [char for char in text if char.isspace() or unicodedata.category(char) not in {"Cc", "Cf", "Cs"}]
-    assert clean == " ".join(unicodedata.normalize("NFC", "".join(visible)).split())  # the same result, by a slow way
+    assert clean == " ".join(unicodedata.normalize("NFC", "".join(visible)).split())  # the same result, but slowly
     assert normalise(clean) == clean
 
 
@@ -64,7 +64,7 @@ def test_sentences_come_back_from_their_ids(tokenizer: Tokenizer) -> None:
 
 
 def test_rare_characters_are_known_where_more_of_the_text_is_covered() -> None:
-    """With SentencePiece's default coverage of 0.9995, a kanji that occurs once in 6,000 characters becomes UNK."""
+    """At SentencePiece's default character coverage, 0.9995, a kanji that is 1 of 6,000 characters becomes UNK."""
     text = ["水を見る人がいる"] * 750 + ["鬱"]
     default = Tokenizer.train(text, 12, lowercase=True)
     assert UNK in default.encode(["鬱"])[0]

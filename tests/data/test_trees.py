@@ -1,4 +1,4 @@
-"""Joining the tokens of a sentence restores the text from which they were made."""
+"""Joining the tokens of a parsed sentence restores the text from which the tokens were made."""
 
 import pytest
 

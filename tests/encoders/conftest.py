@@ -1,4 +1,4 @@
-"""Fixture: a tiny model of sentence-transformers."""
+"""A fixture: a tiny untrained model in the formats of transformers and of sentence-transformers."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ import torch
 
 @pytest.fixture(scope="session")
 def bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a tiny untrained BERT: as `plain` for transformers, and as `st` for sentence-transformers."""
+    """A folder with a tiny untrained BERT in two formats: `plain` for transformers, `st` for sentence-transformers."""
     pytest.importorskip("sentence_transformers")
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer.modules import Pooling, Transformer

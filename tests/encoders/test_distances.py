@@ -1,4 +1,4 @@
-"""The option `--distance` for our models: distances between posteriors and between bags of tokens, and errors."""
+"""Test the option `--distance` with our models: distances between posteriors or between bags of tokens; errors."""
 
 import json
 from collections.abc import Callable
@@ -29,7 +29,7 @@ Bgt = Callable[..., tuple[int, str, str]]
 def vae(
     tiny: Callable[..., Recipe], tokenizer: Tokenizer, stirred: Callable, tmp_path_factory: pytest.TempPathFactory
 ) -> Path:
-    """An untrained model whose posteriors of different sentences have different variances."""
+    """An untrained model whose posterior variances differ between sentences."""
     torch.manual_seed(0)
     recipe = tiny("var-siamese-repeat")
     folder = tmp_path_factory.mktemp("vae") / "model"
@@ -63,7 +63,7 @@ def test_vectors_of_posteriors_are_compared_by_their_distance(distance: str, mod
     assert vectors.shape == (5, 24) and vectors.dtype == np.float32
     posteriors = model.posteriors(TEXTS, lang="en")
     table = encoder.similarity(vectors, vectors[:3])
-    # a pair that is compared alone has the same similarity
+    # a pair has the same similarity if it is compared alone
     assert encoder.similarity(vectors[:1], vectors[:1])[0, 0] == pytest.approx(table[0, 0])
     for i in range(5):
         for j in range(3):
@@ -75,8 +75,8 @@ def test_vectors_of_posteriors_are_compared_by_their_distance(distance: str, mod
 
 
 def by_hand(left: np.ndarray, right: np.ndarray) -> float:
-    """Return the cost of the cheapest pairing of two equally long lists of tokens. All tokens have the same mass. The
-    function tries all pairings."""
+    """Return the cost of the cheapest pairing of two equally long lists of tokens, by trying all pairings. All tokens
+    have the same mass."""
     costs = np.linalg.norm(left[:, None] - right[None], axis=-1)
     ways = permutations(range(len(right)))
     return min(sum(costs[i, j] for i, j in enumerate(way)) for way in ways) / len(left)
@@ -90,10 +90,10 @@ def test_the_word_movers_distance_is_the_cheapest_way(model: Embedder) -> None:
     rng = np.random.default_rng(0)
     ids = np.zeros((2, LONGEST), dtype=np.float32)
     for _ in range(5):
-        left, right = rng.choice(np.arange(4, 60), 6), rng.choice(np.arange(4, 60), 6)  # some tokens occur twice
+        left, right = rng.choice(np.arange(4, 60), 6), rng.choice(np.arange(4, 60), 6)  # tokens may repeat
         ids[0, :6], ids[1, :6] = left, right
         assert -mover.similarity_pairwise(ids[:1], ids[1:])[0] == pytest.approx(by_hand(vectors[left], vectors[right]))
-    # half of the mass of one token moves to each of two tokens
+    # the mass of one token is divided equally between two tokens
     ids[:] = 0
     ids[0, 0], ids[1, :2] = 7, (9, 11)
     expected = (np.linalg.norm(vectors[7] - vectors[9]) + np.linalg.norm(vectors[7] - vectors[11])) / 2

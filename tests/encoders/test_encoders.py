@@ -1,4 +1,4 @@
-"""`open_encoder` opens an encoder of any kind by its name, and checks the encoder's vectors. Errors are one line."""
+"""`open_encoder` opens any kind of encoder by name, and the encoder's vectors are checked. Each error is one line."""
 
 import json
 import sys
@@ -96,7 +96,7 @@ speaks, vectoriser = Speaks(), Vectoriser()
 
 @pytest.fixture
 def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """The current directory is a user's folder with encoders in my_encoders.py."""
+    """Change to a folder in which a user has defined encoders, in my_encoders.py."""
     (tmp_path / "my_encoders.py").write_text(MODULE, "utf-8")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("sys.path", [path for path in sys.path if path])
@@ -137,7 +137,7 @@ def test_a_name_that_opens_no_encoder_is_an_error(mine: None, spec: str, message
 
 @pytest.fixture
 def lying(saved: Path, tmp_path: Path) -> Path:
-    """A folder that contains files of each kind of encoder that `with_kind` recognises by its files."""
+    """A folder with files of every kind of encoder that `with_kind` can recognise by its files."""
     modules = [{"type": "sentence_transformers.models.Transformer"}], [{"type": "bgt_core.Encode"}]
     files = {
         "st/modules.json": json.dumps(modules[0]), "onnx/onnx.json": "{}", "split/split.json": "{}",
@@ -229,7 +229,7 @@ def test_tensors_and_sparse_rows_of_usual_methods(mine: None, name: str) -> None
 
 def test_every_function_gets_the_language_and_latent_that_it_names(mine: None) -> None:
     speaks = open_encoder("python:my_encoders:speaks")
-    # the encoder gets the spelling in its `langs`: fra for fr
+    # `langs` of this encoder contains the code fra, so the encoder gets fra for fr
     assert [speaks.embed("a", lang=lang).tolist() for lang in ("en", "fr")] == [[1, 2], [1, 3]]
     for name, lang, expected in (("speaks.encode", "yue", [1, 3]), ("speaks.said", "pt-BR", [5, 8])):
         assert open_encoder(f"python:my_encoders:{name}").embed("a", lang=lang).tolist() == expected
@@ -299,7 +299,7 @@ def test_vectors_of_an_npz_and_errors_of_files(tmp_path: Path) -> None:
     np.savez(path, vectors=vectors, sentences=TEXTS)
     assert open_encoder(f"vectors:{path}").embed(TEXTS[::-1], lang="en").tolist() == vectors[::-1].tolist()
     for content, message in (
-        ({"sentences": np.array(TEXTS, dtype=object)}, "not a NumPy file of numbers or text"),  # needs pickle
+        ({"sentences": np.array(TEXTS, dtype=object)}, "not a NumPy file of numbers or text"),  # objects need pickle
         ({"sentences": TEXTS[:2]}, "3 vectors for 2 sentences"),
         ({"sentences": [*TEXTS[:2], TEXTS[0]]}, "rows 1 and 3 differ for the same sentence, 'The dog sleeps.'"),
         ({"vectors": vectors * np.nan}, "row 1 contains NaN or infinity"),
@@ -360,7 +360,7 @@ def test_the_references_of_a_probe_have_the_shape_and_tokenizer_of_its_model(sav
 
     (tokens,) = references["mean of tokens"]
     table = mine.model.encoders["semantic"].body.table.weight.detach().numpy()
-    expected = [table[ids[:-1]].mean(0) for ids in mine.tokenizer.encode(TEXTS)]  # without EOS
+    expected = [table[ids[:-1]].mean(0) for ids in mine.tokenizer.encode(TEXTS)]  # leave out EOS
     np.testing.assert_allclose(tokens.embed(TEXTS, lang="fr"), expected, rtol=1e-5)
     assert not tokens.embed([""], lang="fr").any()
 

@@ -1,4 +1,4 @@
-"""Every kind of encoder handles wrong input and unusual environments in the same way."""
+"""Every kind of encoder responds in the same way to wrong input and to unusual environments."""
 
 import pickle
 import threading
@@ -30,7 +30,7 @@ KINDS = "checkpoint int8 w2 wmd probability words tfidf random vectors python on
 def openers(
     saved: Path, saved_siamese: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[dict[str, Callable[[], SentenceEncoder]]]:
-    """For each kind of encoder, a function that opens one."""
+    """Map each kind of encoder to a function that opens an encoder of this kind."""
     folder = tmp_path_factory.mktemp("encoders")
     (folder / "text.txt").write_text("\n".join(TEXTS) + "\n", "utf-8")
     bulk.embed_file(bgt_core.load(saved, "cpu"), folder / "text.txt", folder / "text.npy", lang="en")
@@ -114,7 +114,7 @@ def test_vectors_are_paired_row_by_row_only(encoder: SentenceEncoder) -> None:
 
 
 def test_a_pickled_encoder_gives_the_same_vectors(encoder: SentenceEncoder) -> None:
-    again = ForkingPickler.loads(ForkingPickler.dumps(encoder))  # the way in which a pool of processes sends it
+    again = ForkingPickler.loads(ForkingPickler.dumps(encoder))  # a pool of processes sends it like this
     assert np.array_equal(again.embed(TEXTS, lang="en"), encoder.embed(TEXTS, lang="en"))
     assert again.fingerprint == encoder.fingerprint
 
@@ -132,7 +132,7 @@ def test_threads_share_an_encoder(encoder: SentenceEncoder) -> None:
 
 @contextmanager
 def defaults(dtype: torch.dtype, device: str) -> Iterator[None]:
-    """Change torch's default type and default device of new tensors."""
+    """Change the default type and the default device of torch's new tensors, and restore them at the end."""
     torch.set_default_dtype(dtype)
     torch.set_default_device(device)
     try:

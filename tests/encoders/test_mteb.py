@@ -1,4 +1,4 @@
-"""mteb evaluates our models on made-up tasks. The scores equal scipy's, and are stored under the checkpoint's hash."""
+"""mteb evaluates our models on made-up tasks. The scores equal SciPy's, and are stored under the checkpoint's hash."""
 
 import warnings
 from pathlib import Path
@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 pytest.importorskip("mteb")
-with warnings.catch_warnings():  # mteb's own imports raise warnings
+with warnings.catch_warnings():  # importing mteb raises warnings
     warnings.simplefilter("ignore")
     import mteb
     from mteb.abstasks.sts import AbsTaskSTS
@@ -67,7 +67,7 @@ class SmallBitext(AbsTaskBitextMining):
 
 
 def run(model: Any, task: Any, cache: Path) -> tuple[Any, dict[str, float]]:
-    """Evaluate a model on a task that has one subset. Return the result, and the scores of this subset."""
+    """Evaluate a model on a task that has only one subset. Return the result, and the scores on this subset."""
     result = mteb.evaluate(model, task, cache=ResultCache(cache), show_progress_bar=False, co2_tracker=False)
     return result, result.task_results[0].scores["test"][0]
 

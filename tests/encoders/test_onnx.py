@@ -1,4 +1,4 @@
-"""The exported file gives the model's vectors without torch, for any number of sentences of any length."""
+"""An exported ONNX file computes the model's vectors without torch, for any number of sentences of any length."""
 
 import json
 import unicodedata
@@ -25,7 +25,7 @@ TEXTS = ["The dog sleeps.", "", "Where is the old man's house, and who sees it?"
 
 
 def embedded(folder: Path, texts: list[str]) -> np.ndarray:
-    """Embed texts as onnx.json describes, without this package, with only SentencePiece, NumPy and onnxruntime."""
+    """Embed texts as onnx.json describes, but without this package: only with SentencePiece, NumPy and onnxruntime."""
     about = json.loads((folder / "onnx.json").read_text("utf-8"))
     tokens = sentencepiece.SentencePieceProcessor(model_file=str(folder / "tokenizer.model"))
     ids = [[*tokens.encode(unicodedata.normalize("NFC", " ".join(text.split()))), about["eos"]] for text in texts]
@@ -58,7 +58,7 @@ def test_an_exported_folder_opens_as_an_encoder(saved: Path, tmp_path: Path) -> 
     onnx.export(checkpoint.load(saved), folder, latent="language", lang="fr")
     encoder = open_encoder(f"onnx:{folder}")
     ours = bgt_core.load(saved, "cpu", "fp32")
-    texts = [*TEXTS, "x " * 3_000]  # more tokens than a batch holds
+    texts = [*TEXTS, "x " * 3_000]  # the last text has more tokens than a batch can have
     expected = ours.embed(texts, lang="fr", latent="language")
     assert_close(encoder.embed(texts, lang="fr", latent="language"), expected)
     assert (encoder.langs, encoder.latents) == (("fr",), ("language",)) and encoder.fingerprint
@@ -82,7 +82,7 @@ def test_an_exported_folder_opens_as_an_encoder(saved: Path, tmp_path: Path) -> 
 def test_every_body_is_exported(
     name: str, tmp_path: Path, tiny: Callable[..., Recipe], stirred: Callable, tokenizer: Tokenizer
 ) -> None:
-    """The encoder bodies are a BiLSTM, a gated average, and an average of words that are bound to positions."""
+    """Export a BiLSTM, a gated average, and an average of words that are bound to their positions."""
     encoder = stirred(tiny(name).build(tokenizer)).eval().encoders["semantic"]
     bodies = {"bilstm": "BiLSTM", "gran": "GRAN", "bgt-bound": "WithoutLanguage"}
     assert type(encoder.body).__name__ == bodies[name]
@@ -93,7 +93,7 @@ def test_every_body_is_exported(
 def test_a_file_that_differs_is_not_kept(
     saved: Path, tmp_path: Path, bgt: Callable[..., tuple], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # make the export wrong: sums include padding
+    # make the exported model wrong: sums over a sentence include the padding
     monkeypatch.setattr(PaddedLayout, "sum", lambda layout, x: x.unflatten(0, layout.shape).sum(1))
     done = bgt("export", saved, "--out", tmp_path / "out", "--to", "onnx")
     assert done.code == 4 and "differs from the model by" in done.err

@@ -1,4 +1,4 @@
-"""A model that is uploaded to a hub and loaded again has the same vectors; an error is one line."""
+"""A model that is uploaded to a hub and downloaded again has the same vectors. Each error is one line."""
 
 import json
 import shutil
@@ -62,7 +62,7 @@ def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Hub:
 
 @pytest.fixture
 def push(bgt: Callable[..., tuple]) -> Callable[..., tuple]:
-    """push(path, name, *flags): run `bgt export --to hub`; return exit code, stdout and stderr."""
+    """push(path, name, *flags): run `bgt export --to hub` with these arguments; return exit code, stdout and stderr."""
     return lambda path, name, *flags: bgt("export", path, "--to", "hub", "--out", name, *flags)
 
 

@@ -1,6 +1,5 @@
-"""Models of sentence-transformers work as our encoders, and our models work in sentence-transformers, with equal
-vectors. The libraries order the sentences of a batch differently, so vectors differ by rounding.
-"""
+"""Models of sentence-transformers work as our encoders, and our models work in sentence-transformers, with the same
+vectors except for rounding. (Vectors are rounded differently because the libraries batch sentences differently.)"""
 
 import json
 import shutil
@@ -30,14 +29,14 @@ def test_a_model_of_theirs_as_our_encoder(bert: Path) -> None:
     encoder = open_encoder(f"sentence-transformers:{bert / 'st'}", device="cpu")
     texts = ["the dog sleeps.", "cats", "the cat sleeps, the dog sleeps"]
     model, tokenizer = BertModel.from_pretrained(bert / "plain"), BertTokenizerFast.from_pretrained(bert / "plain")
-    with torch.no_grad():  # compute the mean pooling here, one sentence at a time
+    with torch.no_grad():  # mean pooling, one sentence at a time
         expected = [model(**tokenizer(text, return_tensors="pt")).last_hidden_state[0].mean(0) for text in texts]
     assert_close(encoder.embed(texts, lang="en"), torch.stack(expected))
     assert encoder.embed([], lang="fr").shape == (0, 8)
-    lengths = ["the " * 30, "the " * 31, "the cat"]  # the model reads at most 32 tokens, two of which are special
+    lengths = ["the " * 30, "the " * 31, "the cat"]  # the model reads 32 tokens, two of them special
     assert encoder.count_truncated(lengths, lang="en") == 1
     again = open_encoder(f"sentence-transformers:{bert / 'st'}", device="cpu")
-    assert encoder.fingerprint == again.fingerprint  # although the tokenizer of `encoder` has been used
+    assert encoder.fingerprint == again.fingerprint  # `encoder` was used, `again` was not
     assert encoder.fingerprint != open_encoder(f"sentence-transformers:{bert / 'st'}", precision="bf16").fingerprint
     with pytest.raises(BgtError, match="can't load it") as error:
         open_encoder(f"sentence-transformers:{bert}", device="cpu")
@@ -135,7 +134,7 @@ def test_the_command_exports_weights_in_16_bits_and_figures_unchanged(
 
 
 def split_of(bert: Path, out: Path, method: str) -> Path:
-    """Fit a split of the small model's vectors on 60 made-up pairs, and store it. Return its folder."""
+    """Fit a split of the small model's vectors on 60 made-up pairs, save the split, and return its folder."""
     words = ["the", "dog", "cat", "sleeps"]
     english = [" ".join(words[number // 4**place % 4] for place in range(3)) for number in range(60)]
     encoder = open_encoder(f"sentence-transformers:{bert / 'st'}", device="cpu")

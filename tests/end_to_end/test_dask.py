@@ -1,4 +1,4 @@
-"""Run the Dask examples on a real cluster, which has two worker processes on this machine."""
+"""Run the Dask examples on a real Dask cluster, with two worker processes on this machine."""
 
 import os
 import subprocess
@@ -27,7 +27,7 @@ def command_of(example: str, *arguments: str | Path) -> list[str]:
 
 
 def run(folder: Path, example: str, *arguments: str | Path) -> list[str]:
-    """Run an example, and return the lines that it prints."""
+    """Run an example as a script, and return the lines that it prints."""
     command = command_of(example, *arguments)
     done = subprocess.run(command, cwd=folder, env=ENVIRONMENT, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
@@ -40,7 +40,7 @@ def test_two_workers_write_the_vectors_of_one_process(saved: Path, grammar: list
     text.write_text("\n".join(f"{sentences[at % 300]} {sentences[at // 300]}" for at in range(20_000)))  # 3 shards
     model, alone, out = bgt_core.load(saved, "cpu"), tmp_path / "alone.npy", tmp_path / "vectors.npy"
     bulk.embed_file(model, text, alone, lang="en")
-    first = bulk.embed_file(model, text, out, lang="en", shard=(1, 3)).path  # as if by an earlier job
+    first = bulk.embed_file(model, text, out, lang="en", shard=(1, 3)).path  # shard 1 is already written
     written = first.stat().st_mtime_ns
 
     *parts, whole = run(tmp_path, "embed_on_dask.py", text, out, "--shards", "3", "--model", saved)

@@ -1,4 +1,4 @@
-"""Train one model on English with French, Japanese and Arabic, sampled by temperature and by kind of text."""
+"""Train one model on English with French, Japanese and Arabic. Rows are sampled by temperature and by kind of text."""
 
 import json
 from collections.abc import Callable
@@ -21,7 +21,7 @@ from tests.runs import metrics
 pytestmark = pytest.mark.slow
 
 LANGS = ("en", "fr", "ja", "ar")
-PARTS = {  # subjects, objects and verbs can be combined in any way
+PARTS = {  # (subjects, objects); any subject, verb and object make a sentence
     "en": (["the cat", "the dog", "my friend", "a child"], ["water", "the house", "a book", "bread", "the sea"]),
     "fr": (["le chat", "le chien", "mon ami", "un enfant"], ["l'eau", "la maison", "un livre", "le pain", "la mer"]),
     "ja": (["猫", "犬", "私の友達", "子供"], ["水", "家", "本", "パン", "海"]),
@@ -34,7 +34,7 @@ VERBS = {
     "ar": ["يرى", "يريد", "لا يرى", "لا يريد", "وجد", "فقد"],
 }  # fmt: skip
 FORMS = {"en": "{0} {2} {1}.", "fr": "{0} {2} {1}.", "ja": "{0}は{1}を{2}。", "ar": "{2} {0} {1}."}
-ROWS = {"fr": range(90), "ja": range(40, 100), "ar": range(70, 110)}  # indices of translated English sentences
+ROWS = {"fr": range(90), "ja": range(40, 100), "ar": range(70, 110)}  # indices of the translated English sentences
 SETTINGS: dict[str, object] = {
     "data.vocab_size": 118, "data.valid_pairs": 20, "data.min_tokens": 1, "train.sampling_temperature": 5.0,
     "train.kind_weights": "plain:2", "train.epochs": 3.0, "train.batch_tokens": 300, "train.micro_tokens": 600,
@@ -53,7 +53,7 @@ def sentences(lang: str) -> list[str]:
 
 @pytest.fixture(scope="module")
 def data(write_rows: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    """Data files of English with each other language; the French text is of two kinds."""
+    """Data files of English with French, Japanese and Arabic. The French files have two kinds of text."""
     folder = tmp_path_factory.mktemp("many")
 
     def source(name: str, lang: str, rows: range) -> str:
@@ -96,7 +96,7 @@ def test_every_language_learns_and_small_corpora_are_sampled_by_temperature(trai
 
 
 def test_japanese_and_arabic_are_decoded_from_their_tokens(trained: Path) -> None:
-    """Decoding must not insert spaces into Japanese, nor change Arabic letters."""
+    """Decoding must not insert spaces into Japanese text, and must not change Arabic letters."""
     tokenizer = Tokenizer.load(trained / "tokenizer.model")
     for lang, rows in ROWS.items():
         learnt = [sentences(lang)[row] for row in rows]

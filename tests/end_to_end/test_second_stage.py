@@ -1,4 +1,4 @@
-"""Test a second stage: what it takes from a checkpoint, its frozen parameters, and the classifier that it trains."""
+"""Test a second stage of training: what it copies from a checkpoint, its frozen parameters, and its classifier."""
 
 import shutil
 from collections.abc import Callable
@@ -80,7 +80,7 @@ def test_the_classifier_learns_an_easy_task(trained: Path) -> None:
 
 
 def test_a_resumed_run_ends_in_the_same_weights(trained: Path, tmp_path: Path) -> None:
-    """Frozen parameters have no optimiser state, so resuming must not try to restore it."""
+    """Frozen parameters have no state in the optimiser, so resuming must not try to restore their state."""
     out = Path(shutil.copytree(trained.parent, tmp_path / "run"))
     first, last = checkpoint.steps_of(out)
     shutil.rmtree(last)
@@ -122,7 +122,7 @@ def test_unsuitable_settings_and_rows_are_refused_in_one_line(
 
 @pytest.mark.slow
 def test_a_model_is_trained_further_from_its_checkpoint(saved: Path, tsv: Path, tmp_path: Path) -> None:
-    """Train the same recipe on other data. Its sizes come from the checkpoint; its training settings do not."""
+    """Train a checkpoint's recipe on other data. The sizes come from the checkpoint; the training settings do not."""
     settings = {"train.epochs": 0.2, "data.valid_pairs": 20, "freeze": ["decoders", "translators"]}
     folder = training.train("bgt-small", [tsv], tmp_path / "run", init_from=saved, overrides=settings, device="cpu")
     config, before = checkpoint.read_config(folder), checkpoint.read_config(saved)

@@ -1,7 +1,7 @@
-"""A small model, trained on generated text, separates the factors from which the text was generated.
+"""A small model is trained on sentences that a grammar generates from factors. Its latents separate the factors.
 
-Each sentence pair of the grammar has a meaning, which both languages share, and a style in each language: a filler word
-and a final mark. Results after training with seeds 1 to 4, and before training:
+Each pair of sentences has a meaning, which both languages share, and in each language a style: a filler word and a
+final mark. Results after training with seeds 1 to 4, and before training:
 
     retrieval by the semantic latent, chance 0.002          0.78 to 0.79   0.07 to 0.08
               by the language latent                        0.00           0.00
@@ -13,7 +13,7 @@ and a final mark. Results after training with seeds 1 to 4, and before training:
               the semantic latent of its translation        0.1 to 0.3     0.0
               another sentence's language latent            5.9 to 7.9     0.0
 
-Probes within one language would show little effect of training, because even an untrained average encodes its words.
+A probe within one language would hardly improve by training, because even an untrained average encodes the words.
 """
 
 import numpy as np
@@ -33,7 +33,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.long]
 
 LANGS = ("en", "fr")
 TRAIN, UNSEEN = 3000, 3000
-WORDS = 6  # maximum words in a sentence; with short ones, a minute of training is enough
+WORDS = 6  # maximum number of words in a sentence; short sentences are learnt in a minute
 SEED = 1
 ARGUMENTS: dict[str, object] = {
     "data.vocab_size": 800, "model.d_model": 48, "model.semantic_dim": 64, "model.language_dim": 5,
@@ -50,14 +50,14 @@ ARGUMENTS: dict[str, object] = {
 
 @pytest.fixture(scope="module")
 def corpus() -> tuple[list[Pair], list[Pair]]:
-    """Short training pairs, and pairs that no model has seen. No two pairs share a sentence."""
+    """Short pairs for training, and short pairs that no model has seen. No sentence is in two pairs."""
     corpus = [pair for pair in pairs(27_000) if all(len(text.split()) <= WORDS for text in pair.texts.values())]
     assert len(corpus) >= TRAIN + UNSEEN
     return corpus[:TRAIN], corpus[TRAIN : TRAIN + UNSEEN]
 
 
 class Reading:
-    """A model, and its vectors of unseen pairs."""
+    """A model, and its vectors of the unseen pairs."""
 
     def __init__(self, model: Embedder, unseen: list[Pair]):
         self.model, self.unseen = model, unseen
@@ -103,7 +103,7 @@ class Reading:
 
 @pytest.fixture(scope="module")
 def models(corpus: tuple[list[Pair], list[Pair]], tmp_path_factory: pytest.TempPathFactory) -> tuple[Reading, Reading]:
-    """The trained model, and an untrained model with the same initial weights."""
+    """The trained model, and an untrained model with the initial weights of the trained model."""
     path = tmp_path_factory.mktemp("separation")
     text = "".join(f"{pair.texts['en']}\t{pair.texts['fr']}\n" for pair in corpus[0])
     (path / "pairs.tsv").write_text(text, encoding="utf-8")
@@ -116,8 +116,8 @@ def models(corpus: tuple[list[Pair], list[Pair]], tmp_path_factory: pytest.TempP
 
 @pytest.fixture(scope="module")
 def meaning(corpus: tuple[list[Pair], list[Pair]]) -> np.ndarray:
-    """Labels (N, K): which content words each pair's meaning has, for words that are frequent in both halves of the
-    data. Grammatical words are excluded, because syntax depends on the language as much as on the meaning."""
+    """Labels (N, K): whether the meaning of each pair has each of K content words, which are frequent in both halves of
+    the data. Grammatical words are left out, because syntax depends on the language as much as on the meaning."""
     closed = set(
         "past habit now future plural not never the some this what my your our own all of two three four five six ten "
         "say be ask think order how when if but compare because more who where at in to have I you he she we they "
@@ -144,7 +144,7 @@ def test_a_probe_for_meaning_works_in_another_language(
 ) -> None:
     trained, untrained = models
     assert trained.predicts(meaning, SEMANTIC, learnt, tested) > 0.85
-    assert trained.predicts(meaning, LANGUAGE, learnt, tested) < 0.65  # each language has its own language latent
+    assert trained.predicts(meaning, LANGUAGE, learnt, tested) < 0.65  # a language latent fits one language only
     assert untrained.predicts(meaning, SEMANTIC, learnt, tested) < 0.65
 
 

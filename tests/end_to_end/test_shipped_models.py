@@ -1,4 +1,4 @@
-"""The vectors of the shipped models must depend neither on rounding nor on the program that computes them."""
+"""The vectors of shipped models must not depend on rounding or on the program that computes the vectors."""
 
 import subprocess
 import sys
@@ -28,7 +28,7 @@ ODD = [
 
 
 def in_double_precision(model: str, sentences: Sequence[str], lang: str, latent: str) -> np.ndarray:
-    """Return the encoder's vectors (N, D), computed in float64 and then rounded to float32."""
+    """Return the encoder's vectors (N, D): computed in float64, then rounded to float32."""
     bgt = bgt_core.load(model, "cpu", "fp32")
     bgt.model.double()
     return bgt.embed(sentences, lang=lang, latent=latent)
@@ -39,14 +39,14 @@ def least_cosine(left: np.ndarray, right: np.ndarray) -> float:
 
 
 def words(lang: str, count: int) -> list[str]:
-    """Return the first `count` different words of the example sentences."""
+    """Return the first `count` different words of the built-in example sentences."""
     text = (word.strip(".,?!\"'») ") for (sentence,) in example_sentences([lang]) for word in sentence.split())
     return list(islice(dict.fromkeys(word for word in text if word), count))
 
 
 @pytest.mark.parametrize(("model", "lang"), [(MODELS[0], "fr"), (MODELS[1], "en")])
 def test_one_word_has_the_vector_of_double_precision(model: str, lang: str) -> None:
-    """Embed single words, words with a closing mark, and repeated words, both in one batch and one by one."""
+    """Embed single words, words with a closing mark, and repeated words. Embed them in one batch, then one by one."""
     sentences = [text for word in words(lang, 250) for text in (word, word + "!", f"{word} {word}", f"{word} " * 9)]
     exact = in_double_precision(model, sentences, lang, SEMANTIC)
     bgt = bgt_core.load(model, "cpu", "fp32")
@@ -61,7 +61,7 @@ def test_each_exported_latent_gives_the_model_s_vectors(model: str, latent: str,
     sentences = [*ODD, *words("fr", 50), *(text for (text,) in example_sentences(["fr"])[:150])]
     difference = onnx.export(checkpoint.load(model), tmp_path / "out", latent=latent, lang="fr")
     exported = open_encoder(f"onnx:{tmp_path / 'out'}").embed(sentences, lang="fr", latent=latent)
-    assert difference < 10 * FLOAT32  # sharp attention to slots makes rounding of roles ten times as large
+    assert difference < 10 * FLOAT32  # sharp attention to slots multiplies the roles' rounding by ten
     assert least_cosine(exported, in_double_precision(model, sentences, "fr", latent)) >= 0.99999
 
 
@@ -76,6 +76,6 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
 
 
 def test_memory_for_a_long_text_does_not_grow_with_the_square_of_its_length() -> None:
-    """Attention that stores all pairs of words would need 0.8 GB for 4,000 words, four times as much for 8,000."""
+    """Attention that stored all pairs of words would need 0.8 GB for 4,000 words, and four times as much for 8,000."""
     done = subprocess.run([sys.executable, "-c", LONG], capture_output=True, text=True, check=True)
-    assert int(done.stdout) < 0.6e6  # in kilobytes
+    assert int(done.stdout) < 0.6e6  # in kilobytes, so 0.6 GB

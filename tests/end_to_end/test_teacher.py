@@ -1,4 +1,4 @@
-"""Train a model with a teacher's vectors of the English sentences, and test its checkpoint and later stages."""
+"""Train a model to imitate a teacher's vectors of the English sentences. Test its checkpoint and a second stage."""
 
 import json
 import re
@@ -33,8 +33,8 @@ SETTINGS: dict[str, Any] = {
 
 @pytest.fixture(scope="module")
 def vectors(texts: dict[str, list[str]]) -> Vectors:
-    """A function vectors(English texts) in place of a teacher, which returns (N, UNITS) float32. Each common word and
-    punctuation mark has a random vector; the vector of a sentence is the sum of its words' vectors."""
+    """A function vectors(English texts), used as the teacher. It returns (N, UNITS) float32: the sum of the vectors of
+    a sentence's words. Common words and punctuation marks have random vectors; the vectors of other words are zero."""
     counts = Counter(word for text in texts["en"] for word in words(text))
     directions = dict.fromkeys((word for word, count in counts.most_common(COMMON)), None)
     rng = np.random.default_rng(0)
@@ -59,7 +59,7 @@ def folder(
     write_rows: Callable[..., Path],
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Path:
-    """Files of 180 English-French pairs, 150 English-German pairs and 120 English sentences, each with vectors."""
+    """Files of 180 English-French pairs, 150 English-German pairs and 120 English sentences; each file has vectors."""
     folder = tmp_path_factory.mktemp("taught")
     for name, langs, rows in (("en-fr", "en fr", (0, 180)), ("en-de", "en de", (150, 300)), ("en", "en", (300, 420))):
         chosen = range(*rows)
@@ -75,7 +75,7 @@ def data(folder: Path) -> list[str]:
 
 @pytest.fixture(scope="module")
 def taught(folder: Path, data: list[str]) -> Path:
-    """A model trained without interruption, with vectors for all files but English-German."""
+    """A model trained without interruption. The teacher's vectors are used for all files but the English-German one."""
     out = folder / "taught"
     teacher = [folder / "en-fr.npy", None, folder / "en.npy"]
     training.train("bgt-small", data, out, overrides=SETTINGS, teacher=teacher, device="cpu")
@@ -90,7 +90,7 @@ def cosines(left: np.ndarray, right: np.ndarray) -> np.ndarray:
 def test_new_sentences_of_both_languages_are_near_the_teacher(
     taught: Path, vectors: Vectors, texts: dict[str, list[str]]
 ) -> None:
-    """A new sentence is mapped nearer to the teacher's vector of it than to its vector of another sentence."""
+    """The model's vector of a new sentence is near the teacher's vector of this sentence, not of another sentence."""
     head = checkpoint.load(taught).model.state_dict()["teacher.weight"].double().numpy()
     learner = bgt_core.load(taught, "cpu", "fp32")
     new = [row for row in range(900, 1_400) if vectors([texts["en"][row]]).any()]
@@ -105,7 +105,7 @@ def test_new_sentences_of_both_languages_are_near_the_teacher(
 
 
 def test_the_initial_map_is_the_best_rotation(folder: Path, data: list[str], tmp_path: Path) -> None:
-    """SciPy computes the same rotation when the teacher's vectors are padded with zeros to the latent's width."""
+    """SciPy finds the same rotation if the teacher's vectors are padded with zeros to the width of the latent."""
     start = {**SETTINGS, "train.epochs": 0.0}
     training.train("bgt-small", data[:1], tmp_path, overrides=start, teacher=[folder / "en-fr.npy"], device="cpu")
     model = checkpoint.load(tmp_path).model

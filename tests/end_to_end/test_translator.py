@@ -1,4 +1,4 @@
-"""A translator learns a task that needs attention: to translate each word, and to reverse the order of the words."""
+"""A translator learns a task that needs attention: translate each word, and reverse the order of the words."""
 
 import random
 from pathlib import Path
@@ -41,5 +41,5 @@ def test_it_learns_to_translate_unseen_sentences(tmp_path: Path) -> None:
     assert all(best.cost < second.cost for best, second in translations)
     sure = [best.cost for (best, _), reference in zip(translations, references, strict=True) if best.text == reference]
     wrong = [best.cost for (best, _), reference in zip(translations, references, strict=True) if best.text != reference]
-    # On average, wrong translations must have a higher cost than correct ones.
+    # The cost is a confidence score: wrong translations must cost more, on average, than correct translations.
     assert max(sure) < 1 and (not wrong or sum(sure) / len(sure) < sum(wrong) / len(wrong))

@@ -1,4 +1,4 @@
-"""Train, resume and embed: with two columns in one language, with one column, and with corpora of both kinds."""
+"""Train and resume with two columns in one language, with one column, and with both kinds of corpora; embed."""
 
 import shutil
 from collections.abc import Callable, Mapping
@@ -38,7 +38,7 @@ Files = Mapping[str, Path]
 def files(
     texts: dict[str, list[str]], write_rows: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory
 ) -> Files:
-    """Files of single sentences, of translations, and of paraphrases (reversed word order and a new final mark)."""
+    """Files of single sentences, of translations, and of paraphrases: words in reverse order and another final mark."""
     folder, english = tmp_path_factory.mktemp("columns"), texts["en"]
     other = [" ".join(reversed(text.strip(".!?").split())) + "!" for text in english]
     return {
@@ -50,12 +50,12 @@ def files(
 
 
 def train_twice(recipe: str, data: list[str], out: Path, **options: Any) -> Path:
-    """Train a run, and resume a copy of it from an earlier checkpoint; check that both end with identical weights."""
+    """Train a run, and resume a copy of it from an earlier checkpoint. Check that both end with the same weights."""
     overrides = {**TRAIN, **SIZES[recipe], **options.pop("overrides", {})}
     kept: list[Path] = []
 
     def keep(row: Mapping[str, object]) -> None:
-        """Copy the run at its first validation after a checkpoint."""
+        """Copy the run at the first validation that follows a checkpoint."""
         if row["kind"] == "valid" and not kept and checkpoint.steps_of(out):
             kept.append(Path(shutil.copytree(out, out.with_name("half"))))
 
@@ -97,7 +97,7 @@ def test_an_autoencoder_needs_one_column(files: Files, tmp_path: Path) -> None:
 
 
 def test_a_margin_learns_from_two_columns_of_one_language(files: Files, tmp_path: Path) -> None:
-    """A regulariser keeps token tables near their initial values, so a resumed run must know these values."""
+    """A regulariser keeps token tables near their initial values, so resuming a run must restore these values."""
     folder = train_twice("gran", [str(files["paraphrases"])], tmp_path / "run", columns=["a:en", "b:en"])
     check_vectors(folder, ("en",), ("semantic",))
     first, last = metrics(folder)[0], metrics(folder)[-1]
@@ -109,7 +109,7 @@ def test_a_margin_learns_from_two_columns_of_one_language(files: Files, tmp_path
 def test_meaning_and_syntax_are_learnt_from_two_columns_of_one_language(
     decoder: str, files: Files, tmp_path: Path
 ) -> None:
-    """Train and resume a model of meaning and syntax; embed sentences; generate text if the decoder is an LSTM."""
+    """Train and resume a model with semantic and syntactic latents; embed; generate text if the decoder is an LSTM."""
     overrides = {"model.decoder": decoder, "model.syntactic_body": "lstm" if decoder == "lstm" else "average"}
     data = [str(files["paraphrases"])]
     folder = train_twice("vgvae", data, tmp_path / "run", columns=["a:en", "b:en"], overrides=overrides)
@@ -131,7 +131,7 @@ def test_meaning_and_syntax_are_learnt_from_two_columns_of_one_language(
 
 
 def test_a_corpus_of_one_column_may_be_mixed_in(files: Files, tmp_path: Path) -> None:
-    """Sentences in rows with only one column are reconstructed, but neither translated nor compared."""
+    """Sentences of rows with only one column are reconstructed, but are neither translated nor compared."""
     data = [f"en-fr={files['french']}", f"en={files['mono']}"]
     folder = train_twice("bgt-small", data, tmp_path / "run")
     check_vectors(folder, ("en", "fr"), ("semantic", LANGUAGE))

@@ -14,7 +14,7 @@ from bgt_core.grammar import Pair, pairs
 
 
 def sts_lines(sentences: list[str], count: int, rng: random.Random) -> list[tuple[float, str, str]]:
-    """Make pairs of sentences with random scores; in half of them, one word is changed."""
+    """Make pairs of sentences with random scores. In half of them, the right side is the left with one word changed."""
     rows = []
     for _ in range(count):
         left, right = rng.sample(sentences, 2)

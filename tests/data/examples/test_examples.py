@@ -1,4 +1,4 @@
-"""The example sentences are normalised, credited in their README.md, and part of the wheel."""
+"""Test the built-in example sentences: they are normalised, README.md credits their sources, and the wheel has them."""
 
 import re
 import unicodedata
@@ -48,8 +48,8 @@ def test_translations_are_those_that_all_the_languages_have() -> None:
 
 
 def test_git_does_not_ignore_them_so_the_wheel_has_them() -> None:
-    """The wheel contains all files of `bgt_core` that git tracks. In .gitignore, `/data/` matches only the root's data
-    folder, not `bgt_core/data`."""
+    """Git tracks the sentences in `bgt_core/data`, and the wheel contains all tracked files of `bgt_core`. In
+    .gitignore, `/data/` matches only the data folder at the root."""
     ignored = (Path(__file__).resolve().parents[3] / ".gitignore").read_text("utf-8").split()
     assert "/data/" in ignored and not {"data/", "*.tsv", "*.md"} & set(ignored)
 
@@ -70,10 +70,10 @@ def test_pairs_share_a_translation_and_differ_in_one_property() -> None:
     given = [
         fr("Tu es en retard.", "You're late."),
         fr("Vous êtes en retard.", "You're late."),
-        fr("Vous êtes en retard !", "You're late."),  # the mark differs, too
+        fr("Vous êtes en retard !", "You're late."),  # differs in the closing mark, too
         fr("Tu viens.", "You come."),
         fr("On part.", "We leave."),
-        fr("Nous partons.", "We leave."),  # the rules find no property
+        fr("Nous partons.", "We leave."),  # the rules find no form of address
     ]
     assert [(pair.property, pair.left.text, pair.right.text) for pair in differing(given)] == [
         ("address", "Tu es en retard.", "Vous êtes en retard.")

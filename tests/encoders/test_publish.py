@@ -22,7 +22,7 @@ TEXTS = ["The dog sleeps.", "", "Where is the station?"]
 
 
 class Hub:
-    """A stand-in for the hub's library. It keeps repositories in memory; if `error` is set, calls raise this error."""
+    """A replacement for the hub's library, with repositories in memory. Calls raise the exception `error`, if any."""
 
     def __init__(self, cache: Path):
         self.cache = cache

@@ -36,7 +36,7 @@ def labelled(grammar: list, write_rows: Callable[..., Path], tmp_path_factory: p
 
 @pytest.fixture(scope="module")
 def trained(saved: Path, labelled: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An uninterrupted run. Its first stage is an untrained model, whose semantic encoder averages token vectors."""
+    """An uninterrupted second stage. It starts from an untrained model; the semantic encoder averages token vectors."""
     out, settings = tmp_path_factory.mktemp("second") / "run", {"columns": COLUMNS, "overrides": SETTINGS}
     return training.train("pair-classifier", [labelled], out, init_from=saved, device="cpu", **settings)
 

@@ -68,7 +68,7 @@ class Reading:
         }
 
     def retrieval(self, latent: str) -> float:
-        """Return the mean precision of both directions of retrieval among 500 pairs; chance is 0.002."""
+        """Search for translations among 500 sentences. Return the mean precision of both directions (chance: 0.002)."""
         english, french = (self.vectors[lang, latent][:500] for lang in LANGS)
         return float(found(english, french).mean() + found(french, english).mean()) / 2
 
@@ -81,7 +81,7 @@ class Reading:
         return float(np.mean([roc_auc_score(labels[half:, k], scores[:, k]) for k in range(labels.shape[1])]))
 
     def lost(self, lang: str) -> dict[str, float]:
-        """Return by how many nats a sentence's loss grows if another sentence's latent replaces its own."""
+        """Return by how many nats a reconstruction's loss grows if another sentence's latent replaces one latent."""
         own, meant, translated = (
             torch.from_numpy(self.vectors[key][:1000])
             for key in ((lang, LANGUAGE), (lang, SEMANTIC), ("fr" if lang == "en" else "en", SEMANTIC))

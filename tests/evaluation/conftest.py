@@ -1,4 +1,4 @@
-"""Fixtures: trees of a small grammar."""
+"""Fixtures: random syntax trees of a small grammar, and a function that writes them to a file."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -17,7 +17,7 @@ WORDS["."] = [".", "?"]
 
 
 def bracketed(label: str, rng: Random, room: int = 5) -> str:
-    """Draw a tree of limited depth."""
+    """Draw a random tree in brackets, with the root `label` and a limited depth."""
     if label not in RULES:
         return f"({label} {rng.choice(WORDS[label])})"
     rule = rng.choice(RULES[label]) if room > 0 else RULES[label][0]
@@ -26,7 +26,7 @@ def bracketed(label: str, rng: Random, room: int = 5) -> str:
 
 @pytest.fixture(scope="session")
 def trees() -> list[str]:
-    """Draw 200 different trees."""
+    """Draw 200 different trees in brackets."""
     rng = Random(5)
     drawn: dict[str, None] = {}
     while len(drawn) < 200:
@@ -36,7 +36,7 @@ def trees() -> list[str]:
 
 @pytest.fixture
 def treebank(tmp_path: Path) -> Callable[..., Path]:
-    """Return a function that writes a file of trees: treebank("a.mrg", ["(S ...)"])."""
+    """treebank("a.mrg", ["(S ...)"]): a function that writes trees to a file, and returns the file's path."""
 
     def write(name: str, trees: list[str]) -> Path:
         (tmp_path / name).write_text("\n".join(trees), "utf-8")

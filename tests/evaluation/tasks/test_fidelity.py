@@ -1,4 +1,4 @@
-"""Check which latents each sentence is generated from, and its scores, with writers whose outputs are known."""
+"""Check from which latents each text is generated, and its scores. The writers are stubs whose outputs are known."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -33,7 +33,7 @@ Rewrite = Callable[[str, str, str], str]
 
 
 class Stub:
-    """A writer whose latents are row indices, and whose output is `rewrite(source, style, language)`."""
+    """A writer whose latents are row indices. Its output is `rewrite(source, style sentence, language)`."""
 
     langs = ("en", "fr")
 
@@ -47,7 +47,7 @@ class Stub:
         return np.arange(start, len(self.texts), dtype=np.float32)[:, None]
 
     def similarity(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-        """Compare sentences by their lengths."""
+        """Compare two sentences by the difference of their lengths."""
         lengths = [np.array([len(self.texts[int(row)]) for row in side[:, 0]]) for side in (left, right)]
         return -np.abs(lengths[0][:, None] - lengths[1][None]).astype(float)
 
@@ -73,7 +73,7 @@ def measured(
 
 
 def row(result: Result, source: str, lang: str, style: str, by: str = "model") -> dict[str, float]:
-    """Return the scores of one system for one `Writing`, by measure."""
+    """Return the scores of one system, by measure, for texts with this source, language and style."""
     meaning = OWN if style == OWN else source
     place = result.systems.index(by)
     return {
@@ -89,7 +89,7 @@ def test_a_writer_that_copies_is_exact_and_keeps_everything(columns: dict[str, l
         for style in (OWN, RANDOM):
             scores = row(result, lang, lang, style)
             assert [scores[name] for name in (EXACT, "chrF", "BLEU", NEGATION, NO_NEGATION)] == pytest.approx([100] * 5)
-        assert scores[MARK] < 100 and scores[LENGTH_OFF] > 0  # these compare the text with the style sentence
+        assert scores[MARK] < 100 and scores[LENGTH_OFF] > 0  # both compare text and style sentence
     assert row(result, "fr", "en", REFERENCE)[EXACT] == 0
 
 
@@ -164,7 +164,7 @@ def test_a_writer_generates_like_generate_and_scores_by_its_decoder(saved: Path,
     assert writer.write(latents, lang="fr") == expected
     likelihoods = writer.log_likelihood(latents, styles, lang="fr")
     decoder = bgt.model.decoder("fr")
-    for number, text in enumerate(styles):  # the decoder reads one token at a time, as in search
+    for number, text in enumerate(styles):  # one token at a time, as in search
         (ids,) = bgt.tokenizer.encode([text])
         joined = bgt.model.join({name: torch.tensor(rows[[number]]) for name, rows in latents.items()})
         with torch.no_grad():

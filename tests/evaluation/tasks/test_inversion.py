@@ -1,4 +1,4 @@
-"""Compare the scores of inversion with sacrebleu's scores of texts that `from_vectors` generates."""
+"""Compare the scores of the task inversion with sacrebleu's scores of the texts that `from_vectors` generates."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -20,7 +20,7 @@ ROWS = 3
 
 @pytest.fixture(scope="module")
 def writer(save_writer: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """A model that was trained with drafts, so that it can correct them."""
+    """A writer that was built for drafts, so it can correct its own text."""
     folder = save_writer(tmp_path_factory.mktemp("model") / "writer", columns=["en", "draft_en:en"])
     return bgt_core.open_encoder(folder, device="cpu", precision="fp32")
 
@@ -66,9 +66,9 @@ def test_each_search_is_scored_as_sacrebleu_scores_its_text(writer: Any, texts: 
 
 
 def test_both_latents_are_those_of_the_sentence(writer: Any, saved: Path, path: Path, texts: list[str]) -> None:
-    """Text from both latents is the same as if the sentence is given as source and as style sentence.
+    """With both latents, the text is the same as if the sentence were given as both source and style sentence.
 
-    With two models, the name of each search begins with the name of its model.
+    With two models, the name of each search begins with the name of the model.
     """
     ours = bgt_core.load(saved, "cpu", "fp32")
     result = evaluate(Inversion(beam=2), {"mine": ours, "it": writer}, path, resamples=100)

@@ -1,4 +1,4 @@
-"""Check the scores of roles in minimal pairs with a writer whose sentences and likelihoods are known."""
+"""Check the scores of roles in minimal pairs, with a writer whose outputs and likelihoods are known."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -21,7 +21,7 @@ ROW = {text: row for row, texts in enumerate(ROWS) for text in texts}
 
 
 class Knows:
-    """A writer whose latents are row indices. It generates the style sentence, but in row 0 text that names nobody."""
+    """A writer whose latents are row indices. Each output is the style sentence, but "nobody" in a call's first row."""
 
     langs = ("en", "fr")
 
@@ -41,7 +41,7 @@ class Knows:
         return ["nobody" if place == 0 else ROWS[row][lang == "fr"].upper() for place, row in enumerate(rows)]
 
     def log_likelihood(self, latents: Mapping[str, np.ndarray], sentences: Sequence[str], *, lang: str) -> np.ndarray:
-        """Make sentences likelier than their twins, but equally likely in pair 1, and less likely in row 4."""
+        """A sentence is likelier than its twin, except in pair 1 (equally likely) and given row 4 (less likely)."""
         assert list(sentences) == [ROWS[ROW[text]][lang == "fr"] for text in sentences]
         given = latents[SEMANTIC][:, 0]
         own = np.array([ROW[text] for text in sentences]) == given
@@ -65,7 +65,7 @@ def test_outputs_are_named_right_and_likelier_by_pairs() -> None:
     }  # fmt: skip
     assert [lang for _, lang in writer.asked] == [lang for _, lang, _ in plan]
     for key, (cell,) in result.scores.items():
-        right = key.style_of != SWAPPED  # in the style of the twin, the writer generates the twin
+        right = key.style_of != SWAPPED  # with the twin's style, the writer outputs the twin
         order = {GIVE: (0, 2), ACT: (1,)}[key.roles]
         expected = {
             NAMED: [0.5 if pair == 0 else 1.0 for pair in order],

@@ -1,4 +1,4 @@
-"""Check files of labelled pairs and thresholds, and compare measures and baselines with scikit-learn."""
+"""Check files of labelled pairs and thresholds. Compare measures and baselines with scikit-learn."""
 
 import gzip
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ from bgt_core.evaluation.tasks.pairs import (
 )
 from bgt_core.vectors.compare import ComparesByCosine
 
-SAME, THAT = "how old is city {}", "how old is that city {}"  # pairs with THAT are mostly labelled 0
+SAME, THAT = "how old is city {}", "how old is that city {}"  # most pairs with THAT have the label 0
 ROWS = [(int(n % 3 == 0), SAME.format(n), (THAT if bool(n % 3) != (n % 5 == 0) else SAME).format(n)) for n in range(60)]
 
 
@@ -49,7 +49,7 @@ def test_baselines_are_cosines_of_scikit_learn(pairs: LabelledPairs) -> None:
 
 
 def test_the_classifier_is_the_minimum_of_the_penalised_loss() -> None:
-    """SciPy minimises 10 x the sum of log-losses + 1/2 x the sum of squared weights (of different and shared words)."""
+    """SciPy minimises 10 x the sum of the log-losses + 1/2 x the sum of the squared weights, without the intercept."""
     rng = np.random.default_rng(0)
     left, right = ([" ".join(rng.choice(list("abcd"), 4)) for _ in range(40)] for _ in range(2))
     pairs = LabelledPairs("drawn", rng.random(40) < 0.5, left, right)
@@ -61,7 +61,7 @@ def test_the_classifier_is_the_minimum_of_the_penalised_loss() -> None:
     def loss(weights: np.ndarray) -> tuple[float, np.ndarray]:
         margin = sign * (features @ weights)
         slope = -10 * features.T @ (sign * expit(-margin))
-        penalised = np.append(weights[:-1], 0)  # all but the intercept
+        penalised = np.append(weights[:-1], 0)  # the intercept is not penalised
         return 10 * np.logaddexp(0, -margin).sum() + penalised @ penalised / 2, slope + penalised
 
     best = minimize(loss, np.zeros(features.shape[1]), jac=True, tol=1e-8).x
@@ -99,7 +99,7 @@ def test_errors_name_the_file_and_the_line(text: str, message: str, tmp_path: Pa
 
 @pytest.fixture(params=["all different", "many ties"])
 def drawn(request: pytest.FixtureRequest) -> tuple[np.ndarray, np.ndarray]:
-    """200 scores, and labels that correlate with them."""
+    """200 scores, and labels that correlate with the scores."""
     rng = np.random.default_rng(0)
     labels = rng.random(200) < 0.4
     scores = rng.normal(labels * 0.8, 1)
@@ -107,7 +107,7 @@ def drawn(request: pytest.FixtureRequest) -> tuple[np.ndarray, np.ndarray]:
 
 
 def times(weights: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Repeat each item as often as it was drawn."""
+    """Repeat each value as often as its weight says."""
     return np.repeat(values, weights.astype(int))
 
 
@@ -135,7 +135,7 @@ def test_no_other_threshold_is_better(seed: int) -> None:
 
 
 class Lengths(ComparesByCosine):
-    """An encoder for which two sentences of the same length are similar."""
+    """An encoder that considers two sentences similar if they have the same number of words."""
 
     langs, latents, fingerprint = ("en",), ("semantic",), ""
 
@@ -148,7 +148,7 @@ class Lengths(ComparesByCosine):
 
 
 class Probable(Lengths):
-    """An encoder whose similarity is a probability, and which has a threshold."""
+    """An encoder whose similarity is a probability, so that it has a fixed threshold."""
 
     threshold = 0.75
 
@@ -167,7 +167,7 @@ def test_every_system_has_its_measures(pairs: LabelledPairs) -> None:
     cells = by_measure(result)
     assert list(cells) == ["accuracy", "F1", "AUC", "threshold"]
     assert (cells["threshold"][1], cells["threshold"][4]) == (0.75, 0.5)
-    scores = np.array([1.0 if len(a.split()) == len(b.split()) else 0.5 for _, a, b in ROWS])  # as `Lengths`
+    scores = np.array([1.0 if len(a.split()) == len(b.split()) else 0.5 for _, a, b in ROWS])  # as in `Lengths`
     for row, threshold in ((0, cells["threshold"][0]), (1, 0.75)):
         right = 100 * accuracy_score(pairs.labels, scores >= threshold)
         assert cells["accuracy"][row].value == pytest.approx(right)

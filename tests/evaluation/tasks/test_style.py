@@ -1,4 +1,4 @@
-"""Check STEL and STEL-or-Content by hand, and with encoders of only style or only content; read files of STEL."""
+"""Check STEL and STEL-or-Content by hand, and with encoders of only style or only content. Read files of STEL."""
 
 import csv
 import gzip
@@ -25,7 +25,7 @@ from bgt_core.tables import Estimate
 from tests.close import FLOAT64, assert_close
 
 HEADER = ["", *module.COLUMNS[:5], "ID", "# Votes out of 5 for Correct Alternative", module.COLUMNS[5]]
-ROWS = [  # anchors, alternatives, the correct alternative, style
+ROWS = [  # two anchors, two alternatives, the index of the correct alternative, the style
     ["It's late.", "It is late.", "We're here now.", "We are here now.", "1", "contraction"],
     ["They are my friends.", "They're my friends.", "I'm cold, and you?", "I am cold, and you?", "2", "contraction"],
     ['He said "yo".', 'He said "good day".', "I am obliged.", "thx\ta lot", "2", "formality"],
@@ -33,7 +33,7 @@ ROWS = [  # anchors, alternatives, the correct alternative, style
 
 
 def write(path: Path, rows: Sequence[Sequence[str]] = ROWS, header: Sequence[str] = HEADER) -> Path:
-    """Write a file in the format of STEL: tab-separated, with quotes as in CSV."""
+    """Write a file in STEL's format: tab-separated columns, with quotes as in CSV."""
     with path.open("w", encoding="utf-8", newline="") as out:
         table = csv.writer(out, delimiter="\t", lineterminator="\n")
         table.writerow(header)
@@ -42,12 +42,12 @@ def write(path: Path, rows: Sequence[Sequence[str]] = ROWS, header: Sequence[str
 
 
 def noise(texts: list[str], lang: str, latent: str) -> np.ndarray:
-    """Embed each text as a random vector."""
+    """Embed each text as a random vector, which is always the same for the same text."""
     return np.stack([np.random.default_rng(crc32(text.encode())).normal(size=4) for text in texts])
 
 
 def cells(result: Result, measure: str) -> dict[tuple[str, str], list[float | None]]:
-    """Return the scores of all systems for each language and style."""
+    """Return the scores of all systems, by language and style."""
     return {
         (key.lang, key.style): [cell.value if isinstance(cell, Estimate) else None for cell in row]
         for key, row in result.scores.items()
@@ -66,7 +66,7 @@ def higher(first: float, second: float) -> float:
 
 
 def by_hand(vectors: Mapping[str, Mapping[object, float]], rows: Sequence[Sequence[str]]) -> list[tuple[float, float]]:
-    """Compute STEL and STEL-or-Content of each row as the papers do: predict the correct alternative, 1 or 2."""
+    """Compute STEL and STEL-or-Content of each row with the papers' formulas, which predict one of two alternatives."""
     right = []
     for a1, a2, s1, s2, correct, _ in rows:
         sim = {(a, s): cosine(vectors[a], vectors[s]) for a in (a1, a2) for s in (s1, s2, a2)}
@@ -79,7 +79,7 @@ def by_hand(vectors: Mapping[str, Mapping[object, float]], rows: Sequence[Sequen
 
 
 def tfidf(terms: Mapping[str, Sequence[str]]) -> dict[str, dict[object, float]]:
-    """Multiply the count of each term by ln((1 + texts) / (1 + texts with the term)) + 1."""
+    """Compute tf-idf: the count of a term times ln((1 + number of texts) / (1 + number of texts with the term)) + 1."""
     having = Counter(term for each in terms.values() for term in set(each))
     return {
         text: {term: count * (math.log((1 + len(terms)) / (1 + having[term])) + 1) for term, count in each.items()}
@@ -143,7 +143,7 @@ def test_ties_count_half() -> None:
         return judged(compare, [Quadruple("en", "x", ("a1", "a2"), ("s1", "s2"))]).tolist()
 
     assert near(0) == near(1e-7) == near(-1e-7) == [[0.5], [0.5]]
-    assert near(1e-5) == near(1e-5, 0.999) == [[0], [0.5]]  # the wrong alternative is nearer
+    assert near(1e-5) == near(1e-5, 0.999) == [[0], [0.5]]  # for STEL, the wrong alternative is nearer
     assert near(-1e-5) == [[1], [0.5]]
     one = ExternalEncoder("one", lambda texts, lang, latent: np.ones((len(texts), 2)))
     result = evaluate(Style(lang="tr"), one)
@@ -169,15 +169,15 @@ def test_built_in_quadruples_have_two_contents_and_two_styles() -> None:
         of = [[meanings[lang, text] for text in pair] for pair in (anchors, alternatives)]
         assert of[0][0] & of[0][1] and of[1][0] & of[1][1] and of[0] != of[1]
         assert not {*anchors} & {*alternatives}
-        for name, other in PROPERTIES.items():  # both anchors have the same values of all other properties
+        for name, other in PROPERTIES.items():  # the anchors differ in no other property
             assert name == style or len({other.value(text, lang) for text in anchors}) == 1
-    assert len({(each.style, frozenset(each.anchors)) for each in items}) == len(items)  # no pair occurs twice
+    assert len({(each.style, frozenset(each.anchors)) for each in items}) == len(items)  # no anchors repeat
     firsts = Counter(PROPERTIES["address"].value(each.anchors[0], "fr") for each in items if each.lang == "fr")
-    assert min(firsts["tu"], firsts["vous"]) > 100  # the first anchor may have either value
+    assert min(firsts["tu"], firsts["vous"]) > 100  # either form may come first
 
 
 def one_hot(numbers: Mapping[str, int]) -> ExternalEncoder:
-    """Make an encoder that returns the one-hot code of each text's number."""
+    """Make an encoder that returns a one-hot vector for the number of each text."""
 
     def encode(texts: list[str], lang: str, latent: str) -> np.ndarray:
         return np.eye(max(numbers.values()) + 1)[[numbers[text] for text in texts]]
@@ -211,7 +211,7 @@ def test_a_system_is_measured_in_its_languages() -> None:
     assert measured["fr", "address"] == [False, False, True, True, True]
     assert measured["de", "address"] == [False, False, False, True, True]
     stel = cells(evaluate(Style(), {"two": ExternalEncoder("two", noise, ("fr", "en"))}, items), "STEL")
-    assert ("fr", "question-form") in stel  # this style has too few quadruples to count in the mean
+    assert ("fr", "question-form") in stel  # but it has too few quadruples to count in the mean
     assert_close(stel["en, fr", "mean"], np.add(stel["en", "contraction"], stel["fr", "address"]) / 2)
     with pytest.raises(UsageError, match=r"german has it"):
         evaluate(Style(), {"german": ExternalEncoder("x", noise, ("it",))}, items)

@@ -1,4 +1,4 @@
-"""Check queries, candidates and neighbours, and compare each measure with a second implementation and by hand."""
+"""Check queries, candidates and neighbours. Compare each measure with a second implementation and by hand."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -43,7 +43,7 @@ DOG = "(ROOT (S (NP (PRP He)) (VP (VBZ is) (NP (NN dog))) (. .)))"
 
 
 def nltk_brackets(text: str) -> Counter[tuple[str, int, int]]:
-    """Read a tree with nltk, and count its labels with their spans, without parts of speech."""
+    """Parse a tree with nltk. Count its labelled spans, without parts of speech."""
     tree = nltk.Tree.fromstring(text)
     for number, position in enumerate(tree.treepositions("leaves")):
         tree[position] = number
@@ -52,7 +52,7 @@ def nltk_brackets(text: str) -> Counter[tuple[str, int, int]]:
 
 
 def textbook_distance(left: nltk.Tree, right: nltk.Tree) -> int:
-    """Compute the tree edit distance by the plain recurrence over forests, which needs no keyroots."""
+    """Compute the tree edit distance by the plain recursion over forests, without keyroots."""
 
     def plain(tree: nltk.Tree) -> tuple:
         return tree.label(), tuple(plain(child) for child in tree if isinstance(child, nltk.Tree))
@@ -75,7 +75,7 @@ def textbook_distance(left: nltk.Tree, right: nltk.Tree) -> int:
 
 
 def test_shared_brackets_are_those_of_nltk(trees: list[str], treebank: Write) -> None:
-    """Compare all pairs of 60 trees. Some trees have two equal brackets, as in (NP (NP ...))."""
+    """Compare all pairs of 60 trees. In some trees, two brackets have the same label and span, as in (NP (NP ...))."""
     sentences = read_treebank([treebank("a.mrg", trees[:60])])
     brackets = [nltk_brackets(tree) for tree in trees[:60]]
     assert [Counter(each.structure) for each in sentences] == brackets
@@ -86,7 +86,7 @@ def test_shared_brackets_are_those_of_nltk(trees: list[str], treebank: Write) ->
 
 
 def test_edits_are_those_of_the_textbook(trees: list[str], treebank: Write) -> None:
-    """Words are not nodes of the trees, and the trees have different sizes."""
+    """The trees have different sizes. Words do not count as nodes."""
     short = [tree for tree in trees if len(tree) < 160][:16]
     ordered = [(each.labels, each.first) for each in read_treebank([treebank("a.mrg", short)])]
     expected = [[textbook_distance(*map(nltk.Tree.fromstring, pair)) for pair in product([a], short)] for a in short]
@@ -96,10 +96,10 @@ def test_edits_are_those_of_the_textbook(trees: list[str], treebank: Write) -> N
 
 
 def test_the_three_measures_by_hand(treebank: Write) -> None:
-    """CAT has brackets ROOT 0-4, S 0-4, NP 0-2, VP 2-3; DOG has ROOT 0-4, S 0-4, NP 0-1, VP 1-3, NP 2-3.
+    """The brackets of CAT are ROOT 0-4, S 0-4, NP 0-2, VP 2-3; of DOG, ROOT 0-4, S 0-4, NP 0-1, VP 1-3, NP 2-3.
 
-    The trees have 8 and 9 nodes. Four edits turn CAT into DOG: insert the inner NP and its NN, delete DT, and relabel
-    NN as PRP.
+    The trees have 8 and 9 nodes. Four edits turn CAT into DOG: insert the inner NP and the NN in it, delete DT, and
+    relabel NN as PRP.
     """
     cat, dog = read_treebank([treebank("a.mrg", [CAT, DOG])])
     assert (cat.text, cat.tags) == ("The cat sleeps.", ["DT", "NN", "VBZ", "."])
@@ -115,7 +115,7 @@ CONLLU = """1\tShe\t_\tPRON\t_\t_\t2\tnsubj{subtype}\t_\t_
 
 
 def test_dependencies_by_hand(treebank: Write) -> None:
-    """The sentences differ in the head and the relation of word 3: one edit moves the word, and one relabels it."""
+    """Word 3 has another head and another relation. One edit moves the word, and another edit relabels it."""
     other = CONLLU.format(subtype=":pass", tag="PROPN").replace("\t4\tamod", "\t2\tadvmod")
     one, two = read_treebank([treebank("a.conllu", [CONLLU.format(subtype="", tag="NOUN"), other])])
     counted = {name: (part.item(), whole.item()) for name, (part, whole) in counts([one], [two]).items()}
@@ -125,7 +125,7 @@ def test_dependencies_by_hand(treebank: Write) -> None:
 
 @pytest.mark.parametrize("lowest", [False, True])
 def test_the_best_choice_is_the_best_of_all_choices(lowest: bool) -> None:
-    """Compare with all choices. Choosing the best candidate of each query by itself is sometimes worse."""
+    """Compare with all possible choices. Choosing the best candidate for each query separately is sometimes worse."""
     rng = np.random.default_rng(0)
     alone_is_worse = 0
     for _ in range(50):
@@ -148,7 +148,7 @@ pytest.importorskip("numba")
 def sentence_of(
     text: str, tags: str = "", structure: Sequence[Any] = (("S", 0, 1),), labels: str = "S", kind: str = CONSTITUENTS
 ) -> ParsedSentence:
-    """Make a sentence whose tree is a root over leaves."""
+    """Make a sentence whose tree has a root, and all other nodes as leaves under the root."""
     first = [*range(len(labels) - 1), 0]
     return ParsedSentence(text, tags or ["X"] * len(text.split()), structure, [*labels[1:], labels[0]], first, kind)
 
@@ -175,7 +175,7 @@ embedded: list[tuple[str, str]] = []
 
 
 def spelling(texts: list[str], lang: str, latent: str) -> np.ndarray:
-    """Embed texts by their counts of letters."""
+    """Embed a text as its counts of letters."""
     embedded.append((lang, latent))
     return np.array([[text.count(letter) for letter in "abcdef"] for text in texts], dtype=np.float32)
 
@@ -191,12 +191,12 @@ def bank_of(rows: Sequence[tuple[str, str]]) -> list[ParsedSentence]:
 def test_the_nearest_of_its_length_is_compared_with_each_query() -> None:
     pairing, encoder = pair_up(bank_of(QUERIES), bank_of(OFFERED)), ExternalEncoder("x", spelling)
     two, three = neighbours(System("x", encoder), pairing, "fr")
-    # nearest to "a b": "b b" (ties with "a d"); to "c c": "c d"; to "a c": "c d" (ties); to "a b c": "a a b"
+    # nearest: to "a b", "b b" (ties with "a d"); to "c c", "c d"; to "a c", "c d" (tie); to "a b c", "a a b"
     assert (two.tolist(), three.tolist()) == ([1, 0, 0], [0])
     assert embedded == [("fr", "semantic")]
     table = evaluate(Syntax(lang="fr", latent="semantic"), {"x": encoder}, pairing, resamples=150, seed=5)
     assert table.systems == [RANDOM, "x", UPPER_BOUND]
-    agree = np.array([[1, 2, 0], [2, 1, 0], [0, 1, 1]])  # number of tags shared with "c d", "b b" and "a d"
+    agree = np.array([[1, 2, 0], [2, 1, 0], [0, 1, 1]])  # number of tags shared with "c d", "b b", "a d"
     by_chance = agree.mean(1).sum() + (1 + 2) / 2
     values = [cell.value for cell in table.scores[TAGS, 4]]
     assert values == pytest.approx([100 * by_chance / 9, 100 * 5 / 9, 100 * 7 / 9])
@@ -214,7 +214,7 @@ def test_without_numba_the_error_names_the_extra_to_install(monkeypatch: pytest.
 
 
 def shape(texts: list[str], lang: str, latent: str) -> np.ndarray:
-    """Embed the kind of word at each position; a word's first letter is its kind, as in nn3."""
+    """Embed the kind of the word at each position. The first letter of a word is its kind, as in nn3."""
     vectors = np.zeros((len(texts), 40, 6), dtype=np.float32)
     for row, text in enumerate(texts):
         for place, word in enumerate(text.lower().split()):
@@ -223,7 +223,7 @@ def shape(texts: list[str], lang: str, latent: str) -> np.ndarray:
 
 
 def test_rows_lie_between_chance_and_the_upper_bound(trees: list[str], treebank: Write) -> None:
-    """An encoder of the order of word kinds is better than chance, and worse than the best choice."""
+    """An encoder of the order of kinds of words is better than chance, and worse than the best possible choice."""
     pairing = pair_up(read_treebank([treebank("a.mrg", trees)]))
     table = evaluate(Syntax(), {"shape": ExternalEncoder("shape", shape)}, pairing, resamples=200)
     for measure, cells in table.scores.items():

@@ -1,4 +1,4 @@
-"""Check shares, chrF and sources by direct computation, with writers whose outputs are known."""
+"""Check shares, chrF and sources against direct computations, with writers whose outputs are known."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -27,7 +27,7 @@ COLUMNS = {"en": [f"You have {number} cats." for number in range(len(FRENCH))], 
 
 
 class Recorder(Stub):
-    """A writer that records the source and the style sentence of each output."""
+    """A writer that records the source and the style sentence of each generated text."""
 
     def __init__(self, rewrite: Rewrite):
         super().__init__(rewrite)
@@ -59,13 +59,13 @@ def test_sources_show_another_value_and_style_sentences_the_wanted_one() -> None
     } | {("fr", source, "sentence-type", "exclamation"): 150 for source in COLUMNS}
     assert "fr sentence-type statement (5)" in result.warnings[0]
     assert "en contraction (0)" in result.warnings[0] and "fr question-form (0)" in result.warnings[0]
-    assert "politeness" not in result.warnings[0]  # neither language has rules for politeness
+    assert "politeness" not in result.warnings[0]  # no language here has rules for politeness
     own = [(source, style) for source, style in stub.pairs if source in FRENCH]
     assert len(own) == 150 + TU + 150
     assert {(source.split()[0], style.split()[0]) for source, style in own} >= {("Vous", "Tu"), ("Tu", "Vous")}
     for source, style in own:
         assert {source.split()[0], style.split()[0]} == {"Tu", "Vous"} or (source[-1], style[-1]) == (".", "!")
-    assert len({style for source, style in own if source[:2] == "Tu"}) > TU / 2  # drawn at random
+    assert len({style for source, style in own if source[:2] == "Tu"}) > TU / 2  # style sentences are drawn at random
     vous = [source for source, style in own if source.startswith("Vous") and style.startswith("Tu")]
     assert vous == [FRENCH[TU + number * VOUS // 150] for number in range(150)]
     assert [key.sentences for key in measured(Stub(copies), limit=20).scores] == [20] * 18
@@ -82,7 +82,7 @@ def test_a_copied_source_scores_0_and_a_copied_style_sentence_100() -> None:
 
 def test_scores_are_those_of_the_outputs() -> None:
     def swap(source: str, style: str, lang: str) -> str:
-        """Change "tu" to "vous" if the number in the source is even."""
+        """Replace "Tu as" by "Vous avez" if the number in the source is even."""
         return source.replace("Tu as", "Vous avez") if int(source.split()[2]) % 2 == 0 else source
 
     result = measured(Stub(swap))

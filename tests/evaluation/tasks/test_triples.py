@@ -1,4 +1,4 @@
-"""Read files of triples; score encoders that count words, or use word order, or whose similarities all tie."""
+"""Read files of triples. Score encoders that count words, that encode word order, or whose similarities all tie."""
 
 import lzma
 from collections.abc import Callable, Sequence
@@ -27,7 +27,7 @@ def encoder(vector: Callable[[str], Sequence[float]]) -> ExternalEncoder:
 
 
 def order(text: str) -> list[float]:
-    """Embed each word at its position; a paraphrase has the same vector as its sentence."""
+    """Embed the word at each position. A paraphrase gets the vector of the sentence that it paraphrases."""
     words = BITTEN.get(text, text).split()
     return [float(words[place : place + 1] == [word]) for place in range(9) for word in WORDS]
 
@@ -42,7 +42,7 @@ def test_shares_of_encoders_whose_answers_are_known() -> None:
     result = evaluate(TriplesTask(), encoders, Triples("made", kinds, *columns), resamples=200)
     cells = {key: [cell.value for cell in row] for key, row in result.scores.items()}
     assert list(cells) == [("roles", 40), ("negation", 20), (ALL, 60)]
-    assert cells["roles", 40] == [0, 100, 50]  # the swapped sentence has the same words; ties count half
+    assert cells["roles", 40] == [0, 100, 50]  # the swapped sentence has the same words; a tie counts half
     assert cells["negation", 20] == [100, 100, 50]
     assert cells[ALL, 60] == pytest.approx([100 / 3, 100, 50])
     marks = {key: [cell.mark for cell in row] for key, row in result.scores.items()}
@@ -51,7 +51,7 @@ def test_shares_of_encoders_whose_answers_are_known() -> None:
         gap for gap in result.differences if gap.key.kind == ALL and {gap.first, gap.second} == {"words", "order"}
     )
     assert gap.difference.value == pytest.approx(-200 / 3)
-    assert gap.p == pytest.approx(2 * 0.5**40)  # in all 40 triples of roles, "order" is right and "words" wrong
+    assert gap.p == pytest.approx(2 * 0.5**40)  # "order" is right in all 40 triples of roles, and "words" wrong
     assert result.about.startswith("made: 60 triples; ")
 
 

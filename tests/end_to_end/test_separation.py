@@ -73,8 +73,8 @@ class Reading:
         return float(found(english, french).mean() + found(french, english).mean()) / 2
 
     def predicts(self, labels: np.ndarray, latent: str, learnt: str, tested: str) -> float:
-        """Return the mean area under the ROC curve of ridge probes for `labels` (N, K); chance is 0.5. Probes are
-        fitted on the first half of the sentences in the language `learnt`, and tested on the others in `tested`."""
+        """Return the mean area under the ROC curve of ridge probes for `labels` (N, K); chance is 0.5. Fit on the first
+        half of the sentences, in the language `learnt`, and test on the second half, in the language `tested`."""
         half = len(labels) // 2
         x, y = (StandardScaler().fit_transform(self.vectors[lang, latent]) for lang in (learnt, tested))
         scores = Ridge(alpha=30.0).fit(x[:half], labels[:half].astype(float)).predict(y[half:])

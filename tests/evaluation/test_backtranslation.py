@@ -1,4 +1,4 @@
-"""Compare references with translations: check each measure by hand, and correlations against SciPy's."""
+"""Compare references with their back-translations. Check each measure by hand, and correlations with SciPy's."""
 
 import math
 
@@ -14,7 +14,7 @@ NICE = "the staff were very nice and the room was very nice and the staff were v
 
 
 class Scripted:
-    """A model that returns a given score for each sentence."""
+    """A scoring model that returns a given score for each sentence."""
 
     fingerprint = "by hand"
 
@@ -26,26 +26,26 @@ class Scripted:
 
 
 def test_repetitions_by_hand() -> None:
-    # | encloses repeated words: the staff were very nice and | the | room was | very nice and the staff were very nice
+    # repeated words in brackets: the staff were very nice and [the] room was [very nice and the staff were very nice]
     assert repeated(NICE, 1) == (9, 17)
-    # 5 of 15 trigrams are repeated: very nice and, nice and the, the staff were, staff were very, were very nice
+    # 5 of the 15 trigrams repeat: very nice and, nice and the, the staff were, staff were very, were very nice
     assert repeated(NICE, 3) == (5, 15)
-    assert repeated("of of of the the".split(), 1) == (1, 2)  # words of two characters do not count
+    assert repeated("of of of the the".split(), 1) == (1, 2)  # words of at most two characters do not count
     assert repeated(["a", "b"], 3) == (0, 0)
-    assert repeated(list("abab"), 2) == (1, 3)  # in longer n-grams, words of any length count
+    assert repeated(list("abab"), 2) == (1, 3)  # words in longer n-grams may have any length
 
 
 def test_a_comparison_by_hand() -> None:
     result = compare(["red dogs run", "blue cats sleep"], ["dogs dogs run", "cats sleep"], costs=np.array([0.5, 1.0]))
     assert result["words"].reference == 3 and result["words"].translation == 2.5
     repetition = result["unigram repetition"]
-    assert (repetition.reference, repetition.translation) == (0, 20)  # 1 of 5 words, not the mean of 1/3 and 0
+    assert (repetition.reference, repetition.translation) == (0, 20)  # 1 of the 5 words, not the mean of 1/3 and 0
     assert repetition.difference[0] == -20
     entropies = result["unigram entropy"]
     assert entropies.reference == pytest.approx(math.log2(6))
     assert result["trigram entropy"].translation == 0
     assert entropies.difference == entropies.reference - entropies.translation < entropies.reference
-    # "red" and "blue" are in 1 of 4 documents, all other words in 2
+    # IDF = ln(4 / documents): "red" and "blue" are in 1 of the 4 documents, all other words in 2
     assert result["average IDF"].reference == pytest.approx((math.log(4) + 2 * math.log(2)) / 3)
     assert result["average IDF"].translation == pytest.approx(math.log(2))
     assert [result[name].translation for name in ("cost", "overlap-1", "overlap-2")] == pytest.approx(
@@ -104,7 +104,7 @@ def test_the_resamples_of_all_measures_are_the_same_thousand() -> None:
 @pytest.mark.parametrize(("sign", "size"), [(1, 4), (-1, 4), (-1, 6), (1, 3)])
 def test_a_perfect_correlation_has_an_interval_from_four_sentences_on(sign: int, size: int) -> None:
     texts = [" ".join(["word"] * n) for n in range(1, size + 1)]
-    scores = {text: float(sign * place / (size - 1)) for place, text in enumerate(texts)}  # evenly from 0 to 1 or -1
+    scores = {text: float(sign * place / (size - 1)) for place, text in enumerate(texts)}  # in equal steps to 1 or -1
     words = compare(texts, texts, models={"classifier": Scripted(scores)})["words"]
     if size < 4:
         assert words.correlation is None and words.correlation_of_all.value == pytest.approx(100)

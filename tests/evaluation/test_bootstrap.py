@@ -1,4 +1,4 @@
-"""Compare the bootstrap with SciPy, closed forms and simulations; compare contrasts with standard tests."""
+"""Compare the bootstrap with SciPy, closed forms and simulations. Compare contrasts of systems with standard tests."""
 
 from collections.abc import Callable
 
@@ -35,7 +35,7 @@ def test_a_resample_draws_every_item_with_the_same_probability(rng: np.random.Ge
     weights = resample(rng, 40, 3_000)
     assert weights.shape == (3_000, 40)
     assert set(weights.sum(1)) == {40}
-    assert weights.mean(0) == pytest.approx(1, abs=0.1)  # the standard deviation of a mean is 1 / sqrt(3000), 0.018
+    assert weights.mean(0) == pytest.approx(1, abs=0.1)  # the standard error is 1 / sqrt(3000), which is 0.018
     assert weights.var() == pytest.approx(1 - 1 / 40, abs=0.02)  # variance of a multinomial count
 
 
@@ -43,7 +43,7 @@ def test_a_resample_draws_every_item_with_the_same_probability(rng: np.random.Ge
 def test_a_weight_counts_as_that_many_copies_of_the_item(
     ours: Callable, theirs: Callable, rng: np.random.Generator
 ) -> None:
-    gold = rng.integers(0, 6, 50) / 1.0  # with ties, as in real gold scores
+    gold = rng.integers(0, 6, 50) / 1.0  # with ties, like real gold scores
     systems = np.stack([gold + rng.normal(size=50), rng.normal(size=50).round(1) + 7_000, -gold])
     weights = np.concatenate([np.ones((1, 50)), resample(rng, 50, 20)])
     values = ours(weights, systems, gold)  # (21, 3)
@@ -56,11 +56,11 @@ def test_a_weight_counts_as_that_many_copies_of_the_item(
 @pytest.mark.parametrize("ours", [pearson, spearman])
 def test_constant_values_have_a_correlation_of_zero(ours: Callable) -> None:
     gold = np.array([0.1, 0.1, 0.1, 5.0])
-    weights = np.array([[1.0, 1, 1, 1], [2, 1, 1, 0]])  # in the second resample, all gold scores are equal
+    weights = np.array([[1.0, 1, 1, 1], [2, 1, 1, 0]])  # the second row leaves equal gold scores only
     values = ours(weights, np.stack([np.full(4, 0.1), gold / 3, [-3.0, 1, 2, 10]]), gold)
     assert_close(values[:, :2], [[0, 1], [0, 0]])
     assert values[0, 2] > 0.7 and values[1, 2] == 0
-    assert two_sided_p(np.array([0.0]), np.zeros((9, 1)))[0] == 1  # the difference between a system and itself
+    assert two_sided_p(np.array([0.0]), np.zeros((9, 1)))[0] == 1  # a system compared with itself
 
 
 @pytest.mark.parametrize("far", [1e4, 1e7, -1e9])
@@ -84,7 +84,7 @@ def test_p_is_below_5_percent_for_5_percent_of_equal_systems_and_most_better_one
     wrong = detected = 0
     for _ in range(400):
         gold, shared, *own = rng.normal(size=(5, 150))
-        errors = [0.8 * shared + 0.6 * noise for noise in own]  # the errors of two systems correlate
+        errors = [0.8 * shared + 0.6 * noise for noise in own]  # the errors of systems correlate
         systems = np.stack([gold + errors[0], gold + errors[1], gold + 0.6 * errors[2]])
         value = pearson(np.ones((1, 150)), systems, gold)[0]
         draws = pearson(resample(rng, 150, 300), systems, gold)
@@ -106,7 +106,7 @@ def test_each_sample_has_its_own_draws_and_shares_are_those_of_the_drawn_items()
     values, draws = bootstrap(
         lambda weights: {"first": share(weights[0], part, whole), "other": weights[1][:, :1]},
         [ItemSample(3, (1,)), ItemSample(40)],
-        resamples=250,  # in three chunks
+        resamples=250,  # drawn in three chunks
         seed=4,
     )
     np.testing.assert_allclose(values["first"], [100 * 4 / 7, 100 * 4 / 11])
@@ -119,14 +119,14 @@ def test_each_sample_has_its_own_draws_and_shares_are_those_of_the_drawn_items()
 
 
 def test_holm_by_hand() -> None:
-    # 0.01, 0.02, 0.03, 0.4 (sorted) times 4, 3, 2, 1 are 0.04, 0.06, 0.06, 0.4
+    # holm multiplies the sorted 0.01, 0.02, 0.03, 0.4 by 4, 3, 2, 1, and keeps 0.06 because p-values must not fall
     np.testing.assert_allclose(holm(np.array([0.03, 0.4, 0.01, 0.02])), [0.06, 0.4, 0.04, 0.06])
     np.testing.assert_allclose(holm(np.array([0.9, 0.8])), [1, 1])
     assert holm(np.array([])).shape == (0,)
 
 
 def score(*values: float, spread: float = 0.0, seed: int = 0) -> BootstrappedScore:
-    """Make the scores of several trainings; each resample changes all of them by the same amount."""
+    """Make one score for each of several trainings. A resample changes all these scores by the same amount."""
     draws = np.random.default_rng(seed).normal(0, 1, 4_000)
     draws = spread * (draws - draws.mean()) / draws.std(ddof=1)
     return BootstrappedScore(np.array(values), np.array(values)[:, None] + draws)
@@ -152,17 +152,17 @@ def test_without_variance_of_pairs_it_is_students_test_over_seeds() -> None:
 
 
 def test_a_system_with_one_seed_is_assumed_to_vary_like_the_other() -> None:
-    """The interval equals the textbook prediction interval of one new observation after three others."""
+    """The interval equals the textbook's prediction interval for one new observation after three others."""
     first, second = score(61.0, 62.0, 63.0), score(58.0)
     estimate = contrast([(1, first), (-1, second)], 0.95)
     assert estimate.p == pytest.approx(2 * stats.t.sf(4 / np.sqrt(1 + 1 / 3), 2))
 
 
 def test_p_is_uniform_for_equal_systems_if_pairs_and_trainings_vary() -> None:
-    """For two equal systems, p is below 0.1 in a tenth of the simulated comparisons."""
+    """For two systems that are equally good, p is below 0.1 in a tenth of the simulated comparisons."""
     rng, low = np.random.default_rng(0), 0
     for _ in range(800):
-        shift = rng.normal(0, 0.7)  # effect of the drawn pairs, the same for all trainings
+        shift = rng.normal(0, 0.7)  # the effect of the drawn pairs is the same in all trainings
         first, second = (rng.normal(60, 0.7, 3) for _ in range(2))
         draws = rng.normal(0, 0.7, 200)
         parts = [
@@ -184,20 +184,20 @@ def test_the_same_scores_are_not_separable() -> None:
 
 @pytest.mark.parametrize(("rho", "ours"), [(0.3, pearson), (0.8, pearson), (0.6, spearman)])
 def test_nine_of_ten_90_percent_intervals_cover_the_truth(rho: float, ours: Callable, rng: np.random.Generator) -> None:
-    truth = rho if ours is pearson else 6 / np.pi * np.arcsin(rho / 2)  # of a bivariate normal distribution
+    truth = rho if ours is pearson else 6 / np.pi * np.arcsin(rho / 2)  # for a bivariate normal distribution
     inside = 0
     for _ in range(400):
         gold, noise = rng.normal(size=(2, 150))
         system = rho * gold + np.sqrt(1 - rho**2) * noise
         low, high = interval(ours(resample(rng, 150, 300), system[None], gold)[:, 0], 0.9)
         inside += low <= truth <= high
-    assert 0.86 < inside / 400 < 0.94  # the share's standard deviation is 0.015
+    assert 0.86 < inside / 400 < 0.94  # the standard deviation of this share is 0.015
 
 
 @pytest.mark.parametrize(("value", "p", "level", "expected"), [
     (1.0, 0.01, 0.95, "holds"), (-1.0, 0.01, 0.95, "does not hold"), (0.0, 0.01, 0.95, "does not hold"),
     (1.0, 0.01, 0.999, "not separable"), (-1.0, 0.2, 0.95, "not separable"),
-    (1.0, 0.5, 0.5, "not separable"),  # p equals 1 - level
+    (1.0, 0.5, 0.5, "not separable"),  # p is just 1 - level
 ])  # fmt: skip
 def test_verdicts(value: float, p: float, level: float, expected: str) -> None:
     assert verdict(value, p, level) == expected

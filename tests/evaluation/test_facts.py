@@ -1,4 +1,4 @@
-"""Check negations, numbers, names, word classes and changes against labels made by hand."""
+"""Check how negations, numbers, names and word classes are recognised, against labels made by hand."""
 
 from pathlib import Path
 
@@ -57,15 +57,15 @@ def test_length_counts_words_or_characters() -> None:
 @pytest.mark.parametrize(
     ("text", "lang", "expected"),
     [
-        ("Tom saw Mary.", "en", "other other name punctuation"),  # the first word is always capitalised
+        ("Tom saw Mary.", "en", "other other name punctuation"),  # "Tom" may be any word, because it is the first
         ("I don't know.", "en", "function function punctuation function other punctuation"),
         ("So I go", "en", "function function other"),
         ("At 2:30, 1,000 men!", "en", "function number punctuation number other punctuation"),
         ("Il vit à Paris. Léa rit.", "fr", "function other function name punctuation other other punctuation"),
         ("L'ami de Tom", "fr", "function punctuation other function name"),
-        ("Der Hund bellt", "de", "function other other"),  # all German nouns are capitalised
+        ("Der Hund bellt", "de", "function other other"),  # all German nouns are capitalised, so no name is recognised
         ("Koira näkee Pekan", "fi", "other other other"),
-        ("هَلْ أَنْتَ هُنَا؟", "ar", "other other other punctuation"),  # with vowel signs
+        ("هَلْ أَنْتَ هُنَا؟", "ar", "other other other punctuation"),  # vowel signs belong to words
         ("मैं हिन्दी बोलता हूँ।", "hi", "other other other other punctuation"),
         ("שָׁלוֹם עֲלֵיכֶם", "he", "other other"),
         ("5\ufe0f\u20e3 x\u0303\u0323 👍🏽 🇫🇷 ❤️", "en", "number other punctuation punctuation punctuation"),

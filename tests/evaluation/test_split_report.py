@@ -1,4 +1,4 @@
-"""The report of a split contains every method, and the same numbers as the tasks."""
+"""The report on splits contains every method, and has the same numbers as the evaluation tasks."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ embedded: list[str] = []
 
 
 def encode(sentences: list[str], lang: str, latent: str) -> np.ndarray:
-    """Embed a line: three units are equal in both languages, and three are noise; French vectors are shifted by 5."""
+    """Embed a line as three units that are equal in both languages, and three of noise; add 5 to French vectors."""
     embedded.extend(sentences)
     own = np.stack([np.random.default_rng([*sentence.encode()]).standard_normal(6) for sentence in sentences])
     numbers = [sentence.split()[-1] for sentence in sentences]
@@ -45,7 +45,7 @@ def test_every_method_is_measured_beside_the_whole_vectors() -> None:
     assert probes.value(("language",), "bgt: shared") < 65 < 99 < probes.value(("language",), "bgt: private")
     for text in (*systems, *made.tables, "bgt-probe --model ours"):
         assert text in made.page
-    marked = {  # the systems that are marked as best or tied
+    marked = {  # the systems marked as best or tied
         title: {
             system
             for cells in result.scores.values()
@@ -64,4 +64,4 @@ def test_a_sentence_is_embedded_once() -> None:
     first = remembered.embed(["a 1", "b 2", "a 1"], lang="en")
     np.testing.assert_array_equal(remembered.embed(["b 2", "a 1"], lang="en"), first[[1, 0]])
     assert embedded == ["a 1", "b 2"]
-    assert not np.array_equal(remembered.embed(["a 1"], lang="fr")[0], first[0])  # embedded again for another language
+    assert not np.array_equal(remembered.embed(["a 1"], lang="fr")[0], first[0])  # another language is embedded anew

@@ -1,4 +1,4 @@
-"""STS files in all usual layouts are read as the same data sets, and errors name invalid lines."""
+"""STS files in all common layouts are read as the same data sets. Errors name the invalid line."""
 
 import gzip
 import lzma
@@ -55,11 +55,11 @@ def test_compressed_files_are_the_same(suffix: str, write: Write, tmp_path: Path
 
 
 @pytest.mark.parametrize(("place", "year"), [
-    ("STS2012-en-test/test-gold/STS.{}.surprise.OnWN.txt", "2012"),  # folders of SemEval's archives
+    ("STS2012-en-test/test-gold/STS.{}.surprise.OnWN.txt", "2012"),  # folders in SemEval's archives
     ("test-gold/STS.{}.surprise.OnWN.txt", "2012"), ("test-gs/STS.{}.OnWN.txt", "2013"),
     ("sts-en-test-gs-2014/STS.{}.OnWN.txt", "2014"), ("test_evaluation_task2a/STS.{}.OnWN.txt", "2015"),
     ("sts2016-english-with-gs-v1.0/STS2016.{}.OnWN.txt", "2016"),
-    ("STS/STS12-en-test/STS.{}.surprise.OnWN.txt", "2012"),  # a folder of SentEval
+    ("STS/STS12-en-test/STS.{}.surprise.OnWN.txt", "2012"),  # a folder in SentEval
     ("2012/OnWN.tsv", "2012"), ("sts/2012/surprise.OnWN.tsv", "2012"),
 ])  # fmt: skip
 def test_a_year_is_the_same_in_every_layout(place: str, year: str, write: Write, tmp_path: Path) -> None:
@@ -112,7 +112,7 @@ def test_a_translated_benchmark_has_its_language(write: Write, tmp_path: Path) -
     write("stsb/fr/dev.tsv", PLAIN)
     write("stsb/dev.tsv", PLAIN + "1\tx\ty\n")
     with pytest.raises(BgtError, match=re.escape("no files of stsb-dev-..; it has stsb-dev, stsb-dev-fr")):
-        read_sets(tmp_path, ["stsb-dev-.."])  # a name is not read as a regular expression
+        read_sets(tmp_path, ["stsb-dev-.."])  # a name is not a regular expression
     (french,) = read_sets(tmp_path, ["stsb-dev-fr"])
     assert contents(french) == ("stsb dev-fr", *EXPECTED[:3], "fr", "fr")
     assert len(read_sets(tmp_path, ["stsb-dev"])[0].gold) == 4
@@ -137,7 +137,7 @@ def test_tracks_have_english_on_the_left(write: Write, tmp_path: Path) -> None:
         write(f"STS2017.gs/STS.gs.{track}.txt", "1\n2\n")
     sets = {data.name: (data.left[0], data.left_lang, data.right_lang) for data in read_sets(tmp_path, ["sts17"])}
     assert sets == {
-        "en-ar": ("one", "en", "ar"),  # the first column is English, although the file is named ar-en
+        "en-ar": ("one", "en", "ar"),  # the first column is English, although the file name has ar-en
         "en-es": ("two", "en", "es"),
         "en-es news": ("two", "en", "es"),
         "es-es": ("one", "es", "es"),
@@ -148,7 +148,7 @@ def test_tracks_have_english_on_the_left(write: Write, tmp_path: Path) -> None:
     assert contents(read_sets(tmp_path / "mine", ["sts17"])[0])[-2:] == ("en", "tr")
 
 
-BAD: list[tuple[dict[str, str | bytes], str, int, str]] = [  # files, set, exit code, message
+BAD: list[tuple[dict[str, str | bytes], str, int, str]] = [  # (files, name of the set, exit code, message)
     ({"2012/bad.tsv": "4\ta\tb\nfour\ta\tb\n"}, "2012",
      4, r"bad\.tsv:2: the gold score is not a number: 'four'; expected one with a decimal point, as 4.5\.$"),
     ({"2012/bad.tsv": "score\ta\tb\n"}, "2012", 4, r"bad\.tsv:1: .*'score'.*remove the line if it is"),
@@ -184,4 +184,4 @@ def test_differences_from_the_published_sets_are_warned_of(write: Write, tmp_pat
     write("2013/headlines.tsv", PLAIN + "".join(f"1\t{n}\tx\n" for n in range(747)))
     count, missing = dataset_warnings(read_sets(tmp_path, ["2013"]))
     assert count == "2013 FNWN has 3 pairs, 189 as published."
-    assert missing.startswith("2013 is without OnWN: ")  # the description of the scores mentions SMT
+    assert missing.startswith("2013 is without OnWN: ")  # SMT may be missing: `sts.explain` says so

@@ -1,4 +1,4 @@
-"""Check names of systems, errors of encoders and vectors, and the pairs about which two encoders disagree."""
+"""Check names of systems, errors about encoders and vectors, and the list of pairs on which two encoders disagree."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -16,7 +16,7 @@ from tests.close import assert_close
 
 
 class Letters(ComparesByCosine):
-    """An encoder that counts letters, and records the sentences that it embeds."""
+    """An encoder that counts letters, and that records the sentences it embeds."""
 
     fingerprint = ""
 
@@ -30,7 +30,7 @@ class Letters(ComparesByCosine):
 
 
 class Given(Letters):
-    """An encoder that returns the given vectors, whatever the sentences are."""
+    """An encoder that returns the given vectors, one array per call, and ignores the sentences."""
 
     def __init__(self, *vectors: np.ndarray):
         super().__init__()
@@ -123,7 +123,7 @@ LANGS = ("en", "fr")
 
 
 def counts(letters: str) -> ExternalEncoder:
-    """Make an encoder that counts these letters, and adds 1 to each count if the language is French."""
+    """Make an encoder that counts these letters. It adds 1 to each count if the language is French."""
 
     def embed(sentences: list[str], lang: str, latent: str) -> np.ndarray:
         return np.array([[text.lower().count(letter) + (lang == "fr") for letter in letters] for text in sentences]) + 1
@@ -139,11 +139,11 @@ def cosine(encoder: SentenceEncoder, left: str, right: str) -> float:
 
 
 def test_pairs_are_ranked_by_the_gap_of_the_shares_of_pairs_below_them() -> None:
-    left, right = [*LEFT, LEFT[0]], [*RIGHT, RIGHT[0]]  # the last pair ties with the first
+    left, right = [*LEFT, LEFT[0]], [*RIGHT, RIGHT[0]]  # the last pair repeats the first
     made = disagreement(ENCODERS, left, right, LANGS)
     for column, encoder in enumerate(ENCODERS.values()):
         similarities = [cosine(encoder, *pair) for pair in zip(left, right, strict=True)]
-        assert_close(made.similarities[:, column], similarities, 2e-6)  # rounded to six decimals
+        assert_close(made.similarities[:, column], similarities, 2e-6)  # they are rounded to six decimals
         for row, one in enumerate(made.similarities[:, column]):
             others = np.delete(made.similarities[:, column], row)
             assert made.ranks[row, column] == pytest.approx(np.mean((others < one) + 0.5 * (others == one)))

@@ -1,4 +1,4 @@
-"""Compare scores with sacrebleu's scores, and intervals with intervals from sentences that are resampled here."""
+"""Compare scores with sacrebleu's scores, and intervals with quantiles over sentences that the test resamples."""
 
 import numpy as np
 import pytest
@@ -41,7 +41,7 @@ def test_length_and_mark_are_compared_with_the_style() -> None:
     references = ["a b.", "a b c.", "a.", "a b c d."]
     shown = right(outputs, references, outputs, styles)
     assert shown[writing.MARK] == [1, 0, 1, 1]
-    assert shown[writing.MARK_TAKEN] == [1]  # only in row 3, the marks of reference and style differ
+    assert shown[writing.MARK_TAKEN] == [1]  # the marks of reference and style differ in row 3 only
 
 
 def test_latents_of_outputs_and_styles_correlate_as_numpy_says() -> None:
@@ -83,7 +83,7 @@ def test_a_property_that_no_sentence_has_is_not_measured() -> None:
     assert right(texts, texts, texts, texts).keys() & {*writing.KEPT} == {writing.NO_NEGATION}
 
 
-ROWS = [  # reference, output, source
+ROWS = [  # (reference, output, source)
     ("Der Hund schläft im Haus .", "der Hund schläft im Garten .", "The dog sleeps ."),
     ("Die Katze sieht den Hund .", "Die Katze sieht einen Hund .", "The cat sees Hund ."),
     ("Wir gehen nach Hause , sagt er .", "Wir gehen nach Hause , sagt sie .", "We go home , says er ."),

@@ -1,5 +1,5 @@
-"""Compare searches with simple versions that have no cache and no batches, candidates with a loop over the texts, and
-the costs of translations with costs from teacher forcing."""
+"""Compare beam search and sampling with simple versions without cache and batches, candidates with a loop over the
+texts, and the costs of translations with teacher forcing."""
 
 import math
 from collections.abc import Callable
@@ -32,7 +32,7 @@ L = 5
 
 @pytest.fixture(params=[0, 1, 2, "memory"], ids=["one", "two", "three", "memory"])
 def decoder(request: pytest.FixtureRequest) -> TransformerDecoder:
-    """A decoder with 7 tokens, of which 3 are words. Its probabilities are flat, so that sentences may end early."""
+    """A decoder with 7 tokens, 3 of them words. Its probabilities are nearly equal, so that sentences may end early."""
     if request.param == "memory":
         return made(7, 0, memory=MemoryReader(first=1, bound=4, width=8, slots=3))
     return made(7, request.param)
@@ -54,8 +54,8 @@ def latents(count: int) -> Tensor:
 
 
 def log_chances(decoder: nn.Module, latent: Tensor, past: list[int]) -> Tensor:
-    """Return the log-probabilities of the token after `past` by teacher forcing, without a cache. Special tokens are
-    excluded."""
+    """Return the log-probabilities of the token that follows `past`, without special tokens. Computed by teacher
+    forcing, without a cache."""
     target = Tokens.of(torch.tensor([[*past, EOS]]), torch.ones(1, len(past) + 1, dtype=torch.bool), "en")
     scores = decoder("reconstruct", "en", latent[None], target).logits()[-1].detach()
     scores[[PAD, UNK, BOS]] = -torch.inf
@@ -69,7 +69,7 @@ def beam(decoder: nn.Module, latent: Tensor, search: Beam, max_length: int) -> l
 
 
 def looping(vocab_size: int, seed: int) -> TransformerDecoder:
-    """A decoder that tends to repeat itself: each token raises its own score."""
+    """A decoder that tends to repeat itself, because each token raises its own logit."""
     torch.manual_seed(seed)
     table = make_embedding(vocab_size, 16)
     output = UntiedOutput(vocab_size, 16, L)
@@ -90,8 +90,8 @@ def repeats(sentence: list[int], rules: Beam | Sample) -> bool:
 
 def straight(decoder: nn.Module, latent: Tensor, search: Beam, max_length: int) -> list[tuple[list[int], float]]:
     """Search by the definition of beam search, without a cache or batches: extend every hypothesis by all tokens that
-    the rules allow, and keep the `size` hypotheses with the largest total log-probability. Return the hypotheses, the
-    best first, each with its mean log-probability per token."""
+    the rules allow, and keep the `size` hypotheses with the largest total log-probability. Return the hypotheses, best
+    first, and for each hypothesis the mean log-probability of its tokens."""
     kept: list[tuple[float, list[int]]] = [(0.0, [])]
     for _ in range(max_length):
         children = []
@@ -113,7 +113,7 @@ def straight(decoder: nn.Module, latent: Tensor, search: Beam, max_length: int) 
     ("vocab_size", "size", "max_length"), [(7, 1, 9), (7, 3, 9), (7, 20, 3), (41, 5, 6), (320, 4, 5)]
 )
 def test_a_beam_search_follows_the_definition(layer: type, vocab_size: int, size: int, max_length: int) -> None:
-    """The decoder has two layers and single precision. Some sentences end at once, and some never end."""
+    """The decoder has two layers and computes in float32. Some sentences end at once, and some never end."""
     torch.manual_seed(vocab_size)
     table = make_embedding(vocab_size, 16)
     output = layer(table, L) if layer is TiedOutput else layer(vocab_size, 16, L)
@@ -141,7 +141,7 @@ def test_a_beam_search_with_limits_follows_the_definition(rules: tuple[int, int]
         assert [each.tokens for each in hypotheses] == [tokens for tokens, _ in straight(decoder, latent, search, 8)]
     unruled = Beam(4, length_penalty=length_penalty)
     free = [best.tokens for best in beam(decoder, z, unruled, 8)]
-    assert any(repeats(sentence, search) for sentence in free) == any(rules)  # without rules, some sentences repeat
+    assert any(repeats(sentence, search) for sentence in free) == any(rules)  # without rules, sentences repeat
 
 
 @pytest.mark.parametrize("rules", [Sample(no_repeat_ngram=2), Sample(max_run=1), Sample(max_run=2, top_p=0.8)], ids=str)
@@ -176,7 +176,7 @@ def test_the_beam_search_of_an_lstm_follows_the_definition(size: int) -> None:
 
 @pytest.mark.parametrize("vocab_size", [1, 7, BLOCK, 2 * BLOCK, 211, 400, 1000])
 def test_the_largest_are_topks(vocab_size: int) -> None:
-    """Some scores are equal, some blocks are excluded, and some vocabulary sizes are prime."""
+    """Some scores are equal, some blocks of scores are -inf, and some vocabulary sizes are prime."""
     draw = torch.Generator().manual_seed(vocab_size)
     scores = torch.randn(20, vocab_size, generator=draw)
     scores[5:10] = scores[5:10].round()
@@ -190,7 +190,7 @@ def test_the_largest_are_topks(vocab_size: int) -> None:
 
 
 def test_draws_equal_those_without_a_cache(decoder: TransformerDecoder) -> None:
-    """Sample twice with one seed: with a cache, and with probabilities that are computed again for each prefix."""
+    """Sample twice with the same seed: with a cache, and with probabilities that are recomputed for each prefix."""
     z = latents(7)
     drawn_with_cache = sample(decoder, z, Sample(0.8, 0.9), 6, torch.Generator().manual_seed(5))
     generator, written = torch.Generator().manual_seed(5), [[] for _ in z]
@@ -218,7 +218,7 @@ STYLES = ["Well, my brother is here.", "Oh, the cat...", "So, we do not know."]
 def test_the_same_seed_generates_the_same_text(model: bgt_core.Embedder) -> None:
     options = {"lang": "en", "search": Sample(), "max_length": 8}
     first = generate(model, SOURCES, STYLES, seed=1, **options)
-    torch.randn(3)  # draws from torch's global generator do not matter
+    torch.randn(3)  # torch's global generator must not matter
     assert generate(model, SOURCES, STYLES, seed=1, **options) == first
     assert generate(model, SOURCES, STYLES, seed=2, **options) != first
     assert generate(model, SOURCES, STYLES, lang="en", search=GREEDY, seed=1, max_length=8) == generate(
@@ -312,7 +312,7 @@ def test_candidates_are_hypotheses_ranked_by_similarity_and_likelihood(
         assert {each.text for each in ranked[row]} == set(scores)
         assert [each.score for each in ranked[row]] == pytest.approx(sorted(scores.values(), reverse=True), rel=1e-4)
         orders.append([each.text for each in ranked[row]] != list(reversed(scores)))
-    assert any(orders)  # some rows are not in the order of the search
+    assert any(orders)  # reranking changes the order of some rows
     as_searched = candidates(model, mixed, lang="en", search=SEARCH, rerank=False, max_length=6)
     texts = [model.tokenizer.decode([each.tokens for each in hypotheses]) for hypotheses in searched]
     assert [[each.text for each in of_row] for of_row in as_searched] == [list(dict.fromkeys(each)) for each in texts]
@@ -335,7 +335,7 @@ def test_vectors_of_any_library_are_accepted(model: bgt_core.Embedder, mixed: di
 
 
 SIZES = {"d_model": 16, "encoder_layers": 1, "decoder_layers": 1, "ffn_dim": 24, "heads": 2, "vocab_size": 400}
-LENGTH = 12  # maximum number of tokens of a source, and of a translation
+LENGTH = 12  # maximum number of tokens of a source or of a translation
 
 
 @pytest.fixture(scope="module")
@@ -360,8 +360,8 @@ def french(grammar: list[Pair], tokenizer: Tokenizer) -> list[str]:
 
 
 def cost(translator: bgt_core.Embedder, source: str, tokens: list[int]) -> float:
-    """Return the cost of a translation by teacher forcing, in nats per token. Tokens that are never generated have
-    probability 0."""
+    """Return the cost of a translation in nats per token, computed by teacher forcing. Special tokens have probability
+    0, because they are never generated."""
     side = Tokens.pad(translator.tokenizer.encode([source]), "fr")
     target = Tokens.pad([tokens], "en")
     scores = translator.model.decoder("en")("translate", "en", translator.model.states(side), target).logits().detach()
@@ -373,7 +373,7 @@ def cost(translator: bgt_core.Embedder, source: str, tokens: list[int]) -> float
 def test_translations_are_the_cheapest_first_each_with_its_cost(
     translator: bgt_core.Embedder, french: list[str]
 ) -> None:
-    """The cost of every text is the cost, by teacher forcing, of its cheapest tokenization in the beam."""
+    """The cost of a text is the cost of its cheapest tokenization in the beam, computed by teacher forcing."""
     written = BeamTranslator(translator, beam=6, count=4, max_length=LENGTH).translate(french)
     for source, translations in zip(french, written, strict=True):
         states = translator.model.states(Tokens.pad(translator.tokenizer.encode([source]), "fr"))

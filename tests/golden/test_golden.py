@@ -1,5 +1,5 @@
-"""Tiny training runs must have the same losses as the stored ones. A refactoring must not change them. If you change a
-computation on purpose, store the new losses:
+"""Tiny training runs must have the stored losses, which a refactoring must not change. If you change a computation on
+purpose, store the new losses:
 
     .venv/bin/python tests/golden/test_golden.py > tests/golden/losses.json
 """
@@ -48,7 +48,7 @@ SIZES["gran"] = {"mega_batch": 2, "composition_l2": 1e-3, "table_l2": 1e-3}
 
 
 def curve(name: str, folder: Path) -> dict[str, float]:
-    """Train a tiny run in fp32, and return the metrics of its last report and its last validation."""
+    """Train a tiny run in fp32. Return the metrics of the last training report and of the last validation."""
     torch.set_num_threads(1)
     text = folder / "pairs.tsv"
     lines = PAIRS.read_text("utf-8").splitlines()
@@ -60,7 +60,7 @@ def curve(name: str, folder: Path) -> dict[str, float]:
     common = {key: value for key, value in COMMON.items() if sum(each.endswith(f".{key}") for each in known) == 1}
     recipe = recipes.configure(name, common | SIZES[name])
     rows: list[dict[str, object]] = []
-    with patch.object(loop, "REPORT_SECONDS", math.inf):  # so that even a slow machine reports only once, at the end
+    with patch.object(loop, "REPORT_SECONDS", math.inf):  # even a slow machine must report only once, at the end
         training.train(recipe, [text], folder / "run", device="cpu", report=rows.append)
     told = [row for row in rows if row["kind"] in ("train", "valid")]
     dull = ("kind", "steps", "tokens_per_second")
@@ -70,7 +70,7 @@ def curve(name: str, folder: Path) -> dict[str, float]:
 @pytest.mark.parametrize("name", RECIPES)
 def test_the_losses_are_those_kept(name: str, tmp_path: Path) -> None:
     kept = json.loads(KEPT.read_text(encoding="utf-8"))[name]
-    # On a processor without vector instructions, gradient norms differ by up to 8e-5, and losses by less than 4e-6.
+    # on a processor without vector instructions, gradient norms differ by up to 8e-5, and losses by less than 4e-6
     assert curve(name, tmp_path) == pytest.approx(kept, rel=3e-4)
 
 

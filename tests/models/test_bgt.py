@@ -1,4 +1,4 @@
-"""The encoders return known latents, and the decoders return their input, so that tests see what each decoder gets."""
+"""Check which latents each decoder gets. The encoders are stubs with known latents; decoders return their inputs."""
 
 import math
 
@@ -17,8 +17,8 @@ NUMBER = {"en": 1.0, "fr": 2.0}
 
 
 class Reads(nn.Module):
-    """A stub encoder, whose posterior has two units. The mean of both is `base` + 1 for English and `base` + 2 for
-    French. The variance of both is e**-2."""
+    """A stub encoder, whose posterior has two units. The mean of both units is `base` + 1 for English and `base` + 2
+    for French; the variance of both units is e**-2."""
 
     def __init__(self, base: float):
         super().__init__()
@@ -63,7 +63,7 @@ def test_the_anchor_explains_both_sides_and_pays(anchor: str, shared: float) -> 
     assert latents == {
         "reconstruct/en": [21, 21, shared, shared],  # [English latent ; semantic latent]
         "reconstruct/fr": [32, 32, shared, shared],
-        "translate/en": [12, 12],  # for both anchors, the semantic latent of the French sentence
+        "translate/en": [12, 12],  # for both anchors: the French sentence's semantic latent
         "translate/fr": [11, 11],
     }
     for prediction in out.predictions:
@@ -79,7 +79,7 @@ def test_the_anchor_explains_both_sides_and_pays(anchor: str, shared: float) -> 
 def test_reconstruction_reads_one_draw_and_translation_reads_means() -> None:
     torch.manual_seed(0)
     out = {prediction.name: prediction.latent for prediction in model("sample")(batch("en")).predictions}
-    assert torch.equal(out["reconstruct/en"][:, 2:], out["reconstruct/fr"][:, 2:])  # one sample for both columns
+    assert torch.equal(out["reconstruct/en"][:, 2:], out["reconstruct/fr"][:, 2:])  # both columns get one sample
     for name, mean in (("reconstruct/en", [21, 21, 11, 11]), ("reconstruct/fr", [32, 32, 11, 11])):
         noise = out[name] - torch.tensor(mean)
         assert (noise != 0).all()

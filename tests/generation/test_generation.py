@@ -81,7 +81,7 @@ def looping(vocab_size: int, seed: int) -> TransformerDecoder:
 
 
 def repeats(sentence: list[int], rules: Beam | Sample) -> bool:
-    """Whether a sentence breaks the rules: an n-gram occurs twice, or a token more often in a row than `max_run`."""
+    """Return whether a sentence breaks a rule: an n-gram repeats, or a token occurs over `max_run` times in a row."""
     ngram, run = rules.no_repeat_ngram, rules.max_run
     ngrams = [tuple(sentence[start : start + ngram]) for start in range(len(sentence) - ngram + 1)]
     runs = [sentence[start : start + run + 1] for start in range(len(sentence) - run)]
@@ -342,7 +342,7 @@ LENGTH = 12  # maximum number of tokens of a source or of a translation
 def translator(
     tokenizer: Tokenizer, stirred: Callable[[nn.Module], nn.Module], tmp_path_factory: pytest.TempPathFactory
 ) -> bgt_core.Embedder:
-    """A translator from French to English and German. Its probabilities are flat, so that sentences end early."""
+    """A translator from French to English and German. Its probabilities are almost flat, so sentences may end early."""
     torch.manual_seed(0)
     recipe = recipes.configure("translator", SIZES | {"columns": ["fr", "en", "de"]})
     model = stirred(recipe.build(tokenizer))

@@ -1,4 +1,4 @@
-"""Mining of translations, compared with the paper's formulas for single sentences; forms of the input; files."""
+"""Compare mining of translations with the paper's formulas, computed pair by pair. Test input forms and files."""
 
 import gzip
 import math
@@ -83,7 +83,7 @@ def test_invalid_arguments_are_errors_that_name_the_parameter(settings: dict[str
         bgt_core.mine(**{"left": LEFT, "right": RIGHT, **settings})
 
 
-MARGIN = {  # the paper's three margins between a = cos(x, y) and b, the mean cosine with neighbours of both
+MARGIN = {  # the paper's margins, from a = cos(x, y) and b, the mean cosine of x and y with their nearest neighbours
     "ratio": lambda a, b: a / b,
     "distance": lambda a, b: a - b,
     "absolute": lambda a, b: a,
@@ -108,7 +108,7 @@ def views(count: int = 30, extra: int = 12, noise: float = 0.6, seed: int = 0) -
 
 
 def margins(left: Rows, right: Rows, k: int, margin: str) -> tuple[np.ndarray, list[list[int]], list[list[int]]]:
-    """Score every pair separately, as in Artetxe and Schwenk (2019), sec. 3; also return the nearest neighbours."""
+    """Score each pair by itself, as in Artetxe and Schwenk (2019), sec. 3. Also return the nearest neighbours."""
     x, y = (side.vectors.astype(float) for side in (left, right))
     cosine = np.array([[a @ b / math.sqrt((a @ a) * (b @ b)) for b in y] for a in x])
     near_x = [sorted(range(len(y)), key=lambda j, i=i: -cosine[i, j])[:k] for i in range(len(x))]
@@ -120,7 +120,7 @@ def margins(left: Rows, right: Rows, k: int, margin: str) -> tuple[np.ndarray, l
 
 
 def straight(left: Rows, right: Rows, k: int, margin: str) -> list[tuple[float, int, int]]:
-    """Retrieve pairs by the paper's method "max": scores and row numbers, best first."""
+    """Find pairs with the paper's method "max". Return (score, left row, right row) of each pair, best first."""
     scores, near_x, near_y = margins(left, right, k, margin)
     forward = {max((scores[i, j], i, j) for j in near) for i, near in enumerate(near_x)}
     backward = {max((scores[i, j], i, j) for i in near) for j, near in enumerate(near_y)}
@@ -138,7 +138,7 @@ def test_scores_and_pairs_are_the_papers(margin: str, k: int) -> None:
     mined = mine(left, right, k=k, margin=margin).pairs
     expected = straight(left, right, k, margin)
     assert list(zip(mined.left.tolist(), mined.right.tolist(), strict=True)) == [pair[1:] for pair in expected]
-    assert_close(mined.scores, [pair[0] for pair in expected], FLOAT32, scale=1)  # cosines are at most 1
+    assert_close(mined.scores, [pair[0] for pair in expected], FLOAT32, scale=1)  # scale: the largest cosine is 1
 
 
 def sentences(tmp_path: Path, text: str = "a\nb\n\na\nc\n") -> Sentences:
@@ -207,7 +207,7 @@ def test_an_invalid_line_of_known_translations_is_named(content: str, says: str,
 
 
 def drawn(scores: list[float], left: list[int], right: list[int]) -> Mined:
-    """Make candidates with these scores."""
+    """Make mined candidate pairs with these scores and row numbers."""
     return Mined(Pairs(np.array(scores), np.array(left), np.array(right)), 0.8, None, (9, 9))  # type: ignore[arg-type]
 
 
@@ -223,7 +223,7 @@ def test_kept_pairs_are_counted_by_hand() -> None:
 def test_the_best_threshold_beats_every_other() -> None:
     rng = np.random.default_rng(0)
     for _ in range(20):
-        scores = rng.integers(0, 12, 40) / 10  # many ties
+        scores = rng.integers(0, 12, 40) / 10  # coarse scores, so many ties
         correct = rng.random(40) < scores
 
         def f1(threshold: float, scores: np.ndarray = scores, correct: np.ndarray = correct) -> float:
@@ -235,7 +235,7 @@ def test_the_best_threshold_beats_every_other() -> None:
 
 
 def test_the_threshold_of_each_half_is_that_of_the_other_half() -> None:
-    # Even rows have the best F1, 4 / 5, if all three are kept (threshold 0.3); odd rows, if one is kept (0.6).
+    # even rows: F1 is best, 4 / 5, if all three pairs are kept (threshold 0.3); odd rows: if one is kept (0.6)
     *_, apart = drawn([0.9, 0.5, 0.3, 0.8, 0.4], [0, 2, 4, 1, 3], [0, 0, 4, 1, 0]).against(
         np.array([0, 4, 1]), np.array([0, 4, 1])
     )

@@ -1,4 +1,4 @@
-"""A store of questions, compared with an exhaustive search in NumPy by the model's own probabilities."""
+"""Compare a store of questions with an exhaustive search in NumPy, which uses the model's own probabilities."""
 
 import json
 import shutil
@@ -36,7 +36,7 @@ def sentences(grammar: list[Pair]) -> list[str]:
 
 @pytest.fixture(scope="module")
 def text(sentences: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A file of the sentences, with a copy of one sentence and a blank line added."""
+    """A file of the sentences, with a copy of one sentence and a blank line added in the middle."""
     path = tmp_path_factory.mktemp("text") / "questions.txt"
     path.write_text("\n".join([*sentences[:5], "", sentences[0], *sentences[5:]]) + "\n", encoding="utf-8")
     return path
@@ -51,7 +51,7 @@ def store(text: Path, encoder: bgt_core.Embedder, tmp_path_factory: pytest.TempP
 
 @pytest.fixture(scope="module")
 def truth(encoder: bgt_core.Embedder, sentences: list[str]) -> tuple[np.ndarray, np.ndarray]:
-    """Compute the probability (Q, N) and W2 (Q, N) of each query with each sentence, one pair at a time."""
+    """For each query and each sentence, compute the probability (Q, N) and W2 (Q, N), one pair at a time."""
     model = encoder.model
     stored, queries = (encoder.posteriors(texts, lang="en") for texts in (sentences, QUERIES))
     probabilities = np.zeros((len(QUERIES), len(sentences)))
@@ -74,7 +74,7 @@ def test_without_a_shortlist_the_order_is_that_of_exhaustive_search(
     store: Path, encoder: bgt_core.Embedder, sentences: list[str], truth: tuple[np.ndarray, np.ndarray]
 ) -> None:
     opened = QuestionStore.open(store, encoder)
-    assert opened.questions == sentences  # without copies and blank lines, in the same order
+    assert opened.questions == sentences  # copies and blank lines are left out
     probabilities, distances = truth
     for row, hits in enumerate(opened.query(QUERIES, k=len(sentences), shortlist=None)):
         assert sorted(hit.row for hit in hits) == list(range(len(sentences)))
@@ -215,7 +215,7 @@ def test_the_command_has_the_results_of_the_library(
 
 
 def drawn(slope: float, offset: float, count: int, spread: float = 3.0) -> tuple[np.ndarray, np.ndarray]:
-    """Draw scores, and labels that are true with probability expit(slope * score + offset)."""
+    """Draw scores and labels. A label is true with the probability expit(slope * score + offset)."""
     rng = np.random.default_rng(0)
     scores = rng.normal(0.5, spread, count)
     return scores, rng.random(count) < expit(slope * scores + offset)

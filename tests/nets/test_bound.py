@@ -1,5 +1,5 @@
-"""Compare binding, memory and roles with closed forms and loops. Test with a linear probe of scikit-learn that vectors
-do not reveal the language. Test which closing marks are removed and exchanged."""
+"""Compare binding, memory and roles with closed forms and loops. Check with a linear probe that vectors do not reveal
+their language. Check which closing marks are removed and exchanged."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -203,7 +203,7 @@ PARTS = [8, 4]
 
 
 class Speaks(nn.Module):
-    """A body that returns random vectors. Each language has its own mean and covariance."""
+    """A body that returns random vectors. Each language has another mean and another covariance."""
 
     width = WIDTH
 
@@ -234,7 +234,7 @@ def trained() -> WithoutLanguage:
 
 
 def told(vectors: dict[str, Tensor]) -> float:
-    """Return the accuracy of a linear probe that predicts the language of held-out vectors."""
+    """Fit a linear probe that predicts the language of a vector. Return the accuracy on held-out vectors."""
 
     def half(start: int) -> tuple[np.ndarray, np.ndarray]:
         parts = [v[start::2].numpy() for v in vectors.values()]
@@ -245,7 +245,7 @@ def told(vectors: dict[str, Tensor]) -> float:
 
 def test_no_linear_probe_tells_the_language(trained: WithoutLanguage) -> None:
     assert told({lang: trained.body(sentences(lang)) for lang in LANGS}) > 0.9
-    assert told({lang: trained(sentences(lang)) for lang in LANGS}) < 0.37  # guessing gives 1/3
+    assert told({lang: trained(sentences(lang)) for lang in LANGS}) < 0.37  # chance is 1/3
 
 
 def test_a_frozen_body_keeps_its_means(trained: WithoutLanguage) -> None:
@@ -262,7 +262,7 @@ def test_a_frozen_body_keeps_its_means(trained: WithoutLanguage) -> None:
 
 def test_only_the_directions_between_the_means_are_lost(trained: WithoutLanguage) -> None:
     assert_close(trained.directions @ trained.directions.T, torch.eye(2))
-    trained.means += 3  # a shift of all means, which does not change the directions between them
+    trained.means += 3  # moves all means, but keeps the directions between them
     trained.body = Same(torch.randn(50, WIDTH))
     change = trained(sentences("en", 50)) - trained.body.vectors
     assert torch.linalg.matrix_rank(change - change.mean(0)) == 2
@@ -300,7 +300,7 @@ def test_an_untrained_model_and_one_of_one_language_change_nothing() -> None:
 
 
 def read(body: WithoutLanguage, **sides: Tensor) -> None:
-    """Run one micro-batch. For each language given in `sides`, the body returns these vectors."""
+    """Run a micro-batch. The body returns the vectors in `sides`, which maps a language to its vectors."""
     for lang, vectors in sides.items():
         body.body = Same(vectors)
         body(sentences(lang, len(vectors)))
@@ -308,7 +308,7 @@ def read(body: WithoutLanguage, **sides: Tensor) -> None:
 
 
 def test_each_translation_counts_alike() -> None:
-    """The micro-batches have different sizes. Together they have more sentences than `memory`."""
+    """The micro-batches have different sizes. Together, they have more sentences than the argument `memory`."""
     batches = [torch.randn(2, rows, WIDTH) + rows for rows in (5, 1, 30)]
     body = WithoutLanguage(Same(batches[0][0]), ["en", "fr"], memory=36)
 
@@ -327,7 +327,7 @@ def test_each_translation_counts_alike() -> None:
 
 
 def test_topics_of_one_language_do_not_move_languages_apart() -> None:
-    """English also has chat sentences without translations. They must not change the distances between languages."""
+    """English also has chat sentences without translations. They must not change the differences between languages."""
     chat, news = torch.randn(2, WIDTH)
     french, german = torch.randn(2, WIDTH)
     body = WithoutLanguage(Same(chat[None]), LANGS, memory=50)
@@ -339,11 +339,11 @@ def test_topics_of_one_language_do_not_move_languages_apart() -> None:
         read(body, en=topics + chat)
         body.settle(body.seen)
     assert_close(body.means[1:] - body.means[:1], torch.stack([french, german]))
-    assert_close(body.means[0], (40 * news + 20 * chat) / 100)  # 40 of the 100 sentences are news, 20 are chat
+    assert_close(body.means[0], (40 * news + 20 * chat) / 100)  # 40 of the 100 vectors contain `news`, 20 `chat`
 
 
 def test_the_sides_of_one_language_in_a_micro_batch_count_together() -> None:
-    """The body encodes original and altered sentences in separate calls. In each call, it gets the caller's layout."""
+    """The body encodes original and altered sentences in separate calls. Each call passes on the caller's layout."""
     asked = []
 
     class Asked(Same):
@@ -399,4 +399,4 @@ def test_marks_are_exchanged_among_sentences_that_end_in_one(marks: ClosingMarks
         alone = before in ([CAT], [DOG, ASK, SHOUT], [STOP])
         assert after == before if alone else after[:-1] == before[:-1] and after[-1] in (STOP, ASK, SHOUT)
     ends = Counter(row[-1] for row in rows if row in ([CAT, STOP], [CAT, ASK], [CAT, SHOUT]))
-    assert 10 < min(ends.values()) < max(ends.values()) < 90  # all 100 ended in STOP before
+    assert 10 < min(ends.values()) < max(ends.values()) < 90  # all 100 ended in STOP at first

@@ -1,5 +1,5 @@
-"""Compare decoders that read a latent with a second implementation. It loops over sentences and steps, and multiplies
-[x ; latent] by one matrix. Compare the decoder that attends to a source with torch's decoder."""
+"""Compare decoders that read a latent with a second implementation, which loops over sentences and steps, and
+multiplies [x ; latent] by one matrix. Compare the decoder that attends to a source with torch's decoder."""
 
 from collections.abc import Callable
 from itertools import chain, combinations
@@ -46,14 +46,14 @@ def made(
 
 
 def joint(x: Tensor, z: Tensor, on_x: nn.Linear, on_z: nn.Linear) -> Tensor:
-    """Multiply [x ; z] by one matrix."""
+    """Multiply the concatenation [x ; z] by one matrix, and add the bias."""
     return torch.cat([on_x.weight, on_z.weight], dim=1) @ torch.cat([x, z]) + on_x.bias
 
 
 def scores(layer: nn.Module, h: Tensor, z: Tensor) -> Tensor:
-    """Score all tokens, (V,), from the features h (H,) and the latent z (L,)."""
+    """Compute the logits (V,) of all tokens from the features h (H,) and the latent z (L,)."""
     if isinstance(layer, UntiedOutput):
-        return torch.cat([layer.latent.weight, layer.hidden.weight], dim=1) @ torch.cat([z, h])  # the paper's order
+        return torch.cat([layer.latent.weight, layer.hidden.weight], dim=1) @ torch.cat([z, h])  # order of the paper
     if isinstance(layer, TiedOutput):
         return layer.table.weight @ (h + layer.project.weight @ z)
     assert isinstance(layer, PlainOutput)
@@ -61,7 +61,7 @@ def scores(layer: nn.Module, h: Tensor, z: Tensor) -> Tensor:
 
 
 def naive_lstm(decoder: LSTMDecoder, tokens: list[int], z: Tensor, fuse: tuple[str, ...]) -> list[Tensor]:
-    """Compute an LSTM decoder step by step, following the equations of its gates."""
+    """Compute the logits of an LSTM decoder step by step, by the equations of the gates."""
     cells = [torch.zeros(H, dtype=z.dtype) for _ in range(decoder.lstm.num_layers)]
     hidden = [torch.zeros_like(cell) for cell in cells]
     if "hidden" in fuse:
@@ -86,7 +86,7 @@ def naive_lstm(decoder: LSTMDecoder, tokens: list[int], z: Tensor, fuse: tuple[s
 
 
 def naive_transformer(decoder: TransformerDecoder, tokens: list[int], z: Tensor, fuse: tuple[str, ...]) -> list[Tensor]:
-    """Compute a Transformer decoder. Each token and each attention head is computed separately."""
+    """Compute the logits of a Transformer decoder, with a loop over tokens and attention heads."""
     places = sinusoids(0, len(tokens), decoder.words.table.weight)
     xs = [decoder.words.table.weight[token] * H**0.5 + place for token, place in zip(tokens, places, strict=True)]
     if "word" in fuse:
@@ -120,7 +120,7 @@ def test_scores_and_nats_are_those_of_the_straight_form(
     expected = []
     for row, length in enumerate(LENGTHS):
         tokens = [EOS, *target.ids[row, : length - 1].tolist()]
-        expected.append(torch.stack(naive(decoder, tokens, z[row], fuse)))  # (T, V), no padding
+        expected.append(torch.stack(naive(decoder, tokens, z[row], fuse)))  # (T, V), without padding
     prediction = decoder("translate", "en", z, target)
     assert_close(prediction.logits(), torch.cat(expected))
     loss, nats = prediction.nll(0.1)
@@ -137,7 +137,7 @@ def test_scores_and_nats_are_those_of_the_straight_form(
 def test_one_step_at_a_time_gives_the_scores_of_teacher_forcing(
     kind: str, fuse: tuple[str, ...], share: bool, stirred: Stir, random_tokens: Callable[..., Tokens]
 ) -> None:
-    """Search two sentences with three hypotheses each. Hypotheses get new parents, and one sentence ends early."""
+    """Search for two sentences with three hypotheses each. Hypotheses change parents, and one sentence ends early."""
     decoder, z = made(kind, fuse, share, stirred), torch.randn(2, L, dtype=torch.float64)
     draw = torch.Generator().manual_seed(3)
     read, parents = torch.randint(4, V, (3, 2, 3), generator=draw), torch.tensor([[2, 0, 0], [1, 1, 2]])
@@ -152,7 +152,7 @@ def test_one_step_at_a_time_gives_the_scores_of_teacher_forcing(
     assert past.position == 4
 
     def scored(sentence: int, tokens: list[int]) -> Tensor:
-        """Score the token that follows these tokens, by teacher forcing."""
+        """Compute the logits of the token that follows `tokens`, by teacher forcing."""
         return decoder("reconstruct", "en", z[sentence : sentence + 1], Tokens.pad([[*tokens, EOS]], "en")).logits()[-1]
 
     for sentence in range(2):
@@ -182,7 +182,7 @@ def test_an_unknown_fusion_or_body_or_depth_is_refused(
 
 
 def test_word_dropout_hides_past_pieces_in_training_only(stirred: Stir, random_tokens: Callable[..., Tokens]) -> None:
-    """If all previous tokens are hidden, they do not change the scores."""
+    """If word dropout hides all previous tokens, they do not change the logits."""
     table = make_embedding(V, H)
     decoder = stirred(TransformerDecoder(table, TiedOutput(table, L), L, 1, 12, 2, dropout=0.0, word_dropout=1 - 1e-7))
     z, one, two = torch.randn(1, L), random_tokens([8], V, seed=1), random_tokens([8], V, seed=2)
@@ -200,21 +200,21 @@ Draw = Callable[..., Tokens]
 
 @pytest.fixture
 def attending(stirred: Stir) -> nn.Module:
-    """Return a float64 decoder with two layers and a vocabulary of 30, whose parameters do not have initial values."""
+    """Return a float64 decoder with two layers and a vocabulary of 30. No parameter has its initial value."""
     torch.manual_seed(0)
     layer = PlainOutput.untied(30, WIDTH)
     return stirred(AttentionDecoder(make_embedding(30, WIDTH), layer, 2, INNER, HEADS, dropout=0.1)).double().eval()
 
 
 def sources(lengths: list[int]) -> EncoderStates:
-    """Return random encoder states for source sentences of these lengths."""
+    """Return random encoder states of source sentences with these lengths."""
     side = Tokens.pad([[4] * (length - 1) + [EOS] for length in lengths], "fr")
     generator = torch.Generator().manual_seed(5)
     return EncoderStates(torch.randn(sum(lengths), WIDTH, dtype=torch.float64, generator=generator), side)
 
 
 def torchs(decoder: AttentionDecoder) -> nn.TransformerDecoder:
-    """Return torch's Transformer decoder with the weights of our decoder."""
+    """Return a Transformer decoder of torch with the weights of our decoder."""
     layer = nn.TransformerDecoderLayer(WIDTH, HEADS, INNER, dropout=0.0, batch_first=True, dtype=torch.float64)
     twin = nn.TransformerDecoder(layer, len(decoder.layers)).eval()
     for ours, theirs in zip(decoder.layers, twin.layers, strict=True):
@@ -230,7 +230,7 @@ def torchs(decoder: AttentionDecoder) -> nn.TransformerDecoder:
 def test_attention_is_torchs(
     attending: AttentionDecoder, target_lengths: list[int], source_lengths: list[int], random_tokens: Draw
 ) -> None:
-    """Compare scores and gradients. In some cases, both source and target are padded; in others, neither is."""
+    """Compare logits and gradients. In the first case, neither source nor target is padded; in the second, both are."""
     decoder, target, source = attending, random_tokens(target_lengths, 30), sources(source_lengths)
     source.states.requires_grad_()
     scores = decoder("translate", "en", source, target).logits()
@@ -263,7 +263,7 @@ def test_attention_is_torchs(
 
 
 def test_a_search_computes_the_scores_of_training(attending: AttentionDecoder, random_tokens: Draw) -> None:
-    """Two hypotheses of each sentence are scored token by token. They change places, and one sentence leaves."""
+    """Score two hypotheses per sentence token by token. The hypotheses change places, and one sentence is dropped."""
     decoder, lengths, source = attending, [3, 8, 1], sources([3, 8, 1])
     texts = random_tokens([6] * 6, 30).ids.view(3, 2, 6)  # (sentence, hypothesis, position)
     alone = [
@@ -277,7 +277,7 @@ def test_a_search_computes_the_scores_of_training(attending: AttentionDecoder, r
             for text in texts[row]
         ]
     ).view(3, 2, 6, 30)
-    rows, order = torch.arange(3), torch.tensor([0])  # the sentences that stay, and the text of each hypothesis
+    rows, order = torch.arange(3), torch.tensor([0])  # the remaining sentences, and the text of each hypothesis
     state, last = decoder.start(source), torch.full((3, 1), EOS)
     for position in range(6):
         assert_close(decoder.step(last, state), expected[rows][:, order, position])

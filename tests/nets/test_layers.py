@@ -1,4 +1,4 @@
-"""Compare the layers of Transformers with torch's layers and with formulas."""
+"""Compare Transformer layers with torch's layers and with formulas."""
 
 import math
 from collections.abc import Callable
@@ -20,7 +20,7 @@ Stir = Callable[[nn.Module], nn.Module]
 
 
 def copy_layer(theirs: Any, ours: Any, *norms: nn.LayerNorm) -> None:
-    """Copy the weights of our Transformer layer `ours` into torch's layer. `norms` are our norms in torch's order."""
+    """Copy our Transformer layer's weights into torch's layer. `norms` are our norms in the order of torch's norms."""
     modules = [
         (theirs.self_attn.out_proj, ours.attention.out),
         (theirs.linear1, ours.feed[0]),

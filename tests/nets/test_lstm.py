@@ -1,4 +1,4 @@
-"""Compare LSTM bodies with torch's LSTM on packed sequences, and LSTM decoders with loops over time steps."""
+"""Compare LSTM encoder bodies with torch's LSTM on packed sequences, and LSTM decoders with loops over time steps."""
 
 from collections.abc import Callable, Sequence
 
@@ -19,7 +19,7 @@ LENGTHS = [3, 11, 1, 6]
 
 
 def torchs(forward: Sequence[nn.LSTM], backward: Sequence[nn.LSTM]) -> nn.LSTM:
-    """Return a bidirectional LSTM of torch with the weights of these forward and backward layers."""
+    """Return a bidirectional LSTM of torch with the weights of our forward and backward layers."""
     lstm = nn.LSTM(H, forward[0].hidden_size, len(forward), batch_first=True, bidirectional=True).double()
     with torch.no_grad():
         for suffix, layers in (("", forward), ("_reverse", backward)):
@@ -30,7 +30,7 @@ def torchs(forward: Sequence[nn.LSTM], backward: Sequence[nn.LSTM]) -> nn.LSTM:
 
 
 def packed(body: nn.Module, side: Tokens) -> PackedSequence:
-    """Look up the token vectors in the body's table, and return them as a `PackedSequence` of torch."""
+    """Look up the token vectors in the body's table. Return them as torch's `PackedSequence`."""
     return pack_padded_sequence(body.table(side.ids), side.mask.sum(1), batch_first=True, enforce_sorted=False)
 
 
@@ -38,7 +38,7 @@ def packed(body: nn.Module, side: Tokens) -> PackedSequence:
 def test_it_is_the_mean_of_torchs_states(layers: int, random_tokens: Callable[..., Tokens]) -> None:
     ours, side = BiLSTM(make_embedding(V, H), layers, 0.0).double(), random_tokens(LENGTHS, V)
     lstm = torchs([*ours.forward_layers], [*ours.backward_layers])
-    states, _ = pad_packed_sequence(lstm(packed(ours, side))[0], batch_first=True)  # zeros at padding
+    states, _ = pad_packed_sequence(lstm(packed(ours, side))[0], batch_first=True)  # 0 at padding
     expected = states.sum(1) / torch.tensor(LENGTHS)[:, None]
     assert_close(ours(side), expected)
 
@@ -67,7 +67,7 @@ def test_final_states_are_torchs_on_packed_sentences(random_tokens: Callable[...
 def first_cell() -> FirstCellDecoder:
     torch.manual_seed(0)
     made = FirstCellDecoder(make_embedding(V, H), PlainOutput.untied(V, L), L, 0.0, word_dropout=0.4).double()
-    with torch.no_grad():  # because both vectors are initially 0
+    with torch.no_grad():  # both vectors are 0 at first
         made.first_hidden.normal_(), made.hidden_word.normal_()  # type: ignore[union-attr]
     return made
 
@@ -95,7 +95,7 @@ def test_word_dropout_hides_that_share_of_pieces_but_never_the_start() -> None:
     hidden = (ours.inputs(ids, torch.zeros(400, L)) == ours.hidden_word).all(-1)  # (400, 50)
     assert not hidden[:, 0].any()
     assert hidden[:, 1:].double().mean().item() == pytest.approx(0.4, abs=0.02)
-    assert hidden[:, 1:].double().mean(1).std() > 0.03  # the share of hidden tokens varies between sentences
+    assert hidden[:, 1:].double().mean(1).std() > 0.03  # the share of hidden tokens differs between sentences
     assert not (ours.eval().inputs(ids, torch.zeros(400, L)) == ours.hidden_word).all(-1).any()
 
 
@@ -104,7 +104,7 @@ SYNTACTIC, SEMANTIC, L = 3, 4, 5
 
 @pytest.fixture
 def side(random_tokens: Callable[..., Tokens]) -> Tokens:
-    return random_tokens([6, 4, 1], V)  # the last sentence has only EOS
+    return random_tokens([6, 4, 1], V)  # the last sentence is only EOS
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Compare the losses and gradients of all recipes with plain PyTorch, and packing with masks."""
+"""Compare the losses and gradients of all recipes with plain PyTorch operations. Compare packing with masks."""
 
 import copy
 from collections.abc import Callable
@@ -62,7 +62,7 @@ def test_losses_and_gradients_of_a_recipe_are_those_of_plain_pytorch(
     labelled = replace(batch, labels=torch.tensor([0.0, 1, 1, 0, 1, 0]))
     results: list[Any] = []
     for plain in (True, False):
-        own = copy.deepcopy(model)  # because some models change their buffers in training
+        own = copy.deepcopy(model)  # some models change their buffers in training
         torch.manual_seed(1)
         with monkeypatch.context() as patch:
             for operation, function in PLAIN.items() if plain else ():
@@ -97,7 +97,7 @@ def test_share_dropped_and_expectation(probability: float) -> None:
 def test_units_are_dropped_independently() -> None:
     torch.manual_seed(0)
     dropped = (Dropout(0.5).train()(torch.ones(UNITS)) == 0).double()
-    for distance in (1, 2, 3, 4, 5, 8):  # nearby units, because four draws share one 64-bit word
+    for distance in (1, 2, 3, 4, 5, 8):  # neighbouring units, because four draws share one 64-bit word
         together = (dropped[:-distance] * dropped[distance:]).mean().item()
         assert abs(together - 0.25) < 5 * (0.25 * 0.75 / UNITS) ** 0.5
 

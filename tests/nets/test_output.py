@@ -1,4 +1,4 @@
-"""Compare the fused loss with cross-entropy on full scores and autograd, and bags of words and positions with loops."""
+"""Compare the fused loss with cross-entropy on all logits, and bags of words and predicted positions with loops."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -25,19 +25,19 @@ from bgt_core.nets.output import (
 from tests.close import assert_close
 
 V, H, L = 23, 6, 5
-LENGTHS = [[1], [3, 7, 1, 5], [150, 90, 170], [300] * 5]  # the third exceeds a chunk, the last a block
+LENGTHS = [[1], [3, 7, 1, 5], [150, 90, 170], [300] * 5]  # the third exceeds a chunk, and the last exceeds a block
 
 
 def layers() -> dict[str, OutputLayer]:
     torch.manual_seed(1)
     tied = TiedOutput(make_embedding(V, H), L)
     with torch.no_grad():
-        tied.table.weight[0] = torch.randn(H)  # so that the row of PAD is not zero
+        tied.table.weight[0] = torch.randn(H)  # the row of PAD must not be zero
     return {"untied": UntiedOutput(V, H, L).double(), "tied": tied.double()}
 
 
 def naive(layer: OutputLayer, features: Tensor, latent: Tensor, target: Tokens, smoothing: float) -> tuple:
-    """Compute the label-smoothed cross-entropy from the full scores (N, V) of the real tokens, as fairseq does."""
+    """Compute the label-smoothed cross-entropy, as fairseq does, from the logits (N, V) of all real tokens."""
     lengths = target.mask.sum(1)
     copied = latent.repeat_interleave(lengths, dim=0)  # (N, L)
     if isinstance(layer, UntiedOutput):
@@ -81,8 +81,8 @@ def test_loss_nats_and_gradients_are_those_of_full_scores(
 
 
 def test_a_language_scores_its_own_pieces_alone(random_tokens: Callable[..., Tokens]) -> None:
-    """The reference computes loss and gradients from the scores of all tokens. Tokens that do not occur in the language
-    get the score -inf; in the target, they are replaced by the unknown token."""
+    """The expected loss and gradients use the logits of all tokens, with -inf for tokens that do not occur in the
+    language. In the target, the unknown token replaces tokens that do not occur."""
     tied = layers()["tied"]
     assert isinstance(tied, TiedOutput)
     own, layer, target = torch.arange(V) % 3 > 0, LanguageOutput(tied, "en"), random_tokens([4, 9], V)
@@ -91,7 +91,7 @@ def test_a_language_scores_its_own_pieces_alone(random_tokens: Callable[..., Tok
     latent = torch.randn(2, L, dtype=torch.float64, requires_grad=True)
     wanted = [features, latent, *tied.parameters()]
     before, _ = layer.nll(features, latent, target, 0.0)
-    assert_close(before, naive(tied, features, latent, target, 0.0)[0])  # before `restrict`, all tokens are scored
+    assert_close(before, naive(tied, features, latent, target, 0.0)[0])  # without `restrict`, all tokens are scored
     layer.restrict(torch.arange(V) % 3 > 0)
 
     seen = replace(target, ids=torch.where(own[target.ids], target.ids, UNK))
@@ -111,7 +111,7 @@ def test_a_language_scores_its_own_pieces_alone(random_tokens: Callable[..., Tok
     assert_close(smoothed, 0.9 * expected + 0.1 * spread)
 
 
-@pytest.mark.parametrize("sentences", [2, 57])  # 57 sentences: more tokens than a block
+@pytest.mark.parametrize("sentences", [2, 57])  # 57 sentences have more tokens than a block
 def test_in_bf16_loss_and_gradients_stay_near_and_in_float32(
     sentences: int, random_tokens: Callable[..., Tokens]
 ) -> None:
@@ -136,7 +136,7 @@ WORDS, SYNTACTIC, SEMANTIC = 30, 3, 4
 
 @pytest.fixture
 def side(random_tokens: Callable[..., Tokens]) -> Tokens:
-    return random_tokens([6, 4, 1], WORDS)  # the last sentence has only EOS
+    return random_tokens([6, 4, 1], WORDS)  # the last sentence is only EOS
 
 
 @pytest.fixture
@@ -167,11 +167,11 @@ def test_a_perceptron_has_as_many_layers_as_it_says() -> None:
 
 
 def places(predictor: PositionPredictor, latent: torch.Tensor, words: list[int]) -> float:
-    """Compute the loss of one sentence by a loop over its tokens."""
+    """Compute the loss of a sentence by a loop over its words."""
     total = 0.0
     for place, word in enumerate(words[: predictor.scores.out_features]):
         read = torch.cat([predictor.table.weight[word], latent])
-        scores = predictor.scores(predictor.perceptron(read[None]))[0, : len(words)]  # only positions in this sentence
+        scores = predictor.scores(predictor.perceptron(read[None]))[0, : len(words)]  # only the sentence's positions
         total -= scores.log_softmax(-1)[place].item()
     return total
 

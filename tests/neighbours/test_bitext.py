@@ -95,9 +95,9 @@ def rows(vectors: np.ndarray) -> Rows:
 
 
 def views(count: int = 30, extra: int = 12, noise: float = 0.6, seed: int = 0) -> tuple[Rows, Rows]:
-    """Make two sides. Row i of both is one point with different noise; the last `extra` rows have no partner.
+    """Make two sides. Row i of each side is the same point with different noise; the last `extra` rows have no partner.
 
-    The points have a common mean, as vectors of text do, so that every cosine is positive.
+    All points have a common mean, as vectors of text do, so that every cosine is positive.
     """
     rng = np.random.default_rng(seed)
     points = rng.normal(size=(count + 2 * extra, 16)) + 1.5

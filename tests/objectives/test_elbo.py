@@ -19,7 +19,7 @@ from tests.close import assert_close
 
 @dataclass
 class Says:
-    """A stub prediction for two sentences, which returns the given nats. Label smoothing s adds 100 s to its loss."""
+    """A stub prediction for two sentences, with given NLLs `nats`. A label smoothing of s adds 100 s to the loss."""
 
     name: str
     nats: list[float]
@@ -35,7 +35,7 @@ class Says:
 
 @dataclass
 class Costs:
-    """A stub posterior, which returns the given KL."""
+    """A stub posterior with given KLs."""
 
     nats: list[float]
 
@@ -71,12 +71,12 @@ TERMS = {
 @pytest.mark.parametrize(
     ("elbo", "step", "total"),
     [
-        (Elbo(100, 0.0), 0, NLL),  # at step 0 of a warm-up, the KL has weight 0
+        (Elbo(100, 0.0), 0, NLL),  # at step 0, the warm-up gives the KL the weight 0
         (Elbo(100, 0.0), 25, NLL + 0.25 * 333),
         (Elbo(100, 0.0), 100, NLL + 333),
         (Elbo(100, 0.0), 10_000, NLL + 333),
-        (Elbo(0, 0.0), 0, NLL + 333),  # without warm-up, the KL has weight 1 at once
-        (Elbo(100, 0.1), 0, NLL + 2 * 10),  # only the two translations have label smoothing
+        (Elbo(0, 0.0), 0, NLL + 333),  # without a warm-up, the KL always has the weight 1
+        (Elbo(100, 0.1), 0, NLL + 2 * 10),  # only the two translations are label-smoothed
         (Elbo(0, 0.0, {"semantic": 0.5, "language": 2.0}), 0, NLL + 0.5 * 3 + 2 * 330),
         (Elbo(10, 0.0, {"semantic": 0.0, "language": 3.0}), 5, NLL + 0.5 * 3 * 330),
     ],
@@ -84,7 +84,7 @@ TERMS = {
 def test_total(elbo: Elbo, step: int, total: float) -> None:
     loss = elbo(OUT, step)
     assert loss.total.item() == pytest.approx(total)
-    assert {name: value.sum().item() for name, value in loss.terms.items()} == TERMS  # no weights, no smoothing
+    assert {name: value.sum().item() for name, value in loss.terms.items()} == TERMS  # the terms ignore all weights
     assert not any(value.requires_grad for value in loss.terms.values())
 
 
@@ -95,18 +95,18 @@ def test_predictions_may_be_averaged(count: int, share: float) -> None:
     assert Elbo(100, 0.0, average_predictions=True)(out, 0).total.item() == pytest.approx(share * nats)
 
 
-UNITS = Gaussian(  # two sentences and three units; the KL of a unit is half its squared mean
+UNITS = Gaussian(  # two sentences and three units. The KL of a unit is half its squared mean
     torch.tensor([[1.0, 0.0, 2.0], [1.0, 2.0, 0.0]], dtype=torch.float64, requires_grad=True),
     torch.zeros(2, 3, dtype=torch.float64),
-)  # the mean KL over the sentences is 0.5, 1 and 1 nats for the three units
+)  # so the mean KLs of the three units over the sentences are 0.5, 1 and 1 nats
 
 
 @pytest.mark.parametrize(("free", "nats"), [(0.0, 2.5), (2.0, 2.5), (3.0, 3.0)])
 def test_free_nats(free: float, nats: float) -> None:
     out = Outputs({}, {"semantic": {"semantic": UNITS}, "language": {"en": UNITS}})
     loss = Elbo(10, 0.0, {"language": 3.0}, {"language": free})(out, 5)
-    assert loss.total.item() == pytest.approx(0.5 * 2 * (2.5 + 3 * nats))  # annealing is 0.5; there are two sentences
-    assert loss.terms["kl/en"].item() == pytest.approx(5.0)  # the reported KL ignores free nats
+    assert loss.total.item() == pytest.approx(0.5 * 2 * (2.5 + 3 * nats))  # annealing factor 0.5; two sentences
+    assert loss.terms["kl/en"].item() == pytest.approx(5.0)  # free nats do not change the reported KL
 
 
 @pytest.mark.parametrize(
@@ -136,7 +136,7 @@ def test_a_sigmoid_anneals_the_kl() -> None:
     assert Elbo().annealing(0) == 0.0 and Elbo(warmup_steps=0).annealing(0) == 1.0
 
 
-# for labels 0 and 1, these are the probabilities (3/4, 1/4) in row 0, and (1/2, 1/2) in row 1
+# probabilities of labels 0 and 1: (3/4, 1/4) in row 0, and (1/2, 1/2) in row 1
 LOGITS = torch.tensor([[3.0, 1.0], [2.0, 2.0]]).log().requires_grad_()
 LABELS = Outputs(
     semantic={},
@@ -153,7 +153,7 @@ LABELS = Outputs(
     [
         # "label": -log 3/4 - log 1/2; "other": -log 1/4 - log 1/2
         (0.0, (0.287682 + 0.693147) + (1.386294 + 0.693147)),
-        # 0.8 times the loss above; plus, for each prediction, 0.2 times the mean of -log p over both labels
+        # 0.8 times this loss, plus, for each prediction, 0.2 times the mean of -log p over both labels, in both rows
         (0.2, 0.8 * 3.060270 + 0.2 * 2 * (0.836988 + 0.693147)),
     ],
 )
@@ -162,5 +162,5 @@ def test_cross_entropy_by_hand(smoothing: float, total: float) -> None:
     assert loss.total.item() == pytest.approx(total, rel=1e-5)
     assert loss.total.requires_grad
     terms = {name: value.sum().item() for name, value in loss.terms.items()}
-    assert terms == pytest.approx({"label": 0.980829, "other": 2.079442}, rel=1e-5)  # without smoothing
+    assert terms == pytest.approx({"label": 0.980829, "other": 2.079442}, rel=1e-5)  # terms are not smoothed
     assert CrossEntropy(label_smoothing=smoothing)(LABELS, step=9_999).total == loss.total

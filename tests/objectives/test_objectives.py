@@ -1,4 +1,4 @@
-"""Test sums of named parts, the device of losses, and an objective that a user adds and that reads labels."""
+"""Test sums of named objectives, the device of losses, and an objective that a user defines and that uses labels."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -38,7 +38,7 @@ def test_each_part_pays_for_its_roles_and_one_of_weight_0_is_left_out(
     paraphrase: float, position: float, total: float
 ) -> None:
     parts: dict[str, Part] = {
-        "elbo": Elbo(average_predictions=True),  # averages a single prediction, the reconstruction
+        "elbo": Elbo(average_predictions=True),  # the average of one prediction
         "paraphrase": CrossEntropy(("paraphrase",), paraphrase),
         "position": CrossEntropy(("position",), position),
     }
@@ -48,7 +48,7 @@ def test_each_part_pays_for_its_roles_and_one_of_weight_0_is_left_out(
     weighted = {"paraphrase/a": 30.0, "paraphrase/b": 70.0} if paraphrase else {}
     weighted |= {"position/a": 300.0} if position else {}
     assert terms == {"reconstruct/a": 3.0, **weighted}
-    assert dict(Sum(parts)) == parts  # `Sum` also lists parts of weight 0
+    assert dict(Sum(parts)) == parts  # parts of weight 0 are kept
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_a_loss_is_on_the_device_of_its_latents(objective: Callable, langs: list
 
 @dataclass(frozen=True)
 class Graded(Part):
-    """The squared difference between the cosine of a pair and the pair's label. No model reads the labels."""
+    """An objective: the squared difference between the cosine of a pair and the label of the pair."""
 
     weight: float = 1.0
 
@@ -93,7 +93,7 @@ class Graded(Part):
 
 
 def test_an_objective_learns_from_data_of_its_own(tiny: Callable[..., Recipe], tsv: Path, tmp_path: Path) -> None:
-    """A user adds an objective by writing a class and a recipe. The labels are a column of the data."""
+    """To add an objective, a user writes a class and a recipe. The labels come from a column of the data."""
     lines = tsv.read_text("utf-8").splitlines()
     text = tmp_path / "graded.tsv"
     text.write_text("".join(f"{line}\t{number % 2}\n" for number, line in enumerate(lines)), "utf-8")
@@ -102,4 +102,4 @@ def test_an_objective_learns_from_data_of_its_own(tiny: Callable[..., Recipe], t
     rows: list[dict[str, Any]] = []
     config = replace(recipe.train, precision="fp32")
     training.train(replace(recipe, train=config), [text], tmp_path / "run", device="cpu", report=rows.append)
-    assert [row["graded"] < 0.5 for row in rows if row["kind"] == "train"] == [True]  # one row: the mean of all updates
+    assert [row["graded"] < 0.5 for row in rows if row["kind"] == "train"] == [True]  # one row: mean over all updates

@@ -21,7 +21,7 @@ from tests.close import assert_close
 
 
 def angles(*degrees: float) -> Point:
-    """Return two-dimensional vectors at these angles in degrees. Their lengths differ."""
+    """Return two-dimensional vectors at these angles in degrees. The vectors have different lengths."""
     turned = torch.tensor([math.radians(degree) for degree in degrees], dtype=torch.float64)
     lengths = torch.arange(1, len(degrees) + 1, dtype=torch.float64)[:, None]
     return Point((lengths * torch.stack([turned.cos(), turned.sin()], dim=1)).requires_grad_())
@@ -54,7 +54,7 @@ def test_what_it_needs_is_checked_before_training(
 
 
 def test_three_pairs_by_hand() -> None:
-    """The angles between translations are 10, 20 and 30 degrees."""
+    """The angles between a sentence and its translation are 10, 20 and 30 degrees."""
     loss = Margin(margin=0.6)(outputs(angles(0, 60, 180), angles(10, 80, 150)), step=0)
     hinges = [
         0,  # en 0: 0.6 - cos(10) + cos(80) is below 0
@@ -69,7 +69,7 @@ def test_three_pairs_by_hand() -> None:
 
 
 def test_negatives_that_came_with_the_batch_by_hand() -> None:
-    """The loss uses the negatives of the batch, although other sentences of the batch are harder negatives."""
+    """The loss uses the negatives that come with the batch, although the batch contains harder negatives."""
     out = Outputs({"en": angles(0, 10), "fr": angles(30, 40)}, {}, [], {"en": angles(90, 15), "fr": angles(60, 130)})
     hinges = [
         0.4 - cos(30) + cos(60),  # en 0 with the negative fr 60
@@ -81,7 +81,7 @@ def test_negatives_that_came_with_the_batch_by_hand() -> None:
 
 
 def test_negatives_of_both_sides_by_hand() -> None:
-    """The hardest negative of some sentences is in the other column; for other sentences, it is in their own column."""
+    """The hardest negative of some sentences is in the other column; of other sentences, it is in their own column."""
     loss = Margin(margin=0.6, both_sides=True)(outputs(angles(0, 30, 180), angles(10, 80, 150)), step=0)
     hinges = [
         0.6 - cos(10) + cos(30),  # en 0: en 30 is more similar than fr 80
@@ -119,13 +119,13 @@ def sides(*rows: list[list[float]]) -> Outputs:
 
 
 def test_two_pairs_by_hand() -> None:
-    """The cosines of English rows and French columns are [[1, h], [0, h]], where h is the square root of 1/2."""
+    """The cosines of English rows with French columns are [[1, h], [0, h]], where h is the square root of 1/2."""
     h, t = math.sqrt(0.5), 0.5
     out = sides([[3.0, 0.0], [0.0, 0.1]], [[1.0, 0.0], [2.0, 2.0]])
     nats = [
-        math.log(1 + math.exp((h - 1) / t)),  # en 1 must choose between both French sentences
+        math.log(1 + math.exp((h - 1) / t)),  # en 1 is compared with both French sentences
         math.log(1 + math.exp((0 - h) / t)),
-        math.log(1 + math.exp((0 - 1) / t)),  # fr 1 must choose between both English sentences
+        math.log(1 + math.exp((0 - 1) / t)),  # fr 1 is compared with both English sentences
         math.log(2),  # fr 2 has the same cosine with both English sentences
     ]
     assert_total(Contrast(temperature=t)(out, step=0), "contrast", sum(nats))
@@ -191,10 +191,10 @@ def styled(rows: list[list[float]], numbers: list[int]) -> Styled:
 
 
 def test_two_of_a_style_and_one_of_another_by_hand() -> None:
-    """Of three sentences, the first two have the same style. Their cosine is h, the square root of 1/2."""
+    """Sentences 0 and 1 share a style, sentence 2 does not. The cosine of 0 and 1 is h, the square root of 1/2."""
     h, t = math.sqrt(0.5), 0.5
     near, far = math.exp(h / t), math.exp(0 / t)
-    nats = -math.log(near / (near + far)) - math.log(near / (near + near))  # of sentence 0, and of sentence 1
+    nats = -math.log(near / (near + far)) - math.log(near / (near + near))  # sentence 0, then sentence 1
     out = Outputs({}, {}, styles={"en": styled([[3.0, 0.0], [2.0, 2.0], [0.0, 0.1]], [4, 4, 0])})
     assert_total(StyleContrast(temperature=t)(out, step=0), "style", nats)
 
@@ -217,7 +217,7 @@ def model(tokenizer: Tokenizer) -> LatentModel:
 
 @pytest.fixture
 def taught(batch: Batch) -> Batch:
-    """Return a batch with a teacher's vectors. Their lengths differ, but must not matter."""
+    """Return a batch with a teacher's vectors. Their lengths differ, but lengths must not matter."""
     rng = np.random.default_rng(1)
     vectors = rng.normal(size=(len(batch), UNITS)) * rng.uniform(0.1, 9, (len(batch), 1))
     return replace(batch, targets=torch.tensor(vectors, dtype=torch.float32))

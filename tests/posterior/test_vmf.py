@@ -1,4 +1,4 @@
-"""Compare the von Mises-Fisher posterior with mpmath, quadrature and a second sampler."""
+"""Compare the von Mises-Fisher posterior with mpmath, with quadrature, and with a second implementation of sampling."""
 
 import math
 
@@ -23,13 +23,13 @@ def direction(rows: int, size: int, seed: int = 0) -> torch.Tensor:
 
 
 def posterior(concentration: float, size: int, rows: int = 1) -> VonMisesFisher:
-    """Return posteriors of `rows` sentences, which are all equal."""
+    """Return equal posteriors for `rows` sentences."""
     mean = direction(1, size).expand(rows, -1)
     return VonMisesFisher(mean, torch.full((rows,), concentration, dtype=torch.float64))
 
 
 def exact(concentration: float, size: int) -> tuple[mpmath.mpf, mpmath.mpf, mpmath.mpf, mpmath.mpf]:
-    """Return log 0F1(; m/2; k^2/4), A(k), the KL and the derivative of the KL, computed with 60 digits."""
+    """Return log 0F1(; m/2; k^2/4), A(k), the KL and the derivative of the KL, computed with 60 digits by mpmath."""
     with mpmath.workdps(60):
         k, order = mpmath.mpf(concentration), mpmath.mpf(size) / 2 - 1
         first, second, third = (mpmath.besseli(order + more, k) for more in range(3))
@@ -51,10 +51,10 @@ def test_values_and_slopes_are_those_of_high_precision(size: int, concentration:
 
 
 def density(concentration: float, size: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return a grid of values of w = mean . z, and the log-probability of each value. The density of w is proportional
-    to (1 - w^2)^((m - 3) / 2) exp(k w)."""
+    """Return a grid of values w = mean . z, and the log-probability of each value. The density of w is proportional to
+    (1 - w^2)^((m - 3) / 2) exp(k w)."""
     angle = (np.arange(100_000) + 0.5) / 100_000 * np.pi
-    log_q = (size - 2) * np.log(np.sin(angle)) + concentration * np.cos(angle)  # w = cos(angle), so dw adds one sin
+    log_q = (size - 2) * np.log(np.sin(angle)) + concentration * np.cos(angle)  # w = cos(angle): dw adds sin(angle)
     return np.cos(angle), log_q - logsumexp(log_q)
 
 
@@ -83,7 +83,7 @@ def test_draws_have_the_moments_of_quadrature(size: int, concentration: float) -
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
 def test_a_draw_is_that_of_the_first_proposal_that_is_accepted(dtype: torch.dtype) -> None:
-    """Compare samples with Wood's sampler and Householder's reflection, in a loop that uses the same random numbers."""
+    """Compare samples with a loop over Wood's sampler and Householder's reflection, with the same random numbers."""
     size, k = 6, np.array([0.3, 4.0, 60.0] * 5)
     mean = direction(15, size, seed=12).to(dtype)
     drawn = VonMisesFisher(mean, torch.from_numpy(k).to(dtype)).rsample(torch.Generator().manual_seed(13))
@@ -112,7 +112,7 @@ def test_a_draw_is_that_of_the_first_proposal_that_is_accepted(dtype: torch.dtyp
 
 def test_the_density_integrates_to_one_and_its_log_is_that_of_each_pair() -> None:
     size, concentration = 5, 3.0
-    z = direction(50_000, size, seed=5)  # samples of the prior
+    z = direction(50_000, size, seed=5)  # samples from the prior
     ratios = posterior(concentration, size, len(z)).log_ratio(z).exp()
     assert abs(ratios.mean() - 1) < 4 * ratios.std() / math.sqrt(len(z))
     some = VonMisesFisher(direction(3, size, seed=6), torch.tensor([0.3, 5.0, 40.0], dtype=torch.float64))
@@ -121,7 +121,7 @@ def test_the_density_integrates_to_one_and_its_log_is_that_of_each_pair() -> Non
 
 
 def test_the_gradient_of_a_draw_is_that_of_finite_differences() -> None:
-    # gradcheck needs the same accepted proposals after its small steps; a step changes one only once in a million cases
+    # a small step of gradcheck must not change which proposal is accepted; this happens only once in a million cases
     raw = (direction(3, 6, seed=7) * 2).requires_grad_()
     k = torch.tensor([0.5, 4.0, 60.0], dtype=torch.float64, requires_grad=True)
 
@@ -139,7 +139,7 @@ def test_the_pathwise_gradient_misses_what_is_documented(size: int, concentratio
     k = torch.full((DRAWS * 3,), concentration, dtype=torch.float64, requires_grad=True)
     along, _ = sample_cosine(k, size, torch.Generator().manual_seed(9))
     (slopes,) = torch.autograd.grad(along.sum(), k)
-    true = float(exact(concentration, size)[3]) / concentration  # A'
+    true = float(exact(concentration, size)[3]) / concentration  # A', the derivative of A
     assert (slopes.mean() / true).item() == pytest.approx(share, abs=4 * float(slopes.std() / true) / len(k) ** 0.5)
 
 

@@ -1,4 +1,4 @@
-"""Run `bgt-probe` in this process, on an encoder that needs no model."""
+"""Fixtures that run `bgt-probe` in this process, on an encoder that needs no model."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -13,7 +13,7 @@ from probes.cli import main
 
 
 class Encoder:
-    """An encoder whose language latent counts characters, spaces and full stops; its semantic latent is constant."""
+    """An encoder. The language latent counts characters, spaces and full stops; the semantic latent is constant."""
 
     latents: Sequence[str] = ("semantic", "language")
 
@@ -35,7 +35,7 @@ def encoder() -> type[Encoder]:
 
 @pytest.fixture
 def fake(monkeypatch: pytest.MonkeyPatch) -> Encoder:
-    """Return the encoder that every --model opens, except `other` and `german` (which has other languages)."""
+    """Return the encoder that every `--model` opens, except `other` and `german`, which open other encoders."""
     model = Encoder()
     models = {"other": Encoder(fingerprint="other"), "german": Encoder(("en", "de"), "german")}
 
@@ -49,5 +49,5 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> Encoder:
 
 @pytest.fixture
 def probe(in_process: Callable[..., Any]) -> Callable[..., Any]:
-    """A function that runs `bgt-probe` in this process through its `main`, as in probe("--lang", "fr")."""
+    """probe("--lang", "fr"): run `bgt-probe` in this process with these arguments."""
     return partial(in_process, main)

@@ -1,6 +1,6 @@
-"""A sequential version of `probes.classifiers.senteval`: one classifier after another, as in SentEval.
+"""A sequential version of `probes.classifiers.senteval`, which trains one classifier after the other, as SentEval does.
 
-This version follows the protocol, and uses torch's own modules, loss, gradient and optimiser.
+It follows SentEval's protocol with torch's own modules, loss, gradients and optimiser.
 """
 
 import copy
@@ -13,13 +13,13 @@ from probes.classifiers.senteval import SentEval, Split, SplitResult
 
 
 def split_classify(train: Split, dev: Split, test: Split, protocol: SentEval) -> SplitResult:
-    """Return the expected result of `probes.classifiers.senteval.split_classify` for the same arguments."""
+    """Return the result that `probes.classifiers.senteval.split_classify` should have for the same arguments."""
     classes = np.unique(train[1])
     train, dev, test = ((vectors, np.searchsorted(classes, labels)) for vectors, labels in (train, dev, test))
     fitted = [fit(train, dev, len(classes), penalty, protocol) for penalty in protocol.penalties]
     accuracies = [round(100 * score(model, *dev), 2) for model, _ in fitted]
     winner = int(np.argmax(accuracies))
-    model, _ = fit(train, dev, len(classes), protocol.penalties[winner], protocol)  # SentEval trains the winner again
+    model, _ = fit(train, dev, len(classes), protocol.penalties[winner], protocol)  # SentEval trains the best one again
     return SplitResult(
         penalty=protocol.penalties[winner],
         dev_accuracy=accuracies[winner],
@@ -31,7 +31,7 @@ def split_classify(train: Split, dev: Split, test: Split, protocol: SentEval) ->
 
 
 def fit(train: Split, dev: Split, classes: int, penalty: float, protocol: SentEval) -> tuple[nn.Module, int]:
-    """Return the network that is best on dev, and the number of passes until training stopped."""
+    """Return the network with the best dev accuracy, and the number of passes over the data until training stopped."""
     order = np.random.RandomState(protocol.seed)
     vectors, labels = torch.FloatTensor(train[0]), torch.LongTensor(train[1])
     with torch.random.fork_rng(devices=[]):
@@ -60,7 +60,7 @@ def fit(train: Split, dev: Split, classes: int, penalty: float, protocol: SentEv
 
 @torch.no_grad()
 def predict(model: nn.Module, vectors: np.ndarray) -> np.ndarray:
-    """Predict classes (N,) of vectors (N, D)."""
+    """Predict the classes (N,) of vectors (N, D)."""
     return model(torch.FloatTensor(vectors)).argmax(1).numpy()
 
 

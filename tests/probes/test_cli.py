@@ -1,4 +1,4 @@
-"""`bgt-probe` in this process, with a fake model: its output, its files and its errors."""
+"""Run `bgt-probe` in this process with a fake model. Check its output, its files and its errors."""
 
 import csv
 import io
@@ -29,7 +29,7 @@ def test_the_table_is_on_stdout_and_progress_on_stderr(probe: Callable, fake: An
     assert result.code == 0, result.err
     head, *rows = (line.split("\t") for line in result.out.split("\n\n")[0].splitlines())
     assert head[:9] == ["task", "lang", "latent", "train", "test", "classes", "accuracy", "95% CI", "sd"]
-    assert head[9:] == ["over best baseline", "note"]  # no selectivity: there are too few test items for a control task
+    assert head[9:] == ["over best baseline", "note"]  # no selectivity: too few test items for a control task
     grams = ["word 1-2-grams", "character 3-5-grams"]
     assert [row[2] for row in rows] == ["semantic", "language", "semantic, translation", "majority", "length", *grams]
     assert all(row[4] == "80" for row in rows) and rows[0][-1].startswith("not separable from majority")
@@ -83,7 +83,7 @@ def test_sentevals_protocol_is_named(probe: Callable, fake: Any) -> None:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Text of two languages; one text is too short to probe."""
+    """A folder with text in two languages. The English text is too short to probe."""
     for lang, count in (("fr", 600), ("en", 30)):
         lines = "".join(f"{lang} {number}{'.' * (number % 2 + 1)}\n" for number in range(count))
         (tmp_path / f"{lang}.txt").write_text(lines, encoding="utf-8")
@@ -94,7 +94,7 @@ def test_a_stopped_or_failing_command_writes_the_finished_results(
     probe: Callable, fake: Any, folder: Path, tmp_path: Path
 ) -> None:
     def stop(error: BaseException) -> None:
-        if fake.calls == 3:  # in the middle of the second cell
+        if fake.calls == 3:  # while the second cell is measured
             raise error
 
     arguments = ("--lang", "en,fr", *QUICK[2:], "--json", "--out", str(tmp_path / "r.parquet"))
@@ -135,7 +135,7 @@ def test_tasks_of_a_group_without_a_definition_or_a_source_are_skipped(
 
 
 def test_sentences_are_embedded_in_the_language_of_their_label(probe: Callable, fake: Any, tmp_path: Path) -> None:
-    """The fake encoder's vector depends only on the argument `lang`, so a probe can predict the language perfectly."""
+    """The fake encoder's vectors depend only on `lang`, so a probe can predict the language perfectly."""
     for lang in ("en", "fr"):
         lines = "".join(f"{lang}{'x' * (number % 7)} {number}\n" for number in range(300))
         (tmp_path / f"{lang}.txt").write_text(lines, encoding="utf-8")
@@ -156,7 +156,7 @@ def test_listing_tasks_needs_no_model(probe: Callable) -> None:
     assert (rows["gender"], rows["depth"], rows["politeness"]) == ("fr, es", "any", "ja")
 
 
-OutOfMemoryError = type("OutOfMemoryError", (RuntimeError,), {})  # torch's error for a full GPU has this name
+OutOfMemoryError = type("OutOfMemoryError", (RuntimeError,), {})  # the name of torch's error for a full GPU
 
 
 @pytest.mark.parametrize("error", [MemoryError, OutOfMemoryError, RuntimeError, KeyError])

@@ -1,4 +1,4 @@
-"""The paper's claims about the distance of languages: the paper's table 3, trends compared with scipy, and verdicts."""
+"""Test claims about the distance of languages: the paper's table 3, trends compared with SciPy, and verdicts."""
 
 from collections.abc import Mapping
 
@@ -31,8 +31,8 @@ def gaps_of(points: Mapping[str, float], error: float = 0.0) -> pd.DataFrame:
 
 
 def test_the_published_table_is_complete_and_its_gaps_fall_with_distance() -> None:
-    """The table has the right shape, some known cells, and the signs and trends that the paper's text claims."""
-    assert len(PUBLISHED) == 5 * (len(PAPER) - 1) + 2 + 5  # plus gender in two languages, and STS
+    """The published table has the right shape, some known cells, and the signs and trends that the paper states."""
+    assert len(PUBLISHED) == 5 * (len(PAPER) - 1) + 2 + 5  # two for gender, five for STS
     assert PUBLISHED["fr", "length", "en"] == (73.0, 80.2) and PUBLISHED["fr", "gender", "fr"] == (52.6, 56.5)
     gaps = {(row.task, row.other): row.points for row in paper_gaps().itertuples()}
     assert {task for task, _ in gaps} == {*PAPER, "sts"} - {"gender"}
@@ -65,7 +65,7 @@ def test_with_many_languages_orders_are_sampled() -> None:
 
 
 def test_each_draw_of_the_interval_is_scipys_rho(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Languages are drawn with replacement, and noise is added to the gaps. Draws of equal values are left out."""
+    """Languages are drawn with replacement, and their gaps get noise. Draws with only equal values are left out."""
     monkeypatch.setattr(languages, "RESAMPLES", 20)
     x, y, errors = np.array([1.0, 2.0, 2.0, 5.0]), np.array([3.0, 1.0, 4.0, 0.0]), np.array([0.0, 1.0, 3.0, 0.5])
     rng = np.random.default_rng([0, 4])
@@ -78,7 +78,7 @@ def test_each_draw_of_the_interval_is_scipys_rho(monkeypatch: pytest.MonkeyPatch
 
 def test_a_trend_needs_three_languages_and_different_values() -> None:
     for points, distance in (
-        ({"fr": 1.0, "es": 2.0, "xx": 3.0}, WEEKS),  # only two have a distance
+        ({"fr": 1.0, "es": 2.0, "xx": 3.0}, WEEKS),  # "xx" has no distance
         ({"fr": 1.0, "es": 1.0, "ar": 1.0}, WEEKS),
         ({"fr": 1.0, "es": 2.0, "ar": 1.0}, {"fr": 3.0, "es": 3.0, "ar": 3.0}),
     ):
@@ -97,7 +97,7 @@ def test_gaps_are_averaged_over_models_and_then_over_tasks() -> None:
 
 @pytest.mark.parametrize(("slope", "expected"), [(-1, HOLDS), (1, FAILS), (0, NOT_SEPARABLE)])
 def test_verdicts(slope: int, expected: str) -> None:
-    """The gaps of more than thirty languages fall, rise, or go up and down with distance."""
+    """With growing distance, the gaps of more than thirty languages fall, rise, or go up and down."""
     points = {lang: slope * step + (step % 2) for step, lang in enumerate(sorted(WEEKS, key=WEEKS.__getitem__))}
     rows = judged_table(gaps_of(points), {"weeks": WEEKS}).records()
     assert [row["ours"] for row in rows] == [NOT_RUN, NOT_RUN, expected]

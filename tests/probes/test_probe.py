@@ -1,4 +1,4 @@
-"""Probes on encoders with known scores; notes and warnings for made-up scores."""
+"""Measure probes on encoders with known scores. Check notes and warnings about made-up scores."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -22,7 +22,7 @@ SENTENCES = [f"Le mot {number} est " + "très " * (number % 6) + "long." for num
 
 
 class Fake:
-    """An encoder whose semantic latent is a one-hot vector of the number of words; its language latent is constant."""
+    """An encoder. The semantic latent is the number of words as a one-hot vector; the language latent is constant."""
 
     langs = ("en", "fr")
     latents = ("semantic", "language")
@@ -74,7 +74,7 @@ def test_a_latent_twice_is_an_error() -> None:
 
 
 class Other(Fake):
-    """An encoder from another training, whose vectors are 0 for every second item."""
+    """An encoder as from another training: the vectors of every second item are 0."""
 
     def embed(self, sentences: Sequence[str], *, lang: str, latent: str = "semantic") -> np.ndarray:
         vectors = super().embed(sentences, lang=lang, latent=latent)
@@ -87,9 +87,9 @@ def test_reference_encoders_are_rows_and_not_baselines_of_lower_accuracy() -> No
     outcome = probes.run(Fake(), "length", SENTENCES, lang="fr", **given)
     row = by_name(outcome)["untrained"]
     assert (row.encoders, row.probe) == (3, "linear")
-    low = (3 * row.accuracy - 1.0) / 2  # accuracy of each `Other`; `Fake` is always right
+    low = (3 * row.accuracy - 1.0) / 2  # the accuracy of each `Other`, as `Fake` is always right
     assert row.encoder_sd == pytest.approx(np.std([low, low, 1.0], ddof=1))
-    assert row.boot_low < row.ci_low < row.ci_high < row.boot_high  # the bootstrap interval is for new encoders, too
+    assert row.boot_low < row.ci_low < row.ci_high < row.boot_high  # the bootstrap also covers new encoders
     assert correctness(outcome.predictions, "untrained")[0].shape == (3, 2, 72)
     assert row.accuracy > by_name(outcome)["language"].accuracy
     (gap,) = outcome.over_baseline
@@ -120,7 +120,7 @@ TEXTS = [f"w{row % 8} number {row}" for row in ROWS]
 LABELS = ROWS // 8 % 2
 STUDY = Study("toy", "en", Items(TEXTS, [*map(str, LABELS)], ROWS.tolist()), ["0", "1"], LABELS,
               [tuple(np.split(ROWS, [200, 240]))], 5)  # fmt: skip
-NOTHING = np.zeros((2, 3, 300))  # two encoder seeds, three probe seeds
+NOTHING = np.zeros((2, 3, 300))  # NOTHING: two encoder seeds, three probe seeds
 MEASURED = Measured(NOTHING, NOTHING, NOTHING, NOTHING > 0, dev=0.75, unconverged=0)
 
 
@@ -131,8 +131,8 @@ def row(latent: str, accuracy: float, half: float = 0.05, **fields: Any) -> Prob
 @pytest.mark.parametrize(
     ("score", "best", "note"),
     [
-        (row("own", 0.60), True, "not separable from majority"),  # the interval begins at the majority's 0.55
-        (row("other", 0.69), True, "below length"),  # the interval ends at 0.74, below 0.75
+        (row("own", 0.60), True, "not separable from majority"),  # interval from 0.55, the majority's accuracy
+        (row("other", 0.69), True, "below length"),  # interval to 0.74, below the baseline's 0.75
         (replace(row("other", 0.69), ci_high=0.75), True, ""),
         (row("other", 0.69, note="did not converge"), True, "did not converge; below length"),
         (row("words", 0.70, half=0.2), False, "not separable from majority"),
@@ -166,7 +166,7 @@ def test_warnings_of_items() -> None:
         assert warnings == (["90% of the items are 'x': accuracy is not informative."] if warned else [])
     texts = list(TEXTS)
     texts[200], texts[240], texts[241], texts[202] = texts[0], texts[1], texts[201], texts[2]
-    texts[242] = texts[2]  # the sentence is in all three splits, but counted once
+    texts[242] = texts[2]  # this sentence is in all three splits
     warnings = item_warnings(replace(STUDY, items=replace(STUDY.items, sentences=texts)))
     assert warnings == ["4 sentences are in two splits: drop them, or put their versions in one group."]
 

@@ -1,4 +1,4 @@
-"""Compare cells and make tables, for cells with known accuracies."""
+"""Compare cells and make tables, with cells whose accuracies are known."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -20,7 +20,7 @@ N = 10_000
 
 
 def cell(task: str, lang: str, semantic: float, language: float, majority: float = 0.5, name: str = "m") -> Cell:
-    """Make a cell whose predictors have these accuracies, independently of each other; labels alternate."""
+    """Make a cell whose predictors have these accuracies and independent errors. The labels of the items alternate."""
     rng, truth = np.random.default_rng(len(task)), np.arange(N) % 2
     rows, measured = [], {}
     for latent, share in (("semantic", semantic), ("language", language), ("majority", majority)):
@@ -40,12 +40,12 @@ def cell(task: str, lang: str, semantic: float, language: float, majority: float
 
 
 CELLS = [
-    cell("subj-num", "en", 0.8, 0.7),  # the paper has semantic above language, too
-    cell("length", "en", 0.8, 0.7),  # the paper has language above semantic
-    cell("punct-num", "en", 0.70, 0.705),  # the difference is not significant
-    cell("tense", "en", 0.6, 0.9),  # not in the paper
-    cell("subj-num", "fr", 0.6, 0.9),  # the paper has this task only for English
-    cell("gender", "fr", 0.52, 0.60),  # the paper has this task for French sentences
+    cell("subj-num", "en", 0.8, 0.7),  # as in the paper, semantic is above language
+    cell("length", "en", 0.8, 0.7),  # not as in the paper, where language is above semantic
+    cell("punct-num", "en", 0.70, 0.705),  # not a significant difference
+    cell("tense", "en", 0.6, 0.9),  # this task is not in the paper
+    cell("subj-num", "fr", 0.6, 0.9),  # the paper measures this task only on English
+    cell("gender", "fr", 0.52, 0.60),  # the paper measures this task on French, too
 ]
 
 
@@ -54,7 +54,7 @@ def test_a_difference_from_stored_predictions_is_the_measured_difference(encoder
     measured = measure_cell(encoder(), "punct-num", lang="fr", config=config)
     fresh = measured.result.difference
     kept = gap(measured, "semantic", measured, "language")
-    for name in ("points", "ci_low", "ci_high", "p"):  # both use the same resamples
+    for name in ("points", "ci_low", "ci_high", "p"):  # both have the same resamples
         assert getattr(kept, name) == pytest.approx(getattr(fresh, name))
 
 
@@ -62,8 +62,8 @@ def test_a_difference_of_two_encoders_is_paired_on_items() -> None:
     left, right = cell("gender", "fr", 0.6, 0.5), cell("gender", "fr", 0.59, 0.5, name="other")
     difference = gap(left, "semantic", right, "semantic")
     assert difference.points == pytest.approx(1)
-    assert difference.ci_low == pytest.approx(1 - 1.96 * 100 * np.sqrt(0.01 * 0.99 / N), abs=0.02)  # 1.4 if unpaired
-    assert difference.p == pytest.approx(2 * norm.sf(np.sqrt(100 / 0.99)), rel=1)  # p is 1e-23, so resampling matters
+    assert difference.ci_low == pytest.approx(1 - 1.96 * 100 * np.sqrt(0.01 * 0.99 / N), abs=0.02)  # unpaired: 1.4
+    assert difference.p == pytest.approx(2 * norm.sf(np.sqrt(100 / 0.99)), rel=1)  # about 1e-23, so resampling matters
     assert (difference.first, difference.second) == ("m/semantic", "other/semantic")
     fewer = replace(right, result=replace(right.result, predictions=right.predictions.slice(0, 5_000)))
     with pytest.raises(BgtError, match="gender fr: 'm/semantic' and 'other/semantic' were tested on different items"):
@@ -87,7 +87,7 @@ def test_holm_is_over_the_whole_table_and_notes_use_its_p() -> None:
 
 @pytest.mark.parametrize("turned", [False, True])
 def test_signs_are_compared_with_the_papers(turned: bool) -> None:
-    """The order in which the latents were measured makes no difference."""
+    """The sign does not depend on the order in which the two latents were measured."""
     gaps = [gap(each, "language", each, "semantic") for each in CELLS]
     other = [replace(each, result=replace(each.result, difference=one)) for each, one in zip(CELLS, gaps, strict=True)]
     table, counted = separation(other if turned else CELLS)

@@ -1,5 +1,5 @@
-"""SentEval's protocol, compared with a sequential version, torch's optimiser, and counts that follow from its rules.
-On a labelled file, `--senteval` keeps the order, the text and the repeats, and uses SentEval's minibatches."""
+"""Compare SentEval's protocol with a sequential version, torch's optimiser, and counts that follow from the protocol.
+With `--senteval`, a labelled file keeps its order, text and repeats, and has SentEval's minibatches."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -27,7 +27,7 @@ Task = tuple[Split, Split, Split]
 
 
 def task(items: int, width: int, classes: int, noise: float, seed: int = 0) -> Task:
-    """Draw normal vectors, and labels from noisy linear functions of the vectors; dev and test have 60 items each."""
+    """Draw normal vectors, and labels that are noisy linear functions of them. Dev and test have 60 items each."""
     rng = np.random.default_rng(seed)
     vectors = rng.standard_normal((items + 120, width), dtype=np.float32)
     scores = vectors @ rng.standard_normal((width, classes))
@@ -39,7 +39,7 @@ def task(items: int, width: int, classes: int, noise: float, seed: int = 0) -> T
 
 @pytest.fixture(scope="module")
 def easy() -> Task:
-    """A task whose label is the sign of a unit far from 0, so that dev accuracy is perfect from the first score on."""
+    """A task whose label is the sign of a unit far from 0, so that dev accuracy is 100 % from the first score on."""
     rng = np.random.default_rng(0)
     labels = rng.integers(0, 2, 400)
     vectors = np.stack([20.0 * labels - 10.0, rng.standard_normal(400)], axis=1).astype(np.float32)
@@ -56,7 +56,7 @@ def numbers(result: SplitResult) -> dict[str, object]:
         (
             task(300, 12, 6, noise=2.0, seed=1),
             SentEval(seed=5, penalties=(1e-2, 0.3, 1e-4, 1.0)),
-        ),  # minibatches: 4 x 64 + 44
+        ),  # the minibatches are 4 x 64 + 44
         (task(256, 12, 4, noise=1.0), SentEval(seed=5, penalties=(1.0, 0.3, 1e-2))),
         (task(200, 12, 5, noise=3.0), SentEval(hidden=7)),
     ],
@@ -64,13 +64,13 @@ def numbers(result: SplitResult) -> dict[str, object]:
 def test_training_all_penalties_at_once_gives_the_results_of_one_after_another(data: Task, protocol: SentEval) -> None:
     fast, straight = split_classify(*data, protocol), sequential_senteval.split_classify(*data, protocol)
     assert numbers(fast) == numbers(straight)
-    # if all were equal, the test would cover neither the choice of a penalty nor the removal of a classifier
+    # otherwise the test would cover neither the choice of a penalty nor the early removal of a classifier
     assert len(set(fast.dev_accuracies)) > 1 and len(set(fast.epochs)) > 1
 
 
 @pytest.mark.parametrize("hidden", [0, 5])
 def test_weights_after_training_are_those_of_torch(hidden: int) -> None:
-    """Compare each network with autograd and torch.optim.Adam; the second of three networks is removed half-way."""
+    """Compare each network with torch.optim.Adam. The second of the three networks is removed half-way."""
     sizes, rng = ([6, hidden, 4] if hidden else [6, 4]), np.random.default_rng(1)
     vectors, labels = rng.standard_normal((25, 6), dtype=np.float32), rng.integers(0, 4, 25)
     orders = [rng.permutation(25) for _ in range(6)]
@@ -97,11 +97,11 @@ def test_weights_after_training_are_those_of_torch(hidden: int) -> None:
 @pytest.mark.parametrize(
     ("setting", "epochs"),
     [
-        ({}, 28),  # one best score, then six failures: 7 scores on dev, one after every 4 passes
+        ({}, 28),  # 7 scores on dev, one after every 4 passes: the best score, then six that are no better
         ({"tenacity": 0}, 8),
         ({"epoch_size": 1}, 7),
         ({"max_epoch": 0}, 4),
-        ({"max_epoch": 8}, 12),  # after exactly 8 passes, training goes on for 4 more
+        ({"max_epoch": 8}, 12),  # training does not stop after exactly 8 passes, so there are 4 more
         ({"tenacity": 99}, 204),
     ],
 )
@@ -114,7 +114,7 @@ def test_when_training_ends(easy: Task, setting: dict[str, int], epochs: int) ->
 def test_global_random_states_are_unchanged_and_the_seed_determines_the_result() -> None:
     data = task(100, 4, 3, noise=1.0)
     for vectors, _ in data:
-        vectors.flags.writeable = False  # as if they were mapped from a file
+        vectors.flags.writeable = False  # like vectors mapped from a file
     before = torch.get_rng_state(), np.random.get_state()[1].copy()  # noqa: NPY002, the generator SentEval seeds
     first, again = split_classify(*data), split_classify(*data)
     assert torch.equal(before[0], torch.get_rng_state())
@@ -135,7 +135,7 @@ WORDS = "the cats ca n't sleep , ` she said '' not now &quot; - LRB a 'd dog".sp
 
 
 class Noise:
-    """An encoder of random vectors, equal for equal sentences; the result of a probe depends on the order of items."""
+    """An encoder of random vectors, equal for equal sentences. A probe on them depends on the order of the items."""
 
     langs, latents, fingerprint = ("en",), ("semantic", "language"), ""
 
@@ -146,7 +146,7 @@ class Noise:
 
 @pytest.fixture(scope="module")
 def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """400 lines in mixed splits; some sentences are repeated in the same split, in another, or with another label."""
+    """400 lines in mixed splits. Some sentences occur twice: in one split, in two splits, or with two labels."""
     rng = np.random.default_rng(0)
     rows = []
     for number in range(380):
@@ -161,7 +161,7 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def read(file: Path) -> list[tuple[str, str, list[str]]]:
-    """Return (split, label, tokens) of each line, as SentEval's README describes its files."""
+    """Return (split, label, tokens) of each line, parsed as SentEval's README describes."""
     rows = [line.rstrip().split("\t") for line in file.read_text(encoding="utf-8").splitlines()]
     return [(dict(zip(("tr", "va", "te"), SPLITS, strict=True))[row[0]], row[1], row[-1].split()) for row in rows]
 
@@ -194,7 +194,7 @@ def test_minibatches_are_those_of_the_sequential_version(hidden: int, file: Path
     assert round(100 * result.rows[0].accuracy, 2) == expected.test_accuracy
     assert result.rows[0].probe == f"senteval, {hidden} hidden units, L2 {expected.penalty:g}" and result.seeds == 1
     backwards = sequential_senteval.split_classify((train[0][::-1].copy(), train[1][::-1]), dev, test, protocol)
-    assert numbers(backwards) != numbers(expected)  # so the order makes a difference
+    assert numbers(backwards) != numbers(expected)  # the order matters
 
 
 def test_the_output_names_differences_to_sentevals_items(file: Path) -> None:

@@ -1,4 +1,4 @@
-"""How items are selected and split; probes with known predictions, V-information, and control tasks."""
+"""Test how items are selected and split, probes with known predictions, V-information, and control tasks."""
 
 import math
 import re
@@ -43,7 +43,7 @@ COPIES = (str.upper, lambda text: f" {text.replace(' ', '  ')}\u200b", lambda te
 
 @pytest.mark.parametrize("fixed", [False, True])
 def test_copies_of_a_sentence_are_in_one_split(fixed: bool) -> None:
-    """The items are four forms of each sentence, with random labels and splits."""
+    """Each sentence has four forms that count as copies. Labels and splits are random."""
     rng = Random(0)
     texts = [form(f"L'été n° {number} là") for number in range(150) for form in (str, *COPIES)]
     splits = rng.choices(SPLITS, [8, 1, 1], k=len(texts)) if fixed else None
@@ -56,7 +56,7 @@ def test_copies_of_a_sentence_are_in_one_split(fixed: bool) -> None:
 
 
 def in_turn(**labels: str) -> Items:
-    """Make 120 items for each given split; the labels of the split are used in turn."""
+    """Make 120 items for each given split. The labels of a split alternate."""
     names = [name for name in labels for _ in range(120)]
     texts = [labels[name][row % len(labels[name])] for row, name in enumerate(names)]
     return items(texts, list(range(len(names))), names)
@@ -85,14 +85,14 @@ def test_items_that_can_not_be_probed_are_an_error(given: Items, message: str) -
 def test_a_label_without_test_or_train_items_is_warned_of() -> None:
     made = prepare(TASK, in_turn(train="abc", dev="abc", test="ab"), lang="fr", config=ProbeConfig(seeds=2))
     assert item_warnings(made) == ["No test item has the label 'c': its accuracy is not measured."]
-    alone = items(["a", "b"] * 100 + ["c"] * 40, [*range(200), *[200] * 40])  # "c" is one group, so it is in one fold
+    alone = items(["a", "b"] * 100 + ["c"] * 40, [*range(200), *[200] * 40])  # all "c" are one group, so in one fold
     warnings = item_warnings(prepare(TASK, alone, lang="fr", config=ProbeConfig(seeds=10)))
     assert warnings == ["No train item has the label 'c': no probe can learn it."]
 
 
 @pytest.mark.parametrize("limit", [30, 31, 32])
 def test_whole_groups_are_drawn_up_to_the_limit(limit: int) -> None:
-    """The items are twenty groups of three; the label "c" is too rare to be learnt."""
+    """There are twenty groups of three items each. The label "c" is too rare to be learnt."""
     order = list(range(20))
     Random(5).shuffle(order)
     rows = [3 * group + place for group in order[:10] for place in range(3)]
@@ -112,11 +112,11 @@ def test_with_fixed_splits_each_seed_leaves_out_a_tenth_of_the_groups_of_train()
     assert all((own_dev == dev).all() and (own_test == test).all() for _, own_dev, own_test in cuts)
     gone = [row for part, _, _ in cuts for row in np.setdiff1d(train, part)]
     assert sorted(gone) == [*range(40)] and [len(part) for part, _, _ in cuts] == [36] * 10
-    assert [row // 2 for row in gone[::2]] == [row // 2 for row in gone[1::2]]  # groups are left out whole
+    assert [row // 2 for row in gone[::2]] == [row // 2 for row in gone[1::2]]  # whole groups are left out
 
 
 def build(sentences: list[str], lang: str, random: Random) -> Items:
-    """Label sentences by their language and a random digit."""
+    """Label each sentence with its language and a random digit."""
     labels = [f"{lang}{random.randrange(2)}" for _ in sentences]
     return Items(list(sentences), labels, list(range(len(sentences))))
 
@@ -151,7 +151,7 @@ def test_folds_never_divide_a_group_and_test_no_item_twice() -> None:
 
 
 class Told:
-    """A probe that learns nothing: its input is the probability that it gives to label 1; label 0 gets the rest."""
+    """A probe without training: the first unit of a vector is the probability of label 1, and the rest is label 0's."""
 
     def __init__(self, seed: int, classes: Sequence[int] = (0, 1)):
         self.seed, self.classes_ = seed, np.array(classes)
@@ -184,7 +184,7 @@ def test_predictions_bits_and_dev_accuracy_by_hand() -> None:
     assert_close(measured.bits[0, 0, 6:], [2.0, 1.0], 1e-4)
     assert measured.bits[1, 1, 4:6] == pytest.approx([2.0, -math.log2(0.875)])
     assert np.isnan(measured.bits).sum() == 32 - 8
-    # Three quarters of train have label 0, so the label frequencies need log2(4 / 3) bits for 0, and 2 bits for 1.
+    # three quarters of train have label 0, so by frequency, label 0 costs log2(4 / 3) bits, and label 1 costs 2 bits
     assert_close(measured.saved[0, 0, 6:], [2 - 2, math.log2(4 / 3) - 1], 1e-4)
     assert np.isnan(measured.saved).sum() == 32 - 8
     assert measured.dev == np.mean([0.5, 0.5, 0.5, 0.5])
@@ -203,7 +203,7 @@ def test_v_information_of_a_binary_channel_is_its_capacity(flip: float) -> None:
     assert np.nanmean(measured.saved) == pytest.approx(1 - entropy([flip, 1 - flip], base=2), abs=0.03)
     told = measured.saved[0, 0, 12_000:]
     flipped = vectors[12_000:, 0] != labels[12_000:]
-    if flip == 0.1:  # pointwise V-information is log2(0.1 / 0.5) for a flipped item, log2(0.9 / 0.5) for another
+    if flip == 0.1:  # pointwise V-information: log2(0.1 / 0.5) for a flipped item, log2(0.9 / 0.5) for other items
         assert told[flipped].mean() == pytest.approx(math.log2(0.2), abs=0.15)
         assert told[~flipped].mean() == pytest.approx(math.log2(1.8), abs=0.03)
 
@@ -212,14 +212,14 @@ def test_bits_are_logarithms_to_base_2_and_finite_for_absent_labels() -> None:
     logs = np.log([[0.5, 0.5], [0.25, 0.75]])
     known, labels = np.array([0, 2]), np.array([0, 2])
     assert bits(logs, known, labels, 2, 10) == pytest.approx([1.0, -math.log2(0.75)])
-    smoothed = bits(logs, known, np.array([0, 1]), 3, trained=10)  # q becomes (10 q + 1) / 13
+    smoothed = bits(logs, known, np.array([0, 1]), 3, trained=10)  # a probability q becomes (10 q + 1) / 13
     assert smoothed == pytest.approx([-math.log2(6 / 13), -math.log2(1 / 13)])
     every = [bits(logs[:1], known, np.array([label]), 3, 10)[0] for label in range(3)]
     assert np.exp2(-np.array(every)).sum() == pytest.approx(1.0)
 
 
 def recurring(dev: int = 40, test: int = 60, seeds: int = 1, words: int = 8) -> tuple[Study, np.ndarray]:
-    """Make a study and its vectors. After every `words` items, the label changes and the words that are keys recur."""
+    """Make a study and its vectors. Every `words` items, the label changes, and the keys of the sentences recur."""
     rows = np.arange(200 + dev + test)
     labels = rows // words % 2
     cut = tuple(np.split(rows, [200, 200 + dev]))
@@ -244,7 +244,7 @@ def test_a_key_has_one_label_and_label_frequencies_stay_the_same() -> None:
 
 def test_selectivity_is_accuracy_on_the_task_minus_accuracy_on_labels_of_keys() -> None:
     """Vectors that determine the key predict the control labels; vectors that determine the label do not. Items whose
-    key occurs only once are not tested, because no probe could predict their control labels."""
+    key occurs once are not tested, because no probe could predict their control labels."""
     made, _ = recurring(seeds=2)
     sentences = [text if row % 7 else f"own{row}" for row, text in enumerate(made.items.sentences)]
     made = replace(made, items=replace(made.items, sentences=sentences))
@@ -259,6 +259,6 @@ def test_selectivity_is_accuracy_on_the_task_minus_accuracy_on_labels_of_keys() 
 @pytest.mark.parametrize(("kinds", "made_one"), [((30, 30, 8), True), ((29, 30, 8), False), ((30, 29, 8), False),
                                                  ((30, 30, 1), False)])  # fmt: skip
 def test_thirty_recurring_items_and_two_labels_make_a_control_task(kinds: tuple[int, int, int], made_one: bool) -> None:
-    made, vectors = recurring(*kinds[:2], words=kinds[2])  # if there is only one key, there is only one label
+    made, vectors = recurring(*kinds[:2], words=kinds[2])  # with only one key, there is only one label
     task = measure(probe_factory("linear"), [vectors], made.labels, made.cuts)
     assert bool(selectivity(made, [vectors], task, ProbeConfig(resamples=100))) is made_one

@@ -1,4 +1,4 @@
-"""Labels from CoNLL-U and from bracketed trees."""
+"""Check the labels that tasks derive from CoNLL-U parses and from bracketed trees."""
 
 from collections import Counter
 from pathlib import Path
@@ -122,7 +122,7 @@ def test_depth_is_the_longest_path_from_the_root_without_punctuation(tmp_path: P
 
 
 def nested(word: str, depth: int) -> Tree:
-    """Make a tree with one word under `depth` constituents."""
+    """Make a tree: one word under `depth` nested constituents."""
     return Tree("X", (nested(word, depth - 1),)) if depth else Tree("N", word=word)
 
 
@@ -158,7 +158,7 @@ def joined(first: str = "She", upos: str = "PRON", verb: str = "cried", more: st
         (joined("Kinder", "NOUN"), "en", "They laughed, but kinder cried."),
         (joined("İyi", "ADJ").replace("they", "içki"), "tr", "İçki laughed, but iyi cried."),
         (joined().replace("cried VERB", "and CCONJ"), "en", None),  # two conjunctions
-        (joined().replace("they PRON 6 nsubj", "often ADV 6 advmod"), "en", None),  # no subject in the second clause
+        (joined().replace("they PRON 6 nsubj", "often ADV 6 advmod"), "en", None),  # the second clause has no subject
         (FIVE[0], "en", None),
     ],
 )
@@ -170,7 +170,7 @@ def test_two_clauses_are_exchanged(tmp_path: Path, sentence: str, lang: str, exp
 
 def test_the_order_of_clauses_does_not_depend_on_their_length(tmp_path: Path) -> None:
     longer = "again ADV 6 advmod _\n"
-    # In four sentences the second clause is longer, in four the clauses are equally long.
+    # four sentences have a longer second clause, and four have clauses of equal length
     sentences = [joined(verb=f"cried{number}", more=longer * (number % 2)) for number in range(8)]
     first_longer = [
         f"He PRON 2 nsubj _\nwept{number} VERB 0 root _\nvery ADV 4 advmod _\nlong ADV 2 advmod _\nand CCONJ 7 cc _\n"
@@ -179,7 +179,7 @@ def test_the_order_of_clauses_does_not_depend_on_their_length(tmp_path: Path) ->
     ]
     parsed = parse(tmp_path, *sentences, *first_longer)
     items = TASKS["coord-inv"].builds["conllu"](parsed, "en", Random(0))
-    # Two items have a longer first clause, two a longer second clause, and four have clauses of equal length.
+    # two items have a longer first clause, two have a longer second clause, and four have clauses of equal length
     assert Counter(items.labels) == {"O": 4, "I": 4}
     longer_first: Counter[tuple[str, bool]] = Counter()
     for sentence, label in zip(items.sentences, items.labels, strict=True):
@@ -203,7 +203,7 @@ def test_top_constituents_and_the_sequences_that_are_skipped(tmp_path: Path) -> 
         "( (S (NP-SBJ (NN Rain)) (VP (VBZ falls)) (. .)) )\n"
         "(ROOT (S (NP (PRP It)) (ADVP (RB still)) (VP (VBZ rains)) (. .)))\n"
         "(S (VP (VB Go)) (. !))\n"
-        "(S (ADVP (RB Now)) (, ,) (NP (PRP it)) (VP (VBZ rains)) (. .))\n"  # skipped: a mark between constituents
+        "(S (ADVP (RB Now)) (, ,) (NP (PRP it)) (VP (VBZ rains)) (. .))\n"  # skipped: contains a mark inside
         "(S (NP (PRP It)) (VP (VBZ rains)))\n",  # skipped: no mark at the end
         tmp_path,
     )
@@ -221,4 +221,4 @@ def test_rare_sequences_have_a_common_label(tmp_path: Path) -> None:
     items = top("\n".join(rows[:-2]) + "\n(S (Z (X once)) (. .))", tmp_path)
     counts = Counter(items.labels)
     assert len(counts) == 20
-    assert counts["OTHER"] == 3  # two trees of the twentieth sequence, and the sequence that occurs once
+    assert counts["OTHER"] == 3  # two trees of the least frequent pair, and a tree that occurs once

@@ -1,4 +1,4 @@
-"""Labels from text, groups of tasks, and the built-in sentences for style tasks."""
+"""Check the labels that tasks derive from text, the groups of tasks, and built-in sentences for style tasks."""
 
 from collections import Counter
 
@@ -49,7 +49,7 @@ def test_length_labels_are_ranges_and_a_sentence_without_a_word_is_skipped() -> 
 def test_words() -> None:
     assert count_words("L'eau, c'est bon !") == len(split_words("L'eau, c'est bon !")) == 5
     assert count_words("猫が好き。") == 4
-    assert split_words("شكرًا لك") == ["شكرًا", "لك"]  # a vowel sign is part of its word
+    assert split_words("شكرًا لك") == ["شكرًا", "لك"]  # a vowel sign belongs to its word
     assert split_tokens("L'eau, 猫が。") == ["L", "'", "eau", ",", "猫", "が", "。"]
 
 
@@ -112,9 +112,9 @@ def test_the_labels_of_word_content_are_less_frequent_words() -> None:
     ranked = [f"word{letter}" for letter in "abcdefghijkl"]
     counts = {word: 200 - rank for rank, word in enumerate(ranked)}
     assert targets(counts, most=4) == set(ranked[8:12])
-    assert targets(counts, most=16) == set(ranked[8:12])  # 12 words are too few for 16 labels, or for 8
-    assert targets(counts | {"of": 193}, most=4) == set(ranked[7:11])  # "of" is ranked, but too short to be a label
-    assert targets(dict.fromkeys(ranked, 19)) == set()  # all are too rare to be learnt
+    assert targets(counts, most=16) == set(ranked[8:12])  # 12 words allow neither 16 nor 8 labels, but 4
+    assert targets(counts | {"of": 193}, most=4) == set(ranked[7:11])  # "of" has a rank, but is too short for a label
+    assert targets(dict.fromkeys(ranked, 19)) == set()  # all words are too rare
 
 
 def test_word_content_uses_sentences_with_exactly_one_of_the_words() -> None:

@@ -1,4 +1,4 @@
-"""Read what a run has written."""
+"""Read the metrics and the weights that a run has written."""
 
 import json
 from pathlib import Path
@@ -6,12 +6,12 @@ from typing import Any
 
 
 def metrics(out: Path, kind: str = "valid") -> list[dict[str, Any]]:
-    """Return the rows of one kind in the metrics of a run; `out` is the run's folder or one of its checkpoints."""
+    """Return the rows of one kind from a run's metrics. `out` is the folder of the run or of one of its checkpoints."""
     folder = out if (out / "metrics.jsonl").exists() else out.parent
     rows = map(json.loads, (folder / "metrics.jsonl").read_text("utf-8").splitlines())
     return [row for row in rows if row["kind"] == kind]
 
 
 def weights(checkpoint: Path) -> bytes:
-    """Return the weights of a checkpoint, to compare two runs bit for bit."""
+    """Return the weights of a checkpoint as bytes, to compare two runs bit for bit."""
     return (checkpoint / "model.safetensors").read_bytes()

@@ -1,4 +1,4 @@
-"""`python -m tests.sizes`: print the size of this software, as CI does."""
+"""`python -m tests.sizes` prints the size of this software, as CI does."""
 
 import subprocess
 from pathlib import Path
@@ -10,13 +10,13 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def lines(pattern: str) -> dict[str, int]:
-    """Return path -> number of lines (with blank lines) for each tracked file that matches a git pattern."""
+    """Return {path: number of lines, with blank lines} for the tracked files that match a git pattern."""
     listed = subprocess.run(["git", "ls-files", pattern], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     return {name: len((ROOT / name).read_text("utf-8").splitlines()) for name in listed.splitlines()}
 
 
 def commands(program: Any, name: str) -> dict[str, int]:
-    """Return command -> number of options (without --help) for each command of a typer program."""
+    """Return {command: number of options, without --help} for a typer program."""
     counts = {name: count} if (count := sum(part.param_type_name == "option" for part in program.params)) else {}
     if hasattr(program, "list_commands"):
         context = program.make_context(name, [], resilient_parsing=True)
@@ -26,7 +26,7 @@ def commands(program: Any, name: str) -> dict[str, int]:
 
 
 def sizes() -> dict[str, int]:
-    """Count the lines of Python outside tests and in tests, the files, commands, options, and lines of the README."""
+    """Count lines of Python outside tests and in tests, files, commands, options, and lines of README.md."""
     from bgt_core.cli import program as bgt
     from probes.cli import app as bgt_probe
 

@@ -1,4 +1,4 @@
-"""Check the source of each prediction, with stub networks that record their inputs; the loss; and the translator."""
+"""Check from which source each prediction is made, with stub networks; check the loss, and the translator."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -23,7 +23,7 @@ NUMBER = {"en": 1.0, "fr": 2.0, "de": 3.0}
 
 
 class Reads(nn.Module):
-    """Encode a sentence as a vector of two units, both equal to the `NUMBER` of its language."""
+    """A stub encoder. The latent of a sentence has two units, both equal to the `NUMBER` of the language."""
 
     def forward(self, side: Tokens) -> Gaussian:
         mean = torch.full((len(side.ids), 2), NUMBER[side.lang])
@@ -97,7 +97,7 @@ def test_the_loss_is_torchs_cross_entropy_of_the_scores(
         assert_close(loss.terms["kl/semantic"], kl)
         expected = expected + kl / 4
     assert_close(loss.total, expected)
-    nats = sum(prediction.nll()[1].sum() for prediction in out.predictions)  # the reported terms are not weighted
+    nats = sum(prediction.nll()[1].sum() for prediction in out.predictions)  # reported terms are not weighted
     told = sum(value.sum() for term, value in loss.terms.items() if not term.startswith("kl/"))
     assert_close(told, nats)
 
@@ -123,9 +123,9 @@ def model(tokenizer: Tokenizer) -> Translator:
 def test_the_first_column_is_translated_into_the_others(model: Translator, batch: Batch) -> None:
     with pytest.raises(UsageError, match="columns en: each corpus needs the source column fr"):
         model(Batch({"en": batch.sides["en"]}, "en"))
-    out = model(batch)  # the batch has the columns English and French, in this order
+    out = model(batch)  # the columns of the batch are English and French
     assert model.langs == ("fr",) and model.latents == (SEMANTIC,)
-    assert list(model.decoders) == ["en", "de"]  # the two columns of English share one decoder
+    assert list(model.decoders) == ["en", "de"]  # the two English columns share a decoder
     assert [prediction.name for prediction in out.predictions] == ["translate/en"]
     assert out.predictions[0].role == "translate"
     sides = {**batch.sides, "x": batch.sides["en"]}

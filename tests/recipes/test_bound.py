@@ -1,4 +1,4 @@
-"""Check which sentence each latent comes from in training, with stub networks that record their inputs."""
+"""Check from which sentence each latent is taken in training, with stub networks whose latents name the sentence."""
 
 import pytest
 import torch
@@ -16,7 +16,7 @@ NUMBER = {"en": 1.0, "fr": 2.0}
 
 
 class Reads(nn.Module):
-    """Encode a sentence as three numbers: base + `NUMBER` of its language, its row, and its last token before EOS."""
+    """A stub encoder. Its latent is: base + `NUMBER` of the language, index of the row, and last token before EOS."""
 
     def __init__(self, base: float):
         super().__init__()
@@ -45,13 +45,13 @@ def model(own: float = 0.5, borrowed: float = 0.0, exchanged: float = 0.0) -> Re
 
 
 def batch() -> Batch:
-    """Make a batch in which every fourth sentence ends in a question mark, and all others end in a full stop."""
+    """Make a batch. Every fourth sentence ends in a question mark, and all other sentences end in a full stop."""
     ids = [[7, ASK if row % 4 == 0 else STOP, EOS] for row in range(ROWS)]
     return Batch({lang: Tokens.pad(ids, lang) for lang in ("en", "fr")}, "en")
 
 
 def latents(given: RecombiningBGT) -> dict[str, Tensor]:
-    """Return the inputs of each decoder. A row has 3 units of the language latent, then 3 of the semantic latent."""
+    """Return the latents that each decoder gets. A row has 3 units of a language latent, then 3 of the semantic one."""
     return {prediction.name: prediction.latent.detach() for prediction in given(batch()).predictions}
 
 
@@ -61,7 +61,7 @@ def test_a_share_of_the_rows_has_its_own_semantic_latent(share: float) -> None:
         read = latents(model(own=share))[name]
         assert set(read[:, 3].tolist()) <= {11.0, 12.0}
         assert abs((read[:, 3] == own).double().mean() - share) < 0.03
-        assert torch.equal(read[:, 4], torch.arange(ROWS).float())  # the latent comes from the same row
+        assert torch.equal(read[:, 4], torch.arange(ROWS).float())  # all latents come from the same row
 
 
 def test_a_share_of_the_rows_has_the_language_latent_of_another_row_of_the_same_style() -> None:
@@ -70,13 +70,13 @@ def test_a_share_of_the_rows_has_the_language_latent_of_another_row_of_the_same_
     assert abs(moved.double().mean() - 0.4) < 0.04
     mark = torch.where(torch.arange(ROWS) % 4 == 0, ASK, STOP)
     assert torch.equal(read[:, 2], mark.float())
-    assert (read[:, 0] == 32).all()  # the latent comes from the same language
-    assert len(read[moved, 1].unique()) > 0.8 * moved.sum() * (1 - 1 / torch.e)  # from many different rows
+    assert (read[:, 0] == 32).all()  # all latents come from the same language
+    assert len(read[moved, 1].unique()) > 0.8 * moved.sum() * (1 - 1 / torch.e)  # rows are drawn at random
 
 
 def test_a_sentence_that_is_alone_in_its_style_keeps_its_own_language_latent() -> None:
     made = model(borrowed=1.0)
-    made.styles = lambda sides: dict.fromkeys(sides, torch.arange(ROWS).clamp(min=1))  # only rows 0 and 1 share a style
+    made.styles = lambda sides: dict.fromkeys(sides, torch.arange(ROWS).clamp(min=1))  # two rows share a style
     read = latents(made)["recombine/en"][:, 1].long().tolist()
     assert read == [1, 0, *range(2, ROWS)]
 

@@ -1,4 +1,4 @@
-"""Test the variational siamese network: the rows that its first stage learns from, and its second stage."""
+"""Test the variational siamese network: which rows its first stage learns from, and its second stage."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -32,7 +32,7 @@ SETTINGS: dict[str, Any] = {
 
 @pytest.fixture
 def labelled_batch(batch: Batch) -> Batch:
-    """A batch of six rows. Rows 1, 3 and 4 are paraphrases."""
+    """A batch of six rows. The sentences of rows 1, 3 and 4 are labelled as paraphrases."""
     return replace(batch, labels=torch.tensor([0.0, 1.0, 0.0, 1.0, 1.0, 0.0]))
 
 
@@ -53,7 +53,7 @@ def test_a_duplicate_is_written_from_the_other_question_and_from_nothing_else(
 
 @pytest.fixture(scope="module")
 def questions(grammar: list, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A file of rows: a label, a sentence, and the sentence with one more word (label 1) or the next sentence (0)."""
+    """A file with a label, a sentence, and the sentence with a word more (label 1) or the next sentence (label 0)."""
     english = [pair.texts["en"] for pair in grammar]
     rows = [
         f"{row % 2}\t{text}\t{'so ' + text if row % 2 else english[(row + 1) % len(english)]}\n"
@@ -82,7 +82,7 @@ def test_the_first_stage_learns_to_repeat_and_to_reformulate(first_stage: Path) 
     first, *_, last = metrics(first_stage)
     for term in ("reconstruct/a", "reconstruct/b", "paraphrase/a", "paraphrase/b"):
         assert last[term] < 0.95 * first[term]
-    # Only half of the rows have a paraphrase. Its loss is the mean over these rows, so both losses are about equal.
+    # half of the rows have a paraphrase; the loss is a mean over these rows, so it is about equal to the other loss
     assert 0.8 < first["paraphrase/a"] / first["reconstruct/a"] < 1.25
 
 
@@ -128,7 +128,7 @@ def test_the_loss_is_that_of_a_perceptron_on_w2_and_the_product(tokenizer: Token
     expected = -logits.log_softmax(1)[torch.arange(6), labels].sum()
     assert_close(recipe.objective(out, 0).total, expected)
     assert_close(model.duplicate_probability(p, q), logits.double().softmax(1)[:, 1], FLOAT32)
-    assert out.posteriors == {}  # without a prior there is no KL term
+    assert out.posteriors == {}  # no prior, so no KL term
 
 
 @pytest.mark.parametrize("measure", ["w2", "mahalanobis", "jensen-shannon", "euclidean", "cosine"])
@@ -140,7 +140,7 @@ def test_every_row_of_the_ablation_is_a_setting(measure: str, tokenizer: Tokeniz
     assert model.perceptron.first.in_features == 6
     recipe.objective(model(labelled_batch), 0).total.backward()
     for name, parameter in model.named_parameters():
-        if measure in ("euclidean", "cosine") and "log_variance" in name:  # these measures use only the means
+        if measure in ("euclidean", "cosine") and "log_variance" in name:  # these measures use only means
             assert parameter.grad is None
         else:
             assert parameter.grad is not None and parameter.grad.isfinite().all()

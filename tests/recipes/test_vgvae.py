@@ -1,4 +1,4 @@
-"""Test the recipe of the vMF-Gaussian VAE: its settings, the latents that each prediction uses, and its errors."""
+"""Test the recipe of the vMF-Gaussian VAE: settings, the latents that each prediction uses, and errors."""
 
 from collections.abc import Callable
 from typing import Any

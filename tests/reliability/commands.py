@@ -1,4 +1,4 @@
-"""Run our commands in forked processes, which tests can kill. The parent process has already imported everything."""
+"""Run our commands in forked processes, which tests can kill. The parent process has imported all modules."""
 
 import importlib
 import itertools
@@ -18,30 +18,30 @@ import probes
 from bgt_core import checkpoint
 from bgt_core.grammar import pairs
 
-PATIENCE = 120.0  # seconds after which a command counts as hanging
+PATIENCE = 120.0  # after so many seconds, a command is regarded as hanging
 TINY = (
     "vocab_size=300 d_model=16 semantic_dim=12 language_dim=6 ffn_dim=24 heads=2 valid_pairs=20 batch_tokens=400 "
     "micro_tokens=400 save_every=3 valid_every=5 epochs=1.0"
 )
-# files to leave out of comparisons: those that contain times or paths, and those that are not results
+# files that are not compared: some contain times or paths, and others are not results
 OTHERS = r"^cache|\.lock$|/lock$|\.log$|metrics\.jsonl$|run\.json$|time\.json$"
 PROGRAMS = {"bgt": "bgt_core.cli", "bgt-probe": "probes.cli"}
 SIZES = ("d_model", "semantic_dim", "language_dim", "ffn_dim", "heads")
 
 
 class Ended(NamedTuple):
-    """The exit code of a command, negative for a signal, and its output on stderr."""
+    """The exit code of a command, which is negative after a signal, and the output on stderr."""
 
     code: int
     errors: str
 
 
 RUN = "--out {out}/run --workers 1 --device cpu"
-RESUME = f"bgt train --resume {RUN}".split()  # continues the command "train" after a kill
+RESUME = f"bgt train --resume {RUN}".split()  # continues a killed "train" command
 
 
 def commands() -> dict[str, list[str]]:
-    """Return name -> command, for commands that write files. "{out}" is the output folder, "{data}" shared input."""
+    """Return {name: command} of commands that write files. "{out}" is the output folder, "{data}" the shared input."""
     settings = " ".join(f"--set {setting}" for setting in TINY.split())
     texts = {
         "train": f"bgt train bgt-small --langs en,fr --data {{data}}/pairs.tsv {RUN} {settings}",
@@ -56,7 +56,7 @@ def commands() -> dict[str, list[str]]:
 
 
 def shared_data(folder: Path) -> Path:
-    """Write the input of the commands: translations of the grammar, an untrained model, and STS pairs."""
+    """Write the input of all commands: translations from the grammar, an untrained model, and STS pairs."""
     from bgt_core import recipes
     from bgt_core.data.text import Tokenizer
 
@@ -77,7 +77,7 @@ def shared_data(folder: Path) -> Path:
 
 
 def warm() -> None:
-    """Import all modules, so that commands in forked processes start at once."""
+    """Import all modules, so that forked processes run their command at once."""
     for package in (bgt_core, probes):
         for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             if not module.name.endswith("__main__"):
@@ -85,7 +85,7 @@ def warm() -> None:
 
 
 def child(arguments: Sequence[str], out: Path, data: Path) -> None:
-    """Run a command in this forked process, and write its output to a file next to `out`."""
+    """Run a command in this forked process, and write what it prints to a file next to the folder `out`."""
     os.setsid()
     log = os.open(out.with_name(f"{out.name}.log"), os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     for stream in (1, 2):
@@ -96,14 +96,14 @@ def child(arguments: Sequence[str], out: Path, data: Path) -> None:
 
 
 def started(arguments: Sequence[str], out: Path, data: Path) -> Any:
-    """Start a command, and return its process."""
+    """Start a command in a forked process, and return the process."""
     process = get_context("fork").Process(target=child, args=(arguments, out, data))
     process.start()
     return process
 
 
 def run(arguments: Sequence[str], out: Path, data: Path) -> Ended:
-    """Run a command to its end, or kill it if it hangs."""
+    """Run a command to its end, or kill it if it hangs. Return its exit code and output."""
     out.mkdir(parents=True, exist_ok=True)
     process = started(arguments, out, data)
     process.join(PATIENCE)
@@ -119,5 +119,5 @@ def names(out: Path) -> set[str]:
 
 
 def results(out: Path) -> dict[str, bytes]:
-    """Return the contents of the result files by name, without files that contain times or the path of `out`."""
+    """Return the contents of all result files, by name. Files that contain times or the path of `out` are left out."""
     return {name: (out / name).read_bytes() for name in sorted(names(out)) if not re.search(OTHERS, name)}

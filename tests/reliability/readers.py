@@ -1,4 +1,4 @@
-"""All readers of files and texts that come from users or other programs, each with a valid input."""
+"""A table of all readers of files and texts that come from users or other programs, each with a valid input."""
 
 import gzip
 import io
@@ -39,12 +39,12 @@ from probes.results.store import read_cells
 
 
 class Reader(NamedTuple):
-    """A valid input, the name of its file, and the function that reads this file."""
+    """A valid input, the file name for this input, and the function that reads the file."""
 
-    right: bytes | str  # content of the file, or its path in the folder `prepared`
+    right: bytes | str  # content of the file, or a path in the folder `prepared`
     file: str
     read: Callable[[Path], object]
-    beside: str = ""  # a file of `prepared` that must be in the same folder
+    beside: str = ""  # a file in `prepared` that must be in the same folder
 
 
 TREE = b"(ROOT (S (NP (DT The) (NN cat)) (VP (VBZ sleeps)) (. .)))\n"
@@ -66,7 +66,7 @@ def as_json(value: object) -> bytes:
 
 
 def written(write: Callable[..., object], *arguments: Any, **named: Any) -> bytes:
-    """Return the bytes that `write` writes to a file."""
+    """Return the bytes that the function `write` writes to a file object."""
     file = io.BytesIO()
     write(file, *arguments, **named)
     return file.getvalue()

@@ -1,4 +1,4 @@
-"""Kill commands that write files, start them again, and compare the results; run commands on a read-only folder."""
+"""Kill commands that write files, run them again, and compare the results. Run commands on a read-only folder."""
 
 import os
 import random
@@ -38,7 +38,7 @@ def test_a_killed_command_leaves_what_an_undisturbed_one_leaves(name: str, data:
         if (out / "run" / "run.json").exists():
             arguments = commands.RESUME
         end = commands.run(arguments, out, data)
-        done = end.code == 2 and "exists already" in end.errors  # the first process had finished before it was killed
+        done = end.code == 2 and "exists already" in end.errors  # it ended before it was killed
         assert done or not end.code, end.errors
         assert commands.results(out) == commands.results(whole)
         assert not [file for file in commands.names(out) - commands.names(whole) if not file.startswith("cache/")]
@@ -46,7 +46,7 @@ def test_a_killed_command_leaves_what_an_undisturbed_one_leaves(name: str, data:
 
 @pytest.fixture
 def read_only(tmp_path: Path) -> Iterator[Path]:
-    """A folder that nobody can write to, not even root."""
+    """A folder in which nobody can write, not even root."""
     out = tmp_path / "out"
     out.mkdir()
     if os.geteuid():

@@ -1,7 +1,7 @@
 """Test the counters of `bgt evaluate fidelity` on the sentences in counters.tsv, written and labelled by hand.
 
-A line has a counter, a language, the expected result and a sentence. The result "?" means an uncertain quantity;
-`numbers` leaves such a sentence out. `python -m tests.reliability.test_counters` prints the table in
+A line has a counter, a language, the expected result and a sentence. The result "?" means an uncertain quantity; the
+counter `numbers` skips such a sentence. `python -m tests.reliability.test_counters` prints the table in
 docs/reliability.md.
 """
 
@@ -14,13 +14,13 @@ import pytest
 from bgt_core.evaluation.facts import has_negation, names, numbers
 
 LANGS = ("en", "fr", "es", "de", "tr", "ja", "ar")
-LEAST = 0.95  # if the share of right cases is lower, the counter is not used for the language
+LEAST = 0.95  # minimum share of right cases; below this share, a counter must skip the language
 COUNTERS: dict[str, Callable[[str, str], object]] = {"negation": has_negation, "numbers": numbers, "names": names}
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "reliability.md"
 
 
 class Case(NamedTuple):
-    """A sentence, and the result that a counter should give."""
+    """A sentence, and the result that a counter should return for it."""
 
     counter: str
     lang: str
@@ -44,7 +44,7 @@ def cases_of(counter: str, lang: str) -> list[Case]:
 
 
 def table() -> str:
-    """Return a table: how many cases are right for each counter and language, or "left out" if it is not supported."""
+    """Return a table: how many cases are right for each counter and language; "left out" for unsupported languages."""
     lines = [f"| counter | {' | '.join(LANGS)} |", f"|---|{'---:|' * len(LANGS)}"]
     for counter in COUNTERS:
         cells = []

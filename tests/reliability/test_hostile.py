@@ -1,6 +1,6 @@
 """Read malicious checkpoints, splits and archives: wrong sizes, names, types, depths; links; zip bombs; outside paths.
 
-Each file must give an error of one line within seconds, change nothing outside the folder, and use little memory.
+Each file must raise a one-line error within seconds, change nothing outside the folder, and need little memory.
 """
 
 import gzip
@@ -36,7 +36,7 @@ NAMES = ["../out", "/etc/passwd", "a/../../b", "", ".", "..", "x\0y", "C:\\x", "
 
 @pytest.fixture(scope="module")
 def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with an untrained model and a split of its vectors."""
+    """A folder with an untrained model, and a split of random vectors."""
     folder = tmp_path_factory.mktemp("hostile")
     data = commands.shared_data(folder / "data")
     (folder / "model").symlink_to(data / "model")
@@ -65,7 +65,7 @@ def test_what_does_harm_is_one_line(seed: int, prepared: Path, tmp_path: Path) -
 
 
 def damaged_checkpoint(draw: random.Random, prepared: Path, folder: Path) -> None:
-    """Change one value of the configuration, and correct the hashes."""
+    """Change one value of the configuration, and adapt the hashes. Then load the checkpoint."""
     shutil.copytree(prepared / "model", folder)
     config = json.loads((folder / "config.json").read_text("utf-8"))
     kind = draw.randrange(6)
@@ -87,11 +87,11 @@ def damaged_checkpoint(draw: random.Random, prepared: Path, folder: Path) -> Non
     if kind == 4:
         text = draw.choice(["[" * 10**5, "1" * 10**5, text[: draw.randrange(len(text))], text.replace("1", "NaN", 1)])
     (folder / "config.json").write_text(text, "utf-8")
-    model_card("x", checkpoint.load(folder), "")  # the changed value may be valid
+    model_card("x", checkpoint.load(folder), "")  # loading may succeed, if the changed value is valid
 
 
 def damaged_split(draw: random.Random, prepared: Path, folder: Path) -> None:
-    """Change one value of the description or one array, and correct the hashes. If it loads, it must split vectors."""
+    """Change one value of the description, or one array, and adapt the hashes. If the split loads, it must work."""
     shutil.copytree(prepared / "split", folder)
     about = json.loads((folder / split.ABOUT).read_text("utf-8"))
     tensors = load_file(folder / split.WEIGHTS)
@@ -115,7 +115,7 @@ def damaged_split(draw: random.Random, prepared: Path, folder: Path) -> None:
 
 
 def archive(draw: random.Random, prepared: Path, folder: Path) -> None:
-    """Make a zip, tar or gz with a malicious name, link or size."""
+    """Make a zip, tar or gz file with a malicious name, link or size. Then unpack the file."""
     folder.mkdir()
     kind, name = draw.choice(("zip", "tar", "gz")), draw.choice(NAMES)
     path = folder / f"a.{kind}"

@@ -1,4 +1,4 @@
-"""Fit splits to an encoder or to stored vectors: scores on held-out rows, forms of the data, and errors."""
+"""Fit splits to an encoder or to stored vectors. Check scores on held-out rows, forms of the data, and errors."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,7 +19,7 @@ COLUMNS = [[f"{lang} {row}" for row in range(ROWS)] for lang in ("en", "fr")]
 
 
 def encode(sentences: list[str], lang: str, latent: str) -> np.ndarray:
-    """Embed a sentence as three units of its row's meaning and three of noise, and add the mean of its language."""
+    """Embed a sentence as three units of its row's meaning and three units of noise. Add 5 to French vectors."""
     rows = [int(sentence.split()[1]) for sentence in sentences]
     seeds = [[*sentence.encode()] for sentence in sentences]
     own = np.stack([np.random.default_rng(seed).standard_normal(3) for seed in seeds])
@@ -65,7 +65,7 @@ def test_sentences_stored_vectors_and_batches_give_the_same_split(tmp_path: Path
 
 
 def vectors_of(of: Any) -> dict[str, Any]:
-    """Make arguments of `split` with an encoder that returns `of(number of sentences)` as vectors."""
+    """Make the arguments of `split`: an encoder that embeds N sentences as `of(N)`."""
     return {"encoder": ExternalEncoder("odd", lambda texts, *_: of(len(texts)))}
 
 
@@ -122,7 +122,7 @@ def test_invalid_arguments_are_errors_that_name_the_parameter(settings: dict[str
 
 @pytest.mark.parametrize("method", ["bgt", "neural", "leace"])
 def test_the_type_and_scale_of_vectors_make_no_difference(method: str) -> None:
-    """The scores and the training losses do not depend on the type or the scale of the vectors."""
+    """Scores and training losses do not depend on the type or scale of the vectors."""
 
     def about(columns: list[Any]) -> list[float]:
         made = bgt_core.split(None, [(["en", "fr"], columns)], method=method)
@@ -132,7 +132,7 @@ def test_the_type_and_scale_of_vectors_make_no_difference(method: str) -> None:
 
     expected = about(STORED)
     assert about([STORED[0].tolist(), torch.tensor(STORED[1], requires_grad=True)]) == expected
-    for scale in (1e-30, 1e15):  # at more extreme scales, the probe's accuracy would differ
+    for scale in (1e-30, 1e15):  # with more extreme scales, the probe's accuracy would differ
         assert about([vectors.astype(float) * scale for vectors in STORED]) == pytest.approx(expected, rel=1e-4)
 
 
@@ -151,7 +151,7 @@ def test_the_pool_has_all_columns_and_counts_any_sentence_of_the_same_row() -> N
     rng = np.random.default_rng(0)
     meaning = rng.standard_normal((40, 5))
     columns = [meaning + 0.7 * rng.standard_normal((40, 5)) for _ in range(3)]
-    columns[0][1] = columns[0][0]  # a copy is nearer than any translation
+    columns[0][1] = columns[0][0]  # the copy is nearer than any translation
     right = []
     rows = [(row, vector / np.linalg.norm(vector)) for column in columns for row, vector in enumerate(column)]
     for place, (row, vector) in enumerate(rows):

@@ -14,7 +14,7 @@ from probes.tasks.depth import depth
 
 
 def parse(tmp_path: Path, *sentences: str) -> list[Parsed]:
-    """Parse sentences with a word per line: form, part of speech, head, relation, features. "+" means no space."""
+    """Parse sentences, one word per line: form, part of speech, head, relation, features. "+" means no space before."""
     blocks = []
     for sentence in sentences:
         rows = [line.split() for line in sentence.strip().splitlines()]

@@ -1,4 +1,4 @@
-"""Test that damaged checkpoints are refused, that checkpoints are found by name, and that nothing is unpickled."""
+"""Damaged checkpoints are refused, checkpoints are found by name, and no checkpoint is unpickled."""
 
 import hashlib
 import json
@@ -26,7 +26,7 @@ def copy(saved: Path, tmp_path: Path) -> Path:
 
 
 def rehash(folder: Path) -> None:
-    """Update the hashes in the configuration after files have changed, as an attacker would."""
+    """Update the hashes in the configuration after a change of files, as an attacker would."""
     change(folder, lambda config: config["files"].update({name: sha256(folder / name) for name in config["files"]}))
 
 
@@ -113,7 +113,7 @@ DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
 @pytest.mark.parametrize("damage", DAMAGE)
 def test_damage_is_named_with_its_file(copy: Path, damage: str) -> None:
     harm, message = DAMAGE[damage]
-    checkpoint.load(copy)  # no error, because the copy is not yet damaged
+    checkpoint.load(copy)  # the undamaged copy loads without an error
     harm(copy)
     with pytest.raises(BgtError, match=message) as error:
         bgt_core.load(copy)
@@ -185,7 +185,7 @@ def test_a_save_that_dies_leaves_nothing_that_loads(
     assert not (tmp_path / "step-0000001").exists()
     with pytest.raises(BgtError, match="no checkpoint here"):
         checkpoint.load(tmp_path)
-    checkpoint.save(tmp_path / "step-0000001", recipe, model, tokenizer, step=1)  # also replaces leftover partial files
+    checkpoint.save(tmp_path / "step-0000001", recipe, model, tokenizer, step=1)  # also removes partial files
     assert checkpoint.load(tmp_path).config["step"] == 1
     assert [path.name for path in tmp_path.iterdir()] == ["step-0000001"]
 
@@ -239,7 +239,7 @@ def test_models_that_ship_are_opened_by_name_unless_a_folder_is_called_so(
 
 
 class Counting(nn.Module):
-    """A model with a linear map and three buffers. One buffer is not persistent."""
+    """A model with a linear layer and three buffers, of which one is not persistent."""
 
     mean: torch.Tensor
     batches: torch.Tensor
@@ -250,7 +250,7 @@ class Counting(nn.Module):
         self.register_buffer("mean", torch.zeros(3))
         self.register_buffer("batches", torch.zeros((), dtype=torch.int64))
         self.register_buffer("scratch", torch.zeros(5), persistent=False)
-        self.same = self.linear  # weights with two names are stored only once
+        self.same = self.linear  # two names for the same weights, which are stored once
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16])
@@ -259,7 +259,7 @@ def test_buffers_that_persist_are_kept(
 ) -> None:
     model = Counting()
     model.mean += torch.tensor([0.5, -2.0, 3.0])
-    model.batches += 123_457  # float16 can't represent this count
+    model.batches += 123_457  # float16 can't represent this number
     checkpoint.save(tmp_path / "model", tiny(), model, tokenizer, step=1, dtype=dtype)  # type: ignore[arg-type]
     stored = load_file(tmp_path / "model" / "model.safetensors")
     assert set(stored) == {"linear.weight", "linear.bias", "mean", "batches"}

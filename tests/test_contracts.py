@@ -1,4 +1,4 @@
-"""Test that `isinstance` recognises the capabilities of models in every version of Python."""
+"""`isinstance` recognises the capabilities of models, which are protocols, in every version of Python."""
 
 import inspect
 
@@ -16,8 +16,8 @@ CAPABILITIES = [
 
 @pytest.mark.parametrize("name", RECIPES)
 def test_a_member_of_a_capability_is_in_the_class(name: str, tokenizer: Tokenizer) -> None:
-    """From Python 3.12 on, `isinstance` with a protocol looks for members in the class, not among torch submodules."""
-    with torch.device("meta"):  # so that large models need no memory
+    """From Python 3.12 on, `isinstance` finds members of a protocol only in the class, not among torch submodules."""
+    with torch.device("meta"):  # large models then need no memory
         model = RECIPES[name]().build(tokenizer)
     for kind in CAPABILITIES:
         if isinstance(model, kind):

@@ -1,5 +1,5 @@
-"""Test `diagnose` on a linear Gaussian model, whose likelihood and posterior have a closed form. Compare the mutual
-information with its minimum, its maximum and quadrature."""
+"""Test `diagnose` on a linear Gaussian model, whose likelihood and posterior have a closed form. Compare the estimated
+mutual information with its minimum, its maximum, and quadrature."""
 
 import math
 
@@ -19,12 +19,12 @@ from tests.close import assert_close
 
 CPU = torch.device("cpu")
 NOISE = 0.5
-LOADINGS = torch.tensor([[1.0, 2.0], [2.0, -1.0], [0.5, 0.0]], dtype=torch.float64)  # (3, 2), orthogonal columns
+LOADINGS = torch.tensor([[1.0, 2.0], [2.0, -1.0], [0.5, 0.0]], dtype=torch.float64)  # (3, 2), with orthogonal columns
 TRUE_VARIANCE = 1 / (1 + LOADINGS.square().sum(0) / NOISE**2)  # (2,), the variance of z given x
 
 
 def measured(batch: Batch) -> Tensor:
-    """Return the data x, (B, 3), that the model generates: three numbers per sentence."""
+    """Return the data x (B, 3) that the model explains: the first three token ids of each sentence, divided by 10."""
     return batch.sides["en"].ids[:, :3].double() / 10
 
 
@@ -32,7 +32,7 @@ ROLES: tuple[Role, ...] = ("reconstruct", "translate")
 
 
 class Layer:
-    """An output layer whose loss is -log N(x; W z, NOISE^2)."""
+    """An output layer with the loss -log N(x; W z, NOISE^2)."""
 
     def nll(self, features: Tensor, latent: Tensor, target: Tokens, smoothing: float) -> tuple[Tensor, Tensor]:
         nats = -Normal(latent @ LOADINGS.T, NOISE).log_prob(features).sum(1)
@@ -40,8 +40,8 @@ class Layer:
 
 
 class Linear:
-    """The model x = W z + noise, where z consists of two latents. Its q(z | x) is the true posterior after a change:
-    `shift` is added to the mean, and the variance is multiplied by `factor`."""
+    """The model x = W z + noise. The latent z consists of two latents with one unit each. q(z | x) is the true
+    posterior, except that `shift` is added to the mean, and the variance is multiplied by `factor`."""
 
     def __init__(self, shift: float = 0.0, factor: float = 1.0):
         self.shift, self.factor = shift, factor
@@ -66,7 +66,7 @@ class Points(Linear):
 
 
 class Fewer(Linear):
-    """The model `Linear` with all units in one latent. The other latent has no units, and a point posterior."""
+    """The model `Linear`, but one latent has all units. The other latent has no units, and a point posterior."""
 
     def posteriors(self, batch: Batch) -> dict[str, Posterior]:
         both = super().posteriors(batch)
@@ -82,7 +82,7 @@ def batches() -> list[Batch]:
 
 
 def truth() -> float:
-    """Return -log p(x), averaged over sentences. p(x) is a Gaussian with covariance W W' + NOISE^2."""
+    """Return the mean of -log p(x) over the sentences. p(x) is a Gaussian with covariance W W' + NOISE^2 I."""
     covariance = LOADINGS @ LOADINGS.T + NOISE**2 * torch.eye(3, dtype=torch.float64)
     marginal = MultivariateNormal(torch.zeros(3, dtype=torch.float64), covariance)
     return -torch.cat([marginal.log_prob(measured(batch)) for batch in batches()]).mean().item()
@@ -96,7 +96,7 @@ def test_the_exact_posterior_gives_the_exact_likelihood_from_any_draw() -> None:
     for samples in (1, 4):
         result = diagnosis(Linear(), samples)
         assert result.iwae_nll.nats == pytest.approx(truth(), rel=1e-9)
-        assert result.neg_elbo.nats == pytest.approx(truth(), abs=0.5)  # an estimate from few samples is noisy
+        assert result.neg_elbo.nats == pytest.approx(truth(), abs=0.5)  # few samples, so the estimate is noisy
 
 
 def test_another_posterior_comes_near_it_from_above_with_more_draws() -> None:
@@ -157,7 +157,7 @@ def test_equal_posteriors_tell_nothing_and_distant_ones_log_n() -> None:
 
 
 def test_it_is_the_integral_over_the_mixture() -> None:
-    """There are five different posteriors, each of 800 sentences."""
+    """Compare with quadrature. There are five different posteriors, and each of them occurs 800 times."""
     means, deviations = [-1.5, -0.5, 0.0, 0.7, 2.0], [0.3, 1.0, 0.5, 0.2, 0.8]
 
     def mixture(z: float) -> float:
@@ -172,5 +172,5 @@ def test_it_is_the_integral_over_the_mixture() -> None:
     error = nats.std().item() / len(nats) ** 0.5
     assert error < 0.02
     assert nats.mean().item() == pytest.approx(entropy - within, abs=4 * error)
-    # Hoffman & Johnson: the mean KL is the information plus the KL of the aggregated posterior to the prior
+    # Hoffman & Johnson: the mean KL is the mutual information + the KL from the aggregated posterior to the prior
     assert posterior.kl().mean().item() == pytest.approx(entropy - within + to_prior, rel=1e-5)

@@ -1,4 +1,4 @@
-"""Run each example as a script with small sizes, and look for a line in its output. Dask examples have other tests."""
+"""Run each example as a script with small sizes, and check a line of its output. Dask examples are tested elsewhere."""
 
 import os
 import subprocess

@@ -1,7 +1,7 @@
-"""Run the examples of README.md and of the guide: the `sh` and `python` blocks of a page, in order, in one folder.
+"""Run the examples of README.md and of the guide. All `sh` and `python` blocks of a page run in order, in one folder.
 
-A block after a line `<!-- not run: REASON -->` is skipped. A `text` block is the expected output of the block before;
-`...` in it matches any text. If a model has changed, `BGT_RENEW=1 python -m pytest tests/test_guide.py` writes new
+A block after a line `<!-- not run: REASON -->` is skipped. A `text` block is the expected output of the block before
+it; `...` matches any text. If a model has changed, `BGT_RENEW=1 python -m pytest tests/test_guide.py` writes the new
 outputs.
 """
 
@@ -33,17 +33,17 @@ SHELL = {"|", "<", "<<", "&&"}
 
 
 def blocks(page: str) -> list[tuple[bool, str, str]]:
-    """For each code block, return whether it is skipped, its kind ("sh", "python", "text", ...) and its text."""
+    """Return for each code block: whether it is skipped, its kind ("sh", "python", "text", ...), and its text."""
     return [(bool(skip), kind, text) for skip, kind, text in BLOCK.findall(page)]
 
 
 def is_command(line: str) -> bool:
-    """Return whether a line is a single `bgt` or `bgt-probe` command, without a pipe."""
+    """Return whether a line is a single `bgt` or `bgt-probe` command, without a pipe or other shell syntax."""
     return line.split(" ")[0] in COMMANDS and SHELL.isdisjoint(shlex.split(line, comments=True))
 
 
 def run_command(line: str) -> str:
-    """Run `bgt ...` or `bgt-probe ...` in this process, which is much faster than starting another."""
+    """Run `bgt ...` or `bgt-probe ...` in this process, which is much faster than a new process. Return its output."""
     words = shlex.split(line, comments=True)
     words, file = (words[:-2], words[-1]) if ">" in words else (words, None)
     sys.argv = [match for word in words for match in sorted(glob.glob(word)) or [word]]
@@ -77,7 +77,7 @@ def run_python(text: str, names: dict[str, object]) -> str:
 
 
 def stand_in(folder: Path) -> None:
-    """Save a sentence-transformers model for pages that need one, with random vectors for words and parts of words."""
+    """Save a sentence-transformers model with random vectors for subwords. Some pages need such a model."""
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer.modules import StaticEmbedding
     from tokenizers import Tokenizer, models, pre_tokenizers, trainers

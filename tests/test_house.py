@@ -1,4 +1,4 @@
-"""Check the whole repository: names, commands and documents; no unsafe code, no private paths."""
+"""Check the whole repository: names, commands, documents, packaging; no unsafe code and no private paths."""
 
 import ast
 import re
@@ -17,7 +17,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
 
 
 def kept_files(*suffixes: str) -> list[Path]:
-    """List the files that are committed, or would be, and that end in one of `suffixes`; by default all."""
+    """List all files, or all with one of these endings, that are committed or would be committed."""
     command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     names = subprocess.run(command, cwd=ROOT, capture_output=True, check=True, text=True).stdout.split("\0")
     paths = [ROOT / name for name in names if name.endswith(suffixes or "")]
@@ -109,7 +109,7 @@ def test_every_requirement_is_pinned_within_its_range() -> None:
     lines = (ROOT / "constraints.txt").read_text("utf-8").splitlines()
     pins = {canonicalize_name(pin.name): pin for pin in map(Requirement, (x for x in lines if x and x[0] != "#"))}
     extras = PROJECT["project"]["optional-dependencies"]
-    wanted = [*PROJECT["project"]["dependencies"], *chain.from_iterable(extras.values())]  # make installs extras
+    wanted = [*PROJECT["project"]["dependencies"], *chain.from_iterable(extras.values())]  # `make` installs the extras
     for requirement in map(Requirement, wanted):
         if requirement.name == PROJECT["project"]["name"]:
             continue
@@ -120,7 +120,7 @@ def test_every_requirement_is_pinned_within_its_range() -> None:
 
 @pytest.mark.parametrize("extra", ["app", "dev"])
 def test_what_make_installs_is_pinned_by_hash(extra: str) -> None:
-    """`requirements` has the versions of constraints.txt, and all packages that an extra names, except torch."""
+    """`requirements` has the versions of constraints.txt, and has all packages that an extra needs, except torch."""
     pins = dict(re.findall(r"^(\S+)==(\S+)", (ROOT / "constraints.txt").read_text("utf-8"), re.MULTILINE))
     pins = {canonicalize_name(name): version for name, version in pins.items()}
     locked = {}
@@ -138,7 +138,7 @@ def test_what_make_installs_is_pinned_by_hash(extra: str) -> None:
 @pytest.mark.slow
 @pytest.mark.long
 def test_every_module_imports_without_fcntl() -> None:
-    """Windows does not have the module fcntl."""
+    """Python on Windows has no module fcntl."""
     script = """
 import importlib, pkgutil, sys
 sys.modules["fcntl"] = None

@@ -1,4 +1,4 @@
-"""Tests mirror the tree: bgt_core/X/Y.py is tested in tests/X/test_Y.py, app/X/Y.py in tests/app/X/test_Y.py."""
+"""Tests mirror the modules: tests/X/test_Y.py tests bgt_core/X/Y.py, and tests/app/X/test_Y.py tests app/X/Y.py."""
 
 import ast
 import subprocess
@@ -7,17 +7,17 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("analysis", "app", "bench", "bgt_core", "probes")
 
-# Folders and files of tests that do not belong to a single module: they test whole programs, documents or the tree.
+# Folders and files that do not test a single module, but whole programs, documents or the repository.
 WHOLE = ("browser", "end_to_end", "golden", "reliability")
 ELSEWHERE = """
 analysis/test_notebooks.py app/test_hostile_files.py encoders/test_misuse.py probes/tasks/test_parsed_tasks.py
 test_close.py test_docs.py test_examples.py test_guide.py test_house.py test_mirror.py test_structure.py test_walks.py
 """.split()
 
-# Folders of small modules that one file tests together.
+# folders of small modules -> the file that tests all these modules
 TOGETHER = {"probes/tasks": "tests/probes/tasks/test_text_tasks.py"}
 
-# Modules that the tests of other modules cover. When such a module gets a test file, remove it here.
+# Modules that are covered by the tests of other modules. When such a module gets a test file, remove it here.
 WITHOUT_A_FILE = """
 bgt_core/__init__.py
 bgt_core/errors.py
@@ -40,9 +40,9 @@ def defines(module: Path) -> bool:
 
 
 def homes(module: Path) -> list[Path]:
-    """Return the files that may test a module: the file with its name, or the file that tests its folder.
+    """Return the files that may test a module: the file of the same name, or the file that tests the module's folder.
 
-    A page of the app is a folder, and its `page.py` draws the results of the other modules.
+    The modules of a page of the app are a folder, which test_page.py tests.
     """
     folder = Path("tests", *module.parts[module.parts[0] == "bgt_core" : -1])
     own = [] if module.stem.startswith("__") else [folder / f"test_{module.stem}.py"]

@@ -1,4 +1,4 @@
-"""Check the structure of the code: sizes, parameters, names, layers. Except for options, tests read only the source."""
+"""Check the structure of the code: sizes, parameters, names, layers. Most tests only read the source."""
 
 import ast
 import re
@@ -28,7 +28,7 @@ SIZES = {
     "options": 263,
 }
 
-# Comparisons with an absolute bound below a thousandth, whether it is explicit or a library's default.
+# Comparisons with an absolute bound below 0.001, which is either explicit or a library's default.
 LITTLE = r"(?:[\d.]+e-(?:[4-9]|\d\d)|0\.000\d+)"
 ABSOLUTE = re.compile(
     rf"\batol=(?!0[,)])|\babs=-?{LITTLE}|<=? -?{LITTLE}(?! \*)|{LITTLE} >=? "
@@ -38,7 +38,7 @@ ABSOLUTE = re.compile(
 # Vague names, which only tests may use.
 VAGUE = {"asked", "said", "told", "wish", "wishes"}
 
-# Only one class may have each of these names; once, several classes had the same name.
+# Only one class may have each of these names, because several classes once shared them.
 ONE_CLASS = "Cell Contrast Corpus Encoder Mean Place Plan Point Report Row Rules Sample Side Source Table".split()
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -46,7 +46,7 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 @cache
 def sources() -> dict[Path, tuple[str, ast.Module]]:
-    """Return path from the root -> (text, syntax tree), for each Python file that is committed, or would be."""
+    """Return path -> (text, syntax tree) of each Python file that is committed or would be committed."""
     command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "*.py"]
     names = subprocess.run(command, cwd=ROOT, capture_output=True, check=True, text=True).stdout.split("\0")
     texts = {Path(name): (ROOT / name).read_text("utf-8") for name in names if name and (ROOT / name).is_file()}
@@ -75,13 +75,13 @@ def parameters(function: Function) -> list[ast.arg]:
 
 
 def is_command(function: Function) -> bool:
-    """Return whether a function is a command: annotated with typer's types, or with types named `...Option`."""
+    """Return whether a function is a command: its annotations use typer's types, or types named `...Option`."""
     notes = [ast.unparse(parameter.annotation) for parameter in parameters(function) if parameter.annotation]
     return any(re.search(r"typer\.(Option|Argument)|\w(Option|Argument)\b", note) for note in notes)
 
 
 def length(function: Function) -> int:
-    """Count the lines of a function, from `def` to the end; of a command, only the lines after its options."""
+    """Count the lines of a function, from `def` to its end. The parameters of a command are not counted."""
     start = function.body[0].lineno if is_command(function) else function.lineno
     return (function.end_lineno or start) - start + 1
 
@@ -93,7 +93,7 @@ def functions() -> Iterator[tuple[Path, Function]]:
 
 
 def longer(count: Callable[[Function], int], most: int, exempt: Callable[[Function], bool]) -> list[str]:
-    """List the functions whose `count` is above `most`, except the exempt functions."""
+    """List the functions for which `count` returns more than `most`, except the exempt functions."""
     counts = [(path, function, count(function)) for path, function in functions() if not exempt(function)]
     return [f"{path}:{each.lineno}: {each.name} has {number}" for path, each, number in counts if number > most]
 
@@ -115,7 +115,7 @@ def test_files_are_short() -> None:
 
 
 def test_there_is_no_more_than_before() -> None:
-    """The numbers that `python -m tests.sizes` prints must not grow. If one falls, lower its bound here, too."""
+    """The numbers that `python -m tests.sizes` prints must not grow. If a number falls, lower its bound here, too."""
     now = sizes()
     grown = {name: now[name] for name, most in SIZES.items() if now[name] > most}
     assert not grown, f"more than {SIZES}: remove as much as you add"
@@ -137,7 +137,7 @@ def test_every_module_has_a_layer() -> None:
 
 
 def test_what_a_page_computes_and_charts_is_drawn_by_its_layout() -> None:
-    """The app's `compute.py` and `chart.py` may use only the caches of Streamlit."""
+    """Only page.py may draw: of Streamlit, the app's `compute.py` and `chart.py` may use nothing but the caches."""
     drawn = [
         f"{path}:{node.lineno}: st.{node.attr}"
         for path, node in nodes(ast.Attribute, production)
@@ -148,7 +148,7 @@ def test_what_a_page_computes_and_charts_is_drawn_by_its_layout() -> None:
 
 
 def test_tensors_are_not_compared() -> None:
-    """The `__eq__` of a dataclass needs the truth of `field == field`, which raises an error for tensors and arrays."""
+    """A dataclass's `__eq__` needs the truth value of `field == field`, and this is an error for tensors and arrays."""
     wrong = []
     for path, node in nodes(ast.ClassDef, sources):
         fields = [ast.unparse(item.annotation) for item in node.body if isinstance(item, ast.AnnAssign)]
@@ -161,7 +161,7 @@ def test_tensors_are_not_compared() -> None:
 
 
 def identifiers(tree: ast.Module) -> Iterator[tuple[str, int]]:
-    """Yield every name that a module defines or uses, with its line."""
+    """Yield (name, line) for every name that a module defines or uses."""
     for node in ast.walk(tree):
         line = getattr(node, "lineno", 0)
         match node:
@@ -191,7 +191,7 @@ def test_a_word_names_one_class() -> None:
 
 
 def test_rounding_is_measured_by_the_size_of_the_numbers() -> None:
-    """Processors round differently, so use `tests/close.py` or `rel=`, whose bounds grow with the numbers."""
+    """Processors round differently. So use `tests/close.py` or `rel=`, whose bounds grow with the numbers."""
     lines = [
         f"{path}:{number}: {line.strip()}"
         for path, (text, _) in sources().items()

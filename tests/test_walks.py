@@ -1,6 +1,6 @@
-"""Limit the number of our files whose functions run in one call. A reader who follows the call must open these files.
+"""Limit how many of our files have functions that run in one call. To follow the call, a reader must open these files.
 
-A profiler counts the files. Code that only runs when a module is imported is not counted.
+A profiler counts the files. Code that runs only while a module is imported is not counted.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ import bgt_core
 from bgt_core.training import loop
 from tests.conftest import Done
 
-EMBED, EMBEDDER, STEP, SETTING = 25, 11, 15, 5  # maximum numbers of files for each walk
+EMBED, EMBEDDER, STEP, SETTING = 25, 11, 15, 5  # maximum number of files for each test
 
 ROOT = Path(__file__).resolve().parent.parent
 OURS = tuple(str(ROOT / name) + "/" for name in ("app", "bgt_core", "probes"))
 SIZES = "model.d_model=16 vocab_size=400 train.epochs=1 train.batch_tokens=2000 valid_pairs=20".split()
-RATE = 0.001234  # a learning rate unlike any other number
+RATE = 0.001234  # a learning rate that no other number equals
 
 
 class Walk:
-    """A context manager that collects our files whose functions run inside the block, in all threads."""
+    """A context manager. It collects our files with functions that run inside the block, in all threads."""
 
     def __init__(self, counts: Callable[[FrameType], bool] = lambda frame: True):
         self.counts, self.importing, self.files = counts, threading.local(), set[str]()
@@ -103,7 +103,7 @@ def test_a_setting_reaches_the_optimiser(trains: Callable[[], Done]) -> None:
 
 @pytest.fixture
 def trains(bgt: Callable[..., Done], tsv: Path, tmp_path: Path) -> Callable[[], Done]:
-    """Return a function that trains a small model for one epoch with `bgt train`."""
+    """Return a function that runs `bgt train` on a small model for one epoch."""
     settings = [*SIZES, f"train.learning_rate={RATE}"]
     options = [part for setting in settings for part in ("--set", setting)]
     return lambda: bgt("train", "bgt-small", "--data", tsv, "--out", tmp_path / "run", "--device", "cpu", *options)

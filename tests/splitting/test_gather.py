@@ -1,4 +1,4 @@
-"""Which rows are held out, summed and sampled does not depend on how they are divided into batches and parts."""
+"""The rows that are held out, summed or sampled do not depend on how the rows are divided into batches and parts."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ def gathered(first: int, last: int, **settings: int) -> Gathered:
 def test_one_row_of_each_ten_is_held_out_and_the_others_are_summed() -> None:
     of = gathered(0, ROWS)
     assert list(of.held_out_rows[:100] // 10) == list(range(100)) and len(of.held_out_rows) in (100, 101)
-    assert set(of.held_out_rows % 10) == set(range(10))  # a held-out row may have any place in its ten rows
+    assert set(of.held_out_rows % 10) == set(range(10))  # any of the ten rows may be the held-out row
     fitted = np.setdiff1d(np.arange(ROWS), of.held_out_rows)
     assert of.total == ROWS and of.moments.count == len(fitted)
     assert_close(of.moments.mean, np.hstack(COLUMNS)[fitted].mean(0, np.float64))
@@ -39,7 +39,7 @@ def test_merged_parts_equal_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 ENGLISH, FRENCH, OTHER = (1e4 + RNG.standard_normal((300, 4)) for _ in range(3))
-DIGITS = 1e-9  # the reference in NumPy loses 7 or 8 of 16 digits, because the squared mean is so large
+DIGITS = 1e-9  # the squared mean is so large that the reference in NumPy loses 7 or 8 of its 16 digits
 
 
 def summed(langs: list[str], columns: list[np.ndarray], size: int) -> Moments:
@@ -50,7 +50,7 @@ def summed(langs: list[str], columns: list[np.ndarray], size: int) -> Moments:
 
 
 def test_moments_of_batches_and_parts_are_those_of_all_rows() -> None:
-    """Even if the mean is 10,000 standard deviations, no precision is lost. An empty batch changes nothing."""
+    """No precision is lost, although the mean is 10,000 standard deviations. An empty batch changes nothing."""
     parts = [summed(["en", "fr"], [ENGLISH[of], FRENCH[of]], 7) for of in (slice(0, 100), slice(100, None))]
     whole, other = parts
     whole.merge(other.count, other.mean, other.scatter)

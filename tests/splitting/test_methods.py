@@ -1,4 +1,4 @@
-"""Compare each method with another implementation, or with the factors from which the data was made."""
+"""Compare each method of splitting with another implementation, or with the factors that generated the data."""
 
 import numpy as np
 import pytest
@@ -62,7 +62,7 @@ def test_after_leace_no_linear_probe_predicts_the_language_and_the_change_is_sma
     probe = LogisticRegression(max_iter=1_000)
     assert probe.fit(np.concatenate(columns), labels).score(np.concatenate(columns), labels) > 0.9
     assert probe.fit(np.concatenate(erased), labels).score(np.concatenate(erased), labels) < 0.4
-    # The orthogonal projection that equalises the means changes the vectors more than LEACE does.
+    # the orthogonal projection that makes the means equal must change the vectors more than LEACE does
     between = np.stack([vectors.mean(0) for vectors in columns])
     basis = np.linalg.svd(between - between.mean(0), full_matrices=False)[2][:2]
     joined = np.concatenate(columns)
@@ -90,13 +90,13 @@ def test_bgt_of_two_languages_is_canonical_correlation_analysis() -> None:
             assert_close(abs(np.corrcoef(ours[:, factor], theirs[:, factor])[0, 1]), 1, 1e-6)
     english, french = reference.transform(*columns)
     correlations = [np.corrcoef(english[:, factor], french[:, factor])[0, 1] for factor in range(FACTORS)]
-    assert_close(split.about["correlations"], correlations, 1e-6)  # the precision of the reference
+    assert_close(split.about["correlations"], correlations, 1e-6)  # this is the reference's precision
     assert_close(split.about["nats"], -np.log(1 - np.square(correlations)) / 2, 1e-6)
 
 
 @pytest.mark.parametrize("langs", [["en", "en"], ["en", "fr"], ["en", "fr", "de"]])
 def test_bgt_finds_the_factors_of_the_data_if_there_are_many_rows(langs: list[str]) -> None:
-    """The true posterior mean of the factors is a linear function of the shared parts; their number is right."""
+    """`bgt` finds the right number of factors. From the shared part, the true posterior mean is predicted linearly."""
     far = []
     for rows in (300, 30_000):
         columns = planted(langs, rows)
@@ -142,7 +142,7 @@ def test_languages_without_common_rows_are_aligned_through_a_third() -> None:
 
 
 def folded(rows: int, seed: int) -> list[np.ndarray]:
-    """Make vectors (N, 8) of two languages from two shared factors; the second language has their absolute values."""
+    """Make vectors (N, 8) of two languages from two factors. The second language has the factors' absolute values."""
     drawn = np.random.default_rng(7)
     maps = drawn.standard_normal((2, 2, WIDTH))
     rng = np.random.default_rng(seed)
@@ -166,6 +166,6 @@ def test_neural_finds_translations_that_no_linear_map_finds() -> None:
     for lang, vectors in zip(langs, columns, strict=True):
         shared, private = split.parts(vectors, lang)
         assert_close(shared.mean(0), 0, FLOAT32, scale=np.abs(shared).max())
-        # The private part is a least-squares residual, so no linear map of the shared part predicts it.
+        # the private part is a least-squares residual, so no linear map of the shared part can predict it
         crosses = (shared.T @ (private - private.mean(0))) / len(shared)
         assert_close(crosses, 0, FLOAT32, scale=shared.std() * private.std())

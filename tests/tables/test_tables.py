@@ -1,4 +1,4 @@
-"""All file formats of a table have the same numbers, are complete, and escape special characters."""
+"""A table has the same numbers in all file formats. Files are complete, and special characters are escaped."""
 
 import csv
 from pathlib import Path

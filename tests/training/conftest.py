@@ -1,4 +1,4 @@
-"""Fixtures for tests of runs: an uninterrupted run, which is trained once per session."""
+"""Fixtures for tests of training runs. All tests use one uninterrupted run, so it is trained only once."""
 
 from pathlib import Path
 
@@ -10,11 +10,11 @@ from bgt_core.recipes import Recipe
 
 @pytest.fixture
 def whole(small_run: Path) -> Path:
-    """An uninterrupted run in one process, on the text of `tsv`."""
+    """An uninterrupted run in one process, on the same text as the fixture `tsv`."""
     return small_run / "run"
 
 
 @pytest.fixture
 def recipe(whole: Path) -> Recipe:
-    """The recipe of the run."""
+    """The recipe of the uninterrupted run."""
     return checkpoint.load(whole).recipe

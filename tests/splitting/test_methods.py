@@ -14,7 +14,7 @@ WIDTH, FACTORS = 8, 3
 
 
 def planted(langs: list[str], rows: int, seed: int = 0) -> list[np.ndarray]:
-    """Make vectors (N, 8) for each column: three shared factors, plus the noise and mean of the column's language."""
+    """Make vectors (N, 8) for each column: three factors that columns share, plus noise and a mean per language."""
     drawn = np.random.default_rng(7)
     maps = {lang: drawn.standard_normal((FACTORS, WIDTH)) for lang in dict.fromkeys(langs)}
     own = {lang: 0.5 * drawn.standard_normal((WIDTH, WIDTH)) for lang in maps}
@@ -96,7 +96,7 @@ def test_bgt_of_two_languages_is_canonical_correlation_analysis() -> None:
 
 @pytest.mark.parametrize("langs", [["en", "en"], ["en", "fr"], ["en", "fr", "de"]])
 def test_bgt_finds_the_factors_of_the_data_if_there_are_many_rows(langs: list[str]) -> None:
-    """`bgt` finds the right number of factors. From the shared part, the true posterior mean is predicted linearly."""
+    """With many rows, the true posterior mean of the factors is linear in the shared part, and three are found."""
     far = []
     for rows in (300, 30_000):
         columns = planted(langs, rows)

@@ -1,4 +1,4 @@
-"""Test the search for hard negatives, and batches with negatives."""
+"""Test the search for hard negatives, and training on batches that contain negatives."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -36,7 +36,7 @@ def cosine(left: np.ndarray, right: np.ndarray) -> float:
 def test_negatives_are_those_of_a_plain_loop(
     columns: tuple[str, ...], both_sides: bool, block: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The loop compares sentences of all other rows: in the column, and with `both_sides` in the column before it."""
+    """The loop compares with all other rows of the column, and with `both_sides` also of the column before it."""
     monkeypatch.setattr(negatives, "BLOCK", block)
     rng = np.random.default_rng(1)
     first, second = ({column: rng.normal(size=(size, 3)) for column in columns} for size in (7, 4))
@@ -59,14 +59,14 @@ def test_negatives_are_those_of_a_plain_loop(
 
 
 def test_only_the_same_row_is_excluded() -> None:
-    """A copy of the translation in another row counts as another sentence, as in the released code of the papers."""
+    """A copy of the translation in another row counts as a wrong sentence, as in the papers' released code."""
     ahead, _ = nearest_other(torch.eye(3), torch.tensor([[1.0, 0, 0], [1.0, 0, 0], [0, 0.5, 1.0]]))
     assert ahead[1][0] == 1
     assert ahead[0][0] == 1
 
 
 def test_mega_batches_grow_by_one() -> None:
-    """In the released code, a mega-batch has one update at first, one more after every 150 updates, and at most 60."""
+    """As in the released code, the first mega-batches have one update. They grow by one update every 150, up to 60."""
     sizes, done = [], 0
     while done < 20_000:
         sizes.append(mega_batch_size(done, 60, 150))
@@ -96,7 +96,7 @@ def mined(
     return negatives.mined(updates, start, trainer, first)
 
 
-MINING = TrainConfig(  # mega-batches have 1, 1, 2, 3, 3, ... updates, so they end after 1, 2, 4, 7, 10, 13, ... updates
+MINING = TrainConfig(  # mega-batches of 1, 1, 2, 3, 3, ... updates: they end after 1, 2, 4, 7, 10, 13, ... updates
     epochs=2.0, batch_tokens=500, micro_tokens=300, learning_rate=1e-1, warmup_steps=0, scramble=0.3, mega_batch=3,
     mega_batch_warmup=2, valid_every=100, save_every=3, precision="fp32",
 )  # fmt: skip
@@ -141,7 +141,7 @@ def directions(model: nn.Module, side: list[tuple[int, ...]]) -> torch.Tensor:
 def test_negatives_are_the_hardest_under_the_weights_of_the_start(
     corpus: Corpus, build: Callable[[], tuple[nn.Module, Recipe]]
 ) -> None:
-    """The weights change after each update. A search of all pairs with the first weights finds the same negatives."""
+    """The weights change after each update. A search of all pairs with the initial weights finds the same negatives."""
     model, _ = build()
     config = replace(MINING, mega_batch_warmup=0)
     mined_updates, weights = [], []
@@ -177,7 +177,7 @@ def test_negatives_are_the_hardest_under_the_weights_of_the_start(
 def test_negatives_start_at_a_step_wherever_a_run_is_resumed(
     corpus: Corpus, build: Callable[[], tuple[nn.Module, Recipe]]
 ) -> None:
-    """Updates before step 2 have no negatives. From step 2 on, mega-batches have 1, 1 and 2 updates."""
+    """The updates before step 2 have no negatives. The mega-batches from step 2 on have 1, 1 and 2 updates."""
     model, _ = build()
     whole = list(mined(raw(corpus), model, MINING, first=2))
     assert [any(batch.negatives for batch in update.batches.values()) for update in whole] == [False] * 2 + [True] * 4
@@ -198,8 +198,8 @@ def test_negatives_start_at_a_step_wherever_a_run_is_resumed(
 def test_a_run_stops_between_mega_batches_and_resumes_to_the_same_weights(
     corpus: Corpus, build: Callable[[], tuple[nn.Module, Recipe]]
 ) -> None:
-    """The run uses dropout and scrambling. It is told to stop after step 5, which is inside the mega-batch of steps 5
-    to 7, or after step 7."""
+    """The run uses dropout and scrambled words. It is asked to stop after step 5, which is inside the mega-batch of
+    steps 5 to 7, or after step 7."""
     valid = Corpus.open(corpus.folder, "valid")
 
     def train(given: dict | None = None, start: int = 0, stop: int = 1_000) -> tuple[nn.Module, dict, list[int]]:
@@ -214,7 +214,7 @@ def test_a_run_stops_between_mega_batches_and_resumes_to_the_same_weights(
         return model, {"model": model.state_dict(), "optimizer": optimizer.state_dict()}, saved
 
     whole, _, saved = train()
-    # A checkpoint is due after 3, 6, 9, ... steps, and is saved when the current mega-batch ends.
+    # a checkpoint that is due inside a mega-batch (after 3, 6, 9, ... steps) is saved at the end of the mega-batch
     assert saved[:-1] == [end for end in (4, 7, 10, 13, 16) if end < saved[-1]]
     assert saved[-1] > 10
     for stop in (5, 7):

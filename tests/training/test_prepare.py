@@ -1,4 +1,4 @@
-"""Columns and settings must fit the data. A writer's vectors are computed once, and each row gets its own vectors."""
+"""Columns and settings must fit the data. A writer's vectors are computed once, and belong to the right rows."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -32,7 +32,7 @@ WRITER: dict[str, Any] = {
 }  # fmt: skip
 NOUNS = ["cat", "dog", "hat", "red car", "old man", "book"]
 ROWS = [(f"the {noun} {number}", f"le {noun} {number} !") for noun in NOUNS for number in range(5)]
-BAD = 7  # the index of the row that has only one column
+BAD = 7  # index of the row with only one column
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""Test runs: a run killed at any point ends with the same weights when resumed; invalid runs; initial parameters."""
+"""Test training runs: after a kill at any point, a resumed run ends with the same weights; invalid runs are refused."""
 
 import contextlib
 import json
@@ -34,7 +34,7 @@ def rows(out: Path) -> list[dict]:
 
 
 def one_of_each(reported: list[dict]) -> None:
-    """Check that no row is reported twice, that steps are in order, and that no validation is missing."""
+    """Check that no row occurs twice, that steps are in order, and that no validation is missing."""
     seen = [(row["step"], row["kind"]) for row in reported]
     assert len(seen) == len(set(seen))
     assert [step for step, _ in seen] == sorted(step for step, _ in seen)
@@ -57,12 +57,12 @@ def test_a_run_folder_has_its_files(whole: Path, small_run: Path) -> None:
 
 
 class Killed(BaseException):
-    """An exception in place of SIGKILL; no code of this project catches it."""
+    """An exception that replaces SIGKILL. No code of this project catches it."""
 
 
 @contextlib.contextmanager
 def killed(after: int, monkeypatch: pytest.MonkeyPatch):  # noqa: ANN201
-    """Within the block, raise `Killed` once the process has written to the disk `after` times."""
+    """In the block, the process may write to the disk `after` times. The next write raises `Killed`."""
     left = [after]
 
     def fatal(function: Callable) -> Callable:
@@ -85,13 +85,13 @@ def killed(after: int, monkeypatch: pytest.MonkeyPatch):  # noqa: ANN201
 def test_a_run_killed_at_any_write_ends_in_the_same_weights(
     whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The run is killed several times: before, while and after it saves a checkpoint."""
+    """The run is killed many times: before, while and after it saves a checkpoint."""
     out = tmp_path / "run"
     shutil.copytree(whole, out)
     for folder in checkpoint.steps_of(out):
-        shutil.rmtree(folder)  # as if the run had been killed before its first checkpoint
+        shutil.rmtree(folder)  # as if the run was killed before its first checkpoint
     (out / "metrics.jsonl").write_text("", "utf-8")
-    (out / "metrics.jsonl.partial").write_text("{", "utf-8")  # as if killed while it removed rows
+    (out / "metrics.jsonl.partial").write_text("{", "utf-8")  # as if it was killed while removing rows
     draw, deaths, partials = random.Random(1), 0, 0
     while True:
         try:
@@ -102,7 +102,7 @@ def test_a_run_killed_at_any_write_ends_in_the_same_weights(
             deaths += 1
             partials += bool(list(out.glob("*.partial")))
             with (out / "metrics.jsonl").open("a", encoding="utf-8") as file:
-                file.write('{"kind": "train", "step": 3')  # a row that was cut off by a kill
+                file.write('{"kind": "train", "step": 3')  # a kill cut this row off
     assert deaths > 2
     assert partials
     assert weights(folder) == weights(checkpoint.steps_of(whole)[-1])
@@ -111,7 +111,7 @@ def test_a_run_killed_at_any_write_ends_in_the_same_weights(
 
 
 def begin(arguments: list[str]) -> subprocess.Popen:
-    """Start `bgt train` with these arguments in another process, with one thread."""
+    """Start `bgt train` with these arguments and one thread in another process."""
     code = "import torch; torch.set_num_threads(1); from bgt_core.cli import main; main()"
     environment = os.environ | {"OMP_NUM_THREADS": "1"}
     return subprocess.Popen(
@@ -125,7 +125,7 @@ def begin(arguments: list[str]) -> subprocess.Popen:
 
 
 def wait_for_checkpoints(process: subprocess.Popen, out: Path, count: int) -> None:
-    """Wait until the run has saved `count` new checkpoints."""
+    """Wait until the run of this process has saved `count` new checkpoints."""
     before = {path.name for path in checkpoint.steps_of(out)} if out.exists() else set()
     seen: set[str] = set()
     deadline = time.monotonic() + 120
@@ -251,14 +251,14 @@ def test_defaults_of_torch_change_no_training(recipe: Recipe, whole: Path, tsv: 
 
 
 def average(folder: Path) -> torch.Tensor:
-    """Return the token vectors that a checkpoint's model averages."""
+    """Return the table of token vectors of a checkpoint whose model averages token vectors."""
     parts = checkpoint.load(folder).model.modules()
     return next(part for part in parts if isinstance(part, SIFPooling)).table.weight.detach()
 
 
 @pytest.fixture
 def encoder(tokenizer: Tokenizer, tmp_path: Path) -> tuple[str, dict[str, np.ndarray]]:
-    """The name of an encoder that can embed only the tokens' texts, and its vector of each text."""
+    """The name of an encoder that can embed the text of each token but no other text, and its vector of each token."""
     texts = sorted({text.strip() for text in tokenizer.texts()} - {""})
     vectors = np.random.default_rng(0).normal(size=(len(texts), 12)).astype(np.float32)
     np.save(tmp_path / "texts.npy", vectors)

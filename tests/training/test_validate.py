@@ -1,4 +1,4 @@
-"""Test the scores on held-out pairs."""
+"""Test the scores that a run computes on its held-out pairs."""
 
 import math
 from collections.abc import Callable
@@ -26,7 +26,7 @@ def validate(model: nn.Module, batches: list[Batch], seed: int) -> dict[str, flo
 
 
 def halves(batch: Batch) -> list[Batch]:
-    """Split a batch into two batches of different sizes."""
+    """Divide a batch into two batches of different sizes."""
     parts = []
     for rows in (slice(0, 2), slice(2, None)):
         sides = {lang: Tokens.of(side.ids[rows], side.mask[rows], lang) for lang, side in batch.sides.items()}
@@ -88,7 +88,7 @@ def test_the_elbo_is_below_the_importance_weighted_bound(
 
 def test_a_unit_counts_as_active_when_its_mean_varies(batch: Batch) -> None:
     class Units(nn.Module):
-        """A posterior with three units: one mean varies, one is constant but not 0, and one varies too little."""
+        """A posterior with three units. One mean varies, one is always 1000, and one varies too little."""
 
         def forward(self, batch: Batch) -> Outputs:
             rank = batch.sides["en"].mask.sum(1).float()
@@ -99,10 +99,10 @@ def test_a_unit_counts_as_active_when_its_mean_varies(batch: Batch) -> None:
 
 
 def test_retrieval_is_over_all_held_out_pairs(batch: Batch) -> None:
-    """The six pairs are in two batches. Of the five wrong results, four are sentences of the other batch."""
+    """The six pairs are in two batches. Five results are wrong, and four of the five are from the other batch."""
 
     class Angles(nn.Module):
-        """Embed English at angles of 0, 60, 120, ... degrees, and French near its translation, except for two rows."""
+        """Embed English at 0, 60, 120, ... degrees, and French near its translation, except in two rows."""
 
         def forward(self, batch: Batch) -> Outputs:
             rows = [whole.index(ids[mask].tolist()) for ids, mask in rows_of(batch)]
@@ -120,17 +120,17 @@ def test_retrieval_is_over_all_held_out_pairs(batch: Batch) -> None:
 
     whole = [ids[mask].tolist() for ids, mask in rows_of(batch)]
     scores = validate(Angles(), halves(batch), seed=1)
-    # French sentences are at 5, 122, 130, 190, 232 and 362 degrees. So English rows 0, 1 and 2 are wrong: they
-    # find French rows 5, 0 and 1. French rows 1 and 5 are wrong: they find English rows 2 and 0.
+    # French is at 5, 122, 130, 190, 232 and 362 degrees. So English rows 0, 1 and 2 are wrong: they find French rows 5,
+    # 0 and 1. French rows 1 and 5 are wrong, too: they find English rows 2 and 0.
     assert scores == pytest.approx({"retrieval/en-fr": 3 / 6, "retrieval/fr-en": 4 / 6})
 
 
 def test_translations_of_copies_count_as_right_in_retrieval() -> None:
-    """Rows 0 and 1 are one sentence with two translations. Rows 2 and 3 are two sentences with one translation."""
+    """Rows 0 and 1: one sentence with two translations. Rows 2 and 3: two sentences with the same translation."""
     x, y = [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]
     english = torch.tensor([x, x, y, [0.0, 0.9, 0.1]])
     french = torch.tensor([[0.9, 0.1, 0.0], [0.8, 0.2, 0.0], y, y])
     means, texts = torch.stack([english, french], 1), torch.tensor([[5, 1], [5, 2], [6, 3], [7, 3]])
     assert retrieval(["en", "fr"], means, texts) == {"retrieval/en-fr": 1, "retrieval/fr-en": 1}
-    texts[1, 0] = 8  # now English row 1 is no copy of row 0, but French row 0 is nearer to it than French row 1
+    texts[1, 0] = 8  # English row 1 is no copy now. French row 0 is nearer to it than French row 1, so it is wrong
     assert retrieval(["en", "fr"], means, texts)["retrieval/en-fr"] == 0.75

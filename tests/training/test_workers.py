@@ -1,4 +1,4 @@
-"""Several workers get the same losses and weights as one process. Either can resume a run that the other began."""
+"""Several worker processes compute the losses and weights of one process. A run can be resumed with more or fewer."""
 
 import json
 import os
@@ -28,7 +28,7 @@ LINUX = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="needs t
 
 @pytest.fixture(autouse=True)
 def main(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make the main module empty. New processes import it, and Streamlit's tests leave the app as main module."""
+    """New processes import the main module, which must be empty. After tests of Streamlit, it would be the app."""
     monkeypatch.setitem(sys.modules, "__main__", ModuleType("__main__"))
 
 
@@ -46,9 +46,9 @@ def assert_same_run(out: Path, whole: Path) -> None:
     rate = json.loads((whole / last(whole) / "config.json").read_text("utf-8"))["arguments"]["train.learning_rate"]
     for name, tensor in load_file(out / last(whole) / "model.safetensors").items():
         expected = weights[name]
-        if name.endswith("qkv.bias"):  # attention ignores the bias of keys, so its gradient is rounding
+        if name.endswith("qkv.bias"):  # attention ignores the bias of keys, so this gradient is only rounding noise
             tensor, expected = (bias.view(3, -1)[[0, 2]] for bias in (tensor, expected))
-        # However small a gradient is, Adam moves its weight by about the learning rate. So `scale` is that rate.
+        # for any gradient, however small, Adam moves the weight by about the learning rate, so the scale is this rate
         assert_close(tensor, expected, 1e-2, scale=rate)
 
 
@@ -70,15 +70,15 @@ def test_torchrun_trains_the_model_of_one_process_which_can_resume_the_run(
     assert done.returncode == 0, done.stderr
     assert len(metrics(out)) > 3
     assert_same_run(out, whole)
-    assert done.stdout.splitlines() == [str(out / last(out))]  # only the first process prints
+    assert done.stdout.splitlines() == [str(out / last(out))]  # only one process prints
     shutil.rmtree(out / last(out))
     training.resume(out, device="cpu")
     assert_same_run(out, whole)
 
 
 def sums(workers: Workers) -> None:
-    """Check that gradients and values are summed over the workers, and that all workers get the same bits. Some workers
-    lack some of the gradients."""
+    """Check that gradients and values are summed over the workers, and that all workers get the same bits. Not all
+    workers have all gradients."""
     model = nn.ModuleDict({name: nn.Linear(30, 31) for name in ("all", "last", "none", "frozen")})
     model["frozen"].requires_grad_(False)
     torch.manual_seed(workers.rank)
@@ -164,14 +164,14 @@ def alive(pid: int) -> bool:
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
 def test_workers_end_with_their_command(number: int, whole: Path, tmp_path: Path) -> None:
-    """SIGKILL is sent only to the command. SIGINT is sent to all of its processes, as by Ctrl+C in a terminal."""
+    """SIGKILL is sent to the command alone. SIGINT is sent to all its processes, like Ctrl+C in a terminal."""
     out, log = tmp_path / "run", tmp_path / "log"
     shutil.copytree(whole, out)
     for folder in out.glob("step-*"):
         shutil.rmtree(folder)
     (out / "metrics.jsonl").unlink()
     settings = json.loads((out / "run.json").read_text("utf-8"))
-    settings["arguments"]["train.epochs"] = 1000.0  # so that the run takes longer than the test
+    settings["arguments"]["train.epochs"] = 1000.0  # the run must outlast the test
     (out / "run.json").write_text(json.dumps(settings), "utf-8")
     command = [sys.executable, "-m", "bgt_core", "train", "--resume", "--out", str(out), "--workers", "2"]
     with log.open("w") as errors:
@@ -194,7 +194,7 @@ def test_workers_end_with_their_command(number: int, whole: Path, tmp_path: Path
     if number == signal.SIGINT:
         assert process.returncode == 130
         assert log.read_text().splitlines()[-1].endswith(f"Continue with: bgt train --resume --out {out}")
-        assert metrics(out, "train")[-1]["step"] == int(last(out).removeprefix("step-"))  # it stopped at this step
+        assert metrics(out, "train")[-1]["step"] == int(last(out).removeprefix("step-"))  # it stopped right here
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Check cosines of very large and very small numbers, ties, and hits."""
+"""Test cosines of very large and very small numbers, similarities that tie, and hits of retrieval."""
 
 import numpy as np
 import pytest
@@ -25,7 +25,7 @@ def test_cosines_do_not_depend_on_the_size_of_the_numbers(scale: float) -> None:
 def test_each_row_has_a_scale_of_its_own_and_finer_types_keep_their_digits() -> None:
     scales = np.logspace(-300, 300, len(LEFT))[:, None]
     np.testing.assert_allclose(cosine_similarity(LEFT * scales, RIGHT), EXACT, rtol=1e-13)
-    half = np.float16(100 * LEFT)  # its squares would overflow float16
+    half = np.float16(100 * LEFT)  # the squares of these numbers overflow float16
     assert_close(cosine_similarity(half, RIGHT), EXACT, 2e-3)
     assert unit(half).dtype == np.float32
 
@@ -47,7 +47,7 @@ def test_answers_that_tie_share_a_hit() -> None:
 
 
 def test_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    queries, answers = np.random.default_rng(0).integers(-1, 2, (2, 50, 3))  # many ties
+    queries, answers = np.random.default_rng(0).integers(-1, 2, (2, 50, 3))  # small integers, so many ties
     whole, own = found(queries, answers), np.arange(50)[::-1]
     of_own = found(queries, answers, own)
     np.testing.assert_array_equal(whole, hits(cosine_similarity(queries, answers), np.arange(50)))
@@ -60,7 +60,7 @@ def test_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("centre", [1.0, 0.0, -1.0, 1 / 3, 0.1234565, 0.9999995, 35.5])
 @pytest.mark.parametrize("seed", range(5))
 def test_values_that_differ_by_rounding_errors_are_equal(centre: float, seed: int) -> None:
-    """Some centres are on a rounding boundary, so that their noise falls on both sides of it."""
+    """Some centres are on the boundary of rounding, so the noise puts values on both sides of the boundary."""
     noise = np.random.default_rng(seed).uniform(-2e-7, 2e-7, 40)
     given = rounded(np.concatenate([centre + noise, [centre + 1e-5, centre - 1e-5]]))
     assert len(set(given[:40])) == 1 and given[40] > given[0] > given[41]

@@ -1,4 +1,4 @@
-"""Vectors of all kinds of objects are converted to the same array, and other objects are refused."""
+"""Vectors in any common kind of object are converted to the same array. Other objects are refused."""
 
 import subprocess
 import sys
@@ -14,7 +14,7 @@ from scipy import sparse
 from bgt_core.errors import DataError
 from bgt_core.vectors.convert import check_finite, holds_vectors, listed, matrix
 
-VECTORS = np.arange(12.0).reshape(4, 3) / 2 - 1.5  # exact in every float type
+VECTORS = np.arange(12.0).reshape(4, 3) / 2 - 1.5  # every float type can represent these numbers
 
 
 def masked(where: np.ndarray) -> np.ma.MaskedArray:
@@ -90,7 +90,7 @@ def test_an_error_names_the_number_and_the_text_of_a_row(monkeypatch: pytest.Mon
     broken = np.where(np.arange(5)[:, None] == 3, np.nan, np.ones((5, 2)))
     with pytest.raises(DataError, match="ours: row 104 contains NaN or infinity, for 'd'"):
         check_finite(broken, "ours", "abcde", first=100)
-    check_finite(np.array([[0.0, 0.0], [1e-300, 1.0]]), "ours")  # zeros are allowed
+    check_finite(np.array([[0.0, 0.0], [1e-300, 1.0]]), "ours")  # zeros are allowed, and small numbers
 
 
 def test_sentences_are_not_vectors() -> None:

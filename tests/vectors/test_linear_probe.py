@@ -1,4 +1,4 @@
-"""Compare probes with scikit-learn: its estimator checks, its logistic regression and its cross-validation."""
+"""Compare probes with scikit-learn: with its checks of estimators, its logistic regression and its cross-validation."""
 
 from collections.abc import Sequence
 
@@ -18,7 +18,7 @@ PROBES = [LinearProbe(), MLPProbe(max_epochs=300)]
 
 
 def gaussians(items: int, width: int, distance: float, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """Draw two balanced Gaussian classes, `distance` apart along one direction, in correlated, badly scaled units."""
+    """Draw two balanced Gaussian classes, `distance` apart in one direction. Units are correlated and badly scaled."""
     rng = np.random.default_rng(seed)
     labels = np.arange(items) % 2
     vectors = rng.standard_normal((items, width))
@@ -35,11 +35,11 @@ def test_a_probe_passes_the_estimator_checks_of_scikit_learn(probe: LinearProbe 
 
 
 def check_optimum(vectors: np.ndarray, labels: np.ndarray, strengths: Sequence[float]) -> LinearProbe:
-    """Compare a probe of each strength with scikit-learn's logistic regression, and return the last one."""
+    """For each strength, compare a probe with scikit-learn's logistic regression. Return the last probe."""
     standard = StandardScaler().fit_transform(vectors.astype(float))
     for strength in strengths:
         probe = LinearProbe(strengths=[strength], tolerance=1e-8).fit(vectors, labels, (vectors, labels))
-        # for two classes, scikit-learn has one weight column w; our two columns, w/2 and -w/2, have half the penalty
+        # for two classes, scikit-learn has a weight column w, and we have w/2 and -w/2, so our penalty is half of its
         exact = LogisticRegression(C=strength * (1 + (labels.max() == 1)), tol=1e-8, max_iter=10_000)
         assert probe.converged_
         assert_close(probe.predict_proba(vectors), exact.fit(standard, labels).predict_proba(standard), 2e-3)
@@ -54,7 +54,7 @@ def test_each_strength_is_at_the_optimum_that_scikit_learn_finds(classes: int) -
     labels = scores.argmax(1)
     weakest = check_optimum(vectors, labels, STRENGTHS)
     together = LinearProbe(tolerance=1e-8).fit(vectors, labels, (vectors, labels))
-    assert together.strength_ == max(STRENGTHS)  # the weakest penalty has the lowest loss on the training items
+    assert together.strength_ == max(STRENGTHS)  # the weakest penalty fits training items best
     assert_close(together.predict_proba(vectors), weakest.predict_proba(vectors), 2e-3)
 
 
@@ -98,7 +98,7 @@ def test_the_seed_only_draws_the_tenth_that_chooses_the_strength() -> None:
 
 @pytest.mark.parametrize("kind", [np.float32, np.float64])
 def test_the_scale_and_origin_of_units_change_nothing(kind: type) -> None:
-    """The probabilities are the same as for items that are first standardised in float64."""
+    """The probabilities equal the probabilities for items that were standardised in float64 beforehand."""
     (vectors, labels), dev = gaussians(300, 12, 1.0), gaussians(200, 12, 1.0, seed=1)
     for scales, shift in [(np.geomspace(1e-30, 1e30, 12), 0.0), (np.geomspace(1e28, 1e-28, 12), 0), (1.0, 1e4)]:
         given, chooses = (
@@ -113,7 +113,7 @@ def test_the_scale_and_origin_of_units_change_nothing(kind: type) -> None:
 
 
 def test_a_fold_is_predicted_by_a_probe_that_was_not_trained_on_it() -> None:
-    """The probe equals scikit-learn's regression with the strength that is best on the next fold."""
+    """The probe equals scikit-learn's regression, trained with the strength that is best on the next fold."""
     rng = np.random.default_rng(0)
     vectors, labels, folds = rng.standard_normal((300, 5)), rng.integers(0, 3, 300), rng.permutation(300) % 5
     vectors[:, 0] += labels
@@ -125,7 +125,7 @@ def test_a_fold_is_predicted_by_a_probe_that_was_not_trained_on_it() -> None:
         probes = [LogisticRegression(C=c).fit(standard[~test & ~dev], labels[~test & ~dev]) for c in STRENGTHS]
         best = min(probes, key=lambda probe: log_loss(labels[dev], probe.predict_proba(standard[dev])))
         right[test] = best.predict(standard[test]) == labels[test]
-    assert (held_out_hits(vectors, labels, folds) != right).sum() <= 1  # one item on the boundary may differ
+    assert (held_out_hits(vectors, labels, folds) != right).sum() <= 1  # an item on the boundary may differ
 
 
 def test_a_fold_is_predicted_with_the_only_label_of_the_other_folds() -> None:

@@ -10,7 +10,7 @@ from tests.close import assert_close
 
 @pytest.mark.parametrize("scales", [np.ones(5), np.geomspace(1e-12, 1e12, 5)])
 def test_leace_is_the_smallest_change_that_leaves_no_covariance(scales: np.ndarray) -> None:
-    """On equal scales, compare with pseudo-inverses (theorem 4.3): I - S_xz (S_xz^T S_xx^-1 S_xz)^+ S_xz^T S_xx^-1."""
+    """Without scales, the map is that of theorem 4.3: I - S_xz (S_xz^T S_xx^-1 S_xz)^+ S_xz^T S_xx^-1."""
     rng = np.random.default_rng(0)
     vectors, labels = rng.standard_normal((500, 5)) @ rng.standard_normal((5, 5)), rng.integers(0, 3, 500)
     vectors += 2 * np.eye(5)[labels]
@@ -30,7 +30,7 @@ def test_leace_marks_a_unit_that_contains_only_rounding_error_afterwards() -> No
 
 
 def test_directions_of_correlated_factors_are_found_and_move_vectors() -> None:
-    """Vectors are factors (400, 2) @ patterns (2, 12) + noise; the correlation of the two factors is about 0.7."""
+    """Vectors are factors (400, 2) @ patterns (2, 12) + noise. The two factors have a correlation of about 0.7."""
     rng = np.random.default_rng(0)
     first = rng.normal(size=400)
     factors, patterns = np.column_stack([first, first + rng.normal(size=400)]), rng.normal(size=(2, 12))

@@ -31,7 +31,10 @@ LOST = (
     "The app keeps your own sentences, files and encoders until it stops or needs the memory. The page is not shown, "
     "because it would show another model or text."
 )
-OLD = {"plane": "pairs", "similarity": "pairs", "languages": "probes"}  # old path -> folder of the new page
+OLD = {  # old path -> folder of the new page
+    "plane": "pairs", "similarity": "pairs", "languages": "probes", "latents": "maps", "style": "rewrite",
+}  # fmt: skip
+THREAD = ("sentence", "language", "other", "other_language")  # fields that several pages have
 TEXTS = ("data", "pdata", "cmp_text2", "cmp_aligned")  # parameters of the address whose values are names of texts
 
 
@@ -61,12 +64,12 @@ PAGES = {
     page.folder: page
     for page in (
         Page("sentence", "", "A sentence", "home"),
-        Page("maps", "latents", "Two latents", "scatter_plot",
+        Page("maps", "maps", "Maps", "scatter_plot",
              "Click a point, or draw around several. Ctrl and the mouse wheel zoom.", link=False),
         Page("pairs", "pairs", "Pairs", "compare_arrows",
              "Do two sentences share their meaning, their style, or both? A point is a pair: the farther right, the "
              "nearer in the **semantic** latent; the higher up, the nearer in the **{second}** latent.", link=False),
-        Page("rewrite", "style", "Meaning by style", "edit_note",
+        Page("rewrite", "rewrite", "Rewrite", "edit_note",
              "Write the meaning of one sentence in another's style, or turn it into a question.", a_writer, link=False),
         Page("questions", "questions", "Similar questions", "quiz", "Has this question been asked before?",
              shown=lambda options: options.questions is not None),
@@ -77,7 +80,7 @@ PAGES = {
         Page("split", "split", "Your encoder", "vertical_split",
              "Translations share their meaning. From pairs of them, split the vectors of any encoder into what they "
              "share and what each language adds."),
-        Page("card", "model", "Model and data", "badge",
+        Page("card", "model", "Model", "badge",
              "Where does this model come from, how good is it, and how was it made?"),
     )
 }  # fmt: skip
@@ -114,6 +117,8 @@ def main() -> None:
         sentence.heading(above)  # shown while the model loads
     if following := st.session_state.pop("next_model", None):
         st.session_state["ckpt"] = following
+    for key in {*THREAD} & {*st.session_state}:  # otherwise, Streamlit forgets the fields that a page does not have
+        st.session_state[key] = st.session_state[key]
     with st.sidebar:
         st.selectbox("Model", state.titles(), key="ckpt", on_change=go_on, **address.BOUND)
     if lost:
@@ -135,10 +140,22 @@ def main() -> None:
     from app.card.page import paper
 
     with st.sidebar:
+        compare_with(loaded)
         st.text(f"{loaded.name}\n{loaded.reads}\n{loaded.device}", help=verbatim(loaded.spec) or None)
         if loaded.info:
             st.link_button("The paper", paper(loaded)[0], icon=":material/menu_book:")
     chosen.run()
+
+
+def compare_with(loaded: state.Loaded) -> None:
+    """Let the user choose a second model, whose results every page shows beside those of the first."""
+    others = [title for title in state.titles() if title != loaded.title]
+    chosen = st.selectbox("Compare with", others, None, placeholder="No model", key="with", **address.BOUND)
+    st.session_state["second"] = None
+    try:
+        st.session_state["second"] = state.opened(chosen) if chosen else None
+    except BgtError as error:
+        problem(error)
 
 
 def moved(page: st.Page) -> None:
@@ -182,8 +199,8 @@ def refused(title: str, explained: str, error: BgtError) -> None:
 def not_here(kept: bool) -> list[str]:
     """List the models and texts that the link names, but that this app lacks. `kept` says whether the app still has the
     user's own texts and encoders."""
-    linked = {name: st.query_params.get_all(name) for name in ("ckpt", "models", *TEXTS)}
-    models = [name for name in (*linked["ckpt"], *linked["models"]) if name and name not in state.titles()]
+    linked = {name: st.query_params.get_all(name) for name in ("ckpt", "with", *TEXTS)}
+    models = [name for name in (*linked["ckpt"], *linked["with"]) if name and name not in state.titles()]
     every = [inventory.EXAMPLES, *inventory.read().texts, *inventory.of_session().uploaded]
     every += [f"{inventory.EXAMPLES} ({lang})" for lang in inventory.LANGS]
     texts = [name for key in TEXTS for name in linked[key] if name and name not in every]

@@ -133,12 +133,12 @@ def walk(browser: Browser, data: Path, many: int) -> list[float]:
         spent = [until(start, lambda: shown(tab, address))]
         at_rest(tab)
         spent.append(median(switches(tab)))
-        shown(tab, f"{address}/latents?{urlencode({'pairs': str(FEW)})}")
+        shown(tab, f"{address}/maps?{urlencode({'pairs': str(FEW)})}")
         drawn(tab, 2 * FEW)
         spent.append(lasso(tab))
         before, loaded = process.memory_info().rss, time.perf_counter()
         query = {"data": f"{data.name} (en-fr)", "pairs": f"{many:,}", "map": "PCA"}
-        shown(tab, f"{address}/latents?{urlencode(query)}")
+        shown(tab, f"{address}/maps?{urlencode(query)}")
         spent += [until(loaded, lambda: drawn(tab, 2 * many)), lasso(tab)]
         return [*spent, (process.memory_info().rss - before) / 1e6]
 
@@ -152,7 +152,7 @@ def stored(browser: Browser, points: int) -> tuple[float, float]:
         with tab_of(browser, "--model", f"vectors:{vectors}", "--data", f"en={text}") as (tab, address, process):
             query = {"data": f"{text.name} (en)", "pairs": f"{points:,}", "map": "PCA"}
             start = time.perf_counter()
-            shown(tab, f"{address}/latents?{urlencode(query)}")
+            shown(tab, f"{address}/maps?{urlencode(query)}")
             return until(start, lambda: drawn(tab, points)), process.memory_info().rss / 1e6
 
 

@@ -52,6 +52,16 @@ COLLAPSED = 0.1  # nats; a latent with a smaller KL has almost no information
 
 
 def page(loaded: state.Loaded) -> None:
+    models = [model for model in (loaded, state.second()) if model]
+    for column, model in zip(st.columns(len(models), gap="large"), models, strict=True):
+        with column:
+            if len(models) > 1:
+                st.markdown(f"**{verbatim(model.title)}**")
+            one(model)
+
+
+def one(loaded: state.Loaded) -> None:
+    """Show the card of one model."""
     if not loaded.info:
         outside(loaded)
         return
@@ -128,7 +138,7 @@ def outside(loaded: state.Loaded) -> None:
     table(pd.DataFrame(known.items(), columns=["", "Known"]), "The known properties of this encoder")
     st.markdown(
         "Other pages measure it. *What each latent holds* shows which properties can be read from its vectors. *Pairs* "
-        "and *Compare models* show how well it finds sentences of the same meaning. *Your encoder* splits its vectors "
+        "shows how well it finds sentences of the same meaning. *Your encoder* splits its vectors "
         "into a part that translations share, and the rest."
     )
 

@@ -40,13 +40,13 @@ def choose_text(langs: Sequence[str]) -> ParallelText | None:
     return texts[name]
 
 
-def chosen_models(table: pd.DataFrame, loaded: state.Loaded, usual: str) -> list[str]:
-    """Let the user choose models. The choice returns to `usual` when the sidebar has another model, or when that model
+def chosen_models(table: pd.DataFrame, loaded: state.Loaded, usual: Sequence[str]) -> list[str]:
+    """Let the user choose models. The choice returns to `usual` when the sidebar has other models, or when one of them
     gets its first result."""
     key, models = "only_model", sorted(table["model"].unique(), key=lambda model: (model != loaded.title, model))
     changed = st.session_state.get(f"{key}_of") not in (None, (loaded.title, usual))
     if changed or not {key} & {*st.session_state, *st.query_params}:
-        st.session_state[key] = [usual]
+        st.session_state[key] = list(usual)
     st.session_state[f"{key}_of"] = loaded.title, usual
     if lost := [model for model in st.query_params.get_all(key) if model and model not in models]:
         st.warning(f"The link asks for results that are not here: of {verbatim(', '.join(lost))}.")

@@ -141,6 +141,11 @@ def model() -> Loaded:
     return opened(chosen if chosen in names else names[0])
 
 
+def second() -> Loaded | None:
+    """Return the model chosen under "Compare with"; None if none is chosen, or if it is the first model."""
+    return st.session_state.get("second")
+
+
 def opened(title: str) -> Loaded:
     """Open the model with this title, once for all sessions. Raises BgtError if it can't be opened."""
     return inventory.of_session().models.get(title) or _load(title, inventory.read().models[title])

@@ -149,11 +149,11 @@ def upload() -> None:
 
 def show(known: results.ResultTables, loaded: state.Loaded) -> None:
     """Show results as accuracies or as differences of the latents, filtered by model, language and task."""
-    own = loaded.title in set(known.scores["model"])
-    st.subheader("Results" if own else "Results of other models")
+    own = [model.title for model in (loaded, state.second()) if model and model.title in set(known.scores["model"])]
+    st.subheader("Results" if loaded.title in own else "Results of other models")
     live = known.scores["live"].astype(bool)
     table = pd.concat([known.scores[live][::-1], known.scores[~live]])  # the latest run comes first
-    usual = loaded.title if own else known.scores["model"].iloc[-1]
+    usual = own or [known.scores["model"].iloc[-1]]
     with st.container(horizontal=True, vertical_alignment="bottom"):
         view = controls.choice("Show", [ACCURACY, DIFFERENCE], "show")
         table = table[table["model"].isin(controls.chosen_models(table, loaded, usual))]

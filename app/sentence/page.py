@@ -1,7 +1,7 @@
 """The start page: one sentence, and the information in each of its latents."""
 
 import re
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -92,13 +92,29 @@ def page(loaded: state.Loaded) -> None:
     if not text:
         st.warning("Type a sentence.", icon=":material/edit:")
         return
-    nearest(loaded, text, lang)
+    models = [model for model in (loaded, state.second()) if model and lang in model.langs]
+    writers = [model for model in models if not model.cannot_write]
+    for model in named(models):
+        nearest(model, text, lang)
+    links(loaded, text, lang)
     if loaded.cannot_write:
         st.caption(loaded.cannot_write)
-    else:
-        rebuilt(loaded, text, lang)
-        swaps(loaded, text, lang)
-    words(loaded, text, lang)
+    if writers:
+        st.subheader("Reconstruction: written from its own two latents")
+        for model in named(writers):
+            rebuilt(model, text, lang)
+        swaps(writers, text, lang)
+    st.subheader("The effect of each word")
+    for model in named(models):
+        words(model, text, lang)
+
+
+def named(models: Sequence[state.Loaded]) -> Iterator[state.Loaded]:
+    """Yield models. If there are two, show each model's title above what is drawn for it."""
+    for model in models:
+        if len(models) > 1:
+            st.markdown(f"**{verbatim(model.title)}**")
+        yield model
 
 
 def field(
@@ -127,6 +143,10 @@ def nearest(loaded: state.Loaded, text: str, lang: str) -> None:
             within = ("In any language. " if latent == SEMANTIC else f"In {rows.language_name(lang)}. ") * several
             st.html(head(title, within + in_common(loaded, text, lang, latent, near), latent))
             st.html(neighbours(text, lang, near, latent, latent == SEMANTIC and several))
+
+
+def links(loaded: state.Loaded, text: str, lang: str) -> None:
+    """Show links that take the sentence to other pages, and the source of the sentences it was compared with."""
     with st.container(horizontal=True, vertical_alignment="center"):
         label = "See it on both maps" if loaded.second_latent else "See it on the map"
         drawn = next((name for name, each in inventory.readable(loaded.langs).items() if lang in each.langs), None)
@@ -160,7 +180,6 @@ def in_common(loaded: state.Loaded, text: str, lang: str, latent: str, near: pd.
 
 def rebuilt(loaded: state.Loaded, text: str, lang: str) -> None:
     """Show the reconstruction: the text that is generated from the sentence's own two latents."""
-    st.subheader("Reconstruction: written from its own two latents")
     place = st.empty()
     for search in compute.SEARCHES:
         (again,) = compute.written(loaded, [text], [text], lang, search).itertuples()
@@ -175,23 +194,29 @@ def rebuilt(loaded: state.Loaded, text: str, lang: str) -> None:
 
 
 @st.fragment
-def swaps(loaded: state.Loaded, text: str, lang: str) -> None:
+def swaps(writers: Sequence[state.Loaded], text: str, lang: str) -> None:
     """Exchange latents with another sentence. By default, write an English sentence in both French forms of address."""
     st.subheader("Recombination: one of its latents exchanged")
-    fitting, fitting_lang = compute.partner(loaded, text, lang)
+    first = writers[0]
+    fitting, fitting_lang = compute.partner(first, text, lang)
     asked_for = ("The other sentence", ""), ("The other's language", fitting_lang), ("other", "other_language")
-    other, other_lang = field(loaded, *asked_for, hint=fitting or "Type a sentence")
+    other, other_lang = field(first, *asked_for, hint=fitting or "Type a sentence")
     contrasted = not other and fitting_lang != lang
     if not other:
         other, other_lang = fitting, fitting_lang
     if not other:
         return
-    ways = [
-        (text, lang, other, other_lang),
-        (other, other_lang, text, lang),
-    ]  # (source, its language, style sentence, its language)
+    ways = [(text, lang, other, other_lang), (other, other_lang, text, lang)]
     if contrasted:
         ways = [(text, lang, form, other_lang) for form in compute.FORMS]
+    for model in named([model for model in writers if other_lang in model.langs]):
+        exchanged(model, text, ways)
+    fields = {f"meanings_{lang}": text, "mlang": rows.language_name(lang), "glang": rows.language_name(other_lang)}
+    go_to("rewrite", "More on writing: meaning by style", **fields, **{f"styles_{other_lang}": other})
+
+
+def exchanged(loaded: state.Loaded, text: str, ways: Sequence[tuple[str, str, str, str]]) -> None:
+    """Show the sentence that is generated in each way: (source, its language, style sentence, its language)."""
     places = []
     for side, (source, _, style, _) in zip(st.columns(2, gap="large"), ways, strict=True):
         quoted = f"“{ISOLATE}{verbatim(style if source == text else source)}{END_ISOLATE}”"
@@ -209,13 +234,10 @@ def swaps(loaded: state.Loaded, text: str, lang: str) -> None:
             checked = checks(source, source_lang, row.text, into)
             taken = taken_over(row.text, into, style, source, source_lang)
             place.html(output(row, loaded.second_latent, into, checked, taken))
-    fields = {f"meanings_{lang}": text, "mlang": rows.language_name(lang), "glang": rows.language_name(other_lang)}
-    go_to("rewrite", "More on writing: meaning by style", **fields, **{f"styles_{other_lang}": other})
 
 
 def words(loaded: state.Loaded, text: str, lang: str) -> None:
     """Show how far each latent moves if a word is left out."""
-    st.subheader("The effect of each word")
     count = len(spans(text, lang))
     if not 2 <= count <= MANY:
         about = f"sentences with 2 to {MANY} words and marks; yours has {count}."
@@ -240,9 +262,9 @@ def words(loaded: state.Loaded, text: str, lang: str) -> None:
             dict.fromkeys(titles.values(), "%.2f"),
         )
     shorter = list(without(text, lang))[int(table[SEMANTIC].to_numpy().argmax())]
-    langs = dict.fromkeys(("one_left_lang", "one_right_lang"), rows.language_name(lang))
     label = f"More on two sentences: with and without “{verbatim(strongest[SEMANTIC])}”"
-    go_to("pairs", label, left=text, right=shorter, **langs)
+    langs = dict.fromkeys(("language", "other_language"), rows.language_name(lang))
+    go_to("pairs", label, sentence=text, other=shorter, **langs)
 
 
 def square(latent: str) -> str:

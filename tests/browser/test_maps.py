@@ -18,7 +18,7 @@ SELECTED = re.compile(r"[\d,]+ selected sentences")
 
 
 def test_a_lasso_lights_the_same_sentences_on_the_other_map(visit: Visit, address: str) -> None:
-    page = visit(f"{address}/latents", quiet_404=True)
+    page = visit(f"{address}/maps", quiet_404=True)
     seen: list[str] = []  # what each rerun runs: the id of a fragment, or "" for the whole script
 
     def sent(payload: bytes | str) -> None:
@@ -55,7 +55,7 @@ def centre(mark: Locator) -> tuple[float, float]:
 
 
 def test_a_click_shows_what_is_near_and_a_link_brings_it_back(visit: Visit, address: str) -> None:
-    page = visit(f"{address}/latents?map=PCA", quiet_404=True)
+    page = visit(f"{address}/maps?map=PCA", quiet_404=True)
     page.wait_for_selector(".bgt-map .points path", state="attached", timeout=60_000)
     semantic = page.locator(".bgt-map").first
     page.mouse.click(*centre(semantic.locator(".points path").nth(5)))
@@ -68,7 +68,7 @@ def test_a_click_shows_what_is_near_and_a_link_brings_it_back(visit: Visit, addr
 
 
 def test_a_star_that_is_dragged_has_its_sentence_written_anew(visit: Visit, address: str) -> None:
-    page = visit(f"{address}/latents?map=PCA&rows=en5", quiet_404=True)
+    page = visit(f"{address}/maps?map=PCA&rows=en5", quiet_404=True)
     star = page.locator(".bgt-map").nth(1).locator(".bgt-star")
     expect(star).to_have_attribute("data-movable", "true", timeout=60_000)
     settle(page)
@@ -86,7 +86,7 @@ def test_a_star_that_is_dragged_has_its_sentence_written_anew(visit: Visit, addr
 
 def test_a_map_is_saved_as_a_true_drawing_and_its_rows_as_csv(visit: Visit, address: str, tmp_path: Path) -> None:
     of_length = "pairs=1,000&maps=Semantic&colour=Length+in+words"
-    page = visit(f"{address}/latents?data=Built-in+grammar&{of_length}", quiet_404=True)
+    page = visit(f"{address}/maps?data=Built-in+grammar&{of_length}", quiet_404=True)
     expect(page.locator("[data-drawn]")).to_be_visible(timeout=60_000)
     with page.expect_download() as saved:
         page.get_by_role("button", name="Save each map as a drawing").click()
@@ -109,7 +109,7 @@ SHOWN = "document.querySelector('.js-plotly-plot')?.data?.filter(t => t.mode ===
 
 
 def test_many_points_are_painted_and_selected_in_time(visit: Visit, address: str) -> None:
-    page = visit(f"{address}/latents?data=Built-in+grammar&pairs=25,000&maps=Semantic", quiet_404=True)
+    page = visit(f"{address}/maps?data=Built-in+grammar&pairs=25,000&maps=Semantic", quiet_404=True)
     page.wait_for_function(f"{SHOWN}?.flatMap(t => t.customdata).length === 50_000", timeout=180_000)
     assert set(page.evaluate(f"{SHOWN}.map(t => t.type)")) == {"scattergl"}
     settle(page)
@@ -125,11 +125,11 @@ def test_without_webgl_a_map_is_still_drawn(chromium: Browser, chromium_path: st
     flags = ["--no-sandbox", "--disable-gpu", "--disable-3d-apis"]
     browser = chromium.browser_type.launch(executable_path=chromium_path, args=flags)
     page = browser.new_page()
-    page.goto(f"{address}/latents?pairs=300&maps=Semantic")
+    page.goto(f"{address}/maps?pairs=300&maps=Semantic")
     expect(page.get_by_role("figure")).to_have_count(1, timeout=60_000)
     page.wait_for_selector(".js-plotly-plot .points path", state="attached")
     drawn = page.locator(".js-plotly-plot .points path").count()
-    page.goto(f"{address}/latents?data=Built-in+grammar&pairs=5,000&maps=Semantic&colour=Length+in+words")
+    page.goto(f"{address}/maps?data=Built-in+grammar&pairs=5,000&maps=Semantic&colour=Length+in+words")
     expect(page.get_by_text("This browser has no WebGL: each map shows 5,000 of its points.")).to_be_visible(
         timeout=60_000
     )
@@ -139,7 +139,7 @@ def test_without_webgl_a_map_is_still_drawn(chromium: Browser, chromium_path: st
 
 
 def test_one_legend_is_for_both_maps_and_hides_a_category_on_both(visit: Visit, address: str) -> None:
-    page = visit(f"{address}/latents?colour=Final+mark&map=PCA", quiet_404=True)
+    page = visit(f"{address}/maps?colour=Final+mark&map=PCA", quiet_404=True)
     expect(page.locator("[data-drawn]")).to_be_visible(timeout=60_000)
     legend = page.get_by_role("group", name="Legend")
     expect(legend).to_have_count(1)
@@ -162,7 +162,7 @@ def test_one_legend_is_for_both_maps_and_hides_a_category_on_both(visit: Visit, 
 
 
 def test_a_map_that_is_zoomed_names_finer_clusters(visit: Visit, address: str) -> None:
-    page = visit(f"{address}/latents?colour=Cluster+of+meaning", quiet_404=True)
+    page = visit(f"{address}/maps?colour=Cluster+of+meaning", quiet_404=True)
     expect(page.locator("[data-drawn]")).to_be_visible(timeout=60_000)
     settle(page)
     shown = """() => [...new Set(document.querySelector('.js-plotly-plot').layout.annotations

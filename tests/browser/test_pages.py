@@ -13,7 +13,7 @@ from bgt_core.generation.generate import candidates, exchanged
 from tests.browser.conftest import lit, settle, turn_to, violations, within
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
-CHARTS = {"/latents": 2, "/probes": 1}  # path of a page -> minimum number of charts that it draws at once
+CHARTS = {"/maps": 2, "/probes": 1}  # path of a page -> minimum number of charts that it draws at once
 GROUNDS = """() => [...document.querySelectorAll(".js-plotly-plot")].map(plot => {
   for (let e = plot.querySelector(".main-svg"); e; e = e.parentElement) {
     const c = (getComputedStyle(e).backgroundColor.match(/[\\d.]+/g) || []).map(Number);
@@ -46,7 +46,7 @@ def test_every_page_fits_every_window_in_both_themes_and_has_no_serious_violatio
         wrong[title] = violations(page)
         assert all(ground > 0.9 for ground in page.evaluate(GROUNDS)), title
         heights[title] = page.evaluate(HEIGHT)
-        if page.get_by_role("button", name="Export").count() and title in ("Two latents", "What each latent holds"):
+        if page.get_by_role("button", name="Export").count() and title in ("Maps", "What each latent holds"):
             page.get_by_role("button", name="Export").first.click()
             page.get_by_test_id("stPopoverBody").wait_for()
             wrong[f"{title}, exports"] = violations(page, "stPopoverBody")
@@ -84,7 +84,7 @@ def test_every_page_fits_every_window_in_both_themes_and_has_no_serious_violatio
 def test_a_grid_is_written_with_the_keyboard_alone_and_stays_while_another_page_is_looked_at(
     visit: Visit, address: str, saved: Path
 ) -> None:
-    page = visit(f"{address}/style", quiet_404=True)
+    page = visit(f"{address}/rewrite", quiet_404=True)
     fields = {"Meanings, one per line": "The cat sleeps.", "Styles, one per line": "Est-il tard ?"}
     for name, text in fields.items():
         expect(page.get_by_label(name)).to_be_visible(timeout=20_000)  # fields appear one by one
@@ -99,8 +99,8 @@ def test_a_grid_is_written_with_the_keyboard_alone_and_stays_while_another_page_
     cells = page.locator("table.grid td")
     expect(cells).to_have_count(1, timeout=30_000)
     expect(cells).to_contain_text(expected)
-    turn_to(page, "Model and data")
-    turn_to(page, "Meaning by style")
+    turn_to(page, "Model")
+    turn_to(page, "Rewrite")
     for name, text in fields.items():
         expect(page.get_by_label(name)).to_have_value(text)
 
@@ -120,7 +120,7 @@ def phone(chromium: Browser) -> Iterator[Page]:
         yield context.new_page()
 
 
-@pytest.mark.parametrize(("address_of", "drawn"), [("probes", "[role=figure]"), ("latents?map=PCA", "[data-drawn]")])
+@pytest.mark.parametrize(("address_of", "drawn"), [("probes", "[role=figure]"), ("maps?map=PCA", "[data-drawn]")])
 def test_a_swipe_over_a_chart_or_a_map_scrolls_the_page(phone: Page, address: str, address_of: str, drawn: str) -> None:
     phone.goto(f"{address}/{address_of}")
     expect(phone.locator(drawn).first).to_be_attached(timeout=within(60))

@@ -31,7 +31,7 @@ def test_two_people_write_at_once_while_a_third_changes_the_model_and_a_fourth_l
 ) -> None:
     pages, alone = [], {}
     for text in TEXTS:
-        pages.append(visit(f"{address}/style?{urlencode(LINK | {'meanings_en': text})}", quiet_404=True))
+        pages.append(visit(f"{address}/rewrite?{urlencode(LINK | {'meanings_en': text})}", quiet_404=True))
         expect(pages[-1].locator(CELL)).to_have_count(1, timeout=60_000)
         settle(pages[-1])
         alone[text] = pages[-1].locator(CELL).inner_text()
@@ -50,7 +50,7 @@ def test_two_people_write_at_once_while_a_third_changes_the_model_and_a_fourth_l
     assert third.get_by_test_id("stException").count() == 0
 
 
-FIELDS = {"A sentence": "Your sentence", "Meaning by style": "Meanings, one per line"}  # page -> label of a field on it
+FIELDS = {"A sentence": "Your sentence", "Rewrite": "Meanings, one per line"}  # page -> label of a field on it
 
 
 def test_back_brings_back_what_was_typed(visit: Visit, address: str) -> None:
@@ -60,7 +60,7 @@ def test_back_brings_back_what_was_typed(visit: Visit, address: str) -> None:
         page.get_by_label(label, exact=True).fill("Tu es en retard.")
         page.get_by_label(label, exact=True).blur()
         settle(page)
-    turn_to(page, "Model and data")
+    turn_to(page, "Model")
     for title, label in reversed(FIELDS.items()):
         page.go_back()
         heading = page.get_by_role("heading", level=1, name=HEADINGS.get(title, title))
@@ -69,7 +69,7 @@ def test_back_brings_back_what_was_typed(visit: Visit, address: str) -> None:
 
 
 PAIRS = {  # page -> labels of two fields on it
-    "": ("Your sentence", "The other sentence"), "style": ("Meanings, one per line", "Styles, one per line"),
+    "": ("Your sentence", "The other sentence"), "rewrite": ("Meanings, one per line", "Styles, one per line"),
     "pairs": ("Left", "Right"),
 }  # fmt: skip
 
@@ -89,7 +89,7 @@ def test_two_fields_keep_what_is_typed_into_them_without_a_pause(visit: Visit, a
             expect(field).to_have_value(text)
 
 
-@pytest.mark.parametrize("link", ["?ckpt={0}", "?sentence={0}", "style?meanings_en={0}", "latents?find={0}&start={0}"])
+@pytest.mark.parametrize("link", ["?ckpt={0}", "?sentence={0}", "rewrite?meanings_en={0}", "maps?find={0}&start={0}"])
 def test_a_link_makes_the_browser_ask_nobody(visit: Visit, address: str, link: str) -> None:
     place = link.format(quote_plus(HOSTILE))
     shown = visit(f"{address}/{place}", quiet_404=True)  # fails if the page requests something from another server

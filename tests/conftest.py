@@ -27,7 +27,7 @@ from bgt_core.data.text import Tokenizer
 from bgt_core.grammar import Pair, pairs
 from bgt_core.recipes import RECIPES, Recipe
 
-# One thread, so that sums have the same order on every machine, and parallel test processes don't slow each other.
+# One thread, so that sums have the same order on every machine, and parallel tests don't slow each other down.
 torch.set_num_threads(1)
 threadpool_limits(1)
 os.environ["OMP_NUM_THREADS"] = "1"  # for processes that tests start
@@ -58,7 +58,7 @@ TINY |= {name: TINY["bgt"] for name in RECIPES if name not in TINY}
 SHARED = {"vocab_size": 400}
 
 
-# Folders of tests. In parallel runs, the browser tests start first, and then the other tests, slowest first.
+# Folders of tests. In parallel runs, the browser tests start first, then the other folders, slowest first.
 FIRST = ("browser", "end_to_end", "app", "analysis", "training", "run")
 
 
@@ -208,7 +208,7 @@ def stirred() -> Callable[[torch.nn.Module], torch.nn.Module]:
 def save_writer(
     tiny: Callable[..., Recipe], stirred: Callable[[torch.nn.Module], torch.nn.Module], tokenizer: Tokenizer
 ) -> Callable[..., Path]:
-    """save_writer(folder, **settings): save an untrained writer for bag-of-words vectors; its text varies with them."""
+    """save_writer(folder, **settings): save an untrained writer. Its text depends on its bag-of-words vector."""
 
     def save(folder: Path, **settings: object) -> Path:
         torch.manual_seed(0)
@@ -274,7 +274,7 @@ class Site:
 
     address: str
     files: dict[str, bytes] = field(default_factory=dict)
-    trouble: list[str] = field(default_factory=list)  # of the next GETs: "503" is a status, "cut 9" ends after 9 bytes
+    trouble: list[str] = field(default_factory=list)  # per GET: a status ("503"), or "cut 9" to stop after 9 bytes
     asked: list[tuple[str, str, Message]] = field(default_factory=list)  # (method, path, headers) of each request
 
     def url(self, path: str) -> str:

@@ -17,7 +17,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
 
 
 def kept_files(*suffixes: str) -> list[Path]:
-    """List all files, or all with one of these endings, that are committed or would be committed."""
+    """List the files that are committed or would be. With `suffixes`, list only files with one of these endings."""
     command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     names = subprocess.run(command, cwd=ROOT, capture_output=True, check=True, text=True).stdout.split("\0")
     paths = [ROOT / name for name in names if name.endswith(suffixes or "")]

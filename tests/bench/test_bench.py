@@ -139,9 +139,9 @@ def test_released_batches_are_by_length_within_the_budget_in_eights(tokens: int)
 @pytest.mark.slow
 @pytest.mark.long
 def test_the_page_for_a_gpu_is_rehearsed_at_a_toy_size(tmp_path: Path) -> None:
-    """Run the script as on a machine without our package, and read the file that it writes."""
+    """Run the script for machines without a package index at a toy size, and read the file that it writes."""
     script = ["bash", "bench/bare.sh", "run", str(tmp_path / "out"), "--device", "cpu", "--toy", "--rounds", "1"]
-    machine = {"PYTHON": sys.executable, "WHEELS": str(tmp_path), "TORCH_COMPILE_DISABLE": "1"}  # needs no install
+    machine = {"PYTHON": sys.executable, "WHEELS": str(tmp_path), "TORCH_COMPILE_DISABLE": "1"}  # nothing to install
     subprocess.run(script, check=True, capture_output=True, env={**os.environ, **machine})
     page = command.read(tmp_path / "out" / "gpu.json")
     assert page["command"] == "python -m bench training --device cuda --device cpu --toy --rounds 1"
@@ -150,7 +150,7 @@ def test_the_page_for_a_gpu_is_rehearsed_at_a_toy_size(tmp_path: Path) -> None:
     assert [row.work.split(",")[-1] for row in rows] == [" bf16", " fp32", *compiled]
     assert all(min(row.ratios) > 0 and "the straight form" in row.against for row in rows)
     errors = [float(re.findall(r"loss (\S+),", row.error)[0]) for row in rows[:2]]
-    assert errors[0] < 1e-2 and errors[1] < released.DIFFERENT  # the other implementation computes the same losses
+    assert errors[0] < 1e-2 and errors[1] < released.DIFFERENT  # both implementations compute the same losses
 
 
 @pytest.mark.slow

@@ -22,7 +22,7 @@ LANGS = ["en", "fr"]
 
 
 class Shouts:
-    """A translator that changes a text to capitals; at a higher cost, it also adds "!". It can't translate "rien"."""
+    """A translator. It writes a text in capitals, and at a higher cost also with "!". It can't translate "rien"."""
 
     def __init__(self, fingerprint: str = "shouts"):
         self.fingerprint = fingerprint

@@ -65,7 +65,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, saved: Path, tsv: Path
 
 
 TRAIN = "train bgt-small --device cpu --out run"
-ERRORS = [  # command, exit code, part of the message
+ERRORS = [  # (command, exit code, part of the message)
     ("embed text.txt --out x.npy --model corrupt", 4, r"corrupt/model\.safetensors: damaged"),
     ("embed empty.txt --out x.npy --model model", 4, "empty.txt: empty"),
     ("embed pairs.tsv --out x.npy --model model", 4, r"pairs\.tsv:1: 2 columns \(.* \| .*\); .*cut -f1"),

@@ -1,4 +1,4 @@
-"""Test `bgt generate` from vectors and from text, with a writer and with a model that has both latents."""
+"""Test `bgt generate` from vectors and from text, with a writer and with a model of the recipe bgt-small."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -90,7 +90,7 @@ def test_permutations_look_random() -> None:
         permuted = permute(np.arange(10), 10, seed=0, epoch=epoch)
         table[np.arange(10), permuted] += 1
         neighbours += int((np.abs(np.diff(permuted)) == 1).sum())
-    assert ((table - 200) ** 2 / 200).sum() < 140  # 1 in 10,000 fair shuffles exceeds this
+    assert ((table - 200) ** 2 / 200).sum() < 140  # 1 in 10,000 fair shuffles exceeds this bound
     assert abs(neighbours / 2000 - 1.8) < 0.15  # expected number of neighbours that differ by 1: 9 * 2/10
 
 
@@ -143,7 +143,7 @@ def test_an_update_is_cut_into_equal_micro_batches(corpus: Corpus, parts: int, m
         tokens = [tokens_of(batch) for batch in batches]
         longest = max(side.mask.sum(1).max() for side in of_whole.sides.values())
         assert len(tokens) == (parts if micro_tokens > 1500 else 4)
-        assert max(tokens) - min(tokens) <= 2 * 2 * longest  # one pair more or less at either end
+        assert max(tokens) - min(tokens) <= 2 * 2 * longest  # each part may gain or lose a pair at either end
         assert sum(tokens) == tokens_of(of_whole)
 
 
@@ -269,7 +269,7 @@ def test_files_of_a_kind_lie_together_and_are_counted(mixture: Mixture) -> None:
             edge += stratum.rows
             ((corpus, rows),) = part.parts(np.arange(stratum.first, edge))
             assert stratum.tokens == corpus.lengths(rows).max(axis=1).sum()
-    assert mixture.strata[0].rows > 60 and mixture.strata[1].rows > 80  # 71 and 90 rows without held-out rows
+    assert mixture.strata[0].rows > 60 and mixture.strata[1].rows > 80  # 71 and 90 rows, some of them held out
 
 
 @pytest.mark.parametrize(("temperature", "ratio"), [(1, 10_000), (2, 100), (4, 10)])
@@ -299,7 +299,7 @@ def test_a_kind_of_weight_3_counts_as_if_its_file_were_given_thrice() -> None:
 
 
 def test_each_epoch_holds_the_shares_and_every_row_comes_equally_often(mixture: Mixture) -> None:
-    """At any step, no row of a stratum has been drawn more than once more often than another row of the stratum."""
+    """At any step, two rows of a stratum have been drawn equally often, or one of them once more than the other."""
     batching = Batching(batch_tokens=130, micro_tokens=60, seed=3, temperature=5, weights={"news": 2.5})
     updates = batching.updates(mixture)
     assert updates == -(-mixture.tokens // 130)

@@ -1,4 +1,4 @@
-"""Cleaning keeps the right pairs, counts the others by reason, and writes a card, with the same bytes each time.
+"""Cleaning keeps the right pairs, counts the others by reason, always writes the same bytes, and writes a card.
 
 Back-translations are also filtered by scores, and reduced to one translation of each reference.
 """

@@ -52,7 +52,7 @@ def test_a_row_needs_every_column_of_the_file(bad: str, wide: Path) -> None:
 
 
 def test_a_store_is_that_of_the_columns_alone(grammar: list[Pair], tokenizer: Tokenizer, tmp_path: Path) -> None:
-    """Skipped columns do not change a store, even beside labels. But a store can't be reused for other columns."""
+    """Skipped columns do not change a store. But a store can't be reused for other columns of the same file."""
     rows = [(pair.texts["en"], "x", str(number % 3), pair.texts["fr"]) for number, pair in enumerate(grammar)]
     (tmp_path / "wide.tsv").write_text("".join("\t".join(row) + "\n" for row in rows), encoding="utf-8")
     (tmp_path / "narrow.tsv").write_text(

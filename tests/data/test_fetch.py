@@ -55,7 +55,7 @@ def tarred(files: dict[str, bytes], kind: bytes = tarfile.REGTYPE) -> bytes:
 
 @pytest.fixture
 def books(site: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Downloaded]:
-    """books(folder, pair="de-en"): a function that downloads release v1 of a corpus of OPUS, in German and English."""
+    """books(folder, pair="de-en"): download release v1 of a corpus of OPUS, which is in German and English."""
     address = site.url("OPUS-Books/{release}/moses/{opus_pair}.txt.zip")
     books = DataSource("books", "novels", "public domain", (address,), "aligned", "any", "v1")
     monkeypatch.setattr(fetch, "SOURCES", (books,))
@@ -65,7 +65,7 @@ def books(site: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Downloade
 
 @pytest.fixture
 def get(site: Any, tmp_path: Path) -> Callable[..., list[str]]:
-    """get(layout, files, *langs): a function that downloads a source with this layout, and returns the new files."""
+    """get(layout, files, *langs): download a source with this layout, and return the paths of the new files."""
 
     def call(layout: str, files: dict[str, bytes], *langs: str, name: str = "x") -> list[str]:
         site.files |= files
@@ -123,7 +123,7 @@ def test_a_changed_archive_is_refused_once_trusted(
         books(tmp_path)
     assert manifest(tmp_path) == kept and not list(tmp_path.rglob("*.zip"))
     digest = hashlib.sha256(site.files[PATH]).hexdigest()
-    monkeypatch.setitem(fetch.PUBLISHED, site.url(PATH), digest)  # from now on, the SHA-256 must be this one
+    monkeypatch.setitem(fetch.PUBLISHED, site.url(PATH), digest)  # from now on, the published SHA-256 must match
     books(tmp_path)
     (source,) = manifest(tmp_path)["sources"].values()
     assert next(iter(source["archives"].values()))["trusted"] == "published"

@@ -25,9 +25,9 @@ from bgt_core.errors import DataError, NotFound, UsageError
     [
         ("a b c d", "a b c d", (1, 1, 1)),
         ("a b c d", "b c d a", (1, 2 / 3, 1 / 2)),
-        ("a b c d e", "a b x d", (3 / 4, 1 / 3, 0)),  # the shorter side is the translation: its n-grams count
+        ("a b c d e", "a b x d", (3 / 4, 1 / 3, 0)),  # share of the translation's n-grams, as it is shorter
         ("the the cat", "the dog ran off", (2 / 3, 0, 0)),  # if counts were clipped, this would be 1 / 3
-        ("a a b", "a c d", (2 / 3, 0, 0)),  # of equally long sides, the reference counts
+        ("a a b", "a c d", (2 / 3, 0, 0)),  # equally long: share of the reference's n-grams
         ("a c d", "a a b", (1 / 3, 0, 0)),
         ("a", "a b", (1, 0, 0)),  # the reference has no bigram, so the share is 0
         ("The cat", "the cat", (1 / 2, 0, 0)),
@@ -108,7 +108,7 @@ def test_perplexities_are_those_of_nltk() -> None:
     model.fit([list(everygrams(sentence, max_len=3)) for sentence in padded])
     ours, others = Perplexity(text), ["the cat sees the dog", "a cat sleeps", "what is unknown", "the"]
     theirs = [model.perplexity(list(ngrams(["<s>", "<s>", *other.split(), "</s>"], 3))) for other in others]
-    for _ in range(2):  # the second results come from the cache
+    for _ in range(2):  # the second time, the results come from the cache
         assert ours(others) == pytest.approx(theirs)
 
 

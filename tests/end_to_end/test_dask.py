@@ -37,7 +37,7 @@ def run(folder: Path, example: str, *arguments: str | Path) -> list[str]:
 def test_two_workers_write_the_vectors_of_one_process(saved: Path, grammar: list[Pair], tmp_path: Path) -> None:
     sentences = [pair.texts["en"] for pair in grammar]
     text = tmp_path / "text.txt"
-    text.write_text("\n".join(f"{sentences[at % 300]} {sentences[at // 300]}" for at in range(20_000)))  # 3 shards
+    text.write_text("\n".join(f"{sentences[at % 300]} {sentences[at // 300]}" for at in range(20_000)))  # for 3 shards
     model, alone, out = bgt_core.load(saved, "cpu"), tmp_path / "alone.npy", tmp_path / "vectors.npy"
     bulk.embed_file(model, text, alone, lang="en")
     first = bulk.embed_file(model, text, out, lang="en", shard=(1, 3)).path  # shard 1 is already written

@@ -7,7 +7,7 @@ final mark. Results after training with seeds 1 to 4, and before training:
               by the language latent                        0.00           0.00
     area under the curve of a probe for content words,
               trained on semantic latents of one language
-              and tested on those of the other              0.96 to 0.97   0.53 to 0.58
+              and tested on latents of the other            0.96 to 0.97   0.53 to 0.58
     additional nats of a reconstruction with
               another sentence's semantic latent            2.2 to 2.5     0.0
               the semantic latent of its translation        0.1 to 0.3     0.0
@@ -81,7 +81,7 @@ class Reading:
         return float(np.mean([roc_auc_score(labels[half:, k], scores[:, k]) for k in range(labels.shape[1])]))
 
     def lost(self, lang: str) -> dict[str, float]:
-        """Return by how many nats a reconstruction's loss grows if another sentence's latent replaces one latent."""
+        """Return the increase of a reconstruction's loss, in nats, if one latent is taken from another sentence."""
         own, meant, translated = (
             torch.from_numpy(self.vectors[key][:1000])
             for key in ((lang, LANGUAGE), (lang, SEMANTIC), ("fr" if lang == "en" else "en", SEMANTIC))
@@ -144,7 +144,7 @@ def test_a_probe_for_meaning_works_in_another_language(
 ) -> None:
     trained, untrained = models
     assert trained.predicts(meaning, SEMANTIC, learnt, tested) > 0.85
-    assert trained.predicts(meaning, LANGUAGE, learnt, tested) < 0.65  # a language latent fits one language only
+    assert trained.predicts(meaning, LANGUAGE, learnt, tested) < 0.65  # language latents of two languages are unrelated
     assert untrained.predicts(meaning, SEMANTIC, learnt, tested) < 0.65
 
 

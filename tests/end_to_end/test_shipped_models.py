@@ -61,7 +61,7 @@ def test_each_exported_latent_gives_the_model_s_vectors(model: str, latent: str,
     sentences = [*ODD, *words("fr", 50), *(text for (text,) in example_sentences(["fr"])[:150])]
     difference = onnx.export(checkpoint.load(model), tmp_path / "out", latent=latent, lang="fr")
     exported = open_encoder(f"onnx:{tmp_path / 'out'}").embed(sentences, lang="fr", latent=latent)
-    assert difference < 10 * FLOAT32  # sharp attention to slots multiplies the roles' rounding by ten
+    assert difference < 10 * FLOAT32  # sharp attention multiplies rounding errors by ten
     assert least_cosine(exported, in_double_precision(model, sentences, "fr", latent)) >= 0.99999
 
 

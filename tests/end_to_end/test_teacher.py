@@ -90,7 +90,7 @@ def cosines(left: np.ndarray, right: np.ndarray) -> np.ndarray:
 def test_new_sentences_of_both_languages_are_near_the_teacher(
     taught: Path, vectors: Vectors, texts: dict[str, list[str]]
 ) -> None:
-    """The model's vector of a new sentence is near the teacher's vector of this sentence, not of another sentence."""
+    """A new sentence is mapped nearer to the teacher's vector of this sentence than to that of another sentence."""
     head = checkpoint.load(taught).model.state_dict()["teacher.weight"].double().numpy()
     learner = bgt_core.load(taught, "cpu", "fp32")
     new = [row for row in range(900, 1_400) if vectors([texts["en"][row]]).any()]

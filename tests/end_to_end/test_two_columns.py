@@ -1,4 +1,4 @@
-"""Train and resume with two columns in one language, with one column, and with both kinds of corpora; embed."""
+"""Train, resume and embed: with two columns in one language, with one column, and with both kinds of data mixed."""
 
 import shutil
 from collections.abc import Callable, Mapping

@@ -39,7 +39,7 @@ def test_a_comparison_by_hand() -> None:
     result = compare(["red dogs run", "blue cats sleep"], ["dogs dogs run", "cats sleep"], costs=np.array([0.5, 1.0]))
     assert result["words"].reference == 3 and result["words"].translation == 2.5
     repetition = result["unigram repetition"]
-    assert (repetition.reference, repetition.translation) == (0, 20)  # 1 of the 5 words, not the mean of 1/3 and 0
+    assert (repetition.reference, repetition.translation) == (0, 20)  # 1 of all 5 words, not the mean of 1/3 and 0
     assert repetition.difference[0] == -20
     entropies = result["unigram entropy"]
     assert entropies.reference == pytest.approx(math.log2(6))

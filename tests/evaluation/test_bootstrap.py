@@ -56,7 +56,7 @@ def test_a_weight_counts_as_that_many_copies_of_the_item(
 @pytest.mark.parametrize("ours", [pearson, spearman])
 def test_constant_values_have_a_correlation_of_zero(ours: Callable) -> None:
     gold = np.array([0.1, 0.1, 0.1, 5.0])
-    weights = np.array([[1.0, 1, 1, 1], [2, 1, 1, 0]])  # the second row leaves equal gold scores only
+    weights = np.array([[1.0, 1, 1, 1], [2, 1, 1, 0]])  # the second resample has only equal gold scores
     values = ours(weights, np.stack([np.full(4, 0.1), gold / 3, [-3.0, 1, 2, 10]]), gold)
     assert_close(values[:, :2], [[0, 1], [0, 0]])
     assert values[0, 2] > 0.7 and values[1, 2] == 0
@@ -197,7 +197,7 @@ def test_nine_of_ten_90_percent_intervals_cover_the_truth(rho: float, ours: Call
 @pytest.mark.parametrize(("value", "p", "level", "expected"), [
     (1.0, 0.01, 0.95, "holds"), (-1.0, 0.01, 0.95, "does not hold"), (0.0, 0.01, 0.95, "does not hold"),
     (1.0, 0.01, 0.999, "not separable"), (-1.0, 0.2, 0.95, "not separable"),
-    (1.0, 0.5, 0.5, "not separable"),  # p is just 1 - level
+    (1.0, 0.5, 0.5, "not separable"),  # p must be below 1 - level, not equal
 ])  # fmt: skip
 def test_verdicts(value: float, p: float, level: float, expected: str) -> None:
     assert verdict(value, p, level) == expected

@@ -57,7 +57,7 @@ def test_length_counts_words_or_characters() -> None:
 @pytest.mark.parametrize(
     ("text", "lang", "expected"),
     [
-        ("Tom saw Mary.", "en", "other other name punctuation"),  # "Tom" may be any word, because it is the first
+        ("Tom saw Mary.", "en", "other other name punctuation"),  # every first word is capitalised, so "Tom" is no name
         ("I don't know.", "en", "function function punctuation function other punctuation"),
         ("So I go", "en", "function function other"),
         ("At 2:30, 1,000 men!", "en", "function number punctuation number other punctuation"),

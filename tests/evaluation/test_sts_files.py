@@ -184,4 +184,4 @@ def test_differences_from_the_published_sets_are_warned_of(write: Write, tmp_pat
     write("2013/headlines.tsv", PLAIN + "".join(f"1\t{n}\tx\n" for n in range(747)))
     count, missing = dataset_warnings(read_sets(tmp_path, ["2013"]))
     assert count == "2013 FNWN has 3 pairs, 189 as published."
-    assert missing.startswith("2013 is without OnWN: ")  # SMT may be missing: `sts.explain` says so
+    assert missing.startswith("2013 is without OnWN: ")  # SMT may be missing, too, without a warning

@@ -203,7 +203,7 @@ PARTS = [8, 4]
 
 
 class Speaks(nn.Module):
-    """A body that returns random vectors. Each language has another mean and another covariance."""
+    """A body that returns random vectors. Each language has its own mean and its own covariance."""
 
     width = WIDTH
 
@@ -308,7 +308,7 @@ def read(body: WithoutLanguage, **sides: Tensor) -> None:
 
 
 def test_each_translation_counts_alike() -> None:
-    """The micro-batches have different sizes. Together, they have more sentences than the argument `memory`."""
+    """The micro-batches have different sizes. Together, they have more sentences than `memory` (36) allows."""
     batches = [torch.randn(2, rows, WIDTH) + rows for rows in (5, 1, 30)]
     body = WithoutLanguage(Same(batches[0][0]), ["en", "fr"], memory=36)
 
@@ -399,4 +399,4 @@ def test_marks_are_exchanged_among_sentences_that_end_in_one(marks: ClosingMarks
         alone = before in ([CAT], [DOG, ASK, SHOUT], [STOP])
         assert after == before if alone else after[:-1] == before[:-1] and after[-1] in (STOP, ASK, SHOUT)
     ends = Counter(row[-1] for row in rows if row in ([CAT, STOP], [CAT, ASK], [CAT, SHOUT]))
-    assert 10 < min(ends.values()) < max(ends.values()) < 90  # all 100 ended in STOP at first
+    assert 10 < min(ends.values()) < max(ends.values()) < 90  # before, all 100 ended in STOP

@@ -153,7 +153,7 @@ LABELS = Outputs(
     [
         # "label": -log 3/4 - log 1/2; "other": -log 1/4 - log 1/2
         (0.0, (0.287682 + 0.693147) + (1.386294 + 0.693147)),
-        # 0.8 times this loss, plus, for each prediction, 0.2 times the mean of -log p over both labels, in both rows
+        # 0.8 x the loss above, plus, for each prediction, 0.2 x the mean of -log p over both labels, in both rows
         (0.2, 0.8 * 3.060270 + 0.2 * 2 * (0.836988 + 0.693147)),
     ],
 )

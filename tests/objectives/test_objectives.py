@@ -38,7 +38,7 @@ def test_each_part_pays_for_its_roles_and_one_of_weight_0_is_left_out(
     paraphrase: float, position: float, total: float
 ) -> None:
     parts: dict[str, Part] = {
-        "elbo": Elbo(average_predictions=True),  # the average of one prediction
+        "elbo": Elbo(average_predictions=True),  # here, the reconstruction is the only prediction
         "paraphrase": CrossEntropy(("paraphrase",), paraphrase),
         "position": CrossEntropy(("position",), position),
     }

@@ -1,4 +1,4 @@
-"""Compare the distances of Gaussian posteriors with the library POT, with integrals, and with results by hand."""
+"""Compare distances of Gaussian posteriors with the library POT, with integrals, and with values computed by hand."""
 
 import math
 

@@ -121,7 +121,7 @@ def test_the_density_integrates_to_one_and_its_log_is_that_of_each_pair() -> Non
 
 
 def test_the_gradient_of_a_draw_is_that_of_finite_differences() -> None:
-    # a small step of gradcheck must not change which proposal is accepted; this happens only once in a million cases
+    # a step of gradcheck must not change which proposal is accepted; it would do so only once in a million cases
     raw = (direction(3, 6, seed=7) * 2).requires_grad_()
     k = torch.tensor([0.5, 4.0, 60.0], dtype=torch.float64, requires_grad=True)
 

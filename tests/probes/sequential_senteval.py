@@ -19,7 +19,7 @@ def split_classify(train: Split, dev: Split, test: Split, protocol: SentEval) ->
     fitted = [fit(train, dev, len(classes), penalty, protocol) for penalty in protocol.penalties]
     accuracies = [round(100 * score(model, *dev), 2) for model, _ in fitted]
     winner = int(np.argmax(accuracies))
-    model, _ = fit(train, dev, len(classes), protocol.penalties[winner], protocol)  # SentEval trains the best one again
+    model, _ = fit(train, dev, len(classes), protocol.penalties[winner], protocol)  # SentEval retrains the best model
     return SplitResult(
         penalty=protocol.penalties[winner],
         dev_accuracy=accuracies[winner],

@@ -1,4 +1,4 @@
-"""Check from which sentence each latent is taken in training, with stub networks whose latents name the sentence."""
+"""Check with stub networks from which sentence each latent is taken in training."""
 
 import pytest
 import torch
@@ -51,7 +51,7 @@ def batch() -> Batch:
 
 
 def latents(given: RecombiningBGT) -> dict[str, Tensor]:
-    """Return the latents that each decoder gets. A row has 3 units of a language latent, then 3 of the semantic one."""
+    """Return the latents of each decoder. A row has 3 units of a language latent, then 3 units of a semantic latent."""
     return {prediction.name: prediction.latent.detach() for prediction in given(batch()).predictions}
 
 
@@ -61,7 +61,7 @@ def test_a_share_of_the_rows_has_its_own_semantic_latent(share: float) -> None:
         read = latents(model(own=share))[name]
         assert set(read[:, 3].tolist()) <= {11.0, 12.0}
         assert abs((read[:, 3] == own).double().mean() - share) < 0.03
-        assert torch.equal(read[:, 4], torch.arange(ROWS).float())  # all latents come from the same row
+        assert torch.equal(read[:, 4], torch.arange(ROWS).float())  # each latent comes from its own row
 
 
 def test_a_share_of_the_rows_has_the_language_latent_of_another_row_of_the_same_style() -> None:
@@ -70,7 +70,7 @@ def test_a_share_of_the_rows_has_the_language_latent_of_another_row_of_the_same_
     assert abs(moved.double().mean() - 0.4) < 0.04
     mark = torch.where(torch.arange(ROWS) % 4 == 0, ASK, STOP)
     assert torch.equal(read[:, 2], mark.float())
-    assert (read[:, 0] == 32).all()  # all latents come from the same language
+    assert (read[:, 0] == 32).all()  # all language latents are French
     assert len(read[moved, 1].unique()) > 0.8 * moved.sum() * (1 - 1 / torch.e)  # rows are drawn at random
 
 

@@ -19,7 +19,7 @@ from bgt_core.recipes import RECIPES, Recipe
 
 Tiny = Callable[..., Recipe]
 
-CLASSIFIERS = {"pair-classifier", "reference-classifier", "var-siamese"}  # they are trained in their own tests
+CLASSIFIERS = {"pair-classifier", "reference-classifier", "var-siamese"}  # other tests train these recipes
 FIRST_STAGES = [name for name in RECIPES if name not in CLASSIFIERS]
 MARGIN = ("sp", "bilstm", "avg", "gran")
 
@@ -58,7 +58,7 @@ def test_every_parameter_learns(
 ) -> None:
     recipe = tiny(name, **arguments)
     torch.manual_seed(0)
-    model = stirred(recipe.build(tokenizer))  # stirred, because heads of zeros would give other parameters no gradient
+    model = stirred(recipe.build(tokenizer))  # heads start at zero, which would leave other parameters without gradient
     loss = recipe.objective(model(batch), step=1_000_000)
     assert torch.isfinite(loss.total)
     loss.total.backward()

@@ -65,7 +65,7 @@ def test_what_does_harm_is_one_line(seed: int, prepared: Path, tmp_path: Path) -
 
 
 def damaged_checkpoint(draw: random.Random, prepared: Path, folder: Path) -> None:
-    """Change one value of the configuration, and adapt the hashes. Then load the checkpoint."""
+    """Change one value of the configuration, and update the hashes. Then load the checkpoint."""
     shutil.copytree(prepared / "model", folder)
     config = json.loads((folder / "config.json").read_text("utf-8"))
     kind = draw.randrange(6)
@@ -91,7 +91,7 @@ def damaged_checkpoint(draw: random.Random, prepared: Path, folder: Path) -> Non
 
 
 def damaged_split(draw: random.Random, prepared: Path, folder: Path) -> None:
-    """Change one value of the description, or one array, and adapt the hashes. If the split loads, it must work."""
+    """Change one value of the description, or one array, and update the hashes. If the split loads, it must work."""
     shutil.copytree(prepared / "split", folder)
     about = json.loads((folder / split.ABOUT).read_text("utf-8"))
     tensors = load_file(folder / split.WEIGHTS)

@@ -45,7 +45,7 @@ def ended(whole: Path, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def begun(ended: Path) -> Path:
-    """The run without its last checkpoint, as if it had been stopped before."""
+    """The run without its last checkpoint, as if it had been stopped before that checkpoint."""
     shutil.rmtree(checkpoint.steps_of(ended)[-1])
     return ended
 
@@ -211,7 +211,7 @@ def test_metrics_that_are_no_rows_are_dropped(begun: Path) -> None:
     before, kept = ([json.loads(line) for line in lines.splitlines()] for lines in (rows, metrics.read_bytes()))
     assert all(row["kind"] for row in kept)
     steps, again = ({row["step"] for row in each if row["kind"] == "valid"} for each in (before, kept))
-    assert steps <= again  # rows of training depend on the machine's speed
+    assert steps <= again  # only validation rows are compared: the others depend on the machine's speed
 
 
 def test_a_link_that_a_stranger_left_is_removed_and_not_followed(begun: Path, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Test the folder of a split: a split is unchanged after saving and loading; the size; errors about damaged files."""
+"""Test the folder of a split: loading restores the split, identities need no space, damaged files are refused."""
 
 import json
 from pathlib import Path
@@ -41,7 +41,7 @@ def test_a_saved_split_is_loaded_unchanged(tmp_path: Path) -> None:
     for lang in MAPS:
         expected = Split("bgt", MAPS).parts(vectors, lang)
         for ours, theirs in zip(read.split.parts(vectors, lang), expected, strict=True):
-            assert_close(ours, theirs, FLOAT32)  # the file has float32
+            assert_close(ours, theirs, FLOAT32)  # the file contains float32
     assert "baseline:tfidf" in (tmp_path / "split" / "README.md").read_text("utf-8")
     with pytest.raises(UsageError, match="exists already"):
         saved(tmp_path, MAPS)

@@ -67,7 +67,7 @@ class Log(Hooks):
         steps = count(1)
         super().__init__(self.rows.append, self.saved.append, lambda: next(steps) == stop)
 
-    __setattr__ = object.__setattr__  # Hooks is a frozen dataclass
+    __setattr__ = object.__setattr__  # because Hooks is a frozen dataclass
 
 
 @pytest.fixture(scope="module")
@@ -182,7 +182,7 @@ def part(batch: Batch, rows: slice) -> Batch:
 def test_an_update_has_the_penalty_once_for_any_micro_batches(
     cut: list[slice], tiny: Callable[..., Recipe], tokenizer: Tokenizer, batch: Batch
 ) -> None:
-    """To the gradient of the loss, an update adds lambda_c W_c, or for token tables lambda_w (W - W_start)."""
+    """An update adds lambda_c W_c to the gradient of the loss. For token tables, it adds lambda_w (W - W_start)."""
     recipe = tiny("gran")
     weights = TrainConfig(composition_l2=0.3, table_l2=0.2, weight_decay=0.0, clip=1e9, precision="fp32")
     batches = {number: part(batch, rows) for number, rows in enumerate(cut)}

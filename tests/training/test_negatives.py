@@ -66,7 +66,7 @@ def test_only_the_same_row_is_excluded() -> None:
 
 
 def test_mega_batches_grow_by_one() -> None:
-    """As in the released code, the first mega-batches have one update. They grow by one update every 150, up to 60."""
+    """As in the released code, the first mega-batches have one update, and grow by 1 every 150 updates, up to 60."""
     sizes, done = [], 0
     while done < 20_000:
         sizes.append(mega_batch_size(done, 60, 150))

@@ -99,7 +99,7 @@ def test_a_unit_counts_as_active_when_its_mean_varies(batch: Batch) -> None:
 
 
 def test_retrieval_is_over_all_held_out_pairs(batch: Batch) -> None:
-    """The six pairs are in two batches. Five results are wrong, and four of the five are from the other batch."""
+    """The six pairs are in two batches. Five results are wrong; in four of these, the other batch has the result."""
 
     class Angles(nn.Module):
         """Embed English at 0, 60, 120, ... degrees, and French near its translation, except in two rows."""
@@ -132,5 +132,5 @@ def test_translations_of_copies_count_as_right_in_retrieval() -> None:
     french = torch.tensor([[0.9, 0.1, 0.0], [0.8, 0.2, 0.0], y, y])
     means, texts = torch.stack([english, french], 1), torch.tensor([[5, 1], [5, 2], [6, 3], [7, 3]])
     assert retrieval(["en", "fr"], means, texts) == {"retrieval/en-fr": 1, "retrieval/fr-en": 1}
-    texts[1, 0] = 8  # English row 1 is no copy now. French row 0 is nearer to it than French row 1, so it is wrong
+    texts[1, 0] = 8  # English row 1 is no longer a copy, and French row 0 is nearer to it than French row 1
     assert retrieval(["en", "fr"], means, texts)["retrieval/en-fr"] == 0.75

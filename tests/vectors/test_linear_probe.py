@@ -39,7 +39,7 @@ def check_optimum(vectors: np.ndarray, labels: np.ndarray, strengths: Sequence[f
     standard = StandardScaler().fit_transform(vectors.astype(float))
     for strength in strengths:
         probe = LinearProbe(strengths=[strength], tolerance=1e-8).fit(vectors, labels, (vectors, labels))
-        # for two classes, scikit-learn has a weight column w, and we have w/2 and -w/2, so our penalty is half of its
+        # for two classes, scikit-learn has one weight column w; our columns w/2 and -w/2 have half of its penalty
         exact = LogisticRegression(C=strength * (1 + (labels.max() == 1)), tol=1e-8, max_iter=10_000)
         assert probe.converged_
         assert_close(probe.predict_proba(vectors), exact.fit(standard, labels).predict_proba(standard), 2e-3)

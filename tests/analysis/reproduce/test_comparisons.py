@@ -39,7 +39,7 @@ def test_a_training_is_named_by_what_decides_its_outcome() -> None:
     assert len({training().key, *(other.key for other in others)}) == 7
     renamed = training_of(ExperimentSpec("y", "bgt", latent="language"), SCALE, 1, "d")
     same = training(overrides={"model.readout": "sample"}), training(overrides={"model.d_model": 64}), renamed
-    assert {other.key for other in same} == {training().key}  # default values, or a renamed system
+    assert {other.key for other in same} == {training().key}  # they differ only in defaults and the system's name
     assert {other.name for other in same} == {training().name}  # so these trainings share a folder
     paper = training(overrides={"model.encoder_layers": 5})  # the recipe's default; the scale has 3
     assert paper.overrides == {"model.d_model": 64, "data.vocab_size": 500}

@@ -193,7 +193,7 @@ def test_a_share_of_labels_is_part_of_a_larger_one_and_the_other_rows_are_only_r
     assert [row[1:] for row in rows] == [row[1:] for row in given]
     assert all(row[0] == (line[0] if line in parts[1] else "0") for row, line in zip(rows, given, strict=True))
     assert sum(row[0] == "1" for row in rows) == sum(row[0] == "1" for row in parts[1])
-    assert len({dataset(system).sha256 for system in systems.values()}) == 6  # 3 shares of labels, each in 2 stages
+    assert len({dataset(system).sha256 for system in systems.values()}) == 6  # 2 stages for each of 3 shares of labels
     assert first.text(tmp_path, "cpu").path.read_text("utf-8").splitlines() == given
 
 

@@ -57,7 +57,7 @@ claims = [["AVG fr-large", "AVG cost", "Table 7"], ["AVG fr-large", "AVG long", 
 
 @pytest.fixture(scope="module")
 def folder(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two tables of back-translations, one of human paraphrases, STS, STS Benchmark's dev set and SICK.
+    """Two tables of back-translations, a table of human paraphrases, STS, STS Benchmark's dev set and SICK.
 
     A candidate of rank k has the words of its reference in reverse order, except that random words replace k of them.
     Candidates of a larger rank have a larger cost.

@@ -1,4 +1,4 @@
-"""Check from which latents each text is generated, and its scores. The writers are stubs whose outputs are known."""
+"""Check the latents from which each text is generated, and the scores. The writers are stubs with known outputs."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path

@@ -21,7 +21,7 @@ ROW = {text: row for row, texts in enumerate(ROWS) for text in texts}
 
 
 class Knows:
-    """A writer whose latents are row indices. Each output is the style sentence, but "nobody" in a call's first row."""
+    """A writer whose latents are row indices. Its output is the style sentence, but "nobody" for a call's first row."""
 
     langs = ("en", "fr")
 
@@ -41,7 +41,7 @@ class Knows:
         return ["nobody" if place == 0 else ROWS[row][lang == "fr"].upper() for place, row in enumerate(rows)]
 
     def log_likelihood(self, latents: Mapping[str, np.ndarray], sentences: Sequence[str], *, lang: str) -> np.ndarray:
-        """A sentence is likelier than its twin, but pair 1 ties, and the twin is likelier with the latents of row 4."""
+        """A sentence is likelier than its twin, but as likely in pair 1, and less likely with the latents of row 4."""
         assert list(sentences) == [ROWS[ROW[text]][lang == "fr"] for text in sentences]
         given = latents[SEMANTIC][:, 0]
         own = np.array([ROW[text] for text in sentences]) == given

@@ -19,7 +19,7 @@ Sides = tuple[Sequence[str], Sequence[str]]
 
 
 class Lookup(ComparesByCosine):
-    """An encoder whose sentences are row indices: in English of the first table, in French of the last table."""
+    """An encoder whose sentences are row indices. English uses the first table of vectors, French the last table."""
 
     langs: Sequence[str] = ()
     latents, fingerprint = ("semantic",), ""

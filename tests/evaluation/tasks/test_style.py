@@ -42,7 +42,7 @@ def write(path: Path, rows: Sequence[Sequence[str]] = ROWS, header: Sequence[str
 
 
 def noise(texts: list[str], lang: str, latent: str) -> np.ndarray:
-    """Embed each text as a random vector, which is always the same for the same text."""
+    """Embed each text as a random vector. Equal texts get equal vectors."""
     return np.stack([np.random.default_rng(crc32(text.encode())).normal(size=4) for text in texts])
 
 
@@ -171,7 +171,7 @@ def test_built_in_quadruples_have_two_contents_and_two_styles() -> None:
         assert not {*anchors} & {*alternatives}
         for name, other in PROPERTIES.items():  # the anchors differ in no other property
             assert name == style or len({other.value(text, lang) for text in anchors}) == 1
-    assert len({(each.style, frozenset(each.anchors)) for each in items}) == len(items)  # no anchors repeat
+    assert len({(each.style, frozenset(each.anchors)) for each in items}) == len(items)  # no pair occurs twice
     firsts = Counter(PROPERTIES["address"].value(each.anchors[0], "fr") for each in items if each.lang == "fr")
     assert min(firsts["tu"], firsts["vous"]) > 100  # either form may come first
 

@@ -39,7 +39,7 @@ def task(items: int, width: int, classes: int, noise: float, seed: int = 0) -> T
 
 @pytest.fixture(scope="module")
 def easy() -> Task:
-    """A task whose label is the sign of a unit far from 0, so that dev accuracy is 100 % from the first score on."""
+    """A task whose label is the sign of a unit far from 0, so that dev accuracy is 100 % at every evaluation."""
     rng = np.random.default_rng(0)
     labels = rng.integers(0, 2, 400)
     vectors = np.stack([20.0 * labels - 10.0, rng.standard_normal(400)], axis=1).astype(np.float32)
@@ -56,7 +56,7 @@ def numbers(result: SplitResult) -> dict[str, object]:
         (
             task(300, 12, 6, noise=2.0, seed=1),
             SentEval(seed=5, penalties=(1e-2, 0.3, 1e-4, 1.0)),
-        ),  # the minibatches are 4 x 64 + 44
+        ),  # of 300 items, four minibatches have 64, one has 44
         (task(256, 12, 4, noise=1.0), SentEval(seed=5, penalties=(1.0, 0.3, 1e-2))),
         (task(200, 12, 5, noise=3.0), SentEval(hidden=7)),
     ],

@@ -47,7 +47,7 @@ def test_noise_of_items_is_counted_once_whether_seeds_share_them_or_not() -> Non
         runs = [bootstrap([right & tested], tested, range(len(tested[0])), 50)[0]
                 for right, tested in ((apart, folds), (alike, same))]  # fmt: skip
         variances.append([one.error()[0] ** 2 for one in runs])
-    larger = np.maximum(1, np.random.default_rng(0).chisquare(4, 10_000) / 4).mean()  # mean of the larger variance
+    larger = np.maximum(1, np.random.default_rng(0).chisquare(4, 10_000) / 4).mean()  # mean of the larger of two values
     assert np.mean(variances, axis=0) == pytest.approx([larger * 0.21 / 500, 0.21 / 100], rel=0.15)
 
 
@@ -103,7 +103,7 @@ SETTINGS = {
 
 @pytest.mark.parametrize("setting", SETTINGS)
 def test_intervals_cover_the_truth_in_95_of_100_cases(setting: str) -> None:
-    """Simulate 400 runs with known accuracies. The interval of a difference must exclude 0 exactly if p < 0.05.
+    """Simulate 400 runs with known accuracies. The interval of a difference excludes 0 if and only if p < 0.05.
 
     If the true coverage is 95%, the measured coverage is below 92% or above 98% once in 150 times.
     """

@@ -1,4 +1,4 @@
-"""Open the app's pages, by the names of their modules, without a browser and with an untrained model."""
+"""Fixtures that open the app's pages without a browser, by the names of their modules, with an untrained model."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ shell.draw(shell.PAGES["{name}"], st.empty())
 
 
 class App(AppTest):
-    """A page, and the actions of a user on it. If a run of the page raises an exception, the test fails."""
+    """A page of the app, and a user's actions on it. If an action makes the page raise an exception, the test fails."""
 
     def run(self, *, timeout: float | None = None) -> App:
         super().run(timeout=timeout)
@@ -48,18 +48,18 @@ class App(AppTest):
         return self
 
     def press(self, label: str) -> App:
-        """Press the only button whose label begins with this text."""
+        """Press the only button whose label begins with this text, and run the page again."""
         (button,) = (button for button in self.button if button.label.startswith(label))
         button.click()
         return self.run()
 
     def put(self, widget: Any, value: object) -> App:
-        """Set a control of the page."""
+        """Set a control of the page to this value, and run the page again."""
         widget.set_value(value)
         return self.run()
 
     def box(self, label: str) -> Any:
-        """Return the select box with this label; there must be only one."""
+        """Return the only select box with this label."""
         (box,) = (box for box in self.selectbox if box.label == label)
         return box
 
@@ -74,18 +74,18 @@ class App(AppTest):
         return "".join(part.proto.body for part in self.get("html"))
 
     def sent(self) -> list[dict]:
-        """Return the data sent to each component that has its own JavaScript."""
+        """Return the data that the page sends to each component with its own JavaScript."""
         return [json.loads(part.proto.json) for part in self.get("bidi_component")]
 
     def figures(self) -> list[dict]:
-        """Return the figures sent to plotly, in charts and on maps. Check that each figure has an alternative text."""
+        """Return the figures sent to plotly, as charts or as maps. Check that each figure has an alternative text."""
         charts = [(chart.proto.alt, chart.proto.spec) for chart in self.get("plotly_chart")]
         maps = [(part["alt"], part["figure"]) for data in self.sent() for part in data.get("maps", [])]
         assert all(alt for alt, _ in [*charts, *maps])
         return [json.loads(figure) for _, figure in [*charts, *maps]]
 
     def lit(self, what: str = "lit") -> set[str]:
-        """Return the ids of the rows highlighted on all maps ("lit") or counted as selected ("chosen")."""
+        """Return the ids of the rows that are highlighted on all maps ("lit") or counted as selected ("chosen")."""
         (ids,) = (data["rows"]["id"] for data in self.sent() if "rows" in data)
         (bits,) = (data[what] for data in self.sent() if what in data)
         mask = np.unpackbits(np.frombuffer(base64.b64decode(bits), np.uint8), bitorder="little")
@@ -97,7 +97,7 @@ scanned = cache(manifest_scanner.scan_component_manifests)
 
 @pytest.fixture
 def fresh() -> Iterator[None]:
-    """Clear the caches before and after the test. Other tests share the loaded model, its vectors and its maps."""
+    """Clear the app's caches before and after a test. Other tests share the loaded model, its vectors and its maps."""
     st.cache_data.clear()
     st.cache_resource.clear()
     yield
@@ -107,7 +107,7 @@ def fresh() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Limit the length of generated text: an untrained model does not stop. Scan the installed packages only once."""
+    """Limit the length of generated text, as an untrained model does not stop. Scan installed packages only once."""
     monkeypatch.setattr(state, "MAX_LENGTH", 12)
     for write in (generate.candidates, generate.generate, search.decode):
         monkeypatch.setitem(write.__kwdefaults__, "max_length", 12)
@@ -116,7 +116,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def start(saved: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """start(*arguments): set the app's arguments. Until it is called, the app has an untrained model."""
+    """start(*arguments): set the command-line arguments of the app. By default, the app opens an untrained model."""
 
     def choose(*arguments: object) -> None:
         monkeypatch.setattr(sys, "argv", ["main.py", *map(str, arguments)])
@@ -127,7 +127,7 @@ def start(saved: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
 
 @pytest.fixture
 def opened(start: Callable[..., None], tmp_path_factory: pytest.TempPathFactory) -> Callable[..., App]:
-    """opened(name, parameter=value, ...): open a page by a link with these parameters, or "main", the whole app."""
+    """opened(name, parameter=value, ...): open a page by a link with these parameters; "main" opens the whole app."""
 
     def show(name: str, **parameters: str) -> App:
         path = MAIN
@@ -163,8 +163,8 @@ def cells_of(
     langs: tuple[str, ...] = ("en", "fr"),
     low: Mapping[str, float] = {},
 ) -> list[Cell]:
-    """Return results of `bgt-probe` on two tasks. `points` is the difference of the latents. `low` maps latents to the
-    lower ends of their intervals."""
+    """Return results of `bgt-probe` on two tasks. `points` is the difference between the latents. `low` maps latents to
+    the lower ends of their intervals."""
     trail = {"fingerprint": fingerprint or f"{model} fp32 cpu", "probe": probe, "langs": [*langs]}
     cells = []
     for task in ("length", "punct-num"):
@@ -181,12 +181,12 @@ def cells_of(
 STRANGER = "http://stranger.test"
 KINDS = ("selectbox", "multiselect", "button_group", "slider", "number_input", "text_input", "text_area", "toggle")
 HOSTILE = f"![x]({STRANGER}/p.png) [click]({STRANGER}) {STRANGER} $x$ **b**"
-SHOWN_AS_MARKDOWN = ("body", "label", "help", "text", "value_string", "delta")  # fields of a Streamlit element
+SHOWN_AS_MARKDOWN = ("body", "label", "help", "text", "value_string", "delta")  # fields of Streamlit's elements
 NOT_MARKDOWN = ("text", "code", "iframe", "bidi_component", "arrow_data_frame", "page_link", "html")
 
 
 def hostile_in(app: AppTest) -> list[tuple[str, str]]:
-    """Return the parts of `HOSTILE` that the browser would interpret as Markdown, and the kinds of their elements."""
+    """Return the parts of `HOSTILE` that a browser would interpret as Markdown, each with the kind of its element."""
     shown = [(element.type, text) for element in app._tree for text in markdown_of(element)]
     return [(kind, text) for kind, text in shown if re.search(r"\[click\]\(|!\[x|http://stranger|\*\*b", text)]
 
@@ -202,7 +202,7 @@ def markdown_of(element: Any) -> list[str]:
 THREE = ("en", "fr", "de")
 VGVAE = {"model.semantic_dim": 8, "model.syntactic_dim": 6, "model.d_model": 12}
 SIDES = {f"kl/{latent}/{side}": 1.0 for latent in ("semantic", "syntactic") for side in "ab"}
-LOGS: dict[str, dict[str, float]] = {  # kind of model -> report on held-out pairs in its training log
+LOGS: dict[str, dict[str, float]] = {  # kind of model -> last report on held-out pairs
     "sp": {"kl/semantic": 0.0, "retrieval/en-fr": 0.25},
     "writer": {"elbo": -90.0, "kl/language": 1.5},
     "translator": {"translate/en": 17.1},
@@ -220,7 +220,7 @@ def model_of(
     tokenizer: Tokenizer,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Callable[[str], Path]:
-    """model_of(kind): an untrained model of a kind in `LOGS`, with its training log. It is created only once."""
+    """model_of(kind): an untrained model of a kind in `LOGS`, with a training log. Each kind is made only once."""
 
     def recipe_of(kind: str) -> Recipe:
         if kind in ("lstm", "bag-of-words"):
@@ -255,7 +255,7 @@ def letters(sentences):
 
 @pytest.fixture
 def function(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fresh: None) -> str:
-    """The name, for `--model`, of a function that embeds sentences, as a user would define it."""
+    """The value for `--model` that opens a function of a user, which embeds sentences."""
     (tmp_path / "letters_of.py").write_text(LETTERS, "utf-8")
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.delitem(sys.modules, "letters_of", raising=False)
@@ -270,7 +270,7 @@ def exported(saved: Path, made_once: Callable[..., Path]) -> Path:
 
 @pytest.fixture
 def sentence_transformer(tmp_path: Path) -> Path:
-    """A folder with a sentence-transformers model: a bag of words with five words."""
+    """A folder with a model of sentence-transformers, which counts five words."""
     library = pytest.importorskip("sentence_transformers")
     from sentence_transformers.sentence_transformer.modules import BoW
 

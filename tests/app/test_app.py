@@ -1,4 +1,4 @@
-"""Every page opens with every kind of model. If a model or link does not open, the app explains why."""
+"""Every page opens with every kind of model. If a model or a link can't be opened, the app explains the reason."""
 
 import json
 import shutil
@@ -29,7 +29,7 @@ from tests.close import assert_close
 Open = Callable[..., Any]
 Start = Callable[..., None]
 OURS = (*("sp", "translator", "lstm", "bag-of-words", "paraphrases", "three languages"), "writer")
-# Name of a fixture -> prefix of the encoder that the fixture returns.
+# name of a fixture -> prefix that opens the encoder of this fixture
 OTHERS = {"function": "", "exported": "onnx:", "sentence_transformer": "sentence-transformers:"}
 TRIPLES = example_sentences(THREE)[:270]
 PAIR = ("Can you help me?", "He is my friend.")
@@ -56,7 +56,7 @@ def begin(start: Start, model_of: Callable, tmp_path: Path, request: pytest.Fixt
 
 KINDS = ("title", "markdown", "caption", "info", "warning", "code")
 SPLIT = "Split its vectors into two parts on *Your encoder*"
-SAYS = {  # kind of model -> texts on its pages
+SAYS = {  # kind of model -> page -> text on the page
     "shipped": {},
     "sp": {
         "sentence": "This model computes one latent from a sentence", "card": "25.0%",
@@ -79,7 +79,7 @@ SAYS = {  # kind of model -> texts on its pages
 
 
 def texts(app: Any) -> str:
-    """Return all texts of a page, and the addresses to which it links."""
+    """Return all texts of a page, and the addresses of its links."""
     return "\n".join([
         *(str(part.value) for kind in KINDS for part in app.get(kind)),
         *(part.value.to_string() for part in app.table), *(part.value for part in app.sidebar.text),
@@ -140,7 +140,7 @@ def test_many_sentences_are_embedded_once_though_nobody_knows_what_decides_the_v
     count = len(letters_of.calls)
     assert np.array_equal(state.embed(model, texts, "en", "semantic"), first)
     assert len(letters_of.calls) == count
-    st.cache_resource.clear()  # after this, the name may stand for another function
+    st.cache_resource.clear()  # from now on, the name may mean another function
     state.embed(state.model(), texts, "en", "semantic")
     assert len(letters_of.calls) == count + 1
 
@@ -159,7 +159,7 @@ def test_folders_of_other_libraries_have_their_own_vectors(begin: Callable, save
 def test_heads_of_columns_are_not_cut(
     opened: Open, start: Start, model_of: Callable, tmp_path: Path, page: str
 ) -> None:
-    """A character of a title is up to 6.6 pixels wide, and the margins are 16 pixels."""
+    """Titles of columns must fit: a character is up to 6.6 pixels wide, and the margins are 16 pixels."""
     names = ("three languages", "paraphrases")
     write_cells(tmp_path / "r.parquet", [cell for name in names for cell in cells_of(str(model_of(name)))])
     models = [argument for name in names for argument in ("--model", model_of(name))]
@@ -191,7 +191,7 @@ def test_a_bad_checkpoint_is_named_and_the_app_lives_on(
     (message,) = app.code
     assert str(folder) in message.value and (name in message.value or not (folder / name).exists())
     assert "Traceback" not in str(app)
-    app.selectbox(key="ckpt").set_value(SHIPPED)  # another model opens all the same
+    app.selectbox(key="ckpt").set_value(SHIPPED)  # another model can still be opened
     assert app.run().text_input and not app.error
     app.selectbox(key="ckpt").set_value("model")
     shutil.copytree(saved, folder, dirs_exist_ok=True)
@@ -239,7 +239,7 @@ def test_a_busy_model_is_no_crash(opened: Open, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_sessions_side_by_side_lose_nothing_of_the_path(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every rerun changes `sys.path`, while Streamlit adds and removes the app's folder for other sessions."""
+    """Every rerun changes `sys.path`. Meanwhile, Streamlit adds and removes the app's folder for other sessions."""
     main = Path(package.__file__).parent / "main.py"
     code = compile(
         main.read_text("utf-8").partition("\nfrom app.core")[0].replace("from __future__", "#"), main, "exec"

@@ -1,4 +1,4 @@
-"""A damaged or malicious file is refused with one line, and does not affect anything else."""
+"""A damaged or malicious file is refused with one line, and nothing else is affected."""
 
 import io
 import json
@@ -29,7 +29,7 @@ def test_a_damaged_parquet_file_is_read_or_refused(start: int, cell: Cell) -> No
     few = io.BytesIO()
     write_cells(few, [replace(cell, result=replace(cell.result, predictions=cell.predictions.slice(0, 40)))])
     for seed in range(start, start + 100):
-        with suppress(BgtError):  # because any other error should fail the test
+        with suppress(BgtError):  # any other exception must fail the test
             read_cells("a.parquet", damaged(few.getvalue(), seed))
 
 
@@ -63,7 +63,7 @@ def test_whatever_a_card_adds_is_shown(saved: Path, tmp_path: Path, start: Calla
     assert "Mine" in [head.value for head in opened("card").subheader]
 
 
-ALWAYS = ("ckpt", "own", "rows", "pairs", "data", "how")  # parameters that the app itself reads, not a control
+ALWAYS = ("ckpt", "own", "rows", "pairs", "data", "how")  # parameters that do not belong to a control
 VALUES = (
     HOSTILE, "", " ", "9" * 5_000, "-1", "1e999", "NaN", "٣" * 12, "\0", "\ud7ff", "true", "[" * 5_000, "a,b,,",
     '{"a": 1}', "../../etc/passwd", "<img src=x onerror=alert(1)>", "x" * 20_000, "🙂" * 300, "=1+1", "%00",

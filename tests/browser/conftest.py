@@ -1,4 +1,4 @@
-"""The app as a user sees it: `streamlit run` runs in one process, and Chromium in another."""
+"""Fixtures for tests in a browser: `streamlit run` runs the app in one process, and Chromium runs in another."""
 
 import os
 import shutil
@@ -22,15 +22,15 @@ MAIN = Path(__file__).resolve().parents[2] / "app" / "main.py"
 LOCAL = ("http://localhost:", "data:", "blob:")  # a page may request only addresses that start with one of these
 HEADINGS = {"A sentence": "A sentence, in two parts"}
 FLAGS = [
-    "--no-sandbox", "--disable-gpu", "--disable-background-networking",  # without a sandbox, because CI runs as root
+    "--no-sandbox", "--disable-gpu", "--disable-background-networking",  # CI runs as root, so no sandbox
     "--disable-component-update", "--disable-sync", "--no-first-run",
 ]  # fmt: skip
 
-# Whether all parts of a page are opaque: Streamlit fades what the script has not drawn again yet.
+# Checks that all parts of a page are opaque. Streamlit fades old parts until the script has drawn them again.
 OPAQUE = """() => [...document.querySelectorAll("[data-testid=stElementContainer]")].every(
   element => getComputedStyle(element).opacity === "1")"""
-# Rule -> parts of Streamlit's markup that may violate it. A wide table scrolls inside a box that has no tabindex, but
-# browsers make the box focusable all the same.
+# Rules, and the parts of Streamlit's markup that may violate them: a wide table scrolls inside a box without tabindex,
+# but browsers make this box focusable anyway.
 EXCLUDED = {"scrollable-region-focusable": "[data-testid=stTable]"}
 RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]
 VIOLATIONS = """async ([excluded, rules, part]) => {
@@ -46,7 +46,7 @@ VIOLATIONS = """async ([excluded, rules, part]) => {
 
 @pytest.fixture(scope="session")
 def chromium_path() -> str:
-    """Return the path of the system's Chromium; skip the test if it is not installed."""
+    """Return the path of the system's Chromium. Skip the test if Chromium is not installed."""
     names = ("chromium", "chromium-browser", "google-chrome")
     path = os.environ.get("BGT_CHROMIUM") or next(filter(None, map(shutil.which, names)), None)
     if not path:
@@ -64,17 +64,17 @@ def chromium(chromium_path: str) -> Iterator[Browser]:
 
 @pytest.fixture(scope="session")
 def servers() -> Iterator[dict[str, subprocess.Popen]]:
-    """Address -> process of each app that the tests have started."""
+    """All apps that the tests have started: address -> process."""
     running: dict[str, subprocess.Popen] = {}
     yield running
     for process in running.values():
-        process.kill()  # because Streamlit would wait for running scripts if it were asked to stop
+        process.kill()  # otherwise Streamlit would wait for running scripts
         process.wait()
 
 
 @pytest.fixture(scope="session")
 def serve(servers: dict[str, subprocess.Popen], tmp_path_factory: pytest.TempPathFactory) -> Callable[..., str]:
-    """serve(*arguments, cwd): start an app in the folder `cwd`, and return the app's address."""
+    """serve(*arguments, cwd): start the app with these arguments in the folder `cwd`, and return its address."""
 
     def start(*arguments: str, cwd: Path | None = None) -> str:
         with socket.socket() as free:
@@ -100,7 +100,7 @@ def serve(servers: dict[str, subprocess.Popen], tmp_path_factory: pytest.TempPat
 
 @pytest.fixture(scope="session")
 def address(serve: Callable[..., str], saved: Path, cell: Cell, tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The address of an app with two untrained models and a probe's results, started outside the repository."""
+    """The address of an app with two untrained models and results of a probe. It was started outside the repository."""
     models, results = (tmp_path_factory.mktemp(name) for name in ("models", "results"))
     for name in ("first", "second"):
         shutil.copytree(saved, models / name)
@@ -110,12 +110,12 @@ def address(serve: Callable[..., str], saved: Path, cell: Cell, tmp_path_factory
 
 
 def within(seconds: float) -> float:
-    """Convert seconds to a limit in milliseconds. It is longer if other programs keep the processors busy."""
+    """Convert seconds to a time limit in milliseconds, which is longer if other programs keep the processors busy."""
     return 1000 * seconds * max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
 
 
 def lasso(page: Page, side: int, low: float = 0.3, high: float = 0.7) -> None:
-    """Draw a lasso around the middle of a map. `low` and `high` are fractions of the map's width and height."""
+    """Draw a lasso around the middle of map `side`. `low` and `high` are fractions of the map's width and height."""
     box = page.locator(".nsewdrag").nth(side).bounding_box()
     corners = [(low, low), (high, low), (high, high), (low, high), (low, low + 0.02)]
     points = [(box["x"] + x * box["width"], box["y"] + y * box["height"]) for x, y in corners]
@@ -137,7 +137,7 @@ def lit(page: Page, chart: int) -> list[str]:
 
 
 def turn_to(page: Page, title: str) -> None:
-    """Open this page of the app from the sidebar."""
+    """Open the page with this title from the sidebar."""
     page.get_by_test_id("stSidebarNavLink").filter(has_text=title).click()
     expect(page.get_by_role("heading", level=1, name=HEADINGS.get(title, title))).to_be_visible(timeout=20_000)
     settle(page)
@@ -152,7 +152,7 @@ def settle(page: Page) -> None:
 
 
 def violations(page: Page, part: str = "", rules: list[str] = RULES) -> list[str]:
-    """Return the serious and critical violations on a page, or in a part of it, as texts of rule, markup and reason."""
+    """Return the serious and critical violations on a page or in a part of it, each as text: rule, markup, reason."""
     if not page.evaluate("typeof axe === 'object'"):
         page.evaluate(AXE_SCRIPT)
     return page.evaluate(VIOLATIONS, [EXCLUDED, rules, part and f"[data-testid={part}]"])
@@ -160,21 +160,21 @@ def violations(page: Page, part: str = "", rules: list[str] = RULES) -> list[str
 
 @pytest.fixture(scope="session")
 def context(chromium: Browser) -> Iterator[BrowserContext]:
-    """The one browser context, so that the app's files are downloaded only once. Each page has its own session."""
+    """One browser context for all tests, so that the app's files are downloaded once. Each page is a new session."""
     with chromium.new_context() as context:
         yield context
 
 
 @pytest.fixture
 def visit(context: BrowserContext) -> Iterator[Callable[..., Page]]:
-    """visit(address): open a page, and wait until it is drawn. At the end, check that there were no errors, and no
-    requests to other servers."""
+    """visit(address): open a page, and wait until it is drawn. At the end of the test, check that there were no errors
+    and no requests to other servers."""
     pages: list[Page] = []
     wrong: list[str] = []
 
     def go(address: str, width: int = 1280, theme: str = "light", quiet_404: bool = False) -> Page:
         def note(message: ConsoleMessage) -> None:
-            # below the root, Streamlit first requests its own files at the page's address, then at the right one
+            # on a page below the root, Streamlit requests its files first at the page's address, then at the right one
             if message.type == "error" and not (quiet_404 and "404" in message.text):
                 wrong.append(f"{message.text} {message.location['url']}")
 
@@ -186,7 +186,7 @@ def visit(context: BrowserContext) -> Iterator[Callable[..., Page]]:
         page.on("pageerror", lambda error: wrong.append(str(error)))
         page.on("request", lambda request: request.url.startswith(LOCAL) or wrong.append(request.url))
         page.goto(address)
-        page.get_by_role("heading", level=1).wait_for(timeout=90_000)  # the app first imports its modules
+        page.get_by_role("heading", level=1).wait_for(timeout=90_000)  # the app imports its modules first
         settle(page)
         return page
 

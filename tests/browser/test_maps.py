@@ -1,4 +1,4 @@
-"""Maps and figures in a browser: linked selections, many points, saved drawings, and a browser without WebGL."""
+"""Test maps and figures in a browser: linked selections, many points, saved drawings, a browser without WebGL."""
 
 import re
 from collections.abc import Callable
@@ -19,7 +19,7 @@ SELECTED = re.compile(r"[\d,]+ selected sentences")
 
 def test_a_lasso_lights_the_same_sentences_on_the_other_map(visit: Visit, address: str) -> None:
     page = visit(f"{address}/maps", quiet_404=True)
-    seen: list[str] = []  # what each rerun runs: the id of a fragment, or "" for the whole script
+    seen: list[str] = []  # for each rerun: the id of the fragment, or "" for the whole script
 
     def sent(payload: bytes | str) -> None:
         message = BackMsg.FromString(payload) if isinstance(payload, bytes) else BackMsg()
@@ -35,20 +35,20 @@ def test_a_lasso_lights_the_same_sentences_on_the_other_map(visit: Visit, addres
         begun = monotonic()
         lasso(page, side)
         expect(page.get_by_text(SELECTED)).to_be_visible(timeout=20_000)
-        assert 1000 * (monotonic() - begun) < within(1)  # including the time to draw the lasso
+        assert 1000 * (monotonic() - begun) < within(1)  # this includes drawing the lasso
         settle(page)
         left, right = (lit(page, chart) for chart in (0, 1))
         assert left and left == right
         expect(page.get_by_text(f"{len(left)} selected sentences")).to_be_visible()
         expect(page.get_by_role("status").filter(has_text="selected")).to_have_text(f"{len(left)} of 600 selected")
-    assert seen and all(seen)  # the fragment next to the maps ran again, but not the page
+    assert seen and all(seen)  # only the fragment beside the maps ran again, not the whole page
     page.get_by_role("button", name="Nothing is selected").click()
     settle(page)
     assert lit(page, 0) == lit(page, 1) == []
 
 
 def centre(mark: Locator) -> tuple[float, float]:
-    """Return the place of a mark's middle on the screen."""
+    """Return the coordinates of a mark's centre on the screen."""
     box = mark.bounding_box()
     assert box
     return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
@@ -116,9 +116,9 @@ def test_many_points_are_painted_and_selected_in_time(visit: Visit, address: str
     begun = monotonic()
     lasso(page, 0, 0.005, 0.995)
     expect(page.get_by_text(re.compile(r"\d\d,\d{3} selected sentences"))).to_be_visible(timeout=180_000)
-    assert 1000 * (monotonic() - begun) < within(5)  # including the time to draw the lasso
+    assert 1000 * (monotonic() - begun) < within(5)  # this includes drawing the lasso
     page.mouse.move(*page.evaluate(FIRST))
-    expect(page.locator(".bgt-tip")).to_be_visible()  # the hover text of one of 50,000 points
+    expect(page.locator(".bgt-tip")).to_be_visible()  # hover text appears even among 50,000 points
 
 
 def test_without_webgl_a_map_is_still_drawn(chromium: Browser, chromium_path: str, address: str) -> None:
@@ -184,7 +184,7 @@ OUTSIDE = """() => { const drawing = document.querySelector("svg.main-svg").getB
 
 
 def save(page: Page, kind: str, folder: Path) -> Path:
-    """Press a button in the open list of exports, and return the file that the browser saves."""
+    """Press a button in the open list of exports. Return the file that the browser has saved."""
     with page.expect_download() as download:
         page.get_by_test_id("stPopoverBody").get_by_role("button", name=kind).click()
     path = folder / download.value.suggested_filename
@@ -203,6 +203,6 @@ def test_a_figure_is_saved_for_print_and_as_vectors(visit: Callable, address: st
     drawing = svg.read_text("utf-8")
     assert "<image" not in drawing and "data:image" not in drawing and "Source Sans" not in drawing
     expect(page.get_by_role("status").filter(has_text="Saved")).to_contain_text(svg.name)
-    page.set_content(drawing)  # alone on the page, without the app's fonts
+    page.set_content(drawing)  # without the app, and without its fonts
     expect(page.locator("text").filter(has_text="Test accuracy")).to_have_count(1)
     assert page.evaluate(OUTSIDE) == []

@@ -1,4 +1,4 @@
-"""Pages in a browser fit the window, are accessible and short, and work by keyboard and on a phone."""
+"""Test pages in a browser: they fit the window, are accessible and short, and work by keyboard and on a phone."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,7 +13,7 @@ from bgt_core.generation.generate import candidates, exchanged
 from tests.browser.conftest import lit, settle, turn_to, violations, within
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
-CHARTS = {"/maps": 2, "/probes": 1}  # path of a page -> minimum number of charts that it draws at once
+CHARTS = {"/maps": 2, "/probes": 1}  # path of a page -> minimum number of charts that it draws on opening
 GROUNDS = """() => [...document.querySelectorAll(".js-plotly-plot")].map(plot => {
   for (let e = plot.querySelector(".main-svg"); e; e = e.parentElement) {
     const c = (getComputedStyle(e).backgroundColor.match(/[\\d.]+/g) || []).map(Number);
@@ -28,17 +28,17 @@ Visit = Callable[..., Page]
 
 
 def test_every_page_fits_every_window_in_both_themes_and_has_no_serious_violation(visit: Visit, address: str) -> None:
-    """Pages are tested as they open, before a user changes them."""
+    """All pages are tested as they open, without changes by a user."""
     page, heights, wrong = visit(f"{address}/?ckpt=bgt-en-fr,+as+shipped"), {}, {}
     links = page.get_by_test_id("stSidebarNavLink")
     assert links.count() >= 8
     for link in links.all():
-        page.set_viewport_size({"width": 1280, "height": 3000})  # contrast is only measured on the screen
+        page.set_viewport_size({"width": 1280, "height": 3000})  # contrast is measured only in the visible part
         link.click()
         settle(page)
         title, charts = link.inner_text().split("\n")[-1], CHARTS.get(urlparse(page.url).path, 0)
         assert page.get_by_test_id("stException").count() == 0
-        if charts:  # the content of a chart is also in a table; both are loaded on demand
+        if charts:  # a chart's content is also in a table; both load late
             expect(page.get_by_role("figure").nth(charts - 1)).to_be_attached(timeout=60_000)
             table = page.locator("[data-testid=stDataFrame], [data-testid=stTable]").first
             expect(table).to_be_attached(timeout=60_000)
@@ -70,15 +70,15 @@ def test_every_page_fits_every_window_in_both_themes_and_has_no_serious_violatio
         for width in (400, 1280):
             page.set_viewport_size({"width": width, "height": 900})
             try:
-                page.wait_for_function(FITS, timeout=10_000)  # charts adapt to the new width after a moment
+                page.wait_for_function(FITS, timeout=10_000)  # charts need a moment to adapt to the new width
             except Late:
                 pytest.fail(f"{title} scrolls sideways at {width}")
-    assert len(wrong) > 2 * links.count()  # each page in both themes, and some views of pages
+    assert len(wrong) > 2 * links.count()  # each page in both themes, and some parts of pages
     assert {title: violation for title, violation in wrong.items() if violation} == {}
     assert min(heights.values()) > 100
     assert {title: height for title, height in heights.items() if height > MOST} == {}
     page.evaluate("document.querySelector('h1').style.color = '#bbb'")
-    assert "color-contrast" in {text.partition(" | ")[0] for text in violations(page)}  # pale text is found
+    assert "color-contrast" in {text.partition(" | ")[0] for text in violations(page)}  # the check finds pale text
 
 
 def test_a_grid_is_written_with_the_keyboard_alone_and_stays_while_another_page_is_looked_at(
@@ -87,7 +87,7 @@ def test_a_grid_is_written_with_the_keyboard_alone_and_stays_while_another_page_
     page = visit(f"{address}/rewrite", quiet_404=True)
     fields = {"Meanings, one per line": "The cat sleeps.", "Styles, one per line": "Est-il tard ?"}
     for name, text in fields.items():
-        expect(page.get_by_label(name)).to_be_visible(timeout=20_000)  # fields appear one by one
+        expect(page.get_by_label(name)).to_be_visible(timeout=20_000)  # fields appear late
         page.get_by_label(name).focus()
         page.keyboard.press("Control+A")  # select the example text
         page.keyboard.type(text)
@@ -127,7 +127,7 @@ def test_a_swipe_over_a_chart_or_a_map_scrolls_the_page(phone: Page, address: st
     settle(phone)
     chart = phone.get_by_role("figure").first
     box = chart.bounding_box()
-    assert box and (drawn == "[role=figure]" or box["y"] < 320)  # the first map is visible without scrolling
+    assert box and (drawn == "[role=figure]" or box["y"] < 320)  # the first map must be visible without scrolling
     chart.evaluate("e => e.scrollIntoView({block: 'center'})")
     box = chart.bounding_box()
     assert box
@@ -140,11 +140,11 @@ def test_a_swipe_over_a_chart_or_a_map_scrolls_the_page(phone: Page, address: st
 
 
 def swipe(page: Page, x: float, y: float) -> None:
-    """Touch the screen at this place, and move the finger up by 200 pixels."""
+    """Touch the screen at this point, and move the finger up by 200 pixels."""
     session = page.context.new_cdp_session(page)
     session.send("Input.dispatchTouchEvent", {"type": "touchStart", "touchPoints": [{"x": x, "y": y}]})
     for way in range(20, 220, 20):
         point = {"x": x, "y": y - way}
         session.send("Input.dispatchTouchEvent", {"type": "touchMove", "touchPoints": [point]})
-        page.wait_for_timeout(20)  # as slow as a finger; a faster touch is not recognised as a swipe
+        page.wait_for_timeout(20)  # at the speed of a finger, because a faster touch is no swipe
     session.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})

@@ -1,4 +1,4 @@
-"""Users of the app: several at once, and users who type fast, go back, leave, or follow a link by a stranger."""
+"""Test several users of the app at once, and users who type fast, go back, leave, or follow a stranger's link."""
 
 from collections.abc import Callable
 from urllib.parse import quote_plus, urlencode
@@ -17,7 +17,7 @@ LINK = {"styles_en": "Is it late?", "glang": "English"}
 
 
 def begin_a_probe(page: Page) -> None:
-    """Start a probe that takes so long that any machine can stop it before its end."""
+    """Start a probe that takes long enough to be stopped before its end, on any machine."""
     for setting, value in (("Sentences at most", "2,000"), ("Seeds", "5")):
         page.get_by_role("combobox", name=setting).click()
         page.get_by_role("option", name=value, exact=True).click()
@@ -39,7 +39,7 @@ def test_two_people_write_at_once_while_a_third_changes_the_model_and_a_fourth_l
     third, leaving = visit(address), visit(f"{address}/probes", quiet_404=True)
     begin_a_probe(leaving)
     leaving.close()
-    for page, text in zip(pages, reversed(TEXTS), strict=True):  # each user now types the text of the other
+    for page, text in zip(pages, reversed(TEXTS), strict=True):  # each user types the other's text
         page.get_by_label("Meanings, one per line").fill(text)
         page.get_by_label("Meanings, one per line").press("Control+Enter")
     third.get_by_test_id("stSidebar").get_by_role("combobox").click()
@@ -50,7 +50,7 @@ def test_two_people_write_at_once_while_a_third_changes_the_model_and_a_fourth_l
     assert third.get_by_test_id("stException").count() == 0
 
 
-FIELDS = {"A sentence": "Your sentence", "Rewrite": "Meanings, one per line"}  # page -> label of a field on it
+FIELDS = {"A sentence": "Your sentence", "Rewrite": "Meanings, one per line"}  # title of a page -> label of a field
 
 
 def test_back_brings_back_what_was_typed(visit: Visit, address: str) -> None:
@@ -68,7 +68,7 @@ def test_back_brings_back_what_was_typed(visit: Visit, address: str) -> None:
         expect(page.get_by_label(label, exact=True)).to_have_value("Tu es en retard.", timeout=60_000)
 
 
-PAIRS = {  # page -> labels of two fields on it
+PAIRS = {  # address of a page -> labels of two fields
     "": ("Your sentence", "The other sentence"), "rewrite": ("Meanings, one per line", "Styles, one per line"),
     "pairs": ("Left", "Right"),
 }  # fmt: skip
@@ -82,7 +82,7 @@ def test_two_fields_keep_what_is_typed_into_them_without_a_pause(visit: Visit, a
         for field, text in zip(fields, texts, strict=True):
             field.click(timeout=within(30))
             page.keyboard.press("Control+A")
-            page.keyboard.type(text, delay=40)  # at the speed of a user, while the page runs again
+            page.keyboard.type(text, delay=40)  # as fast as a user, while the page runs again
         page.wait_for_timeout(500)
         settle(page)
         for field, text in zip(fields, texts, strict=True):
@@ -92,7 +92,7 @@ def test_two_fields_keep_what_is_typed_into_them_without_a_pause(visit: Visit, a
 @pytest.mark.parametrize("link", ["?ckpt={0}", "?sentence={0}", "rewrite?meanings_en={0}", "maps?find={0}&start={0}"])
 def test_a_link_makes_the_browser_ask_nobody(visit: Visit, address: str, link: str) -> None:
     place = link.format(quote_plus(HOSTILE))
-    shown = visit(f"{address}/{place}", quiet_404=True)  # fails if the page requests something from another server
+    shown = visit(f"{address}/{place}", quiet_404=True)  # this fails on a request to another server
     if "ckpt" in link:
         shown.get_by_text("This link can't be opened here").wait_for()
     assert "stranger.test" in shown.content()

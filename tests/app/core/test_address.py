@@ -1,4 +1,4 @@
-"""Links set the controls and the selection of a page, and sessions share one model."""
+"""Links set the controls and the selection of a page. Sessions share one model."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -14,7 +14,7 @@ from probes.results.store import Cell, write_cells
 from tests.app.conftest import KINDS
 
 Open = Callable[..., Any]
-LINKS = {  # page -> parameter of its link -> the text that the browser writes, the value of the control
+LINKS = {  # page -> parameter of a link -> (text of the parameter, value of the control)
     "rewrite": {
         "meanings_fr": ("Un.", "Un."), "mlang": ("French", "fr"), "glang": ("English", "en"),
         "sentence_en": ("It sleeps.", "It sleeps."), "move_question": ("1.5", 1.5),
@@ -34,7 +34,7 @@ LINKS = {  # page -> parameter of its link -> the text that the browser writes, 
         "pseeds": ("3", 3), "only_task": ("Length", ["length"]),
         "only_lang": ("English", ["en"]),
     },
-    "probes ": {  # these controls need the results of this test
+    "probes ": {  # the page needs this test's results
         "items_name": ("length", "length"),
         "items_other": ("majority", "majority"), "items_order": ("Least first", "Least first"),
     },
@@ -46,14 +46,14 @@ TEXTS = {"meanings_fr", "left", "right", "find", "sentence_en", "start", "end"}
 def test_a_link_sets_every_control(
     opened: Open, start: Callable[..., None], saved: Path, cell: Cell, tmp_path: Path, page: str
 ) -> None:
-    rows = [replace(row, lang="fr") for row in cell.result.rows]  # the English results, as if they were French
+    rows = [replace(row, lang="fr") for row in cell.result.rows]  # as if they were French
     french = replace(cell, result=replace(cell.result, lang="fr", rows=rows))
     write_cells(tmp_path / "both.parquet", [cell, french])
     start("--model", saved, "--results", tmp_path)
 
     def follow(parameters: dict[str, str]) -> dict[str, object]:
         """Open the page by a link, and return the values of its controls."""
-        given = opened(page.strip(), how="In a direction", **parameters)  # only an open tab has sliders
+        given = opened(page.strip(), how="In a direction", **parameters)  # sliders need an open tab
         return {widget.key: widget.value for kind in KINDS for widget in given.get(kind) if widget.key}
 
     set_to = follow({key: text for key, (text, _) in LINKS[page].items()})

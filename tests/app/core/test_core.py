@@ -1,4 +1,4 @@
-"""Parts that several pages share: pairs and words, tables of sentences, cached vectors, colours, controls."""
+"""Test what several pages share: pairs and words, tables of sentences, cached vectors, colours, controls."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -25,7 +25,7 @@ def of_words(app: Any) -> list[Any]:
 
 
 def shown(effect: float) -> float:
-    """Return an effect as the page shows it: 0 if it is 0 when rounded to two decimals."""
+    """Return an effect as the page shows it: 0 if its absolute value is below `LEAST`."""
     return effect if abs(effect) >= LEAST else 0.0
 
 
@@ -56,7 +56,7 @@ def test_a_text_of_too_many_words_is_named(opened: Open) -> None:
     ("text", "words", "punctuation", "mark"),
     [
         ("Where is it?", 3, 1, "question"),
-        ("Où est-ce ?", 2, 2, "question"),  # French puts a space before the mark, but the mark is not a word
+        ("Où est-ce ?", 2, 2, "question"),  # in French, a space precedes the mark, but the mark is not a word
         ("Well, it rains...", 3, 2, "ellipsis"),
         ("Well, it rains…", 3, 2, "ellipsis"),
         ("So what!", 2, 1, "exclamation"),
@@ -66,7 +66,7 @@ def test_a_text_of_too_many_words_is_named(opened: Open) -> None:
         ("أين المحطة؟", 2, 1, "question"),
         ("« Où est-ce ? »", 2, 4, "question"),  # quotes are not closing marks
         ("As follows:", 2, 1, "other"),
-        ("شكرًا", 1, 0, "none"),  # the diacritic above the second-last letter is not a closing mark
+        ("شكرًا", 1, 0, "none"),  # the last mark is a diacritic, not a closing mark
         ("", 0, 0, "none"),
     ],
 )
@@ -95,7 +95,7 @@ def test_sentences_are_coloured_by_the_properties_of_their_language() -> None:
 
 
 class Counting:
-    """Embed a sentence as two numbers: its length, and the length of its language's code. Record the texts."""
+    """Embed a text as two numbers: the length of the text, and the length of the language code. Record the texts."""
 
     def __init__(self) -> None:
         self.seen: list[str] = []
@@ -124,7 +124,7 @@ def test_each_sentence_is_embedded_once_in_its_language_and_there_is_one_copy() 
 
 @pytest.mark.usefixtures("small")
 def test_the_longest_unused_go_when_they_take_too_much_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(state, "KEPT_BYTES", 2 * 4 * 2 * 4)  # enough for two matrices of 4 rows with 2 float32 numbers
+    monkeypatch.setattr(state, "KEPT_BYTES", 2 * 4 * 2 * 4)  # two matrices of 4 rows with 2 float32 numbers
     embed = Counting()
     for key in ("first", "second", "first", "third", "first"):
         filled(key, PARTS, embed)
@@ -133,7 +133,7 @@ def test_the_longest_unused_go_when_they_take_too_much_memory(monkeypatch: pytes
     assert len(embed.seen) == 4 * 4
 
 
-GROUNDS = {"light": ("#ffffff", "#f7f7f6"), "dark": ("#171614", "#262730")}  # the page, and boxes on it
+GROUNDS = {"light": ("#ffffff", "#f7f7f6"), "dark": ("#171614", "#262730")}  # background of the page, and of boxes
 # The matrix that converts linear sRGB to CIE XYZ. Its middle row gives the luminance.
 XYZ = np.array([[0.4124564, 0.3575761, 0.1804375], [0.2126729, 0.7151522, 0.072175], [0.0193339, 0.119192, 0.9503041]])
 
@@ -145,7 +145,7 @@ def linear(colour: str) -> np.ndarray:
 
 
 def contrast(one: str, other: str) -> float:
-    """Return the contrast ratio of two colours, as WCAG defines it."""
+    """Return the contrast ratio of two colours, by WCAG's definition."""
     low, high = sorted(XYZ[1] @ linear(colour) for colour in (one, other))
     return (high + 0.05) / (low + 0.05)
 
@@ -169,7 +169,7 @@ def test_every_language_has_a_colour_and_a_symbol_of_its_own() -> None:
     assert langs == list(display.LANGUAGES["dark"])
     assert len({display.cycled(display.SYMBOLS, display.lang_place(lang)) for lang in langs}) == len(langs)
     looks = {(display.cycled(display.PALETTE["light"], n), display.cycled(display.SYMBOLS, n)) for n in range(42)}
-    assert len(looks) == 42  # all combinations of colour and symbol differ, although both repeat
+    assert len(looks) == 42  # colours and symbols repeat, but no combination does
 
 
 FRENCH = "Il fait très froid ce matin dans notre maison."

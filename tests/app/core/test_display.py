@@ -1,4 +1,4 @@
-"""Text from users, files and addresses is shown character by character."""
+"""Texts from users, files and addresses are shown character by character, and never interpreted as Markdown."""
 
 import html
 import re

@@ -1,4 +1,4 @@
-"""The models and texts that the app opens at its start; sentences and files of users, restored from a link."""
+"""Test which models and texts the app opens at its start, and how a link restores a user's sentences and files."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -31,7 +31,7 @@ def nothing_kept() -> None:
 
 @pytest.fixture
 def starred(opened: Open) -> Any:
-    """The page of maps, with a sentence that the user has added as a star."""
+    """The page of maps, after the user has added a sentence, which is drawn as a star."""
     app = opened("maps")
     app.text_area[0].set_value("My own line.")
     return app.press("Draw as stars")
@@ -46,7 +46,7 @@ def test_a_reload_brings_sentences_and_files_back(starred: Any, opened: Open) ->
 
 def test_another_session_has_them_only_by_the_key(starred: Any, opened: Open) -> None:
     key = starred.query_params["own"]
-    assert len(key) >= 22  # 128 random bits in base64 have 22 characters
+    assert len(key) >= 22  # in base64, 128 random bits need 22 characters
     other = opened("main", own=key[:-1])
     assert not other.session_state["own"].typed and "own" not in other.query_params
     assert "not kept any more" in other.error[0].value

@@ -1,4 +1,4 @@
-"""Results of probes are read from files of `bgt-probe`, and gathered without mixing models."""
+"""Results of probes are read from files of `bgt-probe`. Results of different models are never mixed."""
 
 import math
 from collections.abc import Callable
@@ -103,8 +103,8 @@ def test_a_figure_says_of_which_models_data_and_seeds_it_is() -> None:
 
 
 def test_the_rule_is_that_of_the_table() -> None:
-    """Intervals of the latents start at 0.3 and 0.6. The most frequent answer has the accuracy 0.2; other baselines do
-    not matter."""
+    """The latents' intervals begin at 0.3 and 0.6, and the most frequent label has the accuracy 0.2. A latent is shown
+    to contain a property if its interval is above this accuracy; other baselines do not matter."""
     tables = results.gathered([], cells_of())
     scores = tables.scores
     assert results.by_result(scores, tables.gaps)["shown"].tolist() == ["semantic, language"] * 2
@@ -135,6 +135,6 @@ def test_the_information_of_the_latents_is_that_of_the_last_report() -> None:
         {"kind": "train", "kl/en": 7.0},
     ]
     assert results.nats(reports, ("en", "fr")) == (5.0, 110.0)
-    many = [{"kind": "valid", "kl/en": 4.0, "kl/fr": 6.0, "kl/semantic": 100.0}]  # one value for all languages
+    many = [{"kind": "valid", "kl/en": 4.0, "kl/fr": 6.0, "kl/semantic": 100.0}]  # all languages share a value
     assert results.nats(many, ("en", "fr")) == (5.0, 105.0)
     assert all(map(math.isnan, results.nats([], ("en",))))

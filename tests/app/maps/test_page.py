@@ -1,4 +1,4 @@
-"""The page of maps: maps of both latents, selections, search, the user's sentences, and interpolation."""
+"""Test the page of maps: maps of both latents, selections, search, the user's sentences, and interpolation."""
 
 import base64
 from collections.abc import Callable, Sequence
@@ -28,7 +28,7 @@ def unpack(values: dict) -> np.ndarray:
 
 
 def places(figure: dict) -> dict[str, np.ndarray]:
-    """Return the place of each row on a map, {id: (2,)}."""
+    """Return where each row is drawn on a map, {id: (2,)}."""
     traces = [trace for trace in figure["data"] if trace["mode"] == "markers"]
     xy = [np.column_stack([unpack(trace["x"]), unpack(trace["y"])]) for trace in traces]
     return dict(zip(drawn(figure), np.concatenate(xy), strict=True))
@@ -66,7 +66,7 @@ def test_what_contains_some_words_can_be_found(opened: Open) -> None:
     expected = set(table.loc[[".*" not in text and "my " in text.lower() for text in table["text"]], "id"])
     app.put(app.text_input(key="find"), "MY ")
     assert expected and app.lit() == expected
-    app.text_input(key="find").set_value("((")  # searched as plain text, not as a regular expression
+    app.text_input(key="find").set_value("((")  # plain text, not a regular expression
     assert app.run().lit() == set()
     assert opened("maps", find="?").lit() == set(rows.matching(table, "?"))
 
@@ -93,7 +93,7 @@ def test_a_sentence_of_another_page_becomes_a_star_once(opened: Open, monkeypatc
         app.query_params.update({"star": "It was getting late.", "star_lang": "en"})
         app.run()
         assert app.lit("chosen") == {"own0"} and "star" not in app.query_params
-    app.query_params.update({"star": "Andere Sprache.", "star_lang": "de"})  # not a language of the model
+    app.query_params.update({"star": "Andere Sprache.", "star_lang": "de"})  # this model has no German
     assert app.run().lit("chosen") == {"own0"}
     monkeypatch.setattr(rows, "MAX_OWN", 1)
     app.query_params.update({"star": "One more.", "star_lang": "en"})
@@ -186,7 +186,7 @@ def test_selected_sentences_are_mapped_alone_with_their_translations(opened: Ope
 
 
 def vectors_of(tmp_path: Path, vectors: np.ndarray) -> tuple[str, ...]:
-    """Write a file of vectors, and a text of their sentences. Return the options that open both in the app."""
+    """Write a file of vectors, and a file of their sentences. Return the options that open both files in the app."""
     text = "".join(f"Sentence number {at} is here.\n" for at in range(len(vectors)))
     for name in ("v.txt", "t.txt"):
         (tmp_path / name).write_text(text)
@@ -218,7 +218,7 @@ def test_few_or_equal_vectors_are_mapped_at_once_and_the_caption_says_how(
 
 
 def find(app: Any, text: str, way: str = "Words") -> list[str]:
-    """Search for a text, and return the ids of the selected rows."""
+    """Search for a text in the way `way`, and return the ids of the rows that are selected then."""
     (control,) = (control for control in app.segmented_control if control.label == "Find by")
     control.set_value(way)
     app.text_input(key="find").set_value(text)
@@ -247,7 +247,7 @@ def test_nearest_are_those_of_a_row_or_of_a_typed_text_and_of_nothing_that_is_go
     box = app.selectbox(key="nearest_of")
     assert box.value == "own0"
     app.press("Remove your 1 sentence")
-    assert app.selectbox(key="nearest_of").value is None  # None, not the id "own0" of the removed sentence
+    assert app.selectbox(key="nearest_of").value is None  # not "own0", the id of the removed sentence
     app.selectbox(key="nearest_of").set_value("en7").run()
     assert app.session_state["chosen"] == ["en7"]
 
@@ -284,7 +284,7 @@ def test_a_slice_is_kept_by_name_selected_again_and_in_a_link_if_it_is_short(ope
     app.press("Remove it")
     assert app.query_params["slice"] == "short:en9"
     every_other = [f"{lang}{number}" for lang in ("en", "fr") for number in range(0, 300, 2)]
-    for name in ("x" * 40, "y" * 40):  # the link only has room for the first
+    for name in ("x" * 40, "y" * 40):  # the link has only room for the first of these
         kept(app, name, every_other)
     assert list(app.session_state["slice"]) == ["short", "x" * 40, "y" * 40]
     assert [text.partition(":")[0] for text in app.query_params["slice"]] == ["short", "x" * 40]
@@ -298,8 +298,8 @@ def table() -> pd.DataFrame:
 
 
 def test_translations_coincide_within_the_width_of_a_mark(table: pd.DataFrame) -> None:
-    """The map is 10 wide, so a mark is 0.15 wide. The sentences of the four translations are 0, 0.1, 0.2 and 5 apart.
-    The star has no translation, and does not count."""
+    """The map is 10 wide, so a mark is 0.15 wide. In the four pairs of translations, the distance is 0, 0.1, 0.2 and 5.
+    The star has no translation, so it is not counted."""
     own = rows.typed("A star.", "en", 0)[0].assign(x=0.0, y=0.0)
     placed = table.assign(x=[0, 1, 2, 10, 0, 1, 2.2, 5], y=[0, 0, 0, 0, 0, 0.1, 0, 0])
     assert compute.coincide(pd.concat([placed, own])) == (2, 4)
@@ -314,7 +314,7 @@ def test_a_selection_is_described_against_the_rest(table: pd.DataFrame) -> None:
     assert "Closing mark: exclamation" not in lines.index
     assert lines.loc["English", "Difference"].startswith("+80 [")
     assert lines.loc["Words that stand out", "Selected"] == "train"
-    for count in (0, 1, 8):  # none, one or all rows are too few to compare
+    for count in (0, 1, 8):  # a selection of none, one or all rows can't be compared
         lines = compute.compared(table, np.arange(8) < count).set_index("Measure")
         assert not lines.loc["Words in a sentence", "Difference"]
 

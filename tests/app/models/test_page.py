@@ -1,4 +1,4 @@
-"""The page that compares models: the same sentences for all, paired differences, and models that do not open."""
+"""Test the page that compares models: equal sentences for all models, paired differences, models that do not open."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -22,7 +22,7 @@ Start = Callable[..., None]
 
 @pytest.fixture
 def two_models(saved: Path, start: Start, function: str) -> list[str]:
-    """The titles, in the app, of an untrained `bgt` model and of a user-defined function."""
+    """The titles that the app shows for an untrained `bgt` model and for a user's function."""
     start("--model", saved, "--model", function)
     return state.titles()[:2]
 

@@ -1,4 +1,4 @@
-"""The page of pairs: kinds of pairs, their similarities, the lines between quadrants, and human scores."""
+"""Test the page of pairs: kinds of pairs, similarities, the lines between quadrants, and human scores."""
 
 import re
 from collections.abc import Callable
@@ -50,7 +50,7 @@ def test_within_a_language_each_sentence_meets_its_nearest_and_a_random_one(load
         sides = (loaded.embed(part[side], lang="en", latent=latent) for side in ("left", "right"))
         assert_close(part[column].to_numpy(), cosines(*sides), FLOAT32, scale=1)
         others = similarities[~np.eye(len(texts), dtype=bool)]
-        assert_close(random[column], np.sort(others), FLOAT32, scale=1)  # of few sentences, these are all the pairs
+        assert_close(random[column], np.sort(others), FLOAT32, scale=1)  # with few sentences, all pairs are drawn
     drawn = table[table["kind"] == compute.RANDOM]
     assert len(drawn) == len(texts) and (drawn["left"] != drawn["right"]).all()
 
@@ -134,7 +134,7 @@ def test_the_page_opens_on_two_sentences_among_others_and_lists_each_quadrant(op
     headings = [part.value for part in app.markdown if part.value.startswith("**Near")]
     assert len(headings) == 4 and 1 <= len(app.table) <= 4
     texts = {verbatim(text) for text in inventory.sentences(next(iter(inventory.read().texts.values())), 300)["text"]}
-    assert all({*table.value["Left"], *table.value["Right"]} <= texts for table in app.table)  # sentences are not cut
+    assert all({*table.value["Left"], *table.value["Right"]} <= texts for table in app.table)  # no sentence is cut
     assert CREDIT in [caption.value for caption in app.caption]
 
 
@@ -183,7 +183,7 @@ def test_correlations_are_pearsons_with_an_interval_around_them() -> None:
         row = scores.loc[title]
         r, test = row["value"] / 100, pearsonr(given[column], gold)
         assert r == pytest.approx(test.statistic)
-        low, high = test.confidence_interval()  # Fisher's interval, to which the bootstrap's is close
+        low, high = test.confidence_interval()  # Fisher's interval, near the bootstrap's
         assert (row["low"] / 100, row["high"] / 100) == pytest.approx((low, high), abs=0.1)
     second = scores.loc["Language latent"]
     assert second["difference"] == pytest.approx(second["value"] - scores["value"].iloc[0])

@@ -1,4 +1,4 @@
-"""The page of probes: without results, with stored results, with a probe that runs here; and its figures."""
+"""Test the page of probes: without results, with stored results, with a probe that runs here. Test its figures."""
 
 import shutil
 from collections.abc import Callable
@@ -24,7 +24,7 @@ Open = Callable[..., Any]
 def test_no_results_say_how_to_get_some(opened: Open) -> None:
     app = opened("probes")
     assert app.info and any("bgt-probe --lang en" in code.value for code in app.code)
-    assert "model" not in app.multiselect(key="only_model").value and app.figures()  # figures of the shipped models
+    assert "model" not in app.multiselect(key="only_model").value and app.figures()  # results of shipped models
     assert len(app.selectbox(key="ptask").options) == 18
     app.put(app.selectbox(key="ptask"), "tense")
     (button,) = (button for button in app.button if button.label == "Run")
@@ -47,7 +47,7 @@ def test_files_are_shown_with_their_intervals_and_sentences(
     assert table.loc[row.latent, "Accuracy, %"] == pytest.approx(100 * row.accuracy)
     assert set(table["Model"]) == {"model"} and len(app.figures()) == 1
     assert app.dataframe[0].value["Difference"].tolist() == pytest.approx([gap.points])
-    assert app.dataframe[0].value["The paper's"].tolist() == pytest.approx([73.0 - 80.2])  # English length, en-fr
+    assert app.dataframe[0].value["The paper's"].tolist() == pytest.approx([73.0 - 80.2])  # English length, model en-fr
     assert any("sentences each, with" in text.value for text in app.caption)
     app.put(app.selectbox(key="items_name"), "language")
     bits = app.dataframe[-1].value["Bits"]
@@ -70,14 +70,14 @@ def test_a_probe_runs_on_the_spot_beside_what_is_stored(opened: Open, start: Cal
     assert app.success and CREDIT in [caption.value for caption in app.caption]
     result, after = (app.dataframe[at].value for at in range(2))
     live = after["Mark"].str.startswith("run here")
-    assert live.sum() == 1 and live[0] and after.loc[0, "Task"] == "Length"  # the new result is the first
-    assert result.loc[0, "Mark"] == after.loc[0, "Mark"] and len(result) == 1  # also shown below the button
+    assert live.sum() == 1 and live[0] and after.loc[0, "Task"] == "Length"  # the new result comes first
+    assert result.loc[0, "Mark"] == after.loc[0, "Mark"] and len(result) == 1  # it is also shown below the button
     numbers = ["Task", "Language", "Semantic, %", "Baseline, %", "Trained + tested on"]
     assert after[~live][numbers].to_numpy().tolist() == stored[numbers].to_numpy().tolist()
     app.put(app.button_group(key="show"), "Difference")
     (figure,) = app.figures()
     assert [trace["name"] for trace in figure["data"]] == ["English", "French", chart.PAPER]
-    assert sum(len(trace["y"]) for trace in figure["data"][:2]) == 28  # language identity only exists for one latent
+    assert sum(len(trace["y"]) for trace in figure["data"][:2]) == 28  # language identity exists for one latent only
     assert any(text.value.startswith("**The paper's claim covers") for text in app.markdown)
     app.put(app.multiselect(key="only_model"), ["bgt-en-fr, as shipped", "bgt-multilingual, as shipped"])
     (figure,) = app.figures()
@@ -93,7 +93,7 @@ def test_uploaded_results_stay_until_they_are_removed(opened: Open, cell: Cell, 
     app.file_uploader(key="result_files").set_value(("mine.parquet", content, "application/octet-stream"))
     (mine,) = app.run().session_state["uploaded"]
     app.file_uploader(key="result_files").set_value([])
-    app.session_state["earlier"] = [mine]  # as after leaving the page, where the uploader forgets it
+    app.session_state["earlier"] = [mine]  # as after leaving the page, when the uploader is empty
     assert app.run().session_state["uploaded"] == [mine]
     app.press("Remove 1 uploaded before")
     assert app.session_state["uploaded"] == []
@@ -125,7 +125,7 @@ def test_a_probe_runs_on_a_file_of_ones_own(opened: Open) -> None:
     app.selectbox(key="items").set_value(500)
     app.press("Run")
     assert app.dataframe[0].value.loc[0, "Data"] == "Yours: mine.txt (en)"
-    app.button_group(key="plang").set_value("fr")  # the file has no sentences in this language
+    app.button_group(key="plang").set_value("fr")  # no sentences in this language
     app.run()
     assert "Yours: mine.txt (en)" not in app.selectbox(key="pdata").options
 
@@ -158,7 +158,7 @@ def test_differences_have_the_colour_of_their_language_and_the_papers_beside() -
     assert {name: list(trace.x) for name, trace in dots.items()} == {
         "English": [-1.0, -1.0], "Japanese": [2.0, 2.0], chart.PAPER: pytest.approx([73.0 - 80.2, 60.7 - 65.3])
     }  # fmt: skip
-    for name, lang in (("English", "en"), ("Japanese", "ja")):  # languages look the same in every figure
+    for name, lang in (("English", "en"), ("Japanese", "ja")):  # each language looks the same in all figures
         assert dots[name].marker.color == display.lang_colour(lang, "light")
         assert dots[name].marker.symbol == display.SYMBOLS[display.lang_place(lang)]
     assert set(dots[chart.PAPER].marker.symbol) == {f"{dots['English'].marker.symbol}-open"}

@@ -1,4 +1,4 @@
-"""The page of similar questions: without a store, with a store of another model, and with the store's numbers."""
+"""Test the page of similar questions: without a store, with another model's store, and with the right store."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The page that changes the style of a sentence: by a style sentence, or along a direction."""
+"""Test the page that changes the style of a sentence, towards a style sentence or along a direction."""
 
 import re
 from collections.abc import Callable
@@ -90,7 +90,7 @@ def test_a_grid_is_written_cell_by_cell(saved: Path, library: Callable) -> None:
 
 
 def test_a_new_style_is_one_search_and_passes_few_files(opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Generating the texts of a grid again calls the functions of at most 27 of our files."""
+    """When only styles change, all texts come from one search, which calls functions in at most 27 of our files."""
     app = opened("rewrite", glang="English")
     app.text_area(key="styles_en").set_value("Is it late?\nNo!\nIt's Tom!")
     searches, search = [], generate.searched

@@ -1,4 +1,4 @@
-"""The start page: one sentence, the information in each latent, and the words that express a property."""
+"""Test the start page: one sentence, the information in its latents, and the words that express a property of style."""
 
 import re
 import shutil
@@ -108,7 +108,7 @@ def test_the_page_shows_both_lists_and_all_that_is_written(opened: Open, loaded:
     for latent in loaded.latents:
         for near in compute.nearest(loaded, TEXT, "en", latent)["text"]:
             assert near in text
-    for latent in loaded.latents:  # the heading counts the sentences in the list below it
+    for latent in loaded.latents:  # the heading counts sentences of the list below
         alike = compute.alike(TEXT, "en", compute.nearest(loaded, TEXT, "en", latent)).sum()
         assert f"End like it, with a question mark: {alike['mark']} of 5" in text
     heads = [head.value for head in app.subheader]
@@ -146,7 +146,7 @@ def test_the_heading_tells_how_it_was_trained_and_what_stored_probes_say(
         ("I haven't seen you.", "en", {"contraction": "short"}, {"haven't"}),
         ("I have not seen him.", "en", {"contraction": "full"}, {"have", "not"}),
         ("Wann kommen Sie?", "de", {"address": "Sie"}, {"kommen", "sie"}),
-        ("私は学生です。", "ja", {"politeness": "polite"}, set()),  # none, because Japanese has no spaces between words
+        ("私は学生です。", "ja", {"politeness": "polite"}, set()),  # Japanese has no spaces between words
         ("Il pleut.", "fr", {}, set()),
     ],
 )
@@ -160,5 +160,5 @@ def test_what_a_generated_text_has_from_the_style_alone() -> None:
     assert taken_over("vous êtes en retard.", "fr", style, "Vous êtes fatigué.", "fr") == {}
     assert taken_over("tu es en retard.", "fr", style, "You are late.", "en") == {}
     asked = taken_over("veux-tu venir ?", "fr", "Viens-tu ?", "Do you want to come?", "en")
-    assert asked == {"address": "tu"}  # questions are inverted in any style, so inversion does not count
+    assert asked == {"address": "tu"}  # any style inverts questions, so inversion does not count
     assert [title("address", "vous"), title("contraction", "short")] == ["vous", "short form"]

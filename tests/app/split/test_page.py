@@ -1,4 +1,4 @@
-"""An encoder is split on its page, and is then available on every other page."""
+"""Test the page that splits an encoder's vectors. The split encoder is then available on all other pages."""
 
 import io
 import zipfile
@@ -67,7 +67,7 @@ def test_an_encoder_that_runs_code_is_not_opened_from_a_page(opened: Open, start
 
 
 def choose(app: Any, typed: str) -> None:
-    """Open an encoder by a name that is not in the list of encoders."""
+    """Open an encoder by a name that the user types."""
     box = app.selectbox(key="split_open")
     box.options = [*box.options, typed]
     box.set_value(typed)

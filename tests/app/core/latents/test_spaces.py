@@ -1,4 +1,4 @@
-"""The maps that ship with a model fit the model's own vectors."""
+"""Test the maps that are stored with shipped models, probes as map axes, and how scores are read from the latents."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -37,7 +37,7 @@ def test_each_stored_map_shows_this_models_sentences_faithfully(name: str) -> No
         groups = part.groupby("lang", sort=False)["text"]
         vectors = np.concatenate([encoder.embed(list(texts), lang=lang, latent=latent) for lang, texts in groups])
         assert trustworthiness(unit(vectors), maps[key], n_neighbors=15) > 0.7  # a random map has 0.5
-    if name == "bgt-multilingual":  # on the semantic map, translations almost coincide
+    if name == "bgt-multilingual":  # on its semantic map, translations almost coincide
         key = spaces.key(digest, rows.examples(("en", "fr"), 300), "semantic")
         english, french = np.split(maps[spaces.name(key, TSNE)], 2)
         nearest = ((english[:, None] - french) ** 2).sum(-1).argmin(1)
@@ -103,7 +103,7 @@ def test_ridge_is_that_of_another_implementation_at_one_of_the_strengths(vectors
 def test_readings_are_those_of_the_literature() -> None:
     scores, values = np.array([0.1, 0.4, 0.4, 0.8, 0.9, 0.3]), np.array([0, 0, 1, 1, 1, 0.0])
     assert spaces.reading(scores, values, 6).value == pytest.approx(roc_auc_score(values, scores))
-    rng = np.random.default_rng(0)  # Hanley and McNeil (1982): AUC 0.893, 51 and 58 cases, standard error 0.032
+    rng = np.random.default_rng(0)  # Hanley and McNeil (1982): AUC 0.893, 51 and 58 cases, error 0.032
     scores = np.concatenate([rng.normal(1.757, 1, 51), rng.normal(0, 1, 58)])
     reading = spaces.reading(scores, np.repeat([1.0, 0.0], [51, 58]), 109)
     assert reading.value - reading.low == pytest.approx(1.96 * 0.032, abs=0.02)
@@ -111,7 +111,7 @@ def test_readings_are_those_of_the_literature() -> None:
     noisy = line + 60 * np.random.default_rng(1).normal(size=103)
     reading = spaces.reading(noisy, line, 103)
     assert np.arctanh(reading.high) - np.arctanh(reading.value) == pytest.approx(0.196)
-    # the interval stays as wide, because translations only repeat the same information
+    # translations repeat the same information, so the interval must not become narrower
     assert spaces.reading(np.tile(noisy, 4), np.tile(line, 4), 103).low == pytest.approx(reading.low)
 
 
@@ -128,5 +128,5 @@ def test_a_map_shows_the_scores_and_its_axes_say_how_to_move_on_it(saved: Path) 
     weights = np.column_stack([longer.weights, question.weights])
     assert axes is not None
     assert_close(weights.T @ axes, np.eye(2), FLOAT32)
-    # the axes are in the plane of the weights, so no part of a move leaves both scores unchanged
+    # the axes are in the plane of the weights: any other part of a move would leave both scores unchanged
     assert np.linalg.matrix_rank(np.hstack([weights, axes]), tol=1e-3) == 2

@@ -2,6 +2,6 @@
 
     task.load(files) -> items -> task.statistic(items, encoders) -> Statistic -> `compare` by the bootstrap -> Result
 
-To add an evaluation, add one file to `tasks`. The other files here contain the code that tasks share. A task depends
-only on the interface of encoders, never on a model class.
+To add an evaluation, add one file to `tasks`. The other files of this package contain the code that tasks share. A task
+depends only on the interface of encoders, never on a model class.
 """

@@ -1,8 +1,8 @@
 """Compare machine translations with human references (Wieting, Mallinson & Gimpel 2017, sec. 5.6.1).
 
-The measures are the entropy and the repetitions of references and of translations (their table 9), the accuracy of a
-classifier that recognises references (table 8), and the correlations of the classifier's score with other scores (table
-10).
+Entropy and repetitions are measured for the references and for the translations (table 9 of the paper). A classifier
+tells references from translations; the measures are its accuracy (table 8), and the correlations of its score with
+other scores (table 10).
 """
 
 import math
@@ -32,7 +32,7 @@ def ngram_entropy(sentences: Sequence[Sequence[str]], n: int) -> float:
 
 
 def repeated(words: Sequence[str], n: int) -> tuple[int, int]:
-    """Count the n-grams that repeat an earlier n-gram of the sentence, and all its n-grams.
+    """Count the n-grams of a sentence that repeat an earlier n-gram, and all n-grams of the sentence.
 
     If n is 1, words of one or two characters are ignored.
     """
@@ -42,7 +42,7 @@ def repeated(words: Sequence[str], n: int) -> tuple[int, int]:
 
 @dataclass(frozen=True)
 class Statistic:
-    """The values of one measure for references and for translations, their difference, and correlations.
+    """One measure: its values for references and for translations, the difference of the two, and its correlations.
 
     Intervals of differences are 95% bootstrap intervals over pairs. The difference of two entropies has no interval,
     because an entropy grows with the amount of text. Intervals of correlations are computed as in Bonett & Wright
@@ -77,7 +77,7 @@ def compare(
     if not references:
         raise DataError("there are no pairs to compare")
     sides = [[text.split() for text in side] for side in (references, translations)]
-    # some measures are ratios of two sums over sentences: the numerator and denominator of each sentence, (2, N) each
+    # some measures are ratios of two sums over sentences; each entry has the numerators and denominators, (2, N)
     counts = np.array([[len(text) for text in side] for side in sides])
     rows = {"words": (counts, np.ones_like(counts))}
     for n, called in ((1, "unigram"), (3, "trigram")):
@@ -99,7 +99,7 @@ def compare(
     statistics += _ratios(rows, probabilities)
     pairs = list(zip(references, translations, strict=True))
     no_costs = np.full(len(pairs), np.nan)
-    for name, score in pair_scores({}).items():  # the scores by which filters choose pairs
+    for name, score in pair_scores({}).items():  # the scores by which `bgt filter` can choose pairs
         if name != "words" and (name != "cost" or costs is not None):
             values = score(pairs, no_costs if costs is None else costs)
             rho = _spearman(values, probabilities[1]) if probabilities else None
@@ -113,7 +113,7 @@ def compare(
 def _ratios(
     rows: Mapping[str, tuple[np.ndarray, np.ndarray]], probabilities: Sequence[np.ndarray] | None
 ) -> Iterator[Statistic]:
-    """Yield the measures that are ratios of two sums over sentences, and their correlations over single sentences."""
+    """Yield each measure that is a ratio of two sums over sentences, and correlations of the sentences' own ratios."""
 
     def differences(weights: Sequence[np.ndarray]) -> dict[str, np.ndarray]:
         means = {

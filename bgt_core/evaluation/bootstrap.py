@@ -1,8 +1,8 @@
 """Intervals of scores and differences, mostly from resampled items (the bootstrap).
 
-A resample is stored as N weights, which count how often each of N items was drawn. A statistic takes the weights of B
-resamples, (B, N), and the numbers of S systems for each item, (S, N). So all systems have the same resamples, and their
-differences are paired. If all weights are 1, (1, N), the statistic is that of the original items.
+A resample is stored as N weights, which count how often each of N items was drawn. A statistic is a function of the
+weights of B resamples, (B, N), and of one value per system and item, (S, N). All S systems have the same resamples, so
+their differences are paired. With weights of 1, (1, N), the statistic is computed on the original items.
 """
 
 import math
@@ -25,7 +25,7 @@ class ItemSample(NamedTuple):
     """A group of items that are resampled together."""
 
     items: int
-    key: tuple[int, ...] = ()  # is appended to the seed, so that groups are drawn independently
+    key: tuple[int, ...] = ()  # appended to the seed, so that different groups are drawn independently
 
 
 def resample(rng: np.random.Generator, items: int, resamples: int) -> np.ndarray:
@@ -79,7 +79,7 @@ def pearson(weights: np.ndarray, systems: np.ndarray, gold: np.ndarray) -> np.nd
 
 def spearman(weights: np.ndarray, systems: np.ndarray, gold: np.ndarray) -> np.ndarray:
     """Compute Spearman's rho in each resample: Pearson's r of the ranks of drawn items. Shapes are as in `pearson`."""
-    middle = (weights.sum(1, keepdims=True) + 1) / 2  # the mean rank, which ties do not change
+    middle = (weights.sum(1, keepdims=True) + 1) / 2  # the mean rank; ties do not change it
     y = ranks(weights, gold) - middle  # (B, N)
     weighted_y = weights * y
     var_y = np.einsum("bn,bn->b", weighted_y, y)
@@ -104,7 +104,7 @@ def ranks(weights: np.ndarray, values: np.ndarray) -> np.ndarray:
 
 
 def scaled(values: np.ndarray) -> np.ndarray:
-    """Subtract each row's median and divide by its range, (..., N), so that sums of squares lose no digits.
+    """Subtract the median of each row (..., N) and divide by the row's range, so that sums of squares lose no digits.
 
     Subtracting the mean would not work: with one outlier, all other values are far from the mean and close together.
     """
@@ -118,7 +118,7 @@ def ratio(covariance: np.ndarray, first: np.ndarray, second: np.ndarray, varied:
 
 
 def interval(draws: np.ndarray, level: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return the lower and upper ends of percentile intervals, (...) each, given a statistic's resamples (B, ...)."""
+    """Return the lower and upper ends of percentile intervals, (...) each, of B resampled statistics, (B, ...)."""
     low, high = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2], axis=0)
     return low, high
 
@@ -126,9 +126,9 @@ def interval(draws: np.ndarray, level: float) -> tuple[np.ndarray, np.ndarray]:
 def two_sided_p(difference: np.ndarray, draws: np.ndarray) -> np.ndarray:
     """Return the two-sided p-value of each difference (...), for the null hypothesis that the difference is 0.
 
-    The difference is assumed to be normally distributed; its standard error is the standard deviation of its resamples
-    (B, ...). A p-value from counting resamples could not be below 1 / B, which is too large for Holm's correction. If
-    all resamples are equal, p is 1.
+    The difference is assumed to be normally distributed. Its standard error is the standard deviation of `draws` (B,
+    ...), the differences in B resamples. A p-value that counts resamples could not be below 1 / B, which is too large
+    for Holm's correction. If all resampled differences are equal, p is 1.
     """
     error = draws.std(0, ddof=1)
     sure = error > VARIANCE_EPS
@@ -136,7 +136,7 @@ def two_sided_p(difference: np.ndarray, draws: np.ndarray) -> np.ndarray:
 
 
 def holm(p: np.ndarray) -> np.ndarray:
-    """Adjust p-values (M,) by Holm (1979): P(any false rejection) <= alpha if p-values below alpha are rejected."""
+    """Adjust p-values (M,) by Holm (1979): if all below alpha are rejected, P(any false rejection) <= alpha."""
     order = np.argsort(p)
     steps = np.maximum.accumulate((len(p) - np.arange(len(p))) * p[order])
     adjusted = np.empty(len(p))
@@ -145,28 +145,29 @@ def holm(p: np.ndarray) -> np.ndarray:
 
 
 def wilson(right: float, n: int, level: float = 0.95) -> tuple[float, float]:
-    """Return the score interval (Wilson 1927) of the fraction right / n; `right` may be a mean over seeds."""
+    """Return Wilson's (1927) interval of the fraction right / n; `right` may be a mean over seeds."""
     z = NormalDist().inv_cdf((1 + level) / 2)
     p, scale = right / n, 1 + z * z / n
     middle = (p + z * z / (2 * n)) / scale
     half = z / scale * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
     low, high = middle - half, middle + half
-    return (0.0 if right == 0 else low), (1.0 if right == n else high)  # exact at the ends, despite rounding
+    return (0.0 if right == 0 else low), (1.0 if right == n else high)  # rounding must not move the ends 0 and 1
 
 
-# Tests of weighted sums of scores, such as the claims of a paper. The variance of a sum has two parts. The first is the
-# variance over resamples of the pairs, which are the same for all systems. The second is the variance over
-# trainings: the variance of a system's scores about their mean, pooled over the systems with several seeds. A system
-# with one seed is assumed to vary as much as the others. The sum divided by its standard error is tested by a t
-# distribution. Its degrees of freedom, by Welch and Satterthwaite, come from the number of seeds; the first part of the
-# variance counts as known. If no system has several seeds, the second part is unknown and left out.
+# Tests of weighted sums of scores; a claim of a paper, such as "a is better than b", is a weighted sum. The variance of
+# a sum has two parts. The first is the variance over resamples of the pairs, which are the same for all systems. The
+# second is the variance over trainings: the variance of a system's scores about their mean, pooled over the systems
+# with several seeds. A system with one seed is assumed to vary as much as the others. The sum divided by its standard
+# error is tested by a t distribution. The degrees of freedom follow from the number of seeds (Welch and Satterthwaite),
+# as if the first part of the variance were known exactly. If no system has several seeds, the second part is unknown
+# and left out.
 
 HOLDS, FAILS, NOT_SEPARABLE, NOT_RUN = "holds", "does not hold", "not separable", "not run"
-ERROR_EPS = 1e-9  # a standard error below this (of scores x 100) is rounding error
+ERROR_EPS = 1e-9  # a smaller standard error, of scores x 100, is only rounding error
 
 
 class BootstrappedScore(NamedTuple):
-    """One score of one system."""
+    """One score of one system, with its resamples."""
 
     values: np.ndarray  # (K,), one for each of K trainings with different seeds
     draws: np.ndarray  # (K, B), the score of each training in each resample of the pairs

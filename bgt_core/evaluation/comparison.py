@@ -33,7 +33,7 @@ class Difference(NamedTuple):
     p_holm: float  # after Holm's correction over all differences in the score's family
 
     def seen_from(self, system: str) -> Difference:
-        """Return this difference with `system` as `first`; if the systems change places, the sign changes."""
+        """Return this difference with `system` as `first`, so with the opposite sign if `system` is `second`."""
         if system == self.first:
             return self
         value, low, high, mark = self.difference
@@ -59,7 +59,7 @@ class Result:
     source: str = ""  # the files from which the items were read
 
     def value(self, key: Sequence[Any], system: str | None = None) -> float:
-        """Return one score of `system`, by default the only system; `key` may omit the last fields of the score's key.
+        """Return one score of `system`, by default of the only system; `key` is the score's key, or its first fields.
 
         Raises:
             UsageError: No such score, or several.
@@ -68,15 +68,15 @@ class Result:
         names = [system] if system else self.systems
         if len(matching) != 1 or len(names) != 1 or names[0] not in self.systems:
             raise UsageError(
-                f"{len(matching)} scores have names that begin with {tuple(key)}, and the systems are "
+                f"{len(matching)} scores have keys that begin with {tuple(key)}, and the systems are "
                 f"{', '.join(self.systems)}; name one score and one system."
             )
         cell = matching[0][self.systems.index(names[0])]
         return float("nan") if cell is None else cell.value if isinstance(cell, Estimate) else cell
 
     def records(self) -> list[dict[str, Any]]:
-        """Return a dict for each score of each system: the fields of the key, "system", "value", "ci_low", "ci_high",
-        and "marked", which is "best", "tied" with the best, or ""."""
+        """Return a dict for each score of each system: the fields of the key, "system", "value", "ci_low", "ci_high"
+        and "marked". "marked" is "best", "tied" (not significantly worse than the best), or ""."""
         return [
             {**key._asdict(), "system": system, **entry(cell)}
             for key, cells in self.scores.items()
@@ -85,13 +85,13 @@ class Result:
         ]
 
     def rows(self) -> Table:
-        """Make the table to store: a row for each score of each system, with the columns `tables.ROWS`."""
+        """Make the table for .parquet and .csv files: columns `tables.ROWS`, and one row per score and system."""
         models = sorted(self.models, key=len, reverse=True)  # longest first: systems of "a b" also begin with "a "
         owners = {
             system: next((name for name in models if f"{system} ".startswith(f"{name} ")), "")
             for system in self.systems
         }
-        if len(models) == 1 and not any(owners.values()):  # then the systems are search methods of the only model
+        if len(models) == 1 and not any(owners.values()):  # then every system is a search method of the only model
             owners = dict.fromkeys(self.systems, models[0])
         fingerprints = {name: str(getattr(model, "fingerprint", "")) for name, model in self.models.items()}
         langs = str(self.settings.get("lang") or self.settings.get("langs") or "")
@@ -107,7 +107,7 @@ class Result:
         return Table(list(ROWS), rows)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return everything but the models in a form that JSON can store: schema bgt-evaluate/2."""
+        """Convert everything except the models to a dict for JSON, in the schema bgt-evaluate/2."""
         names = ("task", "settings", "source", "about", "warnings", "level", "resamples", "seed")
         gaps = [gap._asdict() for gap in self.differences]
         differences = [{**gap.pop("key")._asdict(), **entry(gap.pop("difference")), **gap} for gap in gaps]
@@ -121,7 +121,7 @@ class Result:
         p-values. .tex and .md files contain the table of scores and the table of differences.
 
         Raises:
-            UsageError: The ending is none of these.
+            UsageError: The name has another ending.
             NotFound: The file can't be written.
         """
         check_ending(path)
@@ -137,8 +137,8 @@ class Result:
     def table(self, across: str | None = None) -> Table:
         """Make a table for display: one column per value of `across`, one row per combination of the other fields.
 
-        `across` is "system" or a field of the scores' keys, by default the task's choice. The number of items is a
-        column only if the systems are columns.
+        `across` is "system" or a field of the scores' keys, by default the field that the task chose. The table shows
+        the number of items only if each system has a column.
         """
         across = across or self.across
         rows: dict[tuple[Any, ...], dict[str, Value]] = {}
@@ -160,7 +160,7 @@ class Result:
         return Table([*head, *columns], [[*row, *(cells.get(name) for name in columns)] for row, cells in rows.items()])
 
     def difference_table(self) -> Table:
-        """Make a table for display with a row for each difference of two systems."""
+        """Make a table for display that has a row for each difference of two systems."""
         rows: list[list[Value]] = [
             [*gap.key[:-1], f"{gap.first} - {gap.second}", gap.difference, p_text(gap.p), p_text(gap.p_holm)]
             for gap in self.differences
@@ -170,7 +170,7 @@ class Result:
 
 
 def entry(cell: float | Estimate) -> dict[str, float | str]:
-    """Convert a score to a dict for JSON."""
+    """Convert a score to a dict, with its interval if it has one."""
     parts = cell if isinstance(cell, Estimate) else (cell,)
     return dict(zip(("value", "ci_low", "ci_high", "marked"), parts, strict=False))
 
@@ -183,33 +183,33 @@ def check_ending(path: Path) -> None:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Statistic:
-    """The scores of S systems as functions of resampled items: the input of `compare`.
+    """The input of `compare`: the scores of S systems, as functions of the resampled items.
 
-    `scores` takes the number of times that each item is drawn, (B, N) for each of `samples`. It returns an array (B, S)
-    for each key, with NaN for a system without that score. `hits` are further scores: each has a number from 0 to 1 for
-    each system and item, (S, N), and the score is their mean in percent. The intervals of these scores are Wilson's,
-    and an exact sign test compares the systems.
+    `scores` is called with the number of times that each item is drawn, (B, N) for each of `samples`. It returns an
+    array (B, S) for each key, with NaN for a system without that score. `hits` are further scores: each has a value
+    from 0 to 1 for each system and item, (S, N), and a system's score is the mean of its values in percent. The scores
+    in `hits` have Wilson's intervals, and an exact sign test compares the systems.
     """
 
     systems: Sequence[str]
     scores: Callable[[Sequence[np.ndarray]], Mapping[Key, np.ndarray]] = lambda weights: {}
     samples: Sequence[ItemSample] = ()
     hits: Mapping[Key, np.ndarray] = field(default_factory=dict)
-    numbers: Mapping[Key, Sequence[float | None]] = field(default_factory=dict)  # scores without intervals, by system
+    numbers: Mapping[Key, Sequence[float | None]] = field(default_factory=dict)  # scores without intervals, per system
     about: str = ""  # the measure and the data, in words
     warnings: Sequence[str] = ()  # reasons why scores may differ from published ones
     compared: Sequence[str] | None = None  # systems whose differences are tested; None for all
     lower_is_better: Collection[Key] = ()
-    families: Mapping[Key, str] = field(default_factory=dict)  # the group of scores that are corrected together
+    families: Mapping[Key, str] = field(default_factory=dict)  # key -> the group of scores that are corrected together
 
 
 def compare(statistic: Statistic, *, resamples: int = 2_000, level: float = 0.95, seed: int = 0) -> Result:
-    """Compute intervals from resampled items, the same for all systems, and test which systems differ.
+    """Compute intervals from resampled items, which are the same for all systems, and test which systems differ.
 
-    Every two compared systems have a paired difference, whose p-value is corrected by Holm's method. For each score,
-    the best system is marked "best" if it differs significantly from all others. Otherwise, this system and all systems
-    that do not differ significantly from it are marked "tied". Raises UsageError for fewer than 100 resamples, or for a
-    confidence level below 0.5 or of at least 1.
+    The differences of any two compared systems are paired, and Holm's method corrects their p-values. For each score,
+    the best system is marked "best" if it differs significantly from all others. Otherwise, the best system and all
+    systems that do not differ significantly from it are marked "tied". Raises UsageError for fewer than 100 resamples,
+    or for a confidence level below 0.5 or of at least 1.
     """
     check_bootstrap(resamples, level)
     sizes = list(dict.fromkeys(rows.shape[1] for rows in statistic.hits.values()))  # hits of equal N share resamples
@@ -258,7 +258,7 @@ def check_bootstrap(resamples: int, level: float = 0.95) -> None:
 def differences(
     statistic: Statistic, values: Mapping[Key, np.ndarray], draws: Mapping[Key, np.ndarray], level: float
 ) -> list[Difference]:
-    """Test how every two compared systems differ in each score, (S,), by the paired resamples of the score, (B, S)."""
+    """Test the difference of any two compared systems in each score, (S,), by paired resamples of it, (B, S)."""
     names = list(statistic.systems)
     gaps = []
     for first, second in combinations(map(names.index, compared_of(statistic)), 2):
@@ -284,9 +284,9 @@ def compared_of(statistic: Statistic) -> Sequence[str]:
 
 
 def sign_test(first: np.ndarray, second: np.ndarray) -> float:
-    """Return the exact p-value of the hypothesis that two systems, (N,) each, are ahead of each other equally often.
+    """Return the exact p-value of the hypothesis that either system, (N,) each, is equally often better than the other.
 
-    Unlike a test from resamples, it works even if one system is right and the other is wrong about every item.
+    Unlike a test that uses resamples, this one works even if one system is right about every item, and the other wrong.
     """
     gain = first - second
     differing = int((gain != 0).sum())
@@ -296,7 +296,7 @@ def sign_test(first: np.ndarray, second: np.ndarray) -> float:
 def marks_of(
     statistic: Statistic, key: Key, values: np.ndarray, same: Collection[tuple[Key, frozenset[str]]]
 ) -> dict[str, str]:
-    """Return the marks "best" and "tied" of systems, given all scores (S,). A single system gets no mark."""
+    """Return the mark "best" or "tied" of each marked system, given all scores (S,). A single system gets no mark."""
     sign = -1 if key in statistic.lower_is_better else 1
     of = {name: sign * value for name, value in zip(statistic.systems, values, strict=True) if not np.isnan(value)}
     of = {name: of[name] for name in compared_of(statistic) if name in of}

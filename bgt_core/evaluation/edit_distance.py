@@ -1,7 +1,8 @@
 """Tree edit distance: the minimum number of insertions, deletions and relabellings between two ordered, labelled trees.
 
 This is the dynamic program of Zhang and Shasha (1989), compiled by numba. Libraries in pure Python take 0.1 to 0.5
-seconds per pair of sentences, which is too slow for the upper bound of a score, because the bound needs all pairs.
+seconds per pair of sentences. That is too slow for the upper bound of the task `syntax`, which needs the distances of
+all pairs.
 """
 
 from collections.abc import Sequence
@@ -9,7 +10,7 @@ from collections.abc import Sequence
 import numba
 import numpy as np
 
-OrderedTree = tuple[Sequence[str], Sequence[int]]  # for nodes in postorder: the label, the index of the leftmost leaf
+OrderedTree = tuple[Sequence[str], Sequence[int]]  # in postorder: each node's label, index of its leftmost leaf
 
 
 def distances(left: Sequence[OrderedTree], right: Sequence[OrderedTree]) -> np.ndarray:
@@ -20,7 +21,7 @@ def distances(left: Sequence[OrderedTree], right: Sequence[OrderedTree]) -> np.n
 
 
 def _arrays(tree: OrderedTree, codes: dict[str, int]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return a code for each label, the leftmost leaves, and the keyroots: the last node above each leftmost leaf."""
+    """Return the label's code and the leftmost leaf of each node; and the last node above each leftmost leaf."""
     labels, first = tree
     keyroots = sorted({leaf: node for node, leaf in enumerate(first)}.values())
     numbers = [codes.setdefault(label, len(codes)) for label in labels]
@@ -32,8 +33,8 @@ def _distance(
     labels: np.ndarray, first: np.ndarray, keyroots: np.ndarray,
     other_labels: np.ndarray, other_first: np.ndarray, other_keyroots: np.ndarray,
 ) -> int:  # fmt: skip
-    trees = np.empty((len(labels), len(other_labels)), np.int32)  # number of edits between the trees under two nodes
-    # number of edits between the first p nodes of one tree and the first q nodes of the other, at [p, q]
+    trees = np.empty((len(labels), len(other_labels)), np.int32)  # at [x, y]: number of edits between subtrees
+    # at [p, q]: number of edits between the first p nodes of one tree and the first q nodes of the other
     forests = np.empty((len(labels) + 1, len(other_labels) + 1), np.int32)
     for i in keyroots:
         for j in other_keyroots:

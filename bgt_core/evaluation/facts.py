@@ -1,7 +1,7 @@
-"""Find negations, numbers, names and word classes in a sentence by rules, and check generated text with these rules.
+"""Find negations, numbers, names and word classes in a sentence by rules, and compare generated text with its source.
 
-The patterns and words of each language are in facts.toml. docs/reliability.md has the accuracy of each rule; a rule
-returns None for a language in which its accuracy is too low. The rules do not use a model.
+facts.toml contains the patterns and words of each language, and docs/reliability.md the accuracy of each rule. A rule
+returns None for a language in which it is not accurate enough. The rules do not use a model.
 """
 
 import re
@@ -80,7 +80,7 @@ def numbers(text: str, lang: str) -> list[str] | None:
 
 
 def figure(digits: str, rules: Mapping[str, Any], scale: int = 1) -> str | None:
-    """Normalise a number in digits, "10,000.50" -> "10000.5", and multiply it by `scale`; None for times and dates."""
+    """Normalise a number in digits: "10,000.50" -> "10000.5". Multiply it by `scale`. None for a time or date."""
     group = re.escape(rules["group"])
     if re.fullmatch(rf"\d{{1,3}}(?:{group}\d{{3}})+(?:[.,]\d+)?", digits):
         digits = digits.replace(rules["group"], "")
@@ -93,8 +93,8 @@ def figure(digits: str, rules: Mapping[str, Any], scale: int = 1) -> str | None:
 def names(text: str, lang: str) -> list[str] | None:
     """List the capitalised words of a sentence, sorted. Most are names; in English, some are days or nationalities.
 
-    The first word is skipped, because it is always capitalised. Returns None for a language without capital letters, or
-    one that also capitalises words other than names within a sentence.
+    The first word is skipped, because it is always capitalised. Returns None for a language that has no capital
+    letters, or that also capitalises words other than names within a sentence.
 
     >>> names("Yesterday Tom met Mary in New York.", "en")
     ['Mary', 'New', 'Tom', 'York']
@@ -128,7 +128,7 @@ def length(text: str, lang: str) -> int:
     return len(text.replace(" ", "")) if primary(lang) in UNSPACED else len(text.split())
 
 
-# Classes of the words of a sentence.
+# The words of a sentence are classified by the lists in facts.toml.
 
 FUNCTION, NUMBER, NAME, PUNCTUATION, OTHER = "function", "number", "name", "punctuation", "other"
 
@@ -139,7 +139,7 @@ _SENTENCE_STARTS = re.compile(r"(?:^|[.!?…:;«»“”\"(—–-])\s*$")
 
 
 def classed_words(text: str, lang: str) -> Iterator[tuple[int, int, str]]:
-    """Yield the start, the end and the class of each word, number and punctuation mark of a normalised text.
+    """Yield the start offset, end offset and class of each word, number and punctuation mark of a normalised text.
 
     A word is a run of letters with their accents and vowel signs, so that "don't" is two words and a mark. A name is a
     capitalised word inside a sentence, except "I", in a language that capitalises only names. In other languages, names
@@ -164,15 +164,15 @@ def classed_words(text: str, lang: str) -> Iterator[tuple[int, int, str]]:
         yield *match.span(), kind
 
 
-# Checks of a generated sentence against its source.
+# Compare a generated sentence with its source, property by property.
 
 MOVED = frozenset(word for rules in RULES.values() for word in rules.get("moved", "").split())
 ASIDES = re.compile(r"\best-ce qu(?:e\b|')|\bs'il (?:te|vous) pla[iî]t\b|\b(?:please|bitte)\b", re.IGNORECASE)
-RATIO = 1.5  # ratio of lengths above which an output is much longer, or much shorter, than its source
+RATIO = 1.5  # an output is "much longer", or "much shorter", if the ratio of the lengths exceeds this
 
 
 class Check(NamedTuple):
-    """Whether an output keeps one property of its source, and a verdict for the user, such as "negation lost"."""
+    """Whether an output keeps one property of its source, with a verdict for the user, such as "negation lost"."""
 
     passed: bool
     verdict: str
@@ -182,15 +182,15 @@ def checks(source: str, source_lang: str, output: str, lang: str) -> list[Check]
     """Compare an output with its source: negation, numbers, names, content words, word order and length.
 
     Across languages, only negations and numbers are compared. Content words are compared only in English, French and
-    German. A content word counts as lost or added only if no other word replaces it, because the other word may be a
-    synonym. The check of word order distinguishes "the girl gave the boy" from "the boy gave the girl"; it also fails
-    for a passive, which changes the order but not the meaning. Case is ignored.
+    German. A content word counts as lost or added only if no other content word can have replaced it, because that word
+    may be a synonym. The check of word order distinguishes "the girl gave the boy" from "the boy gave the girl". It
+    also fails for a passive, which changes the order but not the meaning. Case is ignored.
 
     >>> [check.verdict for check in checks("Tom is not 30.", "en", "tom is 40 and late.", "en")]
     ['negation lost', '30 lost', 'late added']
 
-    Returns one check for each property that the source has and that the rules of its language can find. Checks of
-    content words, order and length are returned only if they failed.
+    Returns one check for each property that the source has and that the rules of its language can find. The checks of
+    content words, word order and length are returned only if they failed.
     """
     checked: list[Check] = []
     before, after = has_negation(source, source_lang), has_negation(output, lang)
@@ -219,7 +219,7 @@ def differences(checked: Sequence[Check]) -> str:
 
 
 def _other_content(source: str, output: str, lang: str) -> Iterator[str]:
-    """Yield verdicts on the content words of one text that the other text neither has nor replaces."""
+    """Yield "... lost" and "... added": the content words of one text that the other text neither has nor replaces."""
     if primary(lang) not in _LIGHT:
         return
     before, after = _content(source, lang), _content(output, lang)
@@ -238,7 +238,7 @@ def _other_content(source: str, output: str, lang: str) -> Iterator[str]:
 
 
 def _content(text: str, lang: str) -> dict[str, bool]:
-    """Return the lower-cased content words of a text, and whether each is known to be a name."""
+    """Return the content words of a text, lower-cased: word -> whether it is known to be a name."""
     content = {}
     for start, end, kind in classed_words(text.translate(APOSTROPHES), lang):
         word = text[start:end].lower()
@@ -248,7 +248,7 @@ def _content(text: str, lang: str) -> dict[str, bool]:
 
 
 def _akin(word: str, other: str) -> bool:
-    """Return whether two words may be forms of one word: their first four letters are equal (three in short words)."""
+    """Return whether two words may be forms of one word: the first four letters are equal (three in short words)."""
     letters = min(4, len(word), len(other))
     return word == other or (letters > 2 and word[:letters] == other[:letters])
 
@@ -267,6 +267,6 @@ def _all_in(wanted: list[str], written: list[str], kind: str) -> Check:
 
 
 def _shared(text: str, other: str, lang: str) -> list[str]:
-    """Return the words that occur exactly once in each of two texts, in the order of `text`."""
+    """Return the words that occur exactly once in `text` and exactly once in `other`, in the order of `text`."""
     mine, theirs = ([word.lower() for _, word in words(each, lang)] for each in (text, other))
     return [word for word in mine if mine.count(word) == theirs.count(word) == 1 and word not in MOVED]

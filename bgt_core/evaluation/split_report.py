@@ -42,7 +42,7 @@ To probe the vectors and both parts on your own text, run:
 
 
 class Report(NamedTuple):
-    """The results and tables by title, and the page that shows them."""
+    """All results and tables, by title, and the page that shows them."""
 
     results: Mapping[str, Result]
     tables: Mapping[str, Table]
@@ -59,15 +59,15 @@ def probed(
 ) -> Statistic:
     """Cross-validate linear probes that predict the language, the closing mark or the length of a sentence.
 
-    Line n has the same meaning in all columns, so all its translations are in the same fold; there are five folds. The
-    length of a sentence is short, medium or long: these are thirds of the language's sentences, by number of
-    characters. The last system, `GUESS`, always predicts the most frequent label. If all sentences have the same value
-    of a property, the property is omitted.
+    Line n has the same meaning in all columns, so all sentences of a line are in the same one of five folds. The length
+    of a sentence is short, medium or long: each is a third of the sentences of its language, by number of characters.
+    The last system, `GUESS`, always predicts the most frequent label. A property that has the same value for all
+    sentences is omitted.
     """
     from bgt_core.vectors.linear_probe import held_out_hits  # imported here, because it loads torch
 
     if (lines := len(columns[0])) < FOLDS:
-        raise DataError(f"{lines} lines: a probe in {FOLDS} folds needs at least {FOLDS}.")
+        raise DataError(f"{lines} lines: a probe in {FOLDS} folds needs at least {FOLDS} lines.")
     lengths = [np.array([len(sentence) for sentence in column]) for column in columns]
     labels = {
         "language": np.repeat(langs, lines),
@@ -81,7 +81,7 @@ def probed(
     ]
     vectors.append(np.zeros((lines * len(langs), 1)))
     folds = np.tile(np.random.default_rng(seed).permutation(lines) % FOLDS, len(langs))
-    # a line counts as one item, because a probe tends to be right about all sentences of a line or about none
+    # a line is one item of the test, because a probe tends to be right about all sentences of a line or about none
     hits = {
         ProbedKey(name, len(of)): np.stack(
             [held_out_hits(each, of, folds).reshape(len(langs), lines).mean(0) for each in vectors]
@@ -93,7 +93,7 @@ def probed(
         systems=[*(system.name for system in rows), GUESS],
         hits=hits,
         about=f"{lines:,} lines in {', '.join(langs)}; accuracy of a linear probe, x 100",
-        compared=[],  # a higher accuracy is not better: it should be low for shared parts, and high for private parts
+        compared=[],  # no best system is marked: accuracy should be low for shared parts, and high for private parts
     )
 
 
@@ -138,8 +138,8 @@ def report(
         progress: Called with the number of finished measurements and the total number.
 
     Returns:
-        The results of `probed`, of retrieval between the first language and each other language, of STS, and of the
-        triples of the built-in grammar.
+        The results of four evaluations: `probed`; retrieval between the first language and each other language; STS;
+        and the triples of the built-in grammar.
     """
     columns = [list(column[:LINES]) for column in columns]
     vectors = parts(Remembered(encoder), splits)
@@ -170,7 +170,7 @@ def report(
 
 
 def parts(inner: Remembered, splits: Mapping[str, Split]) -> dict[str, SentenceEncoder]:
-    """Return encoders by name: of the whole vectors, and for each split, of the shared part and of the private part."""
+    """Return encoders by name: for the whole vectors, and for the shared and the private part of each split."""
 
     def part_of(split: Split, latent: str) -> ExternalEncoder:
         def embed(texts: list[str], lang: str, _: str) -> np.ndarray:

@@ -25,9 +25,9 @@ from bgt_core.evaluation.task import tsv_rows
 NAMES = "2012-2016, stsb-dev, stsb-dev-fr, sick, sick-trial, sts17, sts17-en-es"  # examples for an error message
 KNOWN = re.compile(r"201[2-6]|stsb-(train|dev|test)(-[^-]*)?|sick-(train|trial|test)|sts17(-[^-]+-[^-]+)?")
 DEPTH = 4  # maximum depth of a file below the given folder
-# folders in SemEval's archives whose names do not contain the year, and their years
+# folder in SemEval's archives -> its year, for folders whose names do not contain the year
 UNPACKED = {"test-gold": "2012", "test-gs": "2013", "test_evaluation_task2a": "2015"}
-ENGLISH_FIRST = ("track2.ar-en", "track6.tr-en")  # files of SemEval-2017 whose first column is English despite the name
+ENGLISH_FIRST = ("track2.ar-en", "track6.tr-en")  # SemEval-2017: the first column is English despite the name
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +49,7 @@ class StsSet:
             row = int(finite.argmin())
             raise DataError(f"{self}: the gold score of pair {row + 1} is {self.gold[row]}; expected a number.")
         if np.ptp(self.gold) == 0:
-            raise DataError(f"{self}: every gold score is {self.gold[0]}; a correlation needs different ones.")
+            raise DataError(f"{self}: every gold score is {self.gold[0]}; a correlation needs 2 different scores.")
 
     def __str__(self) -> str:
         return f"{self.year} {self.name}"
@@ -58,7 +58,7 @@ class StsSet:
 class StsFile(NamedTuple):
     """The file of a data set, with its layout."""
 
-    set: str  # the name that users give: "2012", "stsb-dev-fr", "sick-test", "sts17-en-es"
+    set: str  # the name with which users select it: "2012", "stsb-dev-fr", "sick-test", "sts17-en-es"
     year: str
     name: str
     path: Path
@@ -68,17 +68,17 @@ class StsFile(NamedTuple):
 
 
 def read_sets(root: Path, names: Sequence[str], *, lang: str = "en", without: Sequence[str] = ()) -> list[StsSet]:
-    """Read the data sets with these names below a folder, each once, in the given order.
+    """Read the data sets with these names from a folder and its subfolders, each once, in the order of `names`.
 
     A name is a SemEval year, "stsb-SPLIT", "stsb-SPLIT-LANG", "sick", "sick-SPLIT", "sts17" or "sts17-LANG-LANG".
-    `lang` is the language of the SemEval years, which may be translated. `without` are years whose pairs are left out
-    of STS Benchmark, which consists of pairs of SemEval 2012-2017. Raises UsageError for an unknown name, NotFound for
-    a missing data set, and DataError if a data set exists twice or a line is invalid.
+    `lang` is the language of the SemEval years, which may be translations. `without` lists years whose pairs are left
+    out of STS Benchmark, which consists of pairs from SemEval 2012-2017. Raises UsageError for an unknown name,
+    NotFound for a missing data set, and DataError if a data set exists twice or a line is invalid.
     """
     if not root.is_dir():
         raise NotFound(f"{root}: no such folder.")
     if wrong := [year for year in without if not re.fullmatch(r"201\d", year)]:
-        raise UsageError(f"'{wrong[0]}' is not a year of STS Benchmark; give years as in 2016,2017.")
+        raise UsageError(f"'{wrong[0]}' is not a year of STS Benchmark; give years from 2012 to 2017, as in 2016,2017.")
     files = sorted(sts_files(root, lang), key=lambda file: (file.set, file.name, file.path))
     chosen: dict[tuple[str, str], StsFile] = {}
     for name in names:
@@ -98,19 +98,19 @@ def read_sets(root: Path, names: Sequence[str], *, lang: str = "en", without: Se
             other = chosen.setdefault((file.year, file.name), file)
             if other.path != file.path:
                 raise DataError(
-                    f"{file.year} {file.name} exists twice: {other.path} and {file.path}. "
-                    "Give a folder with one of them."
+                    f"{file.year} {file.name} exists twice: as {other.path} and {file.path}. "
+                    "Give a folder that contains only one of the two."
                 )
     return [read_set(file, without) for file in chosen.values()]
 
 
 def english_first(langs: Sequence[str]) -> str:
-    """Return the name of the 2017 track of two languages, English first: "en-es" for es and en."""
+    """Return the name of SemEval-2017's track for two languages, English first: "en-es" for es and en."""
     return "-".join(sorted(langs, key=lambda lang: (lang != "en", lang)))
 
 
 def sts_files(root: Path, lang: str = "en") -> Iterator[StsFile]:
-    """Yield the files of data sets down to `DEPTH`, except hidden ones. `lang` is the language of the SemEval years."""
+    """Yield the data sets' files down to `DEPTH`, except hidden files. `lang` is the language of the SemEval years."""
     files = dict(walk(root))
     for name, path in files.items():
         *folders, file = name.split("/")
@@ -133,7 +133,7 @@ def sts_files(root: Path, lang: str = "en") -> Iterator[StsFile]:
             left, right = stem.split("-")
             label = english_first([left, right])
             yield StsFile(f"sts17-{label}", "sts17", label, path, (left, right))
-        elif official := re.fullmatch(r"STS\.input\.(track\w+\.(..)-(..))\.txt", file):  # gold is in another folder
+        elif official := re.fullmatch(r"STS\.input\.(track\w+\.(..)-(..))\.txt", file):  # gold scores: another folder
             _, left, right = official.groups()
             langs = (right, left) if official[1] in ENGLISH_FIRST else (left, right)
             label = english_first(langs)
@@ -141,7 +141,7 @@ def sts_files(root: Path, lang: str = "en") -> Iterator[StsFile]:
             called = label + (" news" if "track4b" in file else "")
             yield StsFile(f"sts17-{label}", "sts17", called, path, langs, gold=scores)
         elif (official := re.fullmatch(r"STS\d*\.input\.(?!ALL\.)(.+)\.txt", file)) and (year := year_of(folders)):
-            called = official[1].removeprefix("surprise.")  # such as OnWN or SMTnews
+            called = official[1].removeprefix("surprise.")  # the name of the data set, such as OnWN or SMTnews
             yield StsFile(year, year, called, path, (lang, lang), gold=files.get(gold, Path(gold)))
 
 
@@ -157,7 +157,7 @@ def walk(root: Path) -> Iterator[tuple[str, Path]]:
 
 
 def year_of(folders: Sequence[str]) -> str | None:
-    """Return the SemEval year of the innermost folder with a year; None if no folder has one, or for training data."""
+    """Return the SemEval year of the innermost folder that belongs to one; None for none, or for training data."""
     for name in reversed(folders):
         if re.search("train|trial", name, re.IGNORECASE):
             return None
@@ -169,16 +169,16 @@ def year_of(folders: Sequence[str]) -> str | None:
 
 
 def read_set(file: StsFile, without: Sequence[str] = ()) -> StsSet:
-    """Read a data set; omit the pairs that have no score. If only the right language is English, swap the sides."""
+    """Read a data set without pairs that have no score. If only the right language is English, swap the languages."""
     path, rows, name = file.path, [], file.name
     if file.gold:
         if not file.gold.exists():
-            raise NotFound(f"{path}: its gold scores, {file.gold.name}, are missing.")
+            raise NotFound(f"{path}: the file of its gold scores, {file.gold.name}, is missing.")
         pairs, scores = list(text_lines(path)), list(text_lines(file.gold))
         if len(pairs) != len(scores):
             raise DataError(
-                f"{file.gold}: {len(scores)} lines of gold for the {len(pairs)} pairs of {path.name}; "
-                "line N must score pair N, empty where it has no score."
+                f"{file.gold}: {len(scores)} lines of gold scores for the {len(pairs)} pairs of {path.name}; "
+                "line N must contain the score of pair N, or be empty if pair N has no score."
             )
         for (place, line), (_, given) in zip(pairs, scores, strict=True):
             score, (left, *others) = given.split("\t")[0], line.split("\t")
@@ -215,7 +215,7 @@ def gold_score(path: Path, line: int, text: str) -> float:
     return value
 
 
-# The number of pairs with a gold score in each published data set, and warnings if a file has another number.
+# The number of pairs with a gold score in each published data set. A file with another number causes a warning.
 
 PAIRS = {
     "2012": {"MSRpar": 750, "MSRvid": 750, "OnWN": 750, "SMTeuroparl": 459, "SMTnews": 399},
@@ -230,16 +230,16 @@ PAIRS = {
 
 
 def dataset_warnings(sets: Sequence[StsSet]) -> list[str]:
-    """Return a sentence for each reason why scores on these data sets may differ from published ones."""
+    """Return one warning for each reason why scores on these data sets may differ from published scores."""
     warnings = []
     for data in sets:
         published = PAIRS.get(data.year, {}).get(data.name)
         if published not in (None, len(data.gold)):
-            warnings.append(f"{data} has {len(data.gold)} pairs, {published} as published.")
+            warnings.append(f"{data} has {len(data.gold)} pairs; the published data set has {published}.")
     for year in dict.fromkeys(data.year for data in sets if data.year.isdigit()):
         names = {data.name for data in sets if data.year == year}
         # SMT of 2013 may be missing, because it has its own licence; `sts.explain` states whether it is used
         missing = PAIRS.get(year, {}).keys() - names - {"SMT"}
         if missing:
-            warnings.append(f"{year} is without {', '.join(sorted(missing))}: its score is not the published one.")
+            warnings.append(f"{year} lacks {', '.join(sorted(missing))}: compare its score with no published one.")
     return warnings

@@ -1,4 +1,4 @@
-"""The systems of an evaluation (each is one latent of an encoder), and pairs about which two encoders disagree."""
+"""The systems of an evaluation: each is one latent of an encoder. Also pairs about which two encoders disagree."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,8 +14,8 @@ from bgt_core.errors import BgtError, DataError, UsageError
 from bgt_core.vectors.compare import rounded
 from bgt_core.vectors.convert import matrix, numbers
 
-PAIRS = 8_192  # number of pairs embedded at once, to bound memory; more than any published set has
-MOST_WORDS = 300  # maximum number of words and marks of a text, because the text is embedded once without each of them
+PAIRS = 8_192  # maximum number of pairs embedded at once, to bound memory; published data sets are smaller
+MOST_WORDS = 300  # maximum number of words and marks of a text: the text is embedded once without each word or mark
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,7 +27,7 @@ class System:
     latent: str = SEMANTIC
 
     def embed(self, sentences: Sequence[str], lang: str) -> np.ndarray:
-        """Embed N sentences, equal sentences only once: (N, D), in float32 or float64.
+        """Embed N sentences, but equal sentences only once: (N, D) in float32 or float64.
 
         Raises DataError unless the encoder returns one row of finite numbers for each distinct sentence.
         """
@@ -42,14 +42,14 @@ class System:
         return vectors.astype(np.result_type(vectors, np.float32), copy=False)[[rows[each] for each in sentences]]
 
     def similarities(self, left: Sequence[str], right: Sequence[str], left_lang: str, right_lang: str) -> np.ndarray:
-        """Compute the `rounded` similarity of each left sentence and the right sentence in the same row: (N,) float64.
+        """Compute the similarity of each left sentence and the right sentence in the same row, `rounded`: (N,) float64.
 
         A string counts as one sentence. Raises UsageError for different numbers of sentences, DataError for a
         similarity that is not finite.
         """
         left, right = sentence_list(left, "left"), sentence_list(right, "right")
         if len(left) != len(right):
-            raise UsageError(f"has {len(left)} sentences, right {len(right)}; expected pairs.", parameter="left")
+            raise UsageError(f"has {len(left)} sentences, right has {len(right)}; expected as many.", parameter="left")
         parts = []
         for start in range(0, len(left), PAIRS):
             sides = left[start : start + PAIRS], right[start : start + PAIRS]
@@ -64,7 +64,7 @@ class System:
         if not (finite := np.isfinite(similarity)).all():
             row = int(finite.argmin())
             pair = f"'{left[row][:60]}' and '{right[row][:60]}'"
-            raise DataError(f"{self.name}: the similarity of {pair} is {similarity[row]}; expected a number.")
+            raise DataError(f"{self.name}: the similarity of {pair} is {similarity[row]}; expected a finite number.")
         return rounded(similarity)
 
     def check_widths(self, left: np.ndarray, right: np.ndarray) -> None:
@@ -83,16 +83,17 @@ def systems(
     across: bool = False,
     reserved: Collection[str] = (),
 ) -> list[System]:
-    """Make a system of each latent of each encoder, or only of `latent`. Nothing is embedded yet.
+    """Make a system from each latent of each encoder, or only from `latent`. No sentence is embedded yet.
 
-    A system has the name of its encoder, followed by the latent if the encoder has several. If `across` is set, the
-    task compares sentences of different languages, so language latents are left out. Raises UsageError if an encoder
-    lacks the latent or a language, or if a name occurs twice or is in `reserved`, the names of the task's own systems.
+    A system has the name of its encoder, followed by the name of the latent if the encoder has several latents.
+    `across` means that sentences of different languages are compared, so language latents are left out. Raises
+    UsageError if an encoder lacks the latent or a language, or if a name occurs twice or is in `reserved`, the names of
+    the task's own systems.
     """
     named: dict[str, System] = {}
     for name, encoder in encoders.items():
         if latent and latent not in encoder.latents:
-            raise UsageError(f"{latent}: {name} has {', '.join(encoder.latents)}.", parameter="latent")
+            raise UsageError(f"{latent}: {name} has the latents {', '.join(encoder.latents)}.", parameter="latent")
         for lang in langs:
             known_lang(lang, encoder.langs, name)
         if across and latent == LANGUAGE:
@@ -109,11 +110,11 @@ def systems(
     return list(named.values())
 
 
-# The pairs about whose similarity two encoders disagree, and the effect of each word on a similarity.
+# Find the pairs about whose similarity two encoders disagree, and the effect of each word on a similarity.
 
 
 class Disagreement(NamedTuple):
-    """The similarities of N pairs of sentences by two encoders; each column is one encoder."""
+    """The similarities of N pairs of sentences by two encoders; each encoder has one column."""
 
     similarities: np.ndarray  # (N, 2), rounded to six decimals
     ranks: np.ndarray  # (N, 2): the share of the other pairs that are less similar, from 0 to 1; ties count half
@@ -122,7 +123,7 @@ class Disagreement(NamedTuple):
 
 
 class Effect(NamedTuple):
-    """The effect of a word: how much each encoder's similarity of two sentences falls if the word is removed."""
+    """The effect of a word: by how much each encoder's similarity of two sentences falls if the word is removed."""
 
     side: int  # 0 if the word is in the left sentence, 1 if in the right one
     word: str
@@ -132,17 +133,18 @@ class Effect(NamedTuple):
 def disagreement(
     encoders: Mapping[str, SentenceEncoder], left: Sequence[str], right: Sequence[str], langs: tuple[str, str]
 ) -> Disagreement:
-    """Find the pairs, out of N, about whose similarity two encoders disagree most.
+    """Rank N pairs of sentences by how much two encoders disagree about their similarity.
 
-    The scales of different encoders differ, so ranks are compared. Raises UsageError for fewer than two pairs.
+    The encoders are compared by ranks, because their similarities may have different scales. Raises UsageError for
+    fewer than two pairs.
     """
     if len(encoders) != 2:
-        raise UsageError(f"takes two encoders, not {len(encoders)}.", parameter="model")
+        raise UsageError(f"must name two encoders (got {len(encoders)}).", parameter="model")
     if isinstance(langs, str) or len(langs) != 2:
-        raise UsageError(f"{langs}: expected two, as in ('en', 'fr').", parameter="langs")
+        raise UsageError(f"{langs}: expected two languages, as in ('en', 'fr').", parameter="langs")
     left, right = sentence_list(left, "left"), sentence_list(right, "right")
     if len(left) < 2:
-        raise UsageError(f"{len(left)} pairs: ranks need at least 2.", parameter="data")
+        raise UsageError(f"{len(left)} pairs: expected 2 or more, because the pairs are ranked.", parameter="data")
     by_encoder = [System(name, encoder).similarities(left, right, *langs) for name, encoder in encoders.items()]
     ranks = [(rankdata(similarities) - 1) / (len(left) - 1) for similarities in by_encoder]
     gaps = ranks[1] - ranks[0]
@@ -154,12 +156,13 @@ def word_effects(
 ) -> list[Effect]:
     """Measure how each word and mark of two sentences changes their similarity, for each encoder.
 
-    The word of a single-word sentence is not measured. Raises UsageError for more than `MOST_WORDS` words and marks.
+    If a sentence has only one word, the word is not measured. Raises UsageError if a sentence has more than
+    `MOST_WORDS` words and marks.
     """
     sides, effects = list(zip((left, right), langs, strict=True)), []
     words_of = [[text[start:end] for start, end in spans(text, lang)] for text, lang in sides]
     if (most := max(map(len, words_of))) > MOST_WORDS:
-        raise UsageError(f"Word by word, a text may have {MOST_WORDS} words and marks at most; this one has {most:,}.")
+        raise UsageError(f"Effects of words need a text of at most {MOST_WORDS} words and marks (got {most:,}).")
     of = [System(name, encoder, latent) for name, encoder in encoders.items()]
     for side, ((text, lang), words) in enumerate(zip(sides, words_of, strict=True)):
         if len(words) > 1:

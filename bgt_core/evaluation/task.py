@@ -15,7 +15,7 @@ from bgt_core.data.textfile import column_hint, text_lines
 from bgt_core.errors import DataError, UsageError, did_you_mean
 from bgt_core.evaluation.comparison import Result, Statistic, check_bootstrap, compare
 
-ENTRY_POINTS = "bgt.evaluations"  # group of entry points by which packages add tasks: NAME = "MODULE:CLASS"
+ENTRY_POINTS = "bgt.evaluations"  # entry-point group by which packages add tasks: NAME = "MODULE:CLASS"
 
 Lang = Annotated[str, "Language of the sentences."]
 Langs = Annotated[str, "Languages of the columns, as in en,fr."]
@@ -38,7 +38,7 @@ class Task(Protocol[Items]):
     own_probability: ClassVar[bool] = False  # whether a duplicate classifier is scored by its predicted probability
 
     def load(self, paths: Sequence[Path], *, seed: int) -> Items:
-        """Read the items from files, or use built-in items; `seed` is the seed of random draws."""
+        """Read the items from files, or make the built-in items if `paths` is empty; `seed` seeds random draws."""
 
     def statistic(self, items: Items, encoders: Mapping[str, SentenceEncoder], *, seed: int) -> Statistic:
         """Measure the encoders; return their scores as functions of the number of times that each item is drawn."""
@@ -65,11 +65,11 @@ def evaluate(
         resamples: Number of bootstrap resamples.
         level: Confidence level of the intervals.
         seed: Seed of the resamples, and of the task's random draws.
-        compared: Names of the systems whose differences are tested; by default the systems that the task selects, which
-            are mostly all.
+        compared: Names of the systems whose differences are tested. By default, the task selects them; most tasks
+        select all systems.
 
     Returns:
-        All scores, and the differences of systems.
+        All scores, and the differences between systems.
 
     Raises:
         UsageError: A setting is out of range, two systems have the same name, or an encoder lacks a latent or language.
@@ -86,7 +86,7 @@ def evaluate(
         statistic = replace(statistic, compared=compared)
     result = compare(statistic, resamples=resamples, level=level, seed=seed)
     settings = {each.name: getattr(task, each.name) for each in fields(task)}  # type: ignore[arg-type]
-    settings = json.loads(json.dumps(settings, default=str))  # paths become texts
+    settings = json.loads(json.dumps(settings, default=str))  # converts paths to strings
     source = ", ".join(map(str, paths or ()))
     package, _, module = type(task).__module__.rpartition(".")
     name = module.replace("_", "-") if package == "bgt_core.evaluation.tasks" else type(task).__name__
@@ -114,18 +114,18 @@ def find_task(name: str) -> type[Task[Any]]:
 
 
 def one_path(paths: Sequence[Path], what: str) -> Path:
-    """Return the only path. Raises UsageError for no path or several; `what` says what the task takes."""
+    """Return the only path. Raises UsageError for no path or several; `what` names the expected file in the message."""
     if len(paths) != 1:
-        raise UsageError(f"takes {what}, not {len(paths)} paths.", parameter="data")
+        raise UsageError(f"must be {what} (got {len(paths)} paths).", parameter="data")
     return paths[0]
 
 
 def tsv_rows(path: Path, names: Sequence[str], at: Sequence[int] | None = None) -> Iterator[tuple[int, list[str]]]:
-    """Yield the line number and the fields of each line of a TSV without header and quotes, plain, .gz, .xz or .zst.
+    """Yield the line number and the fields of each line of a TSV (.gz, .xz, .zst or plain) without header and quotes.
 
     `names` are the names of the columns, for messages. `at` are the indices of the fields to yield. By default all
-    fields are yielded, and a line must have as many fields as there are names. Raises DataError, with file and line,
-    for other lines.
+    fields are yielded, and each line must have as many fields as there are names. Raises DataError, with file and line,
+    if a line has the wrong number of fields.
     """
     width = len(names) if at is None else max(at) + 1
     for number, line in text_lines(path):

@@ -1,7 +1,7 @@
 """Plan which latents to generate text from, and score the generated text as a corpus and sentence by sentence.
 
-chrF and BLEU are sacrebleu's scores of whole corpora. sacrebleu counts n-grams for each sentence, so a bootstrap
-resample is scored from the sum of the counts of its sentences.
+chrF and BLEU are sacrebleu's corpus-level scores. sacrebleu counts n-grams for each sentence, so a bootstrap resample
+is scored from the summed counts of its sentences.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from bgt_core.tables import Estimate
 if TYPE_CHECKING:
     from sacrebleu.metrics.base import Metric
 
-    from bgt_core.generation.generate import Writer  # imports torch, which the command's help does not need
+    from bgt_core.generation.generate import Writer  # it imports torch, which `bgt evaluate --help` does not need
 
 OWN, REFERENCE, RANDOM, SWAPPED = "its own", "the reference", "a random sentence", "the swapped sentence"
 CHRF_SCORE, BLEU_SCORE, EXACT = "chrF", "BLEU", "exact %"
@@ -40,7 +40,7 @@ OfWeights = Callable[[np.ndarray], np.ndarray]  # weights of N sentences, (B, N)
 
 
 def writers(models: Mapping[str, Any], langs: Sequence[str], beam: int) -> dict[str, Writer]:
-    """Return a writer with beam search for each model; a model that has the method `write` is already a writer."""
+    """Make a writer with beam search for each model. A model that has the method `write` is used as a writer itself."""
     from bgt_core.generation.generate import Writer
     from bgt_core.generation.options import Beam
 
@@ -72,14 +72,15 @@ class Writing:
 
     @property
     def meaning_of(self) -> str:
-        """The source of the meaning, as tables show it: the source language, or "its own" for reconstructions."""
+        """The text for the source of the meaning in tables: the source language, or "its own" for reconstructions."""
         return OWN if self.style_of == OWN else self.source_lang
 
 
 def writings(langs: Sequence[str], rows: int, style_of: str, styles: Mapping[str, np.ndarray]) -> list[Writing]:
-    """Plan reconstructions and translations; also recombinations, for each language in `styles`.
+    """Plan reconstructions and translations, and for each language in `styles`, recombinations.
 
-    `styles` contains the rows of the style sentences by language; `style_of` is their name in tables.
+    `styles` contains the rows of the style sentences for each language. `style_of` is the text for these sentences in
+    tables.
     """
     own = np.arange(rows)
     plan = [Writing(lang, lang, OWN, own) for lang in langs]
@@ -98,20 +99,20 @@ class Latents:
         }
 
     def of(self, writing: Writing) -> dict[str, np.ndarray]:
-        """Select the latents that a plan needs: (N, L) for each latent."""
+        """Return the latents from which a plan's text is generated: (N, L) for each latent."""
         of_style = {
             latent: each[writing.styles] for (latent, lang), each in self.vectors.items() if lang == writing.lang
         }
         return of_style | {SEMANTIC: self.vectors[SEMANTIC, writing.source_lang]}
 
 
-# Scores of N sentences as a whole, as functions of the number of times that each sentence is drawn.
+# Corpus-level scores of N sentences are functions of the number of times that each sentence is drawn.
 
 
 def corpus_measures(
     outputs: Sequence[str], references: Sequence[str], styles: Sequence[str], lang: str
 ) -> dict[str, OfWeights]:
-    """Score lower-cased outputs in `lang` by their references, and compare their lengths with the style sentences."""
+    """Compare lower-cased outputs in `lang` with references, and their lengths with the lengths of style sentences."""
     lengths, style_lengths = (np.array([float(length(text, lang)) for text in texts]) for texts in (outputs, styles))
     off = np.abs(lengths - style_lengths)
     return {
@@ -149,10 +150,10 @@ def bleu(lang: str, lowercase: bool) -> Metric:
 
 
 def corpus_score(metric: Metric, outputs: Sequence[str], references: Sequence[str]) -> OfWeights:
-    """Return the score of a corpus of N sentences as a function of the number of times each sentence is drawn.
+    """Return the score of a corpus of N sentences, as a function of the number of times that each sentence is drawn.
 
-    This calls two private methods that sacrebleu's own paired tests use, because its public bootstrap draws its own
-    resamples.
+    This calls two private methods that sacrebleu's paired tests use, because sacrebleu's public bootstrap would draw
+    other resamples.
     """
     statistics = np.array(metric._extract_corpus_statistics(outputs, [references]))  # (N, S) counts
     return lambda weights: np.array([metric._compute_score_from_stats(list(row)).score for row in weights @ statistics])
@@ -165,10 +166,10 @@ def of_systems(
     hits: Mapping[Key, Mapping[str, np.ndarray]],
     **about: Any,
 ) -> Statistic:
-    """Make the statistic of N = `rows` sentences from scores by key and system; a system may lack some scores.
+    """Make the statistic of N = `rows` sentences from scores: key -> system -> score. A system may lack some scores.
 
-    `corpus` has scores of the whole corpus. `hits` has arrays (M,) with 1 for a right sentence and 0 for a wrong one; M
-    is the last field of the key. `about` are further fields of the statistic.
+    `corpus` contains corpus-level scores. `hits` contains arrays (M,), 1 for a right sentence and 0 for a wrong one; M
+    is the last field of the key. `about` contains further fields of the statistic.
     """
 
     def stacked(of: Mapping[str, np.ndarray], size: int) -> np.ndarray:
@@ -186,7 +187,7 @@ def of_systems(
     )
 
 
-# Scores of single sentences.
+# Sentences are also scored one by one, as right or wrong.
 
 
 def right_sentences(
@@ -198,11 +199,12 @@ def right_sentences(
 ) -> dict[str, np.ndarray]:
     """Score each of N outputs by several measures: 1 if it is right, 0 if it is wrong.
 
-    The outputs have the semantic latents of `sources` and the language latents of `styles`. `langs` are the language of
-    the sources and the language of all other sentences. Returns, by measure, the scores (M,) of the M sentences to
-    which the measure applies. Whether a closing mark is taken over is scored only if the reference and the style
-    sentence have different marks. Negations, numbers and names are compared only if the rules of `facts` find the same
-    ones in source and reference, because a reference may express them differently ("no longer", "cease").
+    The outputs are generated from the semantic latents of `sources` and the language latents of `styles`. `langs` are
+    the language of the sources and the language of all other sentences. Returns, for each measure, the scores (M,) of
+    the M sentences to which the measure applies. Whether an output adopts the closing mark of its style sentence is
+    scored only if the reference has another mark. Negations, numbers and names are compared only if the rules of
+    `facts` find the same in source and reference, because a reference may express them differently ("no longer",
+    "cease").
     """
     right: dict[str, list[bool]] = {name: [] for name in (EXACT, MARK, MARK_TAKEN, *KEPT)}
     source_lang, lang = langs
@@ -225,16 +227,16 @@ def right_sentences(
     return {name: np.array(rows, dtype=float) for name, rows in right.items() if rows}
 
 
-# Scores of translations.
+# Translations are scored without latents.
 
 
 class TranslationScore(NamedTuple):
     """The score of N translations by one measure."""
 
-    name: str  # chrF, BLEU
-    score: Estimate  # with its 95 % interval
+    name: str  # "chrF" or "BLEU"
+    score: Estimate  # with a 95 % interval
     copied: float  # the baseline: the score of the untranslated sources
-    signature: str  # sacrebleu's settings, as papers quote them
+    signature: str  # sacrebleu's settings, in the form that papers quote
 
 
 def score_translations(
@@ -249,11 +251,11 @@ def score_translations(
 ) -> list[TranslationScore]:
     """Score N translations into `lang` by chrF and BLEU, with 95 % intervals from resampled sentences.
 
-    BLEU counts the words of sacrebleu's tokenizer, or characters if `lang` has no spaces. Raises DataError for fewer
-    than two sentences.
+    BLEU compares words, which sacrebleu's tokenizer splits, or characters if `lang` has no spaces. Raises DataError for
+    fewer than two sentences.
     """
     if len(references) < 2:
-        raise DataError(f"{len(references)} translations to score; expected 2 or more.")
+        raise DataError(f"{len(references)} translations to score; expected 2 or more translations.")
     metrics = {CHRF_SCORE: chrf(lowercase), BLEU_SCORE: bleu(lang, lowercase)}
     of_weights = {name: corpus_score(metric, translations, references) for name, metric in metrics.items()}
     values, draws = bootstrap(
@@ -264,7 +266,7 @@ def score_translations(
     )
     scores = []
     for name, metric in metrics.items():
-        copied = metric.corpus_score(sources, [references]).score  # also sets the signature
+        copied = metric.corpus_score(sources, [references]).score  # this call also sets the signature that is returned
         low, high = map(float, interval(draws[name], 0.95))
         score = Estimate(float(values[name]), low, high)
         scores.append(TranslationScore(name, score, copied, str(metric.get_signature())))

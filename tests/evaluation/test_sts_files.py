@@ -154,13 +154,13 @@ BAD: list[tuple[dict[str, str | bytes], str, int, str]] = [  # (files, name of t
     ({"2012/bad.tsv": "score\ta\tb\n"}, "2012", 4, r"bad\.tsv:1: .*'score'.*remove the line if it is"),
     ({"2012/bad.tsv": "4\ta\tb\n"}, "2012", 4, r"bad\.tsv: 2012 bad: 1 pairs"),
     ({"2012/bad.tsv": "4\ta\tb\n4\ta\tc\n"}, "2012", 4, r"bad\.tsv: .*every gold score is 4"),
-    ({"2012/STS.input.A.txt": SENTENCES}, "2012", 3, r"its gold scores, STS\.gs\.A\.txt, are missing"),
+    ({"2012/STS.input.A.txt": SENTENCES}, "2012", 3, r"the file of its gold scores, STS\.gs\.A\.txt, is missing"),
     ({"2012/STS.input.A.txt": SENTENCES, "2012/STS.gs.A.txt": "1\n2\n"}, "2012",
-     4, r"2 lines of gold for the 4 pairs"),
+     4, r"2 lines of gold scores for the 4 pairs"),
     ({"2012/STS.input.A.txt": "a\tb\n", "2012/STS.gs.A.txt": "x\n"}, "2012",
      4, r"gs\.A\.txt:1: the gold score is not a number"),
     ({"2012/STS.input.A.txt": "a b\n", "2012/STS.gs.A.txt": "1\n"}, "2012", 4, r"input\.A\.txt:1: expected sen"),
-    ({"x/STS.input.track1.ar-ar.txt": SENTENCES}, "sts17", 3, r"STS\.gs\.track1.* are missing"),
+    ({"x/STS.input.track1.ar-ar.txt": SENTENCES}, "sts17", 3, r"STS\.gs\.track1.* is missing"),
     ({"x/a.tsv": PLAIN}, "2015", 3, r"it has no STS files\. Expected 2012/NAME\.tsv, stsb/dev\.tsv"),
     ({"a/2012/a.tsv": PLAIN, "b/2012/a.tsv": PLAIN}, "2012", 4, "2012 a exists twice: .*Give a folder"),
     ({"sts17/en-ar.tsv": PLAIN}, "sts17-en-es", 3, "no files of sts17-en-es; it has sts17-en-ar"),
@@ -183,5 +183,5 @@ def test_differences_from_the_published_sets_are_warned_of(write: Write, tmp_pat
     write("2013/FNWN.tsv", PLAIN)
     write("2013/headlines.tsv", PLAIN + "".join(f"1\t{n}\tx\n" for n in range(747)))
     count, missing = dataset_warnings(read_sets(tmp_path, ["2013"]))
-    assert count == "2013 FNWN has 3 pairs, 189 as published."
-    assert missing.startswith("2013 is without OnWN: ")  # SMT may be missing, too, without a warning
+    assert count == "2013 FNWN has 3 pairs; the published data set has 189."
+    assert missing.startswith("2013 lacks OnWN: ")  # SMT may be missing, too, without a warning

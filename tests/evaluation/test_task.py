@@ -79,5 +79,5 @@ def test_a_task_takes_items_or_one_file_and_the_result_has_the_settings() -> Non
     assert (result.systems, result.level, result.resamples, result.seed) == (["model"], 0.9, 150, 2)
     with pytest.raises(UsageError, match="resamples 9"):
         evaluate("triples", Constant(), "absent.tsv", resamples=9)
-    with pytest.raises(UsageError, match="data takes a file, not 2 paths"):
+    with pytest.raises(UsageError, match=r"data must be a file \(got 2 paths\)"):
         one_path([Path("a"), Path("b")], "a file")

@@ -107,5 +107,5 @@ def test_each_score_and_resample_is_sacrebleus(lowercase: bool, lang: str, token
         low, high = np.quantile(draws, [0.025, 0.975])
         assert (score.score.low, score.score.high) == pytest.approx((low, high))
         assert score.signature == str(metric.get_signature())
-    with pytest.raises(DataError, match=r"^1 translations to score; expected 2 or more\.$"):
+    with pytest.raises(DataError, match=r"^1 translations to score; expected 2 or more translations\.$"):
         writing.score_translations(OURS[:1], REFERENCES[:1], SOURCES[:1], lang="de")

@@ -1,1 +1,1 @@
-"""The evaluations of `bgt evaluate`: one module for each task, with the task's name; its `TASK` is the task's class."""
+"""The tasks of `bgt evaluate`. Each has a module of the same name, whose `TASK` is the class of the task."""

@@ -1,9 +1,9 @@
 """Fidelity: measure how much of a sentence a model keeps when it generates text from the sentence's latents.
 
-    pairs -> `writings`, which plan whose latents are combined -> generated sentences -> scores
+    pairs -> `writings`: plans of which latents to combine -> generated sentences -> scores
 
-Three baselines generate nothing: the copied source, a random training sentence, and the training sentence with the
-nearest semantic latent.
+Three baselines generate nothing. Their output is the source itself, a random training sentence, or the training
+sentence with the nearest semantic latent.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from bgt_core.evaluation.writing import (
 )
 from bgt_core.vectors.compare import nearest
 
-if TYPE_CHECKING:  # imports torch, which the command's help does not need
+if TYPE_CHECKING:  # it imports torch, which `bgt evaluate --help` does not need
     from bgt_core.generation.generate import Writer
 
 COPY, RANDOM_TRAINING, NEAREST = "source copied", "random training", "nearest training"
@@ -54,7 +54,7 @@ class FidelityKey(NamedTuple):
 
 
 class HeldOut(NamedTuple):
-    """N held-out translations; and for the baselines, any number of training sentences in both languages."""
+    """N held-out pairs of translations, and for the baselines, training sentences in both languages."""
 
     columns: Columns
     train: Columns | None = None
@@ -64,10 +64,10 @@ class HeldOut(NamedTuple):
 class Fidelity(Task[HeldOut]):
     """Fidelity: does text generated from a sentence's latents keep its content?
 
-    Sentences are generated from both of their own latents; from their translation's semantic latent with the style of
-    the reference, or of a random sentence; and from their own semantic latent with the style of a random sentence.
-    Length and closing mark are compared with the style sentence, everything else with the reference. Negations, numbers
-    and names are compared if source and reference agree on them.
+    Each sentence is the reference for generated text. The semantic latent is from the sentence itself or from its
+    translation; the style is from the sentence itself or from a random sentence. Length and closing mark are compared
+    with the style sentence, everything else with the reference. Negations, numbers and names are compared only if the
+    source of the semantic latent and the reference have the same ones.
     """
 
     data = "Translations that were not trained on: TSV, Parquet, or X for X.en and X.fr."
@@ -93,13 +93,13 @@ class Fidelity(Task[HeldOut]):
         )
         fitting = [pair for pair in pairs if fewest <= len(pair[0].split()) <= most]
         if len(fitting) < 2:
-            raise DataError(f"{len(fitting)} of {len(pairs)} pairs have {fewest} to {most} words; expected 2 or more.")
+            raise DataError(f"{len(fitting)} of {len(pairs)} pairs have {fewest} to {most} words; 2 pairs are needed.")
         sides = [list(zip(*rows, strict=True)) or [(), ()] for rows in (evenly(fitting, self.limit), train)]
         columns, of_train = (dict(zip(language_pair(self.langs), both, strict=True)) for both in sides)
         return HeldOut(columns, of_train if self.train else None)
 
     def statistic(self, items: HeldOut, encoders: Mapping[str, SentenceEncoder], *, seed: int) -> Statistic:
-        """Generate and score all combinations of latents; random sentences are drawn with the seed.
+        """Generate text from each combination of latents, and score it. `seed` determines the random sentences.
 
         A model without language latents cannot recombine sentences, so it gets no scores of recombinations.
         """
@@ -107,7 +107,7 @@ class Fidelity(Task[HeldOut]):
         langs = list(language_pair(self.langs))
         counts = [len(columns[lang]) for lang in langs]
         if len(set(counts)) > 1:
-            raise DataError(f"{' and '.join(map(str, counts))} sentences; expected pairs.")
+            raise DataError(f"{' and '.join(map(str, counts))} sentences; both languages need the same number.")
         if (rows := counts[0]) < 2:
             raise DataError(f"{rows} pairs; expected 2 or more, because a style sentence comes from another pair.")
         models = writers(encoders, langs, self.beam)
@@ -160,12 +160,12 @@ TASK = Fidelity
 def training_sentences(
     models: Mapping[str, Writer], latents: Mapping[str, Latents], columns: Columns, train: Columns, seed: int
 ) -> dict[tuple[str, str], dict[str, list[str]]]:
-    """Return the training sentences that baselines choose, by (source language, output language) and baseline."""
+    """Return the outputs of the baselines: (source language, output language) -> baseline -> N training sentences."""
     rng = np.random.default_rng([seed, 1])
     baselines: dict[tuple[str, str], dict[str, list[str]]] = {}
     for lang in columns:
         if not train.get(lang):
-            raise DataError(f"No training sentences in {lang}; the baselines need both languages.")
+            raise DataError(f"No training sentences in {lang}; the baselines need some in both languages.")
         texts = list(dict.fromkeys(train[lang]))
         drawn = [texts[row] for row in rng.integers(0, len(texts), len(columns[lang]))]
         for source in columns:

@@ -27,7 +27,7 @@ from bgt_core.evaluation.writing import (
 )
 from bgt_core.vectors.compare import nearest
 
-if TYPE_CHECKING:  # imports torch, which the command's help does not need
+if TYPE_CHECKING:  # it imports torch, which `bgt evaluate --help` does not need
     from bgt_core.embedder import Embedder
 
 ALONE, BOTH = "semantic latent", "both latents"
@@ -41,7 +41,7 @@ class InversionKey(NamedTuple):
 
 
 class Texts(NamedTuple):
-    """N sentences to reconstruct from their vectors, and any number of training sentences."""
+    """N sentences to reconstruct from their vectors, and training sentences for the baseline, if any."""
 
     held_out: list[str]
     train: list[str]
@@ -51,18 +51,18 @@ class Texts(NamedTuple):
 class Inversion(Task[Texts]):
     """Inversion: how much of a sentence can be generated from its vector?
 
-    Text is generated from the semantic latent alone, with the means of the priors for other latents, and from all
-    latents of the sentence. The searches are greedy search; beam search; and reranking, which chooses the text of the
-    beam whose own vector is nearest to the given one. `--corrections` adds the correction rounds of a writer that was
-    trained with drafts. The systems are the searches, so their differences are the gains of each search. Compare Morris
-    et al. (2023), "Text Embeddings Reveal (Almost) As Much As Text".
+    Text is generated from all latents of a sentence, and from its semantic latent alone; then the other latents are the
+    means of their priors. The systems are the search methods: greedy search; beam search; and reranking, which chooses
+    the text in the beam whose own vector is nearest to the sentence's vector. `--corrections` adds the correction
+    rounds of a writer that was trained with drafts. See Morris et al. (2023), "Text Embeddings Reveal (Almost) As Much
+    As Text".
     """
 
     data = "Sentences that were not trained on, one per line."
     across = "measure"
 
     lang: Lang = "en"
-    train: Annotated[Path | None, "Training sentences for a baseline, the sentence with the nearest vector."] = None
+    train: Annotated[Path | None, "Training sentences for a baseline: the one with the nearest vector."] = None
     limit: Annotated[int, "Maximum number of lines, evenly spaced."] = 300
     beam: BeamSize = 8
     corrections: Annotated[int, "Number of correction rounds, for a writer that was trained with drafts."] = 0
@@ -76,7 +76,7 @@ class Inversion(Task[Texts]):
             for file in (path, self.train)
         )
         if len(held_out) < 2:
-            raise DataError(f"{path}: {len(held_out)} sentences; expected 2 or more.")
+            raise DataError(f"{path}: {len(held_out)} sentences; expected 2 or more sentences.")
         return Texts(evenly(held_out, self.limit), list(dict.fromkeys(train)))
 
     def statistic(self, items: Texts, encoders: Mapping[str, SentenceEncoder], *, seed: int) -> Statistic:

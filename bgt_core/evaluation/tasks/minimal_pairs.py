@@ -18,7 +18,7 @@ from bgt_core.evaluation.task import BeamSize, Task
 from bgt_core.evaluation.writing import SWAPPED, Latents, Writing, of_systems, writers, writings
 from bgt_core.grammar import ACT, GIVE, LANGS, RolePair, role_pairs
 
-if TYPE_CHECKING:  # imports torch, which the command's help does not need
+if TYPE_CHECKING:  # it imports torch, which `bgt evaluate --help` does not need
     from bgt_core.generation.generate import Writer
 
 NAMED, RIGHT, LIKELIER = "both named %", "roles right %", "right likelier %"
@@ -39,7 +39,7 @@ class MinimalPairs(Task[Sequence[RolePair]]):
 
     The sentences are from the built-in grammar; each has a twin in which two persons have swapped roles. A generated
     sentence is right if it names each of the two persons once, the agent first. A second measure compares likelihoods:
-    given the latents of a sentence, is the sentence likelier than its twin? Ties count half.
+    it counts how often, given a sentence's latents, the sentence is likelier than its twin. Ties count half.
     """
 
     across = "measure"
@@ -50,7 +50,7 @@ class MinimalPairs(Task[Sequence[RolePair]]):
 
     def load(self, paths: Sequence[Path], *, seed: int) -> list[RolePair]:
         if paths:
-            raise UsageError("must be left out: the sentences are those of the built-in grammar.", parameter="data")
+            raise UsageError("must be left out: this task uses sentences of the built-in grammar.", parameter="data")
         check_least(1, count=self.count)
         return role_pairs(self.count, seed)
 
@@ -75,14 +75,14 @@ TASK = MinimalPairs
 
 
 def measured(writer: Writer, langs: Sequence[str], pairs: Sequence[RolePair]) -> list[tuple[Writing, str, np.ndarray]]:
-    """Score each plan by each measure: (plan, measure, N scores). A pair's score is the mean over its two sentences."""
+    """Score N pairs by each plan and measure: (plan, measure, N scores). A pair's score is its sentences' mean."""
     texts = {lang: [text for pair in pairs for text in pair.texts[lang]] for lang in langs}
     persons = {
         lang: [names for pair in pairs for names in (pair.persons[lang], pair.persons[lang][::-1])] for lang in langs
     }
     latents = Latents(writer, texts)
     rows = []
-    twin = np.arange(2 * len(pairs)) ^ 1  # row of the twin; as a style sentence, it does not reveal the roles
+    twin = np.arange(2 * len(pairs)) ^ 1  # rows of the twins; as style sentences, they do not reveal the roles
     styles = dict.fromkeys(langs, twin) if LANGUAGE in writer.latents else {}
     for writing in writings(langs, len(twin), SWAPPED, styles):
         vectors, lang = latents.of(writing), writing.lang
@@ -100,7 +100,7 @@ def measured(writer: Writer, langs: Sequence[str], pairs: Sequence[RolePair]) ->
 
 
 def places(text: str, persons: tuple[str, str]) -> str | None:
-    """Return whether a sentence names two persons in this order: "right" or "wrong"; None unless each occurs once.
+    """Return "right" if a sentence names two persons in this order, else "wrong"; None unless each occurs once.
 
     >>> places("the baker thanks the king.", ("king", "baker"))
     'wrong'

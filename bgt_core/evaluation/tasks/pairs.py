@@ -1,6 +1,6 @@
 """Labelled pairs: how well does a system's score predict whether two sentences have the same meaning?
 
-    files -> scores of each system and of word baselines -> accuracy, F1, area under the ROC curve
+    files -> scores of systems and of baselines -> accuracy, F1, area under the ROC curve
 
 Weights (B, N) count how often each of N pairs is drawn in each of B resamples (`evaluation.bootstrap`).
 """
@@ -44,7 +44,7 @@ class LabelledPairs:
 
     def __post_init__(self) -> None:
         if not 0 < (positive := int(np.sum(self.labels))) < len(self.labels):
-            raise DataError(f"{self.name}: {positive} of {len(self.labels)} labels are 1; expected some 1 and some 0.")
+            raise DataError(f"{self.name}: {positive} of {len(self.labels)} labels are 1; both 1 and 0 must occur.")
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -53,8 +53,9 @@ class LabelledPairs:
 def read_labelled(path: Path | str, columns: Sequence[str] = COLUMNS) -> LabelledPairs:
     """Read labelled pairs from a TSV without header and quotes.
 
-    `columns` are the names of its columns: "label", "a", "b", and "_" for a column to skip. Columns after the last name
-    are also skipped. Raises UsageError for other names, and DataError, with file and line, for an invalid line.
+    `columns` are the names of the file's columns: "label", "a", "b", and "_" for a column to skip. Columns after the
+    last named column are also skipped. Raises UsageError for other names, and DataError, with file and line, for an
+    invalid line.
     """
     if sorted(column for column in columns if column != SKIPPED) != sorted(COLUMNS):
         text = f"{','.join(columns)}: expected label, a and b once each, and _ for columns to skip."
@@ -101,7 +102,7 @@ class Pairs(Task[PairsData]):
     across = "measure"
     own_probability = True
 
-    dev: Annotated[Path | None, "Labelled pairs to choose thresholds on; without them only AUC is measured."] = None
+    dev: Annotated[Path | None, "Labelled pairs to choose thresholds on; if missing, only AUC is measured."] = None
     train: Annotated[Path | None, "Training pairs, for tf-idf and logistic regression."] = None
     columns: Annotated[str, "Columns of all these files; _ skips a column."] = ",".join(COLUMNS)
     lang: Lang = "en"
@@ -113,10 +114,10 @@ class Pairs(Task[PairsData]):
         return PairsData(test, *(read_labelled(path, columns) if path else None for path in (self.dev, self.train)))
 
     def statistic(self, items: PairsData, encoders: Mapping[str, SentenceEncoder], *, seed: int) -> Statistic:
-        """Score every pair by every system; thresholds are the same in all resamples.
+        """Score every pair by every system. A system has the same threshold in all resamples.
 
-        tf-idf counts words in `train` if it is given, else in `test`. Holm's correction is applied to the differences
-        of AUC, and separately to the differences of accuracy and F1.
+        tf-idf counts words in the training pairs if there are any, else in the test pairs. Holm's correction is applied
+        to the differences of AUC, and separately to the differences of accuracy and F1.
         """
         test, dev, train = items
         rows = systems(encoders, [self.lang], self.latent, reserved=(BAG, TFIDF, CLASSIFIER))
@@ -128,7 +129,7 @@ class Pairs(Task[PairsData]):
         )
         tfidf = fitted(TfidfVectorizer(token_pattern=WORD), (train or test).left, (train or test).right)
         scorers[TFIDF] = partial(word_cosines, tfidf)
-        # encoders whose similarity is a probability have a threshold
+        # an encoder whose similarity is a probability has its own threshold
         own = {system.name: getattr(system.encoder, "threshold", None) for system in rows}
         limits = {name: float(limit) for name, limit in own.items() if limit is not None}
         if train:
@@ -176,7 +177,7 @@ def copied(pairs: LabelledPairs, others: LabelledPairs) -> int:
 def measured(
     weights: np.ndarray, scores: np.ndarray, thresholds: Sequence[float | None], labels: np.ndarray
 ) -> dict[str, np.ndarray]:
-    """Compute each measure x 100 from the scores of S systems (S, N) in B resamples (B, N): (B, S) by measure.
+    """Compute each measure x 100, (B, S), from the scores of S systems, (S, N), in B resamples, (B, N).
 
     Accuracy and F1 are NaN for a system without a threshold, and omitted if no system has a threshold.
     """
@@ -193,13 +194,13 @@ def measured(
 
 
 def best_threshold(scores: np.ndarray, labels: np.ndarray) -> float:
-    """Return the threshold with the highest accuracy, given N scores and N bool labels; the lowest if several tie.
+    """Return the threshold with the highest accuracy, given N scores and N bool labels; if several tie, the lowest.
 
-    The threshold is halfway between two neighbouring scores; or the lowest score, which predicts all pairs positive;
-    or just above the highest score, which predicts all pairs negative.
+    A threshold may be halfway between two neighbouring scores; or equal to the lowest score, so that all pairs are
+    predicted positive; or just above the highest score, so that all pairs are predicted negative.
     """
     values, group = np.unique(scores, return_inverse=True)  # (G,) ascending
-    # for each value: correct minus wrong predictions if the pairs with this score are predicted positive
+    # for each value: number of correct minus wrong predictions if the pairs with this score are predicted positive
     gained = np.bincount(group, weights=np.where(labels, 1.0, -1.0))
     right = np.append(gained[::-1].cumsum()[::-1], 0.0)  # (G + 1,): the sum over each score and all higher scores
     edges = np.concatenate([values[:1], (values[1:] + values[:-1]) / 2, [np.nextafter(values[-1], np.inf)]])
@@ -230,7 +231,7 @@ def auc(weights: np.ndarray, scores: np.ndarray, labels: np.ndarray) -> np.ndarr
     return np.where(both > 0, wins / np.maximum(both, 1), 0.5)
 
 
-# Baselines that use only the words of the sentences, lower-cased. Stop words are not removed.
+# The baselines compare only the words of the sentences, lower-cased and with stop words.
 
 
 def fitted(vectorizer: CountVectorizer, left: Sequence[str], right: Sequence[str]) -> CountVectorizer:
@@ -245,10 +246,10 @@ def word_cosines(vectorizer: CountVectorizer, left: Sequence[str], right: Sequen
 
 
 class TfIdfClassifier:
-    """Logistic regression on [|u - v| ; u * v], the features of different and of shared words and bigrams.
+    """Logistic regression on [|u - v| ; u * v], where u and v are the tf-idf vectors of the two sentences of a pair.
 
-    u and v are the tf-idf vectors of two sentences. On Quora's held-out pairs, the accuracy was two points higher than
-    with [u ; v], and half a point higher than without bigrams.
+    |u - v| represents the words and bigrams that differ, u * v those that both sentences share. On Quora's held-out
+    pairs, the accuracy was two points higher than with [u ; v], and half a point higher than without bigrams.
     """
 
     def __init__(self, train: LabelledPairs):

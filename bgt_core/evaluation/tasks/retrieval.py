@@ -3,7 +3,7 @@
     pairs -> `EmbeddedSentences` of each language -> neighbours -> hits, (N,) -> share of hits
 
 Only the sentence on the same line is a hit, as in LASER's error rate: a copy of the translation on another line is a
-miss. If k sentences are equally near, up to rounding, and the translation is one of them, the hit counts 1 / k.
+miss. If k sentences are equally near, up to rounding, and the translation is one of them, it counts as 1 / k of a hit.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,8 +24,8 @@ from bgt_core.evaluation.task import Langs, Task
 from bgt_core.vectors.compare import BLOCK, Similarity, cosine_similarity, found
 from bgt_core.vectors.compare import hits as hits_among
 
-POOL = "cosine in the pool"  # name of the search among the sentences of both languages
-SIMILARITY = "cosine"  # name of the search by the encoder's own similarity, which is almost always the cosine
+POOL = "cosine in the pool"  # name of the search among all sentences of both languages
+SIMILARITY = "cosine"  # name of the search that uses the encoder's own similarity, which is almost always the cosine
 
 Translations = Mapping[str, tuple[Sequence[str], Sequence[str]]]  # file -> the sentences of each language, line by line
 
@@ -41,34 +41,34 @@ class RetrievalKey(NamedTuple):
 class Retrieval(Task[Translations]):
     """Retrieval: is the nearest sentence in the other language the translation?
 
-    Precision at 1 in percent, in both directions, by the semantic latent. A copy of the translation on another line is
-    a miss.
+    Measures precision at 1, in percent and in both directions, with semantic latents. A copy of the translation on
+    another line is a miss.
     """
 
-    data = "Translations: TSV, Parquet, or X for X.en and X.fr. Several files are measured separately."
+    data = "Translations: TSV, Parquet, or X for X.en and X.fr. Each file is measured separately."
     across = "direction"
 
     langs: Langs
-    pool: Annotated[bool, "Also search among the sentences of both languages together."] = False
+    pool: Annotated[bool, "Also search among all sentences of both languages."] = False
 
     def load(self, paths: Sequence[Path], *, seed: int) -> Translations:
         language_pair(self.langs)
         names = text_columns(self.langs)[0]
         columns = {path: list(zip(*read_pairs(path, names, Skipped(), strict=True), strict=True)) for path in paths}
         if not columns:
-            raise UsageError("is needed: files of translations.", parameter="data")
+            raise UsageError("is missing; give one or more files of translations.", parameter="data")
         files = [path.name for path in paths]
         called = {path: path.name if files.count(path.name) == 1 else str(path) for path in paths}
         return {called[path]: (sides[0], sides[1]) if sides else ((), ()) for path, sides in columns.items()}
 
     def statistic(self, items: Translations, encoders: Mapping[str, SentenceEncoder], *, seed: int) -> Statistic:
-        """Search the nearest neighbours in both directions."""
+        """Find each sentence's nearest neighbour in the other language, in both directions."""
         langs = language_pair(self.langs)
         for file, columns in items.items():
             sizes = [len(column) for column in columns]
             if sizes[0] != sizes[1] or not sizes[0]:
                 counted = f"{sizes[0]} sentences in {langs[0]} and {sizes[1]} in {langs[1]}"
-                raise DataError(f"{file}: {counted}; expected the same number, one or more.")
+                raise DataError(f"{file}: {counted}; expected one or more in each language, and the same number.")
         rows = systems(encoders, langs, SEMANTIC)
         ways = f"{langs[0]} to {langs[1]}", f"{langs[1]} to {langs[0]}{', back' if langs[0] == langs[1] else ''}"
         hits: dict[RetrievalKey, list[np.ndarray]] = {}
@@ -107,11 +107,11 @@ def language_pair(text: str) -> tuple[str, str]:
 
 
 class EmbeddedSentences(NamedTuple):
-    """The N sentences of one language, with a vector for each of U distinct sentences, so that copies do not tie."""
+    """N sentences of one language. Each of the U distinct sentences has only one vector, so that copies do not tie."""
 
     vectors: np.ndarray  # (U, D)
     first: np.ndarray  # (U,) index of the first line with each distinct sentence
-    of_line: np.ndarray  # (N,) index of each line's sentence among the distinct ones
+    of_line: np.ndarray  # (N,) index of each line's sentence among the distinct sentences
 
 
 def embed_distinct(system: System, sentences: Sequence[str], lang: str) -> EmbeddedSentences:
@@ -124,7 +124,7 @@ def embed_distinct(system: System, sentences: Sequence[str], lang: str) -> Embed
 def hits_of(
     left: EmbeddedSentences, right: EmbeddedSentences, similarity: Similarity = cosine_similarity
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Search in both directions; return the hits of the left sentences and of the right sentences, (N,) each."""
+    """Search in both directions. Return the hits of the N left sentences and of the N right sentences, (N,) each."""
     forward, backward = (
         found(queries.vectors[queries.of_line], answers.vectors, answers.of_line, similarity)
         * (answers.first[answers.of_line] == np.arange(len(answers.of_line)))  # a copy of an earlier line is a miss

@@ -23,7 +23,7 @@ from bgt_core.evaluation.task import Latent, Task, one_path
 from bgt_core.tables import Table, Value, save
 
 YEARS = "2012-2016"
-AGGREGATES = {  # ways to average the data sets of a year; published scores differ
+AGGREGATES = {  # ways to average the data sets of a year; published scores use different ways
     "mean": "Pearson of each data set, averaged (the BGT paper)",
     "weighted": "Pearson of each data set, averaged by their pairs (SentEval's wmean)",
     "concatenated": "Spearman of all pairs in one list (Sentence-BERT, SimCSE, MTEB)",
@@ -31,7 +31,7 @@ AGGREGATES = {  # ways to average the data sets of a year; published scores diff
 
 
 class ScoreKey(NamedTuple):
-    """The data and the measure of a score."""
+    """The key of a score: the data and the measure."""
 
     year: str
     dataset: str  # "all" for the score of a year, "average" for the mean over years
@@ -43,8 +43,8 @@ class ScoreKey(NamedTuple):
 class Sts(Task[Sequence[StsSet]]):
     """Semantic textual similarity: do similarities agree with human judgements?
 
-    The score of a year is the mean Pearson correlation of its data sets, as in the paper; --aggregate has the other
-    conventions. Pairs are resampled within each set.
+    The score of a year is the mean Pearson correlation of its data sets, as in the BGT paper; --aggregate offers other
+    conventions. Pairs are resampled within each data set.
     """
 
     data = "A folder of STS files in the layout of SemEval or SentEval, or YEAR/NAME.tsv."
@@ -55,12 +55,12 @@ class Sts(Task[Sequence[StsSet]]):
     lang: Annotated[str, "Language of the years, if they are translated."] = "en"
     latent: Latent = None
     aggregate: Annotated[
-        str, "How to average the data sets of a year: mean (the paper's), weighted, concatenated, all."
+        str, "How to average the data sets of a year: mean (as in the paper), weighted, concatenated, all."
     ] = "mean"
     stsb_without: Annotated[str | None, "Leave pairs of these years out of stsb, as in 2016,2017."] = None
-    hard: Annotated[bool, "Also measure Hard STS: pairs of the years with a misleading overlap of words."] = False
+    hard: Annotated[bool, "Also measure Hard STS: pairs whose overlap of words is misleading."] = False
     items: Annotated[
-        Path | None, "Also write each pair, its gold score and similarities to this file: .parquet, .csv."
+        Path | None, "Also write each pair, its gold score and its similarities to this .parquet or .csv file."
     ] = None
 
     def load(self, paths: Sequence[Path], *, seed: int) -> list[StsSet]:
@@ -113,7 +113,7 @@ def parse_sets(text: str) -> list[str]:
     for part in text.split(","):
         years = re.fullmatch(r"(\d{4})-(\d{4})", part)
         if years and years[1] > years[2]:
-            raise UsageError(f"{part}: years go from the first to the last, as in 2012-2016.", parameter="sets")
+            raise UsageError(f"{part}: the earlier year must be first, as in 2012-2016.", parameter="sets")
         names += [str(year) for year in range(int(years[1]), int(years[2]) + 1)] if years else [part]
     return names
 
@@ -141,11 +141,11 @@ def scores(
     weights: Sequence[np.ndarray],
     aggregates: Collection[str] = ("mean",),
 ) -> dict[ScoreKey, np.ndarray]:
-    """Compute scores x 100 of each data set, of each year, and over all years: (B, S) for each key.
+    """Compute scores x 100 of each data set, of each year, and the average over all years: (B, S) for each key.
 
-    For each data set, `systems` has the similarities of S systems, (S, N). `weights` has B resamples of the pairs,
-    (B, N), or ones, which score the data set itself. The average is only over SemEval years, because the other
-    benchmarks share pairs with them.
+    For each data set, `systems` contains the similarities of S systems, (S, N), and `weights` contains B resamples of
+    the pairs, (B, N); weights of 1 score the data set itself. The average is only over SemEval years, because the other
+    benchmarks share pairs with these years.
     """
     correlations = {"Pearson": pearson} if {"mean", "weighted"} & set(aggregates) else {}
     if "concatenated" in aggregates:
@@ -185,7 +185,7 @@ def span(years: Iterable[str]) -> str:
 
 
 def explain(sets: Sequence[StsSet], aggregates: Collection[str]) -> str:
-    """Explain in words how the score of a year is averaged, and whether 2013 includes its SMT set."""
+    """Explain in words how the score of a year is averaged, and whether the score of 2013 includes the data set SMT."""
     names = [data.name for data in sets if data.year == "2013"]
     smt = f"; 2013 {'with' if 'SMT' in names else 'without'} SMT" if names else ""
     has_years = any(data.year.isdigit() for data in sets)
@@ -194,11 +194,11 @@ def explain(sets: Sequence[StsSet], aggregates: Collection[str]) -> str:
     return f"correlation x 100 of cosine and gold{years}{average}{smt}"
 
 
-# Hard STS: pairs with a misleading overlap of words (the BGT paper, sec. 4.3; appendix D, Table 6).
+# Hard STS selects pairs whose overlap of words is misleading (the BGT paper, sec. 4.3; appendix D, Table 6).
 
 WORD = re.compile(r"'?\w+(?:-\w+)*|[^\w\s]")  # "don't" becomes "don" and "'t"; a punctuation mark counts as a word
 NEGATIONS = {"not", "'t"}
-RULES = {  # name: top or bottom of the word error rates, share of the pool, lowest and highest gold score
+RULES = {  # split: end of the word error rates, share of the pool at this end, lowest and highest gold score
     "Hard+": ("top", 0.2, 4, 5),
     "Hard-": ("bottom", 0.2, 0, 1),
     "bottom 20% SWER, gold 0-2": ("bottom", 0.2, 0, 2),
@@ -214,7 +214,7 @@ PUBLISHED_PAIRS = 13_023  # number of pairs in the paper's pool, Table 6
 def hard_splits(sets: Sequence[StsSet]) -> list[StsSet]:
     """Select Hard+, Hard- and the other splits of Table 6 from the pairs of these data sets; their year is "hard".
 
-    Raises DataError without data sets, or if a split has too few pairs for a correlation, or only one gold score.
+    Raises DataError if `sets` is empty, or if a split has fewer than two pairs, or only one gold score.
     """
     pool = pooled(sets)
     rates = swer(pool.left, pool.right)
@@ -226,11 +226,11 @@ def hard_splits(sets: Sequence[StsSet]) -> list[StsSet]:
 
 
 def pooled(sets: Sequence[StsSet]) -> StsSet:
-    """Join the pairs of all data sets in one data set, "all", without pairs that repeat an earlier pair and score.
+    """Join all data sets in one, "all", without the pairs that repeat an earlier pair with the same score.
 
     The paper's pool has 271 pairs fewer than the five years together. In the years without 2013 SMT and 2016, 269 pairs
-    repeat an earlier pair with the same score, and 411 repeat an earlier pair with any score. So it seems that the
-    paper, too, removed only pairs whose score is also the same.
+    repeat an earlier pair and its score, and 411 repeat an earlier pair with any score. So the paper, too, seems to
+    have removed only pairs whose score is the same.
     """
     if not sets:
         raise DataError("Hard STS: no data sets of SemEval years; give one or more, because their pairs are selected.")
@@ -240,7 +240,7 @@ def pooled(sets: Sequence[StsSet]) -> StsSet:
 
 
 def words(sentence: str) -> list[str]:
-    """Split a sentence into lower-cased words and marks, similar to Moses, which tokenised the text of the paper.
+    """Split a sentence into lower-cased words and marks, similar to the tokenizer of Moses, which the paper used.
 
     The paper does not define what a word is. In its Table 6, the fifth of the pairs with the highest word error rates
     has 937 pairs with gold 3-5 and 1,380 with gold 0-2, a ratio of 0.68. On 2012-2015, our ratio is 0.68 if punctuation
@@ -275,7 +275,7 @@ def edits(a: Sequence[str], b: Sequence[str]) -> int:
 
 
 def extreme(rates: np.ndarray, end: str, share: float) -> np.ndarray:
-    """Return which rates (N,) are in the bottom or top `share`, including all ties at its boundary: (N,) bool."""
+    """Return which of N rates belong to the bottom or top `share`, including all ties at the boundary: (N,) bool."""
     signed = rates if end == "bottom" else -rates
     return signed <= np.quantile(signed, share, method="inverted_cdf")
 
@@ -283,14 +283,14 @@ def extreme(rates: np.ndarray, end: str, share: float) -> np.ndarray:
 def negated(sentences: Iterable[str]) -> np.ndarray:
     """Return which sentences contain the word "not" or "'t" (paper, footnote 9): (N,) bool.
 
-    "nothing" and "cannot" do not count: with them, the split would have 757 pairs even without SMT and 2016, but the
+    "nothing" and "cannot" do not count. If they did, the split would have 757 pairs even without SMT and 2016, but the
     paper's split has 705.
     """
     return np.array([not NEGATIONS.isdisjoint(words(sentence)) for sentence in sentences])
 
 
 def chosen(pool: StsSet, name: str, inside: np.ndarray) -> StsSet:
-    """Select the pairs `inside` a split, (N,) bool; DataError if no correlation can be computed from them."""
+    """Select the pairs that are `inside` a split, (N,) bool. Raises DataError if they have no correlation."""
     rows = np.flatnonzero(inside).tolist()
     if len(set(pool.gold[rows])) < 2:
         raise DataError(

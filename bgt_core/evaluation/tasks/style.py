@@ -1,6 +1,6 @@
-"""Style: measure whether similarities compare style (STEL), even if content differs (STEL-or-Content).
+"""Style: measure whether similarities compare style (STEL), even more than content (STEL-or-Content).
 
-STEL's files, or pairs of the built-in sentences -> quadruples -> similarities -> share of right choices for each style
+STEL's files, or built-in pairs of sentences -> quadruples -> similarities -> share of right choices for each style
 """
 
 import csv
@@ -39,7 +39,7 @@ Compare = Callable[[Sequence[str], Sequence[str]], np.ndarray]  # N left and N r
 
 
 class Quadruple(NamedTuple):
-    """Two sentences with one content and two styles, and two sentences with another content and the same two styles."""
+    """Two sentences with one content in two styles, and two sentences with another content in the same two styles."""
 
     lang: str
     style: str  # the property of style in which the sentences differ
@@ -58,17 +58,17 @@ class StyleKey(NamedTuple):
 class Style(Task[Sequence[Quadruple]]):
     """Style: are sentences with the same style and different content similar (STEL, STEL-or-Content)?
 
-    Two anchors have one content and two styles; two alternatives have another content and the same two styles. STEL
-    counts how often similarities match each alternative with the anchor of its style; chance is 50. STEL-or-Content
-    counts how often the first anchor is nearer to the alternative with its style than to the second anchor, which has
-    its content; similarities of content score about 0. Ties count half.
+    Two anchors have one content in two styles; two alternatives have another content in the same two styles. STEL
+    counts how often similarities match each alternative with the anchor of the same style; chance is 50.
+    STEL-or-Content counts how often the first anchor is nearer to the alternative of the same style than to the second
+    anchor, which has the same content; an encoder that compares only content scores about 0. Ties count half.
 
     Baselines are tf-idf of words and of character trigrams, lower-cased and fitted on the same sentences; in languages
-    without spaces, each character is a word. A system is measured in the languages that it has. The mean is over the
-    styles of each language that have at least 30 quadruples and are measured by all systems.
+    without spaces, each character is a word. A system is measured in the languages that it supports. The mean is over
+    all styles of a language that have at least 30 quadruples and that all systems are measured on.
 
     Sources: Wegmann and Nguyen (2021), "Does It Capture STEL?"; Wegmann, Schraagen and Nguyen (2022), "Same Author or
-    Just Same Topic?", whose code uses the first anchor too.
+    Just Same Topic?", whose code also uses the first anchor.
     """
 
     data = (
@@ -87,7 +87,7 @@ class Style(Task[Sequence[Quadruple]]):
         return [each for path in paths for each in read_stel(path, self.lang or "en")]
 
     def statistic(self, items: Sequence[Quadruple], encoders: Mapping[str, SentenceEncoder], *, seed: int) -> Statistic:
-        """Compare the sentences of each quadruple by each system that has their language."""
+        """Compare the sentences of each quadruple by each system that supports their language."""
         langs = list(dict.fromkeys(each.lang for each in items))
         rows = systems(encoders, (), self.latent, reserved=BASELINES)
         for name, encoder in encoders.items():
@@ -141,10 +141,10 @@ TASK = Style
 def judged(compare: Compare | None, items: Sequence[Quadruple]) -> np.ndarray:
     """Score each of N quadruples by STEL and STEL-or-Content: 1 if right, 0 if wrong, 0.5 for a tie, (2, N).
 
-    A1 and A2 are the anchors, S1 and S2 the alternatives. STEL compares (1 - sim(A1, S1))² + (1 - sim(A2, S2))² with
-    (1 - sim(A1, S2))² + (1 - sim(A2, S1))². We compare the square roots of these sums, because rounding errors change
-    them no more than the similarities, so that ties have the same tolerance. STEL-or-Content compares sim(A1, S1) with
-    sim(A1, A2). All scores are NaN if `compare` is None.
+    A1 and A2 are the anchors, S1 and S2 the alternatives. STEL compares (1 - sim(A1, S1))² + (1 - sim(A2, S2))² with (1
+    - sim(A1, S2))² + (1 - sim(A2, S1))². We compare the square roots of these sums: their rounding errors are no larger
+    than those of similarities, so the same tolerance detects ties. STEL-or-Content compares sim(A1, S1) with sim(A1,
+    A2). All scores are NaN if `compare` is None.
     """
     if compare is None:
         return np.full((len(MEASURES), len(items)), np.nan)
@@ -156,12 +156,12 @@ def judged(compare: Compare | None, items: Sequence[Quadruple]) -> np.ndarray:
 
 
 def tfidf(settings: Mapping[str, Any], left: Sequence[str], right: Sequence[str]) -> np.ndarray:
-    """Return the cosine of the tf-idf vectors of each pair, (N,); document frequencies are from these sentences."""
+    """Return the cosine of the tf-idf vectors of each pair, (N,). These sentences are also the documents of the idf."""
     return word_cosines(fitted(TfidfVectorizer(**settings), left, right), left, right)
 
 
 def read_stel(path: Path, lang: str = "en") -> list[Quadruple]:
-    """Read a file of STEL: tab-separated, with a header, and with quotes as in CSV; further columns are ignored."""
+    """Read a file of STEL: tab-separated, with a header, and quoted as in CSV. Columns not in `COLUMNS` are ignored."""
     table = csv.DictReader((f"{line}\n" for _, line in text_lines(path)), delimiter="\t", strict=True)
     items = []
     try:
@@ -170,7 +170,7 @@ def read_stel(path: Path, lang: str = "en") -> list[Quadruple]:
         for row in table:
             *texts, correct, style = ((row[name] or "").strip() for name in COLUMNS)
             if None in row or not all((*texts, style)):
-                raise DataError(f"{path}:{table.line_num}: expected a field for each column, without empty ones.")
+                raise DataError(f"{path}:{table.line_num}: expected one field for each column, none of them empty.")
             if correct not in ("1", "2"):
                 raise DataError(f"{path}:{table.line_num}: the correct alternative is '{correct}'; expected 1 or 2.")
             first, second, *others = texts
@@ -179,18 +179,18 @@ def read_stel(path: Path, lang: str = "en") -> list[Quadruple]:
     except csv.Error as error:
         raise DataError(f"{path}:{table.reader.line_num}: {error}; quotes must be paired as in CSV.") from None
     if not items:
-        raise DataError(f"{path}: no rows after the header; expected quadruples.")
+        raise DataError(f"{path}: no rows after the header; expected one or more quadruples.")
     return items
 
 
 def built_in(lang: str | None = None, seed: int = 0) -> list[Quadruple]:
     """Make a quadruple of each built-in pair of sentences that differ in one property (`data.examples.differing`).
 
-    The sentences of the pair are the anchors. The alternatives are another pair, which has another meaning but differs
-    in the same values of the same property. If there is no such pair, no quadruple is made. `seed` determines the other
-    pair, and which sentence of a pair comes first. By default, all languages are used.
+    The sentences of the pair are the anchors. The alternatives are a pair with another meaning, whose sentences have
+    the same two values of the same property. A pair without alternatives is omitted. `seed` determines the
+    alternatives, and which sentence of a pair comes first. By default, all languages are used.
     """
-    groups: dict[tuple[str, ...], list[tuple[str, dict[str, str]]]] = {}  # for each pair: meaning, and text by value
+    groups: dict[tuple[str, ...], list[tuple[str, dict[str, str]]]] = {}  # each pair: its meaning; value -> text
     for name, *both in differing(style_sentences()):
         of = both[0].lang
         texts = {PROPERTIES[name].value(each.text, of): each.text for each in both}

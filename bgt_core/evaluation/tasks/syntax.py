@@ -2,9 +2,10 @@
 
     files -> `read_treebank` -> `pair_up`: queries and candidates of each length -> neighbours -> three measures
 
-Each measure is a ratio of two counts, each summed over all queries: 2 x shared brackets (for dependencies, arcs) / all
-brackets of both sentences; tree edits / nodes of both trees; words with the same part of speech / words. Brackets are
-(label, start, end) and are compared as multisets. As in the evaluation of the VGVAE, the outermost bracket counts.
+Each measure is a ratio of two counts, which are summed over all queries before they are divided: 2 x shared brackets
+(for dependencies, arcs) / all brackets of both sentences; tree edits / nodes of both trees; words with the same part of
+speech / words. Brackets are (label, start, end) and are compared as multisets. The outermost bracket counts, as in the
+evaluation of the VGVAE.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ EXPLAINED = {
     DEPENDENCIES: "labelled attachment: words with the same head and relation, subtypes cut off",
 }
 LENGTHS = (1, 29)  # minimum and maximum number of words in the VGVAE paper's evaluation
-LONGEST = 200  # maximum number of words that a user may ask for
+LONGEST = 200  # largest maximum number of words that users may set
 
 
 class ParsedSentence(NamedTuple):
@@ -45,7 +46,7 @@ class ParsedSentence(NamedTuple):
 
     text: str
     tags: Sequence[str]  # part of speech of each word
-    structure: Sequence[tuple[str | int, ...]]  # brackets (label, start, end), or arcs (word, head, relation)
+    structure: Sequence[tuple[str | int, ...]]  # brackets (label, start, end) or arcs (word, head, relation)
     labels: Sequence[str]  # labels of the nodes of the sentence's tree, in postorder
     first: Sequence[int]  # index in postorder of the leftmost leaf below each node
     kind: str = CONSTITUENTS
@@ -55,24 +56,24 @@ Group = tuple[Sequence[ParsedSentence], Sequence[ParsedSentence]]  # queries and
 
 
 def read_treebank(files: Sequence[Path], lang: str = "en") -> list[ParsedSentence]:
-    """Read the sentences of files, plain, .gz, .xz or .zst: CoNLL-U if the name ends in .conllu, else bracketed trees.
+    """Read the sentences of files (.gz, .xz, .zst or plain): CoNLL-U if the name ends in .conllu, else bracketed trees.
 
-    `lang` decides how the words of bracketed trees are joined to text. Raises UsageError without files and for files of
-    both kinds, DataError with file and line for an invalid parse, NotFound for a missing file.
+    `lang` decides how the words of bracketed trees are joined to text. Raises UsageError if there are no files or files
+    of both kinds, DataError, with file and line, for an invalid parse, and NotFound for a missing file.
     """
     if not files:
-        raise UsageError("is missing: expected one or more files of bracketed trees or CoNLL-U.", parameter="files")
+        raise UsageError("is missing; give one or more files of bracketed trees or CoNLL-U.", parameter="files")
     conllu = [file for file in files if Path(uncompressed(file.name)).suffix == ".conllu"]
     if conllu and len(conllu) < len(files):
         other = next(file for file in files if file not in conllu)
-        raise UsageError(f"{conllu[0]} is CoNLL-U and {other} is not: the two are measured differently; give one kind.")
+        raise UsageError(f"{conllu[0]} is CoNLL-U and {other} is not, so their scores differ; give files of one kind.")
     if conllu:
         return [of_dependencies(parsed) for parsed in read_conllu(files)]
     return [of_constituents(tree, lang) for tree in read_trees(files)]
 
 
 def of_constituents(tree: Tree, lang: str) -> ParsedSentence:
-    """Convert a constituency tree, and put a ROOT on top; parts of speech become nodes, but not brackets."""
+    """Convert a constituency tree, and add a ROOT above it. Parts of speech become nodes, but not brackets."""
     brackets: list[tuple[str | int, ...]] = []
     labels: list[str] = []
     first: list[int] = []
@@ -112,7 +113,7 @@ def of_dependencies(parsed: Parsed) -> ParsedSentence:
 
 @dataclass(frozen=True, eq=False)
 class Pairing:
-    """Queries and candidates, grouped by their number of words; and the number of omitted sentences by reason."""
+    """Queries and candidates, grouped by number of words; and for each reason, the number of omitted sentences."""
 
     groups: Sequence[Group]
     left_out: dict[str, int]
@@ -128,17 +129,17 @@ def pair_up(
 ) -> Pairing:
     """Group queries with the candidates that have the same number of words.
 
-    Without `candidates`, a random half of the sentences are queries, and the others are candidates. A sentence that
-    repeats an earlier one, ignoring case, is left out, because a copy is the nearest neighbour for any encoder. `limit`
-    is the maximum number of queries, which are drawn at random. Raises UsageError if lengths or limit are out of range,
-    or if only one side has dependency parses. Raises DataError if fewer than two queries have a candidate.
+    If `candidates` is None, a random half of the sentences are queries, and the others are candidates. A sentence that
+    repeats an earlier sentence, ignoring case, is left out, because any encoder would find the copy. `limit` is the
+    maximum number of queries, which are drawn at random. Raises UsageError if lengths or limit are out of range, or if
+    only queries or only candidates have dependency parses. Raises DataError if fewer than two queries have a candidate.
     """
     shortest, longest = lengths
     if not 1 <= shortest <= longest <= LONGEST:
-        raise UsageError(f"{shortest}-{longest}: expected from 1 to {LONGEST} words, as in 1-29.", parameter="lengths")
+        raise UsageError(f"{shortest}-{longest}: expected a range within 1-{LONGEST}, as in 1-29.", parameter="lengths")
     check_least(2, limit=limit)
     if sentences and candidates and candidates[0].kind != sentences[0].kind:
-        raise UsageError(f"Queries have {sentences[0].kind} and candidates {candidates[0].kind}; give one kind.")
+        raise UsageError(f"Queries have {sentences[0].kind}, but candidates have {candidates[0].kind}; give one kind.")
     both = [(side, each) for side, of in enumerate((sentences, candidates or ())) for each in of]
     fitting = [(side, each) for side, each in both if shortest <= len(each.tags) <= longest]
     kept: dict[str, tuple[int, ParsedSentence]] = {}
@@ -179,16 +180,16 @@ class SyntaxKey(NamedTuple):
 class Syntax(Task[Pairing]):
     """Syntax: does the nearest sentence of the same length have the same structure?
 
-    Bracketed trees, as in the Penn Treebank, are compared by labelled F1 of brackets, without functions (NP-SBJ is NP)
-    and traces. CoNLL-U is compared by labelled attachment. Both are compared by tree edit distance (lower is better)
-    and part-of-speech accuracy. Copies of a sentence are left out. Two reference systems choose a random neighbour, and
-    the candidates with the best score.
+    Bracketed trees, as in the Penn Treebank, are compared by labelled F1 of brackets. Traces and functions are ignored
+    (NP-SBJ counts as NP). CoNLL-U is compared by labelled attachment. Both are compared by tree edit distance (lower is
+    better) and part-of-speech accuracy. Copies of a sentence are left out. Two reference systems choose a random
+    candidate, and the candidates with the best score.
     """
 
     data = "Parsed sentences: CoNLL-U if the name ends in .conllu, else bracketed trees."
     across = "score"
 
-    candidates: Annotated[list[Path] | None, "Files to search, by default half of DATA; repeatable."] = None
+    candidates: Annotated[list[Path] | None, "File of candidates, by default half of DATA. Repeatable."] = None
     lang: Lang = "en"
     latent: Latent = None
     lengths: Annotated[str, "Minimum and maximum number of words of a sentence, as in 1-29."] = "1-29"
@@ -204,7 +205,7 @@ class Syntax(Task[Pairing]):
         """Compare the parses of queries and their nearest neighbours. Resamples draw queries with their neighbours.
 
         The score of a random neighbour is the exact mean over all candidates. The upper bound is the best score that
-        any choice of candidates has by a measure; its differences from other systems are not tested.
+        any choice of candidates reaches, for each measure; the bound is not tested against other systems.
         """
         rows = systems(encoders, [self.lang], self.latent, reserved=(RANDOM, UPPER_BOUND))
         choices = [neighbours(system, items, self.lang) for system in rows]
@@ -237,7 +238,7 @@ TASK = Syntax
 
 
 def neighbours(system: System, pairing: Pairing, lang: str) -> list[np.ndarray]:
-    """Find the nearest candidate of each query in its group, the first if several tie: indices (N,) for each group."""
+    """Find the candidate in its group that is nearest to each query, the first if several tie: (N,) for each group."""
     vectors = system.embed([each.text for group in pairing.groups for side in group for each in side], lang)
     rows = []
     for group in pairing.groups:
@@ -246,7 +247,7 @@ def neighbours(system: System, pairing: Pairing, lang: str) -> list[np.ndarray]:
     return rows
 
 
-# Numerator and denominator of a measure: of N queries with all M candidates, (N, M), or with one candidate each, (N,)
+# Numerator and denominator of a measure: for N queries and all M candidates, (N, M), or one candidate per query, (N,)
 Counts = tuple[np.ndarray, np.ndarray]
 
 
@@ -286,8 +287,9 @@ def shared(queries: Sequence[ParsedSentence], candidates: Sequence[ParsedSentenc
 def best_choice(parts: Sequence[Counts], *, lowest: bool) -> list[np.ndarray]:
     """Choose the candidates, (N,) for each group, that together have the best ratio over all queries.
 
-    It may be better not to choose a query's best candidate, because the score is a ratio of sums. The algorithm is
-    Dinkelbach's (1967): while the ratio improves, choose for each query the candidate that exceeds the last ratio most.
+    The candidate with the best ratio for a query is not always the best choice, because the score is a ratio of sums.
+    The algorithm is Dinkelbach's (1967): while the ratio improves, choose for each query the candidate whose numerator
+    most exceeds the last ratio x its denominator.
     """
     sign = -1 if lowest else 1
     choices = [(sign * part / whole).argmax(1) for part, whole in parts]
@@ -301,7 +303,7 @@ def best_choice(parts: Sequence[Counts], *, lowest: bool) -> list[np.ndarray]:
 
 
 def total(parts: Sequence[Counts], choices: Sequence[np.ndarray]) -> float:
-    """Return the ratio of the sums over all queries for these choices."""
+    """Divide the sum of the numerators by the sum of the denominators, for the chosen candidates of all queries."""
     part, whole = chosen(parts, choices)
     return float(part.sum() / whole.sum())
 

@@ -1,4 +1,4 @@
-"""Transfer: measure how often generated text takes over the style of another sentence, and whether it keeps content.
+"""Transfer: measure how often generated text adopts the style of another sentence, and whether it keeps its content.
 
 pairs -> `Change`: sources, and style sentences with another value of a property -> generated sentences -> scores
 """
@@ -23,7 +23,7 @@ from bgt_core.evaluation.tasks.fidelity import Fidelity
 from bgt_core.evaluation.writing import CHRF_SCORE, Columns, Latents, OfWeights, chrf, corpus_score, writers
 
 TAKEN, SOURCES = "taken over %", "sources"
-FEWEST = 20  # minimum number of sources; with fewer, an interval is too wide to be useful
+FEWEST = 20  # minimum number of sources; with fewer sources, an interval is too wide to be useful
 
 
 class TransferKey(NamedTuple):
@@ -36,7 +36,7 @@ class TransferKey(NamedTuple):
 
 
 class Change(NamedTuple):
-    """N sources, and N style sentences that have another value of a property than the references of the sources."""
+    """N sources, and N style sentences with another value of a property than the references of the sources."""
 
     lang: str
     property: str
@@ -47,13 +47,14 @@ class Change(NamedTuple):
 
 @dataclass(frozen=True)
 class Transfer(Task[Columns]):
-    """Transfer: does generated text take over another sentence's style, and keep its own content?
+    """Transfer: does generated text adopt another sentence's style, and keep its own content?
 
     Rules find five properties of style, in the languages that have them: form of address, politeness, contraction, form
     of the question and closing mark. For each value of a property, the style sentences are drawn from the sentences of
-    DATA with that value, and the sources are sentences of either language whose reference has another value. The scores
-    are the share of generated sentences with the value, and their chrF to the reference, lower-cased. If style had no
-    effect, the shares of all values of a property would add up to at most about 100 %.
+    DATA that have this value. The sources are sentences of either language whose reference has another value. The
+    scores are the share of generated sentences that have the value, and the lower-cased chrF of all generated sentences
+    to their references. If style had no effect, the shares of all values of a property would add up to at most about
+    100 %.
     """
 
     data = "Translations that were not trained on: TSV, Parquet, or X for X.en and X.fr."
@@ -67,7 +68,7 @@ class Transfer(Task[Columns]):
         return Fidelity(self.langs, limit=sys.maxsize).load(paths, seed=seed).columns
 
     def statistic(self, items: Columns, encoders: Mapping[str, SentenceEncoder], *, seed: int) -> Statistic:
-        """Generate each source in the style of its style sentence, which is drawn with the seed."""
+        """Generate text from each source in the style of its style sentence. `seed` determines the style sentences."""
         check_least(FEWEST, limit=self.limit)
         models = writers(encoders, [*items], self.beam)
         for name, writer in models.items():
@@ -115,7 +116,7 @@ TASK = Transfer
 
 
 def changes(columns: Columns, limit: int, seed: int) -> tuple[list[Change], list[str]]:
-    """List the changes of style that the sentences allow, and name the values for which there are too few sources."""
+    """List the changes of style for which there are enough sources, and name the values that have too few sources."""
     rng = np.random.default_rng(seed)
     wanted, left_out = [], []
     for lang, texts in columns.items():

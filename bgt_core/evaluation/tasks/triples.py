@@ -42,7 +42,7 @@ def read_triples(path: Path) -> Triples:
     """Read a TSV without header and quotes: kind (optional), sentence, paraphrase and altered sentence.
 
     Rows with an empty paraphrase are skipped. Raises NotFound if the file is missing. Raises DataError if the file is
-    damaged, if no rows are left, or if a row has the wrong number of columns or an empty sentence.
+    damaged, if all rows are skipped, or if a row has the wrong number of columns or an empty sentence.
     """
     first = next((line for _, line in text_lines(path)), "")
     columns = COLUMNS if first.count("\t") == 3 else COLUMNS[1:]
@@ -63,9 +63,9 @@ class TriplesKey(NamedTuple):
 
 @dataclass(frozen=True)
 class TriplesTask(Task[Triples]):
-    """Triples: is a paraphrase nearer to a sentence than an altered sentence of the same words?
+    """Triples: is a paraphrase nearer to a sentence than an altered sentence with the same words?
 
-    The altered sentence swaps roles or attributes, or changes a negation. Ties count half.
+    In the altered sentence, roles or attributes are swapped, or a negation is added or removed. Ties count half.
     """
 
     data = (
@@ -73,18 +73,18 @@ class TriplesTask(Task[Triples]):
         "held-out triples of the built-in grammar."
     )
 
-    count: Annotated[int | None, "Number of triples of the grammar if DATA is missing; by default 1,000."] = None
+    count: Annotated[int | None, "Number of triples of the grammar, used if DATA is missing; by default 1,000."] = None
     lang: Lang = "en"
     latent: Latent = None
 
     def load(self, paths: Sequence[Path], *, seed: int) -> Triples:
         if paths and self.count is not None:
-            raise UsageError("is for the grammar's triples; leave it out, or the file.", parameter="count")
+            raise UsageError("only applies to triples of the grammar; leave it out, or the file.", parameter="count")
         if paths:
             return read_triples(one_path(paths, "one file of triples"))
         if self.lang not in LANGS:
             languages = " and ".join(LANGS)
-            raise UsageError(f"{self.lang}: the grammar's triples are in {languages}; give a file.", parameter="lang")
+            raise UsageError(f"{self.lang}: the built-in triples are in {languages}; give a file.", parameter="lang")
         drawn = triples(1_000 if self.count is None else self.count, seed, held_out=True)
         first, second, third = ([triple.texts[self.lang][column] for triple in drawn] for column in range(3))
         kinds = [triple.kind for triple in drawn]

@@ -236,11 +236,11 @@ def test_rows_lie_between_chance_and_the_upper_bound(trees: list[str], treebank:
 
 @pytest.mark.parametrize(("call", "message"), [
     (lambda: pair_up(bank("a b", "c d"), limit=1), "limit 1 must be at least 2"),
-    (lambda: pair_up(bank("a"), bank("b", kind=DEPENDENCIES)), "Queries have constituents and candidates dep"),
+    (lambda: pair_up(bank("a"), bank("b", kind=DEPENDENCIES)), "Queries have constituents, but candidates have dep"),
     (lambda: pair_up(bank("a b", "a b c", "A b"), bank("d e", "f")),
      r"^1 of 5 sentences are queries with a candidate of their length \(1 to 29 words\); expected 2 or more\. "
      "0 of another length; 1 copies; 1 queries without a candidate of their length$"),
-    (lambda: read_treebank([]), "expected one or more"),
+    (lambda: read_treebank([]), "is missing; give one or more"),
     (lambda: read_treebank([Path("a.conllu.xz"), Path("b.mrg")]), "a.conllu.xz is CoNLL-U and b.mrg is not"),
 ])  # fmt: skip
 def test_unusable_sentences_and_files_are_refused(call: Callable[[], object], message: str) -> None:

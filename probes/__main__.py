@@ -1,10 +1,10 @@
-"""`python -m probes` is `bgt-probe`."""
+"""Run `bgt-probe` by `python -m probes`."""
 
 from bgt_core.__main__ import main as start
 
 
 def main() -> None:
-    """The `bgt-probe` command."""
+    """Run the command `bgt-probe`."""
     start("probes.cli", "bgt-probe")
 
 

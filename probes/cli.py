@@ -1,8 +1,8 @@
-"""`bgt-probe`: check the options, open the encoders, measure cells, then write and print the results.
+"""`bgt-probe`: check the options, open the encoders, measure all cells, then write and print the results.
 
 The table goes to stdout, progress to stderr. The exit codes are those of `bgt`: 0 done; 1 internal error; 2 wrong
 usage; 3 a file, device or library is absent; 4 invalid data or checkpoint; 6 out of memory. `bgt-probe` also exits with
-5 if some cells failed, and with 130 if it was interrupted. In both cases the finished cells are written and printed.
+5 if some cells failed, and with 130 if it was interrupted. Even then, the finished cells are written and printed.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def probe(
     context: typer.Context,
     lang: Annotated[
         list[str] | None,
-        typer.Option(help="Language of the sentences; fr,en means both, all means every language.", show_default=False),
+        typer.Option(help="Language of the sentences: fr,en for both, all for every language.", show_default=False),
     ] = None,
     tasks: Annotated[
         list[str] | None,
@@ -101,9 +101,10 @@ def probe(
 ) -> None:
     """Measure which properties of a sentence a probe can predict from its latents.
 
-    A probe is a small classifier. Its test accuracy is printed with intervals, beside the accuracy of baselines.
+    A probe is a small classifier. The table shows the test accuracy of each probe, with intervals, and the accuracy of
+    baselines.
     """
-    if list_tasks:  # list them before the slow imports that measuring needs
+    if list_tasks:  # list the tasks before the slow imports, which only measuring needs
         from bgt_core.tables import show
         from probes.tasks import TASKS
 
@@ -121,9 +122,9 @@ def probe(
     if not langs:
         raise UsageError("is needed, as in: bgt-probe --lang fr --task gender", parameter="lang")
     if untrained and len(model) > 1:
-        raise UsageError("can be used with a single --model only.", parameter="untrained")
+        raise UsageError("can be used with only one --model.", parameter="untrained")
     if untrained and senteval:
-        raise UsageError("is not part of SentEval's protocol; leave it or --senteval out.", parameter="untrained")
+        raise UsageError("is not part of SentEval's protocol; leave out it or --senteval.", parameter="untrained")
     for path in out or []:
         check_folder(path)
         check_ending(path)
@@ -167,7 +168,7 @@ def measure(grid: Grid, context: typer.Context, out: Sequence[Path], as_json: bo
         stopped = True
         say(f"bgt-probe: stopped after {len(table.cells)} results")
     if not table.cells:
-        if table.failures and not stopped:  # repeat the first error below the other output
+        if table.failures and not stopped:  # repeat the first error at the end of the output
             error = table.failures[0][1]
             raise type(error)(f"{error.args[0]} So nothing could be measured.", parameter=error.parameter)
         return STOPPED
@@ -190,7 +191,7 @@ def say(line: str) -> None:
 
 
 def write(path: Path, table: ProbeTable) -> None:
-    """Write a table in the format of the file's ending, completely or not at all."""
+    """Write a table in the format that the ending of the file's name selects. No partial file is ever left."""
     from bgt_core.files import atomic_file, write_text
     from bgt_core.tables import save
     from probes.results.store import write_cells
@@ -208,7 +209,7 @@ def write(path: Path, table: ProbeTable) -> None:
 
 
 def document(table: ProbeTable) -> dict[str, Any]:
-    """Return the results and the failures as plain values for JSON."""
+    """Convert the results and the failures to a dict for JSON."""
     from probes.results.store import SCHEMA
 
     return {
@@ -228,7 +229,7 @@ def about(cells: Sequence[Cell]) -> str:
     if cells[0].trail["probe"] == "senteval":
         whole = all(
             cell.trail.get("card", {}).get("tokenisation") == VERBATIM and not cell.result.left_out for cell in cells
-        )  # whether all items are used, with the order, text and repeats of the file
+        )  # whether all items of each file are used, with its order, text and repeats
         items = "items as in the file" if whole else "other items than SentEval's, which are a whole labelled file"
         return f"test accuracy in percent by SentEval's protocol, one seed, with Wilson intervals; {items}"
     cleaned = any(cell.trail.get("card", {}).get("built") == BUILT[LABELLED] for cell in cells)

@@ -20,7 +20,7 @@ from probes.task import ProbeTask
 from probes.tasks import GROUPS, find
 
 ALL = "all"
-LANGS = ("en", "fr", "es", "de", "tr", "ja", "ar")  # the meaning of "all" for encoders that accept any language
+LANGS = ("en", "fr", "es", "de", "tr", "ja", "ar")  # the value of "all" if encoders accept any language
 
 
 def measure_cell(
@@ -35,11 +35,11 @@ def measure_cell(
     config: ProbeConfig = DEFAULT,
     report: Report = silent,
 ) -> Cell:
-    """Measure as `probes.run` does, and add a record of the weights, the data, the version and the date.
+    """Measure as `probes.run` does, and record the weights, the data, the version and the date in the cell.
 
         cell = probes.measure_cell(bgt_core.load(), "length", lang="en", name="shipped")
 
-    `sentences` can also be a `Dataset` (from `label_sentences` or `load_items`), which names its source. `name` is the
+    `sentences` can also be a `Dataset`, which names its source (see `label_sentences` and `load_items`). `name` is the
     encoder's name in tables. For the other parameters and the errors, see `probes.run`.
     """
     task = find(task) if isinstance(task, str) else task
@@ -61,7 +61,7 @@ def measure_cell(
 
 @dataclass
 class ProbeTable:
-    """The cells of a table in the order in which they were measured, and the failures: (label of the cell, error)."""
+    """The measured cells of a table, in their order, and the failures: (label of the cell, error)."""
 
     cells: list[Cell] = field(default_factory=list)
     failures: list[tuple[str, BgtError]] = field(default_factory=list)
@@ -89,8 +89,9 @@ def table(
     Args:
         encoders: Name in the table -> encoder.
         tasks: One or several names of tasks or groups (paper, surface, syntax, semantic, style, all), or your own
-            tasks. A task that lacks a definition or a source is a failure if you named it, and is skipped in a group.
-        langs: One or several languages of the sentences; "all" stands for the languages that all encoders have.
+            tasks. A task that can't be measured in a language is a failure if you named the task itself; as part of a
+            group, it is skipped.
+        langs: One or several languages of the sentences; "all" stands for the languages that all encoders support.
         latents: Latents to probe; by default all.
         data: A folder with labelled files, treebanks or text, or one file; by default the built-in sentences.
         config: One or several configurations of the probes.
@@ -125,7 +126,7 @@ class Grid:
     references: Mapping[str, Sequence[SentenceEncoder]] = field(default_factory=dict)
 
     def check(self) -> None:
-        """Raise UsageError or NotFound if the arguments are wrong whatever the encoder is."""
+        """Raise UsageError or NotFound if an argument is wrong for every encoder."""
         for task in self.named():
             for lang in langs_of(task, [lang for lang in self.langs if lang != ALL]):
                 task.check(lang)
@@ -138,7 +139,7 @@ class Grid:
         """Measure each cell and add it to the table, or add its error to the failures.
 
         If there is only one cell, its error is raised. `report` is also called with each error and with the reason for
-        each skipped task of a group, in the words that `word` returns.
+        each skipped task of a group; `word` converts these errors to text.
         """
         self.check()
         for encoder in self.encoders.values():
@@ -197,7 +198,7 @@ class Grid:
             raise type(reason)(f"{reason.args[0]} So {text}", parameter=reason.parameter)
 
     def _rows(self, skip: Callable[[BgtError], None]) -> Iterator[tuple[ProbeTask, str, bool]]:
-        """Yield (task, language, whether the user named the task). Skip tasks of a group that can't be labelled."""
+        """Yield (task, language, whether the user named the task itself). Skip tasks of a group without a source."""
         named = self.named()
         members = [find(name) for group in self.tasks if isinstance(group, str) for name in GROUPS.get(group, ())]
         known = [encoder.langs for encoder in self.encoders.values() if encoder.langs]
@@ -215,13 +216,13 @@ class Grid:
                 yield task, lang, task in named
 
     def named(self) -> list[ProbeTask]:
-        """Return the tasks that the user named one by one; these must be measured in every language."""
+        """Return the tasks that the user named themselves, not by a group; they must be measured in every language."""
         tasks = [task if isinstance(task, ProbeTask) else find(task) for task in self.tasks if task not in GROUPS]
         return list(dict.fromkeys(tasks))
 
 
 def langs_of(task: ProbeTask, langs: Sequence[str]) -> list[str]:
-    """Return the languages in which to measure a task; for a task that compares languages, all languages joined."""
+    """Return the languages in which to measure a task: for a task that compares languages, all of them, joined."""
     if "texts" in task.builds and langs and all(len(split_langs(lang)) == 1 for lang in langs):
         return ["-".join(langs)]
     return list(langs)

@@ -3,10 +3,11 @@
 A gap is the semantic latent's score minus the language latent's score, in points of a probe's accuracy or of the STS
 average. Gaps are stored in a data frame with a row for each model and task, and these columns: `other`, the language of
 the model besides English, or the language in which a multilingual model was probed; `task`, a probing task or "sts";
-`points`, the gap; and `error`, its standard error, 0 if unknown. The paper describes three trends of gaps with
-distance, but neither tests them nor measures distance: it calls French and Spanish closely related to English, Arabic
-and Turkish more distantly related, and Japanese very distant ("paper" in `DISTANCES`). Here a trend is a rank
-correlation of gap and distance.
+`points`, the gap; and `error`, the standard error of the gap, 0 if unknown.
+
+The paper claims that three gaps change with distance, but neither tests this nor measures distance: it calls French and
+Spanish closely related to English, Arabic and Turkish more distantly related, and Japanese very distant ("paper" in
+`DISTANCES`). Here a trend is the rank correlation of the gaps with the distances.
 """
 
 import math
@@ -26,11 +27,11 @@ from probes.measures.significance import correct
 from probes.results.store import LEVEL, Cell, Difference
 from probes.tables import accuracy, best_baseline
 
-ORDERS = math.factorial(8)  # number of orders in a permutation test: all orders of up to 8 languages, else a sample
+ORDERS = math.factorial(8)  # number of orders in a permutation test: all of up to 8 languages, else a random sample
 RESAMPLES = 4_000  # number of resamples of the languages for the interval
 FEWEST = 3  # minimum number of languages for a trend
 
-# claim of the paper -> (tasks, measure): the mean gap of the tasks falls with distance by this measure, or by all ("")
+# claim -> (tasks, measure): the tasks' mean gap falls with distance by this measure, or if it is "", by all measures
 CLAIMS = {
     "word content, subject and object number: the gap shrinks": (["word-content", "subj-num", "obj-num"], ""),
     "word content goes with the overlap of alphabets": (["word-content"], "letters"),
@@ -53,16 +54,16 @@ def paper_gaps() -> pd.DataFrame:
 
 
 def other_language(lang: str, langs: Sequence[str]) -> str:
-    """Return the language with which to label a result in `lang`, for a model of the languages `langs`.
+    """Return the value of the column `other` for a result in `lang` by a model of the languages `langs`.
 
-    Results of a bilingual model on English sentences get the other language of the model, as in the paper.
+    For a bilingual model with English, results on English sentences get the model's other language, as in the paper.
     """
     others = [other for other in langs if other != "en"]
     return others[0] if lang == "en" and len(others) == 1 else lang
 
 
 def latent_gap(difference: Difference | None) -> Difference | None:
-    """Return a difference of both latents as semantic minus language latent; None for other predictors."""
+    """Return a difference of the two latents as semantic minus language latent; None if it is of other predictors."""
     names = (difference.first, difference.second) if difference else ()
     if difference and names == (LANGUAGE, SEMANTIC):
         low, high = -difference.ci_high, -difference.ci_low
@@ -72,12 +73,12 @@ def latent_gap(difference: Difference | None) -> Difference | None:
 
 
 def probe_gaps(cells: Sequence[Cell]) -> pd.DataFrame:
-    """Return the gaps in the results that compare both latents.
+    """Return the gaps of all results that compare both latents.
 
-    For a bilingual model with English, results on English sentences are used, as in the paper; for a multilingual
-    model, results in each language except English. The standard errors are computed as if the intervals were normal
-    intervals. But they are Student's intervals, so the errors are too large, by a factor of at most 1.4 with five probe
-    seeds.
+    For a bilingual model with English, only results on English sentences are used, as in the paper; for a multilingual
+    model, results in each language except English. The standard errors are computed from the intervals as if these were
+    normal intervals. They are Student's intervals, so the errors are too large, by a factor of at most 1.4 with five
+    probe seeds.
     """
     gaps = []
     for cell in cells:
@@ -89,7 +90,7 @@ def probe_gaps(cells: Sequence[Cell]) -> pd.DataFrame:
 
 
 def mean_gaps(gaps: pd.DataFrame, tasks: Sequence[str]) -> pd.DataFrame:
-    """Average `points` and `error` over the models of each language, then over tasks; the index is the language.
+    """Average `points` and `error` over the models with the same `other`, then over tasks; the index is `other`.
 
     Languages that lack a task are left out.
     """
@@ -103,8 +104,9 @@ def mean_gaps(gaps: pd.DataFrame, tasks: Sequence[str]) -> pd.DataFrame:
 def gap_trend(gaps: pd.DataFrame, distance: Mapping[str, float]) -> tuple[list[str], Estimate, float] | None:
     """Correlate the result of `mean_gaps` with {language: distance to English}, for the languages that have both.
 
-    Returns the languages, nearest first; Spearman's rho with its interval; and its two-sided p-value by permutation of
-    the languages. With few languages, p can't be small: with 5 it is at least 1/60, and with ties more. Returns None
+    Returns the languages, nearest first; Spearman's rho with its interval; and its two-sided p-value, from a
+    permutation test. With few languages, p can't be small: with 5 languages it is at least 1/60, and larger if
+    distances tie. Returns None
     for fewer than three languages, or if all languages have the same gap or the same distance.
     """
     frame = gaps.assign(distance=pd.Series(distance)).dropna().sort_values(["distance", "other"])
@@ -123,18 +125,18 @@ def spearman_interval(x: np.ndarray, y: np.ndarray, errors: np.ndarray) -> tuple
     """Return the 95% interval of Spearman's rho of x and y, both (L,), from resamples of the languages.
 
     Normal noise is added to each resample; its standard deviations are `errors`, the standard errors of y. Resamples in
-    which all x or all y are equal are left out. With few languages the interval is only approximate.
+    which all x or all y are equal are left out. With few languages, the interval is only approximate.
     """
     rng = np.random.default_rng([0, len(x)])
     rows = rng.integers(len(x), size=(RESAMPLES, len(x)))
     drawn = np.take_along_axis(y + errors * rng.standard_normal(rows.shape), rows, axis=1)
     first, second = (pd.DataFrame(values).rank(axis=1) for values in (x[rows], drawn))
-    low, high = first.corrwith(second, axis=1).quantile([0.025, 0.975])  # NaN (all are equal) is ignored
+    low, high = first.corrwith(second, axis=1).quantile([0.025, 0.975])  # NaN (all values equal) is ignored
     return float(low), float(high)
 
 
 def language_table(gaps: pd.DataFrame, distances: Mapping[str, Mapping[str, float]]) -> Table:
-    """Make a table with a row for each language: its distances, and the gap of each task."""
+    """Make a table with a row for each language, which has its distances to English and its gap for each task."""
     tasks = gaps["task"].unique()
     means = gaps.pivot_table("points", "other", "task").reindex(gaps["other"].unique(), columns=tasks)
     rows: list[list[Value]] = []
@@ -145,10 +147,10 @@ def language_table(gaps: pd.DataFrame, distances: Mapping[str, Mapping[str, floa
 
 
 def judged_table(gaps: pd.DataFrame, distances: Mapping[str, Mapping[str, float]]) -> Table:
-    """Make a table with a row for each claim and each measure of distance: the verdicts from `gaps` and from the paper.
+    """Make a table of verdicts, from `gaps` and from the paper's scores: a row for each claim and measure of distance.
 
     A claim holds if the gap falls significantly with distance. Holm's correction is applied to all trends of `gaps`,
-    and separately to all trends of the paper.
+    and separately to all trends of the paper's scores.
     """
     pairs = [(claim, name) for claim, (_, only) in CLAIMS.items() for name in distances if only in ("", name)]
     rows: list[list[Value]] = [list(pair) for pair in pairs]
@@ -168,19 +170,19 @@ def judged_table(gaps: pd.DataFrame, distances: Mapping[str, Mapping[str, float]
 def separation(cells: Sequence[Cell]) -> tuple[Table, str]:
     """Compare with the paper which latent predicts a property better.
 
-    The paper claims which latent is better at each task, so only the signs of the differences are compared. Returns a
-    table with a row for each cell that has both latents, and a sentence that counts how many signs agree. Raises
-    UsageError if no cell has both latents.
+    For each task, the paper claims that one latent is better, so only the signs of the differences are compared.
+    Returns a table with a row for each cell that has both latents, and a sentence with the number of signs that agree.
+    Raises UsageError if no cell has both latents.
     """
     both = [(cell, gap) for cell in cells if (gap := latent_gap(cell.result.difference))]
     if not both:
-        raise UsageError("No result has both latents: probe the semantic and the language latent of one of our models.")
+        raise UsageError("No result has both latents; probe the semantic and the language latent of a BGT model.")
     rows: list[list[Value]] = []
     signs = []
     for (cell, _), gap in zip(both, correct([gap for _, gap in both]), strict=True):
         p = gap.p if gap.adjusted_p is None else gap.adjusted_p
         more = "neither" if p >= 1 - LEVEL else SEMANTIC if gap.points > 0 else LANGUAGE
-        others = set(cell.trail["langs"]) - {"en"}  # the paper has models of English and one more language
+        others = set(cell.trail["langs"]) - {"en"}  # the paper's models are for English and one more language
         paper = PUBLISHED.get((others.pop() if len(others) == 1 else "", gap.task, gap.lang), (None, None))
         sign = "no such cell"
         if paper[0] is not None:

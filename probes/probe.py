@@ -33,11 +33,11 @@ from probes.results.store import MAJORITY, PREDICTIONS, TRANSLATION, Difference,
 from probes.task import RARE, SPLITS, Items, ProbeTask, some
 from probes.tasks import find
 
-Report = Callable[[str], None]  # called with a line of text at each step; an exception that it raises ends the work
+Report = Callable[[str], None]  # called with a line of text at each step; raising an exception ends the work
 DEFAULT = ProbeConfig()
-DOMINANT = 0.90  # if one label has a larger share, accuracy is not informative
+DOMINANT = 0.90  # share of one label above which accuracy is not informative
 MAX_DEVIATION = 3  # number of half-widths of an interval by which dev and test accuracy may differ by chance
-MAX_TRUNCATED = 0.01  # share of sentences that an encoder may truncate without a warning
+MAX_TRUNCATED = 0.01  # maximum share of sentences that an encoder may truncate without a warning
 NO_HIDDEN_LAYER = "word-content"  # SentEval never uses a hidden layer for this task
 
 
@@ -71,14 +71,14 @@ def run(
         lang: Language of the sentences, as in "fr"; for tasks that distinguish languages, two joined, as in "en-fr".
         latents: Latents to probe; by default all, without language latents if `lang` is joined.
         references: Encoders to compare with, such as untrained models or the mean of token vectors: name -> one or
-            several encoders that differ in their seed. Their first latent is probed.
+        several encoders that differ in their seed. Only the first latent of these encoders is probed.
         config: The options of the probes.
         report: Called with a line of text before each step.
 
     Returns:
         A `ProbeScore` for each latent, baseline and reference. The difference of the first two latents, and the
-        differences of each latent and the best baseline, are paired on test items. Intervals are for new sentences, for
-        new probes and, if a reference has several encoders, for new encoders.
+        differences of each latent and the best baseline, are paired on test items. Intervals allow for the choice of
+        sentences and of probe seeds and, if a reference has several encoders, of encoder seeds.
 
     Raises:
         UsageError: The task, language or latent is unknown.
@@ -102,7 +102,7 @@ def probeable(latents: Sequence[str], lang: str) -> list[str]:
 
 
 def check(encoder: SentenceEncoder, lang: str, latents: Sequence[str]) -> None:
-    """Raise UsageError for a language or latent that the encoder lacks; if its `langs` is empty, it accepts any."""
+    """Raise UsageError for a language or latent that the encoder lacks; empty `langs` stand for any language."""
     langs = split_langs(lang)
     for each in langs:
         known_lang(each, encoder.langs, "the model")
@@ -114,7 +114,7 @@ def check(encoder: SentenceEncoder, lang: str, latents: Sequence[str]) -> None:
             f"language: the latents of {' and '.join(langs)} are not comparable; choose semantic.", parameter="latents"
         )
     if not latents or len(set(latents)) < len(latents):
-        raise UsageError("must be one or more different latents, as in semantic,language.", parameter="latents")
+        raise UsageError("must name one or more latents, each only once, as in semantic,language.", parameter="latents")
 
 
 def by_probes(
@@ -125,7 +125,7 @@ def by_probes(
     config: ProbeConfig,
     report: Report,
 ) -> ProbeResult:
-    """Score all predictors with the probes of `config`; arguments as in `run`."""
+    """Score all predictors with the probes that `config` selects. The arguments are those of `run`."""
     inputs: dict[str, Sequence[Vectors]] = {}  # latent -> its vectors
     measured: dict[str, Measured] = {}
     for name, make, vectors in predictors(study, encoder, latents, references, config):
@@ -168,7 +168,7 @@ def predictors(
     references: Mapping[str, Sequence[SentenceEncoder]],
     config: ProbeConfig,
 ) -> Iterator[tuple[str, ProbeFactory, Sequence[Vectors]]]:
-    """Yield each predictor's name, a factory of its probes, and its inputs: vectors (N, D) from each encoder seed."""
+    """Yield each predictor's name, the factory of its probes, and its inputs: vectors (N, D) for each encoder seed."""
     make, items = probe_factory(config.probe), study.items
     for latent in latents:
         yield latent, make, [embed_items(encoder, study, latent)]
@@ -187,7 +187,7 @@ def score(study: Study, name: str, measured: Measured, runs: Runs, config: Probe
     tested = int(study.tested.any(0).sum())
     low, high = wilson(runs.mean * tested, tested)
     boot_low, boot_high = runs.interval()
-    if low == 0 or high == 1:  # if all or none are correct, all resamples are equal
+    if low == 0 or high == 1:  # all or no predictions are correct, so all resamples are equal
         boot_low, boot_high = min(low, boot_low), max(high, boot_high)
     encoders, seeds = runs.points.shape
     return ProbeScore(
@@ -206,7 +206,7 @@ def score(study: Study, name: str, measured: Measured, runs: Runs, config: Probe
         encoders=encoders,
         encoder_sd=float(runs.points.mean(1).std(ddof=1)) if encoders > 1 else 0.0,
         boot_low=max(0.0, boot_low),
-        boot_high=min(1.0, boot_high),  # with two seeds the interval may exceed the possible range
+        boot_high=min(1.0, boot_high),  # with two seeds, the interval may extend beyond 1
         information=float(np.nanmean(measured.saved)),
     )
 
@@ -216,8 +216,8 @@ def by_senteval(
 ) -> ProbeResult:
     """Score the latents by SentEval's protocol (`probes.classifiers.senteval`), with Wilson's interval.
 
-    As in SentEval, each split is first sorted by number of tokens (at spaces), then by label, then by the items' order;
-    this determines which sentences share a minibatch.
+    As in SentEval, each split is first sorted: by the number of tokens (split at spaces), then by label, then by the
+    original order. The order determines which sentences share a minibatch.
     """
     hidden = 0 if study.task == NO_HIDDEN_LAYER else hidden_units(config.probe)
     tokens = np.array([len(sentence.split()) for sentence in study.items.sentences])
@@ -277,7 +277,7 @@ def result_of(
 
 
 def with_note(row: ProbeScore, majority: ProbeScore, best: ProbeScore | None) -> ProbeScore:
-    """Add a note if the score is not above the majority's score or, for a latent, is below that of baseline `best`."""
+    """Add a note if the score is not above the majority's score, or a latent's score is below the score of `best`."""
     notes = [row.note] if row.note else []
     if row.latent != MAJORITY and row.ci_low <= majority.accuracy:
         notes.append("not separable from majority")
@@ -287,7 +287,7 @@ def with_note(row: ProbeScore, majority: ProbeScore, best: ProbeScore | None) ->
 
 
 def item_warnings(study: Study) -> list[str]:
-    """Warn about defects of the labelled sentences, which affect every encoder."""
+    """Return warnings about defects of the labelled sentences, which affect every encoder."""
     warnings, items = [], study.items
     labels = Counter(items.labels)
     label, count = labels.most_common(1)[0]
@@ -309,7 +309,7 @@ def item_warnings(study: Study) -> list[str]:
 
 
 def score_warnings(row: ProbeScore, measured: Measured, n_dev: int) -> list[str]:
-    """Warn about the score of one latent or baseline; `n_dev` is the number of dev items."""
+    """Return warnings about the score of one latent or baseline; `n_dev` is the number of dev items."""
     warnings, probes = [], math.prod(measured.right.shape[:2])
     if measured.unconverged:
         warnings.append(f"{row.latent}: {measured.unconverged} of {probes} probes did not converge.")
@@ -329,7 +329,7 @@ def score_warnings(row: ProbeScore, measured: Measured, n_dev: int) -> list[str]
 
 
 def encoder_warnings(encoder: SentenceEncoder, study: Study) -> list[str]:
-    """Warn if an encoder with a method `count_truncated(sentences, lang=...)` truncates too many sentences."""
+    """Return a warning if an encoder, by its method `count_truncated`, truncates too many sentences."""
     count_truncated = getattr(encoder, "count_truncated", None)
     count = count_truncated(study.items.sentences, lang=study.lang) if count_truncated else 0
     if count <= MAX_TRUNCATED * len(study.labels):

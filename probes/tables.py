@@ -1,4 +1,4 @@
-"""Compare cells on the same items, and make tables: long, short and wide tables, and tables of differences."""
+"""Compare cells that have the same items, and make tables: long, short and wide tables, and tables of differences."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, replace
@@ -14,20 +14,20 @@ from probes.results.store import LEVEL, MAJORITY, Cell, Difference, ProbeScore, 
 
 UNSEPARABLE = "not separable from majority"
 INTERVAL = f"{100 * LEVEL:g}% CI"
-TEXTS = ["sentence", "label"]  # two predictions with equal values in these columns are of the same item
+TEXTS = ["sentence", "label"]  # two predictions with equal values in these columns are for the same item
 TRAIL = ("data", "fingerprint", "items_sha256", "version", "measured")
 
 
 def gap(left: Cell, first: str, right: Cell, second: str) -> Difference:
-    """Compare predictor `first` of cell `left` with predictor `second` of cell `right`: the difference of their
-    accuracies in points, paired on the test items. Raises DataError if the cells have different items."""
+    """Return the accuracy of predictor `first` of cell `left` minus that of predictor `second` of cell `right`, in
+    points, paired on the test items. Raises DataError if the cells have different items."""
     (right_one, tested, items), (right_two, others, same) = (
         correctness(cell.predictions, name) for cell, name in ((left, first), (right, second))
     )
     (task, lang, _), measured = left.setting, left.result
     names = (first, second) if left.model == right.model else (f"{left.model}/{first}", f"{right.model}/{second}")
     if not (np.array_equal(tested, others) and items.select(TEXTS).equals(same.select(TEXTS))):
-        raise DataError(f"{task} {lang}: '{names[0]}' and '{names[1]}' were tested on different items.")
+        raise DataError(f"{task} {lang}: '{names[0]}' and '{names[1]}' have different items and can't be compared.")
     runs = bootstrap([right_one, right_two], tested, items["group"].to_numpy(), measured.resamples, measured.seed)
     return difference(task, lang, names, runs[0] - runs[1])
 
@@ -48,7 +48,8 @@ def correctness(predictions: pa.Table, predictor: str) -> tuple[np.ndarray, np.n
 def corrected(cells: Sequence[Cell]) -> list[Cell]:
     """Add Holm's p-values to the differences in the cells of a table, and update the notes of the scores.
 
-    The displayed differences are one family of tests; the differences between latents and the majority are another.
+    The displayed differences are one family of tests. The differences between latents and the majority baseline are
+    another.
     """
     shown = [gap for cell in cells for gap in (*filter(None, [cell.result.difference]), *cell.result.over_baseline)]
     adjusted = iter(correct(shown))
@@ -65,7 +66,7 @@ def corrected(cells: Sequence[Cell]) -> list[Cell]:
 
 
 def _with_note(row: ProbeScore, gap: Difference) -> ProbeScore:
-    """Add a note if a latent's score is not significantly above the majority's score, by Holm's p."""
+    """Add a note if a latent's score is not significantly above the majority's score, with Holm's correction."""
     notes = [part for part in row.note.split("; ") if part and not part.startswith(UNSEPARABLE)]
     p = gap.p if gap.adjusted_p is None else gap.adjusted_p
     if p >= 1 - LEVEL or gap.points <= 0:
@@ -86,7 +87,7 @@ def long_table(cells: Sequence[Cell]) -> Table:
 
 
 def short_table(cells: Sequence[Cell]) -> Table:
-    """Make a table to display, with a row for each predictor. Accuracies are in percent; empty columns are left out."""
+    """Make a table for display, with a row per predictor. Accuracies are in percent; empty columns are left out."""
     several = len({cell.model for cell in cells}) > 1
     probes = len({cell.trail["probe"] for cell in cells}) > 1
     rows = [(cell, row) for cell in cells for row in cell.result.rows]
@@ -130,8 +131,8 @@ def gap_table(gaps: Sequence[Difference]) -> Table:
 def wide_table(cells: Sequence[Cell]) -> Table:
     """Make a table with a row per task and language, and columns for each latent, the best baseline and the majority.
 
-    Accuracies are in percent; the accuracies of latents have intervals. The best latent of a row is marked, and so are
-    latents that do not differ significantly from it, by Holm's p over the table.
+    Accuracies are in percent; the accuracies of latents have intervals. In each row, the best latent is marked, and so
+    are latents that do not differ significantly from it, with Holm's correction over the table.
     """
     several = len({cell.model for cell in cells}) > 1
     probes = len({cell.trail["probe"] for cell in cells}) > 1

@@ -1,4 +1,4 @@
-"""Tasks and items of probing, and functions that select items and find the words and marks of a sentence."""
+"""Probing tasks and their items, and functions that select items, or find the words and marks of a sentence."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from bgt_core.data.trees import CJK
 from bgt_core.errors import UsageError
 
 SPLITS = ("train", "dev", "test")
-MIN_ITEMS = 140  # minimum number of items of a task; with fewer, intervals are wider than 16 points
+MIN_ITEMS = 140  # minimum number of items of a task; with fewer items, intervals are wider than 16 points
 RARE = 20  # minimum number of items with a label; rarer labels can't be learnt, and are left out
 SIZES = {"train": 100_000, "dev": 10_000, "test": 10_000}  # number of items of each split (paper, sec. 5.2; SentEval)
 # A word is a run of letters and digits: l'eau has two words, and punctuation has none. In Chinese and Japanese, which
@@ -36,11 +36,11 @@ class Items:
     labels: list[str] = field(default_factory=list)
     groups: list[int] = field(default_factory=list)
     splits: list[str] | None = None  # one of `SPLITS` for each sentence; None if splits are not fixed
-    translations: list[str] | None = None  # a translation of each sentence; None if any sentence has none
+    translations: list[str] | None = None  # a translation of each sentence; None if one is missing
     other: str = ""  # the language of the translations
 
     def add(self, sentence: str, label: str, group: int) -> None:
-        """Append an item; only for items without splits."""
+        """Append an item. The items must have no splits."""
         self.sentences.append(sentence)
         self.labels.append(label)
         self.groups.append(group)
@@ -59,7 +59,7 @@ class Items:
     def translated(self, translations: Sequence[str], other: str) -> Items:
         """Add the translation `translations[g]` to each item of group g, and join groups with the same translation.
 
-        If the translation of an item is empty, return the items unchanged.
+        If any item's translation is empty, the items are returned unchanged.
         """
         texts = [translations[group] for group in self.groups]
         if not all(texts):
@@ -75,9 +75,9 @@ Build = Callable[[Any, str, Random], Items]  # (content of a source, language, g
 class ProbeTask:
     """A property of sentences, and the functions that label sentences from each kind of source.
 
-    The kinds are "text" (different sentences), "texts" ({language: `Text`}), "conllu" (parsed sentences) and "trees"
-    (bracketed trees). For "text", a labelling function numbers the groups by the index of the sentence; its caller
-    replaces these numbers by the groups.
+    The kinds of sources are "text" (different sentences), "texts" ({language: `Text`}), "conllu" (parsed sentences) and
+    "trees" (bracketed trees). For "text", a labelling function uses the index of the sentence as the group of an item;
+    the caller replaces these indices by the groups of the sentences.
     """
 
     name: str
@@ -85,23 +85,23 @@ class ProbeTask:
     builds: Mapping[str, Build]  # kind of source -> labelling function; the first kind that a folder has is used
     langs: tuple[str, ...] = ()  # languages for which the task is defined; empty: any language
     file: str = ""  # name of SentEval's labelled file, without ".txt"
-    classes: int = 0  # number of labels in the published data, if smaller data may have fewer; else 0
-    reordered: bool = False  # whether versions of a sentence differ only in the order of words
+    classes: int = 0  # number of labels in the published data, if smaller data may have fewer labels; else 0
+    reordered: bool = False  # whether the versions of a sentence differ only in word order
     group: str = ""  # surface, syntax or semantic, as in SentEval, or style; users can choose tasks by group
 
     def check(self, lang: str) -> None:
-        """Raise UsageError if the task is not defined for the language, or for a wrong number of languages."""
+        """Raise UsageError if the task is not defined for `lang`, or if `lang` has the wrong number of languages."""
         langs = split_langs(lang)
         if len(langs) != len(set(langs)) or (len(langs) > 1) != ("texts" in self.builds):
             many = "two or more languages, as in en-fr" if "texts" in self.builds else "one language"
             raise UsageError(f"Task '{self.name}' needs {many}, not '{lang}'.")
         if self.langs and lang not in self.langs:
-            raise UsageError(f"Task '{self.name}' has no definition for '{lang}'; available: {', '.join(self.langs)}.")
+            raise UsageError(f"Task '{self.name}' is not defined for '{lang}'; choose from {', '.join(self.langs)}.")
 
     def items(self, sentences: Sequence[str], lang: str, seed: int = 0) -> Items:
         """Label sentences. Sentences that the task can't label are skipped, and copies are used once.
 
-        Raises UsageError if the task is not defined for the language, or if it needs more than sentences.
+        Raises UsageError if the task is not defined for the language, or if it needs parses or labelled files.
         """
         if "text" not in self.builds:
             raise UsageError(f"Task '{self.name}' can't be labelled from sentences alone: it needs {needs(self)}.")
@@ -110,7 +110,7 @@ class ProbeTask:
 
 
 def needs(task: ProbeTask, lang: str = "LANG") -> str:
-    """Describe the files from which a task can be labelled."""
+    """Describe, for a message, the files from which a task can be labelled."""
     first = split_langs(lang)[0]
     kinds = {
         "trees": f"bracketed trees ({first}/*.mrg)",
@@ -139,15 +139,15 @@ def count_words(sentence: str) -> int:
 
 @cache
 def is_punctuation(char: str) -> bool:
-    """Return whether a character is punctuation in Unicode, or one of ASCII's 32 marks (with $ + < = > ^ ` | ~)."""
+    """Return whether a character is punctuation in Unicode, or one of ASCII's 32 marks (also $ + < = > ^ ` | ~)."""
     return char in string.punctuation or unicodedata.category(char).startswith("P")
 
 
-# Select items: balance labels, remove copies and rare labels, and draw splits of the paper's sizes.
+# Functions that select items: they balance labels, remove copies and rare labels, and draw splits of the paper's sizes.
 
 
 def balance(items: Items, rng: Random) -> Items:
-    """Draw as many items of every label as the rarest label has, and keep their order."""
+    """Draw the same number of items of every label, which is the number of the rarest label, and keep their order."""
     rows: dict[str, list[int]] = {}
     for row in rng.sample(range(len(items.labels)), len(items.labels)):
         rows.setdefault(items.labels[row], []).append(row)
@@ -156,7 +156,7 @@ def balance(items: Items, rng: Random) -> Items:
 
 
 def distinct(items: Items) -> Items:
-    """Keep each sentence once, or not at all if it has several labels, and each group in one split."""
+    """Keep each sentence once, or not at all if it has several labels; keep each group in only one split."""
     unclear, items = contradicting(items), in_one_split(items)
     rows: dict[str, int] = {}
     for row, sentence in enumerate(items.sentences):
@@ -180,10 +180,10 @@ def some(labels: Collection[str]) -> str:
 
 
 def in_one_split(items: Items) -> Items:
-    """Keep each group in one split only: in test if the group occurs there, else in dev, else in train."""
+    """Keep each group in only one split: in test if the group occurs there, else in dev, else in train."""
     if items.splits is None:
         return items
-    highest: dict[int, int] = {}  # group -> the rank of the split that keeps it
+    highest: dict[int, int] = {}  # group -> the rank of the split in which it is kept
     ranks = [SPLITS.index(split) for split in items.splits]
     for group, rank in zip(items.groups, ranks, strict=True):
         highest[group] = max(rank, highest.get(group, 0))
@@ -196,7 +196,7 @@ def with_copies(items: Items) -> Items:
 
 
 def common(items: Items) -> Items:
-    """Keep items whose label can be learnt: it occurs in train or, without splits, has at least 20 items."""
+    """Keep items whose label can be learnt: it occurs in train or, if there are no splits, has at least 20 items."""
     if items.splits:
         learnable = {label for label, split in zip(items.labels, items.splits, strict=True) if split == "train"}
     else:
@@ -205,7 +205,7 @@ def common(items: Items) -> Items:
 
 
 def draw_splits(items: Items, rng: Random, sizes: Mapping[str, int] = SIZES) -> Items:
-    """Draw whole groups for test, dev and train, with the given sizes or, if there are fewer items, in proportion."""
+    """Draw whole groups for test, dev and train, with the given sizes, or proportionally if there are fewer items."""
     total = sum(sizes.values())
     room = dict(sizes)
     if len(items.labels) < total:

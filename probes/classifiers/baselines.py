@@ -1,7 +1,7 @@
-"""The baselines of a probe: predictors that do not use the encoder.
+"""Baselines: predictors with which a probe is compared, and which do not use the encoder.
 
-n-grams are counted over all items, including the test items. This leaks no information about the test items, because a
-probe gives no weight to n-grams that do not occur in its training items.
+n-grams are counted over all items, including the test items. This leaks no information about the test items, because
+n-grams that do not occur in the training items get a weight of 0.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from bgt_core.vectors.linear_probe import LinearProbe
 from probes.results.store import MAJORITY
 from probes.task import count_words
 
-MANY_LABELS = 50  # from this number of labels on, naive Bayes is used, because logistic regression would take hours
+MANY_LABELS = 50  # with this many labels or more, naive Bayes is used, because logistic regression would take hours
 FEATURES = 20_000  # maximum number of n-grams; the most frequent are kept
 
 Inputs = Callable[[Sequence[str]], np.ndarray | csr_matrix]  # N sentences -> (N, features)
 
 
 class MajorityProbe(DummyClassifier):
-    """Predicts for every item the label frequencies of the training items, and so the most frequent label."""
+    """Predicts the most frequent label for every item; its probabilities are the labels' frequencies in training."""
 
     def __init__(self) -> None:
         super().__init__(strategy="prior")
@@ -42,14 +42,14 @@ class MajorityProbe(DummyClassifier):
 
 
 class BagProbe(ClassifierMixin, BaseEstimator):
-    """Logistic regression on sparse counts; its penalty is weakened as long as the dev loss falls."""
+    """Logistic regression on sparse counts. The L2 penalty is reduced step by step as long as the dev loss falls."""
 
     def __init__(self, strengths: Sequence[float] = (0.01, 0.1, 1.0)):
         self.strengths = strengths
 
     @threadpool_limits.wrap(limits=1)
     def fit(self, X: csr_matrix, y: np.ndarray, dev: tuple[csr_matrix, np.ndarray]) -> BagProbe:
-        """Fit to counts (N, features) and labels (N,), and choose the strength by the loss on the dev items."""
+        """Fit to counts (N, features) and labels (N,), and choose the penalty by the loss on the dev items."""
         self.classes_, least_loss = np.unique(y), np.inf
         known = np.isin(dev[1], self.classes_)
         for strength in self.strengths:
@@ -78,12 +78,12 @@ class BagProbe(ClassifierMixin, BaseEstimator):
 
 
 def lengths(sentences: Sequence[str]) -> np.ndarray:
-    """Count words and characters, (N, 2)."""
+    """Count the words and the characters of each of N sentences, (N, 2)."""
     return np.array([(count_words(sentence), len(sentence)) for sentence in sentences], dtype=np.float32)
 
 
 def count_grams(sentences: Sequence[str], **options: object) -> csr_matrix:
-    """Count n-grams that occur in at least two sentences, (N, n-grams); `options` are those of CountVectorizer."""
+    """Count the n-grams that occur in at least two sentences, (N, n-grams). `options` are passed to CountVectorizer."""
     return CountVectorizer(min_df=2, max_features=FEATURES, dtype=np.float32, **options).fit_transform(sentences)
 
 

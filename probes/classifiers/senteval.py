@@ -1,44 +1,45 @@
-"""SentEval's probing classifier with SentEval's protocol, trained with all penalties at once.
+"""SentEval's probing classifier with SentEval's protocol; classifiers with different penalties are trained together.
 
-SentEval (Conneau & Kiela, 2018; `SplitClassifier`) trains one classifier per penalty, one after another. All have the
-same seed, so they start from the same weights and see the same minibatches. Here they are trained together as a stack:
-one matrix product serves all penalties, the gradient is computed without autograd, and a classifier is removed from the
-stack when its own early stopping ends its training. The protocol:
+SentEval (Conneau & Kiela, 2018; `SplitClassifier`) trains one classifier per penalty, one after another. All
+classifiers have the same seed, so they start from the same weights and see the same minibatches. Here they are trained
+together as a stack: one matrix product serves all classifiers, and the gradient is computed without autograd. Each
+classifier has its own early stopping, and leaves the stack when it stops. The protocol:
 
 - Vectors are used unchanged, in float32, without centring or scaling.
 - With `hidden=0`, SentEval's default, a classifier is softmax regression; otherwise it has a linear layer, a sigmoid,
   and a linear layer. Classes are the sorted labels of train.
-- Weights and biases are initialised as in `torch.nn.Linear`, from the seed. Each pass over train has a new random
-  order, from NumPy's legacy generator with the same seed.
+- Weights and biases are initialised as in `torch.nn.Linear`, with the seed. Each pass over train has a new random
+  order, drawn from NumPy's legacy generator with the same seed.
 - The loss is the mean cross-entropy of minibatches of 64; the last minibatch of a pass may be smaller. Adam has its
   default settings; the penalty times the parameter is added to the gradient, also for biases.
-- Dev is scored after every 4 passes. Weights with a new best score are kept. Otherwise the score counts as a failure;
-  the sixth failure ends the training, even if there were successes in between.
+- Dev is scored after every 4 passes. If the score is a new best score, the weights are kept; otherwise it counts as a
+  failure. The sixth failure ends the training, even if there were new best scores in between.
 - Training also ends after more than 200 passes. As there are 4 passes between scores, the maximum is 204.
 - The penalties are 1e-5, 1e-4, 1e-3 and 1e-2. The penalty with the best dev accuracy wins, or the first if several are
   equal; accuracies are in percent, rounded to two decimals.
-- SentEval then trains the winner again from the same seed. This would give the same weights, so it is left out.
+- SentEval then trains the winner again with the same seed. The weights would be the same, so this step is left out.
 
-Faults of the original that are not copied: it seeds the global generators of NumPy and torch, and runs only on CUDA
-and with old libraries; labels absent from train raise a bare KeyError. `size_average = False`, set after the loss is
-made, was meant to sum over a minibatch; torch has ignored it since 0.4.1, so SentEval has computed the mean since
-then.
+Some faults of the original are not copied. It seeds the global generators of NumPy and torch, it runs only on CUDA and
+with old libraries, and it raises a bare KeyError for labels that are absent from train. It sets `size_average = False`
+after the loss is made, to sum the loss over a minibatch; torch has ignored this since 0.4.1, so that SentEval computes
+the mean.
 
-SentEval's dropout before the sigmoid (off by default), its other optimisers, and its scikit-learn mode, whose solver
-depends on the library's version, are not supported. For the published table, the number of hidden units (50, 100 or
-200) and the dropout were chosen on dev; SentEval does not do this.
+Three options of SentEval are not supported: dropout before the sigmoid (off by default), other optimisers, and the
+scikit-learn mode, whose solver depends on the library's version. For the published table, the number of hidden units
+(50, 100 or 200) and the dropout were chosen on dev; SentEval's code does not do this.
 
-Two parts of the protocol are elsewhere: `probes.probe.by_senteval` removes the hidden layer for word content and orders
-the items, and `probes.data.load.load_items` with `senteval` keeps a labelled file's order, repeats, labels and tokens,
-joined by single spaces. With both, `bgt-probe --senteval` predicts every item of such a file as SentEval's
-`PROBINGEval`; `python -m bench probing --senteval CLONE` compares the classifiers. The differences:
+Two parts of the protocol are in other modules: `probes.probe.by_senteval` removes the hidden layer for word content and
+orders the items, and `probes.data.load.load_items` with `senteval` keeps the order, repeats, labels and tokens of a
+labelled file, and joins the tokens by single spaces. So `bgt-probe --senteval` predicts the same label for every item
+of a labelled file as SentEval's `PROBINGEval`; `python -m bench probing --senteval CLONE` compares the two. The
+differences:
 
 - An item whose label is not in train is left out; SentEval fails with a KeyError.
-- SentEval has no `max_items`, and can't make labels from text or parses. The output mentions both if they are used.
+- SentEval has no `max_items`, and can't make labels from text or parses. If you use either, the output mentions it.
 
-Without --senteval there are more intended differences, which the output mentions too. Tokens are joined to ordinary
-text, without the quotes of a CSV writer. A sentence is used once, or not at all if it has two labels; versions of a
-sentence are in one split. There are at most 10,000 items, in random order. The probes differ too.
+Without --senteval there are more differences, which are intended and which the output mentions too. Tokens are joined
+to ordinary text, without the quotes of a CSV writer. A sentence is used once, or not at all if it has two labels; all
+versions of a sentence are in one split. There are at most 10,000 items, in random order. The probes also differ.
 """
 
 import math
@@ -55,21 +56,21 @@ from torch.optim.adam import adam
 from bgt_core.errors import DataError
 
 Split = tuple[np.ndarray, Sequence[object]]  # (N, D) vectors and their N labels
-Parameters = list[Tensor]  # weight (S, out, in) and bias (S, out, 1) of each layer of S networks
+Parameters = list[Tensor]  # for each layer: the weights (S, out, in) and biases (S, out, 1) of S networks
 
-LANES = 16  # row lengths are padded to multiples of this (a register); powers of two would conflict in the cache
+LANES = 16  # rows are padded to a multiple of this, a register's size; powers of two would conflict in the cache
 
 
 @dataclass(frozen=True)
 class SentEval:
-    """The settings of SentEval's protocol; in SentEval, users set `hidden` and `seed`."""
+    """The settings of SentEval's protocol. Users of SentEval set only `hidden` and `seed`."""
 
-    hidden: int = 0  # units of the hidden layer; 0: no hidden layer
+    hidden: int = 0  # number of units of the hidden layer; 0 for no hidden layer
     penalties: tuple[float, ...] = (1e-5, 1e-4, 1e-3, 1e-2)  # L2 penalties
     batch_size: int = 64
     epoch_size: int = 4  # passes over train between two scores on dev
-    tenacity: int = 5  # number of tolerated failures; the next failure ends training
-    max_epoch: int = 200  # training ends when there were more passes than this
+    tenacity: int = 5  # number of failures without an end; one more failure ends training
+    max_epoch: int = 200  # training ends after more than this number of passes
     seed: int = 1111
 
 
@@ -81,13 +82,13 @@ class SplitResult:
     dev_accuracy: float
     test_accuracy: float
     dev_accuracies: tuple[float, ...]  # best dev accuracy of each penalty
-    epochs: tuple[int, ...]  # number of passes over train until each penalty stopped
+    epochs: tuple[int, ...]  # number of passes over train before each classifier stopped, one per penalty
     predicted: np.ndarray  # (N,) predicted labels of the test items
 
 
 @dataclass
 class Candidate:
-    """The state of early stopping for the classifier with one penalty."""
+    """The classifier with one of the penalties, and the state of its early stopping."""
 
     penalty: float
     most_correct: int = -1  # highest number of correct dev items so far
@@ -148,7 +149,7 @@ def split_classify(train: Split, dev: Split, test: Split, protocol: SentEval | N
 class Stack:
     """S networks with the same shape and initial weights but different L2 penalties, and their states of Adam.
 
-    A bias is the weight of an extra unit that is always 1, so that a layer is one matrix, and so is its gradient.
+    A bias is the weight of an extra unit that is always 1. So each layer is one matrix, and its gradient is one matrix.
     """
 
     def __init__(self, sizes: Sequence[int], penalties: Sequence[float], seed: int, learning_rate: float = 1e-3):
@@ -161,7 +162,7 @@ class Stack:
             nn.init.kaiming_uniform_(weight, a=math.sqrt(5), generator=generator)  # as nn.Linear does
             nn.init.uniform_(bias, -1 / math.sqrt(inputs), 1 / math.sqrt(inputs), generator=generator)
             columns = 0 if depth else -(inputs + 1) % LANES
-            rows = int(depth < len(sizes) - 2)  # for the unit that is always 1; its input weights are not used
+            rows = int(depth < len(sizes) - 2)  # a row of unused weights for the unit that is always 1
             layer = nn.functional.pad(torch.cat([weight, bias], 1), (0, columns, 0, rows))
             values.append(layer.repeat(len(penalties), 1, 1))
         self.sizes = sizes
@@ -185,7 +186,7 @@ class Stack:
     def train(self, vectors: Tensor, labels: np.ndarray, order: np.ndarray, batch_size: int) -> None:
         """Train for one pass over vectors (N, D) and class indices (N,), in the order of the row numbers `order`."""
         whole = len(order) - len(order) % batch_size
-        for batches in (order[:whole].reshape(-1, batch_size), order[whole:].reshape(1, -1)):  # the last one is smaller
+        for batches in (order[:whole].reshape(-1, batch_size), order[whole:].reshape(1, -1)):  # the last is smaller
             if batches.size:
                 batch = torch.zeros(batches.shape[1], self.values[0].shape[2])
                 items = batch[:, : vectors.shape[1]]
@@ -202,13 +203,13 @@ class Stack:
         return ((networks * self.sizes[-1] + labels[:, None]) * items + np.arange(items)).reshape(batches, -1)
 
     def _update(self, batch: Tensor, targets: Tensor) -> None:
-        """Take a step of Adam on a minibatch (B, in); `targets` are positions in the flattened logits, (S * B,)."""
+        """Take a step of Adam on a minibatch (B, in); `targets` (S * B,) are positions in the flattened logits."""
         first, *others = self.values
         signals = [torch.mm(first.flatten(0, 1), batch.T).unflatten(0, first.shape[:2])]  # one product for all networks
         for weights in others:
             signals[-1].sigmoid_()[:, -1] = 1
             signals.append(torch.bmm(weights, signals[-1]))
-        gradient = signals.pop().softmax(1)  # (S, C, B): the gradient is softmax minus one-hot
+        gradient = signals.pop().softmax(1)  # (S, C, B): the gradient is the softmax minus the one-hot labels
         gradient.view(-1).index_add_(0, targets, torch.full(targets.shape, -1.0))
         for weights, change in zip(self.values, self.gradients, strict=True):
             torch.mul(weights, self.penalties, out=change)
@@ -218,7 +219,8 @@ class Stack:
             gradient = torch.bmm(weights.mT, gradient).mul_(signal)
             gradient.addcmul_(gradient, signal, value=-1)  # the derivative of a sigmoid is signal (1 - signal)
         first_change.flatten(0, 1).addmm_(gradient.flatten(0, 1), batch, alpha=share)
-        # call the function inside torch.optim.Adam, because the class itself takes longer than a small network's update
+        # call the function that torch.optim.Adam calls, because the class takes longer than the update of a small
+        # network
         adam(
             self.values, self.gradients, self.means, self.squares, [], self.steps, lr=self.learning_rate,
             beta1=0.9, beta2=0.999, eps=1e-8, weight_decay=0.0, amsgrad=False, maximize=False, fused=True,
@@ -244,11 +246,11 @@ def _percent(count: int, items: int) -> float:
 
 
 def _checked(name: str, split: Split, classes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the vectors (N, D) float32 and the class indices (N,) of a split; DataError for NaN or infinity."""
+    """Return the vectors (N, D) float32 and the class indices (N,) of a split. Raises DataError for NaN or infinity."""
     vectors = np.asarray(split[0], np.float32)
-    # NaN or infinity makes the sum non-finite; the float32 sum may also overflow, so a float64 sum decides then
+    # NaN or infinity makes the sum non-finite. A float32 sum can also overflow, so a float64 sum is checked next
     with np.errstate(over="ignore"):
         finite = math.isfinite(vectors.sum()) or math.isfinite(vectors.sum(dtype=np.float64))
     if not finite:
-        raise DataError(f"The {name} vectors contain NaN or infinity: fix the model, or leave those items out.")
+        raise DataError(f"The {name} vectors contain NaN or infinity; fix the model, or leave out those items.")
     return vectors, np.searchsorted(classes, np.asarray(split[1]))

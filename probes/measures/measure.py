@@ -1,17 +1,18 @@
 """Prepare the items of a study, and train and test probes on them: accuracy, V-information and selectivity.
 
-V-information (Xu et al., 2020): I_V(R -> Y) = H_V(Y) - H_V(Y | R). This is the number of bits by which the vectors
-shorten the code of the test labels, with the best probe of the family. Without vectors, the best probe predicts the
-label frequencies of the training items. Pointwise V-information (Ethayarajh et al., 2022) is the same quantity for one
-item. On held-out items the estimate can be negative: the probe then predicts worse than the label frequencies.
+V-information (Xu et al., 2020): I_V(R -> Y) = H_V(Y) - H_V(Y | R). This is the number of bits that the vectors R save
+when the test labels Y are coded with the probabilities of the best probe of a family V. Without vectors, the best probe
+predicts the label frequencies of the training items. Pointwise V-information (Ethayarajh et al., 2022) is the same
+quantity for one item. On held-out items, the estimate can be negative, if the probe predicts worse than the label
+frequencies.
 
 A control task (Hewitt & Liang, 2019) has the same inputs, but labels that can only be memorised. Selectivity is the
 accuracy on the task minus the accuracy on the control task. Hewitt and Liang give each word type a random label. A
 random label for each sentence would not work, because no test sentence occurs in training. So here each sentence has a
 key that other sentences share, and each key gets a random label. The key is the rarest of the sentence's frequent
-tokens. (First tokens are poor keys: a fifth of French sentences may share the label of "le". With first tokens, the
-interval of selectivity was 17 points wide; with rare tokens it is 4 points wide, for subject number with 2,000 test
-items.)
+tokens. (First tokens would be poor keys, because a fifth of French sentences may share the label of "le". For subject
+number with 2,000 test items, the interval of selectivity was 17 points wide with first tokens, and is 4 points wide
+with rare tokens.)
 """
 
 import sys
@@ -46,28 +47,28 @@ ProbeFactory = Callable[[int], ClassifierMixin]  # seed -> new probe
 Vectors: TypeAlias = np.ndarray | csr_matrix  # (N, D)
 
 FREQUENT = 2_000  # number of frequent tokens that can be keys of a control task
-MIN_RECURRING = 30  # minimum number of dev items, and of test items, whose key occurs in train
+MIN_RECURRING = 30  # minimum number of dev items, and also of test items, with a key that occurs in train
 LEARNING_RATE, BATCH_SIZE = 3e-3, 128  # for an MLP
 PATIENCE = 5  # an MLP's training ends after this number of epochs without a lower dev loss
 
 
 @dataclass(frozen=True)
 class ProbeConfig:
-    """The options of the probes and of the optional measures. With the defaults, a probe takes seconds.
+    """The options of the probes and of the optional measures. With the defaults, a probe is trained in seconds.
 
     Raises UsageError for a value out of range:
 
         >>> ProbeConfig(seeds=3, control=False)  # doctest: +ELLIPSIS
         ProbeConfig(probe='linear', seeds=3, ...)
         >>> ProbeConfig(seeds=11)
-        Traceback (most recent call last):
-        bgt_core.errors.UsageError: seeds 11: choose 1 to 10; each tests on its own tenth of the items.
+        Traceback (most recent call last): bgt_core.errors.UsageError: seeds 11: choose 1 to 10; each seed tests on
+        another tenth of the items.
     """
 
-    probe: str = "linear"  # or mlp50: 50 hidden units
+    probe: str = "linear"  # "linear", or for example "mlp50", an MLP with 50 hidden units
     seeds: int = 5  # number of probes, 1 to 10
-    seed: int = 0  # random seed of the labels, splits and resamples
-    max_items: int | None = None  # None: 10,000, or with SentEval's protocol all
+    seed: int = 0  # seed of the random labels, splits and resamples
+    max_items: int | None = None  # maximum number of items; None for 10,000, or with SentEval's protocol for all
     baselines: bool = True  # whether to measure baselines that do not use the encoder
     control: bool = True  # whether to measure selectivity, with a control task
     resamples: int = RESAMPLES  # number of resamples of the test items
@@ -77,14 +78,14 @@ class ProbeConfig:
         hidden_units(self.probe)
         if not 1 <= self.seeds <= FOLDS:
             raise UsageError(
-                f"{self.seeds}: choose 1 to {FOLDS}; each tests on its own tenth of the items.", parameter="seeds"
+                f"{self.seeds}: choose 1 to {FOLDS}; each seed tests on another tenth of the items.", parameter="seeds"
             )
         check_least(MIN_ITEMS, max_items=self.max_items)
         check_least(MIN_RESAMPLES, resamples=self.resamples)
 
 
 def hidden_units(probe: str) -> int:
-    """Return 0 for "linear", 50 for "mlp50"; UsageError for another name."""
+    """Return the number of hidden units: 0 for "linear", 50 for "mlp50". Raises UsageError for another name."""
     if probe == "linear":
         return 0
     if probe.startswith("mlp") and probe[3:].isdecimal() and int(probe[3:]):
@@ -106,15 +107,16 @@ class Study:
 
     @property
     def tested(self) -> np.ndarray:
-        """Whether each probe seed is tested on each item, (S, N) bool."""
+        """Whether the probe of each of S seeds is tested on each of N items, (S, N) bool."""
         return np.stack([np.isin(np.arange(len(self.labels)), test) for _, _, test in self.cuts])
 
 
 def prepare(task: ProbeTask, sentences: Sequence[str] | Items | None, *, lang: str, config: ProbeConfig) -> Study:
-    """Label sentences (by default the built-in sentences), or use labelled items as they are, and split them.
+    """Label `sentences` (by default the built-in sentences), unless they are labelled items, and split the items.
 
-    The items are shuffled, except with SentEval's protocol, because their order determines the minibatches. Raises
-    UsageError if the task is not defined for the language, DataError for too few items or an empty split.
+    The items are shuffled, because their order determines the minibatches; with SentEval's protocol, they stay in
+    order. Raises UsageError if the task is not defined for the language, and DataError for too few items or an empty
+    split.
     """
     task.check(lang)
     if not isinstance(sentences, Items):
@@ -125,7 +127,7 @@ def prepare(task: ProbeTask, sentences: Sequence[str] | Items | None, *, lang: s
     if len(labels) < MIN_ITEMS or len(names) < 2:
         kinds = f"the label {some(names)} alone" if len(names) == 1 else f"{len(names)} labels"
         counts = f"{len(labels)} items with {kinds}"
-        raise DataError(f"Task '{task.name}' got {counts}; it needs at least {MIN_ITEMS} and 2: give more sentences.")
+        raise DataError(f"Task '{task.name}' got {counts}; it needs {MIN_ITEMS} items with 2 labels: give more.")
     cuts = cuts_of(items, 1 if config.senteval else config.seeds, config.seed)
     for name, rows in zip(SPLITS, cuts[0], strict=True):
         if not len(rows):
@@ -144,8 +146,8 @@ def prepare(task: ProbeTask, sentences: Sequence[str] | Items | None, *, lang: s
 def select(items: Items, limit: int, seed: int, in_order: bool = False) -> tuple[Items, int]:
     """Draw at most `limit` items in whole groups; also return how many items are left out.
 
-    Labels that can't be learnt are left out. Copies of a sentence are one group. The items are shuffled, and each group
-    is in one split. With `in_order`, items stay in their order and in their splits.
+    Items whose label is too rare to be learnt are left out. Copies of a sentence form one group. The items are
+    shuffled, and each group is in one split. With `in_order`, items stay in their order and in their splits.
     """
     joined = with_copies(items)
     learnable = common(joined if in_order else in_one_split(joined))
@@ -165,9 +167,9 @@ def select(items: Items, limit: int, seed: int, in_order: bool = False) -> tuple
 def cuts_of(items: Items, seeds: int, seed: int) -> list[Cut]:
     """Return the train, dev and test rows for each of at most 10 probe seeds; the items of a group stay together.
 
-    Without fixed splits, groups are shuffled once and dealt to ten folds; probe seed k is tested on fold k, and fold k
-    + 1 is its dev set. So no item is tested twice. With fixed splits and several seeds, each seed leaves a different
-    tenth of the groups out of train, because otherwise all seeds would find the same optimal probe.
+    Without fixed splits, groups are shuffled once and divided into ten folds; the probe of seed k is tested on fold k,
+    and fold k + 1 is its dev set. So no item is tested twice. With fixed splits and several seeds, each seed omits a
+    different tenth of the groups from train, because otherwise all seeds would lead to the same optimal probe.
     """
     if items.splits is None:
         order = list(dict.fromkeys(items.groups))
@@ -199,11 +201,11 @@ class Measured:
     saved: np.ndarray  # float32, pointwise V-information in bits
     right: np.ndarray  # bool, False for items outside a seed's test split
     dev: float  # accuracy on dev, mean over seeds
-    unconverged: int  # number of the E * S probes that did not converge
+    unconverged: int  # how many of the E * S probes did not converge
 
 
 class MLPProbe(Probe):
-    """An MLP with one sigmoid layer, trained by Adam with several L2 strengths, each with its own early stopping."""
+    """An MLP with one sigmoid layer, trained by Adam with several L2 penalties, each with its own early stopping."""
 
     def __init__(
         self,
@@ -250,7 +252,7 @@ def _layers(parameters: Sequence[Tensor]) -> Layers:
 
 
 def probe_factory(probe: str) -> ProbeFactory:
-    """Return a function that makes a probe from a seed, "linear" or "mlp50" (50 hidden units); else UsageError."""
+    """Return a function that makes a probe of the kind "linear" or "mlp50" from a seed; UsageError for another kind."""
     hidden = hidden_units(probe)
     if hidden:
         return lambda seed: MLPProbe(hidden, random_state=seed)
@@ -270,7 +272,7 @@ def embed_items(encoder: SentenceEncoder, study: Study, latent: str) -> np.ndarr
 
 
 def measure(make: ProbeFactory, inputs: Sequence[Vectors], labels: np.ndarray, cuts: Sequence[Cut]) -> Measured:
-    """Fit and test probes on the vectors (N, D) of each encoder seed; labels (N,) are class indices."""
+    """Fit and test a probe for each encoder seed's vectors (N, D) and each of `cuts`; labels (N,) are class indices."""
     shape, classes = (len(inputs), len(cuts), len(labels)), int(labels.max()) + 1
     predicted, coded = np.full(shape, -1, np.int32), np.full(shape, np.nan, np.float32)
     saved, dev_accuracy, unconverged = coded.copy(), [], 0
@@ -295,8 +297,8 @@ def bits(
 ) -> np.ndarray:
     """Return -log2 q(y) of each item's label y, (N,), from the natural log-probabilities (N, K') of the `known` labels.
 
-    If some of the K `classes` were not among the n `trained` items, q is smoothed to (n q + 1) / (n + K), so that no
-    label has infinitely many bits.
+    If some of the K `classes` do not occur among the n `trained` items, q is smoothed to (n q + 1) / (n + K), so that
+    no label costs infinitely many bits.
     """
     columns = np.searchsorted(known, labels).clip(max=len(known) - 1)
     seen = known[columns] == labels
@@ -338,8 +340,8 @@ def control_labels(
 def selectivity(study: Study, inputs: Sequence[Vectors], task: Measured, config: ProbeConfig) -> dict[str, Any]:
     """Fit the same probes to the control task, with new labels for each probe seed, and compare with the task itself.
 
-    Returns fields of `ProbeScore`, which are computed on the same test items for both tasks. Returns no fields if fewer
-    than 30 dev or test items have a key that occurs in train, or if all train items get the same label.
+    Returns fields of `ProbeScore`, computed on the same test items for both tasks. Returns an empty dict if fewer than
+    30 dev items or fewer than 30 test items have a key that occurs in train, or if all train items get the same label.
     """
     make, names = probe_factory(config.probe), keys(study.items.sentences)
     right = np.zeros_like(task.right)

@@ -1,16 +1,17 @@
 """Intervals of scores and tests of differences; an interval and its p-value use the same standard error.
 
-The error of a mean has two parts. The first is from the test items. It is estimated by a bootstrap over whole groups of
-items, because versions of one sentence are not independent. All predictors are scored on the same resamples, so that
-differences are paired. The second part is from the seeds: the variance of their scores, with Student's t, because there
-are few seeds. This variance already contains the noise of the items that the seeds do not share (with folds, of all
-items), so only the noise of shared items is added. A few seeds may agree by chance. So their variance counts as at
-least the noise of the items that they do not share, and the error is never less than the error from the test items.
+The standard error of a mean has two parts. The first part is due to the choice of test items. It is estimated by a
+bootstrap over whole groups of items, because versions of one sentence are not independent. All predictors are scored on
+the same resamples, so that differences are paired. The second part is due to the seeds: it is the variance of their
+scores, with Student's t, because there are few seeds. This variance already contains the noise of the items that the
+seeds do not share (with folds, of all items), so only the noise of shared items is added. A few seeds may have similar
+scores by chance. So their variance counts as at least the noise of the items that they do not share, and the error is
+never less than the error from the test items.
 
 The degrees of freedom are the number of seeds minus 1, divided by the seeds' share of the variance. For this share, the
-variance of the seeds counts as at least half the noise of their items. In simulations the interval covers the truth in
-at least 95% of all cases, and in at least 93% of the cases in which seeds agree; with five folds it is a tenth wider
-than Student's interval.
+variance of the seeds counts as at least half the noise of their items. In simulations, the interval covers the true
+mean in at least 95% of all cases, and in at least 93% of the cases in which the seeds have similar scores; with five
+folds it is a tenth wider than Student's interval.
 """
 
 from __future__ import annotations
@@ -27,20 +28,20 @@ from bgt_core.evaluation.bootstrap import wilson as wilson
 from probes.results.store import Difference
 
 RESAMPLES = 2_000
-MIN_RESAMPLES = 100  # with fewer, the standard error is not reliable
+MIN_RESAMPLES = 100  # with fewer resamples, the standard error is not reliable
 MAX_WEIGHTS = 2**22  # maximum number of bootstrap weights in memory at once
 
 
 @dataclass(frozen=True, eq=False)
 class Runs:
-    """Scores of E encoder seeds with S probe seeds each: on the test items, and on B resamples of them."""
+    """Scores of E encoder seeds with S probe seeds each, on the test items and on B resamples of these items."""
 
     points: np.ndarray  # (E, S)
     draws: np.ndarray  # (B, E, S)
 
     def __sub__(self, other: Runs) -> Runs:
-        """Return the paired difference. A single encoder is compared with each encoder of the other side. Equal numbers
-        of encoders are paired in order. Otherwise each encoder is compared with the mean of the other side."""
+        """Return the paired difference. A single encoder is compared with each encoder of the other side. If both sides
+        have the same number, they are paired in order. Otherwise, each is compared with the mean of `other`."""
         if 1 != len(self.points) != len(other.points) != 1:
             other = Runs(other.points.mean(0, keepdims=True), other.draws.mean(1, keepdims=True))
         return Runs(self.points - other.points, self.draws - other.draws)
@@ -52,7 +53,8 @@ class Runs:
     def error(self) -> tuple[float, float]:
         """Return the standard error of the mean, for new seeds and new test items, and its degrees of freedom.
 
-        The seeds are the encoder seeds, with scores averaged over probe seeds; or the probe seeds of a single encoder.
+        If there are several encoders, the seeds are the encoder seeds, and scores are averaged over probe seeds. If
+        there is one encoder, the seeds are the probe seeds.
         """
         noise = self.draws - self.points  # (B, E, S)
         axis = 2 if len(self.points) > 1 else 1
@@ -60,7 +62,7 @@ class Runs:
         seeds, items = len(scores), noise.mean(1).var(ddof=1)
         if seeds == 1:
             return math.sqrt(items), math.inf
-        between, own = scores.var(ddof=1) / seeds, noise.var(1, ddof=1).mean() / seeds  # own: noise of items not shared
+        between, own = scores.var(ddof=1) / seeds, noise.var(1, ddof=1).mean() / seeds  # own: noise of unshared items
         variance = max(0.0, items - own) + max(between, own)
         spread = max(between, own / 2)
         return math.sqrt(variance), (seeds - 1) * variance / spread if spread else math.inf
@@ -72,7 +74,7 @@ class Runs:
         return self.mean - half, self.mean + half
 
     def p(self) -> float:
-        """Return the two-sided p-value for a mean of 0: below 1 - level if the interval of that level excludes 0."""
+        """Return the two-sided p-value for a mean of 0. An interval of the level 1 - p would just touch 0."""
         error, freedom = self.error()
         return float(2 * t.sf(abs(self.mean) / error, freedom)) if error else float(self.mean == 0)
 
@@ -82,9 +84,9 @@ def bootstrap(
 ) -> list[Runs]:
     """Compute the mean scores of several predictors over the test items, and over the same resamples of them.
 
-    `scores` has one (E, S, N) array for each predictor; `tested` (S, N) marks the items on which each probe seed was
-    tested. If a resample has no item of a seed, the seed's mean over all its items is used. One matrix product, of
-    group weights and group sums, computes all resamples.
+    `scores` contains one (E, S, N) array for each predictor; `tested` (S, N) marks the items on which the probe of each
+    seed was tested. If a resample contains none of a seed's test items, the seed's mean over all its test items is
+    used. One matrix product, of group weights and group sums, computes all resamples.
     """
     used = tested.any(0)
     names, group = np.unique(np.asarray(groups)[used], return_inverse=True)
@@ -92,7 +94,7 @@ def bootstrap(
     rows = np.concatenate([np.where(tested, score, 0.0).reshape(-1, tested.shape[1]) for score in scores])  # (R, N)
     sums, sizes = _by_group(rows, group), _by_group(tested.astype(float), group)  # (R, G), (S, G)
     rng = np.random.default_rng(seed)
-    totals, counts = [sums.sum(1)[None]], [sizes.sum(1)[None]]  # first the test items, then resamples
+    totals, counts = [sums.sum(1)[None]], [sizes.sum(1)[None]]  # row 0: the test items themselves; then the resamples
     for part in np.array_split(np.arange(resamples), 1 + resamples * len(names) // MAX_WEIGHTS):
         weights = resample(rng, len(names), len(part))
         totals.append(weights @ sums.T)
@@ -114,12 +116,12 @@ def _by_group(rows: np.ndarray, group: np.ndarray) -> np.ndarray:
 
 
 def difference(task: str, lang: str, names: tuple[str, str], paired: Runs) -> Difference:
-    """Return the difference of two predictors in points, from `paired` scores; its interval is cut at -100 and 100."""
+    """Return the difference of two predictors in points, given `paired` runs; its interval is cut at -100 and 100."""
     low, high = (100 * min(1.0, max(-1.0, end)) for end in paired.interval())
     return Difference(task, lang, *names, 100 * paired.mean, low, high, paired.p())
 
 
 def correct(differences: Sequence[Difference]) -> list[Difference]:
-    """Add the p-values of Holm's correction to a table of differences."""
+    """Add p-values with Holm's correction over all these differences."""
     adjusted = holm(np.array([gap.p for gap in differences]))
     return [replace(gap, adjusted_p=float(p)) for gap, p in zip(differences, adjusted, strict=True)]

@@ -1,1 +1,1 @@
-"""The results of a run, and the file that stores them."""
+"""The results of a run of `bgt-probe`, and the file that stores them."""

@@ -1,10 +1,10 @@
 """Store the results of a run of `bgt-probe` in one file, from which models can be compared without running them again.
 
-The file is Parquet, with a row for each prediction: model, fingerprint, task, lang, probe (kind of probe), predictor (a
-latent or baseline), encoder and seed (indices from 0), item, sentence, label, group, predicted (label), bits (-log2 of
-the probability of the true label) and pvi (pointwise V-information in bits, mean over seeds). The metadata of the file
-contain, as JSON, the scores, the differences and the trails of all cells. A trail records from which weights, data and
-version of the software a cell was computed.
+The file is Parquet, with a row for each prediction. Its columns are model, fingerprint, task, lang, probe (kind of
+probe), predictor (a latent or baseline), encoder and seed (indices from 0), item, sentence, label, group, predicted
+(label), bits (-log2 of the probability of the true label) and pvi (pointwise V-information in bits, mean over seeds).
+The file's metadata contain, as JSON, the scores, the differences and the trails of all cells. A trail records the
+weights, the data and the version of the software with which a cell was computed.
 """
 
 import io
@@ -20,7 +20,7 @@ from pyarrow import parquet
 from bgt_core.errors import DataError
 from bgt_core.files import parse_json, reading_parquet
 
-SCHEMA = "bgt-probe/6"  # version of the classes below, and of the files and the JSON of `bgt-probe`
+SCHEMA = "bgt-probe/6"  # version of the classes below, of the files and of the JSON output of `bgt-probe`
 LEVEL = 0.95  # confidence level of every interval
 MAJORITY = "majority"  # the baseline that always predicts the most frequent label
 TRANSLATION = "semantic, translation"  # the semantic latent of each sentence's translation
@@ -48,7 +48,7 @@ KINDS[float | None] = (float, int, type(None))
 
 
 def is_baseline(predictor: str, latents: Sequence[str]) -> bool:
-    """Return whether a predictor is a baseline or a reference, and not the model itself."""
+    """Return whether a predictor is a baseline or a reference, not a latent of the model."""
     return predictor not in latents and predictor != TRANSLATION
 
 
@@ -59,21 +59,21 @@ class ProbeScore:
     task: str
     lang: str
     latent: str  # semantic, language, or the name of a baseline
-    n_train: int  # number of training items of a probe, mean over seeds
-    n_test: int  # number of different test items of all seeds
+    n_train: int  # number of training items of a probe (mean over seeds)
+    n_test: int  # number of different test items, over all seeds
     classes: int
     accuracy: float
-    ci_low: float  # Wilson's interval of the accuracy, for new sentences and the same probes
+    ci_low: float  # Wilson's interval of the accuracy: for the choice of sentences, with the same probes
     ci_high: float
     sd: float  # standard deviation of the accuracy over probe seeds; 0 for one seed
     note: str = ""
     probe: str = "linear"
-    encoders: int = 1  # number of encoders; a reference can have several, such as three untrained models
-    encoder_sd: float = 0.0  # standard deviation, over these encoders, of the accuracy averaged over probes
-    boot_low: float | None = None  # bootstrap interval, for new sentences, probes and (if there are several) encoders
+    encoders: int = 1  # number of encoders; a reference may have several, such as three untrained models
+    encoder_sd: float = 0.0  # standard deviation over these encoders of the accuracy, which is averaged over probes
+    boot_low: float | None = None  # bootstrap interval: for the choice of sentences, probes and (if several) encoders
     boot_high: float | None = None
     information: float | None = None  # V-information in bits per item
-    selectivity: float | None = None  # accuracy minus accuracy on the control task, for the same items, in points
+    selectivity: float | None = None  # accuracy minus accuracy on the control task, on the same items, in points
     selectivity_low: float | None = None
     selectivity_high: float | None = None
     control: float | None = None  # accuracy on the control task
@@ -81,17 +81,17 @@ class ProbeScore:
 
 @dataclass(frozen=True)
 class Difference:
-    """Accuracy of the first predictor minus accuracy of the second, on the same items, in points (-100 to 100)."""
+    """The accuracy of the first predictor minus that of the second, on the same items, in points (-100 to 100)."""
 
     task: str
     lang: str
     first: str
     second: str
     points: float
-    ci_low: float  # paired interval, for new sentences, probes and (if there are several) encoders
+    ci_low: float  # paired interval: for the choice of sentences, probes and (if several) encoders
     ci_high: float
     p: float  # two-sided, from the same standard error as the interval
-    adjusted_p: float | None = None  # Holm's p over the differences of a table; see `significance.correct`
+    adjusted_p: float | None = None  # with Holm's correction over a table's differences; see `significance.correct`
 
 
 @dataclass(frozen=True)
@@ -103,14 +103,14 @@ class ProbeResult:
     seeds: int  # number of probe seeds
     seed: int  # the first probe seed
     rows: list[ProbeScore]
-    difference: Difference | None  # between the first two latents
+    difference: Difference | None  # the first latent minus the second latent
     left_out: int  # number of items left out because of a rare label or `max_items`
     resamples: int = 2_000  # number of resamples of the test items
     over_baseline: list[Difference] = field(default_factory=list)  # each latent minus the best baseline
     over_majority: list[Difference] = field(default_factory=list)  # each latent minus the majority
     warnings: list[str] = field(default_factory=list)
     labels: list[str] = field(default_factory=list)  # every label, sorted
-    # a row for each test of an item, with the columns of `PREDICTIONS`
+    # a row for each prediction on a test item, with the columns `PREDICTIONS`
     predictions: pa.Table = field(default=None, compare=False)
 
     def as_dict(self) -> dict[str, Any]:
@@ -138,7 +138,7 @@ class Cell:
 
     @property
     def setting(self) -> tuple[str, str, str]:
-        """Task, language and kind of probe. Cells that agree in these can be compared if they have the same items."""
+        """The task, language and kind of probe. Cells with the same setting and the same items can be compared."""
         return self.result.task, self.result.lang, str(self.trail["probe"])
 
     def as_dict(self) -> dict[str, Any]:
@@ -147,7 +147,7 @@ class Cell:
 
 
 def write_cells(file: Path | io.BytesIO, cells: Sequence[Cell]) -> None:
-    """Write the cells of a run to a file."""
+    """Write the cells of a run of `bgt-probe` to a file."""
     parts = []
     for cell in cells:
         table = cell.predictions
@@ -160,13 +160,13 @@ def write_cells(file: Path | io.BytesIO, cells: Sequence[Cell]) -> None:
     table = pa.concat_tables(parts)
     with parquet.ParquetWriter(file, table.schema, compression="zstd") as writer:
         writer.write_table(table)
-        writer.add_key_value_metadata({METADATA: document})  # in the schema it would be written twice
+        writer.add_key_value_metadata({METADATA: document})  # in the schema, the metadata would be written twice
 
 
 def read_cells(file: Path | str, content: bytes | None = None) -> list[Cell]:
-    """Read the cells of a run from a file, or from its `content`; then only error messages use `file`.
+    """Read the cells of a run from `file`, or from `content`, the bytes of the file; then only messages use `file`.
 
-    Raises NotFound if the file is absent, DataError if it is damaged, or of another kind or version.
+    Raises NotFound if the file is absent, and DataError if it is damaged, or of another kind or version.
     """
     with reading_parquet(file, "a run of bgt-probe (make one with: bgt-probe --out FILE.parquet)"):
         source = io.BytesIO(Path(file).read_bytes() if content is None else content)
@@ -177,7 +177,7 @@ def read_cells(file: Path | str, content: bytes | None = None) -> list[Cell]:
     try:
         if document["schema"] != SCHEMA:
             schema = repr(document["schema"])[:40]
-            raise DataError(f"{file}: its schema is {schema}, this version reads {SCHEMA}; run bgt-probe again.")
+            raise DataError(f"{file}: its schema is {schema}, but this version reads {SCHEMA}; run bgt-probe again.")
         cells, start = [], 0
         for entry in document["results"]:
             trail, count = entry["trail"], entry["predictions"]
@@ -189,11 +189,11 @@ def read_cells(file: Path | str, content: bytes | None = None) -> list[Cell]:
             start += count
         return cells
     except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise DataError(f"{file}: incomplete: {error} is missing or of a wrong kind; run bgt-probe again.") from None
+        raise DataError(f"{file}: incomplete: {error} is missing or of the wrong type; run bgt-probe again.") from None
 
 
 def _result(plain: Mapping[str, Any]) -> ProbeResult:
-    """Make a result from the output of `ProbeResult.as_dict`; raise KeyError or TypeError for other values."""
+    """Make a result from the output of `ProbeResult.as_dict`. Raises KeyError or TypeError for anything else."""
     values = {part.name: plain[part.name] for part in fields(ProbeResult) if part.name in plain}
     for name, kind in {"rows": ProbeScore, "over_baseline": Difference, "over_majority": Difference}.items():
         values[name] = [_record(kind, entry) for entry in plain[name]]
@@ -204,7 +204,7 @@ def _result(plain: Mapping[str, Any]) -> ProbeResult:
 
 
 def _record(kind: type, plain: Mapping[str, Any]) -> Any:
-    """Make a dataclass of numbers and text from `plain`; entries that are not its fields are ignored."""
+    """Make an instance of the dataclass `kind` from `plain`; entries that are not fields of `kind` are ignored."""
     value = kind(**{each.name: plain[each.name] for each in fields(kind) if each.name in plain})
     for each in fields(kind):
         if not isinstance(getattr(value, each.name), KINDS[each.type]):

@@ -1,4 +1,4 @@
-"""Find all tasks: every `ProbeTask` in a module of this folder is one. To add a task, add a file."""
+"""Find all tasks: every `ProbeTask` in a module of this folder is a task. To add a task, add a file."""
 
 from importlib import import_module
 from pkgutil import iter_modules
@@ -42,7 +42,7 @@ def find(name: str) -> ProbeTask:
 
         task = import_object(name)
         if not isinstance(task, ProbeTask):
-            raise DataError(f"{name}: is {type(task).__name__}; expected a probes.ProbeTask.")
+            raise DataError(f"{name}: expected a probes.ProbeTask, not {type(task).__name__}.")
         return task
     names = [*TASKS, *GROUPS]
     hint = did_you_mean(name, names) or f" Choose from {', '.join(names)}."

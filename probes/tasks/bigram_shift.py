@@ -1,7 +1,7 @@
 """Bigram shift: have two neighbouring words changed places? (SentEval, bigram_shift)
 
-From text: in every second sentence, a random pair of neighbouring words is exchanged. The words have only a space
-between them and are different, and neither is the first word. Sentences without such a pair are skipped. As in
+From text: in half of the sentences, a random pair of neighbouring words is exchanged. The two words differ, only a
+space is between them, and neither is the first word of the sentence. Sentences without such a pair are skipped. As in
 SentEval, sentences with double quotes are skipped, too. No sentence is used in both orders.
 """
 
@@ -14,7 +14,7 @@ from bgt_core.data.text import LETTERS
 from probes.task import Items, ProbeTask
 
 ORIGINAL, SHIFTED = "O", "I"
-_WORD = re.compile(LETTERS)  # with apostrophes and hyphens, so that only whole words are exchanged
+_WORD = re.compile(LETTERS)  # includes apostrophes and hyphens, so that only whole words are exchanged
 _QUOTES = re.compile(r'["“”„«»]')
 
 
@@ -38,7 +38,7 @@ def build(sentences: Sequence[str], lang: str, rng: Random) -> Items:
             continue
         left, right = rng.choice(movable)
         shifted = f"{sentence[: left.start()]}{right[0]} {left[0]}{sentence[right.end() :]}"
-        if shifted in known:  # the text already has the exchanged sentence
+        if shifted in known:  # the exchanged sentence is already in the text
             continue
         items.add(shifted if shift else sentence, SHIFTED if shift else ORIGINAL, index)
         known.add(shifted)

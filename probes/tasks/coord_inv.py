@@ -1,10 +1,10 @@
 """Coordination inversion: have two coordinated clauses changed places? (SentEval, coordination_inversion)
 
-From CoNLL-U: sentences with one conjunction (CCONJ), which joins the clauses of the root and of its only conjunct. Each
-clause has its own subject; the first is wholly before the conjunction, the second wholly after it. An inverted sentence
-has the clauses exchanged; conjunction, comma and final mark stay, and capitals are adapted (except in names, German
-nouns and English I). As in SentEval, no sentence is used in both orders, and in both classes the first clause is the
-longer one as often as the second.
+From CoNLL-U: sentences with one conjunction (CCONJ), which joins two clauses: one has the root as its head, the other
+the root's only conjunct. Each clause has its own subject; the first clause is wholly before the conjunction, the second
+wholly after it. In an inverted sentence, the clauses are exchanged; conjunction, comma and final mark stay, and
+capitals are adapted (except in names, German nouns and English I). As in SentEval, no sentence is used in both orders,
+and in both classes the first clause is the longer one in half of the sentences.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ SUBJECTS = ("nsubj", "csubj", "expl")
 
 
 class Clauses(NamedTuple):
-    """The parts of a sentence, as written."""
+    """The parts of a sentence with two coordinated clauses, as written."""
 
     first: list[Surface]
-    link: list[Surface]  # the conjunction, with a comma before it
+    link: list[Surface]  # the conjunction, and the comma before it if there is one
     second: list[Surface]
     end: list[Surface]  # the final marks
 
 
 def clauses(sentence: Parsed) -> Clauses | None:
-    """Cut a sentence at its conjunction; return None unless the conjunction joins two main clauses."""
+    """Divide a sentence at its conjunction. Return None unless the conjunction joins two main clauses."""
     root = sentence.root
     conjuncts = [word for word in sentence.children[root.number] if word.is_a("conj")]
     links = [word for word in sentence.words if word.upos == "CCONJ"]
@@ -47,11 +47,11 @@ def clauses(sentence: Parsed) -> Clauses | None:
     link, end = links[0].number, len(sentence.words)
     while sentence.words[end - 1].upos == "PUNCT":
         end -= 1
-    start = link - 1 if link > 1 and sentence.words[link - 2].upos == "PUNCT" else link  # position of the comma
+    start = link - 1 if link > 1 and sentence.words[link - 2].upos == "PUNCT" else link  # position of the comma, if any
     second = sentence.under(conjuncts[0])
     if not all((number in second) == (number > link) for number in range(1, end + 1) if not start <= number <= link):
         return None
-    bounds = (0, start - 1, link, end, len(sentence.words))  # 0, then the number of the last word of each part
+    bounds = (0, start - 1, link, end, len(sentence.words))  # 0, then the position of the last word of each part
     parts = Clauses._make(
         [surface for surface in sentence.surfaces if low < surface.first and surface.last <= high]
         for low, high in pairwise(bounds)
@@ -74,8 +74,8 @@ def invert(sentence: Parsed, parts: Clauses, lang: str) -> str:
 
 
 def build(parsed: Sequence[Parsed], lang: str, rng: Random) -> Items:
-    """Make equally many items of both labels; for each label, the longer clause comes first in half of its items."""
-    first_longer: list[tuple[str, str]] = []  # (sentence, inverted)
+    """Make as many items of one label as of the other. For each label, the longer clause is first in half of them."""
+    first_longer: list[tuple[str, str]] = []  # (sentence, inverted sentence)
     equal: list[tuple[str, str]] = []
     second_longer: list[tuple[str, str]] = []
     for text, sentence in {sentence.text(): sentence for sentence in parsed}.items():

@@ -2,8 +2,8 @@
 
 From bracketed trees: the number of constituents above the deepest word (see `bgt_core.data.trees`). From CoNLL-U: the
 number of words on the longest path down from the root; the root counts, punctuation does not. Each label has at most an
-eighth of the paper's number of items, as in SentEval's balanced set of eight depths. Unlike in SentEval, depth is
-correlated with length: look at the score of the length baseline.
+eighth of the paper's number of items, as in SentEval's data set, which balances eight depths. Unlike in SentEval, depth
+is correlated with length, so compare the score with the length baseline.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from probes.task import SIZES, Items, ProbeTask, distinct
 if TYPE_CHECKING:
     from bgt_core.data.trees import Parsed, Tree, Word
 
-AT_MOST = sum(SIZES.values()) // 8  # items per label
+AT_MOST = sum(SIZES.values()) // 8  # maximum number of items per label
 
 
 def from_trees(trees: Sequence[Tree], lang: str, rng: Random) -> Items:

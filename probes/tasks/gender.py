@@ -1,8 +1,8 @@
 """Gender: is the article of the right gender? (paper, sec. 5.2)
 
-Every sentence is used twice: as written, and with one article swapped to the other gender (`bgt_core.data.properties`).
-So the labels are balanced, and the versions differ only in that article. No probe can reach 100 %, because some nouns
-have both genders.
+Every sentence is used twice: as written, and with one article changed to the other gender (`bgt_core.data.properties`).
+So the labels are balanced, and the two versions differ only in one article. No probe can reach 100 %, because some
+nouns have both genders.
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ LABELS = ("correct", "swapped")
 
 
 def build(sentences: Sequence[str], lang: str, rng: Random) -> Items:
-    """Add both versions of each sentence in one group; skip a sentence if either version was seen before."""
+    """Add both versions of each sentence as one group. A sentence is skipped if either version was added before."""
     items = Items()
     seen: set[str] = set()
     for group, sentence in enumerate(sentences):

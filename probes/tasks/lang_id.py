@@ -1,8 +1,9 @@
 """Language identity: which language is the sentence in?
 
-From text of two or more languages, named together as in en-fr. The label is the language, and the sentence is
-embedded in this language. All languages have equally many items. Translations are in one group, and so in one split. In
-parallel text, all languages have the same topics. A sentence that occurs in two languages ("Internet.") is skipped.
+From text in two or more languages, which users name together, as in en-fr. The label of a sentence is its language, in
+which it is also embedded. All languages have the same number of items. Translations are in one group, and so in one
+split. Parallel text is preferable, because all languages have the same topics. A sentence that occurs in two languages
+("Internet.") is skipped.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def build(texts: Mapping[str, Text], lang: str, rng: Random) -> Items:
-    """Draw the same number of sentences of every language, at random."""
+    """Draw the same number of sentences at random from every language."""
     used = Counter(sentence for text in texts.values() for sentence in text.sentences)
     items = Items()
     for label, text in texts.items():

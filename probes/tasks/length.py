@@ -1,7 +1,7 @@
 """Length: in which bin is the number of words? (paper, sec. 5.2)
 
-Words are counted as in `probes.task`: in Japanese and Chinese, each character is a word. SentEval's set has the bins
-5-8, 9-12, 13-16, 17-20, 21-25 and 26-28; for other text, the bins depend on the lengths that occur.
+Words are counted as in `probes.task`: in Japanese and Chinese, each character is a word. SentEval's data set has the
+bins 5-8, 9-12, 13-16, 17-20, 21-25 and 26-28; for other text, the bins depend on the lengths that occur.
 """
 
 from collections import Counter
@@ -14,15 +14,15 @@ BINS = 6
 
 
 def bin_edges(lengths: Sequence[int]) -> list[int]:
-    """Return the largest length of each bin; bins have frequencies as equal as possible without dividing a length."""
+    """Return the largest length of each bin. Bins are as equally frequent as possible; no length is in two bins."""
     counts = sorted(Counter(lengths).items())
     edges: list[int] = []
-    remaining, size = len(lengths), 0  # number of sentences not in closed bins; number in the open bin
+    remaining, size = len(lengths), 0  # numbers of sentences: not in closed bins; in the open bin
     for index, (length, count) in enumerate(counts):
         size += count
         next_count = counts[index + 1][1] if index + 1 < len(counts) else 0
         target = remaining / (BINS - len(edges))
-        # close the bin if, with the next length, it would be farther from its target than now
+        # close the bin if its size would be farther from the target with the next length than without it
         if len(edges) < BINS - 1 and size + next_count - target > target - size:
             edges.append(length)
             remaining, size = remaining - size, 0
@@ -31,7 +31,7 @@ def bin_edges(lengths: Sequence[int]) -> list[int]:
 
 
 def build(sentences: Sequence[str], lang: str, rng: Random) -> Items:
-    """Use every sentence with a word; the label names the lengths of its bin, as in "7-9"."""
+    """Use every sentence that has a word. The label is the range of lengths of the bin, as in "7-9"."""
     lengths = {index: count for index, sentence in enumerate(sentences) if (count := count_words(sentence))}
     if not lengths:
         return Items()

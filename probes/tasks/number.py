@@ -2,9 +2,9 @@
 
 From CoNLL-U: the feature Number, Sing or Plur, of the only subject or object of the root. Only common nouns are used
 (NOUN, as in SentEval); pronouns, names, dual and collective numbers, and coordinated nouns are skipped. Both labels
-have equally many items. The form of the noun is the group: as in SentEval, no noun is in two splits, so that a probe
-can't memorise the number of a noun. SentEval's limits on a noun's frequency are not used, because treebanks are too
-small.
+have the same number of items. Sentences with the same noun form are one group: as in SentEval, no noun form is in two
+splits, so that a probe can't memorise whether a noun is singular or plural. SentEval's limits on a noun's frequency are
+not used, because treebanks are too small.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from probes.task import Items, ProbeTask, balance, distinct
 if TYPE_CHECKING:
     from bgt_core.data.trees import Parsed
 
-LANGS = ("en", "fr", "es", "de", "tr", "ar")  # Japanese nouns have no number
+LANGS = ("en", "fr", "es", "de", "tr", "ar")  # without Japanese, whose nouns have no number
 
 
 def build(relation: str, parsed: Sequence[Parsed], lang: str, rng: Random) -> Items:
-    """Use sentences whose root has one common noun in this relation ("nsubj", "obj")."""
+    """Use sentences whose root has exactly one dependent in this relation ("nsubj", "obj"), if it is a common noun."""
     items = Items()
     groups: dict[str, int] = {}  # form of the noun -> group
     for sentence in parsed:

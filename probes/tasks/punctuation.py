@@ -1,8 +1,8 @@
-"""Punctuation: how many marks, and which comes first? (paper, sec. 5.2 and footnotes 13, 14)
+"""Punctuation: how many marks does a sentence have, and which comes first? (paper, sec. 5.2 and footnotes 13, 14)
 
-The paper counts ASCII's 32 marks, with $ + < = > ^ ` | ~. Here, Unicode's punctuation counts too, such as «, ¿, 。 and
-؟; this makes no difference in plain English. Each character counts: "..." is three marks, "…" is one, the apostrophe
-of l'eau is one. Sentences without a mark are skipped.
+The paper counts ASCII's 32 marks, which include $ + < = > ^ ` | ~. Here, Unicode's punctuation also counts, such as «,
+¿, 。 and ؟; for English in ASCII this makes no difference. Each character counts: "..." is three marks, "…" is one
+mark, and so is the apostrophe of l'eau. Sentences without a mark are skipped.
 """
 
 from collections import Counter
@@ -11,8 +11,8 @@ from random import Random
 
 from probes.task import Items, ProbeTask, is_punctuation
 
-MOST = 10  # the labels are 1 to 10, and 11+
-AT_MOST = 20_000  # sentences per label, all splits together (paper)
+MOST = 10  # largest number of marks with its own label; the labels are 1 to 10, and 11+
+AT_MOST = 20_000  # maximum number of sentences per label, in all splits together (paper)
 
 
 def count_marks(sentences: Sequence[str], lang: str, rng: Random) -> Items:
@@ -30,7 +30,7 @@ def count_marks(sentences: Sequence[str], lang: str, rng: Random) -> Items:
 
 
 def first_mark(sentences: Sequence[str], lang: str, rng: Random) -> Items:
-    """Use every sentence with a mark; the label is the first mark."""
+    """Use every sentence that has a mark; the label is the first mark."""
     items = Items()
     for index, sentence in enumerate(sentences):
         if first := next(filter(is_punctuation, sentence), None):

@@ -2,9 +2,9 @@
 
 From CoNLL-U: the feature Tense of the root, if the root is a finite verb without an auxiliary, or of the root's finite
 copula. The imperfect and the pluperfect count as past. Sentences with auxiliaries are skipped, because the auxiliary of
-a compound past is in the present (il a mangé). Words with Tense but without VerbForm count as finite, as in Turkish.
-Both labels have equally many items. The form of the verb is the group, so that, as in SentEval, no verb form is in two
-splits.
+a compound past is in the present (il a mangé). Words with Tense but without VerbForm count as finite, because Turkish
+treebanks have such words. Both labels have the same number of items. Sentences with the same verb form are one group,
+so that no verb form is in two splits, as in SentEval.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ LABELS = {"Past": "Past", "Imp": "Past", "Pqp": "Past", "Pres": "Pres"}  # value
 
 
 def build(parsed: Sequence[Parsed], lang: str, rng: Random) -> Items:
-    """Use sentences whose main clause has one finite verb, in the past or present."""
+    """Use sentences whose main clause has only one finite verb, which is in the past or the present."""
     items = Items()
     groups: dict[str, int] = {}  # form of the verb -> group
     for sentence in parsed:
@@ -42,7 +42,7 @@ TENSE = ProbeTask(
     "tense",
     "is the main verb in the past or present?",
     {"conllu": build},
-    langs=("en", "fr", "es", "de", "tr"),  # Japanese and Arabic treebanks mark no tense, at most aspect
+    langs=("en", "fr", "es", "de", "tr"),  # not ja and ar, whose treebanks mark no tense, at most aspect
     file="past_present",
     group="semantic",
 )

@@ -1,8 +1,8 @@
 """Top constituents: which constituents make up the sentence? (paper, table 3; SentEval, top_constituents)
 
-From bracketed trees: the labels of the top constituent's children in order, such as NP_VP_ and a full stop. All but the
-19 most common sequences have the label OTHER. As in SentEval, a sequence must end in a full stop, without other
-punctuation or quotes. A label has at most a twentieth of the paper's number of items.
+From bracketed trees: the labels of the top constituent's children, in order, such as NP_VP_ and a full stop. All
+sequences except the 19 most frequent have the label OTHER. As in SentEval, a sequence must end in a full stop, and must
+not contain other punctuation or quotes. Each label has at most a twentieth of the paper's number of items.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from bgt_core.data.trees import Tree
 
 CLASSES = 20
-AT_MOST = sum(SIZES.values()) // CLASSES  # items per label
+AT_MOST = sum(SIZES.values()) // CLASSES  # maximum number of items per label
 OTHER = "OTHER"
 
 

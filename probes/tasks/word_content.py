@@ -1,8 +1,9 @@
 """Word content: which of 1,000 words is in the sentence? (paper, table 3; SentEval, word_content)
 
-From text, as SentEval's set was made: lower-case words are ranked by frequency, and the labels are the first k words
-with 4 letters or more after rank 2k. A sentence is used if it contains exactly one of them, once. k is 1,000 or, with
-less text, the largest of 500, 250, ... for which all labels are frequent enough to be learnt.
+From text, in the way SentEval's data set was made: words are lower-cased and ranked by frequency, and the labels are
+the first k words after rank 2k that have 4 letters or more. A sentence is used if it contains exactly one of these
+words, and only once. k is 1,000 or, if there is less text, the largest of 500, 250, ... for which all labels are
+frequent enough to be learnt.
 """
 
 from collections import Counter
@@ -11,12 +12,12 @@ from random import Random
 
 from probes.task import RARE, Items, ProbeTask, split_words
 
-MOST = 1_000  # labels
-SHORTEST = 4  # letters
+MOST = 1_000  # maximum number of labels
+SHORTEST = 4  # minimum number of letters of a label
 
 
 def targets(counts: Mapping[str, int], most: int = MOST) -> set[str]:
-    """Choose the words that are labels; `counts` are the numbers of sentences that contain each word."""
+    """Choose the words that are labels, given the number of sentences that contain each word."""
     ranked = sorted(counts, key=lambda word: (-counts[word], word))
     while most > 1:
         chosen = [word for word in ranked[2 * most :] if len(word) >= SHORTEST and word.isalpha()][:most]
@@ -27,8 +28,8 @@ def targets(counts: Mapping[str, int], most: int = MOST) -> set[str]:
 
 
 def build(sentences: Sequence[str], lang: str, rng: Random) -> Items:
-    """Use sentences that contain exactly one of the words, once."""
-    if lang == "tr":  # Turkish has two letters i, one without a dot
+    """Use the sentences that contain exactly one of the words, and only once."""
+    if lang == "tr":  # Turkish lower-cases I to ı, and İ to i
         sentences = [sentence.replace("İ", "i").replace("I", "ı") for sentence in sentences]
     split = [split_words(sentence.lower()) for sentence in sentences]
     labels = targets(Counter(word for words in split for word in set(words)))

@@ -37,7 +37,7 @@ def test_a_damaged_parquet_file_is_read_or_refused(start: int, cell: Cell) -> No
 def test_results_of_other_types_are_refused(cell: Cell, tmp_path: Path, name: str, value: Any) -> None:
     rows = [replace(row, **{name: value}) for row in cell.result.rows]
     write_cells(tmp_path / "a.parquet", [replace(cell, result=replace(cell.result, rows=rows))])
-    with pytest.raises(BgtError, match=rf"a\.parquet: incomplete: {name} is missing or of a wrong kind"):
+    with pytest.raises(BgtError, match=rf"a\.parquet: incomplete: {name} is missing or of the wrong type"):
         read_cells(tmp_path / "a.parquet")
 
 

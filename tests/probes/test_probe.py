@@ -69,7 +69,7 @@ def test_differences_are_paired_on_test_items(result: ProbeResult) -> None:
 
 
 def test_a_latent_twice_is_an_error() -> None:
-    with pytest.raises(UsageError, match="latents must be one or more different latents"):
+    with pytest.raises(UsageError, match="latents must name one or more latents, each only once"):
         probes.run(Fake(), "length", SENTENCES, lang="fr", latents=["semantic", "semantic"])
 
 

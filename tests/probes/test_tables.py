@@ -66,7 +66,7 @@ def test_a_difference_of_two_encoders_is_paired_on_items() -> None:
     assert difference.p == pytest.approx(2 * norm.sf(np.sqrt(100 / 0.99)), rel=1)  # about 1e-23, so resampling matters
     assert (difference.first, difference.second) == ("m/semantic", "other/semantic")
     fewer = replace(right, result=replace(right.result, predictions=right.predictions.slice(0, 5_000)))
-    with pytest.raises(BgtError, match="gender fr: 'm/semantic' and 'other/semantic' were tested on different items"):
+    with pytest.raises(BgtError, match="gender fr: 'm/semantic' and 'other/semantic' have different items"):
         gap(left, "semantic", fewer, "semantic")
 
 

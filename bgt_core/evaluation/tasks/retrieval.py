@@ -56,7 +56,7 @@ class Retrieval(Task[Translations]):
         names = text_columns(self.langs)[0]
         columns = {path: list(zip(*read_pairs(path, names, Skipped(), strict=True), strict=True)) for path in paths}
         if not columns:
-            raise UsageError("is missing; give one or more files of translations.", parameter="data")
+            raise UsageError("is needed: give one or more files of translations.", parameter="data")
         files = [path.name for path in paths]
         called = {path: path.name if files.count(path.name) == 1 else str(path) for path in paths}
         return {called[path]: (sides[0], sides[1]) if sides else ((), ()) for path, sides in columns.items()}

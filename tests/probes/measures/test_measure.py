@@ -72,7 +72,7 @@ def in_turn(**labels: str) -> Items:
         (in_turn(train="ab", dev="ab"), "has no test items"),
         (
             items(["a", "b"] * 69, list(range(138))),
-            "got 138 items with 2 labels; it needs at least 140 and 2",
+            "got 138 items with 2 labels; it needs 140 items with 2 labels",
         ),
     ],
 )

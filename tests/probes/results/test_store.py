@@ -45,7 +45,7 @@ def test_a_damaged_or_foreign_file_is_an_error(cells: list[Cell], tmp_path: Path
         (b"", "not a run of bgt-probe"),
         (whole[: len(whole) // 2], "not a run of bgt-probe"),
         (b"x,y\n1,2\n", "make one with: bgt-probe --out FILE.parquet"),
-        (other, "its schema is 'bgt-probe/9', this version reads bgt-probe/6; run bgt-probe again"),
+        (other, "its schema is 'bgt-probe/9', but this version reads bgt-probe/6; run bgt-probe again"),
         (whole.replace(b'"accuracy"', b'"akkuracy"'), "incomplete: "),
     ):
         path.write_bytes(content)

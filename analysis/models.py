@@ -3,14 +3,14 @@
     python -m analysis.models mixture DATA OUT fr               # write training and held-out files
     python -m analysis.models erase CHECKPOINT OUT en-fr=FILE   # the last step: estimate language means again
 
-DATA/parallel contains files of English and another language, such as en-fr.tatoeba.tsv.xz. DATA/mono contains files of
-one language, such as en.ewt.txt.xz. DATA/mixture/altered.tar.xz contains rows that the rules of commit d1f45c03 made:
-pairs and paraphrases with an altered sentence, and pairs from the grammar.
+DATA/parallel contains files of translations between English and another language, such as en-fr.tatoeba.tsv.xz.
+DATA/mono contains files of one language, such as en.ewt.txt.xz. DATA/mixture/altered.tar.xz contains rows that were
+made by the rules of commit d1f45c03: pairs and paraphrases with an altered sentence, and pairs from the grammar.
 
-`mixture` writes files named OUT/KIND/COLUMNS.tsv, for `bgt train --data KIND/COLUMNS=FILE`. They contain the pairs of
-each kind of text, the altered rows, pairs in another style (kind "style": made by rules, or paraphrases in different
-styles), and text in one language. OUT/held-out/en-fr.tsv contains the held-out pairs. The sources of each kind are
-listed below and in the models' cards.
+`mixture` writes files named OUT/KIND/COLUMNS.tsv, for `bgt train --data KIND/COLUMNS=FILE`. They contain translations
+of each kind of text, the altered rows, pairs that differ in style (kind "style"), and text in one language. A pair
+differs in style because a rule changed one sentence, or because the two are paraphrases. The held-out pairs are in
+OUT/held-out/en-fr.tsv. The sources of each kind are listed below and in the models' cards.
 """
 
 import json
@@ -66,11 +66,11 @@ MONOLINGUAL = {  # maximum number of sentences from each file
     **{lang: {"common-voice": 30_000} for lang in ("es", "de", "tr", "ar")},
 }
 MONOLINGUAL_WORDS = range(4, 41)
-TESTS = ("sts", "stsb", "sts17", "retrieval", "sick", "composition")  # folders of test sets, left out of training
+TESTS = ("sts", "stsb", "sts17", "retrieval", "sick", "composition")  # folders of test sets, which are not trained on
 EXAMPLES = Path(examples.__file__).with_name("sentences.tsv")
-SHORTEST = 4  # test sentences with fewer words may be in training data: they are too common
-DIFFERING = 4  # maximum number of pairs from `differing` for each translation
-HELD_OUT = 150  # one English sentence in 150 is held out, the same sentences for every language
+SHORTEST = 4  # test sentences with fewer words may be in the training data, because they are common phrases
+DIFFERING = 4  # `differing` yields at most this number of pairs for each translation
+HELD_OUT = 150  # one in 150 English sentences is held out, the same ones for every language
 
 Pair = tuple[str, ...]
 
@@ -82,7 +82,7 @@ def rows(path: Path) -> Iterator[Pair]:
 
 
 def test_keys(data: Path) -> set[str]:
-    """Return the keys of the test sentences and of the built-in example sentences."""
+    """Return the keys of all sentences to keep out of training: the test sentences and the built-in sentences."""
     files = [path for folder in TESTS for path in sorted((data / folder).rglob("*.tsv*"))]
     texts = (text for path in files for row in rows(path) for text in row)
     tested = {key(text) for text in texts if len(text.split()) >= SHORTEST or not text.isascii()}
@@ -90,15 +90,15 @@ def test_keys(data: Path) -> set[str]:
 
 
 def is_held_out(english: str) -> bool:
-    """Return whether pairs with this English sentence are held out. This depends only on the sentence."""
+    """Return whether pairs with this English sentence are held out. The other language does not matter."""
     return int.from_bytes(blake2b(key(english).encode(), digest_size=8).digest(), "little") % HELD_OUT == 0
 
 
 def mixture(data: Path, lang: str) -> Iterator[tuple[str, list[Pair], list[Pair]]]:
     """For each kind of text, yield its name, its training pairs and its held-out pairs.
 
-    Neither side of a training pair is in a test set, the example sentences or the kind's held-out pairs. Each pair
-    occurs once.
+    No sentence of a training pair is a test sentence, a built-in sentence, or part of a held-out pair of the same kind.
+    No pair occurs twice.
     """
     tests = test_keys(data)
     for kind, names in KINDS.items():
@@ -111,13 +111,13 @@ def mixture(data: Path, lang: str) -> Iterator[tuple[str, list[Pair], list[Pair]
 
 
 def differing(pairs: Iterable[Pair], column: int, lang: str) -> Iterator[Pair]:
-    """Yield pairs of sentences from one column that have the same translation, but differ in the value of a property
-    (`data.properties`). There are at most `DIFFERING` pairs for each translation."""
+    """Yield pairs of sentences in one language that have a common translation, but different values of a property of
+    style (`data.properties`). There are at most `DIFFERING` pairs for each translation."""
     groups: dict[str, dict[str, str]] = defaultdict(dict)
     for pair in pairs:
         groups[key(pair[1 - column])].setdefault(key(pair[column]), pair[column])
     for group in groups.values():
-        shown = [(text, values(text, lang)[:-1]) for text in group.values()]  # the last is the closing mark
+        shown = [(text, values(text, lang)[:-1]) for text in group.values()]  # without the last value, the closing mark
         differ = (
             (text, other)
             for (text, own), (other, theirs) in combinations(shown, 2)
@@ -127,8 +127,8 @@ def differing(pairs: Iterable[Pair], column: int, lang: str) -> Iterator[Pair]:
 
 
 def write_style(out: Path, pairs: list[Pair], lang: str) -> None:
-    """Write pairs in which a rule changed the style of one side, between English and `lang` and within each language;
-    and, within each language, paraphrases that differ in style."""
+    """Write the pairs of kind "style". A rule changes one sentence of a pair; the new sentence forms pairs with its
+    original and with the translation. Paraphrases that differ in style are also written."""
     crossed = list[Pair]()
     for column, own in enumerate(("en", lang)):
         texts, wordings = [pair[column] for pair in pairs], list(differing(pairs, column, own))
@@ -143,7 +143,7 @@ def write_style(out: Path, pairs: list[Pair], lang: str) -> None:
 
 
 def monolingual(data: Path, tests: set[str], lang: str) -> list[Pair]:
-    """Sample distinct sentences from the monolingual files, up to a maximum for each file; leave out test sentences."""
+    """Sample sentences from each monolingual file, up to its maximum, without duplicates and test sentences."""
     rng, left, drawn = Random("monolingual"), set(tests), list[Pair]()
     for name, count in MONOLINGUAL.get(lang, {}).items():
         path = data / "mono" / f"{lang}.{name}.txt.xz"
@@ -156,7 +156,7 @@ def monolingual(data: Path, tests: set[str], lang: str) -> list[Pair]:
 
 
 def write(path: Path, pairs: Iterable[Pair]) -> None:
-    """Write one pair per line; create the folder if needed. If there are no pairs, write no file."""
+    """Write one pair per line, and create the folder if needed. If there are no pairs, write no file."""
     if text := "".join("\t".join(pair) + "\n" for pair in pairs):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
@@ -164,9 +164,9 @@ def write(path: Path, pairs: Iterable[Pair]) -> None:
 
 @app.command("mixture")
 def write_mixture(data: Path, out: Path, langs: list[str]) -> None:
-    """Write all training and held-out files, and print the number of pairs of each kind."""
+    """Write all training and held-out files, and print the number of pairs for each kind of text."""
     tests = test_keys(data)
-    with tarfile.open(data / "mixture" / "altered.tar.xz") as files:  # altered rows
+    with tarfile.open(data / "mixture" / "altered.tar.xz") as files:
         files.extractall(out, filter="data")
     for lang in langs:
         for kind, train, held in mixture(data, lang):
@@ -182,22 +182,23 @@ def write_mixture(data: Path, out: Path, langs: list[str]) -> None:
 
 @app.command("erase")
 def erase_language(source: Path, out: Path, files: list[str]) -> None:
-    """Write a checkpoint with new language means and directions.
+    """Write a checkpoint with new language means, and new directions between these means.
 
-    Both are estimated from the files, so that the language is hard to predict for text of the same kind. Each file is a
-    TSV of English and one other language in random order, given as en-fr=FILE. The mean of English is the average over
-    all files. The mean of another language is this mean plus the difference between the two means in its file.
+    After this, the language is hard to predict from the latents of text that is similar to the files. Each file,
+    given as en-fr=FILE, is a TSV of English and one other language in random order. The mean of English is the average
+    over all files. The mean of another language is the mean of English, plus the difference between the two languages
+    within the file.
     """
     source = checkpoint.find(source)
     bgt = bgt_core.load(source, "cpu", "fp32")
     modules = [(name, part) for name, part in bgt.model.named_modules() if isinstance(part, WithoutLanguage)]
     for _, erasing in modules:
-        erasing.directions.zero_()  # so that `embed` returns vectors without a correction
+        erasing.directions.zero_()  # so that `embed` does not erase the language
     pairs = {}  # language -> [English sentences, their translations]
     for file in map(parse_source, files):
         english, lang = file.columns
         pairs[lang] = list(zip(*read_pairs(file.path, file.columns, Skipped(), strict=True), strict=True))
-    for _, erasing in reversed(modules):  # the inner module first, because the outer one uses its vectors
+    for _, erasing in reversed(modules):  # inner modules first, because outer modules use their vectors
         means = {
             lang: [bgt.embed(texts, lang=side).mean(0) for texts, side in zip(columns, (english, lang), strict=True)]
             for lang, columns in pairs.items()

@@ -1,1 +1,1 @@
-"""Compare our speed with other tools, and measure numerical errors: one page for each kind of work."""
+"""Compare our speed with other tools, and measure numerical errors. Each kind of work has a page of results."""

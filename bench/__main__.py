@@ -2,10 +2,11 @@
 
     python -m bench                                      # measure all pages: an hour on an idle machine
     python -m bench training app                         # measure these pages; the others keep their results
-    python -m bench training --json page.json            # measure one page in this process; leave RESULTS.md
-    python -m bench training --device cuda --json gpu.json   # on another machine; `--keep gpu.json` adds it here
+    python -m bench training --json page.json            # measure one page in this process; keep RESULTS.md as it is
+    python -m bench training --device cuda --json gpu.json   # run this on a machine with a GPU
+    python -m bench --keep gpu.json                      # add the page that was measured on the other machine
 
-The results of each page are stored in `bench/results`, with the machine and the date.
+The results of each page are stored in `bench/results`, with a description of the machine and the date.
 """
 
 import argparse
@@ -40,27 +41,27 @@ module describes the measurement, and what is equal on both sides.
 def parser() -> argparse.ArgumentParser:
     """Return the parser of the command. Each page uses only some of the options."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("pages", nargs="*", metavar="PAGE", help=f"any of {', '.join(PAGES)}; by default all")
-    parser.add_argument("--threads", type=int, default=1, help="threads of both sides; more than 1: wall-clock time")
+    parser.add_argument("pages", nargs="*", metavar="PAGE", help=f"{', '.join(PAGES)}; by default, all")
+    parser.add_argument("--threads", type=int, default=1, help="number of threads; more than 1: wall-clock times")
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--device", default="cpu", help="cpu, or cuda to measure training on a GPU")
-    parser.add_argument("--toy", action="store_true", help="use tiny sizes, to check that a page runs")
-    parser.add_argument("--released", type=Path, help="a clone of the code released with the paper (training)")
-    parser.add_argument("--senteval", type=Path, help="a clone of SentEval (probing)")
-    parser.add_argument("--data", type=Path, help="English-French pairs, as for `bgt train --data` (app)")
+    parser.add_argument("--device", default="cpu", help="cpu; or cuda, to measure training on a GPU")
+    parser.add_argument("--toy", action="store_true", help="use tiny sizes, only to check that a page runs")
+    parser.add_argument("--released", type=Path, help="for training: folder of a clone of the paper's code")
+    parser.add_argument("--senteval", type=Path, help="for probing: folder of a clone of SentEval")
+    parser.add_argument("--data", type=Path, help="for app: file of English-French pairs, as for `bgt train --data`")
     parser.add_argument("--json", type=Path, help="measure one page in this process, and write its rows to this file")
-    parser.add_argument("--keep", type=Path, metavar="FILE", help="add a page that --json wrote on another machine")
+    parser.add_argument("--keep", type=Path, metavar="FILE", help="add a page that --json wrote, as on another machine")
     return parser
 
 
 def cells(row: Measurement) -> tuple[str, ...]:
-    """Return the cells of a row of the table."""
+    """Return the cells of a row in the table of a page."""
     target = row.target if row.met else f"{row.target}, **missed**"
     return row.work, row.against, row.spread, target, row.ours, row.peer, row.error, row.floor, row.share
 
 
 def document(pages: dict[str, Page]) -> str:
-    """Return the text of RESULTS.md."""
+    """Return the text of RESULTS.md for these pages."""
     sections, missed = [INTRODUCTION], []
     for name, page in pages.items():
         rows = [Measurement(**row) for row in page["rows"]]
@@ -78,7 +79,7 @@ def read(path: Path) -> Page:
 
 
 def keep(page: Page) -> None:
-    """Store a page in place of its earlier results, and write RESULTS.md."""
+    """Store a page, which replaces the earlier results of the same page, and write RESULTS.md."""
     KEPT.mkdir(exist_ok=True)
     name = "gpu" if "--device cuda" in page["command"] else page["command"].split()[3]
     write_json(KEPT / f"{name}.json", page)
@@ -99,7 +100,7 @@ def measure(name: str, options: argparse.Namespace, words: list[str]) -> None:
 
 
 def main() -> None:
-    """Run the command. If a page fails, the next pages are still measured."""
+    """Run the command. If a page fails, the other pages are still measured."""
     arguments, words, failed = parser(), sys.argv[1:], []
     options = arguments.parse_args(words)
     if unknown := sorted({*options.pages} - {*PAGES}):
@@ -119,7 +120,7 @@ def main() -> None:
             command = [sys.executable, "-m", "bench", name, *words, "--json", str(written)]
             if subprocess.run(command).returncode:
                 failed.append(name)
-            elif written.exists():  # no file if nothing could be measured on this machine
+            elif written.exists():  # there is no file if nothing could be measured
                 keep(read(written))
     if failed:
         sys.exit(f"These pages failed, and their rows are older: {', '.join(failed)}")

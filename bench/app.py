@@ -1,11 +1,10 @@
-"""Measure how long a user waits for commands and for the app in a browser, and compare the times with limits.
+"""Measure how long a user waits for commands and for the app, and compare these times with limits.
 
     python -m bench app --data pairs.tsv
 
-Each command runs in a new process. The app runs in headless Chromium, with the first pairs of `--data`, and with stored
+Each command runs in a new process. The app runs in headless Chromium. It shows the first pairs of `--data`, and stored
 random vectors of 64 units. Times are wall-clock times, so the machine must be idle. A time ends when the result is
-visible: the heading, the whole page, every point of a map, or the number of selected sentences. Memory is the server's
-resident set.
+visible: the heading, the whole page, all points of a map, or the number of selected sentences. Memory is the server's.
 """
 
 import argparse
@@ -44,11 +43,11 @@ CODE = {  # name -> the code to run, and the limit in seconds
 }
 TORCH = "import atexit, sys; atexit.register(lambda: print('torch' in sys.modules, file=sys.stderr)); "
 
-ROUNDS = 3  # maximum number of rounds of the app
-FEW, MANY = 300, 25_000  # numbers of pairs that the app loads
+ROUNDS = 3  # the app is measured in at most this number of rounds
+FEW, MANY = 300, 25_000  # the maps show these numbers of pairs
 STORED = {100_000: (30, 1_500), 1_000_000: (300, 4_000)}  # points -> limits: seconds, MB of server memory
 WIDTH = 64  # units in each stored vector
-PATIENCE = 600_000  # timeout in the browser, in milliseconds
+PATIENCE = 600_000  # how long the browser waits for a result before it fails, in milliseconds
 AT_REST = "[data-testid=stApp][data-test-script-state=notRunning]"
 POINTS = """least => [...document.querySelectorAll(".js-plotly-plot")].some(plot => (plot.data ?? []).filter(
     trace => trace.mode === "markers").reduce((sum, trace) => sum + (trace.customdata?.length ?? 0), 0) >= least)"""
@@ -67,12 +66,12 @@ LIMITS = {
     f"lasso on {FEW} pairs, from release to the count": 0.5,
     f"{MANY:,} pairs loaded: embedded, projected, drawn": 30,
     f"lasso on {MANY:,} pairs, from release to the count": 2,
-    f"memory of {MANY:,} pairs": 1_000,  # MB
+    f"memory of {MANY:,} pairs": 1_000,  # in MB; all other limits are in seconds
 }
 
 
 def rows(options: argparse.Namespace) -> Iterator[Measurement]:
-    """Measure commands, the start page with each shipped model, a walk through the app, and large maps."""
+    """Measure the commands, the app's start page with each shipped model, the other pages, and large maps."""
     for name, (code, limit) in CODE.items():
         times = turns({"ours": lambda _, code=code: run(code)}, options.rounds, time.perf_counter)
         has_torch = {"True": "yes", "False": "no"}[run(TORCH + code).split()[-1]]
@@ -84,7 +83,7 @@ def rows(options: argparse.Namespace) -> Iterator[Measurement]:
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=FLAGS)
         rounds, limits = range(1 if options.toy else min(options.rounds, ROUNDS)), list(LIMITS.items())
-        opened = [{title: opening(browser, title) for title in SHIPPED} for _ in rounds]  # models in turn
+        opened = [{title: opening(browser, title) for title in SHIPPED} for _ in rounds]  # the models take turns
         for title in SHIPPED:
             for (work, limit), values in zip(limits, zip(*(each[title] for each in opened), strict=True), strict=False):
                 yield limited(f"app: {title}: {work}", list(values), limit, "s")
@@ -112,8 +111,8 @@ def run(code: str) -> str:
 
 
 def opening(browser: Browser, title: str) -> list[float]:
-    """Return four times in seconds: until the start page shows its heading, and until it shows everything; and, after
-    a new sentence is entered, until its nearest sentences are visible, and until all generated text is."""
+    """Return four times in seconds: from the start of the app until the heading and until the whole page is visible;
+    from entering a sentence until its nearest sentences and until all generated text is visible."""
     start = time.perf_counter()
     with tab_of(browser) as (tab, address, _):
         query = urlencode({"ckpt": f"{title}, as shipped"})
@@ -127,7 +126,7 @@ def opening(browser: Browser, title: str) -> list[float]:
 
 
 def walk(browser: Browser, data: Path, many: int) -> list[float]:
-    """Visit the pages and select points as a user would; return the measured values in the order of LIMITS."""
+    """Visit the pages and select points as a user would. Return the measured values in the order of LIMITS."""
     start = time.perf_counter()
     with tab_of(browser, "--data", f"en,fr={data.resolve()}") as (tab, address, process):
         spent = [until(start, lambda: shown(tab, address))]
@@ -144,7 +143,7 @@ def walk(browser: Browser, data: Path, many: int) -> list[float]:
 
 
 def stored(browser: Browser, points: int) -> tuple[float, float]:
-    """Return the seconds until a map of stored vectors is drawn, and the server's memory after this, in MB."""
+    """Return the seconds until a map of stored vectors is drawn, and then the memory of the server, in MB."""
     with TemporaryDirectory() as folder:
         vectors, text = Path(folder, "stored.npy"), Path(folder, "stored.txt")
         np.save(vectors, np.random.default_rng(0).standard_normal((points, WIDTH), np.float32))
@@ -158,7 +157,7 @@ def stored(browser: Browser, points: int) -> tuple[float, float]:
 
 @contextmanager
 def tab_of(browser: Browser, *arguments: str) -> Iterator[tuple[Page, str, psutil.Process]]:
-    """Start the app. As soon as it answers, yield a browser tab, the app's address and the app's process."""
+    """Start the app. When it answers, yield a browser tab, the app's address and the app's process."""
     with socket.socket() as free:
         free.bind(("localhost", 0))
         port = free.getsockname()[1]
@@ -191,18 +190,18 @@ def shown(tab: Page, address: str) -> None:
 
 
 def at_rest(tab: Page) -> None:
-    """Wait until the app's script has run."""
+    """Wait until the app's script has finished."""
     tab.wait_for_selector(AT_REST, timeout=PATIENCE)
 
 
 def drawn(tab: Page, least: int) -> None:
-    """Wait until a map shows at least `least` points, and the app's script has run."""
+    """Wait until a map shows at least `least` points, and the app's script has finished."""
     tab.wait_for_function(POINTS, arg=least, timeout=PATIENCE)
     at_rest(tab)
 
 
 def switches(tab: Page) -> list[float]:
-    """Visit each page of the app twice; return the seconds until its heading is visible on the second visit."""
+    """Visit all pages of the app twice. For each second visit, return the seconds until the heading is visible."""
     times: list[float] = []
     links = tab.get_by_test_id("stSidebarNavLink")
     for visit in range(2):
@@ -219,7 +218,7 @@ def switches(tab: Page) -> list[float]:
 
 
 def lasso(tab: Page) -> float:
-    """Draw a lasso around most of the first map; return the seconds until the number of selected sentences is shown."""
+    """Select most of the first map with a lasso. Return the seconds until the number of selected sentences is shown."""
     tab.wait_for_timeout(1_000)
     box = tab.locator(".nsewdrag").first.bounding_box()
     assert box

@@ -1,9 +1,9 @@
-"""Compare the sentences encoded per second with other tools: by a Transformer, and by a mean of token vectors.
+"""Compare how many sentences per second we and other tools encode, by a Transformer and by a mean of token vectors.
 
-The peers are `SentenceTransformer.encode` and model2vec's `StaticModel.encode`, with default settings, in one process.
-Equal on both sides: the weights, the unigram tokens, the sentences, and the vectors up to the stated error. Sentences
-consist of invented words, have about 12 tokens, and differ between rounds. The time includes tokenisation. For a mean
-of token vectors, the floor is the time of tokenisation alone.
+The other tools are `SentenceTransformer.encode` and model2vec's `StaticModel.encode`, with their default settings, in
+the same process. Both sides have the same weights, unigram tokens and sentences, and their vectors are equal up to the
+stated error. The sentences consist of invented words, have about 12 tokens, and differ between rounds. Times include
+tokenisation. For a mean of token vectors, the floor is the time of tokenisation alone.
 """
 
 import argparse
@@ -41,14 +41,14 @@ STATIC = {256: 20_000, 384: 20_000}  # width of a table of token vectors -> sent
 
 
 class Plain(nn.Module):
-    """A head that returns the Transformer's pooled vector as a point posterior."""
+    """A head that returns the Transformer's pooled vector unchanged, as a posterior without variance."""
 
     def forward(self, features: Tensor) -> Point:
         return Point(features)
 
 
 def rows(options: argparse.Namespace) -> Iterator[Measurement]:
-    """Measure Transformers in each precision, and then means of token vectors."""
+    """Measure Transformers in each precision, then means of token vectors."""
     sizes, static = (TOY, {16: 100}) if options.toy else (SIZES, STATIC)
     texts = sentences(options.rounds * (400 if options.toy else 20_000))
     tokenizer = Tokenizer.train(texts[:20_000], 400 if options.toy else 8_000, lowercase=False)
@@ -90,7 +90,7 @@ def transformer_rows(
 
 
 def unigram(tokenizer: Tokenizer) -> tokenizers.Tokenizer:
-    """Return a tokenizer of Hugging Face's library that gives the same tokens."""
+    """Return a tokenizer of Hugging Face's library that returns the same tokens as ours."""
     processor = sentencepiece.SentencePieceProcessor(model_proto=tokenizer.model)
     scores = [(processor.id_to_piece(number), processor.get_score(number)) for number in range(len(processor))]
     cutter = tokenizers.Tokenizer(tokenizers.models.Unigram(scores, unk_id=UNK, byte_fallback=False))
@@ -99,7 +99,7 @@ def unigram(tokenizer: Tokenizer) -> tokenizers.Tokenizer:
 
 
 def peer_of(body: Transformer, tokenizer: Tokenizer, folder: str) -> SentenceTransformer:
-    """Return a sentence-transformers model with the same body and tokens."""
+    """Return a sentence-transformers model with the same Transformer and the same tokens as ours."""
     cutter = unigram(tokenizer)
     unk, pad, eos = (cutter.id_to_token(number) for number in (UNK, PAD, EOS))
     cutter.post_processor = tokenizers.processors.TemplateProcessing(
@@ -132,7 +132,7 @@ def peer_of(body: Transformer, tokenizer: Tokenizer, folder: str) -> SentenceTra
 
 
 def static_row(width: int, texts: list[str], tokenizer: Tokenizer, options: argparse.Namespace) -> Measurement:
-    """Compare a mean of token vectors with model2vec's."""
+    """Compare our mean of token vectors with model2vec's mean."""
     from model2vec import StaticModel  # imported here, because only the extra `bench` installs it
 
     count = len(texts) // options.rounds

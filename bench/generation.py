@@ -1,11 +1,11 @@
 """Compare our beam search, including encoding, with `generate` of `transformers` for an encoder-decoder of equal size.
 
-Equal on both sides: all sizes, the vocabulary, random weights, the sources in random order, 5 beams, and the number of
-tokens of each output (EOS is forbidden before this length, and forced at this length; the median is 12). The peer is
-MarianMT, which encodes each source once and attends to it. It uses batches of 64, its fastest size between 16 and 256.
-Our model is the recipe `bgt`, which encodes each source twice, for two latents, or `bgt-bound`, whose decoder attends
-to memory slots. If lengths differ, our search drops finished sentences, while the peer computes them to the end of the
-batch. Only the first size has a high target. The others explain its speed, and must not be slower than the peer.
+Both sides have the same layer sizes, vocabulary, random weights, sources in random order, and 5 beams. An output has
+the same length on both sides, because EOS is forbidden before this length and forced at it; the median is 12 tokens.
+The peer is MarianMT, which encodes each source once and attends to it. Its batches have 64 sentences, the fastest size
+between 16 and 256. Our model is the recipe `bgt`, which encodes each source twice, for two latents, or `bgt-bound`,
+whose decoder attends to memory slots. If lengths differ, our search drops finished sentences, while the peer computes
+them to the end of the batch. Only the first size has a high target. The other sizes explain the speed of the first.
 """
 
 import argparse
@@ -35,13 +35,13 @@ BEAM, BATCH = 5, 64
 
 @dataclass(frozen=True)
 class Size:
-    """The sizes of a model, and the text that it generates in each round."""
+    """The sizes of a model, and the amount of text that it generates in each round."""
 
     name: str
     arguments: dict[str, int]
     vocab: int
     sentences: int
-    tokens: int | None  # length of every output in tokens; None: as long as its source
+    tokens: int | None  # number of tokens in every output; None: as many as in its source
     target: str
     recipe: str = "bgt"
 
@@ -60,7 +60,7 @@ TOY = [Size("3 sentences", TINY, 60, 3, None, ">= 0", recipe) for recipe in ("bg
 
 
 class Ids(SizedTokenizer):
-    """A tokenizer for sentences that consist of token ids, so that neither side has to tokenise text."""
+    """A tokenizer for sentences that are written as token ids, so that neither side spends time on tokenisation."""
 
     def encode(self, sentences: Sequence[str]) -> list[list[int]]:
         return [[*map(int, sentence.split()), EOS] for sentence in sentences]
@@ -76,14 +76,15 @@ class Ids(SizedTokenizer):
 
 
 class Ends(nn.Module):
-    """An output layer that ends each sentence at a given length. `lengths` has the order of the round's sentences."""
+    """An output layer that ends each sentence at a given length. `lengths` is in the order of the round's sentences."""
 
     def __init__(self, layer: nn.Module, lengths: Tensor) -> None:
         super().__init__()
         self.layer, self.lengths, self.begun, self.written = layer, lengths, 0, 0
 
     def scorer(self, latent: Tensor) -> Scorer:
-        """Start a search. The lengths are part of the latent bias, so the search drops those of finished sentences."""
+        """Start a search. The length of each sentence is appended to its latent bias, so that when the search drops a
+        finished sentence, its length is dropped too."""
         inner = self.layer.scorer(latent)
         begun = self.begun % len(self.lengths)
         self.begun, self.written = begun + len(latent), 0
@@ -97,7 +98,7 @@ class Ends(nn.Module):
 
 
 class EndsAt(LogitsProcessor):
-    """Make the peer end each sentence at a given length."""
+    """A logits processor that makes the peer end each sentence at a given length."""
 
     def __init__(self, lengths: Tensor) -> None:
         self.lengths = lengths.repeat_interleave(BEAM)
@@ -107,16 +108,16 @@ class EndsAt(LogitsProcessor):
 
 
 def end(scores: Tensor, due: Tensor) -> Tensor:
-    """Allow only EOS in sentences that are `due` to end (B,), and forbid it in others; scores (B, ..., V)."""
+    """In `scores` (B, ..., V), allow only EOS in sentences that must end now (`due`, (B,)), and forbid it in others."""
     scores[..., EOS] = -torch.inf
-    rows = due.nonzero().squeeze(1)  # usually few rows; a mask would process all scores
+    rows = due.nonzero().squeeze(1)  # not a mask, because these are usually few rows
     scores[rows] = -torch.inf
     scores[rows, ..., EOS] = 0.0
     return scores
 
 
 def marian(sizes: Mapping[str, int]) -> MarianMTModel:
-    """Return the peer; its encoder and decoder have the recipe's sizes."""
+    """Return the peer, whose encoder and decoder have the sizes in the recipe."""
     layers = sizes.get("model.encoder_layers", sizes.get("model.composed_layers"))
     arguments: dict[str, Any] = {"encoder_layers": layers, "decoder_layers": sizes["model.decoder_layers"]}
     for side in ("encoder", "decoder"):
@@ -127,14 +128,14 @@ def marian(sizes: Mapping[str, int]) -> MarianMTModel:
 
 
 def rows(options: argparse.Namespace) -> Iterator[Measurement]:
-    """Measure our model and the peer at all sizes."""
+    """Measure our model and the peer for each of the sizes."""
     agreement = shipped_agreement(8 if options.toy else 256)
     for size in TOY if options.toy else SIZES:
         yield from rows_of(size, options, agreement)
 
 
 def rows_of(size: Size, options: argparse.Namespace, agreement: str) -> Iterator[Measurement]:
-    """Measure one size in fp32 and in bf16."""
+    """Measure one size. Our model runs in fp32 and in bf16."""
     recipe = recipes.configure(size.recipe, {"data.vocab_size": size.vocab, **size.arguments})
     tokenizer = Ids(size.vocab)
     model, peer = recipe.build(tokenizer).eval(), marian(recipe.arguments)
@@ -155,7 +156,7 @@ def rows_of(size: Size, options: argparse.Namespace, agreement: str) -> Iterator
             with autocast(embedders[form].device, form):
                 texts = recombined(embedders[form], sources, sources, most)
             written = [len(text.split()) for text in texts]
-        assert written == lengths.tolist(), form  # otherwise the work of the two sides would differ
+        assert written == lengths.tolist(), form  # otherwise the two sides would do different work
 
     def theirs(begun: int) -> list[int]:
         side = Tokens.pad([[*sentence, EOS] for sentence in ids[begun : begun + BATCH]], "en")
@@ -174,12 +175,12 @@ def rows_of(size: Size, options: argparse.Namespace, agreement: str) -> Iterator
 
 
 def recombined(bgt: Embedder, sources: Sequence[str], styles: Sequence[str], most: int) -> list[str]:
-    """Recombine sources and styles by plain beam search; return texts of at most `most` tokens."""
+    """Recombine sources and styles by beam search without reranking. Return texts of at most `most` tokens."""
     return generate(bgt, sources, styles, lang="en", search=Beam(), rerank=False, max_length=most)
 
 
 def shipped_agreement(count: int) -> str:
-    """Describe how many sentences the default model generates identically in bf16 and in fp32."""
+    """Describe how many of `count` sentences the default model generates identically in bf16 and in fp32."""
     texts = [pair.texts["en"] for pair in pairs(2 * count, seed=0)]
     exact, rounded = (bgt_core.load(precision=precision) for precision in ("fp32", "bf16"))
     expected = recombined(exact, texts[:count], texts[count:], 60)
@@ -190,7 +191,7 @@ def shipped_agreement(count: int) -> str:
 
 def operations_of(model: nn.Module, ids: Sequence[Sequence[int]], lengths: Sequence[int]) -> float:
     """Count the operations with weights. Each source is encoded twice. The first step has one hypothesis, later steps
-    have BEAM. Maps of latents count once per sentence, maps of memory slots once per slot."""
+    have BEAM. Layers that map latents run once per sentence, layers that map memory slots once per slot."""
     decoder, count = model.decoders["en"], len(ids)
     read, written = sum(len(sentence) + 1 for sentence in ids), sum(1 + BEAM * length for length in lengths)
     times = {"encoders.semantic": read, "encoders.en": read, "decoders.en": written}

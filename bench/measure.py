@@ -1,4 +1,4 @@
-"""Measure several forms of the same work in turn, and compare their times by the median ratio of all rounds.
+"""Measure several forms of the same work in turn. Compare their times by the median over the ratios of all rounds.
 
 With one thread, the clock is the processor time of this process, which other programs hardly affect. With several
 threads and on a GPU, it is wall-clock time, so the machine must be idle.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 
-os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")  # use huge pages, as `bgt train` does, for all forms
+os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")  # all forms use huge pages, as `bgt train` does
 import platform
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -25,8 +25,8 @@ import torch
 from bgt_core.backend import linear, multiply_int8, prepack_int8
 
 CPU = torch.device("cpu")
-Page = dict[str, Any]  # command, date, minutes, machine, rows (each with the fields of a `Measurement`)
-SIDE, SIDE_ON_GPU = 1_024, 8_192  # rows of the matrices in `product_rate`
+Page = dict[str, Any]  # keys: command, date, minutes, machine, and rows, which have the fields of a `Measurement`
+SIDE, SIDE_ON_GPU = 1_024, 8_192  # size of the square matrices in `product_rate`
 DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "int8": torch.int8}
 PACKAGES = ("torch", "numpy", "sentencepiece", "transformers", "sentence-transformers", "faiss-cpu", "scikit-learn")
 
@@ -35,14 +35,14 @@ PACKAGES = ("torch", "numpy", "sentencepiece", "transformers", "sentence-transfo
 class Measurement:
     """One row on a page of results."""
 
-    work: str  # the work that is measured
-    against: str  # the peer, or the limit
-    ratios: list[float]  # for each round: the peer's time divided by ours, or the value that `target` limits
-    target: str  # ">= 5", "<= 0.6": limits the median of `ratios`; ">= 75 % of the floor": limits `reached`
-    ours: str  # median of our absolute value, with its unit
+    work: str  # description of the measured work
+    against: str  # the other side: the peer or the limit
+    ratios: list[float]  # for each round, the peer's time divided by ours; against a limit, the measured value
+    target: str  # such as ">= 5" for the median of `ratios`, or ">= 75 % of the floor" for `reached`
+    ours: str  # our median speed or value, with its unit
     peer: str
     error: str  # measured deviation from the exact result
-    floor: str = "none stated"  # number of operations, and our speed if they ran at `product_rate`
+    floor: str = "none stated"  # the number of operations, and our speed if they ran at `product_rate`
     reached: float | None = None  # the floor divided by our time; None if there is no floor
 
     @property
@@ -73,10 +73,10 @@ def compare(
     operations: float = 0.0,
     rate: float = 1.0,
 ) -> Measurement:
-    """Return the row that compares two forms, given the seconds of each round.
+    """Return the row that compares two forms of the same work. `ours` and `peer` are the seconds of each round.
 
-    A round processes `amount` units; `unit` is the plural of their name, as in "sentences". The floor of a round is the
-    time that `operations` take at `rate` per second (see `product_rate`). With 0 operations, there is no floor.
+    A round processes `amount` units, such as 1,000 sentences; `unit` is the name of the units in the plural. The floor
+    is the time of `operations` at `rate` operations per second (see `product_rate`). Without operations, it is unknown.
     """
     spent, each = median(ours), operations / amount
     rates = [f"{amount / seconds:,.0f} {unit}/s" for seconds in (spent, median(peer))]
@@ -91,7 +91,7 @@ def compare(
 def turns(
     forms: Mapping[str, Callable[[int], object]], rounds: int, clock: Callable[[], float]
 ) -> dict[str, list[float]]:
-    """Measure the seconds of each form in rounds 0, 1, ... Each form first runs once untimed. The order alternates."""
+    """Measure the seconds of each form in each round, in alternating order, after running each form once to warm up."""
     for form in forms.values():
         form(0)
     times: dict[str, list[float]] = {name: [] for name in forms}
@@ -104,7 +104,7 @@ def turns(
 
 
 def clock_of(threads: int, device: torch.device = CPU) -> Callable[[], float]:
-    """Return a clock in seconds for this number of threads. On a GPU, it waits until the device has finished."""
+    """Return a clock (in seconds) for this number of threads. On a GPU, it waits until the device has finished."""
 
     if device.type == "cuda":
 
@@ -117,9 +117,9 @@ def clock_of(threads: int, device: torch.device = CPU) -> Callable[[], float]:
 
 
 def product_rate(dtype: torch.dtype, threads: int, device: torch.device = CPU) -> float:
-    """Multiply large square matrices 6 times, and return the operations per second of the fastest product."""
+    """Multiply large square matrices in 6 trials. Return the operations per second of the fastest trial."""
     clock, side = clock_of(threads, device), SIDE if device.type == "cpu" else SIDE_ON_GPU
-    if dtype == torch.int8:  # the inputs are 8-bit, the output is in single precision
+    if dtype == torch.int8:  # the inputs have 8 bits, the output is in single precision
         weight = torch.randint(-127, 128, (side, side), dtype=torch.int8)
         left = torch.randint(0, 255, (side, side), dtype=torch.uint8)
         scales = torch.ones(side)
@@ -136,14 +136,14 @@ def product_rate(dtype: torch.dtype, threads: int, device: torch.device = CPU) -
 
 
 def new_page(words: Sequence[str]) -> Page:
-    """Return a page for a command, without rows, with this machine and today's date; the user's paths are removed."""
+    """Return an empty page for a command, without the user's paths, but with this machine and today's date."""
     shown = ("FOLDER" if Path(word).is_dir() else Path(word).name if Path(word).is_file() else word for word in words)
     page = {"command": " ".join(["python -m bench", *shown]), "date": f"{datetime.now(UTC):%Y-%m-%d}"}
     return {**page, "minutes": 0.0, "machine": machine(), "rows": []}
 
 
 def machine() -> str:
-    """Describe the machine, and the versions of packages that affect the results."""
+    """Describe this machine, and list the versions of the packages that affect the results."""
     path = Path("/proc/cpuinfo")
     lines = path.read_text().splitlines() if path.exists() else []
     models = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]

@@ -1,9 +1,9 @@
 """Compare approximate with exact search in bitext mining. Only the search is timed, because it takes most of the time.
 
-Vectors are random. A meaning's vector is the sum of a random vector and a mixture of four topic vectors; each of these
-two parts has half of the squared length. Each language adds noise, so that translations have cosines of about 0.7. With
-these vectors, approximate search must probe about as many lists as with real text. Exact search takes the same time for
-each query, so only a 20th of the queries is timed, and the time is multiplied by 20.
+The vectors are random. The vector of a meaning is the sum of a random vector and a mixture of four topic vectors. Each
+of these two parts has half of the squared length. The two translations of a meaning are its vector plus noise, and have
+a cosine of about 0.7. With these vectors, approximate search must probe about as many lists as with real text. Exact
+search takes the same time for every query, so only a 20th of the queries is timed, and the time is multiplied by 20.
 """
 
 import argparse
@@ -19,11 +19,11 @@ from bgt_core.neighbours.search import ITERATIONS, POINTS, Rows, SearchPlan, app
 
 SENTENCES, WIDTH = 50_000, 256
 TOPICS = 4  # number of topics per sentence
-ALL_TOPICS = 20  # number of topics / square root of the number of sentences; topic frequencies fall as 1 / rank
-OWN = 0.5  # share of a meaning's squared length that does not come from its topics
-NOISE = (0.05, 0.6)  # smallest and largest share of noise in a vector's squared length
-UNTRANSLATED = 5  # every 5th sentence of the right side is not a translation
-PART = 20  # exact search uses every 20th row as a query
+ALL_TOPICS = 20  # there are 20 times the square root of the number of sentences; their frequencies fall as 1 / rank
+OWN = 0.5  # share of a meaning's squared length that comes from its random vector; the rest is from its topics
+NOISE = (0.05, 0.6)  # smallest and largest share of noise in the squared length of a sentence's vector
+UNTRANSLATED = 5  # every 5th row on the right is not a translation of the row on the left
+PART = 20  # only every 20th row is a query of exact search
 K = 4
 
 
@@ -61,7 +61,7 @@ def rows(options: argparse.Namespace) -> Iterator[Measurement]:
 
 
 def draw(count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Draw two views of the same meanings, (count, WIDTH) each; every 5th row of the right side has another meaning."""
+    """Draw vectors of left and right sentences, (count, WIDTH) each. All except every 5th row are translations."""
     rng = np.random.default_rng(0)
     topics = directions(rng, int(ALL_TOPICS * math.sqrt(count)))
     meant, others = meanings(rng, topics, count), meanings(rng, topics, -(-count // UNTRANSLATED))
@@ -72,16 +72,16 @@ def draw(count: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def meanings(rng: np.random.Generator, topics: np.ndarray, count: int) -> np.ndarray:
-    """Draw meanings, (count, WIDTH). Each is the sum of a random vector and of topic vectors."""
+    """Draw the vectors of meanings, (count, WIDTH): sums of a random vector and topic vectors."""
     drawn = math.sqrt(OWN) * directions(rng, count)
     for share in rng.dirichlet(np.ones(TOPICS), count).astype(np.float32).T:
-        ranks = (len(topics) ** rng.random(count)).astype(np.int64)  # from 1; their logarithm is uniform
+        ranks = (len(topics) ** rng.random(count)).astype(np.int64)  # at least 1, with a uniform logarithm
         drawn += np.sqrt((1 - OWN) * share)[:, None] * topics[ranks - 1]
     return drawn
 
 
 def directions(rng: np.random.Generator, count: int) -> np.ndarray:
-    """Draw vectors of length 1, (count, WIDTH)."""
+    """Draw random vectors of length 1, (count, WIDTH)."""
     drawn = rng.standard_normal((count, WIDTH), dtype=np.float32)
     faiss.normalize_L2(drawn)
     return drawn

@@ -3,10 +3,10 @@
     git clone https://github.com/facebookresearch/SentEval
     python -m bench probing --senteval SentEval
 
-Our code trains the classifiers for all penalties, 1e-5 to 1e-2, at once, and always with one thread. Minibatches have
-64 items, and dev accuracy is checked every 4 passes, with early stopping. The first row measures the whole protocol.
-The other rows measure a few passes, because every pass takes the same time. SentEval needs CUDA and an old Python.
-`Clone` replaces the calls that need them, and changes nothing that affects the results or the time.
+Our code trains the classifiers for all penalties, 1e-5 to 1e-2, at once, and always in one thread. Both sides use
+minibatches of 64 items, and check the dev accuracy every 4 passes, to stop early. The first row measures the whole
+protocol. The other rows measure only a few passes, because every pass takes the same time. SentEval needs CUDA and an
+old Python. `Clone` replaces the calls that need them. This changes neither the results nor the time.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from bgt_core.errors import NotFound
 from probes.classifiers.senteval import SentEval, Split, split_classify
 
 ITEMS, TESTED, CLASSES = 20_000, 2_000, 6
-NOISE = 1.5  # scale of the noise in the labels: accuracies are near 30%, far from chance and from 100%
+NOISE = 1.5  # scale of the noise in the labels, chosen so that accuracies are near 30%, far from chance and from 100%
 WHOLE, LOOK = SentEval(), SentEval(hidden=50, max_epoch=0)
 ROWS = (  # width of the vectors, protocol, name of the measured part
     (1024, WHOLE, "until every early stop"),
@@ -52,12 +52,12 @@ def rows(options: argparse.Namespace) -> Iterator[Measurement]:
 
 
 def measured(options: argparse.Namespace, clone: Clone, width: int, protocol: SentEval, part: str) -> Measurement:
-    """Measure both forms on one task; `width` is the size of its vectors."""
+    """Measure our code and SentEval's code on one task, whose vectors have the size `width`."""
     train, dev, test = task(width, ITEMS // 100 if options.toy else ITEMS)
     results: dict[str, Any] = {}
 
     def form(name: str, classify: Callable[..., Any]) -> Callable[[int], None]:
-        protocols = chain([replace(protocol, epoch_size=1, max_epoch=0)], repeat(protocol))  # first a warm-up
+        protocols = chain([replace(protocol, epoch_size=1, max_epoch=0)], repeat(protocol))  # first a warm-up run
 
         def run(_: int) -> None:
             results[name] = classify(train, dev, test, next(protocols))
@@ -70,7 +70,7 @@ def measured(options: argparse.Namespace, clone: Clone, width: int, protocol: Se
     penalty, predicted = clone.last.l2reg, clone.last.predict(test[0])[:, 0].astype(int)
     hidden, items = protocol.hidden, len(train[0])
     weights = width * hidden + hidden * CLASSES if hidden else width * CLASSES
-    operations = sum(ours.epochs) * items * 2 * 2 * weights  # forward and backward
+    operations = sum(ours.epochs) * items * 2 * 2 * weights  # forward and backward passes
     return compare(
         f"probing task, {items:,} x {width}, {CLASSES} classes: {part}",
         "SentEval's own classifier",
@@ -84,7 +84,7 @@ def measured(options: argparse.Namespace, clone: Clone, width: int, protocol: Se
 
 
 def task(width: int, items: int) -> tuple[Split, Split, Split]:
-    """Draw normal vectors; the label is the largest of noisy linear functions of them."""
+    """Draw normal vectors. A vector's label is the index of the largest of CLASSES noisy linear functions of it."""
     rng = np.random.default_rng(0)
     vectors = rng.standard_normal((items + 2 * TESTED, width), dtype=np.float32)
     scores = vectors @ rng.standard_normal((width, CLASSES), dtype=np.float32) / np.sqrt(width)
@@ -95,11 +95,11 @@ def task(width: int, items: int) -> tuple[Split, Split, Split]:
 
 
 class Clone:
-    """Import SentEval from a folder; raises NotFound if it is missing. Only one clone per process is possible."""
+    """SentEval's code, imported from a clone. A process can import only one clone. Raises NotFound if it is missing."""
 
     def __init__(self, path: Path):
         if not (path / "senteval" / "probing.py").is_file():
-            raise NotFound(f"{path}: not a clone of SentEval; clone it from github.com/facebookresearch/SentEval.")
+            raise NotFound(f"--senteval {path}: not a clone of SentEval; clone github.com/facebookresearch/SentEval.")
         sys.path.insert(0, str(path.resolve()))
         vars(inspect).setdefault("getargspec", lambda function: inspect.getfullargspec(function)[:4])
         self.validation = import_module("senteval.tools.validation")
@@ -118,7 +118,7 @@ class Clone:
         vars(self.validation)["MLP"] = kept
 
     def split_classify(self, train: Split, dev: Split, test: Split, protocol: SentEval) -> tuple[float, float]:
-        """Run SentEval's `SplitClassifier` on labels 0 to C - 1; return (dev, test) accuracy in percent."""
+        """Run SentEval's `SplitClassifier` on labels 0 to C - 1. Return the accuracies on dev and test, in percent."""
         splits = {"train": train, "valid": dev, "test": test}
         classifier = {"optim": "adam", "batch_size": 64, "tenacity": 5, "nhid": protocol.hidden}
         classifier |= {"epoch_size": protocol.epoch_size, "max_epoch": protocol.max_epoch}

@@ -1,12 +1,12 @@
-"""Run the code released with the paper on a CPU, with its own `Trainer`. This repository has no copy; clone it:
+"""Run the code released with the paper on a CPU, with its own `Trainer`. This repository has no copy of it; clone it:
 
     git clone https://github.com/jwieting/bilingual-generative-transformer
     python -m bench training --released bilingual-generative-transformer
 
-It is a fork of fairseq from 2019. Two of its parts are not used: the compiled extension that cuts batches
-(`workload.released_batches` follows the same rule), and `train.py`, which needs STS files. The released code has other
-ids for special tokens, counts positions from 2, and pads encoder inputs on the left. Apart from this, it computes the
-same function as ours if the weights are equal; `difference` checks this.
+The released code is a fork of fairseq from 2019. We do not use two of its parts: the compiled extension that cuts
+batches, because `workload.released_batches` follows the same rule, and `train.py`, because it needs STS files. The
+released code has other ids for special tokens, counts positions from 2, and pads encoder inputs on the left. Apart from
+this, it computes the same loss as our code if the weights are equal. `difference` checks this.
 """
 
 import contextlib
@@ -29,14 +29,14 @@ from bgt_core.models.bgt import BGT
 
 FIRST_POSITION = 2
 SPECIAL = (BOS, PAD, EOS, UNK)  # our ids of special tokens, in the released code's order
-DIFFERENT = 1e-5  # maximum relative difference between the losses
+DIFFERENT = 1e-5  # the losses may differ by this share; a larger difference is an error
 
 
 def load(clone: Path) -> None:
-    """Import `fairseq` from a clone. Raises NotFound if the folder is not one."""
+    """Import `fairseq` from a clone of the released code. Raises NotFound if the folder is not a clone."""
     if not (clone / "fairseq" / "criterions" / "bgt_loss.py").is_file():
         raise NotFound(f"--released {clone}: no fairseq/criterions/bgt_loss.py; pass a clone of the released code.")
-    vars(np).setdefault("float", float)  # numpy 2 lacks this name, which the released code uses
+    vars(np).setdefault("float", float)  # the released code uses np.float, which numpy 2 does not have
     sys.path.insert(0, folder := str(clone.resolve()))
     for name in ("options", "tasks.bgt", "trainer", "data.dictionary", "data.language_pair_dataset_bgt"):
         import_module(f"fairseq.{name}")
@@ -44,7 +44,7 @@ def load(clone: Path) -> None:
 
 
 class Released:
-    """The released model and trainer, with the weights of a `bgt` model that reconstructs from the mean."""
+    """The released model and trainer, with the weights of a `bgt` model that decodes from the posterior mean."""
 
     def __init__(self, model: BGT):
         self.ours = model
@@ -63,7 +63,7 @@ class Released:
             "--optimizer adam --adam-betas (0.9,0.98) --lr 0.0005 --lr-scheduler inverse_sqrt --warmup-updates 4000 "
             "--warmup-init-lr 1e-07 --min-lr 1e-09 --weight-decay 0.0001 --translation-loss 1.0 "
             f"{sides} --latent-size {width} --dropout {DROPOUT} --label-smoothing {SMOOTHING} --clip-norm {CLIP} "
-            "--x0 2"  # KL warm-up: number of updates until the KL has its full weight
+            "--x0 2"  # number of updates until the KL has its full weight
         )
         args = options.parse_args_and_arch(options.get_training_parser(), command.split())
         words = dictionaries.Dictionary()
@@ -80,12 +80,12 @@ class Released:
                 theirs.copy_(self.joined(parts))
 
     def joined(self, parts: Sequence[torch.Tensor]) -> torch.Tensor:
-        """Concatenate parts of a parameter. If the rows are tokens, put them in the order of the released code."""
+        """Concatenate parts of a parameter. If its rows are tokens, sort them by their ids in the released code."""
         whole = torch.cat(list(parts), dim=-1)
         return whole[self.order] if len(whole) == len(self.order) else whole
 
     def weights(self) -> Iterator[tuple[nn.Parameter, list[nn.Parameter]]]:
-        """Yield each parameter that the released model uses, and those of our parameters that it concatenates."""
+        """Yield each parameter that the released model uses, and the list of our parameters of which it consists."""
         ours, theirs = self.ours, self.model
         for encoder, name in ((theirs.encoder_sem, "semantic"), (theirs.encoder_en, "en"), (theirs.encoder_fr, "fr")):
             body, head = ours.encoders[name].body, ours.encoders[name].head
@@ -94,7 +94,7 @@ class Released:
             yield encoder.hidden2logv.weight, [head.log_variance.weight]
             for layer, own in zip(encoder.layers, body.layers, strict=True):
                 yield from layer_weights(layer, own)
-        for decoder, own_decoder in (  # they name translators by source language, we by target language
+        for decoder, own_decoder in (  # the released code names translators by source language, ours by target language
             (theirs.decoder_en, ours.decoders["en"]),
             (theirs.decoder_fr, ours.decoders["fr"]),
             (theirs.decoder_trans_en, ours.translators["fr"]),
@@ -110,15 +110,15 @@ class Released:
                 yield layer.encoder_attn_layer_norm.bias, [own.norm_fuse.bias]
 
     def sample(self, rows: Sequence[Pair]) -> dict[str, Any]:
-        """Make a batch with the collater of the released code."""
+        """Make a batch with the function `collate` of the released code."""
         data = import_module("fairseq.data.language_pair_dataset_bgt")
         sides = [{lang: self.numbers[torch.tensor(row[lang])] for lang in ("en", "fr")} for row in rows]
         items = [{"id": n, "source": side["en"], "target": side["fr"]} for n, side in enumerate(sides)]
         return data.collate(items, pad_idx=SPECIAL.index(PAD), eos_idx=SPECIAL.index(EOS))
 
     def form(self, pairs: Sequence[Pair], tokens: int) -> Form:
-        """Return the update, cut into batches of at most `tokens` (the released code's `--max-tokens`). The division of
-        gradients by the number of pairs is not timed."""
+        """Return an update by the released code, in batches of at most `tokens` (its option `--max-tokens`). The time
+        does not include the division of gradients by the number of pairs."""
         batches, trainer = released_batches(pairs, tokens), self.trainer
         samples = [self.sample(rows) for rows in batches]
 
@@ -129,10 +129,10 @@ class Released:
         return Form(step, list(map(tokens_of, batches)), used, trainer.optimizer.optimizer, CLIP)
 
     def difference(self, straight: StraightBGT, rows: Sequence[Pair]) -> str:
-        """Describe the errors of the released loss and gradients, relative to the straight form with equal positions.
+        """Describe the relative differences of loss and gradients between the released code and the straight form.
 
-        Both run without dropout. All gradients are cleared afterwards. Raises DataError if the losses differ by more
-        than rounding.
+        Both count positions from 2, and run without dropout. All gradients are cleared afterwards. Raises DataError if
+        the losses differ by more than rounding.
         """
         self.model.num_updates, self.model.counter = 1, 0  # the KL has half its weight, and English is the anchor
         for part in (self.model, straight):
@@ -154,12 +154,12 @@ class Released:
             part.train()
             part.zero_grad()
         if not off[0] <= DIFFERENT:
-            raise DataError(f"The released code has loss {loss}, the straight form {expected}; they must be equal.")
+            raise DataError(f"the losses of the released code and straight form must be equal (got {loss}, {expected})")
         return f"the straight form at its positions: loss {off[0]:.0e}, gradient {off[1]:.0e} off, relative"
 
 
 def layer_weights(theirs: nn.Module, ours: nn.Module) -> Iterator[tuple[nn.Parameter, list[nn.Parameter]]]:
-    """Yield the parameters of a layer as `weights` does: attention, feed-forward network and layer norms."""
+    """Yield the parameters of a layer as `weights` does: of attention, feed-forward network and layer norms."""
     yield theirs.self_attn.in_proj_weight, [ours.attention.qkv.weight]
     yield theirs.self_attn.in_proj_bias, [ours.attention.qkv.bias]
     for part, own in (

@@ -1,9 +1,8 @@
 """The straight form of a training step: the computation of the original fairseq code, in plain PyTorch.
 
-Benchmarks compare its speed with ours, and tests compare its losses and gradients with ours. It computes padded
-positions like all others, concatenates the latent to each token before each fusion and before the output layer, and
-computes all logits. The semantic encoder reads one language at a time, dropout is torch's, and Adam updates one
-parameter at a time.
+Benchmarks compare its speed with our code, and tests compare its losses and gradients with our code. The straight form
+also computes padded positions and all logits. It concatenates the latent to each token before each fusion and before
+the output layer. It encodes one language at a time, uses torch's dropout, and its Adam updates one parameter at a time.
 """
 
 import math
@@ -26,9 +25,9 @@ SMOOTHING, DROPOUT, ANNEAL, CLIP = 0.1, 0.3, 0.5, 25.0
 
 
 class StraightBGT(nn.Module):
-    """Compute the loss of a `bgt` model in nats, summed over a batch, from the parameters of that model.
+    """Compute the loss of a `bgt` model in nats, summed over a batch. It uses the parameters of the model itself.
 
-    Only the matrices that fuse a latent are copies, because here one matrix is multiplied with [x ; z]. `gradients`
+    Only the matrices that fuse a latent are copied, because here one matrix is multiplied with [x ; z]. `gradients`
     returns the gradients that the model should have. `auxiliary` are additional objectives on the semantic posteriors.
     """
 
@@ -48,12 +47,12 @@ class StraightBGT(nn.Module):
             self.both[name.replace(".", "/")] = nn.Parameter(whole)
 
     def parameters_used(self) -> list[nn.Parameter]:
-        """Return the parameters in use: the fused matrices of this form, and the model's other parameters."""
+        """Return the parameters that the straight form uses: its fused matrices, and the model's other parameters."""
         parts = {id(part.weight) for pair in self.fused.values() for part in pair}
         return [*self.both.values(), *(p for p in self.model.parameters() if id(p) not in parts)]
 
     def gradients(self) -> dict[str, Tensor]:
-        """Return the model's gradients by parameter name; the gradient of a fused matrix is split into two again."""
+        """Return the gradient of each parameter of the model. The gradient of a fused matrix is split into two."""
         gradients = {name: p.grad for name, p in self.model.named_parameters() if p.grad is not None}
         names = {id(p): name for name, p in self.model.named_parameters()}
         for name, (hidden, latent) in self.fused.items():
@@ -117,7 +116,7 @@ class StraightBGT(nn.Module):
 
 
 def attend(attention: nn.Module, x: Tensor, hidden: Tensor) -> Tensor:
-    """Compute multi-head self-attention by two batched products and a softmax; positions in `hidden` are masked."""
+    """Compute multi-head self-attention by two batched products and a softmax. `hidden` is True at masked positions."""
     batch, length, width = x.shape
     parts = linear(attention.qkv, x).chunk(3, dim=-1)
     q, k, v = (part.view(batch, length, attention.heads, -1).transpose(1, 2) for part in parts)
@@ -133,18 +132,18 @@ def feed(layer: nn.Sequential, x: Tensor) -> Tensor:
 
 
 def linear(layer: nn.Linear, x: Tensor) -> Tensor:
-    """Apply a linear layer by torch's product, independently of the model's implementation."""
+    """Apply a linear layer with torch's function, instead of the model's own implementation."""
     return F.linear(x, layer.weight, layer.bias)
 
 
 def optimizer(parameters: list[nn.Parameter]) -> torch.optim.Optimizer:
-    """Return Adam. On a CPU, it updates one parameter after another; on a GPU, torch chooses the implementation."""
+    """Return Adam. On a CPU, it updates one parameter after another. On a GPU, torch chooses the implementation."""
     foreach = False if parameters[0].device.type == "cpu" else None
     return torch.optim.AdamW(parameters, lr=5e-4, betas=(0.9, 0.98), weight_decay=1e-4, foreach=foreach)
 
 
 def run(loss_of: Callable[[Batch], Tensor], batch: Batch, pairs: int, precision: str) -> Tensor:
-    """Compute the loss per pair and its gradients; return the loss."""
+    """Compute the loss per pair, and add its gradients to the parameters. Return the loss."""
     with autocast(batch.sides[batch.anchor].ids.device, precision):
         loss = loss_of(batch) / pairs
     loss.backward()
@@ -154,8 +153,8 @@ def run(loss_of: Callable[[Batch], Tensor], batch: Batch, pairs: int, precision:
 def relative_errors(
     loss: float, expected: float, gradients: Mapping[str, tuple[Tensor, Tensor]]
 ) -> tuple[float, float, tuple[float, str]]:
-    """Return the relative error of the loss, of all gradients together, and of the gradient with the largest error.
-    `gradients` maps the name of a parameter to its gradient and the expected gradient."""
+    """Return three relative errors: of the loss, of all gradients together, and of the parameter with the largest error
+    (with its name). `gradients` maps the name of a parameter to its gradient and the expected gradient."""
     off = {name: (gradient - slope).norm().item() for name, (gradient, slope) in gradients.items()}
     size = {name: slope.norm().item() for name, (_, slope) in gradients.items()}
     worst = max((off[name] / size[name], name) for name in off if size[name])
@@ -164,18 +163,18 @@ def relative_errors(
 
 @dataclass(frozen=True, eq=False)
 class Form:
-    """One way to compute an update: the micro-batches, and the functions that measure their time."""
+    """One way to compute an update in micro-batches. The methods measure how long it takes."""
 
-    step: Callable[[int], object]  # forward and backward of a micro-batch; index 0 has the shortest sentences
+    step: Callable[[int], object]  # run a micro-batch forward and backward; number 0 has the shortest sentences
     tokens: Sequence[int]  # number of real tokens in each micro-batch
-    parameters: Sequence[nn.Parameter]  # the parameters with gradients
+    parameters: Sequence[nn.Parameter]  # the parameters that have gradients
     optimizer: torch.optim.Optimizer
     clip: float
 
     def seconds(self, share: float, clock: Callable[[], float]) -> float:
-        """Return the seconds per token of the micro-batch at the place `share` (0 to 1) of the update."""
+        """Return the seconds per token of one micro-batch. `share` selects it: 0 is the start of the update, 1 the end."""
         number = int(share * len(self.tokens))
-        self.fill_gradients(0.0)  # not None, because micro-batches usually add to existing gradients
+        self.fill_gradients(0.0)  # not None, because usually, a micro-batch adds to existing gradients
         begun = clock()
         self.step(number)
         spent = clock() - begun
@@ -183,7 +182,7 @@ class Form:
         return spent / self.tokens[number]
 
     def update_seconds(self, clock: Callable[[], float]) -> float:
-        """Return the seconds per token for the end of an update. The first run is not counted: it allocates moments."""
+        """Return the seconds per token for the end of an update. The first run is left out: it allocates the moments."""
         spent = []
         for group in self.optimizer.param_groups:
             group["lr"] = 0.0
@@ -198,6 +197,6 @@ class Form:
         return median(spent[1:]) / sum(self.tokens)
 
     def fill_gradients(self, value: float | None) -> None:
-        """Set all gradients to a value. None frees them, because the gradients of all forms would fill the memory."""
+        """Set all gradients to a value. None frees their memory, which is too small for the gradients of all forms."""
         for parameter in self.parameters:
             parameter.grad = None if value is None else torch.full_like(parameter, value)

@@ -1,15 +1,15 @@
 """Compare our training steps (forward, backward, optimiser) with the straight form and with the released code.
 
-    python -m bench training --released CLONE    # adds the rows of the released code (see `released`)
-    python -m bench training --device cuda       # the page of a GPU; `bare.sh` runs it without a package index
+    python -m bench training --released CLONE    # also measure the released code (see `released`)
+    python -m bench training --device cuda       # measure a GPU; `bare.sh` does this without a package index
 
-The unit is real tokens per second, without padding. Equal on both sides: the model (the recipe `bgt-mean`), its
-parameters, dropout 0.3, the loss, and the pairs of one update (25,000 tokens on the longer side). Peers sort the pairs
-by length, as the released code does. Each side uses the size of micro-batch that was fastest for it in a first trial. A
-round measures one micro-batch of each form, at the same place in the update. To this it adds the micro-batch's share of
-the end of the update (clipping, the optimiser). Our products in bf16 are compiled for each shape, so our form computes
-all shapes once before, as it would in a real run. On a CPU, peers compute in fp32. On a GPU, they compute in our
-precision, and both sides are also measured after torch has compiled them.
+The unit is real tokens per second, without padding. Both sides have the same model (recipe `bgt-mean`), parameters,
+dropout of 0.3, loss, and pairs of one update (25,000 tokens on the longer side). The peers sort the pairs by length, as
+the released code does. Each side uses the size of micro-batches that was fastest for it in a trial. A round measures
+one micro-batch of each form, at the same place in the update. A share of the end of the update (clipping, the
+optimiser) is added. Our products in bf16 are compiled for each shape. So our form computes all shapes once before the
+measurement, because a real run also compiles each shape only once. On a CPU, the peers compute in fp32. On a GPU, they
+compute in our precision, and both sides are also measured after compilation.
 """
 
 import argparse
@@ -36,13 +36,13 @@ from bgt_core.training.loop import compile_layers, make_optimizer
 
 TARGETS = {"bf16": ">= 75 % of the floor", "fp32": ">= 85 % of the floor"}
 ON_GPU = ">= 40 % of the floor"
-FEW = 24  # pairs in the batch on which losses and gradients are compared
-A_SENTENCE = {"mean", "log_variance", "fuse_latent", "latent", "project", "correction"}  # layers that run per sentence
+FEW = 24  # losses and gradients are compared on a batch of this number of pairs
+A_SENTENCE = {"mean", "log_variance", "fuse_latent", "latent", "project", "correction"}  # these run per sentence
 
 
 @dataclass(frozen=True)
 class Size:
-    """A model, and the micro-batch sizes to try, in padded tokens on the longer side. The released code uses 500."""
+    """The sizes of a model, and micro-batch sizes to try, in padded tokens on the longer side (released code: 500)."""
 
     name: str
     arguments: Mapping[str, int]
@@ -60,7 +60,7 @@ MICRO_ON_GPU = (25_000, 12_500, 6_000, 2_000)
 
 
 def rows(options: argparse.Namespace) -> Iterator[Measurement]:
-    """Measure each size in both precisions against each peer; on a GPU, also with compiled layers."""
+    """Measure each size in both precisions and against each peer. On a GPU, also measure compiled layers."""
     device = torch.device(options.device)
     if device.type == "cuda" and not torch.cuda.is_available():
         print("This machine has no GPU; nothing was measured.")
@@ -70,7 +70,7 @@ def rows(options: argparse.Namespace) -> Iterator[Measurement]:
     else:
         print("The released code is not measured; pass a clone of it as --released.", flush=True)
     for size in TOY if options.toy else SIZES:
-        # The recipe is `bgt-mean`, because the released code also decodes from the posterior mean, not from a sample.
+        # The recipe is `bgt-mean`, because the released code also decodes from posterior means instead of samples.
         fixed = {"data.vocab_size": size.vocab, "model.dropout": DROPOUT, "objective.elbo.warmup_steps": 2}
         recipe = recipes.configure("bgt-mean", {**fixed, **size.arguments})
         model = recipe.build(SizedTokenizer(size.vocab)).train().to(device)
@@ -89,7 +89,7 @@ def step_rows(
     options: argparse.Namespace,
     compiled: Callable[[Batch], Tensor] | None = None,
 ) -> Iterator[Measurement]:
-    """Measure a size in both precisions. If both sides are compiled, `compiled` is the compiled straight form."""
+    """Measure a size in both precisions. `compiled` is the compiled straight form, or None if nothing is compiled."""
     device, note = torch.device(options.device), ", layers compiled" if compiled is not None else ""
     on_gpu, clock, pairs = device.type == "cuda", clock_of(options.threads, device), pairs_of(size.vocab, size.update)
 
@@ -100,7 +100,7 @@ def step_rows(
 
     def ours(pairs: Sequence[Pair], precision: str, tokens: int) -> Form:
         lengths = np.array([[len(ids) for ids in pair.values()] for pair in pairs])
-        cut = [[pairs[row] for row in rows] for rows in split_to_fit(lengths, tokens)][::-1]  # shortest sentences first
+        cut = [[pairs[row] for row in rows] for rows in split_to_fit(lengths, tokens)][::-1]  # shortest first
         optimizer = make_optimizer(model, recipe.train)
         return form(loss_of(model, recipe), cut, precision, list(model.parameters()), optimizer, recipe.train.clip)
 
@@ -110,10 +110,10 @@ def step_rows(
 
     few = batch_of(pairs[:FEW], 0).to(device)
     errors = {precision: difference(model, recipe, precision, reference, few) for precision in TARGETS}
-    best: dict[str, int] = {}  # precision -> tokens of our micro-batches
+    best: dict[str, int] = {}  # precision -> size of our micro-batches in tokens
     peers: dict[str, dict[str, str]] = {}  # peer -> precision of our form -> error
     forms: dict[str, Form] = {}
-    places = [(2 * number + 1) / (2 * options.rounds) for number in range(options.rounds)]  # as shares of the update
+    places = [(2 * number + 1) / (2 * options.rounds) for number in range(options.rounds)]  # from 0 to 1
     for precision in TARGETS:
         make = partial(ours, pairs, precision)
         best[precision], forms[precision] = fastest(make, MICRO_ON_GPU if on_gpu else size.ours, clock)
@@ -146,8 +146,8 @@ def step_rows(
 
 
 def fastest(make: Callable[[int], Form], sizes: Sequence[int], clock: Callable[[], float]) -> tuple[int, Form]:
-    """Return the micro-batch size that is fastest in the middle of the update, and the form with this size. Sizes that
-    do not fit into memory are skipped."""
+    """Return the size of micro-batches that is fastest in the middle of the update, and the form that uses it. Sizes
+    that do not fit into memory are skipped."""
     measured = []
     for tokens in sizes:
         try:
@@ -157,18 +157,18 @@ def fastest(make: Callable[[int], Form], sizes: Sequence[int], clock: Callable[[
         except torch.OutOfMemoryError:
             torch.cuda.empty_cache()
     if not measured:
-        raise torch.OutOfMemoryError(f"The smallest size of micro-batches, {sizes[-1]:,} tokens, does not fit.")
+        raise torch.OutOfMemoryError(f"{sizes[-1]:,} tokens, the smallest micro-batch, must fit into the GPU's memory.")
     return min(measured, key=lambda row: row[0])[1:]
 
 
 def loss_of(model: BGT, recipe: Recipe) -> Callable[[Batch], Tensor]:
-    """Return the function that computes the loss as in `bgt train`."""
+    """Return a function that computes the loss of a batch as `bgt train` does."""
     return lambda batch: recipe.objective(model(batch), 1).total
 
 
 def difference(model: BGT, recipe: Recipe, precision: str, reference: straight.StraightBGT, batch: Batch) -> str:
-    """Describe the relative errors of one batch without dropout: the error of the loss, of all gradients together, and
-    of the parameter's gradient with the largest error. All gradients are cleared afterwards."""
+    """Describe three relative errors on a batch, without dropout: of the loss, of all gradients together, and of the
+    gradient with the largest error. All gradients are cleared afterwards."""
     model.eval(), reference.eval()
     expected = straight.run(reference, batch, 1, "fp32").item()
     slopes = {name: slope.clone() for name, slope in reference.gradients().items()}
@@ -182,7 +182,7 @@ def difference(model: BGT, recipe: Recipe, precision: str, reference: straight.S
 
 
 def operations_of(model: nn.Module, pairs: Sequence[Pair]) -> float:
-    """Count the operations with weights per real token, forward and backward. Maps of latents run once per sentence."""
+    """Count the operations with weights, forward and backward, per real token. Layers for latents run per sentence."""
     tokens = {lang: sum(len(pair[lang]) for pair in pairs) for lang in pairs[0]}
     total = 0.0
     for name, module in model.named_modules():

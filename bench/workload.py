@@ -1,4 +1,4 @@
-"""Input for the benchmarks: random pairs of token sequences, the batches of each form, and invented sentences."""
+"""The input of benchmarks: random pairs of token sequences, batches of these pairs, and invented sentences."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -9,19 +9,19 @@ import numpy as np
 from bgt_core.contracts import EOS, Batch, Tokens
 from bgt_core.data.text import Tokenizer
 
-UPDATE = 25_000  # tokens in an update, on the longer side, as in the recipe
-MULTIPLE = 8  # batches of the released code have a multiple of this number of sentences
+UPDATE = 25_000  # number of tokens in an update, counted on the longer side, as in the recipe
+MULTIPLE = 8  # the number of sentences in a batch of the released code is a multiple of 8
 Pair = Mapping[str, Sequence[int]]
 
 
 class SizedTokenizer(Tokenizer):
-    """The part of a tokenizer that a recipe needs to build its model."""
+    """A tokenizer that has only the attributes that a recipe needs to build a model."""
 
     def __init__(self, vocab: int) -> None:
         self.vocab_size = vocab
 
     def probabilities(self) -> np.ndarray:
-        """Return token probabilities, (V,) float32. The values for special tokens do not matter."""
+        """Return the probability of each token, (V,) float32. The values for special tokens do not matter."""
         return np.concatenate([np.ones(4), zipf(self.vocab_size - 4)]).astype(np.float32)
 
 
@@ -32,7 +32,7 @@ def zipf(count: int) -> np.ndarray:
 
 
 def sentences(count: int) -> list[str]:
-    """Make sentences from invented words of one to three syllables. Words follow Zipf's law; lengths are lognormal."""
+    """Make sentences from invented words of one to three syllables, with Zipf's law for words and lognormal lengths."""
     draw = np.random.default_rng(0)
     onsets = "b c d f g h j k l m n p r s t v w z br cr st tr pl gr ch sh".split()
     parts = product(onsets, "a e i o u ai ou ea".split(), ("", "n", "rt"))
@@ -45,7 +45,7 @@ def sentences(count: int) -> list[str]:
 
 def pairs_of(vocab: int, update: int = UPDATE, seed: int = 0) -> list[Pair]:
     """Make the pairs of one update, in random order. Token frequencies follow Zipf's law. Lengths are lognormal with a
-    median of 14 tokens, and the second side is a tenth longer than the first."""
+    median of 14 tokens. The second sentence of a pair is a tenth longer than the first."""
     draw, shares, pairs, tokens = np.random.default_rng(seed), zipf(vocab - 4), [], 0
     while tokens < update:
         middle = 14 * np.exp(draw.normal(0, 0.5))
@@ -57,24 +57,24 @@ def pairs_of(vocab: int, update: int = UPDATE, seed: int = 0) -> list[Pair]:
 
 
 def longer(pair: Pair) -> int:
-    """Return the number of tokens on the longer side."""
+    """Return the number of tokens in the longer sentence of a pair."""
     return max(map(len, pair.values()))
 
 
 def tokens_of(pairs: Sequence[Pair]) -> int:
-    """Return the number of real tokens on both sides."""
+    """Return the number of tokens in both sentences of all pairs, without padding."""
     return sum(len(ids) for pair in pairs for ids in pair.values())
 
 
 def batch_of(rows: Sequence[Pair], turn: int) -> Batch:
-    """Make a batch. The anchor alternates between the languages with `turn`."""
+    """Make a batch. The anchor is English or French, depending on whether `turn` is even."""
     langs = list(rows[0])
     return Batch({lang: Tokens.pad([row[lang] for row in rows], lang) for lang in langs}, langs[turn % len(langs)])
 
 
 def released_batches(pairs: Sequence[Pair], tokens: int) -> list[list[Pair]]:
-    """Cut batches as the released code does. Sort the pairs by the length of one side, then by the length of the other.
-    Fill each batch up to `tokens` padded tokens on the longer side, with a number of pairs that is a multiple of 8."""
+    """Cut batches as the released code does. Pairs are sorted by the length of one side, then by the length of the
+    other. A batch has at most `tokens` padded tokens on the longer side. Its number of pairs is a multiple of 8."""
     batches: list[list[Pair]] = []
     rows: list[Pair] = []
     for pair in sorted(pairs, key=lambda pair: [len(ids) for ids in pair.values()]):

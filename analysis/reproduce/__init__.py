@@ -1,7 +1,7 @@
-"""Repeat the papers' comparisons: data that describe them, and the code that trains and measures them.
+"""Repeat the papers' comparisons: train the systems, measure them, and write a page of results.
 
-    `comparisons` -> `trainings` + `datasets`: folders -> `measure` -> `results`: rows, and a Markdown page
-
-A comparison lists the systems to train, the paper's numbers for them, and the paper's claims. If several comparisons
-include a training, it runs and is measured only once.
+`comparisons` reads the description of each comparison: the systems to train, the paper's numbers for them, and the
+paper's claims. `trainings` trains the systems on the data from `datasets`. `measure` computes the scores of each
+training, and `results` collects them into rows and a Markdown page. If several comparisons include the same training,
+it is run and measured only once.
 """

@@ -24,7 +24,7 @@ app = typer.Typer(pretty_exceptions_enable=False)
 
 
 class SomeFailed(BgtError):
-    """Some trainings of a comparison failed; the others are reported."""
+    """Some trainings of a comparison failed. The results of the others have been reported."""
 
     exit_code = 5
 
@@ -34,39 +34,39 @@ def reproduce(
     name: Annotated[
         str,
         typer.Argument(
-            help="main, ablations, fusion, depth, batch-size, cross-lingual, or all of these; from other papers: "
-            "backtranslation, vgvae, var-siamese."
+            help="Comparison to run: main, ablations, fusion, depth, batch-size, cross-lingual, or all of these. "
+            "Comparisons of other papers: backtranslation, vgvae, var-siamese."
         ),
     ],
-    scale: Annotated[str, typer.Option(help="paper (the unchanged recipes) or small (for a laptop).")] = "small",
+    scale: Annotated[str, typer.Option(help="paper: the unchanged recipes; small: sizes for a laptop.")] = "small",
     data: Annotated[
         Path | None,
         typer.Option(
-            help="Data folder: parallel/en-fr.*.tsv.xz, retrieval/en-fr.*.tsv, and STS files as in `bgt evaluate sts`; "
-            "for backtranslation, backtranslated/fr-news.tsv.xz, paraphrase/en.*.tsv.xz, and STS and SICK; "
-            "for vgvae, paraphrase/en.*.tsv.xz, trees/en.*.ptb.xz, and STS; "
-            "for var-siamese, quora/train.tsv.xz and quora/dev.tsv.xz.",
+            help="Data folder. It contains parallel/en-fr.*.tsv.xz, retrieval/en-fr.*.tsv, and STS files as for "
+            "`bgt evaluate sts`. Other papers need other files. For backtranslation: backtranslated/fr-news.tsv.xz, "
+            "paraphrase/en.*.tsv.xz, STS and SICK. For vgvae: paraphrase/en.*.tsv.xz, trees/en.*.ptb.xz and STS. "
+            "For var-siamese: quora/train.tsv.xz and quora/dev.tsv.xz.",
             show_default=False,
         ),
     ] = None,
-    out: Annotated[Path | None, typer.Option(help="Output folder of the trainings.", show_default=False)] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder to write the trainings to.", show_default=False)] = None,
     results: Annotated[
-        Path | None, typer.Option(help="Output folder of the results.", show_default="OUT/results")
+        Path | None, typer.Option(help="Folder to write the results to.", show_default="OUT/results")
     ] = None,
     only: Annotated[
         str | None,
-        typer.Option(metavar="PATTERN", help="Only run systems or trainings that match, as in 'BGT*'."),
+        typer.Option(metavar="PATTERN", help="Only run the systems or trainings whose name matches, as in 'BGT*'."),
     ] = None,
-    seeds: Annotated[str | None, typer.Option(help="Seeds, as in 1,2, instead of the seeds of the table.")] = None,
+    seeds: Annotated[str | None, typer.Option(help="Seeds, as in 1,2; by default those in the table.")] = None,
     listing: Annotated[bool, typer.Option("--list", help="Only list the trainings and their state.")] = False,
     report_only: Annotated[
         bool,
         typer.Option(
             "--report-only",
-            help="Run no training. With --data, report the finished trainings; without it, the stored results.",
+            help="Run no training. With --data, report the finished trainings. Without --data, report stored results.",
         ),
     ] = False,
-    threads: Annotated[int | None, typer.Option(help="Number of threads; use 1 if several processes run.")] = None,
+    threads: Annotated[int | None, typer.Option(help="Number of threads. Use 1 if several processes run.")] = None,
     resamples: options.ResamplesOption = 2_000,
     level: options.LevelOption = 0.95,
     as_json: options.JsonOption = False,
@@ -93,13 +93,13 @@ def reproduce(
     folder = results or (out and out / "results")
     if report_only and not data:
         if not folder:
-            raise UsageError("is needed, or --out: --report-only reads stored results.", parameter="results")
+            raise UsageError("is needed, or --out: a folder with the results to report.", parameter="results")
         show(folder, names, as_json)
         return
     if not data:
-        raise UsageError("is needed: the folder of data to train and measure on.", parameter="data")
+        raise UsageError("is needed: the folder with the training and test data.", parameter="data")
     if not out or not folder:
-        raise UsageError("is needed: the output folder of the trainings.", parameter="out")
+        raise UsageError("is needed: the folder to write the trainings to.", parameter="out")
     check_least(1, threads=threads)
     if threads is not None:
         torch.set_num_threads(threads)
@@ -115,30 +115,30 @@ def reproduce(
         if not report_only:
             with show_progress() as progress:
                 trainings.run_trainings(plan, only, progress)
-        with file_lock(plan.out / "results.lock", wait=True):  # one process at a time
+        with file_lock(plan.out / "results.lock", wait=True):  # one process at a time writes results
             for each in names:
                 rows.write(folder, each, rows.records(plan, each, level))
     except (Interrupted, KeyboardInterrupt):
-        raise Interrupted("Stopped; finished trainings are kept. The same command continues.") from None
+        raise Interrupted("Stopped. Finished trainings are kept. To continue, run the same command again.") from None
     show(folder, names, as_json)
     states = [plan.state(training) for training in plan.chosen(only)]
     if failed := states.count(trainings.FAILED):
-        raise SomeFailed(f"{failed} of {len(states)} trainings failed: --list says which and why.")
+        raise SomeFailed(f"{failed} of {len(states)} trainings failed. Run with --list to see them and their errors.")
 
 
 def numbers(seeds: str | None) -> list[int]:
-    """Parse seeds: "1,2" -> [1, 2]. Raises UsageError for repeated or negative seeds, and for any other text."""
+    """Parse seeds: "1,2" -> [1, 2]. Raises UsageError if seeds are repeated, negative or not whole numbers."""
     try:
         values = [int(part) for part in seeds.split(",")] if seeds else []
     except ValueError:
-        raise UsageError(f"{seeds}: expected whole numbers, as in 1,2,3.", parameter="seeds") from None
+        raise UsageError(f"must be whole numbers, as in 1,2,3 (got {seeds})", parameter="seeds") from None
     if min(values, default=0) < 0 or len(set(values)) < len(values):
-        raise UsageError(f"{seeds}: seeds must be distinct and at least 0, as in 1,2,3.", parameter="seeds")
+        raise UsageError(f"must be different numbers of at least 0, as in 1,2,3 (got {seeds})", parameter="seeds")
     return values
 
 
 def show_list(plan: TrainingPlan, only: str | None, as_json: bool) -> None:
-    """Print each training, its state, and its training time."""
+    """Print the name, state and training time of each training."""
     from analysis.reproduce.results import error
     from analysis.reproduce.trainings import TIME, read
     from bgt_core.tables import show
@@ -161,7 +161,7 @@ def show_list(plan: TrainingPlan, only: str | None, as_json: bool) -> None:
 
 
 def show(folder: Path, names: Sequence[str], as_json: bool) -> None:
-    """Write the page of each comparison from its stored results, and print the tables."""
+    """Write the Markdown page of each comparison from its stored results, and print the tables."""
     from analysis.reproduce import results
     from analysis.reproduce.comparisons import COMPARISONS
     from bgt_core.files import write_text

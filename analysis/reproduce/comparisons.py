@@ -1,10 +1,11 @@
-"""The papers' comparisons: systems, published numbers, claims and scales. Each paper has a file in `tables`.
+"""The papers' comparisons: systems, published numbers, claims and scales. Each paper has a TOML file in `tables`.
 
-A system has a recipe, settings that override those of the scale, and seeds; `like` copies another system. A claim is
-[first, second, place in the paper, measure]: the first system has a higher score than the second. The default measure
-is the main measure of the comparison. A claim can also be that a weighted sum of scores is above 0. A single published
-number is for the main measure; a list of numbers is for the measures in `measures`. A scale has settings for single
-recipes, and settings for all recipes that have them. In the command, `all` means the comparisons of BGT's paper.
+System: a recipe, settings that override the settings of the scale, and seeds. `like` copies another system.
+Claim: [first, second, place in the paper, measure] means that the first system has a higher score than the second. The
+default measure is the main measure of the comparison. A claim can also be that a weighted sum of scores is above 0.
+Published: a single number is in the main measure. A list has a number for each of the `measures`.
+Scale: settings for single recipes, and settings for all recipes that have these settings (`every`).
+In the command, `all` means the comparisons of BGT's paper.
 """
 
 from __future__ import annotations
@@ -19,29 +20,29 @@ from bgt_core.contracts import SEMANTIC
 from bgt_core.errors import UsageError
 from bgt_core.evaluation.tasks.syntax import CONSTITUENTS, EDITS, STRUCTURE, TAGS
 
-AVERAGE, DEV, RETRIEVAL = "STS average", "STSB dev", "P@1"  # measures; others are "STS 2012" or "STS17 en-tr"
+AVERAGE, DEV, RETRIEVAL = "STS average", "STSB dev", "P@1"  # there are more measures, such as "STS 2012"
 SETS = "mean of sets"  # the mean over all data sets of the STS years and SICK (Wieting, Mallinson & Gimpel 2017)
-# Measures of generated text: of reconstructions, and of text generated from the semantic latent of the translation, in
-# the style of the reference or of a random sentence.
+# The first two measure reconstructions. The last two measure text that is generated from the semantic latent of the
+# translation, in the style of the reference or of a random sentence.
 CHRF_OWN, EXACT_OWN, CHRF_OTHER, CHRF_STYLE = "chrF own", "exact own", "chrF other's meaning", "chrF random style"
 FIDELITY = (CHRF_OWN, EXACT_OWN, CHRF_OTHER, CHRF_STYLE)
-F1 = STRUCTURE[CONSTITUENTS]  # constituent F1 between a sentence and its nearest neighbour
+F1 = STRUCTURE[CONSTITUENTS]  # F1 of labelled constituents, between a sentence and its nearest neighbour
 SYNTAX = (*STRUCTURE.values(), EDITS, TAGS)
-# The lead of the latent that should be better at a measure: the semantic latent (1) or the syntactic latent (-1).
+# A gap is how far one latent is ahead of the other: the semantic latent (sign 1) or the syntactic latent (sign -1).
 STS_GAP, DEV_GAP, F1_GAP = "STS gap", "STSB dev gap", "F1 gap"
 GAPS = {STS_GAP: (AVERAGE, 1), DEV_GAP: (DEV, 1), F1_GAP: (F1, -1)}
 
-EVERY = "every"  # key of a scale's settings for all recipes
-Settings = Mapping[str, Mapping[str, object]]  # recipe or EVERY -> settings
+EVERY = "every"  # in a scale, the key of the settings for all recipes
+Settings = Mapping[str, Mapping[str, object]]  # name of a recipe, or EVERY -> settings
 
 
 @dataclass(frozen=True)
 class Selection:
-    """Random pairs from a table of paraphrases: for each reference, the first candidate that passes the filter."""
+    """Random pairs from a table of paraphrases: a reference, and its first candidate that passes the filter."""
 
     table: str
-    keep: str = ""  # filter as in `bgt data prepare --keep`; a limit "33%" is a quantile of the scores
-    times: int = 1  # multiple of the other selections' number of pairs
+    keep: str = ""  # filter as in `bgt data prepare --keep`; "33%" in it means the 33% quantile of the scores
+    times: int = 1  # this selection has so many times as many pairs as usual
 
     def __str__(self) -> str:
         return " ".join(filter(None, (self.table, self.keep, f"x{self.times}" if self.times > 1 else "")))
@@ -49,7 +50,7 @@ class Selection:
 
 @dataclass(frozen=True)
 class ExperimentSpec:
-    """A system of a comparison: a recipe, settings that override the scale's, and the seeds to train it with."""
+    """A system of a comparison: a recipe, settings that override the settings of the scale, and seeds."""
 
     name: str
     recipe: str
@@ -57,45 +58,45 @@ class ExperimentSpec:
     langs: tuple[str, ...] = ("en", "fr")
     seeds: Sequence[int] = (1,)
     latent: str = SEMANTIC  # the latent to measure
-    against: str = "BGT"  # the system to compare it with
-    selection: Selection | None = None  # training data, instead of all translations of `langs`
-    share: float = 1.0  # share of the training rows whose labels are used
-    starts_from: str = ""  # for a second stage: the system that is its first stage (same seed)
-    best_of: Sequence[str] = ()  # if set, train nothing: use the best of these systems on STSB's dev set
+    against: str = "BGT"  # the system that this system is compared with
+    selection: Selection | None = None  # the training pairs; None: all translations between `langs`
+    share: float = 1.0  # only this share of the training rows have labels
+    starts_from: str = ""  # the system whose weights this system starts from (with the same seed); "" if none
+    best_of: Sequence[str] = ()  # do not train this system, but use the best of these on the dev set of STSB
 
 
 @dataclass(frozen=True)
 class Claim:
-    """A claim of the paper about a measure: the sum of the systems' scores, weighted by `weights`, is above 0."""
+    """A claim of the paper: in a measure, the sum of the systems' scores times their `weights` is above 0."""
 
     statement: str
-    where: str  # where the paper makes the claim
+    where: str  # place in the paper, such as "sec. 4.4"
     weights: Mapping[str, float]
     measure: str = AVERAGE
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """The systems of a table or figure of the paper."""
+    """A table or figure of a paper: its systems, the published numbers, the claims, and the settings of each scale."""
 
     title: str
     systems: Sequence[ExperimentSpec]
     published: Mapping[str, Mapping[str, float]] = field(default_factory=dict)  # system -> measure -> Pearson x 100
     claims: Sequence[Claim] = ()
     note: str = ""
-    measure: str = AVERAGE  # the main measure on the comparison's page
-    data: str = "translations"  # kind of training and test data, see `datasets`
-    parts: Mapping[str, Sequence[str]] = field(default_factory=dict)  # table of the paper -> its systems
+    measure: str = AVERAGE  # the main measure; the page shows it first
+    data: str = "translations"  # kind of training and test data (see `datasets`)
+    parts: Mapping[str, Sequence[str]] = field(default_factory=dict)  # table of the paper -> systems in it
     scales: Mapping[str, Settings] = field(default_factory=dict)
     pairs: Mapping[str, int] = field(default_factory=dict)  # scale -> maximum number of training pairs
 
     def part(self, name: str) -> Comparison:
-        """Return the comparison reduced to the systems of one of the paper's tables."""
+        """Return the comparison with only those systems that are in one table of the paper, a key of `parts`."""
         return replace(self, systems=[system for system in self.systems if system.name in self.parts[name]])
 
 
 def read(path: Path) -> dict[str, Comparison]:
-    """Read the comparisons in a file; return a mapping from name to comparison."""
+    """Read the TOML file of a paper; return a mapping from the name of each comparison to the comparison."""
     paper = tomllib.loads(path.read_text(encoding="utf-8"))
     scales, pairs = paper.pop("scale"), paper.pop("pairs", {})
     return {name: comparison_of(table, paper, scales, pairs) for name, table in paper.items()}
@@ -104,7 +105,7 @@ def read(path: Path) -> dict[str, Comparison]:
 def comparison_of(
     table: dict[str, Any], paper: dict[str, Any], scales: Mapping[str, Settings], pairs: Mapping[str, int]
 ) -> Comparison:
-    """Build a comparison from its table, and from the other tables of the same paper."""
+    """Build a comparison from its TOML table. It can use the published numbers of other comparisons of the `paper`."""
     given, measure, systems = table["systems"], table.get("measure", AVERAGE), []
     for name, own in given.items():
         values = table.get("defaults", {}) | given.get(own.get("like"), {}) | own
@@ -129,7 +130,7 @@ def comparison_of(
 
 
 def above(first: str, second: str, where: str, measure: str = AVERAGE) -> Claim:
-    """Return the claim that the first system has a higher score than the second."""
+    """Return the claim that the first system has a higher score than the second system."""
     return Claim(f"{first} is above {second} on {measure}", where, {first: 1, second: -1}, measure)
 
 
@@ -143,6 +144,6 @@ COMPARISONS = OF_BGT | {
 
 
 def check_names(names: Sequence[str]) -> None:
-    """Raise UsageError if there is no comparison with one of these names."""
+    """Raise UsageError if one of the names is not the name of a comparison."""
     if unknown := [name for name in names if name not in COMPARISONS]:
         raise UsageError(f"unknown comparison '{unknown[0]}'; choose from {', '.join(COMPARISONS)} or all.")

@@ -1,17 +1,17 @@
 """The folder of training and test data that the comparisons use.
 
     FOLDER/parallel/en-fr.*            translations: TSV (.gz .xz .zst) or Parquet, English first
-    FOLDER/retrieval/en-fr.*.tsv       translations to retrieve; optional
-    FOLDER/paraphrase/en.NAME.tsv.xz   `vgvae`: pairs of paraphrases; lists of words (ppdb) are skipped
-    FOLDER/trees/en.NAME.ptb.xz        `vgvae`: trees as for `bgt evaluate syntax`, or en.NAME.conllu.xz
-    FOLDER/quora/train.tsv.xz          `var-siamese`: training rows: a label, 1 or 0, and two questions
-    FOLDER/quora/dev.tsv.xz            `var-siamese`: test rows in the same form
-    FOLDER/...                         STS 2012-2016, STS Benchmark's dev set and SemEval-2017, as for
-                                       `bgt evaluate sts`; at least one year
+    FOLDER/retrieval/en-fr.*.tsv       test set of translation retrieval; optional
+    FOLDER/paraphrase/en.NAME.tsv.xz   for `vgvae`: pairs of paraphrases; files of words (ppdb) are skipped
+    FOLDER/trees/en.NAME.ptb.xz        for `vgvae`: trees as for `bgt evaluate syntax`, or en.NAME.conllu.xz
+    FOLDER/quora/train.tsv.xz          for `var-siamese`: training rows with a label, 1 or 0, and two questions
+    FOLDER/quora/dev.tsv.xz            for `var-siamese`: test rows in the same form
+    FOLDER/...                         STS 2012-2016, the dev set of STS Benchmark and SemEval-2017, as for
+                                       `bgt evaluate sts`; at least one of the years
 
-The module `paraphrases` describes the data of the comparison `backtranslation`. Pairs that contain a test sentence are
-never used for training. OUT/data contains the cleaned pairs and the tokenizers; trainings with equal settings share
-them.
+The data of the comparison `backtranslation` are described in the module `paraphrases`. Pairs that contain a test
+sentence are never used for training. Cleaned pairs and tokenizers are written to OUT/data. Trainings with the same data
+settings share these files.
 """
 
 import hashlib
@@ -44,33 +44,33 @@ from bgt_core.training.prepare import train_tokenizer
 
 Langs = tuple[str, ...]
 
-RULES = CleaningRules(1, 1_000, max_ratio=9.0, unit="characters")  # limits that suit every language
+RULES = CleaningRules(1, 1_000, max_ratio=9.0, unit="characters")  # limits that suit every language here
 HASHED = {"least": RULES.min_length, "most": RULES.max_length, "max_ratio": RULES.max_ratio, "unit": RULES.unit}
-HASHED |= {"max_pairs": RULES.max_pairs, "seed": RULES.seed}  # newer rules keep their defaults, so they need no entry
-WITHOUT = ("2016", "2017")  # years left out of STS Benchmark, because they are test sets themselves
+HASHED |= {"max_pairs": RULES.max_pairs, "seed": RULES.seed}  # other rules have their defaults, so they are not hashed
+WITHOUT = ("2016", "2017")  # years that are left out of STS Benchmark, because their own sets are test sets
 LABELLED = ("gold:label", "a:en", "b:en")
 PARAPHRASES, LANG = ("a:en", "b:en"), "en"  # two columns of sentences in the same language
-QUERIES = 2_000  # number of parsed sentences whose neighbours are searched
-WORDS_ONLY = "ppdb"  # prefix of the names of tables that contain only words and phrases
-SEED = 1  # seed for choosing labelled rows; a smaller share is a subset of a larger one
+QUERIES = 2_000  # number of parsed sentences whose nearest neighbours are searched
+WORDS_ONLY = "ppdb"  # tables whose name has this prefix contain only words and phrases
+SEED = 1  # seed for choosing the rows with labels; the rows of a smaller share are also in every larger share
 
 
 @dataclass(frozen=True)
 class Dataset:
     """The training pairs of a system, and its test data."""
 
-    name: str  # prefix of the names of the dataset's files
+    name: str  # the names of the dataset's files start with this
     langs: Langs
     sources: Sequence[Path]
-    sets: Sequence[StsSet]  # the STS years first, then other sets
-    translations: Translations  # test set of translation retrieval
+    sets: Sequence[StsSet]  # the STS years, and then other sets
+    translations: Translations  # test sets of translation retrieval
     sha256: str  # hash of the training and test data
-    hard: bool = True  # whether to measure Hard STS, which only BGT's paper reports
+    hard: bool = True  # measure Hard STS; only for BGT's paper, because the other papers do not report it
     rules: CleaningRules = RULES  # rules for cleaning the training pairs
-    trees: tuple[Path, ...] = ()  # files of parsed sentences, to compare the syntax of neighbours
+    trees: tuple[Path, ...] = ()  # files of parsed sentences; the syntax of nearest neighbours is compared on them
 
     def measured(self, embedder: Embedder, resamples: int) -> Scores:
-        """Return the scores of each latent of a trained system: STS, translations, syntax, gaps between latents."""
+        """Measure each latent of a trained system: STS, translations, syntax, and the gaps between latents."""
         scores = measure.sts(embedder, self.sets, self.hard, resamples)
         semantic = measure.translations(embedder, self.translations, self.langs, resamples)
         if self.trees:
@@ -80,7 +80,7 @@ class Dataset:
         return scores | {SEMANTIC: scores.get(SEMANTIC, {}) | semantic}
 
     def pairs(self, out: Path, device: str) -> Source:
-        """Return the training file; create it in `out` if it is missing."""
+        """Return the file of training pairs; create it in `out` if it is missing."""
         path = out / f"{self.name}-{self.sha256[:10]}.tsv.zst"
         if not path.exists():
             say(f"{self.name}: cleaning {len(self.sources)} files of pairs")
@@ -88,11 +88,11 @@ class Dataset:
         return Source(path, tuple(column.partition(":")[0] for column in self.langs))
 
     def text(self, out: Path, device: str) -> Source:
-        """Return the text to train the tokenizer on; create it in `out` if it is missing."""
+        """Return the file to train the tokenizer on; create it in `out` if it is missing."""
         return self.pairs(out, device)
 
     def evaluated(self, out: Path) -> Path:
-        """Write all test sentences to a sorted file without duplicates; return its path."""
+        """Write all test sentences to a file, sorted and without duplicates; return the file's path."""
         sides = [side for data in self.sets for side in (data.left, data.right)]
         sides += [side for pair in self.translations.values() for side in pair]
         parsed = [side for group in paired(self.trees).groups for side in group] if self.trees else []
@@ -114,22 +114,22 @@ class Dataset:
 
 
 def say(line: str) -> None:
-    """Print a line of progress."""
+    """Print a line about the progress to stderr."""
     print(line, file=sys.stderr, flush=True)
 
 
 @cache
 def paired(trees: tuple[Path, ...]) -> Pairing:
-    """Return the queries and candidates of `bgt evaluate syntax --limit 2000`; cached, because reading is slow."""
+    """Return the queries and candidates of `bgt evaluate syntax --limit 2000`. Cached, because reading is slow."""
     return pair_up(read_treebank(trees, LANG), limit=QUERIES)
 
 
 def read_translations(folder: Path, langs: Langs) -> Dataset:
-    """Read the data in `folder` for two languages. Raises NotFound if it has no translations or no STS years."""
+    """Read the data in `folder` for two languages. Raises NotFound if translations or all STS years are missing."""
     pair = "-".join(langs)
-    sources = tables_in(folder, f"parallel/{pair}.*", "translations of " + pair, f"parallel/{pair}.NAME.tsv.xz or such")
+    sources = tables_in(folder, f"parallel/{pair}.*", "translations of " + pair, f"parallel/{pair}.NAME.tsv.xz")
     sets = read_sts(folder, "stsb-dev", *(f"sts17-{left}-{right}" for left in langs for right in langs))
-    sets = list({str(data): data for data in sets}.values())  # a track may be found twice, as en-fr and as fr-en
+    sets = list({str(data): data for data in sets}.values())  # "sts17-en-fr" and "sts17-fr-en" are the same set
     translations: Translations = {}
     for path in sorted(folder.glob(f"retrieval/{pair}.*.tsv")):
         left, right = zip(*read_pairs(path, langs, Skipped(), strict=True), strict=True)
@@ -138,12 +138,12 @@ def read_translations(folder: Path, langs: Langs) -> Dataset:
 
 
 def read_parsed(folder: Path, most: int) -> Dataset:
-    """Read `most` random paraphrases at most, and the parsed sentences. Raises NotFound if `folder` lacks either."""
-    sources = tables_in(folder, f"paraphrase/{LANG}.*", "paraphrases", f"paraphrase/{LANG}.NAME.tsv.xz or such")
+    """Read at most `most` random paraphrases, and the parsed sentences. Raises NotFound if either is missing."""
+    sources = tables_in(folder, f"paraphrase/{LANG}.*", "paraphrases", f"paraphrase/{LANG}.NAME.tsv.xz")
     sources = [path for path in sources if f".{WORDS_ONLY}" not in path.name and path.suffix != ".parquet"]
     trees = sorted(folder.glob(f"trees/{LANG}.*"))
     if not trees:
-        raise NotFound(f"{folder}: no parsed sentences; expected trees/{LANG}.NAME.ptb.xz or {LANG}.NAME.conllu.xz.")
+        raise NotFound(f"{folder}: no parsed sentences; add trees/{LANG}.NAME.ptb.xz or trees/{LANG}.NAME.conllu.xz.")
     sets = read_sts(folder, "stsb-dev")
     parts = [content_hash(sources, sets, {}), *(facts(path)["sha256"] for path in trees), str(most), str(QUERIES)]
     sha256 = hashlib.sha256(" ".join(parts).encode()).hexdigest()
@@ -154,20 +154,20 @@ def read_parsed(folder: Path, most: int) -> Dataset:
 
 
 def tables_in(folder: Path, pattern: str, kind: str, expected: str) -> list[Path]:
-    """Return the tables that match a pattern. Raises NotFound if there are none, or if the folder is missing."""
+    """Return the tables that match a pattern. Raises NotFound if no table matches, or if the folder is missing."""
     if not folder.is_dir():
         raise NotFound(f"{folder}: no such folder.")
     paths = sorted(path for path in folder.glob(pattern) if path.name.endswith((*TABLES, ".parquet")))
     if not paths:
-        raise NotFound(f"{folder}: no {kind}; expected {expected}.")
+        raise NotFound(f"{folder}: no {kind}; add a table such as {expected}.")
     return paths
 
 
 def read_sts(folder: Path, *others: str) -> list[StsSet]:
-    """Read all STS years, and each set of `others` that is in the folder. Raises NotFound if it has no year."""
+    """Read all STS years, and those of the `others` that the folder has. Raises NotFound if it has no STS year."""
     years = sorted({file.set for file in sts_files(folder) if file.set.isdigit()})
     if not years:
-        raise NotFound(f"{folder}: no STS year; expected sts/2012/NAME.tsv, or SemEval's own files.")
+        raise NotFound(f"{folder}: no STS year; add at least one, as sts/2012/NAME.tsv or as SemEval's own files.")
     sets = read_sets(folder, years)
     for name in others:
         with suppress(NotFound):
@@ -176,7 +176,7 @@ def read_sts(folder: Path, *others: str) -> list[StsSet]:
 
 
 def content_hash(sources: Sequence[Path], sets: Sequence[StsSet], translations: Mapping[str, object]) -> str:
-    """Hash the contents of the training and test data with SHA-256; their paths do not change the hash."""
+    """Hash the contents of the training and test data with SHA-256. The paths of the files do not change the hash."""
     columns = [[list(column) for column in (data.left, data.right, data.gold)] for data in sets]
     sts = [[str(data), *own, data.left_lang, data.right_lang] for data, own in zip(sets, columns, strict=True)]
     parts = [sorted(facts(path)["sha256"] for path in sources), HASHED, translations, *sts]
@@ -188,27 +188,27 @@ def content_hash(sources: Sequence[Path], sets: Sequence[StsSet], translations: 
 
 @dataclass(frozen=True, kw_only=True)
 class LabelledQuestions(Dataset):
-    """The training rows of one stage, of which only a share has labels, and the test pairs.
+    """The training rows for one stage, and the test pairs. Only a share of the rows have labels.
 
-    The first stage reads all rows. It treats rows without a label as non-duplicates: the VAE only reconstructs them.
-    The second stage reads only the rows with labels. Both stages use the same tokenizer.
+    The first stage is trained on all rows. It treats rows without a label as non-duplicates, so the VAE reconstructs
+    their questions. The second stage is trained only on rows with labels. Both stages use the same tokenizer.
     """
 
     train: LabelledPairs
     test: LabelledPairs
-    share: float  # share of the training rows whose labels are used
-    all_rows: bool  # whether to include the other rows, as non-duplicates
+    share: float  # share of the training rows whose labels are used; the other rows have no label
+    all_rows: bool  # whether to include the rows without a label, as non-duplicates
 
     @cached_property
     def labelled(self) -> LabelledPairs:
-        """The rows whose labels are used, in order."""
+        """The training rows whose labels are used, in the order of the file."""
         count = round(self.share * len(self.train))
         rows = np.sort(np.random.default_rng(SEED).permutation(len(self.train))[:count])
         left, right = ([side[row] for row in rows] for side in (self.train.left, self.train.right))
         return LabelledPairs(f"{100 * self.share:g}% of {self.train.name}", self.train.labels[rows], left, right)
 
     def pairs(self, out: Path, device: str) -> Source:
-        """Return the training file; its rows are not cleaned."""
+        """Return the training file; write it if it is missing. Its rows are not cleaned."""
         rows = lines(self.labelled)
         if self.all_rows:
             known = set(rows)
@@ -220,33 +220,33 @@ class LabelledQuestions(Dataset):
         return written(out / f"{self.name}-text.tsv", lines(self.train))
 
     def measured(self, embedder: Embedder, resamples: int) -> Scores:
-        """Return the scores of the test pairs."""
+        """Return the scores on the test pairs."""
         return {SEMANTIC: measure.pairs(embedder, self.labelled, self.test, resamples)}
 
 
 def lines(pairs: LabelledPairs) -> list[str]:
-    """Format the label and both questions of each pair, separated by tabs."""
+    """Format each pair as a line with its label and both questions, separated by tabs."""
     rows = zip(pairs.labels, pairs.left, pairs.right, strict=True)
     return [f"{int(label)}\t{left}\t{right}" for label, left, right in rows]
 
 
 def written(path: Path, rows: Sequence[str]) -> Source:
-    """Return the file with these rows; write it if it is missing."""
+    """Return the file of these rows; write it if it is missing."""
     if not path.exists():
         write_text(path, "\n".join(rows) + "\n")
     return Source(path, tuple(column.partition(":")[0] for column in LABELLED))
 
 
 def read_questions(folder: Path) -> Callable[[ExperimentSpec], LabelledQuestions]:
-    """Return a function that returns the data of a system, which depends on the system's share of labels and stage.
+    """Return a function from a system to its data. The data depend on the system's stage and its share of labels.
     Raises NotFound if a file is missing."""
     sources = [file for name in ("train", "dev") for file in sorted(folder.glob(f"quora/{name}.tsv*"))[:1]]
     if len(sources) < 2:
-        raise NotFound(f"{folder}: no labelled questions; expected quora/train.tsv.xz and quora/dev.tsv.xz.")
+        raise NotFound(f"{folder}: no labelled questions; add quora/train.tsv.xz and quora/dev.tsv.xz.")
     train, test = map(read_labelled, sources)
 
     def dataset(system: ExperimentSpec) -> LabelledQuestions:
-        all_rows = system.recipe != "var-siamese"  # the first stage has another recipe
+        all_rows = system.recipe != "var-siamese"  # var-siamese is the recipe of the second stage
         parts = [*(facts(path)["sha256"] for path in sources), str(system.share), str(all_rows), str(SEED)]
         sha256 = hashlib.sha256(" ".join(parts).encode()).hexdigest()
         return LabelledQuestions(

@@ -16,15 +16,15 @@ from analysis.reproduce.measure import OF_PAIRS
 from analysis.reproduce.results import MEAN, Records
 from bgt_core.evaluation.bootstrap import NOT_RUN
 
-OURS, PAPER = "#0072b2", "#d55e00"  # colours by Okabe and Ito: distinct for colour-blind readers and in grey
+OURS, PAPER = "#0072b2", "#d55e00"  # colours by Okabe and Ito, which differ also in grey
 HOLLOW: dict[str, Any] = {"marker": "D", "markersize": 5, "mfc": "none", "mec": PAPER, "linestyle": "none"}
 VERDICTS = {"holds": "o", "does not hold": "X", "not separable": "s"}  # marker of each verdict
 SMALL: dict[str, Any] = {"marker": ".", "markersize": 4, "linestyle": "none"}
 
 
 def systems(comparison: Comparison, records: Records, measure: str = "") -> Figure:
-    """Draw one line per system: its score, with the interval over pairs; the score of each training below it; and the
-    paper's number. A system that was not trained has only the latter. `measure` is by default the main measure."""
+    """Draw one line per system: its score with the interval over pairs, the score of each training, and the paper's
+    number. A system that was not trained only has the paper's number. The default measure is the main measure."""
     measure = measure or comparison.measure
     unit = "x 100" if measure in (*SYNTAX, F1_GAP, *OF_PAIRS) else "Pearson x 100"
     figure, axes = sheet([system.name for system in comparison.systems], f"{measure}, {unit}")
@@ -44,7 +44,7 @@ def systems(comparison: Comparison, records: Records, measure: str = "") -> Figu
 
 
 def verdicts(records: Records) -> Figure:
-    """Draw one line per claim of the paper: our difference in points, with its interval, and the paper's difference."""
+    """Draw one line per claim of the paper: our difference in points with its interval, and the paper's difference."""
     names = [row["claim"] + (f" ({NOT_RUN})" if row["verdict"] == NOT_RUN else "") for row in records["claims"]]
     figure, axes = sheet(names, "points")
     axes.axvline(0, color="0.6", linewidth=1)
@@ -58,7 +58,7 @@ def verdicts(records: Records) -> Figure:
 
 
 def sheet(names: list[str], unit: str) -> tuple[Figure, Axes]:
-    """Return an empty figure with one line per name, the first name at the top."""
+    """Return an empty figure with one horizontal line per name. The first name is at the top."""
     figure = Figure(figsize=(8, 1.1 + 0.36 * len(names)), dpi=110, layout="constrained")
     axes = figure.subplots()
     axes.set_yticks(range(len(names)), [fill(name, 46) for name in names])
@@ -73,13 +73,13 @@ def sheet(names: list[str], unit: str) -> tuple[Figure, Axes]:
 
 
 def interval(axes: Axes, height: int, row: dict[str, float], mark: str = "o") -> None:
-    """Plot the value of a row with its interval."""
+    """Plot the value and the interval of a row."""
     axes.plot([row["ci_low"], row["ci_high"]], [height, height], color=OURS, linewidth=1.5)
     axes.plot(row["value"], height, mark, color=OURS, markersize=6)
 
 
 def legend(axes: Axes, ours: dict[str, str], more: Sequence[Line2D] = ()) -> None:
-    """Place the legend below the figure, so that it covers nothing."""
+    """Place the legend below the figure, so that it covers no data."""
     marks = [Line2D([], [], color=OURS, marker=mark, label=name) for name, mark in ours.items()]
     marks += [*more, Line2D([], [], label="the paper", **HOLLOW)]
     axes.figure.legend(handles=marks, loc="outside lower center", ncols=len(marks), frameon=False)

@@ -1,8 +1,8 @@
 """Measure a finished training: compute its scores on the test data, and on every bootstrap resample of these data.
 
-The tasks of `bgt evaluate` compute the scores. The resamples depend only on the test data, so all trainings have the
-same resamples, and differences between trainings are paired. (The output of `bgt evaluate --out` does not contain the
-resamples, so the p-value of a claim could not be computed from it.) A score is an array (1 + B,): the value on the test
+The tasks of `bgt evaluate` compute the scores. The resamples depend only on the test data. So all trainings have the
+same resamples, and differences between trainings are paired. The output of `bgt evaluate --out` is not used, because it
+does not contain the resamples, which the p-value of a claim needs. A score is an array (1 + B,): the value on the test
 data, then the value on each of B resamples. It is stored as a row with the columns latent, measure, value and draws.
 """
 
@@ -34,11 +34,11 @@ from bgt_core.posterior.distances import DISTANCES
 Scores = dict[str, dict[str, np.ndarray]]  # latent -> measure -> score
 Translations = dict[str, tuple[Sequence[str], Sequence[str]]]  # name of the file -> two columns of text
 
-PAIRS = 300  # text is generated from this number of translations, which are evenly spaced
-WRITTEN = {names.CHRF_OWN: (OWN, "chrF"), names.EXACT_OWN: (OWN, "exact %")}  # score -> (style, task's measure)
+PAIRS = 300  # text is generated from this number of translations, evenly spaced in the test set
+WRITTEN = {names.CHRF_OWN: (OWN, "chrF"), names.EXACT_OWN: (OWN, "exact %")}  # measure -> (style, measure of the task)
 WRITTEN |= {names.CHRF_OTHER: (REFERENCE, "chrF"), names.CHRF_STYLE: (RANDOM, "chrF")}
 
-WORDS_ACCURACY, WORDS_AUC = f"{ACCURACY}, tf-idf", f"{AUC}, tf-idf"  # scores of tf-idf with logistic regression
+WORDS_ACCURACY, WORDS_AUC = f"{ACCURACY}, tf-idf", f"{AUC}, tf-idf"  # measures of the baseline
 AUC_OF = {name: f"{AUC}, {name}" for name in (*DISTANCES, WMD, PROBABILITY)}
 OVER_WORDS, OVER_MOVERS = f"{ACCURACY} above tf-idf", f"{AUC}, w2 above wmd"
 LEADS = {OVER_WORDS: (ACCURACY, WORDS_ACCURACY), OVER_MOVERS: (AUC_OF["w2"], AUC_OF[WMD])}
@@ -46,12 +46,12 @@ OF_PAIRS = (ACCURACY, WORDS_ACCURACY, *AUC_OF.values(), WORDS_AUC, *LEADS)
 
 
 def latents_of(embedder: Embedder) -> list[str]:
-    """List the latents with at least one unit. A model without language variables has a language latent of size 0."""
+    """List the latents with at least one unit. Without language variables, the language latent has no units."""
     return [latent for latent in embedder.latents if embedder.width(embedder.langs[0], latent)]
 
 
 def drawn(task: Task[Any], items: Any, encoders: SentenceEncoder, resamples: int, system: int = 0) -> dict[Any, Any]:
-    """Return a dictionary from each key of a task to the score (1 + B,) of one system."""
+    """Bootstrap a task. Return a dictionary from each key of the task's scores to the score (1 + B,) of one system."""
     statistic = task.statistic(items, {"model": encoders}, seed=0)
     table: dict[Any, np.ndarray] = {}
     if statistic.samples:
@@ -61,14 +61,14 @@ def drawn(task: Task[Any], items: Any, encoders: SentenceEncoder, resamples: int
 
 
 def share(right: np.ndarray, resamples: int) -> np.ndarray:
-    """Return the percentage of right items and its bootstrap values, (1 + B,); `right` is boolean, (N,)."""
+    """Return the percentage of True in `right` (N,), on the test data and then on each resample, (1 + B,)."""
     items = [ItemSample(len(right), (len(right),))]
     shares = bootstrap(lambda weights: {"": weights[0] @ right / len(right)}, items, resamples=resamples, seed=0)
     return 100 * np.append(right.mean(), shares[1][""])
 
 
 def sts(embedder: Embedder, sets: Sequence[StsSet], hard: bool, resamples: int) -> Scores:
-    """Measure STS for each latent on sets in the model's languages; the language latent only on monolingual sets."""
+    """Measure STS for each latent on sets in the model's languages. The language latent only gets monolingual sets."""
     scores: Scores = {}
     for latent in latents_of(embedder):
         own = [
@@ -86,7 +86,7 @@ def sts(embedder: Embedder, sets: Sequence[StsSet], hard: bool, resamples: int) 
 
 
 def measure_of(key: ScoreKey) -> str | None:
-    """Return the name that comparisons use for a score, or None for one data set of an STS year."""
+    """Return the name of a score in comparisons. None for a data set of an STS year: only the year is compared."""
     if key.dataset == "average":
         return AVERAGE
     if key.year.isdigit():
@@ -97,8 +97,8 @@ def measure_of(key: ScoreKey) -> str | None:
 
 
 def translations(embedder: Embedder, given: Translations, langs: Sequence[str], resamples: int) -> dict[str, Any]:
-    """Measure P@1, averaged over both directions and all files, and the text generated from translations, averaged over
-    both languages. The result is empty if there are no translations, or if the model lacks a language."""
+    """Measure P@1 on translations, averaged over both directions and all files, and text that is generated from them,
+    averaged over both languages. The result is empty if translations or one of the model's languages are missing."""
     if not given or not set(langs) <= set(embedder.langs):
         return {}
     both = ",".join(langs)
@@ -120,7 +120,7 @@ def translations(embedder: Embedder, given: Translations, langs: Sequence[str], 
 
 
 def syntax(embedder: Embedder, pairing: Pairing, lang: str, resamples: int) -> Scores:
-    """Measure, for each latent, how similar parsed sentences are in syntax to their nearest neighbours."""
+    """Measure, for each latent, how similar the trees of sentences are to the trees of their nearest neighbours."""
     scores: Scores = {}
     for latent in latents_of(embedder):
         table = drawn(Syntax(lang=lang, latent=latent), pairing, embedder, resamples, system=1)
@@ -129,7 +129,7 @@ def syntax(embedder: Embedder, pairing: Pairing, lang: str, resamples: int) -> S
 
 
 def gaps(scores: Scores) -> dict[str, np.ndarray]:
-    """Return how far the latent that should be better is ahead, for each measure in which both latents have a score."""
+    """Return the gaps in `GAPS` for which both latents have a score: how far the better latent should be ahead."""
     semantic, syntactic = scores.get(SEMANTIC, {}), scores.get(SYNTACTIC, {})
     return {
         name: sign * (semantic[measure] - syntactic[measure])
@@ -139,8 +139,8 @@ def gaps(scores: Scores) -> dict[str, np.ndarray]:
 
 
 def pairs(embedder: Embedder, train: LabelledPairs, test: LabelledPairs, resamples: int) -> dict[str, np.ndarray]:
-    """Compute the area under the ROC curve on labelled pairs, for every distance. For a second stage, also measure the
-    model's duplicate probability (and its accuracy at 0.5), and tf-idf with logistic regression on the same labels."""
+    """Measure how well each distance identifies duplicates, by the area under the ROC curve. For a second stage, also
+    measure the model's duplicate probability and the baseline, logistic regression on tf-idf, by area and accuracy."""
     second_stage = isinstance(embedder.model, DuplicateModel)
     encoders = {name: compared_by(embedder, name) for name in (*DISTANCES, WMD, *([PROBABILITY] * second_stage))}
     statistic = Pairs().statistic(PairsData(test, train=train if second_stage else None), encoders, seed=0)
@@ -157,7 +157,7 @@ def pairs(embedder: Embedder, train: LabelledPairs, test: LabelledPairs, resampl
 
 
 def write(path: Path, scores: Scores) -> None:
-    """Write the scores to a Parquet file, atomically."""
+    """Write scores to a Parquet file, atomically."""
     rows = [
         {"latent": latent, "measure": name, "value": score[0], "draws": score[1:]}
         for latent, measures in scores.items()

@@ -1,4 +1,4 @@
-"""The folder of paraphrases: tables of back-translations and human paraphrases, from which filters select pairs.
+"""Select training pairs by filters from tables of back-translations and human paraphrases. The folder contains:
 
     FOLDER/backtranslated/fr-news.tsv.xz   columns reference, translation, cost, row, as in the output of
                                            `bgt data backtranslate`; a reference's translations are adjacent,
@@ -6,8 +6,8 @@
     FOLDER/paraphrase/en.NAME.tsv.xz       pairs of sentences with the same meaning, written by people
     FOLDER/...                             STS and the dev set of STS Benchmark, as in `datasets`; and SICK
 
-A third of each table's references, with all their translations, is set aside to train the reference classifier and the
-language model. Pairs are selected from the other references.
+In each table, a third of the references, with all their translations, is set aside. The reference classifier and the
+language model are trained on this third. Pairs are selected from the other references.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ from bgt_core.training.prepare import SETTINGS
 TRANSLATED = ("reference", "translation", "cost", "_")  # column names of a table of back-translations
 HUMAN = ("reference", "translation")  # column names of a table of human paraphrases
 SET_ASIDE = 3  # 1 in 3 references is set aside
-PER_PAIR = 5  # minimum number of references per selected pair, so that filters can choose
-SAMPLE = 5_000  # number of references from which the quantiles are computed
-CLASSIFIER = "reference-classifier"  # recipe of the classifier whose score a filter uses
+PER_PAIR = 5  # minimum number of references per selected pair, so that filters have enough to choose from
+SAMPLE = 5_000  # the quantiles of a filter's limits are computed on this number of references
+CLASSIFIER = "reference-classifier"  # recipe of the classifier that some filters use
 
 
 @dataclass(frozen=True)
@@ -56,12 +56,12 @@ class ParaphraseTable:
     path: Path
     columns: tuple[str, ...]
     references: int
-    content: str  # SHA-256 hash of the file and the evaluation data
+    content: str  # SHA-256 hash of the file and the test data
 
 
 @dataclass(frozen=True)
 class Paraphrases:
-    """The tables that a comparison uses, and the number of pairs to select from each."""
+    """The tables of paraphrases that a comparison uses, and the number of pairs to select from each table."""
 
     tables: Mapping[str, ParaphraseTable]
     sets: Sequence[StsSet]
@@ -69,7 +69,7 @@ class Paraphrases:
     classifier: Mapping[str, object]  # settings of the classifier's recipe
 
     def dataset(self, system: ExperimentSpec) -> SelectedPairs | None:
-        """Return the training and test data of a system, or None if the folder lacks the system's table."""
+        """Return the training and test data of a system. None if the table of the system is missing."""
         selection = system.selection
         if not selection or selection.table not in self.tables:
             return None
@@ -84,8 +84,8 @@ class Paraphrases:
 
 
 def read_paraphrases(folder: Path, comparison: Comparison, scale: str) -> Paraphrases:
-    """Read the tables in `folder`. A selection has as many pairs as the scale says, but at most a fifth as many as the
-    smallest table has references. Raises NotFound if back-translations or STS years are missing."""
+    """Read the tables in `folder`. The scale sets the number of pairs to select, but this is at most a fifth of the
+    number of references in the smallest table. Raises NotFound if back-translations or all STS years are missing."""
     if not folder.is_dir():
         raise NotFound(f"{folder}: no such folder.")
     sets = read_sts(folder, "stsb-dev", "sick-test")
@@ -99,10 +99,10 @@ def read_paraphrases(folder: Path, comparison: Comparison, scale: str) -> Paraph
                     references = len({row[0] for row in read_pairs(path, columns, Skipped())})
                     tables[name] = ParaphraseTable(path, columns, references, content_hash([path], sets, {}))
     if not any(table.columns == TRANSLATED for table in tables.values()):
-        raise NotFound(f"{folder}: no back-translations; expected backtranslated/fr-news.tsv.xz or such.")
+        raise NotFound(f"{folder}: no back-translations; add a table such as backtranslated/fr-news.tsv.xz.")
     smallest = min(tables.values(), key=lambda table: table.references)
     if smallest.references < PER_PAIR:
-        raise DataError(f"{smallest.path}: {smallest.references} references; expected {PER_PAIR} or more.")
+        raise DataError(f"{smallest.path} must have at least {PER_PAIR} references (got {smallest.references})")
     pairs = min(comparison.pairs[scale], smallest.references // PER_PAIR)
     return Paraphrases(tables, sets, pairs, comparison.scales[scale].get(CLASSIFIER, {}))
 
@@ -118,12 +118,12 @@ class SelectedPairs(Dataset):
 
     @property
     def with_cost(self) -> bool:
-        """Whether the filter uses costs. If not, the cost column is skipped, because it may be empty."""
+        """Whether the filter uses costs. Otherwise the cost column is skipped, because it may be empty."""
         return self.selection.keep.startswith("cost")
 
     @property
     def file_columns(self) -> tuple[str, ...]:
-        """Names of the columns in a file of `part`: the two texts, and the cost if the filter uses it."""
+        """Names of the columns in the files that `part` returns: the two texts, and the cost if the filter uses it."""
         return (*HUMAN, *(["cost", "_"] if self.with_cost else ["_"] * (len(self.table.columns) - len(HUMAN))))
 
     def path(self, out: Path) -> Path:
@@ -131,7 +131,7 @@ class SelectedPairs(Dataset):
         return out / f"{self.name}-{self.sha256[:10]}.tsv.zst"
 
     def pairs(self, out: Path, device: str) -> Source:
-        """Return the selected pairs; select them if the file is missing. Raises DataError if too few pass."""
+        """Return the file of selected pairs; select them if it is missing. Raises DataError if too few pairs pass."""
         path = self.path(out)
         if not path.exists():
             say(f"{self.name}: selecting {self.count:,} pairs {self.selection.keep}".rstrip())
@@ -143,13 +143,13 @@ class SelectedPairs(Dataset):
             done = clean([self.part(out, "mined")], columns, new, rules, exclude=[self.evaluated(out)], models=models)
             if done.kept < self.count:
                 selection = f"{self.name} {self.selection.keep}"
-                raise DataError(f"{selection}: {done.kept:,} pairs; every filter needs {self.count:,}.")
+                raise DataError(f"{selection}: only {done.kept:,} pairs pass; every filter needs {self.count:,}.")
             record_path(new).replace(record_path(path))
             new.replace(path)
         return Source(path, ("a", "b", "_") if self.with_cost else ("a", "b"))
 
     def text(self, out: Path, device: str) -> Source:
-        """Return all pairs that a filter could select, so that all filters of a table share one tokenizer."""
+        """Return the file of all pairs that filters can select, so that all filters of a table have one tokenizer."""
         path = out / f"{self.name}-{self.table.content[:10]}-text.tsv.zst"
         if not path.exists():
             columns = [*PARAPHRASES, *["_"] * (len(self.table.columns) - len(HUMAN))]
@@ -157,7 +157,7 @@ class SelectedPairs(Dataset):
         return Source(path, ("a", "b"))
 
     def part(self, out: Path, part: str) -> Path:
-        """Return the file of rows to select from ("mined") or to train on ("set-aside"); write both if missing."""
+        """Return the file of rows to select from ("mined") or of rows set aside ("set-aside"); write missing files."""
         paths = {name: out / f"{self.name}-{self.table.content[:10]}-{name}.tsv.zst" for name in ("mined", "set-aside")}
         if not all(path.exists() for path in paths.values()):
             columns = ["_column" if column == "_" else column for column in self.table.columns]
@@ -181,7 +181,7 @@ class SelectedPairs(Dataset):
         if (folder / SETTINGS).exists():
             training.resume(folder, device=device)
         else:
-            shutil.rmtree(folder, ignore_errors=True)  # a killed process left it
+            shutil.rmtree(folder, ignore_errors=True)  # a killed process may have left an incomplete folder
             say(f"{self.name}: training a classifier of references")
             recipe = recipes.configure(CLASSIFIER, dict(self.classifier))
             training.train(recipe, [Source(self.part(out, "set-aside"), self.file_columns)], folder, device=device)
@@ -193,7 +193,7 @@ class SelectedPairs(Dataset):
         return out / f"{self.name}-{hashlib.sha256(settings.encode()).hexdigest()[:10]}-classifier"
 
     def range(self, out: Path, models: Mapping[str, SentenceScore]) -> ScoreRange:
-        """Return the filter's range of scores; quantiles are computed on the first candidates of some references."""
+        """Return the filter's range of scores. Quantiles are computed on the first candidate of `SAMPLE` references."""
         if "%" not in self.selection.keep:
             return ScoreRange.parse(self.selection.keep)
         score = self.selection.keep.partition("=")[0]
@@ -206,25 +206,25 @@ class SelectedPairs(Dataset):
         costs = np.array([number(row[2]) if self.with_cost else np.nan for row in rows])
         scores = pair_scores(models)[score]([row[:2] for row in rows], costs)
         if not np.isfinite(scores).any():
-            raise DataError(f"{self.table.path}: no candidate has a {score}; leave the filter out.")
+            raise DataError(f"{self.table.path}: no candidate has a {score}; add this column, or remove the filter.")
         limits = re.sub(
             r"(\d+)%", lambda quantile: f"{np.nanpercentile(scores, int(quantile[1])):.4f}", self.selection.keep
         )
         return ScoreRange.parse(limits)
 
 
-# Statistics of how the translations in a table differ from their references, with the paper's numbers.
+# The code below measures how the translations in a table differ from their references.
 
-# Table 9: reference minus translation, all data
+# The paper's Table 9: statistic of the references minus statistic of the translations, on all data
 PUBLISHED = {"unigram entropy": 0.46, "trigram entropy": 0.74, "unigram repetition": -2.80, "trigram repetition": -2.26}
-# Table 10: Spearman's rho x 100 between the statistic and P(reference)
+# The paper's Table 10: Spearman's rho x 100 between the statistic and P(reference)
 PUBLISHED_RHO = {"unigram repetition": -35.1, "trigram repetition": -18.4, "average IDF": 27.8, "words": -34.0}
-SIGNS = {"unigram repetition": -1, "trigram repetition": -1, "average IDF": 1}  # signs as in the paper
+SIGNS = {"unigram repetition": -1, "trigram repetition": -1, "average IDF": 1}  # sign of the paper's difference
 
 
 def text_statistics(datasets: Mapping[str, Dataset], out: Path, device: str) -> list[dict[str, Any]]:
-    """Return one row for each statistic of each table of back-translations, computed on its random pairs and cached in
-    `out`. Rows have correlations if a classifier is trained. Tables without selected pairs are skipped."""
+    """Return one row per statistic of the random pairs of each table of back-translations, cached in `out`. A row has a
+    correlation if the table's classifier is trained. Tables whose pairs have not been selected are skipped."""
     rows = []
     for data in datasets.values():
         if not isinstance(data, SelectedPairs) or data.selection != Selection(data.name):
@@ -245,7 +245,7 @@ def text_statistics(datasets: Mapping[str, Dataset], out: Path, device: str) -> 
 
 
 def statistic_row(table: str, pairs: int, statistic: Statistic) -> dict[str, Any]:
-    """Return the row to store for a statistic."""
+    """Return the row that is stored for a statistic."""
     fields = "unit", "reference", "translation"
     row: dict[str, Any] = {"table": table, "pairs": pairs, "statistic": statistic.name}
     row |= {name: getattr(statistic, name) for name in fields}

@@ -1,14 +1,14 @@
-"""Collect finished trainings into the rows of a comparison, store them, and format them as a Markdown page.
+"""Collect the scores of finished trainings into rows, store them, and format them as a Markdown page.
 
-One Parquet file per comparison has these tables; it contains no text of the data:
+Each comparison has a Parquet file with these tables, which contain no sentences of the data:
 
     scores        one row per system, measure and seed; rows with the seed "mean" have the mean over seeds
     differences   the score of each system minus the score of the system that it is compared with
     claims        the paper's claims and our verdicts
-    cells         provenance: one row per training
-    statistics    back-translation only: how the translations of each table differ from the references
+    cells         one row per training, with its provenance
+    statistics    only for `backtranslation`: how the translations in each table differ from the references
 
-The page depends only on this file.
+The Markdown page is made only from this file.
 """
 
 import json
@@ -52,12 +52,12 @@ COLUMNS = {
     ),
 }
 Row = dict[str, Any]
-Records = dict[str, list[Row]]  # kind -> rows
+Records = dict[str, list[Row]]  # name of a table, as in COLUMNS -> rows
 Scores = Mapping[str, Mapping[str, BootstrappedScore]]  # system -> measure -> score
 
 
 def write(folder: Path, name: str, records: Records) -> None:
-    """Store a comparison. Raises NotFound if `folder` can't be written."""
+    """Store the rows of a comparison in a Parquet file. Raises NotFound if `folder` can't be written."""
     rows = {
         kind: [{column: row.get(column) for column in columns} for row in records.get(kind, ())]
         for kind, columns in COLUMNS.items()
@@ -67,7 +67,7 @@ def write(folder: Path, name: str, records: Records) -> None:
 
 
 def stored(folder: Path, name: str) -> Records:
-    """Read a file written by `write`. Raises NotFound if it is missing, and DataError if it is damaged."""
+    """Read the rows that `write` stored. Raises NotFound if the file is missing, and DataError if it is damaged."""
     path = folder / f"{name}.parquet"
     if not path.exists():
         raise NotFound(f"{path}: no results; run `python -m analysis.reproduce {name}` first.")
@@ -112,7 +112,7 @@ def records(plan: TrainingPlan, name: str, level: float) -> Records:
 
 
 def error(plan: TrainingPlan, training: Training) -> str:
-    """Return why a training failed, on one line, without paths of this machine."""
+    """Return a training's error on one line, without paths of this machine; "" if the training has not failed."""
     message = str(running.read(plan.folder(training) / running.ERROR).get("error", ""))
     return " ".join(message.replace(str(plan.out), "OUT").split())[:300]
 
@@ -120,16 +120,16 @@ def error(plan: TrainingPlan, training: Training) -> str:
 def measured(
     plan: TrainingPlan, comparison: Comparison, system: ExperimentSpec, finished: Sequence[Training]
 ) -> dict[str, BootstrappedScore]:
-    """Return the scores of a system in every measure that all its finished trainings have.
+    """Return a system's scores in all measures that every finished training of the system has.
 
-    Raises DataError if a training lacks the latent that the system is measured in.
+    Raises DataError if a training does not have the latent in which the system is measured.
     """
     by_seed = []
     for training in finished:
         by_latent = measure.read(plan.folder(training) / running.SCORES)
         if system.latent not in by_latent:
             latents = ", ".join(by_latent)
-            raise DataError(f"{system.name}: {training.name} has no {system.latent} latent; it has {latents}.")
+            raise DataError(f"{system.name} needs a {system.latent} latent; {training.name} only has {latents}.")
         by_seed.append(by_latent[system.latent])
     stacks = {
         name: np.stack([of_seed[name] for of_seed in by_seed])  # (seeds, 1 + B)
@@ -140,7 +140,7 @@ def measured(
 
 
 def choices(comparison: Comparison, scores: Scores) -> dict[str, str]:
-    """For each system defined as the best of several, return the candidate with the highest score on the dev set."""
+    """For each system that is the best of several (`best_of`), return the one with the highest score on the dev set."""
     chosen = {}
     for system in comparison.systems:
         if with_dev := [name for name in system.best_of if DEV in scores.get(name, {})]:
@@ -149,8 +149,8 @@ def choices(comparison: Comparison, scores: Scores) -> dict[str, str]:
 
 
 def published(comparison: Comparison, system: str, measure: str, measured: Sequence[str] | None = None) -> float | None:
-    """Return the number in the paper, or None. If the paper has a number for every STS year in `measured` (by default
-    all years in the paper), the STS average is the average over these years."""
+    """Return the paper's number for a system, or None. The STS average is over the years in `measured` if the paper has
+    numbers for all of them; by default, it is over all years in the paper."""
     numbers = comparison.published.get(system, {})
     years = [name for name in (numbers if measured is None else measured) if name.startswith("STS 2")]
     if measure == AVERAGE and years and all(name in numbers for name in years):
@@ -166,7 +166,7 @@ def score_rows(
     provenance: Mapping[str, Mapping[str, Any]],
     level: float,
 ) -> list[Row]:
-    """Return a system's mean score and each seed's score in every measure, with intervals; and the last validations."""
+    """Return a row for the mean over seeds and for each seed, in every measure, and rows of the last validation."""
     rows: list[Row] = []
     for name, score in scores.items():
         paper = published(comparison, system.name, name, list(scores))
@@ -188,7 +188,7 @@ def score_rows(
 
 
 def difference_rows(comparison: Comparison, scores: Scores, level: float) -> list[Row]:
-    """Return the difference between each system and its `against`, in each shown measure, with Holm's correction."""
+    """Return the difference between each system and its `against`, with p-values, in each measure of the page."""
     rows, estimates = [], []
     for system in comparison.systems:
         first, second = scores.get(system.name, {}), scores.get(system.against, {})
@@ -204,19 +204,19 @@ def difference_rows(comparison: Comparison, scores: Scores, level: float) -> lis
 
 
 def tested(estimate: ContrastEstimate, p_holm: float) -> Row:
-    """Return the columns that the tables of differences and of claims share."""
+    """Return the columns that both tables have, the table of differences and the table of claims."""
     ends = {"ci_low": estimate.low, "ci_high": estimate.high}
     return ends | {"p": estimate.p, "p_holm": float(p_holm), "seeds_counted": estimate.counts_seeds}
 
 
 def is_shown(measure_name: str) -> bool:
-    """Return whether the page shows a measure. It shows all except the finer splits of Hard STS."""
+    """Return whether the page shows a measure. It shows all measures except the finer splits of Hard STS."""
     others = (SETS, "Hard+", "Hard-", names.RETRIEVAL, *names.FIDELITY, *names.SYNTAX, *names.GAPS, *measure.OF_PAIRS)
     return measure_name.startswith(("STS", "SICK")) or measure_name in others
 
 
 def claim_rows(comparison: Comparison, scores: Scores, level: float) -> list[Row]:
-    """Return each claim of the paper with its verdict. Holm's correction counts only the claims that were measured."""
+    """Return each claim of the paper with its verdict. Holm's correction is over the claims that were measured."""
     estimates = {
         number: contrast([(weight, scores[name][claim.measure]) for name, weight in claim.weights.items()], level)
         for number, claim in enumerate(comparison.claims)
@@ -239,44 +239,46 @@ def claim_rows(comparison: Comparison, scores: Scores, level: float) -> list[Row
 
 # The functions below make the page of a comparison.
 
-SHOWN_SETTINGS = ("recipe", "langs", "seed", "fuse")  # left out of the settings, because other columns show them
+SHOWN_SETTINGS = ("recipe", "langs", "seed", "fuse")  # `settings` leaves these out, because the tables show them
 ABOUT = """\
-Scores are Pearson's r x 100 of cosine and gold score. The STS average is the mean over years, and a year is the mean
-over its sets. P@1 is the percentage of sentences whose nearest neighbour is their translation, in both directions.
-Square brackets contain the interval from a bootstrap over pairs, and round brackets the paper's number. The paper's
-average is over the years that we measured, if the paper has a number for each of them. With several trainings, a score
-is their mean, and the last column lists the main score of each training."""
+An STS score is Pearson's r x 100 between cosines and gold scores. The score of a year is the mean over its data sets,
+and the STS average is the mean over the years. P@1 is the percentage of sentences whose nearest neighbour is their
+translation, averaged over both directions. Intervals in square brackets are from a bootstrap over pairs; numbers in
+round brackets are the paper's. The paper's STS average is over the years that we measured, if the paper has a number
+for each of them. If a system has several trainings, its score is their mean, and the last column has the score of each
+training in the main measure."""
 ABOUT_FIDELITY = """
-Generated text is from 300 translations, and scores are means of both languages (beam 4, lower-cased). chrF own and
-exact own, in per cent, compare a sentence with its reconstruction. The other two columns generate from the semantic
-latent of the translation: chrF other's meaning in the style of the reference, chrF random style in the style of a
-random sentence."""
+Generated text is measured on 300 translations. Its scores are means of both languages (beam 4, lower-cased). "chrF own"
+and "exact own" (in per cent) compare a sentence with its reconstruction. The other two columns measure text that is
+generated from the semantic latent of the translation: "chrF other's meaning" in the style of the reference, "chrF
+random style" in the style of a random sentence."""
 ABOUT_SETS = """
-The mean of sets is over all data sets of the years and SICK, each counted once. The paper's mean is over STS 2012-2015
-with SMT, SemEval-2015's Twitter and SICK's test set."""
+The mean of sets is over all data sets of the years and SICK, and each set has the same weight. The paper's mean is over
+STS 2012-2015 with SMT, SemEval-2015's Twitter and SICK's test set."""
 ABOUT_SYNTAX = """
-Syntax is compared between parsed sentences and their nearest neighbours with the same number of words, x 100, as in
-`bgt evaluate syntax`: labelled F1 of constituents, edits per 100 nodes of both trees (lower is better), and the share
-of words with the same part of speech."""
+The syntax of a parsed sentence is compared with the syntax of its nearest neighbour among sentences of equally many
+words, as in `bgt evaluate syntax`. The measures are labelled F1 of constituents x 100, edits per 100 nodes of both
+trees (lower is better), and the percentage of words with the same part of speech."""
 ABOUT_PAIRS = """\
-Scores are x 100, of labelled pairs. AUC is the area under the ROC curve, for each way to compare two posteriors: w2 is
-the Wasserstein-2 distance, wmd Word Mover's Distance, and probability that of the trained classifier. Square brackets
-contain the interval from a bootstrap over pairs, and round brackets the paper's number. With several trainings, a score
-is their mean."""
+All scores are on labelled pairs, and are x 100. AUC is the area under the ROC curve, for each way to compare two
+posteriors: "w2" is the Wasserstein-2 distance, "wmd" is Word Mover's Distance, and "probability" is the output of the
+trained classifier. Intervals in square brackets are from a bootstrap over pairs; numbers in round brackets are the
+paper's. If a system has several trainings, its score is their mean."""
 ABOUT_LATENTS = """\
-Each row compares the two latents of the same trainings. A system with a single latent has no score in the other."""
+Each row has the scores of both latents of the same trainings. If a system has only one latent, the columns of the other
+latent are empty."""
 ABOUT_STATISTICS = """\
-These are the random pairs. A difference is reference minus translation, with a bootstrap interval over pairs. Rho is
-Spearman's correlation x 100 between a statistic of the translations and the probability that people wrote them. It
-needs a trained classifier. The paper claims that translations repeat more, and use more frequent words; the verdict on
-this claim follows from the interval."""
+The statistics are computed on the random pairs. A difference is reference minus translation, with a bootstrap interval
+over pairs. Rho is Spearman's correlation x 100 between a statistic of the translations and the probability that people
+wrote them. This probability needs a trained classifier. The paper claims that translations repeat more, and use more
+frequent words. The verdict on this claim follows from the interval."""
 ABOUT_P = """\
-p is two-sided, from a paired bootstrap over pairs. It includes the variation between trainings only if a system has
-several seeds. Holm's correction is over all rows of the stored table."""
+The p-values are two-sided and come from a paired bootstrap over pairs. They include the variation between trainings
+only if a system has several seeds. Holm's correction is over all rows of the stored table."""
 
 
 def scores(comparison: Comparison, records: Records) -> Table:
-    """Return one row per system. A cell is empty if the system was not trained, or does not have the measure."""
+    """Return one row per system. A cell is empty if the system was not trained, or has no score in the measure."""
     means = means_of(records)
     columns = [name for name in dict.fromkeys(row["measure"] for row in records["scores"]) if is_shown(name)]
     columns = sorted(columns, key=lambda name: name != comparison.measure)
@@ -299,13 +301,13 @@ def scores(comparison: Comparison, records: Records) -> Table:
 
 
 def means_of(records: Records) -> dict[tuple[str, str], Row]:
-    """Return the row with the mean over seeds, for each system and measure."""
+    """Return the rows that contain a mean over seeds, by system and measure."""
     return {(row["system"], row["measure"]): row for row in records["scores"] if row["seed"] == MEAN}
 
 
 def by_latent(comparison: Comparison, records: Records) -> Table:
-    """Return one row for each system that is measured in its semantic latent, with the scores of both latents. The
-    table is empty if no system has both."""
+    """Return the table of the scores of both latents, with one row for each pair of a semantic and a syntactic latent.
+    The table is empty if no system has a syntactic latent."""
     means = means_of(records)
     other = {system.against: system.name for system in comparison.systems if system.latent == SYNTACTIC}
     measures = [
@@ -328,7 +330,7 @@ def beside_paper(row: Row | None, paper: float | None) -> str:
 
 
 def claims(records: Records) -> Table:
-    """Return one row per claim of the paper."""
+    """Return the table of claims, with one row per claim of the paper."""
     rows = []
     for row in records["claims"]:
         ours, p = "", ""
@@ -339,7 +341,7 @@ def claims(records: Records) -> Table:
 
 
 def differences(comparison: Comparison, records: Records) -> Table:
-    """Return one row for each difference in the comparison's main measure."""
+    """Return the table of differences in the comparison's main measure."""
     rows: list[list[Value]] = []
     for row in records["differences"]:
         if row["measure"] == comparison.measure:
@@ -349,7 +351,7 @@ def differences(comparison: Comparison, records: Records) -> Table:
 
 
 def chosen(comparison: Comparison, records: Records) -> Table:
-    """For each system defined as the best of several, list the candidates, their dev-set scores, and the choice."""
+    """For each system that is the best of several (`best_of`), list these, their dev-set scores and the choice."""
     cells: dict[str, set[str]] = {}  # system -> names of its trainings
     for row in records["cells"]:
         cells.setdefault(row["system"], set()).add(row["cell"])
@@ -364,7 +366,7 @@ def chosen(comparison: Comparison, records: Records) -> Table:
 
 
 def statistics(records: Records) -> Table:
-    """Return one row for each statistic of each table of back-translations."""
+    """Return a table with one row for each statistic of each table of back-translations."""
     rows: list[list[Value]] = []
     for row in records.get("statistics", ()):
         difference: Value = row["difference"]
@@ -379,7 +381,7 @@ def statistics(records: Records) -> Table:
 
 
 def trainings(records: Records) -> Table:
-    """Return one row per training: its size and speed, and the KL and active units of its latents."""
+    """Return a table with one row per training: its size, its speed, and the KL and active units of its latents."""
     latents: dict[tuple[str, str], list[str]] = {}
     for row in records["scores"]:
         name = row["measure"].removeprefix("validation ")
@@ -398,7 +400,7 @@ def trainings(records: Records) -> Table:
 
 
 def settings(records: Records) -> str:
-    """Describe the settings that all trainings share, in one sentence."""
+    """Describe in one sentence the settings that all trainings have in common."""
     rows = [row for row in records["cells"] if row["arguments"]]
     if not rows:
         return "No system has been trained."
@@ -435,12 +437,12 @@ def page(name: str, records: Records) -> str:
 
 
 def section(title: str, table: Table, about: str = "") -> Sequence[str]:
-    """Return the lines of a section; empty if the table is empty."""
+    """Return the parts of a section: title, introduction and table. Return nothing if the table is empty."""
     return [f"## {title}", *([about] if about else []), "\n".join(markdown(table))] if table.rows else []
 
 
 def verdicts(records: Records) -> str:
-    """Return one line such as "12 claims: 7 holds, 1 does not hold, 4 not separable"."""
+    """Count the verdicts in one line, such as "12 claims: 7 holds, 1 does not hold, 4 not separable"."""
     count = Counter(row["verdict"] for row in records["claims"])
     order = ("holds", "does not hold", "not separable", NOT_RUN)
     return f"{count.total()} claims: " + ", ".join(f"{count[name]} {name}" for name in order if count[name])

@@ -1,15 +1,15 @@
-"""Run the trainings of comparisons. Each training runs and is measured once, even if several processes work on them.
+"""Run the trainings of comparisons. Several processes can share the work: each training is run and measured only once.
 
-    OUT/cells/NAME/           a training
-        run/                  its run folder, as `bgt train` writes it
-        scores.parquet        see `measure`
+    OUT/cells/NAME/           the folder of a training
+        run/                  the run folder, as `bgt train` writes it
+        scores.parquet        the scores, as `measure` writes them
         result.json           provenance; it is written last, and marks the training as finished
-        error.json            the reason why the training failed; the next call tries again
+        error.json            the error, if the training failed; the next call tries again
         time.json             seconds of training so far
-        lock                  held by the process that works on the training
+        lock                  the process that works on the training locks this file
 
-NAME ends in a hash of everything that affects the outcome. So if a recipe's defaults change, it is a new training. A
-stopped training continues from its newest checkpoint.
+NAME ends in a hash of everything that affects the outcome. So after a change of a recipe's defaults, the recipe is
+trained again, in a new folder. A stopped training continues from its newest checkpoint.
 """
 
 from __future__ import annotations
@@ -49,10 +49,10 @@ from bgt_core.recipes import RECIPES, Recipe
 from bgt_core.training import Report
 from bgt_core.training.prepare import SETTINGS
 
-SAVE_EVERY = {"small": 100}  # scale -> updates between checkpoints (a kill loses them); default: the recipe's
+SAVE_EVERY = {"small": 100}  # scale -> updates between checkpoints; other scales use the recipe's setting
 RUN, RESULT, ERROR, TIME, SCORES, LOCK = "run", "result.json", "error.json", "time.json", "scores.parquet", "lock"
 FINISHED, FAILED, RUNNING, STOPPED, WAITING = "finished", "failed", "running", "stopped", "waiting"
-SHORT = 10  # hex digits of the hash in a name
+SHORT = 10  # number of hex digits of the hash in a folder's name
 
 
 @dataclass(frozen=True)
@@ -60,17 +60,17 @@ class Training:
     """A recipe to train, with its settings, languages, seed and data."""
 
     recipe: str
-    overrides: Mapping[str, Any]  # only those that differ from the defaults, so that equal trainings have equal keys
+    overrides: Mapping[str, Any]  # settings that differ from the recipe's defaults; others would change the key
     langs: tuple[str, ...]
     seed: int
-    data: str  # SHA-256 of its training and test data
-    variant: str  # readable part of the folder's name: the overrides that differ from the scale's settings
+    data: str  # SHA-256 of the training and test data
+    variant: str  # part of the folder's name: the overrides that differ from the settings of the scale, readable
     left_out: tuple[str, ...] = ()  # settings of the scale that the recipe does not have
-    first: Training | None = None  # the training of the first stage, if this is a second stage
+    first: Training | None = None  # the training of the first stage; None if this is not a second stage
 
     @cached_property
     def key(self) -> str:
-        """SHA-256 of recipe, arguments, languages, seed and data, and of the first stage's training if there is one."""
+        """SHA-256 of recipe, arguments, languages, seed, data and, for a second stage, the key of the first stage."""
         arguments = {**recipe_defaults(self.recipe), **self.overrides}
         parts = [self.recipe, arguments, list(self.langs), self.seed, self.data]
         parts += [self.first.key] if self.first else []
@@ -79,12 +79,12 @@ class Training:
     @property
     def name(self) -> str:
         """The name of the training's folder."""
-        langs = "-".join(dict.fromkeys(column.rpartition(":")[2] for column in self.langs))  # en for a:en and b:en
+        langs = "-".join(dict.fromkeys(column.rpartition(":")[2] for column in self.langs))  # "en" for ("a:en", "b:en")
         words = [self.recipe, *([self.variant] if self.variant else []), langs, f"seed{self.seed}"]
         return "_".join([*words, self.key[:SHORT]])
 
     def build(self, **more: object) -> Recipe:
-        """Build its recipe, with more settings. Raises UsageError for an unknown recipe or invalid arguments."""
+        """Build the recipe, with `more` settings. Raises UsageError for an unknown recipe or an invalid argument."""
         given = {**self.overrides, "data.columns": list(self.langs), "train.seed": self.seed}
         return recipes.configure(self.recipe, given | more)
 
@@ -92,8 +92,8 @@ class Training:
 def training_of(
     system: ExperimentSpec, scale: Settings, seed: int, data: str, first: Training | None = None
 ) -> Training:
-    """Return the training of a system at a scale. It uses the scale's settings for this recipe. Of the scale's settings
-    for all recipes, it uses those that the recipe has. An unknown recipe raises an error only in `build`."""
+    """Return the training of a system at a scale. All settings that the scale has for this recipe are used. Settings
+    for all recipes are used if the recipe has them. If the recipe is unknown, only `build` raises an error."""
     defaults, own = recipe_defaults(system.recipe), scale.get(system.recipe, {})
     left_out = tuple(name for name in scale[EVERY] if defaults and name not in defaults)
     usual = {**defaults, **scale[EVERY], **own}
@@ -115,13 +115,13 @@ def training_of(
 
 @cache
 def recipe_defaults(recipe: str) -> dict[str, Any]:
-    """Return the defaults of the recipe's arguments in JSON form; empty for an unknown recipe."""
+    """Return the defaults of the recipe's arguments in JSON form. Return {} if the recipe is unknown."""
     arguments = recipes.configure(recipe, {}).arguments if recipe in RECIPES else None
     return {name: as_json(value) for name, value in (arguments or {}).items()}
 
 
 def as_json(value: object) -> Any:
-    """Convert a value to its JSON form."""
+    """Convert a value to the form that it has after reading it from JSON: a tuple becomes a list."""
     return list(value) if isinstance(value, tuple) else value
 
 
@@ -133,7 +133,7 @@ def file_word(value: object) -> str:
 
 @dataclass(frozen=True)
 class TrainingPlan:
-    """The trainings of the systems in each comparison, with the output folder and common settings."""
+    """The trainings of the systems in each comparison, the output folder, and the settings that all trainings share."""
 
     out: Path
     trainings: Mapping[str, Mapping[str, Sequence[Training]]]  # comparison -> system -> trainings
@@ -146,9 +146,9 @@ class TrainingPlan:
         return self.out / "cells" / training.name
 
     def chosen(self, only: str | None = None) -> list[Training]:
-        """Return every training once: lower seeds first, and a first stage before the second stage that needs it.
+        """Return every training once, ordered by seed, then by stage.
 
-        With `only`, return the trainings whose name or system matches the pattern, and the first stages that they need.
+        With `only`, return those whose name or system matches this pattern, and the first stages that they need.
         """
         every = [(system, each) for systems in self.trainings.values() for system, of in systems.items() for each in of]
         pattern = (only or "*").lower()
@@ -159,7 +159,7 @@ class TrainingPlan:
         }
         if not matching:
             known = ", ".join(dict.fromkeys(system for system, _ in every))
-            raise UsageError(f"{only}: no such system or training; systems are {known}.", parameter="only")
+            raise UsageError(f"matches no system or training (got {only}); the systems are {known}", parameter="only")
         firsts = {each.first.key: each.first for each in matching.values() if each.first}
         return sorted((firsts | matching).values(), key=lambda training: (training.seed, training.first is not None))
 
@@ -187,8 +187,8 @@ def plan_trainings(
     device: str = "auto",
     resamples: int = 2_000,
 ) -> TrainingPlan:
-    """Read the data and list the trainings of these comparisons. If `seeds` are given, they replace the seeds of every
-    system. `data` is a folder as described in `datasets` and `paraphrases`; trainings are stored in `out`."""
+    """Read the data, and list the trainings of the named comparisons. If `seeds` are given, they replace the seeds of
+    every system. The folder `data` is described in `datasets` and `paraphrases`. Trainings are written to `out`."""
     check_names(names)
     pick_device(device)
     translations = cache(lambda langs: read_translations(data, langs))
@@ -218,9 +218,9 @@ def plan_trainings(
 
 
 def run_trainings(plan: TrainingPlan, only: str | None = None, report: Report = lambda row: None) -> None:
-    """Train and measure all trainings that are not finished and that no other process holds.
+    """Run and measure all trainings that are not finished and that no other process is running.
 
-    `report` receives each row of metrics. If a training fails, its error is written to its folder, and the others run.
+    `report` receives each row of metrics. If a training fails, its folder gets an error.json, and the others still run.
     """
     todo, before = plan.chosen(only), 0
     while len(todo) != before:
@@ -229,7 +229,7 @@ def run_trainings(plan: TrainingPlan, only: str | None = None, report: Report = 
 
 
 def attempt(plan: TrainingPlan, training: Training, number: str, report: Report) -> bool:
-    """Run one training. Return False if another process is running it, or the first stage that it needs."""
+    """Run one training. Return False if another process is running this training, or the first stage that it needs."""
     folder = plan.folder(training)
     if training.first and plan.state(training.first) == RUNNING:
         return False
@@ -252,12 +252,12 @@ def attempt(plan: TrainingPlan, training: Training, number: str, report: Report)
 
 
 def finish(plan: TrainingPlan, training: Training, folder: Path, report: Report) -> None:
-    """Start or continue a training, and then measure it."""
+    """Start or continue a training, and measure it when it is finished."""
     settings: dict[str, object] = {}
     if training.first:
         first = plan.folder(training.first)
         if not (first / RESULT).exists():
-            raise NotFound(f"it starts from {training.first.name}, which is not finished; see its error.json.")
+            raise NotFound(f"the first stage, {training.first.name}, must be finished first; see its error.json.")
         settings["init_from"] = str(first / RUN)
     if plan.save_every:
         settings["train.save_every"] = plan.save_every
@@ -271,7 +271,7 @@ def finish(plan: TrainingPlan, training: Training, folder: Path, report: Report)
     if (folder / RUN / SETTINGS).exists():
         last = runs.resume(folder / RUN, device=plan.device, report=note)
     else:
-        shutil.rmtree(folder / RUN, ignore_errors=True)  # a killed process left it
+        shutil.rmtree(folder / RUN, ignore_errors=True)  # a killed process may have left an incomplete folder
         with file_lock(data / f"{dataset.name}.lock", wait=True):
             source = dataset.pairs(data, plan.device)
             tokenizer = None if training.first else dataset.tokenizer(recipe, data, plan.device)
@@ -282,7 +282,7 @@ def finish(plan: TrainingPlan, training: Training, folder: Path, report: Report)
 
 
 def provenance(training: Training, recipe: Recipe, folder: Path, last: Path) -> dict[str, Any]:
-    """Describe how this training's scores were computed, without paths of this machine."""
+    """Describe how the scores of a training were computed. The description contains no paths of this machine."""
     metrics, config = last.parent / checkpoint.METRICS, checkpoint.read_config(last)
     rows = [json.loads(line) for line in metrics.read_text("utf-8").splitlines()] if metrics.exists() else []
     valid = [row for row in rows if row["kind"] == "valid"] or [{}]
@@ -310,7 +310,7 @@ def provenance(training: Training, recipe: Recipe, folder: Path, last: Path) -> 
 
 
 def git_state() -> str | None:
-    """Return the commit of this code, and whether files have changed since; None outside a checkout."""
+    """Return the commit of this code, with "-dirty" if files have changed since. None if this is not a git checkout."""
     root = Path(__file__).parents[2]
     if not (root / ".git").exists() or not shutil.which("git"):
         return None
@@ -319,5 +319,5 @@ def git_state() -> str | None:
 
 
 def read(path: Path) -> dict[str, Any]:
-    """Read a JSON file; {} if it is missing."""
+    """Read a JSON file. Return {} if it is missing."""
     return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}

@@ -146,10 +146,10 @@ def test_what_a_folder_has_and_must_have(folder: Path, tmp_path: Path) -> None:
     for reader, absent, expected in (
         ("translations", ".", "no such folder"),
         ("translations", "sts", "no STS year"),
-        ("translations", "parallel", "no translations of en-fr; expected parallel/en-fr"),
-        ("parsed", "paraphrase", r"no paraphrases; expected paraphrase/en\.NAME"),
-        ("parsed", "trees", r"no parsed sentences; expected trees/en\.NAME"),
-        ("questions", "quora", r"no labelled questions; expected quora/train\.tsv\.xz"),
+        ("translations", "parallel", "no translations of en-fr; add a table such as parallel/en-fr"),
+        ("parsed", "paraphrase", r"no paraphrases; add a table such as paraphrase/en\.NAME"),
+        ("parsed", "trees", r"no parsed sentences; add trees/en\.NAME"),
+        ("questions", "quora", r"no labelled questions; add quora/train\.tsv\.xz"),
     ):
         copy = Path(shutil.copytree(folder, tmp_path / "copy"))
         shutil.rmtree(copy / absent)
@@ -260,7 +260,7 @@ def test_a_second_stage_starts_from_its_first_one(
     command = ["questions", "--scale=toy", f"--data={folder}", f"--out={tmp_path}", "--resamples=100", "--only=repeat"]
     assert reproduce(*command, "--seeds=1", "--device=cpu", "--threads=1").code == 5
     (error,) = [json.loads(path.read_text("utf-8")) for path in tmp_path.glob("cells/var-siamese_*/error.json")]
-    assert "starts from var-siamese-repeat" in error["error"] and "not finished" in error["error"]
+    assert "first stage, var-siamese-repeat" in error["error"] and "must be finished" in error["error"]
 
 
 @pytest.mark.parametrize("scale", ["small", "paper"])

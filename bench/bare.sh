@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# The GPU page on a machine that has PyTorch and transformers, and no package index.
+# Measure the GPU page on a machine that has PyTorch and transformers, but no package index.
 #
-#   bash bench/bare.sh fetch [PYTHON_VERSION]      # where there is an index: wheels into .wheels/, to be copied along
-#   bash bench/bare.sh run OUT_FOLDER [OPTION...]  # there: install them in a temporary folder, measure
+#   bash bench/bare.sh fetch [PYTHON_VERSION]      # on a machine with a package index: download wheels to .wheels/
+#   bash bench/bare.sh run OUT_FOLDER [OPTION...]  # on the GPU machine: install the wheels in a temporary folder, measure
 #
-# Options are those of `python -m bench`. OUT_FOLDER/gpu.json is written anew after each measurement.
+# The options are those of `python -m bench`. OUT_FOLDER/gpu.json is written again after each measurement.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-lacking=(conllu platformdirs text2num zstandard) # of our dependencies, those that images with PyTorch seldom hold
+lacking=(conllu platformdirs text2num zstandard) # dependencies that images with PyTorch usually lack
 python=${PYTHON:-python3} wheels=${WHEELS:-.wheels}
 
 case "${1:-}" in

@@ -172,7 +172,7 @@ class Form:
     clip: float
 
     def seconds(self, share: float, clock: Callable[[], float]) -> float:
-        """Return the seconds per token of one micro-batch. `share` selects it: 0 is the start of the update, 1 the end."""
+        """Return the seconds per token of one micro-batch. `share` is its place in the update (0: start, 1: end)."""
         number = int(share * len(self.tokens))
         self.fill_gradients(0.0)  # not None, because usually, a micro-batch adds to existing gradients
         begun = clock()
@@ -182,7 +182,7 @@ class Form:
         return spent / self.tokens[number]
 
     def update_seconds(self, clock: Callable[[], float]) -> float:
-        """Return the seconds per token for the end of an update. The first run is left out: it allocates the moments."""
+        """Return the seconds per token for the end of an update. The first run allocates moments, so it is left out."""
         spent = []
         for group in self.optimizer.param_groups:
             group["lr"] = 0.0

@@ -1,1 +1,1 @@
-"""From files of translations to batches: download, read, clean, store and batch them."""
+"""Download, read and clean files of translations, write them to token stores, and make batches from the stores."""

@@ -1,8 +1,8 @@
-"""Add to each pair of translations an altered form of one sentence: nearly the same words, but another meaning.
+"""Add to each pair of translations an altered form of one of them, with nearly the same words but another meaning.
 
 The rules drop or add a negation (English, French), or exchange two words (any language with spaces between words).
-The shipped models were trained on altered sentences from other rules, which exchanged the roles of words in parsed
-sentences. The repository contains these rules at commit d1f45c03; now it contains only their output, as data.
+The altered sentences on which the shipped models were trained come from other rules, which exchanged the roles of words
+in parsed sentences. Commit d1f45c03 of the repository contains the code of those rules.
 """
 
 import re
@@ -21,7 +21,7 @@ NEGATION, WORDS = "negation", "words"  # kinds of alteration
 NEGATED = 0.3  # if a negation rule applies, the probability of using it; otherwise two words are exchanged
 _FINITE = r"\b(am|is|are|was|were|will|would|could|should|must|does|did|do|has|have|had)"
 _VERBE = r"(est|es|suis|sont|sommes|êtes|était|étaient|ai|as|a|avons|avez|ont|avait|peut|peux|veut|veux|doit|dois)\b"
-_NEGATIONS = {  # language -> (pattern, replacement) that drops a negation, (pattern, replacement) that adds one
+_NEGATIONS = {  # language -> two pairs (pattern, replacement): the first drops a negation, the second adds a negation
     "en": ((_FINITE + r"(?: not|n['’]t)\b", r"\1"), (_FINITE + r"(?! not)(?= \w)", r"\1 not")),
     "fr": ((r"\bn(?:e |['’])(\w+) pas\b", r"\1"), (r"(?<= )" + _VERBE + r"(?! pas)(?= \w)", r"ne \1 pas")),
 }
@@ -30,8 +30,8 @@ _NEGATIONS = {  # language -> (pattern, replacement) that drops a negation, (pat
 def altered(text: str, lang: str, rng: Random) -> tuple[str, str] | None:
     """Drop or add a negation, or exchange two words.
 
-    Returns the kind of alteration, NEGATION or WORDS, and the altered text; None if the text has no two different words
-    to exchange.
+    Returns the kind of alteration, NEGATION or WORDS, and the altered text. Returns None if no two words of the text
+    differ.
 
     >>> negated("The dog is late.", "en"), negated("Il n'est pas là.", "fr")
     ('The dog is not late.', 'Il est là.')
@@ -44,7 +44,7 @@ def altered(text: str, lang: str, rng: Random) -> tuple[str, str] | None:
 
 
 def negated(text: str, lang: str) -> str:
-    """Drop a negation, such as "not" or "ne ... pas", or else add one; return "" if no rule applies."""
+    """Drop a negation, such as "not" or "ne ... pas"; if there is none, add one. Return "" if no rule applies."""
     for pattern, other in _NEGATIONS.get(lang, ()):
         if re.search(pattern, text, re.IGNORECASE):
             negation = re.sub(pattern, other, text, count=1, flags=re.IGNORECASE)
@@ -60,7 +60,7 @@ def exchanged(text: str, rng: Random) -> str:
     if len({cores[place].casefold() for place in places}) < 2:
         return ""
     first = second = places[0]
-    while cores[first].casefold() == cores[second].casefold():  # drawing again makes all pairs equally likely
+    while cores[first].casefold() == cores[second].casefold():  # drawing both again makes all pairs equally likely
         first, second = rng.sample(places, 2)
     for row, core in ((first, cores[second]), (second, cores[first])):
         words[row] = words[row].replace(cores[row], core, 1)
@@ -68,7 +68,7 @@ def exchanged(text: str, rng: Random) -> str:
 
 
 def alter_rows(source: Path, langs: Sequence[str], out: Path, *, of: str) -> tuple[Cleaned, Counter[str]]:
-    """Write each pair, together with an altered sentence, to `out`; write a card that describes the file to OUT.json.
+    """Write each pair and an altered sentence to the file `out`, and write a card that describes this file to OUT.json.
 
     Args:
         source: A file of pairs, in a format of `bgt_core.data.parallel.read_pairs`.
@@ -77,8 +77,8 @@ def alter_rows(source: Path, langs: Sequence[str], out: Path, *, of: str) -> tup
         of: The language whose sentences are altered.
 
     Returns:
-        How many pairs were written and dropped, and how many rows have each kind of alteration. A pair is dropped if
-        the sentence to be altered does not have two different words.
+        The number of pairs that were written and dropped, and the number of rows with each kind of alteration. A pair
+        is dropped if no two words of the sentence to be altered differ.
 
     Raises:
         UsageError: `langs` are not two different languages, or `of` is not one of them.
@@ -86,7 +86,7 @@ def alter_rows(source: Path, langs: Sequence[str], out: Path, *, of: str) -> tup
     """
     check_table(out)
     if len(langs) != 2 or langs[0] == langs[1] or of not in langs:
-        raise UsageError(f"{of}: expected one of two different languages (got {','.join(langs)})", parameter="of")
+        raise UsageError(f"{of}: expected one of two different --langs (got {','.join(langs)})", parameter="of")
     rng, skipped, dropped, kinds = Random("altered"), Skipped(), Counter[str](), Counter[str]()
     with pair_file(out) as add:
         for pair in read_pairs(source, langs, skipped):

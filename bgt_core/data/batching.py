@@ -1,13 +1,13 @@
-"""Turn a corpus into batches: choose the pairs of each optimiser step, and split them to fit a device's memory.
+"""Turn a corpus into batches: choose the rows for each optimiser step, and split them so that they fit into memory.
 
-The pairs of one optimiser step are called an *update*. An update depends only on (seed, step), so training can resume
-at any step and on any device, without a saved position. The pairs of an update are sorted by length and split into
-micro-batches, whose gradients are summed. Pairs are drawn uniformly, or by temperature and weights.
+The rows of one optimiser step are called an *update*. An update depends only on (seed, step), so training can resume
+at any step and on any device, although no position in the data is saved. The rows of an update are sorted by length and
+split into micro-batches, whose gradients are summed. Rows are drawn uniformly, or by temperature and weights.
 
-In a mixture, the share of a corpus in each update is proportional to n^(1/T). T is the temperature; n is the corpus's
-number of tokens, weighted by kind of text (Arivazhagan et al. 2019, "Massively multilingual NMT in the wild"). A higher
-T makes the shares more equal. Within a corpus, the share of a kind of text is proportional to its tokens times its
-weight.
+In a mixture, the share of a corpus in each update is proportional to n^(1/T) (Arivazhagan et al. 2019, "Massively
+multilingual NMT in the wild"). T is the temperature; a higher T makes the shares more equal. n is the number of tokens
+in the corpus, where each token is multiplied by the weight of its kind of text. Within a corpus, the share of a kind of
+text is proportional to the kind's number of tokens times its weight.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ ROUNDS = 6  # rounds of the Feistel network; 4 are enough for a permutation that
 
 
 def rows_per_epoch(strata: Sequence[Stratum], temperature: float, weights: Mapping[str, float]) -> list[int]:
-    """Return how many rows an epoch draws from each stratum; at least 1.
+    """Return the number of rows, at least 1, that an epoch draws from each stratum.
 
-    All rows of an epoch together have about as many tokens as all strata. `weights` maps kinds of text to weights; the
-    weight of any other kind is 1.
+    In total, the rows of an epoch have about as many tokens as all strata together. `weights` maps kinds of text to
+    weights; a kind that is not in `weights` has weight 1.
     """
     total = sum(stratum.tokens for stratum in strata)
     counted = [stratum.tokens / total * weights.get(stratum.kind, 1.0) for stratum in strata]
@@ -52,8 +52,8 @@ def rows_per_epoch(strata: Sequence[Stratum], temperature: float, weights: Mappi
 def draw(strata: Sequence[Stratum], counts: Sequence[int], step: int, updates: int, seed: int) -> np.ndarray:
     """Draw the rows of update `step`, int64. An epoch has `updates` updates, and `counts[i]` rows of stratum i.
 
-    The rows of a stratum are drawn in random order. When all its rows have been drawn, a new random order begins. So at
-    any step, the numbers of times that any two of its rows were drawn differ by at most one.
+    The rows of a stratum are drawn in random order. After all of them have been drawn, they are drawn again in a new
+    random order. So at any step, one row of a stratum has been drawn at most once more than another.
     """
     drawn = []
     for number, (stratum, count) in enumerate(zip(strata, counts, strict=True)):
@@ -68,14 +68,14 @@ def permute(positions: np.ndarray, size: int, seed: int, epoch: int, stream: int
     """Return the elements at `positions` of a random permutation of range(size); int64, in the shape of `positions`.
 
     (seed, epoch, stream) determines the permutation. A Feistel network permutes all integers of 2b bits, for some b,
-    without a table in memory. A result of `size` or more is permuted again until it is below `size` (cycle walking), so
-    the results are a permutation of range(size).
+    without a table in memory. A result that is not below `size` is permuted again until it is (cycle walking), so the
+    results are a permutation of range(size).
     """
     half = np.uint64(max(1, -(-(size - 1).bit_length() // 2)))
     mask = (np.uint64(1) << half) - np.uint64(1)
     keys = np.random.SeedSequence([seed, epoch, stream]).generate_state(ROUNDS, np.uint64)
 
-    def mixed(numbers: np.ndarray) -> np.ndarray:  # mix the bits by splitmix64 (Steele et al., 2014)
+    def mixed(numbers: np.ndarray) -> np.ndarray:  # mix the bits as splitmix64 does (Steele et al., 2014)
         numbers = (numbers ^ numbers >> np.uint64(30)) * np.uint64(0xBF58476D1CE4E5B9)
         numbers = (numbers ^ numbers >> np.uint64(27)) * np.uint64(0x94D049BB133111EB)
         return numbers ^ numbers >> np.uint64(31)
@@ -98,8 +98,8 @@ def permute(positions: np.ndarray, size: int, seed: int, epoch: int, stream: int
 def shuffle_words(sentences: Sequence[np.ndarray], share: float, *seed: int) -> Sequence[np.ndarray]:
     """Permute the tokens of a random `share` of the sentences; EOS stays the last token.
 
-    The caller passes a different `seed` in each update, so the permutations differ, too. The authors' code of 2019 drew
-    the permutations once: a sentence shuffled in the first epoch was shuffled in the same way in all epochs.
+    The caller passes a different `seed` for each update, so a sentence has different permutations in different epochs.
+    The code of Wieting and Gimpel drew the permutations only once, so a sentence had the same one in all epochs.
     """
     if not share:
         return sentences
@@ -112,16 +112,16 @@ def shuffle_words(sentences: Sequence[np.ndarray], share: float, *seed: int) -> 
 
 
 AHEAD = 2  # number of updates that are prepared in advance
-WINDOW = 8192  # number of validation pairs that are sorted by length together
+WINDOW = 8192  # validation rows are sorted by length within groups of this size
 
 
 @dataclass(frozen=True, eq=False)
 class StepBatch:
-    """One worker's share of an optimiser step."""
+    """The micro-batches of an optimiser step that one worker processes."""
 
     rows: int  # number of rows of the update, over all workers
-    batches: Mapping[int, Batch]  # index in the update -> micro-batch; only this worker's micro-batches
-    closes_mega_batch: bool = True  # whether training can resume after this update from the weights alone
+    batches: Mapping[int, Batch]  # index of the micro-batch in the update -> micro-batch
+    closes_mega_batch: bool = True  # whether this update ends a mega-batch, so that training can resume after it
 
     def pin(self) -> StepBatch:
         """Copy the batches to pinned memory, from which a GPU can copy while it computes."""
@@ -134,41 +134,41 @@ class Batching:
 
     The anchor column, which provides the semantic latent, alternates: in micro-batch i of step s, the anchor is column
     (seed + s + i) modulo the number of columns. In the paper, the anchor alternates "within a batch" (sec. 3); in the
-    released code, it alternates per micro-batch, by a counter that restarts at 0 with the process. `Batch.shift`, which
-    determines from which column each column is predicted, changes in the same way.
+    released code, it alternates per micro-batch, by a counter that starts at 0 in every new process. `Batch.shift`,
+    which determines from which column each column is predicted, changes in the same way.
     """
 
-    # approximate number of tokens per update, counted on the longest side of each row, with EOS (paper: 25,000)
+    # approximate number of tokens per update, EOS included; only the longest side of each row counts (paper: 25,000)
     batch_tokens: int
-    micro_tokens: int  # maximum number of tokens of a micro-batch's longest side, with padding; limits memory
+    micro_tokens: int  # maximum number of tokens, with padding, in a micro-batch's longest side; limits memory
     seed: int
     scramble: float = 0.0  # share of the training sentences whose tokens are permuted
-    micro_batches: int = 1  # minimum number of similarly large micro-batches per update, divided among workers
+    micro_batches: int = 1  # minimum number of micro-batches, of similar size, into which an update is split
     temperature: float = 1.0  # above 1, rows of small corpora are drawn more often than rows of large ones
-    weights: Mapping[str, float] = field(default_factory=dict)  # weight of each kind of text in sampling
+    weights: Mapping[str, float] = field(default_factory=dict)  # kind of text -> weight in sampling
 
     def __post_init__(self) -> None:
         if min(self.batch_tokens, self.micro_tokens, self.micro_batches) < 1 or self.seed < 0:
-            raise UsageError(f"{self}: tokens and micro_batches must be at least 1, and the seed not negative")
+            raise UsageError(f"{self}: tokens and micro_batches must be at least 1, and the seed at least 0")
         if min(self.temperature, *self.weights.values(), 1) <= 0:
             raise UsageError(f"{self}: the temperature and all weights must be above 0")
 
     def updates(self, corpus: Corpus | Mixture) -> int:
         """Return the number of optimiser steps per epoch.
 
-        An epoch draws every row once. With a temperature or weights, an epoch draws about as many tokens as the corpus
-        has, but not every row once.
+        An epoch draws every row once, unless a temperature other than 1 or weights are set. Then it draws about as many
+        tokens as the corpus has, but some rows more often than others.
         """
         if not len(corpus):
-            raise DataError(f"the {corpus.split} split of {corpus.folder} has no pairs")
+            raise DataError(f"the {corpus.split} split of {corpus.folder} has no pairs; prepare it with more pairs")
         counts = self._sampled(corpus)
-        largest = max(counts) if counts else len(corpus)  # limits the number of updates, so that none is empty
+        largest = max(counts) if counts else len(corpus)  # with more updates, some would be empty
         return min(largest, -(-corpus.tokens // self.batch_tokens))
 
     def update(self, corpus: Corpus | Mixture, step: int, worker: int = 0, workers: int = 1) -> StepBatch:
         """Make the micro-batches of one worker for one optimiser step; `worker` and `step` count from 0.
 
-        All rows of a micro-batch are from the same corpus. The longest sentences of each corpus come first.
+        All rows of a micro-batch are from the same corpus. Within a corpus, micro-batches with longer rows come first.
         """
         indices = self.rows(corpus, step)
         micro_batches = list(micro_rows(corpus, indices, self.micro_tokens, self.micro_batches))
@@ -181,7 +181,7 @@ class Batching:
         return StepBatch(len(indices), batches)
 
     def rows(self, corpus: Corpus | Mixture, step: int) -> np.ndarray:
-        """Draw the rows of an optimiser step, int64: by temperature and weights, or from a permutation of all rows."""
+        """Draw the rows of an optimiser step, int64: by temperature and weights if set, else each row once an epoch."""
         updates = self.updates(corpus)
         if counts := self._sampled(corpus):
             return draw(corpus.strata, counts, step, updates, self.seed)
@@ -207,7 +207,10 @@ def prefetch(make: Callable[[int], StepBatch], steps: range) -> Iterator[StepBat
 
 
 def validation(corpus: Corpus | Mixture, micro_tokens: int, most: int | None = None) -> Iterator[Batch]:
-    """Yield batches of all rows, or of `most` evenly spaced rows. Anchors alternate. All calls yield equal batches."""
+    """Yield batches of all rows, or of `most` evenly spaced rows.
+
+    The anchor alternates from batch to batch. Calls with equal arguments yield equal batches.
+    """
     count = min(len(corpus), most or len(corpus))
     chosen = np.arange(count) * len(corpus) // max(1, count)
     turn = 0
@@ -232,8 +235,8 @@ def split_to_fit(lengths: np.ndarray, micro_tokens: int) -> Iterator[np.ndarray]
     """Split rows into groups of similar length. With padding, a group's longest side has at most `micro_tokens` tokens.
 
     `lengths` is (B, sides). A group that is too large is divided into two with nearly equal numbers of tokens, so that
-    workers have equal loads. A pair that is longer than the limit is a group by itself. The longest pairs come first,
-    so that the first batch fails if the memory is too small for them.
+    workers have equal loads. A row that is longer than the limit is a group by itself. The groups with the longest rows
+    come first: if the memory is too small for them, training fails at once.
     """
     if len(lengths) > 1 and len(lengths) * lengths.max() > micro_tokens:
         for half in split_evenly(lengths, 2):
@@ -253,7 +256,7 @@ def deal(sizes: Sequence[int], workers: int) -> list[int]:
 
 
 def split_evenly(lengths: np.ndarray, portions: int) -> list[np.ndarray]:
-    """Divide pairs by length into portions with nearly equal numbers of tokens; the first has the longest pairs.
+    """Divide rows by length into portions with nearly equal numbers of tokens; the first portion has the longest rows.
 
     `lengths` is (B, sides). Returns the row indices of each portion, in ascending order.
     """
@@ -264,16 +267,19 @@ def split_evenly(lengths: np.ndarray, portions: int) -> list[np.ndarray]:
 
 
 def longest_first(lengths: np.ndarray) -> np.ndarray:
-    """Sort rows by their longest side, then by the sum of their sides, descending: lengths (B, sides) -> rows (B,)."""
+    """Sort rows by the length of their longest side, then by their total length, both descending.
+
+    `lengths` is (B, sides). Returns the indices of the rows, (B,).
+    """
     return np.lexsort((lengths.sum(axis=1), lengths.max(axis=1)))[::-1]
 
 
 def make_batch(corpus: Corpus, rows: np.ndarray, turn: int, scramble: float = 0.0, seed: tuple[int, ...] = ()) -> Batch:
     """Make a batch of the given rows.
 
-    `turn` determines the anchor and the shift. `scramble` is the share of the sentences whose words are shuffled, and
-    `seed` determines the order. A column whose name begins with "altered" does not become a side of the batch, because
-    its sentences are altered sentences of another column.
+    `turn` determines the anchor and the shift. `scramble` is the share of sentences whose tokens are shuffled, and
+    `seed` determines these sentences and the order of their tokens. A column whose name begins with "altered" does not
+    become a side of the batch, because it contains altered sentences of another column.
     """
     alters = altered_columns(corpus.columns)
     columns = [column for column in corpus.columns if column not in alters]

@@ -30,7 +30,7 @@ from bgt_core.data.textfile import number, text_lines
 from bgt_core.errors import DataError, NotFound, UsageError, check_choice, check_least
 
 Count = Callable[[Sequence[str]], list[int]]  # takes N sentences, returns their lengths
-Report = Callable[[int, int | None], None]  # called with the number of pairs read, and None for their unknown total
+Report = Callable[[int, int | None], None]  # called with the number of pairs read so far, and None (unknown total)
 
 
 @dataclass(frozen=True)
@@ -39,12 +39,12 @@ class CleaningRules:
 
     min_length: int = 1
     max_length: int = 100
-    max_ratio: float = 9.0  # maximum ratio of the two sides' lengths, the longer to the shorter; Moses's default
+    max_ratio: float = 9.0  # maximum length of the longer side, divided by that of the shorter (Moses: 9)
     unit: str = "words"
-    max_pairs: int | None = None  # size of a random sample of the pairs; the order of the sources does not change it
+    max_pairs: int | None = None  # keep a random sample of this size; it does not depend on the order of the sources
     seed: int = 1
     keep: tuple[ScoreRange, ...] = ()  # ranges in which the scores of a translation (second column) must lie
-    # if several pairs have the same first column, whether to keep only the first pair that meets all other rules
+    # whether to keep, of all pairs with the same text in the first column, only the first that meets all other rules
     first_of_reference: bool = False
 
     def __post_init__(self) -> None:
@@ -62,9 +62,11 @@ class Candidates(NamedTuple):
     rows: list[tuple[str, ...]]  # normalised cells, including the label column, which contains numbers
     texts: list[tuple[str, ...]]  # the same cells without the label column
     keys: list[tuple[str, ...]]  # the `key` of each text
-    lengths: np.ndarray  # (N, L), in the unit of the rules
+    lengths: np.ndarray  # (N, L), lengths of the texts, in `CleaningRules.unit`
     costs: np.ndarray  # (N,) float64, the numbers of the label column; NaN if there is no such column
-    identities: np.ndarray  # (N,) uint64, a hash of each row's first key or of all its keys; equal for copies
+    # (N,) uint64, a hash of the first key of each row if the rules have `first_of_reference`, else of all its keys;
+    # rows with equal hashes count as copies
+    identities: np.ndarray
 
     def where(self, stays: np.ndarray) -> Candidates:
         """Select the rows for which `stays`, (N,) bool, is true."""
@@ -101,13 +103,14 @@ def clean(
 
     Args:
         sources: Files of pairs, in the formats of `read_pairs`.
-        columns: The columns in order: each is a language, or a name with a language, as in "reference:en". In
-            "cost:label", the word "label" stands for a column of numbers; it is written, too.
+        columns: The columns in order: each is a language, or a name with a language, as in "reference:en". A column of
+            numbers has "label" in place of a language, as in "cost:label"; it is written to `out`, too.
         out: The TSV file to write.
         rules: The rules; by default `CleaningRules()`.
         exclude: Files or folders of evaluation sentences, with one sentence per line or several in columns. A pair is
             dropped if any of its sides is one of these sentences; case and punctuation are ignored.
-        models: Further scores for `rules.keep`, by name; they score the sentences of the second column.
+        models: Name -> model, for names of scores in `rules.keep` that this package does not define. The models score
+            the sentences of the second column.
         tokenizer: A SentencePiece model, if the unit of lengths is "tokens".
         licence: The licence to write to the card; by default the licence that `bgt data download` recorded.
         strict: Whether the first bad row raises an error; otherwise bad rows are skipped.
@@ -120,7 +123,7 @@ def clean(
     rules, models = rules or CleaningRules(), models or {}
     check_table(out)
     langs = parse_columns(read_columns(columns))
-    names, all_names = list(langs), [column.partition(":")[0] for column in columns]  # all_names also has "_"
+    names, all_names = list(langs), [column.partition(":")[0] for column in columns]  # all_names also has "_"s
     label = next((index for index, lang in enumerate(langs.values()) if lang == LABEL), -1)
     if not sources or len(langs) - (label >= 0) < 2:
         raise UsageError(f"{len(sources)} sources of {', '.join(columns)}: expected a source, and two columns of text.")
@@ -142,7 +145,7 @@ def clean(
             rows += len(kept)
         if not rows:
             why = ", ".join(f"{count} {name}" for name, count in dropped.items() if count)
-            raise DataError(f"no pair is left of {', '.join(map(str, sources))}: {why}.")
+            raise DataError(f"no pair is left of {', '.join(map(str, sources))}; pairs dropped by each rule: {why}.")
     about = {
         "dropped": dict(dropped),
         "skipped": dict(skipped.counts),
@@ -156,7 +159,7 @@ def clean(
 
 
 def _sample(rules: CleaningRules, filters: Mapping[str, Filter], pairs: Iterable[Candidates]) -> dict[str, Filter]:
-    """Make the filter that keeps a random sample: the pairs with the smallest hashes. {} if all pairs are kept."""
+    """Make a filter that keeps a random sample: the pairs with the smallest hashes. Return {} if all are kept."""
     seen = Seen()
     for candidates in pairs:
         seen.new(apply(filters, candidates, Counter()).identities)
@@ -202,12 +205,12 @@ def _read(
 def _filters(
     rules: CleaningRules, exclude: Sequence[Path], models: Mapping[str, SentenceScore], has_costs: bool
 ) -> dict[str, Filter]:
-    """Return, by name and in order of use, the filters that judge a pair without comparing it with other pairs."""
+    """Return the filters that judge each pair alone: {name: filter}, in the order in which they are applied."""
     held_out, scores = _held_out(exclude, rules.seed), pair_scores(models)
     ranges = chosen_scores(rules.keep, scores)
     if "cost" in ranges and not has_costs:
         raise UsageError(
-            "cost=...: costs are a column of numbers; name it, as in a:en,b:en,cost:label.", parameter="keep"
+            "cost=... needs a column of costs; name the column, as in a:en,b:en,cost:label.", parameter="keep"
         )
 
     def not_held_out(some: Candidates) -> np.ndarray:
@@ -224,7 +227,7 @@ def _filters(
             (some.lengths.min(axis=1) >= rules.min_length) & (some.lengths.max(axis=1) <= rules.max_length)
         ),
         "ratio": lambda some: some.lengths.max(axis=1) <= rules.max_ratio * some.lengths.min(axis=1),
-        # equal sentences are not a translation
+        # a copy of a sentence is not its translation
         "same on both sides": lambda some: np.array([len(set(sides)) == len(sides) for sides in some.keys], bool),
         "evaluated on": not_held_out,
         **{score: partial(in_range, score) for score in ranges},
@@ -232,24 +235,24 @@ def _filters(
 
 
 def length_unit(columns: Sequence[str]) -> str:
-    """Return the unit for lengths: "words", or "characters" if a column's language has no spaces between words."""
+    """Return the unit of lengths: "words", or "characters" if a column's language has no spaces between words."""
     langs = parse_columns(read_columns(columns)).values()
     return "characters" if UNSPACED & set(map(primary, langs)) else "words"
 
 
 def _count(rules: CleaningRules, langs: Iterable[str], tokenizer: Path | None) -> Count:
     if (rules.unit == "tokens") != (tokenizer is not None):
-        raise UsageError("tokens and a tokenizer go together: give both.", parameter="unit")
+        raise UsageError("tokens needs a tokenizer, and other units don't: give both, or neither.", parameter="unit")
     if tokenizer:
         model = Tokenizer.load(tokenizer)
-        return lambda sentences: [len(ids) - 1 for ids in model.encode(sentences)]  # EOS not counted
+        return lambda sentences: [len(ids) - 1 for ids in model.encode(sentences)]  # EOS does not count
     if rules.unit == "characters":
         return lambda sentences: [len(sentence) for sentence in sentences]
     if unspaced := UNSPACED & set(map(primary, langs)):
         names = ", ".join(sorted(unspaced))
         raise UsageError(
-            f"{rules.unit}: {names} is written without spaces between words; use characters, or tokens with a "
-            "tokenizer.",
+            f"{rules.unit}: {names} is written without spaces between words; use the unit characters, or tokens "
+            "with a tokenizer.",
             parameter="unit",
         )
     return lambda sentences: [len(sentence.split()) for sentence in sentences]
@@ -266,7 +269,7 @@ def _held_out(paths: Sequence[Path], seed: int) -> Seen:
 
 
 def _files(path: Path) -> list[Path]:
-    """Return `path` if it is a file, else all files of the folder except hidden files and .json records."""
+    """Return `path` if it is a file, else all files under this folder, except hidden files and .json files."""
     if not path.exists():
         raise NotFound(f"{path}: no such file or folder.", parameter="exclude")
     if path.is_file():
@@ -275,7 +278,7 @@ def _files(path: Path) -> list[Path]:
     return [file for file in files if file.suffix != ".json" and not file.name.startswith(".")]
 
 
-# Copies of a sentence: keys that ignore case and punctuation, hashes of the keys, and a compact set of hashes.
+# Find copies of sentences: compute keys that ignore case and punctuation, and keep their hashes in a compact set.
 
 
 def key(sentence: str) -> str:
@@ -318,7 +321,7 @@ class Seen:
         return held
 
     def new(self, some: np.ndarray) -> np.ndarray:
-        """Add N hashes; return which of them are neither in the set nor earlier in `some`, (N,) bool."""
+        """Add N hashes; return which of them are new, (N,) bool: neither in the set before, nor earlier in `some`."""
         first = np.zeros(len(some), bool)
         first[np.unique(some, return_index=True)[1]] = True
         fresh = first & ~self.holds(some)
@@ -350,15 +353,16 @@ def copy_key(sentence: str) -> str:
 
 
 def join_copies(sentences: Sequence[str], groups: Sequence[int]) -> list[int]:
-    """Join groups of sentences if they contain copies of the same sentence, directly or through other groups.
+    """Join groups of sentences that contain copies of the same sentence.
 
-    `groups` are the numbers of the N sentences' groups. Returns the new group of each sentence, (N,): all joined groups
-    take the number of the group whose sentence comes first.
+    If A shares a sentence with B, and B with C, then all three groups are joined. `groups[i]` is the number of the
+    group of sentence i. Returns the new number for each sentence, (N,): joined groups get the number of the group whose
+    sentence comes first.
     """
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
-    nodes: dict[object, int] = {}  # node -> number; a graph links each group to the keys of its sentences
+    nodes: dict[object, int] = {}  # node -> its index; the graph links each group to the keys of its sentences
     of_group = [nodes.setdefault((group,), len(nodes)) for group in groups]
     of_key = [nodes.setdefault(copy_key(sentence), len(nodes)) for sentence in sentences]
     links = coo_array((np.ones(len(groups)), (of_group, of_key)), shape=(len(nodes), len(nodes)))

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from bgt_core.errors import UsageError, did_you_mean
 
-LABEL = "label"  # given in place of a language if a column contains numbers
-ALTERED = "altered"  # prefix of the names of columns with altered sentences, which mean something else than their row
-SKIPPED = "_"  # given in place of the name of a column that is not read
+LABEL = "label"  # stands in place of a language if a column contains numbers
+ALTERED = "altered"  # a column whose name begins like this contains sentences with another meaning than their row
+SKIPPED = "_"  # stands in place of the name of a column that is not read
 KIND = r"[A-Za-z0-9_-]+"
 UNSPACED = frozenset({"ja", "km", "lo", "my", "th", "zh"})  # languages written without spaces between words
 _JOINED = re.compile(r"[a-z]{2,3}(?:-(?:[A-Z][a-z]{3}|[A-Z]{2}|\d\w{2,3})(?!\w))+|[^-]+")
@@ -38,7 +38,7 @@ def altered_columns(columns: Mapping[str, str]) -> dict[str, str]:
     altered = {name: lang for name, lang in columns.items() if name.startswith(ALTERED)}
     if missing := [name for name, lang in altered.items() if lang not in plain]:
         raise UsageError(
-            f"{', '.join(columns)}: '{missing[0]}' needs another column of its language", parameter="columns"
+            f"{', '.join(columns)}: '{missing[0]}' needs an unaltered column in its language", parameter="columns"
         )
     return {name: plain[lang] for name, lang in altered.items()}
 
@@ -76,7 +76,7 @@ def parse_column(column: str, parameter: str = "columns") -> tuple[str, str]:
         lang, name = lang_code(lang), name if colon else lang_code(name)
     if name == SKIPPED or not re.fullmatch(KIND, name) or not (lang == LABEL or LANG.fullmatch(lang)):
         raise UsageError(
-            f"'{column}': expected a language code, as en, or NAME:LANGUAGE, as a:en.{lang_hint(lang)}",
+            f"'{column}': expected a language code, such as en, or NAME:LANGUAGE, such as a:en.{lang_hint(lang)}",
             parameter=parameter,
         )
     return name, lang
@@ -85,7 +85,7 @@ def parse_column(column: str, parameter: str = "columns") -> tuple[str, str]:
 def text_columns(langs: str) -> tuple[list[str], list[str]]:
     """Parse the columns of a text file: "a:en,_,fr" -> names, ["a", "_", "fr"], and languages, ["en", "fr"].
 
-    Raises UsageError for an entry without a language, and for an empty list.
+    Raises UsageError for an invalid entry, for a column of labels, and if no entry has a language.
     """
     given = [column.strip() for column in langs.split(",")]
     parsed = [(SKIPPED, "") if column == SKIPPED else parse_column(column, "langs") for column in given]
@@ -98,7 +98,8 @@ def text_columns(langs: str) -> tuple[list[str], list[str]]:
 def parse_columns(columns: Iterable[str]) -> dict[str, str]:
     """Parse columns: ["en", "b:en", "gold:label"] -> {"en": "en", "b": "en", "gold": "label"}.
 
-    Raises UsageError for an entry without a language, for a repeated name, and if there is no column of text.
+    Raises UsageError for an invalid entry, for a repeated name, for a second column of labels, and if there is no
+    column of text.
     """
     columns = [str(column) for column in columns]
     parsed: dict[str, str] = {}
@@ -106,33 +107,33 @@ def parse_columns(columns: Iterable[str]) -> dict[str, str]:
         name, lang = parse_column(column)
         if name in parsed:
             raise UsageError(
-                f"{', '.join(columns)}: '{name}' is repeated; use names, as in a:{lang},b:{lang}", parameter="columns"
+                f"{', '.join(columns)}: '{name}' is repeated; add names, as in a:{lang},b:{lang}", parameter="columns"
             )
         parsed[name] = lang
     languages = list(parsed.values())
     if languages.count(LABEL) > 1:
-        raise UsageError(f"{', '.join(columns)}: at most one may hold labels", parameter="columns")
+        raise UsageError(f"{', '.join(columns)}: at most one column may contain labels", parameter="columns")
     if languages.count(LABEL) == len(languages):
-        raise UsageError("columns: expected at least one column of text, as en, or two, as en, fr")
+        raise UsageError("columns: expected one or more columns of text, such as en, fr")
     altered_columns(parsed)
     return parsed
 
 
 def parse_source(text: str, columns: Sequence[str] = ()) -> Source:
-    """Parse a file with its columns: "en-fr=a.tsv" has the columns en and fr, and "a.tsv" has all `columns`.
+    """Parse COLUMNS=FILE: the file in "en-fr=a.tsv" has the columns en and fr; "a.tsv" alone has all `columns`.
 
     "news/en-fr=a.tsv" also names the kind of text. In "a,b,_=a.tsv", the third column is skipped. `columns` are the
-    known names; if empty, any name is allowed. Raises UsageError for an unknown column.
+    known names; if `columns` is empty, any name is allowed. Raises UsageError for an unknown column.
     """
     head, equals, path = text.partition("=")
     named = re.fullmatch(rf"(?:({KIND})/)?([A-Za-z0-9_,-]+)", head)
     if named and re.fullmatch("[a-z]{2}_[a-z]{2}", named[2]) and not matching(named[2], columns):
-        named = None  # "en_fr" means en-fr here, not the English of France
+        named = None  # an error follows: "en_fr" probably means en-fr, not the English of France
     if not equals or is_file(text) or not named:
         if equals and not is_file(text) and (is_file(path) or not columns):
-            raise UsageError(f"'{text}': expected COLUMNS=FILE, as en-fr={path or 'FILE'}", parameter="data")
+            raise UsageError(f"'{text}': expected COLUMNS=FILE, as in en-fr={path or 'FILE'}", parameter="data")
         if not columns:
-            raise UsageError(f"'{text}': give its columns, as en-fr={text}", parameter="data")
+            raise UsageError(f"'{text}': add the columns of the file, as in en-fr={text}", parameter="data")
         return Source(Path(text), tuple(columns))
     plain = named[2].split("," if "," in head else "-")
     plain = plain if "," in head or {*plain} <= {*columns} else split_langs(named[2])
@@ -157,10 +158,10 @@ def parse_weights(text: str) -> dict[str, float]:
         kind, _, weight = part.partition(":")
         if not re.fullmatch(KIND, kind) or not re.fullmatch(r"\d+(\.\d+)?", weight) or not float(weight):
             raise UsageError(
-                f"'{part}': expected KIND:WEIGHT, above 0, as news:3 or docs:0.5", parameter="kind_weights"
+                f"'{part}': expected KIND:WEIGHT with a weight above 0, as in news:3", parameter="kind_weights"
             )
         if kind in weights:
-            raise UsageError(f"'{text}': '{kind}' is repeated", parameter="kind_weights")
+            raise UsageError(f"'{text}': '{kind}' is repeated; give it one weight", parameter="kind_weights")
         weights[kind] = float(weight)
     return weights
 
@@ -170,7 +171,7 @@ def parse_weights(text: str) -> dict[str, float]:
 LANG = re.compile(r"[a-z]{2,3}(-\w+)*")
 _ROWS = [line.split("\t") for line in Path(__file__).with_name("languages.tsv").read_text("utf-8").splitlines()[1:]]
 NAMES = {name.lower(): two for two, _, name, *_ in _ROWS}
-# ISO 639-1 -> ISO 639-3; three macrolanguages are mapped to the single language that data sets use, as zh to cmn
+# ISO 639-1 -> ISO 639-3; three macrolanguages are mapped to the single language that data sets use, such as zh to cmn
 THREE_LETTERS = {two: three for two, three, *_ in _ROWS}
 _TWO_LETTERS = {code: two for two, three, _, _, others in _ROWS for code in (three, *others.split())}
 _USUAL = {two: script for two, _, _, script, _ in _ROWS}  # language -> usual script; "" for Chinese
@@ -196,7 +197,7 @@ def lang_code(text: str) -> str:
 
 
 def matching(lang: str, known: Iterable[str]) -> str | None:
-    """Return the entry of `known` that equals `lang`, or else the first with the same normalised code; else None."""
+    """Return the entry of `known` that equals `lang`, else the first with the same normalised code, else None."""
     known = tuple(known)
     if lang in known:
         return lang
@@ -212,10 +213,10 @@ def known_lang(lang: str, known: Collection[str], who: str, parameter: str = "la
     shown = lang if str(lang) and not re.search(r"\s", str(lang)) else f"'{lang}'"
     if not known:
         if not isinstance(lang, str) or not LANG.fullmatch(lang_code(lang)):
-            raise UsageError(f"{shown}: expected a language code, as en.{lang_hint(str(lang))}", parameter=parameter)
+            raise UsageError(f"{shown}: expected a language code, like en.{lang_hint(str(lang))}", parameter=parameter)
         return lang
     if isinstance(lang, str) and re.search(r"[,;\s]\w", lang.strip()):
-        raise UsageError(f"{shown}: expected one language, as {next(iter(known))}", parameter=parameter)
+        raise UsageError(f"{shown}: expected one language, such as {next(iter(known))}", parameter=parameter)
     if not isinstance(lang, str) or (same := matching(lang, known)) is None:
         raise UsageError(f"{shown}: {who} has {', '.join(known)}.{lang_hint(str(lang), known)}", parameter=parameter)
     return same
@@ -227,7 +228,7 @@ def takes(known: Collection[str], lang: str) -> bool:
 
 
 def lang_hint(text: str, known: Collection[str] = ()) -> str:
-    """Return a hint for the end of a message about an unknown language: " Did you mean 'en'?"; "" without a guess.
+    """Return a hint for the end of a message about an unknown language: " Did you mean 'en'?"; "" if there is no guess.
 
     `text` may be the name of a language, or another form of a language's code (zh for zh-Hans). If `known` is not
     empty, the hint suggests one of these languages.

@@ -33,37 +33,41 @@ from bgt_core.files import alone, file_lock, sha256_file, write_json, writing
 if TYPE_CHECKING:
     import requests
 
-SMALL, MOST = 2**26, 100  # an archive may unpack to SMALL bytes, or to MOST times its size (text: 3 to 20 times)
+SMALL, MOST = 2**26, 100  # an archive may grow to SMALL bytes, or MOST times its size (text grows 3 to 20 times)
 UNPROMISED = 2**30  # maximum number of bytes of a file whose size the server does not announce
 CHUNK = 4096  # number of rows that are written together
 NOT_TEXT = (b"version https://git-lfs", b"<!doctype", b"<html")  # first bytes of a reply that is not the requested text
 
-# errors of Python's unpackers, which raise RuntimeError if an archive is encrypted or packed by an unknown method
+# the errors that Python's unpackers raise; RuntimeError means that an archive is encrypted, or its format is unknown
 DAMAGE = (
     zipfile.BadZipFile, tarfile.TarError, gzip.BadGzipFile, zlib.error, EOFError, ValueError, LookupError, RuntimeError
 )  # fmt: skip
 OPUS = "https://object.pouta.csc.fi/OPUS-{corpus}/{release}/moses/{opus_pair}.txt.zip"
 # pattern for the name of a release; the name must not contain "..", because it becomes a part of file names
 LABEL = r"(?!.*\.\.)[A-Za-z0-9](?:[\w.-]{0,98}[A-Za-z0-9])?"
-CODE = r"[a-z]{2,3}(?:_[A-Za-z]+)?"  # a language code of OPUS: fr, pt_BR
+CODE = r"[a-z]{2,3}(?:_[A-Za-z]+)?"  # a language code of OPUS, such as fr or pt_BR
 
 
 # The addresses in sources.tsv come from public code of 2020-2026, and the licences from the web pages of the sources.
-# Nobody has checked them with the servers. If the SHA-256 of an archive is published (published.tsv, from the library
-# `datasets`), a download must match it. Otherwise the first download is trusted, and later downloads must match the
-# SHA-256 of the first.
+# Nobody has compared either of them with the servers. If the SHA-256 of an archive is in published.tsv (copied from the
+# library `datasets`), a download must match it. Otherwise the first download is trusted, and later downloads must have
+# the same SHA-256 as the first.
 
 
 class DataSource(NamedTuple):
-    """One data set. Addresses may contain {opus_pair}, {release}, and {iso}: the code of the non-English language."""
+    """One data set.
+
+    Its addresses may contain {opus_pair}, {release}, and {iso}, the three-letter code of the language that is not
+    English.
+    """
 
     name: str  # the name that users type
     what: str  # a short description
     licence: str
     addresses: tuple[str, ...]
-    layout: str = "files"  # a key of `LAYOUTS`: how the files are converted
-    pairs: str = ""  # the language pairs: "any", "any pair with en", or a single pair; "" if it has no pairs
-    release: str = ""  # the default release; "needed" if users must choose one, "" if the source has no releases
+    layout: str = "files"  # key of `LAYOUTS`, which maps it to the function that converts the files
+    pairs: str = ""  # the language pairs: "any", "any pair with en", or a single pair; "" if not pairs
+    release: str = ""  # the default release; "needed" if users must choose, "" if there are no releases
 
 
 def _packaged_table(name: str) -> list[list[str]]:
@@ -113,7 +117,7 @@ class Choice(NamedTuple):
 def choose(name: str, *, pair: str | None = None, release: str | None = None) -> Choice:
     """Check a user's choice of a source, languages and release; UsageError if the source does not offer them.
 
-    A source is one of `SOURCES`, or any other corpus of OPUS: "opus:NAME", as OPUS spells the name.
+    `name` is the name of one of `SOURCES`, or "opus:NAME" for any other corpus of OPUS, with the spelling of OPUS.
     """
     known = {source.name: source for source in SOURCES}
     if name.lower().startswith("opus:") and len(name) > 5:
@@ -125,24 +129,24 @@ def choose(name: str, *, pair: str | None = None, release: str | None = None) ->
     elif name.lower() in known:
         chosen = known[name.lower()]
     else:
-        raise UsageError(f"No data {name!r}; choose from {', '.join(known)}, or opus:NAME for another corpus of OPUS.")
+        raise UsageError(f"No data set {name!r}; choose from {', '.join(known)}, or opus:NAME for a corpus of OPUS.")
     only = chosen.pairs if "-" in chosen.pairs else None
     pair = pair or only
     langs = languages(pair) if pair else ()
     if chosen.pairs and not pair:
-        raise UsageError(f"is needed: {name} has many pairs; choose one, as in en-fr.", parameter="pair")
+        raise UsageError(f"is needed: {name} has many language pairs; choose one, such as en-fr.", parameter="pair")
     if pair and not chosen.pairs:
-        raise UsageError(f"{pair}: {name} has no language pairs; leave it out.", parameter="pair")
+        raise UsageError(f"{pair}: {name} has no language pairs; leave the pair out.", parameter="pair")
     if only and sorted(langs) != sorted(only.split("-")):
-        raise UsageError(f"{pair}: {name} has {only} only.", parameter="pair")
+        raise UsageError(f"{pair}: {name} has only the pair {only}.", parameter="pair")
     if chosen.pairs == "any pair with en" and "en" not in langs:
-        raise UsageError(f"{pair}: {name} is aligned with en; include it, as in en-fr.", parameter="pair")
+        raise UsageError(f"{pair}: all pairs of {name} contain en; choose one, such as en-fr.", parameter="pair")
     if chosen.release == "needed" and not release:
-        raise UsageError(f"is needed, as in v2018: {name} has many, see https://opus.nlpl.eu.", parameter="release")
+        raise UsageError(f"is needed, such as v2018; https://opus.nlpl.eu lists those of {name}.", parameter="release")
     if release and not chosen.release:
-        raise UsageError(f"{release}: {name} has no releases; leave it out.", parameter="release")
+        raise UsageError(f"{release}: {name} has no releases; leave the release out.", parameter="release")
     if release and not re.fullmatch(LABEL, release):
-        raise UsageError(f"{release!r}: expected letters, digits, '.', '_', '-', as in v2018.", parameter="release")
+        raise UsageError(f"{release!r}: expected letters, digits, '.', '_', '-', like v2018.", parameter="release")
     return Choice(chosen, langs, release or chosen.release)
 
 
@@ -180,7 +184,8 @@ def download(choice: Choice, out: Path, *, report: Report = lambda done, total: 
 
     Raises:
         NotFound: A server fails, or the disk is full; complete archives are kept for the next call.
-        DataError: An archive is damaged, or its SHA-256 differs from the published one or the first download's.
+        DataError: An archive is damaged, or its SHA-256 is not the published one, or has changed since the first
+            download.
     """
     records = manifest.read_manifest(out)
     there = {out / name: facts for name, facts in records["files"].items() if facts["source"] == choice.stem}
@@ -214,7 +219,7 @@ def download(choice: Choice, out: Path, *, report: Report = lambda done, total: 
                 write_json(out / manifest.NAME, records, indent=1)
             shutil.rmtree(work)
     finally:
-        with suppress(OSError):  # fails if a folder is not empty: it has an archive, or another process uses it
+        with suppress(OSError):  # rmdir fails for a folder that still has an archive, or that another process uses
             if work.exists():
                 work.rmdir()
             if {path.name for path in work.parent.iterdir()} <= {"manifest.lock"}:
@@ -224,7 +229,7 @@ def download(choice: Choice, out: Path, *, report: Report = lambda done, total: 
 
 
 def _get(address: str, folder: Path, trusted: manifest.Json, report: Report) -> Path:
-    """Download an archive, unless an earlier call did; DataError if its SHA-256 is not the trusted one."""
+    """Download an archive, unless an earlier call has done so; DataError if its SHA-256 is not the trusted one."""
     import pooch
 
     name = address.rpartition("/")[2]
@@ -241,8 +246,8 @@ def _get(address: str, folder: Path, trusted: manifest.Json, report: Report) -> 
         digest = sha256_file(path)
     if digest != trusted.get("sha256", digest):
         raise DataError(
-            f"{address}: SHA-256 is {digest}, expected {trusted['sha256']} ({trusted['trusted']}): the file there has "
-            f"changed, or the download is damaged. To accept a new version, remove its source from {manifest.NAME}."
+            f"{address}: SHA-256 is {digest}, expected {trusted['sha256']} ({trusted['trusted']}): it has changed on the "
+            f"server, or is damaged. To accept a new version, remove the entry of its source from {manifest.NAME}."
         )
     return path
 
@@ -252,11 +257,11 @@ class _Bar:
 
     def __init__(self, address: str, report: Report):
         self.address, self.report = address, report
-        self.total = self.done = 0  # bytes; `pooch` sets the total, 0 if the server does not announce it
+        self.total = self.done = 0  # in bytes; `pooch` sets the total, to 0 if the server does not announce it
 
     def update(self, count: int) -> None:
-        if self.done > (self.total or UNPROMISED):  # the last block may exceed the total, because pooch rounds it up
-            raise DataError(f"{self.address}: sends more than {self.done:,} bytes, which is too much; stopped.")
+        if self.done > (self.total or UNPROMISED):  # pooch counts the last block as full, which may exceed the total
+            raise DataError(f"{self.address}: the server sends more than the {self.done:,} bytes expected; stopped.")
         self.done += count
         self.report(min(self.done, self.total or self.done), self.total or None)
 
@@ -268,7 +273,7 @@ class _Bar:
 
 
 def unpack(archive: Path, folder: Path) -> list[Path]:
-    """Unpack a zip, tar, tar.gz or gz file into `folder`. An old folder is replaced; nothing is written outside it.
+    """Unpack a zip, tar, tar.gz or gz file into `folder`, which is replaced if it exists. Nothing is written outside.
 
     Returns the unpacked files, sorted by name, without the files that macOS adds to archives. If `archive` has another
     format, returns only `archive`.
@@ -289,7 +294,7 @@ def unpack(archive: Path, folder: Path) -> list[Path]:
             elif tarfile.is_tarfile(archive):
                 with tarfile.open(archive) as tar:
                     size = 0
-                    for member in tar:  # one by one, because a list of all would decompress everything
+                    for member in tar:  # one by one, because a list of all members would decompress them all
                         _check_size(archive, size := size + member.size)
                         if not (member.isfile() or member.isdir()):
                             raise DataError(f"{archive}: {member.name!r} is a link or a device; nothing was unpacked.")
@@ -305,7 +310,7 @@ def unpack(archive: Path, folder: Path) -> list[Path]:
         except BgtError:
             raise
         except DAMAGE as error:
-            raise DataError(f"{archive}: damaged, or its name is wrong ({error}); download it again.") from error
+            raise DataError(f"{archive}: damaged, or has a wrong suffix ({error}); download it again.") from error
         undo.pop_all()
     paths = sorted(path for path in folder.rglob("*") if path.is_file())
     return [path for path in paths if "__MACOSX" not in path.parts and not path.name.startswith(("._", ".DS_Store"))]
@@ -316,8 +321,8 @@ def _check_size(archive: Path, size: int) -> None:
     allowed = max(SMALL, MOST * archive.stat().st_size)
     if size > allowed:
         raise DataError(
-            f"{archive}: grows to {size:,} bytes or more, expected at most {allowed:,}, {MOST} times its size; nothing "
-            "was unpacked."
+            f"{archive}: unpacks to {size:,} bytes or more, but an archive of text with this size should contain at "
+            f"most {allowed:,}; nothing was unpacked."
         )
 
 
@@ -335,7 +340,7 @@ def _tracks(files: list[Path], choice: Choice, out: Path, left_out: Counter[str]
     """Move the files of SemEval-2017's two archives, STS.input.* (sentences) and STS.gs.* (scores), to one folder."""
     sets = [path for path in files if path.name.startswith("STS.")]
     if not sets:
-        raise DataError(f"{choice.stem}: the archives hold no STS.input.NAME.txt; the addresses may have changed.")
+        raise DataError(f"{choice.stem}: the archives have no file STS.input.NAME.txt; the addresses may have changed.")
     return [_moved(path, out / choice.stem / path.name) for path in sorted(sets, key=lambda path: path.name)]
 
 
@@ -428,7 +433,7 @@ def check_encrypted(response: requests.Response, **_: object) -> None:
     """Raise NotFound if a server redirects from an encrypted to an unencrypted address; a hook for `requests`."""
     target = response.headers.get("Location", "")
     if response.is_redirect and response.url.startswith("https:") and target.lower().startswith("http:"):
-        raise NotFound(f"{response.url}: redirects to {target}, which is not encrypted; nothing was read.")
+        raise NotFound(f"{response.url}: redirects to {target}, which is not encrypted; nothing was downloaded.")
 
 
 def close_failed(response: requests.Response, **_: object) -> None:
@@ -447,10 +452,10 @@ def explained(url: str) -> Iterator[None]:
         yield
     except requests.HTTPError as error:
         status, reason = getattr(error.response, "status_code", 0), getattr(error.response, "reason", "")
-        hint = "try again later" if status == 429 or status >= 500 else "is there such a file?"
+        hint = "try again later" if status == 429 or status >= 500 else "check that the file exists"
         raise NotFound(f"{url}: the server answers {status} {reason}; {hint}") from error
     except requests.exceptions.ChunkedEncodingError as error:
-        raise NotFound(f"{url}: the connection broke; the same command starts this file again.") from error
+        raise NotFound(f"{url}: the connection broke; run the command again to start this file again.") from error
     except (requests.ConnectionError, requests.Timeout) as error:
         inner, reason = error, type(error).__name__
         while inner is not None:  # the innermost error is the operating system's
@@ -464,7 +469,7 @@ def explained(url: str) -> Iterator[None]:
 
 
 def proxy_of(url: str) -> str:
-    """Describe, for an error message, the proxy of an address and the variable that sets it; "" without a proxy."""
+    """Describe the proxy of an address, and the variable that sets it, for an error message; "" if there is none."""
     from requests.utils import get_environ_proxies, select_proxy
 
     proxy = select_proxy(url, get_environ_proxies(url))

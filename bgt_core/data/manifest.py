@@ -34,7 +34,7 @@ def read_manifest(folder: Path) -> Json:
     except NotFound:
         raise
     except (ValueError, KeyError, TypeError) as error:
-        raise DataError(f"{path}: damaged ({error}); remove it, and download its data again.") from None
+        raise DataError(f"{path}: damaged ({error}); remove it, and download the data again.") from None
     return manifest
 
 
@@ -56,7 +56,7 @@ def read_card(path: Path) -> Json | None:
         if card["schema"] != CARD or not isinstance(card["file"], dict):
             raise ValueError("not a card of this version")
     except (ValueError, KeyError, TypeError) as error:
-        raise DataError(f"{card_path}: damaged ({error}); prepare {path.name} again.") from None
+        raise DataError(f"{card_path}: damaged ({error}); make {path.name} again.") from None
     return card
 
 

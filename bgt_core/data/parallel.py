@@ -1,9 +1,8 @@
-"""Read files of translations (TSV, Moses, Parquet) as pairs of normalised sentences, and write them (TSV).
+"""Read files of translations (TSV, Moses, Parquet) as pairs of normalised sentences, and write such pairs (TSV).
 
-    `chunks` (rows of bytes) -> `check` (valid rows) -> `checked_chunks` (counts of bad rows) -> `read_pairs`
-
-No file is loaded as a whole, so memory does not grow with its size. The same pairs always give the same file, byte for
-byte.
+`read_pairs` calls `checked_chunks`, which counts bad rows. That function calls `chunks` for rows of bytes, and `check`
+for the valid rows among them. Files are read in blocks, so the memory used does not grow with the size of a file. The
+same pairs always give the same file, byte for byte.
 """
 
 import glob
@@ -30,18 +29,18 @@ from bgt_core.files import alone, atomic_file, reading_parquet
 
 EXAMPLES = 20  # maximum number of messages about bad lines that are kept
 ROWS = 4096  # number of rows of a Parquet or Moses file that are read together
-SAMPLE = 1_000  # number of first rows that are checked for quotes around all cells
+SAMPLE = 1_000  # number of rows at the start of a TSV that are checked for quotes around all cells
 TABLES = tuple(f".tsv{packed}" for packed in SUFFIXES)  # suffixes of the tables that can be written
 
 Row = Sequence[bytes]  # the cells of one row, one per column
-Bad = tuple[int, str, str]  # index of a row in its chunk, the reason, and a message with the found and expected value
+Bad = tuple[int, str, str]  # index of the row in its chunk, the reason, and a message with the value and the rule
 
 
 @dataclass
 class Skipped:
-    """The bad lines of sources, which are skipped: their number for each reason, and messages about the first lines."""
+    """Counts of the bad lines that are skipped, for each reason, and messages about the first bad lines."""
 
-    counts: Counter[str] = field(default_factory=Counter)  # reason -> lines
+    counts: Counter[str] = field(default_factory=Counter)  # reason -> number of lines
     examples: list[str] = field(default_factory=list)  # "file:line: message"
 
     def add(self, reason: str, message: str) -> None:
@@ -56,36 +55,36 @@ def read_pairs(
     """Yield the rows of `source`, with normalised sentences.
 
     Args:
-        source: A TSV (no quoting, no header), a Parquet file whose columns have these names, or the prefix of Moses
+        source: A TSV (no quoting, no header), a Parquet file that has the columns `columns`, or the prefix of Moses
             files, which are aligned by line: `corpus` for `corpus.en` and `corpus.fr`. TSV and Moses files may end in
             .gz, .xz or .zst. Only a line feed ends a line.
         columns: The names of the columns, in the order of the file. A column named "_" is skipped.
         skipped: Counts the bad rows, which are left out.
-        strict: Whether the first bad row raises an error instead.
+        strict: Whether the first bad row raises an error; otherwise bad rows are left out.
 
     Raises:
         NotFound: A file is absent.
-        DataError: The source is empty, damaged or without a single good row; its files differ in their number of lines;
-            or, with `strict`, a row is bad.
+        DataError: The source is empty or damaged, or has no valid row; its files have different numbers of lines; or
+            `strict` is true and a row is bad.
     """
     for chunk in checked_chunks(source, columns, skipped, strict):
         yield from chunk.rows
 
 
 def source_files(source: Path | str, columns: Sequence[str], *, once: bool = False) -> list[Path]:
-    """List the files of a source: a single file, stdin ("-"), a pipe, or for a Moses prefix one file per column.
+    """List the files of a source: a single file, stdin ("-") or a pipe; for a Moses prefix, one file per column.
 
-    `once` states that the caller reads the source only once. Raises NotFound if a file is missing, UsageError for stdin
-    or a pipe unless `once` is true.
+    `once` states that the caller reads the source only once, as stdin and pipes require. Raises NotFound if a file is
+    missing, and UsageError for stdin or a pipe if `once` is false.
     """
     source = Path(source)
     pipe = str(source) == STDIN or source.is_fifo() or source.is_char_device()
     if pipe and not once:
-        raise UsageError(f"{source}: a pipe, but this text is read more than once; save it in a file first")
+        raise UsageError(f"{source} is a pipe, but this text is read more than once; save it in a file first")
     if pipe or source.is_file():
         return [source]
     sides = [[path for end in SUFFIXES if (path := Path(f"{source}.{name}{end}")).is_file()] for name in columns]
-    if not all(sides):  # files may use other language codes, as in corpus.eng_Latn
+    if not all(sides):  # file names may contain other language codes, as in corpus.eng_Latn
         paths = filter(Path.is_file, sorted(source.parent.glob(f"{glob.escape(source.name)}.*")))
         beside = {uncompressed(path.name)[len(source.name) + 1 :]: path for path in paths}
         others = [matching(name, beside) for name in columns]
@@ -98,7 +97,7 @@ def source_files(source: Path | str, columns: Sequence[str], *, once: bool = Fal
         raise NotFound(f"found {first}, but no {source}.{absent} beside it")
     problem = f"{source} is a folder" if source.is_dir() else f"no file {source}"
     aligned = " and ".join(f"{source.name}.{name}" for name in columns)
-    raise NotFound(f"{problem}; expected a .tsv (.gz, .xz, .zst), a .parquet, or a prefix of {aligned}")
+    raise NotFound(f"{problem}; expected a .tsv (.gz, .xz, .zst), a .parquet file, or the prefix of {aligned}")
 
 
 def chunks(source: Path | str, columns: Sequence[str]) -> Iterator[Sequence[Row]]:
@@ -124,7 +123,7 @@ def _check_plain(source: Path | str, rows: Sequence[Row], columns: Sequence[str]
     if len(header) == len(columns) and all(
         name in (SKIPPED, cell) or NAMES.get(cell) == primary(name) for cell, name in zip(header, columns, strict=True)
     ):
-        raise DataError(f"{source}:1: names the columns, and would be read as a translation; remove the line")
+        raise DataError(f"{source}:1: a header, which would be read as a translation; remove this line")
     if len(rows) > 1 and all(len(cell) > 1 and cell[:1] == cell[-1:] == b'"' for row in rows for cell in row):
         raise DataError(f"{source}: every cell is quoted, and the quotes would be read as text; save it without quotes")
 
@@ -146,8 +145,8 @@ def check(rows: Sequence[Row], columns: Sequence[str], label: int = -1) -> Check
     Args:
         rows: The cells of each row.
         columns: The names of the columns; columns named "_" are left out.
-        label: The index of the label column, which contains numbers. Columns named "_" are not counted. -1 if there is
-            no label column.
+        label: The index of the label column, which contains numbers, among the columns not named "_"; -1 if there is no
+            label column.
     """
     wanted = [place for place, column in enumerate(columns) if column != SKIPPED]
     sound = _by_columns(rows, wanted, len(columns)) if label < 0 else []
@@ -167,7 +166,7 @@ def check(rows: Sequence[Row], columns: Sequence[str], label: int = -1) -> Check
             continue
         cells = tuple(map(normalise, texts))
         if len(cells) > len(wanted):
-            bad.append((place, "NUL", "has a NUL; expected text"))
+            bad.append((place, "NUL", "contains a NUL; expected text"))
         elif not all(cells):
             bad.append((place, "empty side", f"the {columns[wanted[cells.index('')]]} side is empty; expected text"))
         elif label >= 0 and math.isnan(number(cells[label])):
@@ -241,14 +240,14 @@ def _parquet(file: Path, columns: Sequence[str]) -> Iterator[list[Row]]:
             if not (pa.types.is_string(types[name]) or pa.types.is_large_string(types[name])):
                 raise DataError(f"column {name!r} of {file} is of type {types[name]}; expected text")
         for rows in table.iter_batches(ROWS, columns=list(names)):
-            # cells are read as bytes, so that text that is not UTF-8 makes a bad row, as in the other file formats
+            # cells are read as bytes, so that a cell that is not UTF-8 makes its row bad, as in the other file formats
             texts = {name: rows.column(name).fill_null("").cast(pa.large_binary()).to_pylist() for name in names}
             yield list(zip(*(texts.get(name, [b""] * len(rows)) for name in columns), strict=True))
 
 
 @contextmanager
 def pair_file(out: Path) -> Iterator[Callable[[Sequence[Row]], None]]:
-    """Yield a function that writes rows of UTF-8 cells; the complete file `out` appears when the block ends.
+    """Yield a function that writes rows of UTF-8 cells. The file `out` appears, complete, when the `with` block ends.
 
     If the block raises an error, no file is left. Raises UsageError if the suffix is not in `TABLES` or another process
     is writing the file, NotFound if the file can't be written.

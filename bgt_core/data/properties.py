@@ -1,8 +1,8 @@
 """Find and change, by rules, properties of wording that a translation may lose, such as the form of address.
 
-The probing tasks with the same names (`probes.tasks`) state the source of each rule, and its accuracy on sentences that
-people labelled. The rules ignore case, except in German, where only the capital distinguishes the formal Sie from "she"
-and "they". In German text without any capitals, "sie" with a plural verb counts as formal.
+The probing tasks with the same names (`probes.tasks`) state where each rule comes from, and how accurate it is on
+sentences that people labelled. The rules ignore case, except in German, where only the capital distinguishes the formal
+Sie from "she" and "they". In German text without any capitals, "sie" with a plural verb counts as formal.
 """
 
 import re
@@ -20,7 +20,7 @@ APOSTROPHES = str.maketrans(dict.fromkeys("’´`ʼ′", "'"))
 _SAME_MARKS = str.maketrans({"。": ".", "．": ".", "۔": ".", "।": ".", "？": "?", "؟": "?", "！": "!"})
 _CLOSING = " \u00a0\u202f\"'»”’)]」』"  # spaces, quotes and brackets that may follow a final mark
 
-Rule = Callable[[str], str]  # takes a text, returns its value of a property; "" if it shows no value or several
+Rule = Callable[[str], str]  # takes a text, returns the value of a property; "" if the text shows none or several
 
 
 def final_mark(text: str) -> str:
@@ -109,7 +109,7 @@ def values(text: str, lang: str) -> tuple[str, ...]:
 
 
 def signature(text: str, lang: str) -> tuple[str | bool, ...]:
-    """Describe a sentence's style: the value of each property, and which of its language's listed wordings it contains.
+    """Describe a sentence's style: the value of each property, and whether it has each wording listed for its language.
 
     >>> signature("It's late.", "en") == signature("That's Tom.", "en") != signature("It is late.", "en")
     True
@@ -121,12 +121,12 @@ def signature(text: str, lang: str) -> tuple[str | bool, ...]:
     return (*values(text, lang), *wordings)
 
 
-# Change one property of a sentence: "I'm late." -> "I am late.". From such pairs, decoders learn to take the property
-# from the language latent. If the rules are unsure, they return no other form of the sentence.
+# Change one property of a sentence: "I'm late." -> "I am late.". From pairs of such sentences, decoders learn to take
+# the property from the language latent. If the rules are unsure, they return no other form of the sentence.
 
 Forms = Callable[[str], list[str]]
 
-EXCHANGED = {  # language -> property that its rules change; tu and vous need no rules, because the data have such pairs
+EXCHANGED = {  # language -> property that the rules change; the data have enough pairs of sentences with tu and vous
     "en": "contraction",
     "fr": "question-form",
     "es": "address",
@@ -137,12 +137,12 @@ EXCHANGED = {  # language -> property that its rules change; tu and vous need no
 
 
 def exchanger(lang: str, texts: Sequence[str], paraphrases: Sequence[Sequence[str]] = ()) -> Forms:
-    """Make a function that takes a sentence and returns its other forms, with another value of `EXCHANGED[lang]`.
+    """Make a function that changes a sentence: it returns forms with another value of the property `EXCHANGED[lang]`.
 
     Args:
-        lang: One of `EXCHANGED`.
-        texts: Thousands of sentences in this language; the rules for German and Japanese learn words from them.
-        paraphrases: Pairs of sentences in this language with the same meaning.
+        lang: One of the languages in `EXCHANGED`.
+        texts: Thousands of sentences in this language, in which the rules for German and Japanese count word forms.
+        paraphrases: Pairs of sentences in this language with the same meaning, from which the rule for German learns.
     """
     rules: dict[str, Forms] = {"en": _english, "fr": _french, "es": _spanish, "tr": _turkish}
     rule = _german(texts, paraphrases) if lang == "de" else _japanese(texts) if lang == "ja" else rules[lang]
@@ -156,7 +156,7 @@ def exchanger(lang: str, texts: Sequence[str], paraphrases: Sequence[Sequence[st
 
 
 def capitalised_like(word: str, model: str) -> str:
-    """Return `word`, with a capital as its first letter if `model` has one."""
+    """Return `word`, with a capital as its first letter if `model` begins with a capital."""
     return word[:1].upper() + word[1:] if model[:1].isupper() else word
 
 
@@ -174,7 +174,7 @@ def _filled(lang: str, pattern: str) -> str:
 # English: exchange contractions and full forms. "I'm" <-> "I am", "don't" <-> "do not".
 
 _EN = [[(_filled("en", one), other) for one, other in _RULES["en"][name]] for name in ("written-out", "contracted")]
-_CUT = {"ca": "can", "wo": "will"}  # "ca" and "wo" are the rest of "can't" and "won't" without "n't"
+_CUT = {"ca": "can", "wo": "will"}  # without "n't", "can't" is "ca", and "won't" is "wo"
 
 
 def _english(text: str) -> list[str]:
@@ -214,7 +214,7 @@ def _french(text: str) -> list[str]:
     elided = "qu'" if asks == "que" else spaced
     forms = [f"{elided}est-ce {_elided('que', statement)}{statement}"]
     plural = {"nous": "ons", "vous": "ez"}.get(subject, "")
-    if subject != "je" and verb.endswith(plural) and verb not in _NO_FRENCH_VERB:  # else the inversion is uncertain
+    if subject != "je" and verb.endswith(plural) and verb not in _NO_FRENCH_VERB:  # else the form is uncertain
         link = "-t-" if subject in ("il", "elle", "on") and verb[-1] in "aeéè" else "-"
         forms.append(f"{_elided('que', begin) if asks == 'que' else spaced}{begin}{link}{subject}{rest}")
     forms += [] if asks else [statement]
@@ -234,7 +234,10 @@ _WORDS = re.compile(r"\w+|[^\w\s]")
 
 
 def _german(texts: Sequence[str], paraphrases: Sequence[Sequence[str]]) -> Callable[[str], list[str]]:
-    """Make the rule for German; it takes verb forms for Sie from paraphrases, or else from plural forms in `texts`."""
+    """Make the rule for German.
+
+    It learns verb forms for Sie from `paraphrases`. For other verbs, it uses plural forms that are frequent in `texts`.
+    """
     plurals = Counter(word for text in texts for word in _WORDS.findall(text.lower()) if word.endswith("n"))
     learnt = _formal_verbs(paraphrases)
 
@@ -247,7 +250,7 @@ def _german(texts: Sequence[str], paraphrases: Sequence[Sequence[str]]) -> Calla
 
     def forms(text: str) -> list[str]:
         addressed = re.search(r"\bdu\b", text, re.IGNORECASE)
-        if addressed and re.search(r"\bdi(?:r|ch)\b", text, re.IGNORECASE):  # "dir" and "dich" may become "sich"
+        if addressed and re.search(r"\bdi(?:r|ch)\b", text, re.IGNORECASE):  # "dir" can be "Ihnen" or "sich"
             return []
         if PROPERTIES["address"].value(text, "de") != "du" or not (
             addressed or re.match(_RULES["de"]["no-imperative"], text)
@@ -274,7 +277,7 @@ def _german(texts: Sequence[str], paraphrases: Sequence[Sequence[str]]) -> Calla
 
 
 def _formal_verbs(paraphrases: Sequence[Sequence[str]]) -> dict[str, str]:
-    """Map each verb form for du to the most common form for Sie, by paraphrases with equally many words."""
+    """Map verb forms for du to the most common form for Sie in the same position of paraphrases with equal lengths."""
     seen: dict[str, Counter[str]] = defaultdict(Counter)
     for pair in paraphrases:
         by_value = {PROPERTIES["address"].value(text, "de"): _WORDS.findall(text.lower()) for text in pair}
@@ -370,14 +373,14 @@ def _turkish(text: str) -> list[str]:
 
 _ICHIDAN = ("る", "ない", "た")
 _SURU = ("する", "しない", "した")
-_POLITE_ENDINGS = (("ません", 1), ("ました", 2), ("ます", 0))  # polite ending, index of the plain form
-_NA_ADJECTIVES = ("きれい", "嫌い", "くらい", "ぐらい", "みたい")  # end in い, but are no i-adjectives
+_POLITE_ENDINGS = (("ません", 1), ("ました", 2), ("ます", 0))  # polite ending, `number` in `plain`
+_NA_ADJECTIVES = ("きれい", "嫌い", "くらい", "ぐらい", "みたい")  # these end in い, but are not i-adjectives
 _LONGEST = 4  # maximum length of the character sequences that are counted in the texts
 _OCCURRENCES = 4  # a form is used if the count of its ending is at least this
 
 
 def _japanese(texts: Sequence[str]) -> Callable[[str], list[str]]:
-    """Make the rule for Japanese; among a stem's possible forms, it chooses the form with the most common ending."""
+    """Make the rule for Japanese. Of a stem's possible forms, it chooses the form whose ending is the most common."""
     lengths = range(2, _LONGEST + 1)
     pieces = Counter(text[at : at + length] for text in texts for at in range(len(text)) for length in lengths)
 
@@ -426,7 +429,7 @@ def _japanese(texts: Sequence[str]) -> Callable[[str], list[str]]:
 # Swap a French or Spanish article for the article of the other gender.
 #
 # Many articles look like pronouns. If unsure, the rules skip an article rather than swap a pronoun:
-# - The elided l' shows no gender, so it is never swapped. Nor are du, au, des, del, al, or "un" in l'un, quelqu'un.
+# - The elided l' shows no gender, so it is never swapped. Nor are du, au, des, del, al, and "un" in l'un and quelqu'un.
 # - An article is skipped if the swap would give "de le", "à le" or "de el", which are always contracted.
 # - "le", "la", "los" and "las" may be object pronouns. They are skipped after a hyphen, after a word that usually
 #   precedes a verb (a subject pronoun, a negation, another object pronoun, "qui", "pour"), before a frequent verb form,
@@ -437,7 +440,7 @@ def _japanese(texts: Sequence[str]) -> Callable[[str], list[str]]:
 # swap a pronoun before a verb that is not in the lists.
 
 ARTICLES = WORDING["articles"]
-_ARTICLE_WORDS = {  # language -> name of a list -> its words, in lower case
+_ARTICLE_WORDS = {  # language -> name of a list of words -> the words, in lower case
     lang: {name: frozenset(words.split()) for name, words in rules.items() if name not in ("other", "endings")}
     for lang, rules in ARTICLES.items()
 }

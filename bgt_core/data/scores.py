@@ -138,11 +138,11 @@ def chosen_scores(ranges: Sequence[ScoreRange], scores: Mapping[str, Score]) -> 
                 parameter="keep",
             )
     if len(by_score) < len(ranges):
-        raise UsageError(f"{', '.join(map(str, ranges))}: give one range for each score.", parameter="keep")
+        raise UsageError(f"{', '.join(map(str, ranges))}: give only one range for each score.", parameter="keep")
     return {score: by_score[score] for score in scores if score in by_score}
 
 
-# The perplexity of a sentence under a 3-gram language model, by nltk (`pip install "bgt[lm]"`).
+# Compute the perplexity of a sentence under a 3-gram language model of nltk (`pip install "bgt[lm]"`).
 
 ORDER = 3
 RARE = 2  # words that occur less often than this count as unknown in training, so that unknown words get a probability
@@ -157,7 +157,7 @@ class Perplexity:
     """
 
     def __init__(self, sentences: Iterable[str]):
-        """Train the model: 40,000 sentences of ten words take half a minute and half a gigabyte.
+        """Train the model. 40,000 sentences of ten words take half a minute and half a gigabyte of memory.
 
         Raises DataError if there are no sentences, NotFound if nltk is not installed.
         """
@@ -180,8 +180,8 @@ class Perplexity:
 
     @classmethod
     def of_file(cls, path: Path) -> Perplexity:
-        """Train on the lines of a file, or on its first column. Adjacent equal sentences, such as a reference with
-        several translations, count once. Raises DataError for an empty file."""
+        """Train on the lines of a file, or on its first column. A sentence that stands in several adjacent lines, such
+        as a reference with several translations, counts once. Raises DataError for an empty file."""
         lines = (normalise(line.partition("\t")[0]) for _, line in text_lines(path))
         sentences = [sentence for sentence, _ in groupby(lines) if sentence]
         if not sentences:
@@ -189,7 +189,7 @@ class Perplexity:
         return cls(sentences)
 
     def __call__(self, sentences: Sequence[str]) -> np.ndarray:
-        """Return the perplexities of N sentences, (N,) float64: 2^(bits per word), counting the end as a word."""
+        """Return the perplexities of N sentences, (N,) float64: 2^(bits per word), where the end counts as a word."""
         from nltk.util import ngrams
 
         return np.array([self.model.perplexity(ngrams(padded_words(text), ORDER)) for text in sentences], np.float64)

@@ -1,9 +1,7 @@
 """Write and open token stores. A store contains a corpus of rows, or a mixture of corpora with different columns.
 
-    `checked_chunks` of rows -> token ids -> files of a store -> `open_corpus`: a `Corpus` or a `Mixture`
-
-No corpus is loaded into memory: rows are read, tokenised and written chunk by chunk, and a `Corpus` memory-maps the
-files.
+`prepare` reads, tokenises and writes rows chunk by chunk. `open_corpus` opens the files of a store as a `Corpus` or a
+`Mixture`, which memory-maps them. So no corpus is loaded into memory.
 """
 
 from __future__ import annotations
@@ -49,8 +47,8 @@ def prepare(
     """Read, tokenise and filter `sources`, write them to a store, and open its train split.
 
     Args:
-        sources: Files of rows; a plain path is a file with all `columns`. If sources have different columns, the store
-            is a mixture, with one corpus for each set of columns.
+        sources: Files of rows; a source that is only a path has all `columns`. If sources have different columns, the
+            store is a mixture, with one corpus for each set of columns.
         columns: The columns, in the form of `DataConfig.columns`.
         tokenizer: The tokenizer for all languages.
         out: The folder of the store. It appears complete or not at all. A store that was made from the same files,
@@ -140,8 +138,8 @@ def _write(
         store["files"] = {file.name: sha256_file(file) for file in sorted(folder.iterdir())}
     if not sum(store["splits"]["train"]["pairs"] for store in stores):
         size = sum(store["pairs"]["kept"] for store in stores)
-        held_out = f"valid_pairs={settings[0]['valid_pairs']} leaves no pair to train on; the sources give {size}"
-        raise UsageError(f"{held_out}: hold out fewer")
+        held_out = f"valid_pairs={settings[0]['valid_pairs']} leaves no pair to train on; the sources have {size}"
+        raise UsageError(f"{held_out}; hold out fewer")
     for folder, store in zip(folders, stores, strict=True):
         (folder / STORE).write_text(json.dumps(store, indent=1, ensure_ascii=False), encoding="utf-8")
     if mixed:
@@ -170,7 +168,7 @@ def _encode(
     dtype = np.dtype("uint16" if tokenizer.vocab_size <= 2**16 else "uint32")
     counts = Counter({"kept": 0, "too short": 0, "too long": 0})
     kinds = dict.fromkeys((source.kind for source in sources), 0)
-    tokens, longest = dict.fromkeys(texts, 0), dict.fromkeys(texts, 0)  # counted with EOS
+    tokens, longest = dict.fromkeys(texts, 0), dict.fromkeys(texts, 0)  # EOS included
     width = target_width(sources)
     names = [f"{column}.{kind}" for column in texts for kind in ("ids", "offsets")] + ["hashes"]
     names += ["labels"] * (label >= 0) + ["targets"] * bool(width)
@@ -203,18 +201,18 @@ def _encode(
                 if targets is not None:
                     rows = read + chunk.places[kept]
                     if len(rows) and rows[-1] >= len(targets):
-                        raise DataError(f"{source.targets} has {len(targets)} rows, {source.path} more")
+                        raise DataError(f"{source.targets} has {len(targets)} rows, but {source.path} has more")
                     vectors = np.asarray(targets[rows], np.float32)
                     if not np.isfinite(vectors).all():
                         raise DataError(f"{source.targets}: a vector contains NaN or infinity")
                     files["targets"].write(vectors.tobytes())
                 read += chunk.size
             if targets is not None and read != len(targets):
-                raise DataError(f"{source.targets} has {len(targets)} rows, {source.path} {read}")
+                raise DataError(f"{source.targets} has {len(targets)} rows, but {source.path} has {read}")
     if not counts["kept"]:
         rule = f"each side needs {settings['min_tokens']} to {settings['max_tokens']} tokens"
-        dropped = f"{counts['too short']} are too short, {counts['too long']} too long"
-        raise DataError(f"no pair is left of {counts.total()}: {rule}, {dropped}")
+        dropped = f"{counts['too short']} pairs are too short, {counts['too long']} too long"
+        raise DataError(f"no pair is left of {counts.total()}, because {rule}; {dropped}")
     numbers = {"pairs": dict(counts), "kinds": kinds, "tokens": tokens, "longest": longest, "target_width": width}
     return {"dtype": dtype.name, **numbers}
 
@@ -233,7 +231,7 @@ def _split(work: Path, store: Json, limit: int) -> None:
     """Hold out the rows with hashes up to `limit`, and write the row indices of each split."""
     size = store["pairs"]["kept"]
     ends = np.cumsum(list(store["kinds"].values()))
-    sums = {split: np.zeros((len(ends), 2), np.int64) for split in SPLITS}  # numbers of rows and tokens
+    sums = {split: np.zeros((len(ends), 2), np.int64) for split in SPLITS}  # kind -> numbers of rows and of tokens
     with ExitStack() as stack:
         files = {split: stack.enter_context((work / f"{split}.index").open("wb")) for split in SPLITS}
         for start in range(0, size, BLOCK):
@@ -270,14 +268,14 @@ def target_width(sources: Sequence[Source]) -> int:
             raise UsageError(f"targets: some files of {columns} have vectors, others don't; add vectors to all or none")
         if width != widths[0]:
             raise DataError(
-                f"{source.targets}: vectors of {width} units, but {sources[0].targets} has {widths[0]}; give vectors "
-                "of one encoder"
+                f"{source.targets}: vectors of {width} units, but those of {sources[0].targets} have {widths[0]}; "
+                "give vectors of one encoder"
             )
     return widths[0]
 
 
 def read_targets(path: Path) -> np.ndarray:
-    """Memory-map a file of vectors, floats (rows, D); NotFound if it is absent, DataError if it has other content."""
+    """Memory-map a file of vectors, floats (rows, D); NotFound if it is absent, DataError if it is anything else."""
     targets = read_npy(path)
     if targets.ndim != 2 or targets.dtype.kind != "f" or not targets.shape[1]:
         raise DataError(f"{path}: {targets.dtype} {targets.shape}; expected floats (rows, D)")
@@ -329,10 +327,10 @@ class Corpus:
     """
 
     def __init__(self, folder: Path, split: str, store: Json):
-        """Call `Corpus.open` instead, which checks the files."""
+        """Don't call this; call `Corpus.open`, which checks the files."""
         self.folder, self.split, self.store = folder, split, store
         columns = store["settings"]["columns"]
-        self.columns: dict[str, str] = {name: lang for name, lang in columns.items() if lang != LABEL}  # only text
+        self.columns: dict[str, str] = {name: lang for name, lang in columns.items() if lang != LABEL}  # without labels
         self.tokens: int = store["splits"][split]["tokens"]  # counted as in `Stratum`
         self.strata: list[Stratum] = []  # one for each kind of text that has rows in this split
         first = 0
@@ -352,7 +350,7 @@ class Corpus:
 
     @classmethod
     def open(cls, folder: Path | str, split: str = "train") -> Corpus:
-        """Open a split of a store; NotFound if `folder` is no store, DataError if damaged or of another version."""
+        """Open a split of a store; NotFound if `folder` is not a store, DataError if it is invalid."""
         folder = Path(folder)
         check_choice(SPLITS, split=split)
         try:
@@ -376,7 +374,7 @@ class Corpus:
         return [self]
 
     def parts(self, indices: np.ndarray) -> list[tuple[Corpus, np.ndarray]]:
-        """Return this corpus with the given rows, so that a corpus can be used in place of a `Mixture`."""
+        """Return this corpus and the given rows as the only part, so that it can be used in place of a `Mixture`."""
         return [(self, indices)]
 
     def lengths(self, indices: np.ndarray) -> np.ndarray:
@@ -409,7 +407,7 @@ class Corpus:
 
 
 class Mixture:
-    """Several corpora with different columns. The row indices run through all corpora, one after the other."""
+    """Several corpora with different columns. Row indices continue from each corpus to the next."""
 
     def __init__(self, corpora: Sequence[Corpus]):
         self.corpora = list(corpora)

@@ -1,4 +1,4 @@
-"""Normalise text, encode and decode it with one SentencePiece model for all languages, and find its words."""
+"""Normalise text, encode and decode it with one SentencePiece model for all languages, and find words in it."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from bgt_core.data.columns import UNSPACED, primary
 from bgt_core.errors import BgtError, DataError, NotFound, UsageError
 
 TRAINING_SENTENCES = 2_000_000  # maximum size of the random sample that trains a tokenizer; limits memory
-MANY = 512  # threads tokenise more sentences than this; for fewer, starting threads would take longer
+MANY = 512  # more sentences than this are tokenised in several threads; for fewer, starting threads takes too long
 CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-INVISIBLE = {"Cc", "Cf", "Cs"}  # control characters; zero-width, bidi and soft-hyphen marks; lone surrogates
+INVISIBLE = {"Cc", "Cf", "Cs"}  # controls; zero-width, bidi and soft-hyphen marks; lone surrogates
 
 
 def normalise(text: str) -> str:
@@ -31,7 +31,7 @@ def normalise(text: str) -> str:
     All parts of the toolkit use this function. Case, accents and punctuation do not change here, but a tokenizer may
     lower-case the text later. Normalised text does not change if it is normalised again.
     """
-    if not text.isprintable():  # most sentences are printable, so this slow loop is rare
+    if not text.isprintable():  # most sentences are printable, so this slow loop rarely runs
         text = "".join(
             " " if char.isspace() else char
             for char in text
@@ -77,7 +77,7 @@ class Tokenizer:
     """
 
     def __init__(self, model: bytes):
-        """Open a model; DataError if it is no SentencePiece model, or its special ids are not PAD, UNK, BOS, EOS."""
+        """Open a model; DataError if it is not a SentencePiece model, or its special ids are not PAD, UNK, BOS, EOS."""
         if not model:  # SentencePiece would accept it and fail at the first sentence
             raise DataError("tokenizer is empty; expected a SentencePiece model")
         try:
@@ -87,7 +87,7 @@ class Tokenizer:
         special = tuple(getattr(self._pieces, f"{name}_id")() for name in ("pad", "unk", "bos", "eos"))
         if special != (PAD, UNK, BOS, EOS):
             raise DataError(
-                f"tokenizer has pad, unk, bos, eos at {special}, expected {(PAD, UNK, BOS, EOS)}; train a new one"
+                f"tokenizer has the ids {special} of pad, unk, bos, eos, not {(PAD, UNK, BOS, EOS)}; train a new one"
             )
         self.model = model
         self.sha256 = hashlib.sha256(model).hexdigest()
@@ -196,12 +196,12 @@ def _sample(sentences: Iterable[str], size: int) -> list[str]:
     return kept
 
 
-# Find the words and marks of a sentence. The constants are parts of regular expressions.
+# Find the words and punctuation marks of a sentence. The constants are parts of regular expressions.
 
 
 def _characters(categories: set[str]) -> str:
     """Return the characters of these Unicode categories, except spaces, as ranges for the brackets of a pattern."""
-    codes = [*range(0x1EA00), *range(0xE0000, 0xE0200)]  # all assigned marks and controls are in these ranges
+    codes = [*range(0x1EA00), *range(0xE0000, 0xE0200)]  # the ranges of all assigned characters of these kinds
     kinds = map(unicodedata.category, map(chr, codes))
     chosen = [code for code, kind in zip(codes, kinds, strict=True) if kind in categories and not chr(code).isspace()]
     runs = (list(run) for _, run in groupby(enumerate(chosen), lambda place: place[1] - place[0]))
@@ -223,7 +223,7 @@ RUN = re.compile(
 
 
 def spans(text: str, lang: str) -> list[tuple[int, int]]:
-    """Find the (start, end) of words and marks. In languages without spaces, such as Japanese, a word is a run of
+    """Find the (start, end) of each word and mark. In languages without spaces, such as Japanese, a word is a run of
     characters of the same script."""
     return [match.span() for match in (RUN if primary(lang) in UNSPACED else WORD).finditer(text)]
 
@@ -231,6 +231,6 @@ def spans(text: str, lang: str) -> list[tuple[int, int]]:
 def without(text: str, lang: str) -> Iterator[str]:
     """Yield the text without its first word or mark, then without its second word or mark, and so on.
 
-    This is a generator, because a list of all these texts would grow with the square of the length.
+    This is a generator, because the size of a list of these texts would grow with the square of the length of `text`.
     """
     return (normalise(text[:start] + text[end:]) for start, end in spans(text, lang))

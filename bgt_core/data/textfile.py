@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from io import BufferedReader
 
 SUFFIXES = ("", ".gz", ".xz", ".zst")
-LONGEST_LINE = 16 * 2**20  # bytes; a longer line is hardly text, and would fill the memory, so it is an error
+LONGEST_LINE = 16 * 2**20  # in bytes; a longer line raises an error: it is hardly text, and would fill memory
 BLOCK = 2**18  # number of bytes that are read together, about 2,500 pairs of sentences
 STDIN = "-"
 NOT_TEXT = {  # first bytes of a file that is not plain text -> its format, and what to do
@@ -64,7 +64,7 @@ def text_lines(path: Path, *, sentences: bool = False, name: Path | None = None)
         except UnicodeDecodeError:
             raise DataError(f"{name or path}:{number}: not UTF-8; convert the file to UTF-8.") from None
         if "\0" in text:
-            raise DataError(f"{name or path}:{number}: has a NUL; expected text. To remove them: tr -d '\\0'")
+            raise DataError(f"{name or path}:{number}: contains a NUL; expected text. To remove NULs: tr -d '\\0'")
         yield number, text
 
 
@@ -133,9 +133,9 @@ def _check_start(block: bytes, name: Path) -> None:
     if kind := next((kind for start, kind in NOT_TEXT.items() if block.startswith(start)), ""):
         raise DataError(f"{name}: {kind}.")
     if encoding := next((each for start, each in MARKS.items() if block.startswith(start)), "") or _wide(block):
-        raise DataError(f"{name}: {encoding}; save it as UTF-8, for example by iconv -f {encoding} -t UTF-8")
+        raise DataError(f"{name} is in {encoding}; save it as UTF-8, for example by iconv -f {encoding} -t UTF-8")
     if b"\r" in block.rstrip(b"\r") and b"\n" not in block:
-        raise DataError(f"{name}: its lines end in a carriage return alone; convert them: {NEW_LINES}")
+        raise DataError(f"{name}: its lines end in a carriage return alone; convert these: {NEW_LINES}")
 
 
 def _wide(block: bytes) -> str:
@@ -160,7 +160,7 @@ def _check_sentences(some: list[bytes], before: int, name: Path) -> None:
             is_json = line.lstrip()[:1] in (b"{", b"[") and isinstance(json.loads(line), dict | list)
         if kind in RECORDS or QUOTED_CSV.fullmatch(line) or is_json:
             kind = kind if kind in RECORDS else "quoted CSV" if line.startswith(b'"') else "JSON"
-            raise DataError(f"{name}: a file of records ({kind}); {expected}: save that column as plain text.")
+            raise DataError(f"{name}: a file of records ({kind}); {expected}. Save the sentences as plain text.")
         with_tab = sum(b"\t" in each for each in some)
         if b"\t" in line or 2 * with_tab > sum(bool(each.strip()) for each in some):
             cells = next(each for each in some if b"\t" in each).decode("utf-8", "replace").split("\t")
@@ -203,7 +203,7 @@ def _unzst(raw: BinaryIO) -> Iterator[bytes]:
         raise EOFError("the last frame is incomplete")
 
 
-# Numbers in the cells of a table.
+# Parse numbers in the cells of a table.
 
 
 def number(text: str) -> float:
@@ -216,5 +216,5 @@ def number(text: str) -> float:
 
 
 def no_number(text: str) -> str:
-    """Return an error message for a cell that `number` can't parse; the column's name must precede it."""
+    """Return the end of an error message about a cell that `number` can't parse; it follows the name of the column."""
     return f"is not a number: {text.strip()[:60]!r}; expected one with a decimal point, as 4.5"

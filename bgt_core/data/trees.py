@@ -1,4 +1,4 @@
-"""Read parsed sentences from bracketed trees (Penn Treebank) or CoNLL-U files, and join tokens to ordinary text.
+"""Read parsed sentences from bracketed trees (Penn Treebank) or CoNLL-U files, and join their tokens to ordinary text.
 
 The models expect ordinary text, but the files of evaluations are tokenised. SentEval's files were tokenised by Moses
 ("I can 't", "&quot;"), and xprobe's files by other rules ("l' action", "Madrid ' in"). Trees have the tokens of the
@@ -58,7 +58,7 @@ def detokenise(sentence: str, lang: str) -> str:
 def _glued(token: str, before: str, after: str, lang: str) -> tuple[bool, bool]:
     """Return whether a token is joined to the token before it, and whether it is joined to the token after it."""
     if token in _APOSTROPHE:
-        if lang == "tr" and before[-1:].isalnum() and after[:1].islower():  # between a name and its ending
+        if lang == "tr" and before[-1:].isalnum() and after[:1].islower():  # a name and its ending, as in Ali'nin
             return True, True
         if _ELIDED.match(before) or after.lower() in _ENDS:
             return True, True
@@ -151,13 +151,13 @@ def _trees(file: Path) -> Iterator[Tree]:
                 raise DataError(f"{location}: word '{part}' without a part of speech; expected one, as in (NN {part}).")
             after_bracket = part == "("
     if stack:
-        raise DataError(f"{stack[0][0]}: a bracket that is never closed.")
+        raise DataError(f"{stack[0][0]}: this bracket is never closed.")
 
 
 def _closed(children: list[Tree], names: list[str]) -> Tree | None:
     """Make the tree of a closed bracket; return None if it contains no word."""
     full, word = [*names, "", ""][:2]
-    # remove functions and numbers (NP-SBJ-1 -> NP, S=2 -> S), but keep -LRB- as it is
+    # remove grammatical functions and indices (NP-SBJ-1 -> NP, S=2 -> S), but keep -LRB- as it is
     label = full if full.startswith("-") else re.split("[-=|]", full)[0] or full
     if children:
         return Tree(label, tuple(children))
@@ -273,7 +273,7 @@ def _parsed(rows: Sequence[str], location: str) -> Parsed:
             continue
         feats = token["feats"] or {}
         if token["head"] is None or not all(feats.values()):
-            raise DataError(f"{location}: sentence with a bad number or feature: word {number}, {token['form']}.")
+            raise DataError(f"{location}: sentence with a bad number or feature in word {number}, {token['form']}.")
         words.append(Word(number, token["form"], token["upos"], feats, token["head"], token["deprel"]))
         if not (surfaces and surfaces[-1].first <= number <= surfaces[-1].last):
             surfaces.append(Surface(number, number, token["form"], space))

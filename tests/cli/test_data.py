@@ -69,7 +69,7 @@ def test_prepare_counts_the_dropped_pairs(bgt: Bgt) -> None:
 @pytest.mark.parametrize(
     ("command", "code", "message"),
     [
-        ("download nothing --out here", 2, "No data 'nothing'"),
+        ("download nothing --out here", 2, "No data set 'nothing'"),
         ("download books --pair en-fr --release v9 --out here", 3, "404"),
         ("download books --pair english --out here", 2, "--pair english"),
         ("download books --pair en-fr", 2, "--out is needed"),

@@ -213,7 +213,7 @@ def test_impossible_settings_are_refused(wrong: dict) -> None:
 
 def test_a_column_of_altered_sentences_needs_the_one_that_it_alters() -> None:
     assert altered_columns({"en": "en", "altered_b": "fr", "fr": "fr", "other": "fr"}) == {"altered_b": "fr"}
-    with pytest.raises(BgtError, match=r"columns en, altered: 'altered' needs another column of its language"):
+    with pytest.raises(BgtError, match=r"columns en, altered: 'altered' needs an unaltered column in its language"):
         parse_columns(["en", "altered:fr"])
 
 

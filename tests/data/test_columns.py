@@ -161,12 +161,12 @@ def test_a_source_that_cannot_be_read_is_told_the_form(tmp_path: Path) -> None:
     (tmp_path / "tr.tsv").touch()
     for head in ("en_fr", "a:en-b:fr", "en fr"):
         for columns in ((), ("en", "fr")):
-            with pytest.raises(UsageError, match=rf": expected COLUMNS=FILE, as en-fr={tmp_path}/tr.tsv$"):
+            with pytest.raises(UsageError, match=rf": expected COLUMNS=FILE, as in en-fr={tmp_path}/tr.tsv$"):
                 parse_source(f"{head}={tmp_path}/tr.tsv", columns)
     for text, columns, message in (
         ("en-xx=x.tsv", ("en", "fr"), "no column 'xx'; expected en, fr"),
         ("a,_,c=x.tsv", ("a", "b"), "no column 'c'; expected a, b"),
-        ("x.tsv", (), "give its columns"),
+        ("x.tsv", (), "add the columns of the file"),
     ):
         with pytest.raises(UsageError, match=message):
             parse_source(text, columns)
@@ -204,7 +204,7 @@ def test_a_model_may_have_any_spelling() -> None:
         ("zho_Hans", "it has en, fr, zh. Did you mean 'zh'?"),
         ("fr-CA", "it has en, fr, zh. Did you mean 'fr'?"),
         ("xx", "it has en, fr, zh."),
-        ("en,fr", "expected one language, as en"),
+        ("en,fr", "expected one language, such as en"),
     ],
 )
 def test_an_unknown_language_is_an_error_with_a_hint(given: str, message: str) -> None:

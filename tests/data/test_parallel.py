@@ -71,7 +71,7 @@ def test_bad_lines_are_skipped_and_named(tmp_path: Path) -> None:
         f"{source}:6: the fr side is empty; expected text",
         f"{source}:7: 1 column, expected 2 (en, fr)",
         f"{source}:8: the en side is empty; expected text",
-        f"{source}:9: has a NUL; expected text",
+        f"{source}:9: contains a NUL; expected text",
     ]
     with pytest.raises(BgtError, match=r"corpus\.tsv:2: 1 column, expected 2 \(en, fr\)"):
         read(source, strict=True)
@@ -93,8 +93,8 @@ def test_text_is_normalised_and_quotes_are_text(tmp_path: Path) -> None:
     ("content", "message"),
     [
         (b"", r"corpus\.tsv is empty; expected one translation per line, in en, fr"),
-        (b"en\tfr\na\tb\n", r"corpus\.tsv:1: names the columns, and would be read as a translation; remove the line"),
-        (b"English\tFrench\na\tb\n", r"corpus\.tsv:1: names the columns"),
+        (b"en\tfr\na\tb\n", r"corpus\.tsv:1: a header, which would be read as a translation; remove this line"),
+        (b"English\tFrench\na\tb\n", r"corpus\.tsv:1: a header"),
         (b'"a"\t"b"\n"c"\t"d"\n', r"corpus\.tsv: every cell is quoted, and the quotes would be read as text"),
         (b"one\ntwo\n", r"none of the 2 lines .* is a translation; .*:1: 1 column, expected 2 \(en, fr\)"),
     ],
@@ -109,7 +109,7 @@ def test_a_file_without_translations_is_refused(tmp_path: Path, content: bytes, 
 def test_absent_files_and_files_of_different_length_are_refused(tmp_path: Path) -> None:
     for source in (tmp_path / "absent.tsv", tmp_path):
         with pytest.raises(
-            BgtError, match=r"expected a \.tsv .* a \.parquet, or a prefix of .*\.en and .*\.fr"
+            BgtError, match=r"expected a \.tsv .* a \.parquet file, or the prefix of .*\.en and .*\.fr"
         ) as error:
             read(source)
         assert error.value.exit_code == 3

@@ -36,12 +36,12 @@ def test_only_line_feeds_end_lines(tmp_path: Path, sentences: bool, end: str) ->
     [
         (b"one\rtwo\rthree\r", "its lines end in a carriage return alone"),
         (b"one\rtwo", "its lines end in a carriage return alone"),
-        (FRENCH.encode("utf-16"), "UTF-16; save it as UTF-8, for example by iconv -f UTF-16 -t UTF-8"),
+        (FRENCH.encode("utf-16"), "is in UTF-16; save it as UTF-8, for example by iconv -f UTF-16 -t UTF-8"),
         (FRENCH.encode("utf-16-le"), "iconv -f UTF-16LE "),
         (FRENCH.replace("\n", "\r\n").encode("utf-16-be"), "iconv -f UTF-16BE "),
         (FRENCH.encode("utf-32"), "iconv -f UTF-32 "),
         (FRENCH.encode("latin-1", "replace"), "text.txt:1: not UTF-8"),
-        (b"one\ntwo\0\n", "text.txt:2: has a NUL"),
+        (b"one\ntwo\0\n", "text.txt:2: contains a NUL"),
         (gzip.compress(b"one\n"), "compressed by gzip; end its name in .gz"),
         (b"PAR1\x15\x04", "Parquet"),
         (b"<!DOCTYPE html>\n", "a web page; save it as plain text"),
@@ -92,7 +92,7 @@ def test_a_stray_tab_or_a_bracket_is_text(tmp_path: Path) -> None:
 
 
 def test_stdin_is_checked_like_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
-    for content, message in ((FRENCH.encode("utf-16"), "-: UTF-16"), (b"a\tb\n", "-:1: 2 columns")):
+    for content, message in ((FRENCH.encode("utf-16"), "- is in UTF-16"), (b"a\tb\n", "-:1: 2 columns")):
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
         with pytest.raises(DataError, match=message):
             list(text_lines(Path("-"), sentences=True))

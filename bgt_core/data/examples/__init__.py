@@ -25,13 +25,13 @@ CREDIT = (  # Markdown; the licences require this credit wherever the sentences 
 
 
 def example_sentences(langs: Sequence[str]) -> list[tuple[str, ...]]:
-    """Return the rows with a text in each of `langs`, as tuples of translations, in the order of the file (random).
+    """Return the rows that have a text in each of `langs`, as tuples of these texts, in the file's random order.
 
     Raises NotFound for a language that the file does not have.
     """
     if missing := [lang for lang in langs if lang not in LANGS]:
         raise NotFound(
-            f"is needed: '{missing[0]}' has no built-in sentences, only {', '.join(LANGS)} do.", parameter="data"
+            f"is needed: no built-in sentences in '{missing[0]}', only in {', '.join(LANGS)}.", parameter="data"
         )
     columns = [1 + LANGS.index(lang) for lang in langs]
     table = (line.split("\t") for line in FILE.read_text(encoding="utf-8").splitlines()[1:])
@@ -40,7 +40,7 @@ def example_sentences(langs: Sequence[str]) -> list[tuple[str, ...]]:
 
 
 class Styled(NamedTuple):
-    """A sentence that shows a property of wording, with a translation."""
+    """A sentence that shows a property of style, such as politeness, and a translation of the sentence."""
 
     lang: str
     text: str
@@ -49,7 +49,7 @@ class Styled(NamedTuple):
 
 
 class StylePair(NamedTuple):
-    """Two sentences with the same meaning that differ in a single property."""
+    """Two sentences with the same meaning that differ in one property of style."""
 
     property: str
     left: Styled
@@ -58,15 +58,15 @@ class StylePair(NamedTuple):
 
 @cache
 def style_sentences() -> list[Styled]:
-    """Return sentences in all of `LANGS` that show a property of style; no shipped model was trained on them."""
+    """Return the sentences of `STYLE`, in all of `LANGS`. No shipped model was trained on them."""
     return [Styled(*line.split("\t")) for line in lzma.decompress(STYLE.read_bytes()).decode().splitlines()]
 
 
 def differing(sentences: Iterable[Styled]) -> Iterator[StylePair]:
     """Yield pairs of sentences that share a translation and differ in exactly one of `PROPERTIES`.
 
-    Pairs that differ in the final mark (. ? !) are left out, because the mark of any sentence can be exchanged. A
-    sentence is in at most one pair of each property.
+    Pairs that differ in the final mark (. ? !) are left out, because any sentence can end in another mark. A sentence
+    is in at most one pair for each property.
     """
     together: dict[tuple[str, str, str], list[Styled]] = {}
     for each in sentences:

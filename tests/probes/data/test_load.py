@@ -100,7 +100,7 @@ def test_conllu_has_the_written_text_and_the_tree(tmp_path: Path) -> None:
     [
         ("5\t.\t.", "5\t.", ":8: 9 columns"),
         ("4\tbois", "x\tbois", ":2: sentence with a bad number"),
-        ("_\t4\tdet", "_\t_\tdet", ":2: sentence with a bad number or feature: word 3, le"),
+        ("_\t4\tdet", "_\t_\tdet", ":2: sentence with a bad number or feature in word 3, le"),
         ("5\t.\t.", "6\t.\t.", ":2: sentence whose words are not numbered"),
         ("_\t1\tpunct", "_\t0\tpunct", ":2: sentence with 2 roots"),
         ("_\t1\tpunct", "_\t9\tpunct", "a head that is not a word"),
@@ -126,7 +126,7 @@ def test_trees_are_read_without_traces_and_functions(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("(S (NN Rain)\n", ":1: a bracket that is never closed"),
+        ("(S (NN Rain)\n", ":1: this bracket is never closed"),
         ("\nword (S (NN Rain))\n", ":2: 'word' outside"),
         ("(S (NN Rain) falls)\n", ":1: word 'falls' without a part of speech"),
         ("(S (NN Rain (X y)))\n", ":1: a bracket after the word 'Rain'"),

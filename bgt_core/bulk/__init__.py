@@ -1,4 +1,4 @@
-"""Embed the lines of a file of any size, in constant memory: lines -> chunks -> encoder -> .npy or .safetensors.
+"""Embed the lines of a file of any size, chunk by chunk in constant memory, as a .npy or .safetensors file.
 
     embed_file(bgt_core.load(), Path("text.txt.zst"), Path("vectors.npy"), lang="en")
 
@@ -134,7 +134,7 @@ def join(out: Path, shards: int) -> Written:
     """Join all shards of `out` into one file, which equals the file made without shards. The shards are kept.
 
     Raises NotFound if a shard is absent. Raises DataError if a shard is damaged, or if its text, encoder or settings
-    differ from the first shard's.
+    differ from those of the first shard.
     """
     paths = [part(out, number, shards) for number in range(1, max(1, shards) + 1)]
     parts = [read(path) for path in paths]
@@ -142,7 +142,7 @@ def join(out: Path, shards: int) -> Written:
     for path, (made, vectors) in zip(paths, parts, strict=True):
         expected = {**whole, "lines": [end, end := end + len(vectors)]}
         if other := [f"{key} {str(made.get(key))[:16]}" for key in expected if made.get(key) != expected[key]]:
-            raise DataError(f"{path}: made with {', '.join(other)}, unlike {paths[0]}; embed one of them again.")
+            raise DataError(f"{path}: made with {', '.join(other)}, unlike {paths[0]}; embed one of the two again.")
     return _write(out, end, whole["width"], (vectors for _, vectors in parts), {**whole, "lines": [0, end]})
 
 
@@ -223,7 +223,7 @@ def read(path: Path) -> tuple[dict[str, Any], np.ndarray]:
         head = header(path.suffix, *shape)
         with path.open("rb") as file:
             if file.read(len(head)) != head or path.stat().st_size != len(head) + 4 * shape[0] * shape[1]:
-                raise ValueError(f"no {shape[0]} x {shape[1]} float32")
+                raise ValueError(f"no array of {shape[0]} x {shape[1]} float32")
         return provenance, np.memmap(path, "<f4", "r", len(head), shape)
     except NotFound:
         raise

@@ -1,4 +1,4 @@
-"""Translate one side of a bitext of any size into the language of the other side, in constant memory.
+"""Translate one side of a bitext of any size into the language of the other side, chunk by chunk in constant memory.
 
     translator = BeamTranslator(bgt_core.load("runs/fr-en"), lang="en", count=5)
     backtranslate(translator, Path("en-fr.tsv.xz"), Path("paraphrases.tsv.xz"), langs=["en", "fr"], into="en")
@@ -8,7 +8,7 @@ follow each other, the best first:
 
     reference  translation  cost  row
 
-`reference` is the sentence of the bitext in the target language, and `translation` is a translation of the other side.
+`reference` is the sentence of the bitext in the target language; `translation` is a translation of the other sentence.
 `cost` is the negative log-likelihood of the translation in nats per token, or "nan" if the translator computes none.
 `row` is the number of the row in the bitext, from 1. To read only the texts, skip the other columns: "a,b,_,_=FILE".
 
@@ -43,7 +43,7 @@ class SentenceTranslator(Protocol):
         """One line that identifies the model and its settings; empty if unknown, so that no old table is reused."""
 
     def translate(self, sentences: Sequence[str]) -> Sequence[Sequence[tuple[str, float]]]:
-        """Return, for each of N sentences, a list of (translation, cost), the best first; [] without a translation."""
+        """Return, for each of N sentences, a list of (translation, cost), the best first; [] if there is none."""
 
 
 class BackTranslated(NamedTuple):
@@ -67,7 +67,7 @@ def backtranslate(
     strict: bool = False,
     report: Callable[[int, int], None] = lambda rows, total: None,
 ) -> BackTranslated:
-    """Translate the side of `source` that is not in the language `into`, and write a table of both sides.
+    """Translate the column of `source` that is not in the language `into`; write the other column and the translations.
 
     Args:
         translator: Translates sentences into the language `into`.
@@ -80,7 +80,7 @@ def backtranslate(
         report: Called after each chunk with the number of rows done and the number of all rows.
 
     Raises:
-        UsageError: `langs` are not two languages, `out` is no .tsv file, or another process is writing `out`.
+        UsageError: `langs` are not two languages, `out` is not a .tsv file, or another process is writing `out`.
         NotFound: `source` is absent, or `out` can't be written.
         DataError: `source` is damaged or has changed while it was translated, or no sentence was translated.
     """
@@ -94,7 +94,7 @@ def backtranslate(
     check_output(out)
     files, skipped = source_files(source, langs), Skipped()
     before = list(map(stat_signature, files))
-    total = sum(chunk.size for chunk in checked_chunks(source, langs, skipped, strict))  # check all rows first
+    total = sum(chunk.size for chunk in checked_chunks(source, langs, skipped, strict))  # first check all rows
     first, last = shard_range(total, *(shard or (1, 1)), CHUNK)
     inputs: dict[str, object] = {"lines": [first, last], "text": list(map(sha256_file, files)), "langs": list(langs)}
     inputs |= {"into": into, "translator": translator.fingerprint, "version": __version__}
@@ -133,6 +133,6 @@ def _finished(out: Path, inputs: dict[str, object]) -> Counter[str] | None:
         card = manifest.read_card(out) or {}
         counts = Counter({name: int(card[name]) for name in COUNTS})
         same = card["file"]["bytes"] == out.stat().st_size and card.items() >= inputs.items()
-    except (BgtError, OSError, KeyError, TypeError, ValueError):  # `out` is absent, or is no table of this kind
+    except (BgtError, OSError, KeyError, TypeError, ValueError):  # `out` is absent, or not a table of this kind
         return None
     return counts if same else None

@@ -246,8 +246,8 @@ def _get(address: str, folder: Path, trusted: manifest.Json, report: Report) -> 
         digest = sha256_file(path)
     if digest != trusted.get("sha256", digest):
         raise DataError(
-            f"{address}: SHA-256 is {digest}, expected {trusted['sha256']} ({trusted['trusted']}): it has changed on the "
-            f"server, or is damaged. To accept a new version, remove the entry of its source from {manifest.NAME}."
+            f"{address}: SHA-256 is {digest}, expected {trusted['sha256']} ({trusted['trusted']}). The server's "
+            f"file has changed, or is damaged. To accept a new version, remove its source from {manifest.NAME}."
         )
     return path
 

@@ -30,10 +30,10 @@ Opens = Callable[[str], SentenceEncoder]  # a function that opens an encoder by 
 
 
 class Kind(NamedTuple):
-    """A kind of encoder, for help and app. Its encoders have names KIND:FORM."""
+    """A kind of encoder, as described in the help and the app. Encoders of this kind are named KIND:FORM."""
 
     form: str
-    about: str  # description of FORM
+    about: str  # what FORM stands for
     runs: str  # a sentence that says how and where the encoder runs
     needs: tuple[str, str] | None = None  # a required module, and the extra that installs it
 
@@ -146,7 +146,7 @@ def open_encoder(
         raise UsageError(f"{spec}: the name of the encoder is missing; expected one of {FORMS}.")
     if needed := KINDS[kind].needs:
         needs(*needed)
-    module = import_module(f"bgt_core.encoders.{kind.replace('-', '_')}")  # each kind loads only what it needs
+    module = import_module(f"bgt_core.encoders.{kind.replace('-', '_')}")  # imports only what this kind needs
     encoder = module.open_encoder(os.path.expanduser(rest), str(device), precision)
     if hasattr(encoder, "opened_as"):
         encoder.opened_as = partial(open_encoder, spec, device=str(device), precision=precision)
@@ -167,12 +167,12 @@ def named_encoder(name: str, known: str, opens: Opens, user: str) -> SentenceEnc
         encoder = opens(name)
     except NotFound as error:
         raise NotFound(
-            f"{user}: made from vectors of {name}, which is not found. If this is a relative path, change to the "
-            f'folder where it starts, or correct "encoder" in the JSON file of {user}. ({error})'
+            f"{user} was made from vectors of {name}, which was not found. If {name} is a relative path, run the "
+            f'command from the folder to which it is relative, or correct "encoder" in the JSON of {user}. ({error})'
         ) from None
     if known and identity(encoder) != known:
         raise DataError(
-            f"{name}: has changed since {user} was made from its vectors (it was {known[:40]}, now it is "
-            f"{identity(encoder)[:40] or 'unknown'}). Restore the encoder, or make {user} again."
+            f"{name} has changed since {user} was made from its vectors: its fingerprint was {known[:40]}, and is now "
+            f"{identity(encoder)[:40] or 'unknown'}. Restore the encoder, or make {user} again."
         )
     return encoder

@@ -1,4 +1,4 @@
-"""Compare sentences of one of our models by a distance or a probability, instead of the cosine of their vectors.
+"""Compare sentences, embedded by one of our models, by a distance or a probability instead of the cosine.
 
 Distances between posteriors are defined in `posterior.distances`. This module adds two measures: "wmd" is the Word
 Mover's Distance between bags of tokens (Kusner et al. 2015); "probability" is the probability that two sentences mean
@@ -160,8 +160,8 @@ class WordMover(ExternalEncoder):
 
 
 class ReferenceProbability:
-    """Score sentences by a trained classifier: the probability that a person wrote the sentence, not a machine
-    translator. `data.clean.clean(models={"classifier": ...})` selects pairs by this score."""
+    """Score sentences by a trained classifier. The score is the probability that a person wrote the sentence, and not a
+    machine translator. `data.clean.clean(models={"classifier": ...})` selects pairs by this score."""
 
     def __init__(self, embedder: Embedder):
         """Raises UsageError if the model is not a reference classifier."""
@@ -182,7 +182,7 @@ class ReferenceProbability:
 
     @property
     def fingerprint(self) -> str:
-        """A fingerprint of the scores, in one line."""
+        """One line that identifies the model and thus the scores."""
         return self._embedder.fingerprint
 
     def __call__(self, sentences: Sequence[str]) -> np.ndarray:

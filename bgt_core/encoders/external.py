@@ -34,7 +34,7 @@ class ExternalEncoder:
     ):
         """If `langs` is empty, any language is accepted. `sample` is a sentence that `encode` accepts; it is encoded in
         place of an empty list, to find the width of the vectors. `truncated` counts the sentences that `encode` cuts
-        because they are too long; by default, it cuts no sentence. `fingerprint` is as in `SentenceEncoder`, or a
+        because they are too long; without it, the count is 0. `fingerprint` is as in `SentenceEncoder`, or a
         function that computes the fingerprint at the first use."""
         self.name, self.encode, self.sample, self.truncated = name, encode, sample, truncated
         self.langs, self.latents = _names(name, "langs", langs), _names(name, "latents", latents) or (SEMANTIC,)
@@ -49,7 +49,7 @@ class ExternalEncoder:
         """
         lang = known_lang(lang, self.langs, self.name)
         if latent not in self.latents:
-            raise UsageError(f"{latent}: {self.name} has {', '.join(self.latents)}.", parameter="latent")
+            raise UsageError(f"{latent}: {self.name} has the latents {', '.join(self.latents)}.", parameter="latent")
         given = sentence_list(sentences)
         texts = given or [self.sample]
         vectors = matrix(self.encode(texts, lang, latent), self.name, (len(texts), "D"), texts=texts)[: len(given)]
@@ -88,5 +88,5 @@ def _names(owner: str, what: str, given: object) -> tuple[str, ...]:
     """Return an encoder's languages or latents as a tuple; DataError unless they are a string or several strings."""
     names = (given,) if isinstance(given, str) else tuple(given) if isinstance(given, Iterable) else (given,)
     if not all(isinstance(name, str) for name in names):
-        raise DataError(f"{owner}: {what} is of type {type(given).__name__}; expected strings, as ('en', 'fr').")
+        raise DataError(f"{owner}: {what} is of type {type(given).__name__}; expected strings, such as ('en', 'fr').")
     return names

@@ -55,12 +55,12 @@ class MtebEncoder(AbsEncoder):
         if not known:
             raise UsageError(
                 f"{task.name}/{subset} is in {', '.join(langs)}, and the model only supports "
-                f"{', '.join(self.model.langs)}. To embed it as one of these, pass lang= to MtebEncoder."
+                f"{', '.join(self.model.langs)}. To embed it in one of these languages, pass lang= to MtebEncoder."
             )
         if self.latent != SEMANTIC and len(langs) > 1:
             raise UsageError(
                 f"{task.name}/{subset} compares {' and '.join(langs)}; "
-                f"the {self.latent} latent is comparable within one language only."
+                f"the {self.latent} latent can only be compared within one language."
             )
         return known[0]
 

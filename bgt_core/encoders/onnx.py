@@ -37,7 +37,7 @@ from bgt_core.files import atomic_folder, read_json, sha256_file
 from bgt_core.nets.operations import PaddedLayout
 
 MODEL, ABOUT, SCHEMA = "model.onnx", "onnx.json", "bgt-onnx/1"
-TOLERANCE = 1e-3  # maximum relative difference, which rounding may cause; corresponds to a cosine of 0.9999995
+TOLERANCE = 1e-3  # maximum relative difference that rounding may cause; it corresponds to a cosine of 0.9999995
 INPUTS, OUTPUT = ("input_ids", "attention_mask"), "sentence_embedding"
 
 
@@ -114,14 +114,14 @@ def open_encoder(name: str | Path, device: str = "cpu", precision: str = "fp32")
 
 
 class Padded(nn.Module):
-    """A wrapper that gives an encoder's vectors, but computes all positions of a padded batch, padding included."""
+    """A wrapper that returns an encoder's vectors, but computes all positions of a padded batch, padding included."""
 
     def __init__(self, encoder: nn.Module):
         super().__init__()
         self.encoder = encoder
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
-        """Token ids (B, T), and a mask (B, T) with 0 at padding -> posterior means (B, L)."""
+        """Compute posterior means (B, L) from token ids (B, T) and a mask (B, T) that is 0 at padding."""
         layout = PaddedLayout.of_mask(attention_mask.bool())
         return self.encoder(Tokens(input_ids, layout.mask, "", layout.flat_index), layout).mean
 

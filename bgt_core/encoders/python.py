@@ -99,7 +99,7 @@ def _calling(spec: str, function: Callable[..., Any]) -> Callable[[list[str], st
     """
     try:
         signature = inspect.signature(function)
-    except ValueError:  # some built-in functions have no signature: pass only the sentences
+    except ValueError:  # some built-in functions have no signature; they get only the sentences
         signature = inspect.signature(lambda sentences: ...)
     title = getattr(function, "__name__", type(function).__name__)
     rest = title == "embed" and any(each.kind is each.VAR_KEYWORD for each in signature.parameters.values())
@@ -120,7 +120,7 @@ def _calling(spec: str, function: Callable[..., Any]) -> Callable[[list[str], st
 
 
 def _needs_nothing(function: Callable[..., Any]) -> bool:
-    """Whether a function can be called without arguments. Then it makes an encoder, and is not an encoder itself."""
+    """Test whether a function can be called without arguments. If so, it makes an encoder, and is none itself."""
     try:
         inspect.signature(function).bind()
     except (TypeError, ValueError):  # ValueError: some built-in functions have no signature

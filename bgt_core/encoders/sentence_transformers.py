@@ -1,6 +1,6 @@
 """Use our models and splits in sentence-transformers (5.7 or newer). Needs the extra `sentence-transformers`.
 
-That library opens a folder of `bgt export --to sentence-transformers` in three ways; `bgt_core.load` opens it too:
+`bgt_core.load` opens a folder of `bgt export --to sentence-transformers`. So does the library, in three ways:
 
     load_sentence_transformer(path)                       recommended; needs no flag
     SentenceTransformer(modules=[BGTModule.load(path)])   the same, and more modules can be added
@@ -80,7 +80,7 @@ def open_encoder(name: str, device: str = "auto", precision: str = "auto") -> Ex
         if tokenizer is None:  # a slow tokenizer can't be serialised completely
             return ""
         rules = json.loads(tokenizer.to_str())
-        del rules["padding"], rules["truncation"]  # settings of the last call
+        del rules["padding"], rules["truncation"]  # because the last call set them
         layers = [(type(layer).__name__, getattr(layer, "pooling_mode", "")) for layer in model]
         parts = (layers, model.max_seq_length, model.prompts, model.default_prompt_name, rules, precision == "bf16")
         digest = hashlib.sha256(json.dumps(parts, sort_keys=True).encode())
@@ -137,7 +137,7 @@ class BGTModule(InputModule):
                 shutil.copyfile(source / name, Path(output_path) / name)
 
     def _as_read(self) -> bool:
-        """Whether the checkpoint still exists and its weights are unchanged."""
+        """Test whether the checkpoint still exists, and the weights are unchanged."""
         folder = self.checkpoint.folder
         if not (folder / CONFIG).is_file() or checkpoint.read_config(folder) != self.checkpoint.config:
             return False
@@ -181,7 +181,7 @@ def export_split(folder: Path, out: Path, lang: str) -> None:
     stored = parts.load(folder)
     kind, _, name = stored.encoder.partition(":")
     if kind != "sentence-transformers":
-        raise UsageError(f"{folder}: splits {stored.encoder or 'stored vectors'}; expected sentence-transformers:NAME.")
+        raise UsageError(f"{folder} splits {stored.encoder or 'stored vectors'}; expected sentence-transformers:NAME.")
     of = stored.split.of(lang)
     if of.hidden is not None:
         text = f"{stored.split.method} has a hidden layer, which a Dense module lacks; use another method"

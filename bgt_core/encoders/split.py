@@ -1,4 +1,4 @@
-"""Encoders that split another encoder's vectors: the latent semantic is the shared part, language the private part."""
+"""Encoders that split another encoder's vectors. Latent `semantic` is the shared part, `language` the private part."""
 
 from functools import lru_cache, partial
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A writer: a model of `recipes.writer`, with the encoder from whose vectors it generates text."""
+"""A writer is a model of `recipes.writer` together with the encoder from whose vectors it generates text."""
 
 from collections.abc import Iterable
 from functools import cached_property

@@ -1,1 +1,1 @@
-"""Generation of sentences from latents or from other sentences: search, style transfer, translation."""
+"""Generate sentences from latents or from other sentences, by search, style transfer or translation."""

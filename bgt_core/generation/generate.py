@@ -1,7 +1,8 @@
 """Generate sentences with the meaning of one sentence and the style of another, or translate sentences.
 
-`generate` embeds the texts of a beam search, and returns the text whose latents are most similar to the given latents.
-`candidates` returns all texts. `BeamTranslator` translates without latents, with a model of `bgt train translator`.
+`generate` embeds the texts that a beam search finds, and returns the text whose latents are most similar to the given
+latents. `candidates` returns all these texts. `BeamTranslator` translates without latents, with a model of
+`bgt train translator`.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -28,7 +29,7 @@ from bgt_core.vectors.convert import matrix
 # latents are kept better and chrF is higher. Without the likelihood, reranking prefers ungrammatical sentences if the
 # style is taken from another sentence.
 SECOND_WEIGHT, LIKELIHOOD_WEIGHT = 0.5, 0.3
-BATCH_TOKENS = 4_096  # maximum source tokens of a batch, padding included; limits the memory for encoder states
+BATCH_TOKENS = 4_096  # maximum number of source tokens in a batch, with padding; limits the memory for states
 
 
 def generate(
@@ -51,7 +52,7 @@ def generate(
         lang: Language of the styles, and of the output.
         source_lang: Language of the sources, by default `lang`.
         search: A `Beam` or a `Sample`.
-        rerank: Return the text whose latents are most similar to the given latents, not the most probable text.
+        rerank: Whether to return the text whose latents are most similar to the given latents; else the most probable.
         seed: Seed of a `Sample`; the same seed gives the same text.
         max_length: Maximum number of tokens of an output.
 
@@ -111,11 +112,11 @@ def from_vectors(
     Args:
         bgt: An embedder whose model has a decoder.
         vectors: Semantic vectors of N sentences, (N, D), in any form that `vectors.convert` accepts. A writer needs
-            vectors of its encoder.
+            vectors of the encoder for which it was trained.
         lang: Language of the output.
         style: Sentence whose language latent is used; by default, the mean of the latent's prior.
         search: A `Beam` or a `Sample`.
-        rerank: Embed each text of the beam, and rank the texts by the cosine of their vectors with the given vector.
+        rerank: Whether to rank the texts of the beam by the cosine of their vectors with the given vector.
         corrections: Number of rounds in which a writer that was trained with drafts corrects the best text so far. With
             at least one round, the texts are reranked even if `rerank` is False.
         seed: Seed of a `Sample`.
@@ -174,12 +175,12 @@ def candidates(
 ) -> list[list[Candidate]]:
     """Generate candidate texts for each row of the latents, {name: (N, L)}. Raises the errors of `decode`.
 
-    A beam search gives its distinct texts, the highest score first; sampling gives one text. Each text is embedded. The
-    score of a text is the similarity of its semantic vector to the given vector, plus `second_weight` times the
-    similarity in the other latent (not computed if the weight is 0), plus `likelihood_weight` times the log-probability
-    of the text in nats per token. Without `rerank`, texts are in the order of the search, by likelihood. There are
-    `corrections` further rounds: in each round, a writer decodes again with the best text so far as a draft, and the
-    new texts become candidates too.
+    The candidates are the distinct texts of a beam search, or one text from sampling. With `rerank`, the text with the
+    highest score comes first; otherwise the most probable text. The score of a text is the similarity of its semantic
+    vector to the given vector, plus `second_weight` times the similarity in the other latent (not computed if the
+    weight is 0), plus `likelihood_weight` times the log-probability of the text in nats per token. In each of
+    `corrections` further rounds, a writer decodes again with the best text so far as a draft, and the new texts become
+    candidates too.
     """
     latents = {name: matrix(of, name) for name, of in latents.items()}
     lang = known_lang(lang, bgt.langs, "this model")
@@ -247,7 +248,7 @@ def scored(
 
 
 def drafted(bgt: Embedder, latents: Mapping[str, np.ndarray], drafts: Sequence[str], lang: str) -> Iterator[Context]:
-    """Yield the decoder's inputs to correct drafts, up to `AT_ONCE` rows at a time; UsageError if the model can't."""
+    """Yield inputs with which the decoder corrects drafts, up to `AT_ONCE` rows at a time; UsageError if it can't."""
     model = bgt.model
     if not isinstance(model, CorrectingModel):
         raise UsageError(
@@ -385,7 +386,7 @@ class BeamTranslator:
 
     @property
     def fingerprint(self) -> str:
-        """A fingerprint of the translations, in one line."""
+        """One line that identifies the model and the settings that determine the translations."""
         return f"{self.bgt.fingerprint} {self.lang} {self.search} {self.count} {self.max_length}"
 
     def translate(self, sentences: Sequence[str]) -> list[list[Translation]]:

@@ -61,7 +61,7 @@ SETTINGS: dict[str, int | float] = {**OF_DRAWS, **LIMITS, "length_penalty": DEFA
 
 
 def search_of(beam: int, settings: Sequence[str]) -> tuple[Search, int]:
-    """Make a `Sample` if a setting is one of `OF_DRAWS`, else a `Beam` of this size. Return it and the random seed.
+    """Make a `Sample` if a setting is one of `OF_DRAWS`, else a `Beam` of size `beam`. Also return the random seed.
 
     Settings have the form NAME=VALUE. Raises UsageError for another form, for a name that is not in `SETTINGS`, and for
     a setting that the search does not have.

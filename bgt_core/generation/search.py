@@ -18,7 +18,7 @@ from bgt_core.vectors.convert import matrix
 
 NEVER = (PAD, UNK, BOS)  # tokens that are never generated
 AT_ONCE = 128  # maximum number of sentences per batch; limits the memory for B x beam x V scores
-BLOCK = 160  # maximum number of scores in a block of `largest`
+BLOCK = 160  # maximum size of the blocks into which `largest` divides a row of scores
 
 
 class Context(Protocol):
@@ -122,7 +122,7 @@ def sample(
         scores = allowed(next_scores(decoder, tokens[:, None], state), written[:, None], config)[:, 0]
         scores = scores.log_softmax(-1) / config.temperature
         probs, order = scores.softmax(-1).sort(-1, descending=True)
-        outside = probs.cumsum(-1) - probs >= config.top_p  # the first token is always inside
+        outside = probs.cumsum(-1) - probs >= config.top_p  # never excludes the most probable token
         drawn = torch.multinomial(probs.masked_fill(outside, 0.0), 1, generator=generator)  # (B, 1)
         tokens = order.gather(1, drawn).squeeze(1).masked_fill(done, EOS)
         written = torch.cat([written, tokens[:, None]], 1)
@@ -219,7 +219,7 @@ def allowed(scores: Tensor, written: Tensor, search: Search) -> Tensor:
     """Exclude tokens that would break the limits of `search`: set their scores for the next token, (B, n, V), to -inf.
     `written` contains the hypotheses so far, (B, n, T). Returns a copy, or `scores` itself if no limit applies yet."""
     size, most, length = search.no_repeat_ngram, search.max_run, written.shape[2]
-    if size and length >= size:  # exclude the last token of each earlier n-gram that starts with the last n - 1 tokens
+    if size and length >= size:  # exclude tokens that followed an earlier copy of the last n - 1 tokens
         ngrams = written.unfold(2, size, 1)  # (B, n, T - size + 1, size)
         repeated = (ngrams[..., :-1] == written[:, :, None, length - size + 1 :]).all(-1)
         scores = barred(scores, ngrams[..., -1], repeated)

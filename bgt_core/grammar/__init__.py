@@ -1,14 +1,14 @@
-"""English and French sentences from fixed tables that a grammar generated, with labels of meaning and style.
+"""English and French sentences with labels of their meaning and style, from tables that a grammar generated.
 
-    pairs               translations. Each sentence has a style that is independent of its meaning and of the other
-                        language: final mark, filler word, position of the time phrase, synonyms, contractions, register
+    pairs               translations. The style of a sentence does not depend on its meaning or on its translation:
+                        final mark, filler word, position of the time phrase, synonyms, contractions, register
     triples             a sentence, a paraphrase in other words or another order, and an altered sentence in nearly the
                         same words: "The king thanked the baker.", "The baker was thanked by the king.", "The baker
                         thanked the king." Training and held-out triples share only function words
-    role pairs          two sentences of the same words with exchanged roles: "The singer saw the man.", "The man saw
-                        the singer."
+    role pairs          two sentences that have the same words in exchanged roles: "The singer saw the man.", "The man
+                        saw the singer."
 
-Tests, benchmarks, evaluations and tutorials use these sentences. The generator of the tables is in commit 5411f3dd.
+Tests, benchmarks, evaluations and tutorials use these sentences. Commit 5411f3dd contains the code of the grammar.
 """
 
 import lzma
@@ -19,10 +19,10 @@ from typing import NamedTuple
 from bgt_core.errors import UsageError
 
 LANGS = ("en", "fr")
-LIMIT, TRIPLES, ROLE_PAIRS = 30_000, 2_000, 1_000  # numbers of rows of the tables
+LIMIT, TRIPLES, ROLE_PAIRS = 30_000, 2_000, 1_000  # number of rows of each table
 GIVE, ACT, NEGATION = "giver and receiver", "subject and object", "negation"
 KINDS = (GIVE, ACT, "two things", "attributes", NEGATION)  # kinds of triples; role pairs have only the first two kinds
-STEP = 1_010  # distance of the first rows of two seeds; a multiple of the number of kinds, because kinds alternate
+STEP = 1_010  # distance between the first rows of seeds s and s + 1; a multiple of len(KINDS), because kinds alternate
 
 
 class Pair(NamedTuple):
@@ -30,13 +30,13 @@ class Pair(NamedTuple):
 
     texts: dict[str, str]  # {"en": ..., "fr": ...}
     meaning: tuple[str, ...]  # sentence frame, features and words; the same for both languages
-    style: dict[str, dict[str, str]]  # language -> factor -> value, for factors that are visible in the text
+    style: dict[str, dict[str, str]]  # language -> factor of style -> value, for the factors that the text shows
 
 
 class Triple(NamedTuple):
     """A sentence, its paraphrase and its altered sentence, in each language."""
 
-    kind: str  # one of KINDS: the roles or attributes that are swapped, or negation
+    kind: str  # one of KINDS: the roles or attributes that the altered sentence swaps, or negation
     frame: str
     texts: dict[str, tuple[str, str, str]]  # language -> sentence, paraphrase, altered sentence
 
@@ -46,11 +46,11 @@ class RolePair(NamedTuple):
 
     kind: str  # GIVE or ACT
     texts: dict[str, tuple[str, str]]  # language -> the sentence, and its twin
-    persons: dict[str, tuple[str, str]]  # language -> agent of the sentence, agent of the twin, lower-cased
+    persons: dict[str, tuple[str, str]]  # language -> agent of the sentence, and of its twin; lower-cased
 
 
 def pairs(count: int, seed: int = 0) -> list[Pair]:
-    """Return `count` pairs; all meanings and texts differ.
+    """Return `count` pairs, no two of which have the same meaning or the same text.
 
     With the same seed, a longer list begins with the pairs of a shorter list. The seed sets the row of the table where
     the list begins, so short lists of different seeds do not overlap. Raises UsageError unless `count` is from 0 to
@@ -100,7 +100,7 @@ def role_pairs(count: int, seed: int = 0) -> list[RolePair]:
 
 
 def _drawn(name: str, size: int, count: int, seed: int) -> list[list[str]]:
-    """Return the cells of `count` rows of a table of `size` rows; the seed sets the first row."""
+    """Return the cells of `count` rows of the table `name`, which has `size` rows; the seed sets the first row."""
     if not 0 <= count <= size:
         raise UsageError(f"{count:,}: expected 0 to {size:,} {name.replace('-', ' ')}.", parameter="count")
     rows, first = _table(name), seed * STEP % size

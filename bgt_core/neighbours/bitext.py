@@ -1,4 +1,4 @@
-"""Find translations in two texts: nearest neighbours in both directions -> margin scores -> pairs, best first.
+"""Find translations in two texts: find nearest neighbours in both directions, and score pairs of them by a margin.
 
 Scores and retrieval follow Artetxe and Schwenk (ACL 2019, "Margin-based Parallel Corpus Mining with Multilingual
 Sentence Embeddings"). The cosine of a pair is compared with the cosines of the nearest neighbours of both sentences, so
@@ -33,11 +33,11 @@ MARGINS: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {  # (cosin
     "absolute": lambda cosine, mean: cosine,
 }
 
-Neighbours = tuple[np.ndarray, np.ndarray]  # (N, k) cosines, descending, and (N, k) row numbers of the other side
+Neighbours = tuple[np.ndarray, np.ndarray]  # (N, k) cosines, descending, and (N, k) row numbers in the other text
 
 
 class Pairs(NamedTuple):
-    """P candidate pairs, each of a row of the left side and a row of the right side."""
+    """P candidate pairs. Each pair consists of a row of the left text and a row of the right text."""
 
     scores: np.ndarray  # (P,) float64
     left: np.ndarray  # (P,) int64, row numbers
@@ -50,7 +50,7 @@ class Pairs(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Sentences:
-    """The N distinct sentences of a text, in order. Copies would crowd out other neighbours, so they are left out."""
+    """The N distinct sentences of a text, in order. With copies, a row's k neighbours might be the same sentence."""
 
     texts: list[str]  # normalised
     first: np.ndarray  # (N,) index of the first line with each sentence
@@ -86,13 +86,13 @@ class Kept(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Mined:
-    """Candidate translations, best first. Their row numbers are those of the mined sentences or vectors."""
+    """Candidate translations, best first. Row numbers are indices in the sentences or vectors given to `mine`."""
 
-    candidates: Pairs  # with any score
+    candidates: Pairs  # including candidates below the threshold
     threshold: float
     plan: SearchPlan  # how neighbours were searched; str(plan) describes it
-    sizes: tuple[int, int]  # number of distinct sentences on each side
-    first_of: Sequence[np.ndarray | None] = (None, None)  # for a side that is a list: index of each entry's first copy
+    sizes: tuple[int, int]  # numbers of distinct sentences in both texts
+    first_of: Sequence[np.ndarray | None] = (None, None)  # for a text that is a list: index of each entry's first copy
 
     @property
     def pairs(self) -> Pairs:
@@ -100,14 +100,14 @@ class Mined:
         return self.candidates.take(self.candidates.scores >= self.threshold)
 
     def against(self, left: np.ndarray, right: np.ndarray) -> list[Kept]:
-        """Compare the candidates with G known translations, given as row numbers (G,) of each side.
+        """Compare the candidates with G known translations, given as row numbers (G,) in both texts.
 
         Copies of a known translation count once.
 
         Returns:
-            The counts for four rules: keep all pairs; keep pairs above the threshold; keep pairs above the threshold
-            with the best F1; and, for even and for odd row numbers of the left side, keep pairs above the threshold
-            with the best F1 on the other half.
+            The counts for up to four rules. "all" keeps all pairs; "threshold" keeps the pairs that reach `threshold`,
+            if it is set; "best threshold" uses the threshold with the best F1. "best of the other half" uses this
+            threshold of the pairs with odd left row numbers for pairs with even ones, and vice versa.
         """
         sides = zip((left, right), self.first_of, strict=True)
         known = [rows if first is None else first[rows] for rows, first in sides]
@@ -150,9 +150,9 @@ def check(k: int, margin: str, index: str, recall: float, threshold: float = -ma
     check_choice(MARGINS, margin=str(margin))
     check_choice(INDEXES, index=str(index))
     if not (isinstance(recall, Real) and 0 < recall <= 1):
-        raise UsageError(f"{recall}: expected a share above 0 and up to 1, as in 0.95.", parameter="recall")
+        raise UsageError(f"{recall}: expected a share above 0 and up to 1, such as 0.95.", parameter="recall")
     if not isinstance(threshold, Real) or math.isnan(threshold):
-        raise UsageError(f"{threshold}: expected a score, a number.", parameter="threshold")
+        raise UsageError(f"{threshold}: expected a number, the minimum score.", parameter="threshold")
 
 
 def mine(
@@ -168,21 +168,23 @@ def mine(
     recall: float = 0.95,
     report: Report = silent,
 ) -> Mined:
-    """Find translations in two texts: pairs whose cosine is higher than the cosines of other candidates.
+    """Find translations in two texts: pairs whose cosine is higher than the cosines of their other neighbours.
 
         mined = mine(english, french, encoder=bgt_core.load(), langs=("en", "fr"), threshold=1.1)
         for score, i, j in zip(*mined.pairs):
             print(score, english[i], french[j])
 
     The score of a left row x and a right row y is the margin between two numbers: the cosine of x and y, and the mean
-    cosine of x with its k nearest right rows and of y with its k nearest left rows. Each row proposes the neighbour
-    with the highest score. The proposed pairs of both sides are then accepted, best first, if both rows are still free.
+    cosine of x with its k nearest right rows and of y with its k nearest left rows. Each left row and each right row
+    proposes the pair with its best neighbour. Of the proposed pairs, the best are accepted first; a pair is rejected if
+    one of its rows is already in an accepted pair.
 
     Args:
-        left, right: A list of sentences, of which copies and blank sentences are ignored; `Sentences` from a file;
-            vectors (N, D) in any form that `vectors.convert` accepts; or `Rows` of a file of vectors.
-        encoder, langs: Needed to embed sentences. The vectors are kept in memory; for millions of sentences, write the
-            vectors to files with `bgt embed`, and give `Rows` of these files.
+        left, right: A list of sentences (copies and blank sentences are ignored); `Sentences` from a file; vectors
+            (N, D) in any form that `vectors.convert` accepts; or `Rows` of a file of vectors.
+        encoder, langs: The encoder, and the languages of `left` and `right`; needed only for sentences. Their vectors
+            are kept in memory; for millions of sentences, write the vectors to files with `bgt embed`, and give `Rows`
+            of these files.
         k: Number of nearest neighbours over which the mean cosine is computed.
         margin: "ratio", "distance", or "absolute", which is the cosine itself.
         threshold: Minimum score of a pair.
@@ -192,7 +194,7 @@ def mine(
 
     Raises:
         UsageError: The arguments are inconsistent, or the encoder lacks a language.
-        DataError: A side is empty, the vectors differ in width, or `matrix` rejects them.
+        DataError: `left` or `right` is empty, the vectors differ in width, or `matrix` rejects them.
         NotFound: FAISS is not installed.
     """
     load_faiss()  # raises at once if FAISS is absent
@@ -214,7 +216,7 @@ def mine(
 
 
 def to_side(given: object, name: str) -> Sentences | Rows:
-    """Convert one side to distinct sentences or to vectors; error messages contain `name`."""
+    """Convert `left` or `right` to distinct sentences or to vectors; error messages contain `name`."""
     given = listed(given)
     if not holds_vectors(given):
         return distinct(sentence_list(given, name))  # type: ignore[arg-type]
@@ -228,18 +230,18 @@ def to_side(given: object, name: str) -> Sentences | Rows:
 def to_rows(
     sides: Sequence[Sentences | Rows], encoder: SentenceEncoder | None, langs: Sequence[str] | None
 ) -> list[Rows]:
-    """Return the vectors of both sides; a side of sentences is embedded for this. Raises the errors of `mine`."""
+    """Return the vectors of both texts; if a text consists of sentences, embed them. Raises the errors of `mine`."""
     if all(isinstance(side, Rows) for side in sides):
         return [side for side in sides if isinstance(side, Rows)]
     if encoder is None or langs is None:
         text = "and an encoder are needed to embed sentences, as in en,fr; or give vectors."
         raise UsageError(text, parameter="langs")
     if len(langs) != len(sides):
-        raise UsageError(f"{','.join(langs)}: expected {len(sides)}, as in en,fr.", parameter="langs")
+        raise UsageError(f"{','.join(langs)}: expected {len(sides)} languages, as in en,fr.", parameter="langs")
     for lang in langs:
-        encoder.embed([], lang=lang)  # raises for an unknown language before the first side is embedded
+        encoder.embed([], lang=lang)  # an unknown language raises an error before the first text is embedded
     if any(isinstance(side, Sentences) and not side.texts for side in sides):
-        raise DataError("One side has no sentences: it is empty or blank.")
+        raise DataError("One of the texts has no sentences: it is empty or blank.")
     rows = []
     for side, lang in zip(sides, langs, strict=True):
         if isinstance(side, Sentences):
@@ -305,7 +307,7 @@ def distinct(sentences: Iterable[str]) -> Sentences:
 def read_sentences(path: Path) -> Sentences:
     """Read the sentences of a UTF-8 file with one sentence per line; UsageError for a file of vectors."""
     if path.suffix == ".npy":
-        raise UsageError(f"takes {path}, which holds vectors; give its text as an argument.", parameter="vectors")
+        raise UsageError(f"takes {path}, which contains vectors; give their sentences instead.", parameter="vectors")
     sentences = distinct(line for _, line in text_lines(path, sentences=True))
     if not sentences.texts:
         raise DataError(f"{path}: empty; expected one sentence per line.")
@@ -338,7 +340,7 @@ def read_gold(path: Path, left: Sentences, right: Sentences) -> tuple[np.ndarray
                 raise ValueError(line)
             pair = int(left.of_line[left_line]), int(right.of_line[right_line])
         except (ValueError, IndexError):
-            expected = f"two line numbers, up to {len(left.of_line)} <tab> {len(right.of_line)}"
+            expected = f"two line numbers, at most {len(left.of_line)} <tab> {len(right.of_line)}"
             shown = repr(line[:60].decode("utf-8", "replace"))
             raise DataError(f"{path}:{number}: expected {expected}, found {shown}.") from None
         if min(pair) < 0:

@@ -9,7 +9,7 @@
         print(hit.probability, hit.w2, hit.question)
 
 A search has two steps: FAISS finds the nearest questions by a Euclidean distance, then the model ranks them. The paper
-first restricts the search to the query's topics, as `examples/questions_by_topic.py` does.
+first restricts the search to questions on the query's topics, as `examples/questions_by_topic.py` does.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ BLOCK = 4_096  # number of questions that the model compares with the query at o
 
 
 class Ranking:
-    """How the vectors (N, D) of an encoder are searched and ranked.
+    """The rules by which the vectors (N, D) of an encoder are searched and ranked.
 
-    A trained `var-siamese` ranks questions by the log odds that they are duplicates of the query. The nearest questions
-    are those with the smallest Wasserstein distance W2 of the posteriors. For Gaussians with diagonal covariances, W2
-    is the Euclidean distance of the points [mean ; standard deviation], so FAISS can search exactly.
+    A trained `var-siamese` ranks questions by the log odds that they are duplicates of the query. The search finds the
+    questions with the smallest Wasserstein distance W2 between the posteriors. For Gaussians with diagonal covariances,
+    W2 is the Euclidean distance between the points [mean ; standard deviation], so FAISS can search exactly.
 
-    Any other encoder ranks by cosine. The points are then its vectors scaled to length 1, so that the point with the
+    Any other encoder ranks by cosine. The points are then its vectors, scaled to length 1, so that the point with the
     smallest Euclidean distance has the highest cosine.
     """
 
@@ -90,20 +90,20 @@ def fit_platt(scores: np.ndarray, labels: np.ndarray) -> Platt:
     """Fit the slope and the offset that maximise the likelihood of the labels (N,) bool, given the scores (N,).
 
     As in Platt's paper, the P positive pairs have the target (P + 1) / (P + 2), and the Q negative pairs have the
-    target 1 / (Q + 2), so that the slope stays finite. Raises DataError if labels are not more positive for higher
-    scores.
+    target 1 / (Q + 2), so that the slope stays finite. Raises DataError unless higher scores make a positive label
+    more probable.
     """
     positive = int(labels.sum())
     targets = np.where(labels, (positive + 1) / (positive + 2), 1 / (len(labels) - positive + 2))
     centre, spread = float(scores.mean()), float(scores.std()) or 1.0
-    scaled = np.tile((scores - centre) / spread, 2)[:, None]  # each pair once with each label
+    scaled = np.tile((scores - centre) / spread, 2)[:, None]  # each pair twice, once with each label
     model = LogisticRegression(C=np.inf, tol=1e-10, max_iter=1_000)
     model.fit(scaled, np.repeat([True, False], len(labels)), np.concatenate([targets, 1 - targets]))
     slope, offset = float(model.coef_[0, 0]), float(model.intercept_[0])
     if not slope > 0:
         raise DataError(
-            f"On {len(labels)} labelled pairs the model's scores do not rise with the labels (slope {slope:.3g}). "
-            "Give pairs that mean the same the label 1, or use another model."
+            f"The model's scores of {len(labels)} labelled pairs are not higher for label 1 (slope {slope:.3g}). "
+            "Give the label 1 to pairs that mean the same, or use another model."
         )
     return Platt(slope / spread, offset - slope * centre / spread)
 
@@ -121,7 +121,7 @@ class StoreCard:
     model: str  # the value of --model that opens the encoder
     by: str  # the order of results: "probability" or "cosine"
     lang: str
-    calibration: Platt | None  # how scores become probabilities; None if results have no probability
+    calibration: Platt | None  # maps scores to probabilities; None if results have no probability
     calibrated_on: str  # name of the labelled pairs; "" for a model's own probabilities
     version: str  # version of this software
 
@@ -232,9 +232,9 @@ class QuestionStore:
         folder = Path(folder)
         card = StoreCard.load(folder)
         if card.encoder != identity(encoder):
-            made = f", {card.model}" if card.model else ""
+            made = f" ({card.model})" if card.model else ""
             raise UsageError(
-                f"did not make {folder}{made}; use the encoder that did, or build the store again.", parameter="model"
+                f"is not the encoder that made {folder}{made}; use that, or build the store again.", parameter="model"
             )
         if not (folder / QUESTIONS).is_file() or sha256_file(folder / QUESTIONS) != card.text:
             raise DataError(f"{folder / QUESTIONS}: absent or changed since it was embedded; build the store again.")
@@ -259,8 +259,8 @@ class QuestionStore:
 
         The model ranks the `shortlist` nearest questions, or all questions if `shortlist` is None. `among` restricts
         the search: it returns, for a query, the row numbers (M,) of the questions to search, such as the questions on
-        its topics (`examples/questions_by_topic.py`). Raises UsageError if `k` or `shortlist` is below 1, or a query is
-        empty.
+        the query's topics (`examples/questions_by_topic.py`). Raises UsageError if `k` or `shortlist` is below 1, or a
+        query is empty.
         """
         check_least(1, k=k, shortlist=shortlist)
         texts = [normalise(query) for query in queries]

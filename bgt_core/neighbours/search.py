@@ -1,12 +1,12 @@
-"""Nearest neighbours by cosine between two sets of vectors of any size, exact or approximate, by FAISS.
+"""Find nearest neighbours by cosine between two sets of vectors of any size, by exact or approximate search in FAISS.
 
 Both searches work in blocks. A block is a set of queries and a set of candidates, which are compared in one matrix
 product. Only the vectors of one block are in memory; the others can stay on disk. Exact search compares all pairs.
 
-Approximate search uses an inverted file, in the terms of FAISS: k-means divides the vectors into `nlist` lists, and
-each query is compared only with the vectors in the `nprobe` nearest lists ("probes" them). This module processes one
-list after the other. `faiss.IndexIVFFlat` instead keeps a copy of all vectors in memory, and processes one query after
-the other.
+Approximate search uses an inverted file, as FAISS calls it. K-means divides the vectors into `nlist` lists, and each
+query is compared only with the vectors in the `nprobe` nearest lists: it "probes" these lists. This module processes
+one list after the other. In contrast, `faiss.IndexIVFFlat` keeps a copy of all vectors in memory, and processes one
+query after the other.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,11 +19,11 @@ import numpy as np
 from bgt_core.errors import DataError, NotFound
 from bgt_core.vectors.compare import binary_scaled
 
-BLOCK = 16_384  # maximum number of rows of each side in memory at once
-POINTS = 16  # number of rows per list on which k-means is trained; 64 are not better
-ITERATIONS = 5  # iterations of k-means; 10 are not better
-ASSIGNMENTS = 2  # number of lists with each row; 2 reach the recall of 1 with a quarter of the probes
-SAMPLE = 500  # number of rows of each side whose exact neighbours determine the number of lists to probe
+BLOCK = 16_384  # maximum number of queries, and of candidates, in a block
+POINTS = 16  # number of rows per list on which k-means is trained; 64 give no better lists
+ITERATIONS = 5  # iterations of k-means; 10 give no better lists
+ASSIGNMENTS = 2  # number of lists that contain each row; with 2 instead of 1, a quarter of the probes is enough
+SAMPLE = 500  # number of rows of each set whose exact neighbours determine the number of lists to probe
 
 Block = tuple[np.ndarray, np.ndarray]  # row numbers of queries, and row numbers of the candidates to compare with
 Report = Callable[[int, int], None]  # called with the number of finished blocks, and the number of all blocks
@@ -63,9 +63,9 @@ class Rows:
 class SearchPlan:
     """The blocks to compare in each direction, and how they were chosen."""
 
-    forward: list[Block]  # with the left side's rows as queries
-    backward: list[Block]  # with the right side's rows as queries
-    assignments: int = 1  # number of lists per row; at most this many blocks compare the same two rows
+    forward: list[Block]  # their queries are rows of the left set
+    backward: list[Block]  # their queries are rows of the right set
+    assignments: int = 1  # number of lists with each row; at most this many blocks compare the same two rows
     nlist: int = 1
     nprobe: int = 1
     recall: float = 1.0  # share of the nearest neighbours that are found, measured on a sample
@@ -79,14 +79,15 @@ class SearchPlan:
 
 @dataclass(frozen=True, eq=False)
 class Lists:
-    """The lists of an approximate search. A row is in its `ASSIGNMENTS` nearest lists; a query probes `nprobe`."""
+    """The lists of an approximate search. Each row is in `ASSIGNMENTS` nearest lists; a query probes the `nprobe`
+    nearest."""
 
     centroids: np.ndarray  # (nlist, D) float32
     nprobe: int
     recall: float  # share of the nearest neighbours that are in the probed lists, measured on a sample
 
     def nearest(self, side: Rows, count: int) -> np.ndarray:
-        """Return the numbers of the lists nearest to each row, nearest first: (N, count) int32."""
+        """Return the indices of the `count` lists nearest to each row, nearest first: (N, count) int32."""
         index = load_faiss().IndexFlatIP(self.centroids.shape[1])
         index.add(self.centroids)
         lists = np.empty((len(side), count), dtype=np.int32)
@@ -95,7 +96,7 @@ class Lists:
         return lists
 
     def invert(self, lists: np.ndarray) -> list[np.ndarray]:
-        """Convert the list numbers of each row, (N, count), to the row numbers of each list. `lists` is overwritten."""
+        """Convert the list indices of each row, (N, count), to the row numbers of each list. `lists` is overwritten."""
         if lists.size <= len(self.centroids):  # the function of FAISS below needs more entries than lists
             order = np.argsort(lists, axis=None, kind="stable")
             ends = np.searchsorted(lists.ravel()[order], np.arange(1, len(self.centroids)))
@@ -111,11 +112,11 @@ def exact(left: Rows, right: Rows) -> SearchPlan:
 
 
 def approximate(left: Rows, right: Rows, recall: float = 0.95, seed: int = 0) -> SearchPlan:
-    """Plan to compare each row with the rows of the other side that are in its nearest lists.
+    """Plan to compare each row with the rows of the other set that are in the lists nearest to it.
 
-    The number of lists to probe is chosen so that the share `recall` of the nearest neighbours is found, measured on a
-    sample. If there are too few rows for lists, all pairs are compared. The plan needs 4 * (nprobe + ASSIGNMENTS) bytes
-    per row. Raises DataError if the vectors differ in width.
+    The number of lists to probe is chosen so that the share `recall` of the nearest neighbours is found in a sample. If
+    there are too few rows for lists, all pairs are compared. The plan needs 4 * (nprobe + ASSIGNMENTS) bytes per row.
+    Raises DataError if the vectors differ in width.
     """
     if list_count(left, right) < ASSIGNMENTS:
         return exact(left, right)
@@ -133,9 +134,9 @@ def list_count(left: Rows, right: Rows) -> int:
 
 
 def learn_lists(left: Rows, right: Rows, recall: float = 0.95, seed: int = 0) -> Lists:
-    """Learn lists by k-means on a sample of both sides, and how many lists a row must probe to reach `recall`.
+    """Learn lists by k-means on a sample of both sets, and choose how many a row must probe to reach `recall`.
 
-    Raises DataError if the vectors differ in width, or if a side has fewer than POINTS rows.
+    Raises DataError if the vectors differ in width, or if a set has fewer than POINTS rows.
     """
     check_widths(left, right)
     nlist, rng = list_count(left, right), np.random.default_rng(seed)
@@ -184,14 +185,14 @@ def search(
 
 
 def check_widths(left: Rows, right: Rows) -> None:
-    """Raise DataError if the vectors of both sides differ in width."""
+    """Raise DataError if the two sets have vectors of different widths."""
     widths = [side.vectors.shape[1] for side in (left, right)]
     if widths[0] != widths[1]:
-        raise DataError(f"Vectors of {widths[0]} and {widths[1]} units can't be compared; embed both with one model.")
+        raise DataError(f"Vectors of {widths[0]} and {widths[1]} units can't be compared; use the same model for both.")
 
 
 def ranks_of_nearest(queries: Rows, candidates: Rows, lists: Lists, sample: np.ndarray) -> np.ndarray:
-    """Count, for each sampled query, the lists that it probes before one that contains its nearest neighbour: (S,)."""
+    """Count, for each sampled query, the lists that it probes before a list with its nearest neighbour: (S,)."""
     sampled = Rows(queries.vectors, queries.chosen[sample])
     _, nearest = search(sampled, candidates, all_blocks(sampled, candidates), 1)  # (S, 1)
     neighbours = Rows(candidates.vectors, candidates.chosen[nearest[:, 0]])

@@ -1,4 +1,4 @@
-"""Posteriors q(z | sentence) over latent vectors z. One object has the posteriors of B sentences.
+"""Posteriors q(z | sentence) over latent vectors z. One object contains the posteriors of B sentences.
 
 To add a family of posteriors, write a dataclass with the same methods. No other code depends on the family.
 """
@@ -31,13 +31,13 @@ class Gaussian:
         return self.mean
 
     def rsample(self, generator: torch.Generator | None = None) -> Tensor:
-        """Return mean + sigma * noise, (B, L). The default is torch's global generator, which the training loop seeds
+        """Return mean + sigma * noise, (B, L). The default generator is torch's global one. The training loop seeds it
         from the run's seed, the step and the index of the micro-batch."""
         return self.mean + torch.exp(0.5 * self.log_variance) * torch.randn_like(self.mean, generator=generator)
 
     def kl(self) -> Tensor:
         """Return KL(q || N(0, I)) in nats, summed over latent units, (B,)."""
-        exact = torch.promote_types(self.mean.dtype, torch.float32)  # because 16 bits would lose small summands
+        exact = torch.promote_types(self.mean.dtype, torch.float32)  # with 16 bits, small summands would be lost
         mean, log_variance = self.mean.to(exact), self.log_variance.to(exact)
         return 0.5 * (mean.square() + log_variance.exp() - 1.0 - log_variance).sum(-1)
 
@@ -85,7 +85,7 @@ class Point:
 
 
 def joined(parts: Sequence[Posterior]) -> Posterior:
-    """Concatenate the posteriors of several batches, in float64. They must be of one family."""
+    """Concatenate the posteriors of several batches, in float64. All must be of the same family."""
     first: Any = parts[0]
     names = [field.name for field in fields(first)]
     return replace(first, **{name: torch.cat([getattr(part, name) for part in parts]).double() for name in names})

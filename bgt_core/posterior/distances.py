@@ -1,9 +1,9 @@
 """Distances between two Gaussian posteriors (Deudon 2018, sec. 4). They measure the similarity of two sentences, and
 are features for a classifier of sentence pairs.
 
-Covariances are diagonal, so each measure is a sum over latent units. Its *terms* are the summands, one per unit. A
-similarity is computed from this sum; it is high for sentences of the same meaning. The leading dimensions of the two
-posteriors are broadcast: (N, 1, L) and (M, L) give (N, M).
+Covariances are diagonal, so each measure is a sum over latent units. The *terms* of a measure are the summands, one per
+unit. A similarity is computed from the sum; it is high for sentences with the same meaning. The leading dimensions of
+the two posteriors are broadcast: (N, 1, L) and (M, L) give (N, M).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -14,7 +14,7 @@ from torch import Tensor
 from bgt_core.errors import UsageError, did_you_mean
 from bgt_core.posterior import Gaussian
 
-TINY = 1e-12  # minimum length of a mean, so that no length is 0 in a division
+TINY = 1e-12  # lower bound of the length of a mean, so that nothing is divided by 0
 
 
 def w2_terms(left: Gaussian, right: Gaussian) -> Tensor:
@@ -33,10 +33,10 @@ def jensen_shannon_terms(left: Gaussian, right: Gaussian) -> Tensor:
     """Return KL(p1 || m) / 2 + KL(p2 || m) / 2 in nats, (..., L), where m is the Gaussian with the mean and variance of
     the mixture (p1 + p2) / 2.
 
-    In the Jensen-Shannon divergence, m is the mixture itself, which gives no closed form. With the Gaussian m, the
-    value is an upper bound of the divergence. No other Gaussian gives a lower bound. The value equals log(s) -
-    (log(sigma1) + log(sigma2)) / 2 with s^2 = (sigma1^2 + sigma2^2) / 2 + (mu1 - mu2)^2 / 4. The paper names the
-    divergence, but gives no formula.
+    In the Jensen-Shannon divergence, m is the mixture itself, for which there is no closed form. With this Gaussian m,
+    the value is an upper bound of the divergence, and with any other Gaussian it would be larger. The value equals
+    log(s) - (log(sigma1) + log(sigma2)) / 2 with s^2 = (sigma1^2 + sigma2^2) / 2 + (mu1 - mu2)^2 / 4. The paper names
+    the divergence, but gives no formula.
     """
     variance = 0.5 * (left.log_variance.exp() + right.log_variance.exp())
     mixed = variance + 0.25 * (left.mean - right.mean).square()
@@ -72,9 +72,10 @@ FEATURES: Mapping[str, Terms] = {**DISTANCES, "hadamard": hadamard_terms}
 
 
 def similarity(name: str, left: Gaussian, right: Gaussian) -> Tensor:
-    """Return the similarity by the measure `name` of `DISTANCES`, (...); UsageError for an unknown name.
+    """Return the similarity, (...), by the measure `name` of `DISTANCES`; UsageError for an unknown name.
 
-    It is the sum of terms for "cosine", minus the sum for "jensen-shannon", else minus the square root of the sum.
+    For "cosine", it is the sum of the terms. For "jensen-shannon", it is the negative of the sum. For all other
+    measures, it is the negative of the square root of the sum.
     """
     total = terms_named(name, DISTANCES)(left, right).sum(-1)
     if name == "cosine":
@@ -83,7 +84,7 @@ def similarity(name: str, left: Gaussian, right: Gaussian) -> Tensor:
 
 
 def features(names: Sequence[str], left: Gaussian, right: Gaussian) -> Tensor:
-    """Concatenate the terms of K named measures of `FEATURES`, (..., K L); UsageError for an unknown name."""
+    """Concatenate the terms of K measures, named in `names`, to (..., K L); UsageError if `FEATURES` lacks a name."""
     return torch.cat([terms_named(name, FEATURES)(left, right) for name in names], dim=-1)
 
 

@@ -24,11 +24,11 @@ METHODS: dict[str, Callable[..., Split]] = {
     "shift": methods.shift,
     "subspace": methods.subspace,
 }
-FACTORED = ("bgt", "neural")  # methods whose number of factors can be set; they can also split a single language
-TRAINED_ON = {"neural": 200_000}  # method that trains on vectors, not only on their sums -> maximum number of rows
+FACTORED = ("bgt", "neural")  # methods that have a number of factors, and can also split a single language
+TRAINED_ON = {"neural": 200_000}  # method that needs vectors, not only their sums -> maximum number of training rows
 LEAST = 50  # minimum number of rows for every method
-CONSTANT = 1e-12  # a variance below this share of the squared mean is rounding error
-ROWS, FOLDS = 1_000, 5  # maximum number of held-out rows to score; folds of the linear probe
+CONSTANT = 1e-12  # a variance below this share of the squared mean counts as rounding error
+ROWS, FOLDS = 1_000, 5  # maximum number of held-out rows to score; number of folds of the linear probe
 
 
 def split(
@@ -46,11 +46,11 @@ def split(
         mine.shared(encoder.embed(["A cat."], lang="en"), "en")
 
     Args:
-        encoder: Any encoder; its semantic latent is split. None if all columns hold vectors.
+        encoder: Any encoder; its semantic latent is split. None if all columns contain vectors.
         data: Sets of two or more columns, each set with the language codes of its columns. Row n has the same meaning
             in all columns of a set. A column is a list of sentences, or an array of vectors (N, D), which may be mapped
-            from a file. Instead of the columns, an iterator can yield batches of them. Columns of paraphrases have the
-            same language code. If all columns have the same language, only `bgt` and `neural` can be fitted.
+            from a file. Instead of whole columns, an iterator can yield batches of columns. Columns of paraphrases have
+            the same language code. If all columns have the same language, only `bgt` and `neural` can be fitted.
         method: bgt, neural, centring, leace, shift or subspace.
         factors: Units of the shared part, for bgt and neural; by default chosen on held-out rows.
         seed: Seed of the random samples: the held-out rows, and the rows that `neural` is trained on.
@@ -81,7 +81,7 @@ def fit(gathered: Sequence[Gathered], method: str, factors: int | None = None) -
         if np.trace(covariance) <= CONSTANT * np.square(sums.means[lang]).sum():
             raise DataError(f"The vectors of all sentences in {lang} are the same; use another encoder or text.")
     if factors and factors > sums.width:
-        raise UsageError(f"{factors}: the vectors have {sums.width} units; give at most as many", parameter="factors")
+        raise UsageError(f"{factors}: expected at most {sums.width}, the units of a vector", parameter="factors")
     held_out = [each.sample(each.held_out) for each in gathered]
     settings: dict[str, Any] = {"held_out": held_out, "factors": factors} if method in FACTORED else {}
     if method in TRAINED_ON:
@@ -120,7 +120,7 @@ def check_settings(langs: Sequence[Sequence[str]], method: str, factors: int | N
         known = known.union(*(each for each in langs if not known.isdisjoint(each)))
     if apart := [lang for each in langs for lang in each if lang not in known]:
         raise UsageError(
-            f"{apart[0]}: no rows connect it with {', '.join(langs[0])}, directly or through other languages; add some",
+            f"{apart[0]}: no rows connect it with {', '.join(langs[0])}, directly or through other languages; add rows",
             parameter="langs",
         )
     if method not in FACTORED and len(known) < 2:
@@ -134,10 +134,10 @@ def check_settings(langs: Sequence[Sequence[str]], method: str, factors: int | N
 def scores(split: Split, held_out: Sequence[HeldOut]) -> dict[str, dict[str, Any]]:
     """Score the original vectors ("vectors"), their shared parts ("shared") and their private parts ("private").
 
-    The score `found` is the result of the function `found`; `pool` is the result of `found_in_pool`. By chance, `found`
-    is 1 / N for N rows, and `pool` is lower. `language_told` is the accuracy of a linear probe that predicts the
-    language, with five folds; None if there is only one language. Each score is computed on the first 1,000 held-out
-    rows of each set of columns, and averaged over the sets.
+    The score `found` is the result of the function `found`; `pool` is the result of `found_in_pool`. With random
+    vectors of N rows, `found` is 1 / N, and `pool` is lower. `language_told` is the accuracy of a linear probe that
+    predicts the language, with five folds; None if there is only one language. Each score is computed on the first
+    1,000 held-out rows of each set of columns, and averaged over the sets.
     """
     measured: dict[str, dict[str, list[float]]] = {}
     for langs, columns in held_out:

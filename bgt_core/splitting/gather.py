@@ -20,7 +20,7 @@ HeldOut = tuple[Sequence[str], Sequence[np.ndarray]]  # a set of columns: langua
 
 
 class Moments:
-    """The number of rows, their mean and their scatter matrix, in float64. A row joins the vectors of all columns.
+    """The number of rows, their mean and their scatter matrix, in float64. A row is the vectors of all columns, joined.
 
     `add` and `merge` use the update of Chan, Golub and LeVeque (1983), which loses no precision if the mean is large.
     Columns of paraphrases have the same language.
@@ -70,7 +70,7 @@ class Statistics:
         return len(next(iter(self.means.values())))
 
     def constant(self, lang: str) -> np.ndarray:
-        """Mark the units, (D,), that are constant in a language: their rounding errors could reveal the language."""
+        """Mark the units, (D,), that are constant in a language, because their rounding errors could reveal it."""
         return np.sqrt(self.covariances[lang].diagonal()) <= 1e-7 * np.abs(self.means[lang])
 
 
@@ -83,7 +83,7 @@ def statistics(moments: Iterable[Moments]) -> Statistics:
         rows[lang] += part.count
         means[lang] = means.get(lang, 0) + part.mean[part.block(column)] * part.count
     means = {lang: total / rows[lang] for lang, total in means.items()}
-    counts: Counter[tuple[str, str, bool]] = Counter()  # third part of a key: whether both are the same column
+    counts: Counter[tuple[str, str, bool]] = Counter()  # keys: two languages, and whether both are the same column
     sums: dict[tuple[str, str, bool], np.ndarray] = {}
     for part, i, left in columns:
         for j, right in enumerate(part.langs):
@@ -100,14 +100,14 @@ Column = Sequence[str] | np.ndarray  # N sentences, or vectors (N, D) of any kin
 Columns = Sequence[Column]
 Data = tuple[Sequence[str], Columns | Iterator[Columns]]  # languages of the columns; columns as a whole or in batches
 
-AT_ONCE = 4_096  # rows embedded together
+AT_ONCE = 4_096  # number of rows that are embedded together
 ONE_IN, MOST_HELD_OUT = 10, 4_000  # one of ten rows is held out; maximum number of held-out rows
 OF_WIDTH = 2  # minimum number of sentences per unit of a vector, so that covariances can be estimated
-MOST_UNITS = 4_096  # with more, eigenvectors would take minutes, and the sums for two columns half a gigabyte
+MOST_UNITS = 4_096  # for wider vectors, eigenvectors take minutes, and the sums of two columns half a gigabyte
 
 
 class RandomRows:
-    """The `most` rows with the smallest keys. If keys are random, so is this sample; it does not depend on batches."""
+    """The `most` rows with the smallest keys. If keys are random, this is a random sample, whatever the batch size."""
 
     def __init__(self, most: int):
         self.most, self.count = most, 0
@@ -147,11 +147,11 @@ class Gathered:
     def __init__(self, langs: Sequence[str], width: int, keep: int, most_held_out: int, seed: int):
         self.seed, self.total = seed, 0
         self.moments, self.held_out, self.kept = Moments(langs, width), RandomRows(most_held_out), RandomRows(keep)
-        # language -> hashes of its different sentences; none are added after there are `needed_rows`
+        # language -> hashes of its different sentences; once there are `needed_rows`, no more are added
         self.different: dict[str, set[int]] = {lang: set() for lang in langs}
 
     def add(self, first: int, columns: Columns, vectors: Sequence[np.ndarray]) -> None:
-        """Add N rows: their columns, and each column's vectors (N, D); `first` is the row number of the first."""
+        """Add N rows: their columns, and each column's vectors (N, D). The first of them has the row number `first`."""
         checked = []
         for lang, column, of in zip(self.langs, columns, vectors, strict=True):
             texts = () if isinstance(column, np.ndarray) else column
@@ -281,7 +281,7 @@ def batches(columns: Columns | Iterator[Columns], langs: Sequence[str]) -> Itera
     for part in (parsed(langs, each) for each in columns) if isinstance(columns, Iterator) else [columns]:
         lengths = {len(column) for column in part}
         if len(lengths) != 1:
-            raise UsageError(f"has columns of {sorted(lengths)} rows: they must have the same number", parameter="data")
+            raise UsageError(f"has columns of {sorted(lengths)} rows; expected equal numbers of rows", parameter="data")
         for start in range(0, max(lengths), AT_ONCE):
             yield [column[start : start + AT_ONCE] for column in part]
 

@@ -1,4 +1,4 @@
-"""The methods that split vectors: linear BGT, neural BGT, and four that remove the language from vectors.
+"""The methods that split vectors: linear BGT, neural BGT, and four methods that remove the language from vectors.
 
 Linear BGT assumes that sentences with the same meaning share a latent z, from which each language l makes its vectors:
 
@@ -35,7 +35,7 @@ ROUNDING = 1e-10  # a variance below this share of the largest counts as 0
 
 UNITS = 512  # units of the hidden layer
 EPOCHS, BATCH = 3, 1_024
-LEARNING_RATE = 2e-3  # initial; it decreases linearly to 0
+LEARNING_RATE = 2e-3  # initial learning rate; it decreases linearly to 0
 TEMPERATURE = 0.05
 RIDGE = 1e-6  # ridge penalty for predicting a vector from shared parts, relative to their mean variance
 
@@ -43,7 +43,7 @@ RIDGE = 1e-6  # ridge penalty for predicting a vector from shared parts, relativ
 def loadings(
     whitened: dict[tuple[int, int], np.ndarray], languages: int, factors: int, start: np.ndarray | None = None
 ) -> np.ndarray:
-    """Fit W_l W_m^T to the whitened cross-covariances (D, D) of languages l and m, which are given in both orders.
+    """Fit W_l W_m^T to the whitened cross-covariances (D, D) of languages l and m, given for (l, m) and for (m, l).
 
     Returns W, (C, D, K): for each of C languages, the covariance of its whitened vectors with z, by descending
     correlation. If some languages have no common rows, the fit starts from `start`, the W of similar cross-covariances.
@@ -96,11 +96,11 @@ def bgt(
     factors: int | None = None,
     shrinkages: Sequence[float] = (1e-4, 1e-3, 1e-2, 1e-1),
 ) -> Split:
-    """Fit linear BGT; held-out rows choose the shrinkage of the covariances and the number of factors.
+    """Fit linear BGT. The shrinkage of the covariances and the number of factors are chosen on held-out rows.
 
     The shared part is the posterior mean of z given one sentence. Each factor is multiplied by the square root of its
     correlation, so that factors with a higher correlation have more weight in cosines. By default, the number of
-    factors is the smallest that keeps 95 % of the mutual information of two sentences of a held-out row. `about`
+    factors is the smallest that keeps 95 % of the mutual information of the sentences in a held-out row. `about`
     contains `correlations`, the correlation of each factor, averaged over languages; `nats`, the mutual information of
     two sentences through each factor, -log(1 - correlation^2) / 2; and `held_out_nats`, the mutual information through
     all factors, estimated on held-out rows.
@@ -123,7 +123,7 @@ def bgt(
     if factors is None:
         factors = int(np.argmax(total >= SHARE * total.max())) + 1
     fitted = fitted[:, :, :factors]
-    stacked = fitted.reshape(-1, factors)  # signs are arbitrary: a rule that rounding does not change
+    stacked = fitted.reshape(-1, factors)  # a factor's sign is arbitrary: choose it by a rule that ignores rounding
     fitted = fitted * np.sign(stacked[np.abs(stacked).argmax(0), np.arange(factors)])
     strengths = np.square(fitted).sum(1).mean(0).clip(1e-12, 1 - 1e-6)  # (K,) correlations
     maps = {}
@@ -147,7 +147,7 @@ def shared_nats(
     statistics: Statistics,
     held_out: Sequence[HeldOut],
 ) -> np.ndarray:
-    """Estimate, on held-out rows, the mutual information of two sentences of a row through each factor: (D,), in nats.
+    """Estimate on held-out rows the mutual information that two sentences of a row have through each factor, (D,) nats.
 
     For two sentences x and y, log p(x, y) - log p(x) - log p(y) is a sum over the canonical variables of the fit.
     """
@@ -179,11 +179,11 @@ def roots(variances: np.ndarray, axes: np.ndarray, shrinkage: float = 0.0) -> tu
     return (axes / scales) @ axes.T, (axes * scales) @ axes.T
 
 
-# Neural BGT.
+# Fit neural BGT by gradient descent.
 
 
 class Reader(nn.Module):
-    """Map a language's vectors (N, D) to shared parts (N, K): a linear map plus a network with a hidden layer.
+    """Map a language's vectors (N, D) to shared parts (N, K), by a linear map plus a network with a hidden layer.
 
     Vectors are divided by `scale`, because Adam's steps have the same size whatever the scale of the vectors.
     """
@@ -198,7 +198,7 @@ class Reader(nn.Module):
         self.up, self.down = nn.Linear(width, UNITS), nn.Linear(UNITS, factors, bias=False)
         nn.init.zeros_(self.down.weight)
         with torch.no_grad():
-            self.up.weight /= float(np.sqrt(np.trace(covariance) / width)) / scale  # as if the units had variance 1
+            self.up.weight /= float(np.sqrt(np.trace(covariance) / width)) / scale  # scaled as for units of variance 1
 
     def forward(self, vectors: Tensor) -> Tensor:
         centred = (vectors - self.offset) / self.root / self.root
@@ -263,7 +263,7 @@ def tensors(rows: Sequence[HeldOut]) -> list[tuple[Sequence[str], list[Tensor]]]
 
 
 def contrast(readers: nn.ModuleDict, langs: Sequence[str], columns: Sequence[Tensor]) -> Tensor:
-    """Compute InfoNCE in nats, the loss of finding a sentence's row in another column; a mean over pairs of columns."""
+    """Compute InfoNCE in nats: the loss of finding a sentence's row in another column, averaged over column pairs."""
     shared = [nn.functional.normalize(readers[lang](column)) for lang, column in zip(langs, columns, strict=True)]
     rows = torch.arange(len(columns[0]))
     losses = []
@@ -334,7 +334,7 @@ def leace(statistics: Statistics) -> Split:
 
 
 def subspace(statistics: Statistics) -> Split:
-    """Remove each language's first uncentred principal axis, nearly the direction of its mean (Yang et al. 2021)."""
+    """Remove each language's first uncentred principal axis, about the direction of its mean (Yang et al. 2021)."""
     same, none = np.eye(statistics.width), np.zeros(statistics.width)
     maps = {}
     for lang, mean in statistics.means.items():

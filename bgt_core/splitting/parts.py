@@ -20,7 +20,7 @@ HIDDEN = ("up", "bias", "down")  # names of the arrays of `Map.hidden` in a file
 
 @dataclass(frozen=True, eq=False)
 class Map:
-    """How one language's vectors are split. Methods differ in how they choose the arrays.
+    """The map that splits the vectors of one language. Methods differ in how they choose the arrays.
 
     shared = (vector - offset) read^T + relu((vector - offset) up^T + bias) down^T + centre
     private = vector - shared back^T
@@ -64,8 +64,8 @@ class Split:
 
     Args:
         method: Name of the method that fitted the split.
-        maps: Language code -> how to split the vectors of this language.
-        about: The method's choices and scores, for the card: numbers, strings and lists.
+        maps: Language code -> the map that splits the vectors of this language.
+        about: The method's choices and scores, for the card, as numbers, strings and lists.
     """
 
     method: str
@@ -79,12 +79,12 @@ class Split:
 
     @property
     def width(self) -> int:
-        """Units D of a vector, and of its private part."""
+        """The number of units D of a vector, and of its private part."""
         return len(next(iter(self.maps.values())).offset)
 
     @property
     def shared_width(self) -> int:
-        """Units K of a shared part."""
+        """The number of units K of a shared part."""
         return len(next(iter(self.maps.values())).centre)
 
     def shared(self, vectors: np.ndarray, lang: str) -> np.ndarray:
@@ -197,10 +197,10 @@ def load(folder: Path) -> StoredSplit:
     """
     for name in (ABOUT, WEIGHTS):
         if not (folder / name).is_file():
-            raise NotFound(f"{folder / name}: missing; `bgt split` writes such a folder.")
+            raise NotFound(f"{folder / name}: missing; expected a folder that `bgt split` wrote.")
     about = read_json(folder / ABOUT)
     if not isinstance(about, dict) or about.get("schema") != SCHEMA:
-        raise DataError(f"{folder / ABOUT}: its schema is not {SCHEMA}; `bgt split` writes such a file.")
+        raise DataError(f"{folder / ABOUT}: its schema is not {SCHEMA}; expected a file that `bgt split` wrote.")
     sha256 = sha256_file(folder / WEIGHTS)
     try:
         if sha256 != about["files"][WEIGHTS]:

@@ -31,13 +31,13 @@ ROWS = {
     "fingerprint": "string",  # fingerprint of the model's vectors; "" if unknown
     "task": "string",
     "lang": "string",
-    "system": "string",  # the model's latent, or a baseline
+    "system": "string",  # name of the model's latent, or of a baseline
     "score": "string",
     "value": "double",
     "low": "double",  # lower and upper end of the confidence interval; null for a number without an interval
     "high": "double",
     "n": "int64",  # number of items
-    "baseline": "bool",  # true for a system without a model
+    "baseline": "bool",  # true if the system does not use the model
     "seed": "int64",
     "source": "string",  # name of the data
 }
@@ -96,7 +96,7 @@ def p_text(p: float) -> str:
 
 
 def show(head: Sequence[str], rows: Sequence[Sequence[str]], text: int = 1) -> None:
-    """Print a table: with lines on a terminal, else tab-separated. The first `text` columns are left-aligned."""
+    """Print a table, with lines on a terminal, otherwise tab-separated. The first `text` columns are left-aligned."""
     if not sys.stdout.isatty():
         for row in (head, *rows):
             print("\t".join(row))
@@ -113,7 +113,7 @@ def show(head: Sequence[str], rows: Sequence[Sequence[str]], text: int = 1) -> N
     Console().print(table)
 
 
-# Files of tables: CSV and Parquet files have exact numbers, LaTeX and Markdown files have rounded numbers.
+# Write tables to files. CSV and Parquet files contain exact numbers, LaTeX and Markdown files rounded numbers.
 
 STYLES = {"best": r"\textbf{%s}", "tied": r"\underline{%s}", "": "%s"}  # the marks in LaTeX
 LATEX_LEGEND = LEGEND.replace("* marks", "bold marks").replace("= marks", "underlining marks")

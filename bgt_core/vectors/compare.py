@@ -33,7 +33,7 @@ def unit(vectors: np.ndarray) -> np.ndarray:
 
 
 def sides(left: object, right: object) -> tuple[np.ndarray, np.ndarray]:
-    """Convert both sides of a comparison, each (N, D) or a single vector (D,); UsageError if the widths differ."""
+    """Convert `left` and `right` to arrays, each (N, D) or a single vector (D,); UsageError if the widths differ."""
     shapes = ("N", "D"), ("D",)
     left, right = (matrix(side, name, *shapes, dtype=None) for side, name in ((left, "left"), (right, "right")))
     if left.shape[-1] != right.shape[-1]:
@@ -43,7 +43,7 @@ def sides(left: object, right: object) -> tuple[np.ndarray, np.ndarray]:
 
 
 def paired(left: object, right: object) -> tuple[np.ndarray, np.ndarray]:
-    """Convert both sides of a comparison row by row, (N, D) each; UsageError if the shapes differ."""
+    """Convert `left` and `right`, whose rows are compared in pairs, to arrays (N, D); UsageError if shapes differ."""
     left, right = sides(left, right)
     if left.shape != right.shape:
         text = f"has shape {left.shape}, right {right.shape}; expected the same number of vectors."
@@ -54,7 +54,7 @@ def paired(left: object, right: object) -> tuple[np.ndarray, np.ndarray]:
 def cosines(left: np.ndarray, right: np.ndarray) -> np.ndarray:
     """Return the cosine of row i of left (N, D) and row i of right (N, D), 0 for a zero vector: (N,).
 
-    Raises DataError if a side does not consist of numbers, UsageError if the shapes differ.
+    Raises DataError if an argument does not consist of numbers, UsageError if the shapes differ.
     """
     left, right = paired(left, right)
     return (unit(left) * unit(right)).sum(-1)
@@ -63,14 +63,14 @@ def cosines(left: np.ndarray, right: np.ndarray) -> np.ndarray:
 def cosine_similarity(left: np.ndarray, right: np.ndarray) -> np.ndarray:
     """Return the cosine of each row of left (N, D) with each row of right (M, D), 0 for a zero vector: (N, M).
 
-    Raises DataError if a side does not consist of numbers, UsageError if the widths differ.
+    Raises DataError if an argument does not consist of numbers, UsageError if the widths differ.
     """
     left, right = sides(left, right)
     return unit(left) @ unit(right).T
 
 
 def nearest(queries: np.ndarray, answers: np.ndarray, similarity: Similarity = cosine_similarity) -> np.ndarray:
-    """Return the index of the answer (M, D) most similar to each query (N, D), the first if several tie: (N,) int."""
+    """Return the index of the answer (M, D) most similar to each query (N, D): (N,) int. Of a tie, the first counts."""
     first = [np.zeros(0, dtype=np.intp)]
     for start in range(0, len(queries), BLOCK):
         block = similarity(queries[start : start + BLOCK], answers)
@@ -112,7 +112,7 @@ def above(first: np.ndarray, second: np.ndarray) -> np.ndarray:
 
 
 def hits(similarity: np.ndarray, own: np.ndarray) -> np.ndarray:
-    """Return 1 for each query whose most similar answer is its correct one, else 0; 1/k if k answers tie: (N,).
+    """Return 1 for each query whose most similar answer is the correct one, else 0; 1/k if k answers tie: (N,).
 
     `similarity` (N, M) compares queries with answers; `own` (N,) is the column of each query's correct answer.
     """

@@ -12,7 +12,7 @@ from numpy.typing import DTypeLike
 
 from bgt_core.errors import BgtError, DataError, NotFound
 
-BLOCK = 16_384  # number of rows checked at once, because an array may be mapped from a large file
+BLOCK = 16_384  # number of rows checked at once, so that an array mapped from a large file fits into memory
 REAL = "fiu"  # NumPy's codes for the kinds of dtypes that are floats or integers
 
 
@@ -35,10 +35,10 @@ def matrix(
         dtype: Type of the result; None keeps the given type.
 
     Returns:
-        The vectors, (N, D) float32; not copied if they are such an array already.
+        The vectors, (N, D) float32; not copied if `given` is already such an array.
 
     Raises:
-        DataError: As `numbers` and `check_finite`.
+        DataError: For the same reasons as in `numbers` and `check_finite`.
     """
     array = numbers(given, name, *shapes)
     check_finite(np.atleast_2d(array), name, texts, first, dtype or np.result_type(array, np.float32))
@@ -79,7 +79,7 @@ def numbers(given: object, name: str, *shapes: tuple[int | str, ...]) -> np.ndar
 def check_finite(
     array: np.ndarray, name: str, texts: Sequence[str] = (), first: int = 0, dtype: DTypeLike = np.float32
 ) -> None:
-    """Raise DataError if a row of an array (N, D) has NaN, infinity, or numbers outside the range of `dtype`.
+    """Raise DataError if a row of an array (N, D) contains NaN, infinity, or numbers outside the range of `dtype`.
 
     `texts` and `first` are as in `matrix`.
     """
@@ -135,7 +135,7 @@ def _array(given: Any, name: str) -> np.ndarray:
         real = all(getattr(dtype, "kind", "") in REAL for dtype in given.dtypes)
         return given.to_numpy(np.float64, na_value=np.nan) if real else given.to_numpy()
     if np.ma.is_masked(given):
-        raise DataError(f"{name}: has masked values; fill them or leave their rows out.")
+        raise DataError(f"{name}: has masked values; replace them, or leave their rows out.")
     if isinstance(given, Mapping):
         keys = ", ".join(map(str, list(given)[:5]))
         raise DataError(f"{name}: a {type(given).__name__} with the keys {keys}; expected one of its arrays.")

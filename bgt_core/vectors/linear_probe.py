@@ -5,7 +5,7 @@ scikit-learn. The loss is convex, so the solution does not depend on the seed. S
 losses of all strengths, because all strengths can then share one matrix product with the vectors.
 
 Vectors are rotated to their principal axes, and each axis is scaled by the curvature of the initial loss, so that
-directions with little variance are learnt as fast as the others. Mostly, 5 to 50 evaluations of the loss suffice.
+directions with little variance are learnt as fast as the others. Usually, 5 to 50 evaluations of the loss suffice.
 """
 
 from __future__ import annotations
@@ -34,22 +34,22 @@ CHUNK = 2**20  # number of logits computed at once, so that they fit into the ca
 def minimise(
     vectors: Tensor, labels: Tensor, classes: int, strengths: Sequence[float], tolerance: float, max_evaluations: int
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Fit labels (N,) int64 in 0..K-1 to vectors (N, D) float32, which are already centred.
+    """Fit one probe for each of S strengths to centred vectors (N, D) float32, and labels (N,) int64 in 0..K-1.
 
-    A strength has converged if a Newton step would lower its loss by less than about `tolerance` nats per item. Returns
-    weights (S, D, K), biases (S, K), and whether each strength has converged (S,).
+    A probe has converged if a Newton step would lower its loss by less than about `tolerance` nats per item. Returns
+    weights (S, D, K), biases (S, K), and whether each probe has converged (S,).
     """
     items, networks = len(vectors), len(strengths) * classes
     penalties = 1 / (items * torch.tensor(strengths, dtype=torch.float64))  # (S,)
     priors = torch.bincount(labels, minlength=classes).double() / items  # (K,)
-    variances, axes = principal_axes(vectors)  # (A,), (D, A); weights orthogonal to all axes are 0
-    curvature = (1 - priors.square().sum()) / classes  # curvature of the initial loss, mean over classes
+    variances, axes = principal_axes(vectors)  # (A,), (D, A); weights orthogonal to these axes are 0
+    curvature = (1 - priors.square().sum()) / classes  # curvature of the initial loss, averaged over classes
     curvatures = penalties[:, None] + curvature * variances.clamp_min(0)  # (S, A)
     scale = torch.cat([curvatures, curvature.expand(len(penalties), 1)], 1).rsqrt().float()[..., None]  # (S, A + 1, 1)
     turned, penalty = vectors @ axes, penalties.float()[:, None, None]
     shape = len(penalties), len(variances) + 1, classes
     size = max(64, CHUNK // networks)  # items per chunk
-    expected = torch.empty(0)  # (S,) expected decrease of each loss at the last evaluation, in nats per item
+    expected = torch.empty(0)  # (S,), how much each loss can still fall, in nats per item
 
     def evaluate(x: np.ndarray) -> tuple[float, np.ndarray]:
         """Return the sum of the losses, and its gradient, for the scaled parameters of all strengths."""
@@ -93,8 +93,8 @@ def minimise(
 def principal_axes(vectors: Tensor) -> tuple[Tensor, Tensor]:
     """Return the variances (A,), ascending, and the orthonormal principal axes (D, A) of centred vectors (N, D).
 
-    If there are fewer items than columns, the vectors are first mapped to the space that they span, because LAPACK's
-    solver does not converge if thousands of eigenvalues are 0.
+    If N < D, the vectors are first mapped to the space that they span, because LAPACK's solver does not converge if
+    thousands of eigenvalues are 0.
     """
     items, width = vectors.shape
     varies = vectors.any(0)
@@ -111,7 +111,7 @@ def principal_axes(vectors: Tensor) -> tuple[Tensor, Tensor]:
 
 def symmetric_axes(matrix: Tensor) -> tuple[Tensor, Tensor]:
     """Return the eigenvalues, ascending, and the eigenvectors of a symmetric float32 matrix."""
-    with suppress(torch.linalg.LinAlgError):  # if the rank is low, float32 may not converge, or give NaN
+    with suppress(torch.linalg.LinAlgError):  # in float32, the solver may fail, or return NaN, if the rank is low
         values, axes = torch.linalg.eigh(matrix)
         if axes.isfinite().all() and values.isfinite().all():
             return values, axes
@@ -119,7 +119,7 @@ def symmetric_axes(matrix: Tensor) -> tuple[Tensor, Tensor]:
     return values.float(), axes.float()
 
 
-# Probes as scikit-learn estimators.
+# Probes, in the form of scikit-learn estimators.
 
 STRENGTHS = (0.0001, 0.001, 0.01, 0.1, 1.0, 10.0)  # C, the inverse of the L2 penalty, as in scikit-learn
 MIN_ITEMS = 50  # with fewer items, none are held out to choose a strength, and the strongest penalty is used
@@ -134,8 +134,8 @@ Layers = list[tuple[np.ndarray, np.ndarray]]  # weight (in, out) and bias (out,)
 class Probe(ClassifierMixin, BaseEstimator):
     """The base class of probes: it checks and standardises vectors, chooses the strength of the penalty, and predicts.
 
-    After `fit`, `layers_` are the layers of the probe, which take standardised vectors. `dev_losses_` are the losses of
-    all strengths, in nats per item; the array is empty if there were too few items to choose a strength.
+    After `fit`, `layers_` are the layers of the probe; their inputs are standardised vectors. `dev_losses_` has the
+    loss for each strength, in nats per item; it is empty if there were too few items to choose a strength.
     """
 
     strengths: Sequence[float]
@@ -148,14 +148,14 @@ class Probe(ClassifierMixin, BaseEstimator):
     def fit(self, X: np.ndarray, y: Any, dev: Labelled | None = None) -> Probe:
         """Fit the probe to vectors (N, D) and N labels. The strength is chosen on `dev`, by default on a random tenth.
 
-        Warns (ConvergenceWarning) if the chosen strength has not converged. Raises ValueError for invalid arrays or a
-        single class.
+        Warns (ConvergenceWarning) if the probe of the chosen strength has not converged. Raises ValueError if an array
+        is invalid, or if all labels are of one class.
         """
         X, y = self._valid(X, y)
         check_classification_targets(y)
         self.classes_: np.ndarray = np.unique(y)
         if len(self.classes_) < 2:
-            raise ValueError(f"All labels are of one class, '{self.classes_[0]}': a probe needs two.")
+            raise ValueError(f"All labels are of one class, '{self.classes_[0]}'; expected two or more.")
         random = check_random_state(self.random_state)
         strengths = sorted(self.strengths)
         if dev is None and len(y) >= MIN_ITEMS:
@@ -171,7 +171,7 @@ class Probe(ClassifierMixin, BaseEstimator):
         fits = self._train(train, choosing, strengths, random.randint(2**31))
 
         self.dev_losses_ = np.array([] if dev is None else [_loss(layers, *choosing) for layers, _ in fits])
-        best = int(self.dev_losses_.argmin()) if dev is not None else 0  # the strongest penalty if several tie
+        best = int(self.dev_losses_.argmin()) if dev is not None else 0  # if several tie, the strongest penalty
         self.strength_, (self.layers_, self.converged_) = strengths[best], fits[best]
         if not self.converged_:
             warnings.warn(
@@ -226,7 +226,7 @@ class LinearProbe(Probe):
         random_state: Seed = 0,
     ):
         self.strengths = strengths
-        self.tolerance = tolerance  # expected decrease of the loss, in nats per item, at which a strength has converged
+        self.tolerance = tolerance  # a probe has converged if its loss can fall by less than this, in nats per item
         self.max_evaluations = max_evaluations  # number of evaluations of the loss after which the fit stops
         self.random_state = random_state
 
@@ -241,9 +241,9 @@ class LinearProbe(Probe):
 def held_out_hits(vectors: np.ndarray, labels: np.ndarray, folds: np.ndarray) -> np.ndarray:
     """Cross-validate a linear probe: for each test fold, choose the strength on the next fold, and train on the others.
 
-    `folds` (N,) has the fold of each item, from 0, for vectors (N, D) and labels (N,). Returns 1 for each item whose
-    label is predicted correctly, else 0, (N,). If fewer than `MIN_ITEMS` items are outside the test fold, a probe with
-    the strongest penalty is trained on all of them.
+    `folds` (N,) is the index of each item's fold, from 0, for vectors (N, D) and labels (N,). Returns 1 for each item
+    whose label is predicted correctly, else 0, (N,). If fewer than `MIN_ITEMS` items are outside the test fold, a probe
+    with the strongest penalty is trained on all of these items.
     """
     hits = np.zeros(len(labels))
     for fold in np.unique(folds):

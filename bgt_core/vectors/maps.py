@@ -1,4 +1,4 @@
-"""Linear maps of vectors: erase labels (LEACE), or change one property of a sentence."""
+"""Fit linear maps of vectors that erase labels (LEACE), or that change one property of a sentence."""
 
 from dataclasses import dataclass
 
@@ -47,7 +47,7 @@ class Directions:
     """Directions in a latent that change K factors of a sentence, such as its length or its number of marks."""
 
     names: tuple[str, ...]
-    patterns: np.ndarray  # (K, D), how the vector changes if the factor grows by 1, such as by one word
+    patterns: np.ndarray  # (K, D), change of the vector if the factor grows by 1, such as by one word
     read: tuple[float, ...]  # correlation of each factor with its linear prediction on held-out sentences
 
     def move(self, vectors: np.ndarray, steps: np.ndarray) -> np.ndarray:
@@ -65,7 +65,7 @@ def directions(vectors: np.ndarray, factors: np.ndarray, names: tuple[str, ...])
         raise DataError(f"{len(vectors)} sentences; directions need {MIN_SENTENCES} or more.")
     factors = np.asarray(factors, dtype=float)
     if len(flat := np.flatnonzero(np.ptp(factors, axis=0) == 0)):
-        raise DataError(f"Every sentence has the same '{names[flat[0]]}'; a direction needs different ones.")
+        raise DataError(f"Every sentence has the same '{names[flat[0]]}'; expected sentences that differ in it.")
     test = np.arange(len(vectors)) % HELD_OUT == 0
     ones = np.ones((len(vectors), 1))
     explained, *_ = np.linalg.lstsq(np.hstack([factors, ones]), vectors, rcond=None)

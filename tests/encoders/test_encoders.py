@@ -117,7 +117,7 @@ def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         ("python:my_encoders", r"expected python:MODULE:OBJECT", 2),
         ("python:my_encoderz:lengths", r"no module 'my_encoderz'", 3),
         ("python:my_encoders:width", r"no attribute 'width'", 3),
-        ("python:my_encoders:asks", r"asks: langs is of type method; expected strings, as \('en', 'fr'\)", 4),
+        ("python:my_encoders:asks", r"asks: langs is of type method; expected strings, such as \('en', 'fr'\)", 4),
         ("python:my_encoders:text", r"is str; expected an object with `embed` or `encode`", 4),
         ("python:my_encoders:Fitted", r"is a class that needs arguments. Make an object of it in the module", 4),
         ("python:my_encoders:speaks.prompted", r"\(sentences, prompt\) can't be called .*argument: 'prompt'", 4),

@@ -69,13 +69,13 @@ def test_vectors_of_any_kind_and_scale_give_the_same_pairs(left: Any, right: Any
         ({"right": RIGHT[:0]}, "right: no vectors; expected at least one"),
         ({"right": np.where(np.arange(40)[:, None] == 8, np.inf, RIGHT)}, "right: row 9 contains NaN or infinity"),
         ({"left": LEFT[:, :3]}, "Vectors of 3 and 8 units can't be compared"),
-        ({"left": ["a"], "right": ["a"], **WORDS, "langs": "en"}, "langs en: expected 2, as in en,fr"),
+        ({"left": ["a"], "right": ["a"], **WORDS, "langs": "en"}, "langs en: expected 2 languages, as in en,fr"),
         ({"k": 2.5}, "k 2.5 must be at least 1, a whole number"),
         ({"margin": "cosine"}, "margin 'cosine': choose from ratio, distance, absolute"),
         ({"recall": 0.0}, "recall 0.0: expected a share"),
         ({"recall": 95}, "recall 95: expected a share"),
         ({"index": "flat"}, "index 'flat': choose from exact, approximate"),
-        ({"threshold": None}, "threshold None: expected a score, a number"),
+        ({"threshold": None}, "threshold None: expected a number, the minimum score"),
     ],
 )
 def test_invalid_arguments_are_errors_that_name_the_parameter(settings: dict[str, Any], message: str) -> None:
@@ -193,7 +193,7 @@ def test_known_translations_are_line_numbers_and_copies_count_once(tmp_path: Pat
     ("content", "says"),
     [
         ("", "gold.tsv: empty"),
-        ("1\t1\n1\n", "gold.tsv:2: .*up to 5 <tab> 5, found '1'"),
+        ("1\t1\n1\n", "gold.tsv:2: .*at most 5 <tab> 5, found '1'"),
         ("0\t1\n", "gold.tsv:1"),
         ("1\t6\n", "gold.tsv:1"),
         ("1\t1\n3\t1\n", "gold.tsv:2: refers to a blank line"),

@@ -208,7 +208,7 @@ def test_the_command_has_the_results_of_the_library(
         ((folder,), 2, "QUESTION is needed, in quotes"),
         ((folder, "Who?", "--top", 0), 2, "--top 0 must be at least 1"),
         ((tmp_path / "no", "Who?"), 3, "not a store of questions"),
-        ((folder, "Who?", "--model", bgt_core.PRETRAINED), 2, "--model did not make"),
+        ((folder, "Who?", "--model", bgt_core.PRETRAINED), 2, "--model is not the encoder that made"),
     ):
         refused = bgt("retrieve-similar", *arguments)
         assert refused.code == code and message in refused.err, refused.err
@@ -226,5 +226,5 @@ def test_platt_s_scaling_is_that_of_scikit_learn(slope: float, offset: float, sp
     scores, labels = drawn(slope, offset, 400, spread)
     theirs = _SigmoidCalibration().fit(scores, labels).predict(scores)
     assert fit_platt(scores, labels)(scores) == pytest.approx(theirs, rel=1e-4)  # the optimisers differ
-    with pytest.raises(DataError, match="do not rise with the labels"):
+    with pytest.raises(DataError, match="are not higher for label 1"):
         fit_platt(-scores, labels)

@@ -73,7 +73,7 @@ def test_whole_numbers_are_vectors_and_an_array_is_not_copied() -> None:
         (torch.ones(2, 3, dtype=torch.complex64).conj(), "complex64 (2, 3)"),
         (pd.DataFrame({"text": ["a"], "x": [1.0]}), "object (1, 2)"),
         ([[1.0, 2.0], [3.0]], "row 2 has shape (1,), row 1 (2,); expected rows of one width."),
-        (masked(VECTORS > 3), "has masked values; fill them or leave their rows out."),
+        (masked(VECTORS > 3), "has masked values; replace them, or leave their rows out."),
         (torch.ones(2, 3, device="meta", dtype=torch.bfloat16), "Tensor is not an array of numbers"),
         (pd.DataFrame(VECTORS).astype("Float64").mask(VECTORS > 3), "row 4 contains NaN or infinity."),
         (np.where(VECTORS > 3, 1e39, VECTORS), "row 4 is beyond float32, 1.2e-38 to 3.4e+38; scale the vectors."),

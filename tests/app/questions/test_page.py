@@ -39,7 +39,7 @@ def test_a_store_of_another_model_is_refused(opened: Open, start: Callable, save
     start("--model", saved, "--questions", store)
     app = opened("questions")
     assert "can't open the store of questions" in app.error[0].value
-    assert "did not make" in app.code[0].value
+    assert "is not the encoder that made" in app.code[0].value
 
 
 def test_the_nearest_questions_are_the_stores(opened: Open, start: Callable, saved_siamese: Path, store: Path) -> None:

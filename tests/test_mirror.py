@@ -42,7 +42,7 @@ def defines(module: Path) -> bool:
 def homes(module: Path) -> list[Path]:
     """Return the files that may test a module: the file of the same name, or the file that tests the module's folder.
 
-    The modules of a page of the app are a folder, which test_page.py tests.
+    The modules of one page of the app are in one folder, and test_page.py tests them together.
     """
     folder = Path("tests", *module.parts[module.parts[0] == "bgt_core" : -1])
     own = [] if module.stem.startswith("__") else [folder / f"test_{module.stem}.py"]

@@ -38,7 +38,7 @@ def test_every_page_fits_every_window_in_both_themes_and_has_no_serious_violatio
         settle(page)
         title, charts = link.inner_text().split("\n")[-1], CHARTS.get(urlparse(page.url).path, 0)
         assert page.get_by_test_id("stException").count() == 0
-        if charts:  # a chart's content is also in a table; both load late
+        if charts:  # a chart's content is also in a table; both are loaded on demand
             expect(page.get_by_role("figure").nth(charts - 1)).to_be_attached(timeout=60_000)
             table = page.locator("[data-testid=stDataFrame], [data-testid=stTable]").first
             expect(table).to_be_attached(timeout=60_000)

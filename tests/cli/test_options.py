@@ -71,7 +71,7 @@ def programs() -> Iterator[tuple[str, Any]]:
 
 @pytest.fixture(scope="module")
 def options() -> dict[str, dict[str, Any]]:
-    """All options, as {option: {command: the parameter of the command with this name}}."""
+    """Return all options: {name of an option: {name of a command: the command's parameter with this name}}."""
     by_name: dict[str, dict[str, Any]] = defaultdict(dict)
     for command, parameter in programs():
         if parameter.param_type_name == "option":

@@ -87,7 +87,7 @@ def damaged_checkpoint(draw: random.Random, prepared: Path, folder: Path) -> Non
     if kind == 4:
         text = draw.choice(["[" * 10**5, "1" * 10**5, text[: draw.randrange(len(text))], text.replace("1", "NaN", 1)])
     (folder / "config.json").write_text(text, "utf-8")
-    model_card("x", checkpoint.load(folder), "")  # loading may succeed, if the changed value is valid
+    model_card("x", checkpoint.load(folder), "")  # loading may succeed if the changed value is valid
 
 
 def damaged_split(draw: random.Random, prepared: Path, folder: Path) -> None:

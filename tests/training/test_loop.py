@@ -369,7 +369,7 @@ def test_compiled_layers_compute_the_same(
     tiny: Callable[..., Recipe], tokenizer: Tokenizer, batch: Batch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each layer must compile to a single graph; otherwise an error is raised. The backend "eager" makes no machine
-    code, which saves half a minute. French layers are not compiled, because they would be like the English layers."""
+    code, which saves half a minute. French layers are not compiled, because they are like the English layers."""
     plain = partialmethod(nn.Module.compile, backend="eager", fullgraph=True)
     monkeypatch.setattr(nn.Module, "compile", plain)
     recipe, results = tiny("bgt-bound", roles_layers=1), []

@@ -99,7 +99,7 @@ def test_a_unit_counts_as_active_when_its_mean_varies(batch: Batch) -> None:
 
 
 def test_retrieval_is_over_all_held_out_pairs(batch: Batch) -> None:
-    """The six pairs are in two batches. Five results are wrong; in four of these, the other batch has the result."""
+    """The six pairs are in two batches. Of five wrong results, four are in another batch than the query."""
 
     class Angles(nn.Module):
         """Embed English at 0, 60, 120, ... degrees, and French near its translation, except in two rows."""

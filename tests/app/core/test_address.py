@@ -46,7 +46,7 @@ TEXTS = {"meanings_fr", "left", "right", "find", "sentence_en", "start", "end"}
 def test_a_link_sets_every_control(
     opened: Open, start: Callable[..., None], saved: Path, cell: Cell, tmp_path: Path, page: str
 ) -> None:
-    rows = [replace(row, lang="fr") for row in cell.result.rows]  # as if they were French
+    rows = [replace(row, lang="fr") for row in cell.result.rows]  # the English results, as if they were French
     french = replace(cell, result=replace(cell.result, lang="fr", rows=rows))
     write_cells(tmp_path / "both.parquet", [cell, french])
     start("--model", saved, "--results", tmp_path)

@@ -124,7 +124,7 @@ def test_each_sentence_is_embedded_once_in_its_language_and_there_is_one_copy() 
 
 @pytest.mark.usefixtures("small")
 def test_the_longest_unused_go_when_they_take_too_much_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(state, "KEPT_BYTES", 2 * 4 * 2 * 4)  # two matrices of 4 rows with 2 float32 numbers
+    monkeypatch.setattr(state, "KEPT_BYTES", 2 * 4 * 2 * 4)  # room for two matrices of 4 rows of 2 float32 numbers
     embed = Counting()
     for key in ("first", "second", "first", "third", "first"):
         filled(key, PARTS, embed)

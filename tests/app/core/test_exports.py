@@ -1,4 +1,4 @@
-"""Exported files contain the same as the page."""
+"""Exported files have the same contents as the page."""
 
 import io
 import re

@@ -135,6 +135,6 @@ def test_the_information_of_the_latents_is_that_of_the_last_report() -> None:
         {"kind": "train", "kl/en": 7.0},
     ]
     assert results.nats(reports, ("en", "fr")) == (5.0, 110.0)
-    many = [{"kind": "valid", "kl/en": 4.0, "kl/fr": 6.0, "kl/semantic": 100.0}]  # all languages share a value
+    many = [{"kind": "valid", "kl/en": 4.0, "kl/fr": 6.0, "kl/semantic": 100.0}]  # one value for all languages
     assert results.nats(many, ("en", "fr")) == (5.0, 105.0)
     assert all(map(math.isnan, results.nats([], ("en",))))

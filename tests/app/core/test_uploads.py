@@ -32,7 +32,7 @@ def test_any_separator_is_told_by_the_columns_it_makes(separator: str, quoting: 
     text = written(separator, quoting)
     assert table(text) == READ
     assert table(f"sep={separator}\n{text}") == READ
-    if separator != ",":  # commas only separate columns in .csv files
+    if separator != ",":  # only in .csv files do commas separate columns
         assert table(text, "a.txt") == table(text, "a.tsv") == READ
 
 

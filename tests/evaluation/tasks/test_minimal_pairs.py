@@ -41,7 +41,7 @@ class Knows:
         return ["nobody" if place == 0 else ROWS[row][lang == "fr"].upper() for place, row in enumerate(rows)]
 
     def log_likelihood(self, latents: Mapping[str, np.ndarray], sentences: Sequence[str], *, lang: str) -> np.ndarray:
-        """A sentence is likelier than its twin, but as likely in pair 1, and less likely with the latents of row 4."""
+        """A sentence is likelier than its twin, equally likely in pair 1, and less likely with latents of row 4."""
         assert list(sentences) == [ROWS[ROW[text]][lang == "fr"] for text in sentences]
         given = latents[SEMANTIC][:, 0]
         own = np.array([ROW[text] for text in sentences]) == given

@@ -245,6 +245,8 @@ def load(path: Path | str, device: torch.device | str = "cpu") -> Checkpoint:
         def __torch_function__(self, func: Any, types: object, args: Any = (), kwargs: Any = None) -> Any:
             if getattr(func, "__module__", "") == torch.nn.init.__name__:
                 return kwargs["tensor"]
+            if func in (torch.Tensor.uniform_, torch.Tensor.normal_):
+                return args[0]
             return func(*args, **(kwargs or {}))
 
     folder = find(path)
@@ -335,7 +337,8 @@ def fill(model: nn.Module, path: Path) -> list[str]:
         if (value := weights.get(name)) is None:
             others.append(name)
             continue
-        if not value.isfinite().all():
+        # The extremes are NaN if any value is. To test them is 30 times as fast as to test every value.
+        if value.is_floating_point() and value.numel() and not all(end.isfinite() for end in value.aminmax()):
             raise DataError(f"{path}: parameter '{name}' contains NaN or infinity: its training diverged.")
         tensor.detach().copy_(value)
     return others

@@ -8,8 +8,9 @@ import os
 import random
 import re
 import unicodedata
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from itertools import groupby
+from itertools import chain, groupby
 from pathlib import Path
 
 import numpy as np
@@ -199,11 +200,15 @@ def _sample(sentences: Iterable[str], size: int) -> list[str]:
 # Find the words and punctuation marks of a sentence. The constants are parts of regular expressions.
 
 
+_CODES = defaultdict[str, list[int]](list)  # Unicode category -> its code points
+for _code in chain(range(0x1EA00), range(0xE0000, 0xE0200)):  # the ranges of all assigned characters of these kinds
+    _CODES[unicodedata.category(chr(_code))].append(_code)
+
+
 def _characters(categories: set[str]) -> str:
     """Return the characters of these Unicode categories, except spaces, as ranges for the brackets of a pattern."""
-    codes = [*range(0x1EA00), *range(0xE0000, 0xE0200)]  # the ranges of all assigned characters of these kinds
-    kinds = map(unicodedata.category, map(chr, codes))
-    chosen = [code for code, kind in zip(codes, kinds, strict=True) if kind in categories and not chr(code).isspace()]
+    codes = sorted(chain.from_iterable(_CODES[category] for category in categories))
+    chosen = [code for code in codes if not chr(code).isspace()]
     runs = (list(run) for _, run in groupby(enumerate(chosen), lambda place: place[1] - place[0]))
     return "".join(f"{chr(run[0][1])}-{chr(run[-1][1])}" for run in runs)
 

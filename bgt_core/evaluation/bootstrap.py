@@ -11,8 +11,7 @@ from statistics import NormalDist
 from typing import NamedTuple, TypeVar
 
 import numpy as np
-from scipy.special import ndtr
-from scipy.stats import t as student
+from scipy.special import ndtr, stdtr, stdtrit  # scipy.stats is slow to import
 
 CHUNK = 100  # number of resamples made at once
 MAX_WEIGHTS = 2**20  # maximum number of weights made at once, to bound memory
@@ -197,8 +196,8 @@ def contrast(parts: Sequence[tuple[float, BootstrappedScore]], level: float) -> 
     if error < ERROR_EPS:
         return ContrastEstimate(float(value), float(value), float(value), 1.0, bool(spare))
     freedom = (pairs + trainings) ** 2 / (trainings**2 / spare) if trainings else np.inf
-    half = student.ppf((1 + level) / 2, freedom) * error
-    p = 2 * student.sf(abs(value) / error, freedom)
+    half = stdtrit(freedom, (1 + level) / 2) * error
+    p = 2 * stdtr(freedom, -abs(value) / error)
     return ContrastEstimate(float(value), float(value - half), float(value + half), float(p), bool(spare))
 
 

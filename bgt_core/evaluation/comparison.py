@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-from scipy.stats import binomtest
+from scipy.special import bdtr
 
 from bgt_core.contracts import SentenceEncoder
 from bgt_core.errors import UsageError, check_least
@@ -288,9 +288,8 @@ def sign_test(first: np.ndarray, second: np.ndarray) -> float:
 
     Unlike a test that uses resamples, this one works even if one system is right about every item, and the other wrong.
     """
-    gain = first - second
-    differing = int((gain != 0).sum())
-    return float(binomtest(int((gain > 0).sum()), differing).pvalue) if differing else 1.0
+    wins, losses = int((first > second).sum()), int((first < second).sum())
+    return min(1.0, 2 * float(bdtr(min(wins, losses), wins + losses, 0.5)))
 
 
 def marks_of(

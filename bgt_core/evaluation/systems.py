@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from scipy.stats import rankdata
 
 from bgt_core.contracts import LANGUAGE, SEMANTIC, SentenceEncoder
 from bgt_core.data.columns import known_lang
@@ -145,6 +144,8 @@ def disagreement(
     left, right = sentence_list(left, "left"), sentence_list(right, "right")
     if len(left) < 2:
         raise UsageError(f"{len(left)} pairs: expected 2 or more, because the pairs are ranked.", parameter="data")
+    from scipy.stats import rankdata  # slow to import
+
     by_encoder = [System(name, encoder).similarities(left, right, *langs) for name, encoder in encoders.items()]
     ranks = [(rankdata(similarities) - 1) / (len(left) - 1) for similarities in by_encoder]
     gaps = ranks[1] - ranks[0]

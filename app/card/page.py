@@ -174,7 +174,8 @@ def scores(loaded: state.Loaded) -> None:
 def training(loaded: state.Loaded) -> None:
     """Show the last report on held-out pairs. The export has all reports."""
     reports = [row for row in loaded.log if row.get("kind") == "valid"]
-    held_out = reports[-1] if reports else None
+    # the second columns of a language, such as "en2", are only in the export
+    held_out = {name: value for name, value in reports[-1].items() if not name[-1].isdigit()} if reports else None
     if not held_out or not any(name == "elbo" or name.startswith(("retrieval/", "kl/")) for name in held_out):
         return
     st.subheader("Training")
@@ -205,10 +206,11 @@ def bound(held_out: Mapping[str, float]) -> list[tuple[str, str]]:
     """Return the ELBO and the KL of each latent that has a prior, as (title, nats)."""
     parts = [("ELBO", f"{held_out['elbo']:.1f}")] if "elbo" in held_out else []
     for name, value in held_out.items():
-        latent = name.removeprefix("kl/")
-        if latent != name and value:  # the KL is exactly 0 for a latent without a prior
-            of = rows.latent_title(latent).lower() if latent == SEMANTIC else rows.language_name(latent)
-            parts.append((f"KL, {of}", f"{value:.1f}" + " (possible collapse)" * (value < COLLAPSED)))
+        latent, _, lang = name.removeprefix("kl/").partition("/")
+        if name.startswith("kl/") and value:  # the KL is exactly 0 for a latent without a prior
+            of = "semantic latent" if latent == SEMANTIC else f"latent of {rows.language_name(latent)}"
+            of += f", {rows.language_name(lang)}" * bool(lang)
+            parts.append((f"KL of the {of}", f"{value:.1f}" + " (possible collapse)" * (value < COLLAPSED)))
     return parts
 
 

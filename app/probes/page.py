@@ -167,7 +167,10 @@ def show(known: results.ResultTables, loaded: state.Loaded) -> None:
     if view == DIFFERENCE and gaps.empty:
         st.info("None of these results compares two latents.")
         return
+    wide, long = results.by_result(table, gaps), results.percentages(table)
     if view == ACCURACY:
+        ahead = (wide["best"] > wide[[name for name in results.LATENTS if name in wide]].max(axis=1)).sum()
+        st.markdown(f"A baseline that never saw the model is ahead of every latent in {ahead} of {len(wide)} results.")
         figure = partial(chart.probe_dots, table)
         alt = "Test accuracy of each latent with its interval, and of the best baseline. The table has the same numbers"
         about = (
@@ -190,7 +193,6 @@ def show(known: results.ResultTables, loaded: state.Loaded) -> None:
     exports.chart(f"bgt-probes-{view.lower()}", figure, alt)
     st.caption(about)
     st.caption(verbatim(results.provenance(table)))
-    wide, long = results.by_result(table, gaps), results.percentages(table)
     with st.expander("The same as a table"):
         listed(wide)
         st.markdown("**Every latent and baseline, with its interval**")

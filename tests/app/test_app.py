@@ -296,3 +296,13 @@ def test_a_page_from_outside_is_drawn_as_the_others(opened: Callable, monkeypatc
     app.text_input[0].set_value("It is late.")
     app.run()
     assert not app.error and any("It is late." in part.value for part in app.markdown)
+
+
+def test_a_second_model_is_shown_beside_the_first(start: Start, opened: Open, saved: Path, function: str) -> None:
+    start("--model", saved, "--model", function)
+    first, second = state.titles()[:2]
+    app = opened("main", **{"with": second})
+    titles = [part.value for part in app.markdown if part.value in (f"**{first}**", f"**{display.verbatim(second)}**")]
+    assert titles == 2 * [f"**{first}**", f"**{display.verbatim(second)}**"]  # neighbours, and the effect of each word
+    alone = app.put(app.box("Compare with"), None)
+    assert not any(part.value == f"**{first}**" for part in alone.markdown)

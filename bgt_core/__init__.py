@@ -10,8 +10,8 @@ __version__ = "0.1.0"
 
 PRETRAINED = Path(__file__).parent / "pretrained" / "bgt-en-fr"
 
-# module -> its public names. A module is imported when one of its names is first used, so that `bgt --help` starts
-# without torch.
+# The public names of each module. A module is imported only when one of its names is first used, so that `bgt --help`
+# does not import torch.
 _NAMES = {
     "checkpoint": ("info",),
     "embedder": ("Embedder",),
@@ -25,7 +25,7 @@ _NAMES = {
     "training": ("train",),
 }
 
-__all__ = [  # literal strings, because the tool that makes the API pages can read nothing else
+__all__ = [  # literal strings, because the tool that makes the API pages does not run code
     "GREEDY", "PRETRAINED", "RECIPES", "Beam", "BeamTranslator", "BgtError", "DataError", "Embedder", "NotFound",
     "Sample", "UsageError", "evaluate", "generate", "info", "load", "mine", "open_encoder", "split", "train",
 ]  # fmt: skip

@@ -1,11 +1,11 @@
-"""`python -m bgt_core` runs `bgt`; `torchrun -m bgt_core` starts it in several processes."""
+"""`python -m bgt_core` runs `bgt`; `torchrun -m bgt_core` runs `bgt` in several processes."""
 
 import sys
 from importlib import import_module
 
 
 def main(module: str = "bgt_core.cli", program: str = "bgt") -> None:
-    """Import and run a program. An interruption, even of the import, prints one line."""
+    """Import a module and run its function `main`. If the user interrupts the import or the run, print one line."""
     try:
         import_module(module).main()
     except KeyboardInterrupt:

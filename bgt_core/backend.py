@@ -6,7 +6,7 @@ is equally fast for them or up to a third faster. Both libraries give the same r
 oneDNN also multiplies 8-bit integers.
 
 torch does not document its oneDNN operators, and a release of torch may change or drop them. So this module tries each
-operator when it is imported. If an operator fails, the module uses a documented one instead.
+operator once, during its import. If an operator fails, the module uses a documented one instead.
 """
 
 import ctypes
@@ -28,11 +28,11 @@ from torch import Tensor, nn
 
 from bgt_core.errors import NotFound, UsageError, check_choice
 
-TINY = 1e-30  # lower bound of the maximum of a row, so that a row of zeros does not get the scale 0
+TINY = 1e-30  # minimum of the largest absolute value, because values that are all zero would get the scale 0
 
 
 class Linear(nn.Linear):
-    """An `nn.Linear` that computes x W^T + b by the function `linear`."""
+    """An `nn.Linear` that computes x W^T + b with the function `linear`."""
 
     def forward(self, x: Tensor) -> Tensor:
         """(..., K) -> (..., N)."""
@@ -40,7 +40,7 @@ class Linear(nn.Linear):
 
 
 def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """Compute `F.linear`, which respects autocast: x (..., K), weight (N, K), bias (N,) -> (..., N)."""
+    """Compute `F.linear` with torch's fastest operator: x (..., K), weight (N, K), bias (N,) -> (..., N)."""
     if x.dim() == 2 and torch.is_grad_enabled() and compiles_shapes(x):
         return _FirstRows.apply(F.linear(_PadRows.apply(x), weight, bias), len(x))
     if not uses_onednn(x) or torch.is_autocast_enabled("cpu"):
@@ -52,7 +52,7 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
 
 def compiles_shapes(x: Tensor) -> bool:
     """Whether oneDNN compiles code for each new shape of x, as it does for 16-bit products on a CPU. In training, most
-    updates have a new number of tokens, so compiling would take a fifth of the time."""
+    updates have a new number of tokens, so compiling would take a fifth of the training time."""
     return x.device.type == "cpu" and matmul_dtype(x) == torch.bfloat16
 
 
@@ -63,14 +63,14 @@ def on_grid(count: int) -> int:
 
 
 def pad_to_grid(x: Tensor) -> Tensor:
-    """Append rows of zeros: (N, H) -> (on_grid(N), H). There is no gradient; `_PadRows` adds it."""
+    """Append rows of zeros: (N, H) -> (on_grid(N), H). `_PadRows` is the same function with a gradient."""
     padded = x.new_empty(on_grid(len(x)), x.shape[1])
     padded[: len(x)], padded[len(x) :] = x, 0
     return padded
 
 
 class _PadRows(torch.autograd.Function):
-    """`pad_to_grid` with a gradient. `F.pad` would be slower: it fills all rows first, and its backward pass copies."""
+    """`pad_to_grid` with a gradient. `F.pad` would be slower, because it sets all rows to 0 and copies the gradient."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor) -> Tensor:
@@ -102,7 +102,7 @@ def matmul_dtype(x: Tensor) -> torch.dtype:
 
 
 def uses_onednn(x: Tensor) -> bool:
-    """Whether `linear` multiplies x with oneDNN. Its operators can't take an empty x, be exported or be compiled."""
+    """Whether `linear` multiplies x with oneDNN, which fails if x is empty, and can't be exported or compiled."""
     if not USES_ONEDNN or torch.compiler.is_compiling():
         return False
     return x.device.type == "cpu" and x.dtype == torch.float32 and len(x) > 0
@@ -120,11 +120,11 @@ class Int8Linear(nn.Module):
         self.packed = prepack_int8(rounded) if HAS_ONEDNN_INT8 else rounded
         self.bias = layer.bias if layer.bias is None else layer.bias.detach()
         # The integer that stands for x = 0. Without VNNI, oneDNN adds pairs of products in 16 bits. To avoid an
-        # overflow, x then has only 7 bits.
+        # overflow, x is then rounded to 7 bits instead of 8.
         self.zero = 128 if cpu_has("avx512_vnni") else 64
 
     def forward(self, x: Tensor) -> Tensor:
-        """(..., K) -> (..., N), in the dtype that matrix products of x have elsewhere (`matmul_dtype`)."""
+        """(..., K) -> (..., N), in the dtype that `matmul_dtype` returns for x."""
         low, high = x.aminmax()
         scale = max(-low.item(), high.item(), TINY) / (self.zero - 1)
         half = torch.tensor(self.zero + 0.5, dtype=torch.float32, device="cpu")
@@ -148,7 +148,7 @@ def prepack_int8(rounded: Tensor) -> Tensor:
 def multiply_int8(
     x: Tensor, scale: float, zero: int, packed: Tensor, scales: Tensor, bias: Tensor | None, dtype: torch.dtype
 ) -> Tensor:
-    """Multiply scale * (x - zero) by the packed matrix. Its rows have the given scales (N,) and the zero points 0."""
+    """Multiply scale * (x - zero) by the packed matrix, in which row i has the scale scales[i] and the zero point 0."""
     matrix = packed, scales, torch.zeros(len(scales), dtype=torch.long, device="cpu"), bias
     return torch.ops.onednn.qlinear_pointwise(x, scale, zero, *matrix, 1.0, 0, dtype, "none", [], "")
 
@@ -181,7 +181,7 @@ def _works(operator: Callable[[], Tensor], expected: float) -> bool:
 
 
 def _probe() -> tuple[bool, bool]:
-    """Whether oneDNN's operators work in this release of torch: (in single precision, in 8 bits)."""
+    """Test oneDNN's operators in this release of torch. Return (float32 operator works, 8-bit operator works)."""
     if not torch.backends.mkldnn.is_available():
         return False, False
     x, weight, one = (torch.tensor([row], device="cpu", dtype=torch.float32) for row in ((1, 2), (3, 4), (1,)))
@@ -205,7 +205,7 @@ USES_ONEDNN = HAS_ONEDNN and not _is_intel()  # only for float32; 8-bit products
 # The rest of this module chooses the device, precision and seed of a run.
 
 PRECISIONS = ("auto", "fp32", "bf16")
-INT8 = "int8"  # another precision, which only embedding supports
+INT8 = "int8"  # a precision that only embedding supports
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # constants of malloc.h
 
 
@@ -232,7 +232,7 @@ def pick_device(name: str | torch.device) -> torch.device:
 
 @contextmanager
 def usual_defaults() -> Iterator[None]:
-    """Use float32 and the CPU as torch's defaults in a `with` block, or in the function that this decorates."""
+    """Use float32 and the CPU as torch's defaults, in a `with` block or in a decorated function."""
     given = torch.get_default_dtype()
     if given is torch.float32 and torch.get_default_device().type == "cpu":
         yield  # without `with torch.device`, because it would slow down every operation
@@ -251,23 +251,23 @@ def seed_everything(*numbers: int) -> None:
 
 
 def keep_memory() -> None:
-    """Tell glibc to keep freed memory in this process until `release_memory`; no effect with other C libraries. Without
-    this, the system fills hundreds of megabytes with zeros before each training step, which takes 3% of a step."""
+    """Tell glibc to keep freed memory until `release_memory` is called; no effect with other C libraries. If memory is
+    returned, the system has to fill hundreds of megabytes with zeros before each training step (3% of its time)."""
     if sys.platform == "linux" and hasattr(libc := ctypes.CDLL(None), "mallopt"):
         for option, size in ((M_TRIM_THRESHOLD, 2**31 - 1), (M_MMAP_THRESHOLD, 2**25)):  # 2**25: glibc's maximum
             libc.mallopt(option, size)
 
 
 def release_memory() -> None:
-    """Tell glibc to return freed memory to the system; no effect with other C libraries. Without these calls, batches
-    of different shapes fragment the heap: a small training run on a CPU grew from 2 to 6 GB in ten minutes."""
+    """Tell glibc to return freed memory to the system. Without regular calls, batches of different shapes fragment the
+    heap: a small training run on a CPU grew from 2 to 6 GB in ten minutes. No effect with other C libraries."""
     if sys.platform == "linux" and hasattr(libc := ctypes.CDLL(None), "malloc_trim"):
         libc.malloc_trim(0)
 
 
 def resolve(device: torch.device, precision: str) -> str:
-    """Return the precision, "fp32" or "bf16". "auto" gives "bf16" if the device has bf16 instructions, else "fp32".
-    UsageError for other names."""
+    """Return the precision to use: for "auto", "bf16" if the device has bf16 instructions, else "fp32"; for "fp32" and
+    "bf16", the same name. UsageError for other names."""
     check_choice(PRECISIONS, precision=precision)
     if precision != "auto":
         return precision
@@ -282,7 +282,7 @@ def multiplies_bf16(device: torch.device) -> bool:
 
 
 def cpu_has(*instructions: str) -> bool:
-    """Whether torch can use at least one of these AVX-512 or AMX instruction sets, given by torch's names for them.
+    """Whether torch can use at least one of these AVX-512 or AMX instruction sets, which are named as in torch.
 
     False if an environment variable limits torch or oneDNN to older instructions."""
     torch_limit, onednn_limit = (os.environ.get(name, "") for name in ("ATEN_CPU_CAPABILITY", "ONEDNN_MAX_CPU_ISA"))

@@ -7,7 +7,7 @@
     metrics.jsonl           the metrics of the training run; only in exported models
 
 Loading compares each file with its hash, and unpickles nothing. Saving writes the folder under another name and then
-renames it, so that no checkpoint is incomplete. Only functions that need torch import it, because this takes a second.
+renames it, so that no checkpoint is incomplete. Only functions that need torch import it, because that takes a second.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ if TYPE_CHECKING:
 CONFIG, WEIGHTS, TOKENIZER, OPTIMIZER = "config.json", "model.safetensors", "tokenizer.model", "optimizer.safetensors"
 METRICS = "metrics.jsonl"
 KINDS_OF_FOLDERS = {"modules.json": "sentence-transformers", "onnx.json": "onnx", "split.json": "split"}
-PLAIN = re.compile(r"[\w-][\w.-]{0,199}")  # a file name without a folder
+PLAIN = re.compile(r"[\w-][\w.-]{0,199}")  # pattern of a file name without a folder
 MAYBE = {"version": str, "parameters": int}  # optional entries of config.json
 FORMAT = 3
 
 
 def find(path: Path | str) -> Path:
-    """Return the folder of a checkpoint. `path` is this folder, or the folder of a training run (for its newest
-    checkpoint), or a shipped model's name, or ORG/NAME or ORG/NAME@REVISION on the Hugging Face hub."""
+    """Return the folder of a checkpoint. `path` is this folder, the folder of a training run (whose newest checkpoint
+    is used), the name of a shipped model, or ORG/NAME or ORG/NAME@REVISION on the Hugging Face hub."""
     if not isinstance(path, str | PathLike):
         raise UsageError(f"{path}: expected a folder, or the name of a model", parameter="path")
     path = folder_of(path)
@@ -55,12 +55,12 @@ def find(path: Path | str) -> Path:
             f"{path}: no such checkpoint. Train one with `bgt train`, or leave --model out to use bgt-en-fr."
         )
     if other := kind_of_folder(path):
-        raise UsageError(f"{path}: this is a folder of {other}, not a bgt checkpoint; spell it {other}:{path}")
+        raise UsageError(f"{path}: contains an encoder of the kind {other}, not a bgt checkpoint; write {other}:{path}")
     if (path / CONFIG).is_file():
         return path
     if newest := steps_of(path):
         return newest[-1]
-    raise NotFound(f"{path}: no checkpoint here: the folder contains neither {CONFIG} nor a step-* folder with it.")
+    raise NotFound(f"{path}: no checkpoint here: expected {CONFIG} in this folder, or in a folder step-* inside it.")
 
 
 def steps_of(run: Path) -> list[Path]:
@@ -70,8 +70,8 @@ def steps_of(run: Path) -> list[Path]:
 
 
 def kind_of_folder(folder: Path) -> str:
-    """Return "sentence-transformers", "onnx" or "split" if a folder contains such an encoder. Return "" for all other
-    folders, such as checkpoints. UsageError if the folder contains encoders of two kinds."""
+    """Return "sentence-transformers", "onnx" or "split" if a folder contains an encoder of this kind. Return "" for all
+    other folders, such as checkpoints. UsageError if the folder contains encoders of two kinds."""
     kinds = [kind for name, kind in KINDS_OF_FOLDERS.items() if (folder / name).is_file()]
     # because a checkpoint that was exported for sentence-transformers counts as a checkpoint
     if kinds[:1] == ["sentence-transformers"] and "bgt_core" in (folder / "modules.json").read_text("utf-8", "replace"):
@@ -107,7 +107,7 @@ def read_config(folder: Path) -> dict[str, Any]:
     check_card(config.get("card", {}), str(path))
     if config["format"] != FORMAT:
         raise DataError(
-            f"{path}: format {config['format']}; this version reads format {FORMAT}. Install the version that wrote it."
+            f"{path}: has format {config['format']}; install a version of bgt that reads it (this one reads {FORMAT})."
         )
     return config
 
@@ -117,7 +117,7 @@ def verify(folder: Path, config: Mapping[str, Any]) -> None:
     files = config["files"]
     for name in (WEIGHTS, TOKENIZER):
         if name not in files:
-            raise DataError(f"{folder / CONFIG}: does not list {name}, which every checkpoint needs.")
+            raise DataError(f"{folder / CONFIG}: does not list {name}, a file that every checkpoint needs.")
     for name, expected in files.items():
         if not PLAIN.fullmatch(name):
             raise DataError(f"{folder / CONFIG}: lists {name!r}; expected the names of files in the same folder.")
@@ -126,8 +126,8 @@ def verify(folder: Path, config: Mapping[str, Any]) -> None:
         actual = sha256_file(folder / name)
         if actual != expected:
             raise DataError(
-                f"{folder / name}: damaged: its hash is {actual[:12]}, but {str(expected)[:12]} in {CONFIG}. "
-                "Copy the checkpoint again."
+                f"{folder / name}: damaged: the hash of this file is {actual[:12]}, but {CONFIG} lists "
+                f"{str(expected)[:12]}. Copy the checkpoint again."
             )
 
 
@@ -227,12 +227,12 @@ def save(
             **({"card": card} if card else {}),
         }
         (partial / CONFIG).write_text(json.dumps(config, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-        for path in partial.glob("*.safetensors"):  # because safetensors lets only the owner read its files
+        for path in partial.glob("*.safetensors"):  # safetensors creates files that only their owner can read
             shutil.copymode(partial / CONFIG, path)
 
 
 def load(path: Path | str, device: torch.device | str = "cpu") -> Checkpoint:
-    """Load a checkpoint; `find` describes `path`. NotFound or DataError if a file is missing or damaged."""
+    """Load the checkpoint that `find` returns for `path`. NotFound or DataError if a file is missing or damaged."""
     import torch
     from torch.overrides import TorchFunctionMode
 
@@ -258,7 +258,7 @@ def load(path: Path | str, device: torch.device | str = "cpu") -> Checkpoint:
         # Check shapes on the meta device, which needs no memory even if a damaged configuration demands a huge model.
         with torch.device("meta"), WithoutValues():
             check_shapes(sizes.make_model(tokenizer, columns), folder / WEIGHTS, all_names=True)
-        with torch.device("cpu"), WithoutValues():  # whatever torch's default device and dtype are
+        with torch.device("cpu"), WithoutValues():  # even if torch's default device is another
             model = sizes.make_model(tokenizer, columns).float()
     fill(model, folder / WEIGHTS)
     return Checkpoint(folder, config, model.to(device), tokenizer)
@@ -271,7 +271,7 @@ def save_tensors(values: Mapping[str, Tensor], path: Path) -> None:
 
     try:
         save_file(dict(values), path)
-    except SafetensorError as error:  # because safetensors does not raise OSError
+    except SafetensorError as error:  # safetensors raises this error instead of OSError
         raise NotFound(f"{path}: can't be written ({error}).") from None
 
 
@@ -315,7 +315,7 @@ def check_shapes(model: nn.Module, path: Path, all_names: bool) -> None:
         raise DataError(f"{path}: parameter '{name}' is {'missing' if name in own else 'not in this recipe'}.")
     for name in sorted(own.keys() & stored.keys()):
         if own[name] != stored[name]:
-            raise DataError(f"{path}: parameter '{name}' has shape {stored[name]}, the recipe makes {own[name]}.")
+            raise DataError(f"{path}: parameter '{name}' has shape {stored[name]}, but the recipe needs {own[name]}.")
 
 
 def warm_start(model: nn.Module, folder: Path) -> list[str]:
@@ -325,7 +325,7 @@ def warm_start(model: nn.Module, folder: Path) -> list[str]:
     check_shapes(model, path, all_names=False)
     others = fill(model, path)
     if len(others) == len(list(tensors(model))):
-        raise DataError(f"{path}: init_from: none of its parameters is in this recipe's model.")
+        raise DataError(f"{path}: can't be used for init_from: it has no parameter that the model of this recipe has.")
     return others
 
 
@@ -337,9 +337,11 @@ def fill(model: nn.Module, path: Path) -> list[str]:
         if (value := weights.get(name)) is None:
             others.append(name)
             continue
-        # The extremes are NaN if any value is. To test them is 30 times as fast as to test every value.
+        # The extremes are NaN if any value is NaN. Testing them is 30 times as fast as testing every value.
         if value.is_floating_point() and value.numel() and not all(end.isfinite() for end in value.aminmax()):
-            raise DataError(f"{path}: parameter '{name}' contains NaN or infinity: its training diverged.")
+            raise DataError(
+                f"{path}: parameter '{name}' contains NaN or infinity: training diverged. Use an older checkpoint."
+            )
         tensor.detach().copy_(value)
     return others
 
@@ -348,7 +350,7 @@ def fill_optimizer(model: nn.Module, optimizer: torch.optim.Optimizer, folder: P
     """Restore AdamW's state from a checkpoint; NotFound if the checkpoint does not contain this state."""
     path = folder / OPTIMIZER
     if not path.is_file():
-        raise NotFound(f"{path}: missing: training can't continue from this checkpoint, only from those of a run.")
+        raise NotFound(f"{path}: missing. Training can only continue from checkpoints of runs, not from exported ones.")
     state = load_tensors(path)
     for name, parameter in model.named_parameters():
         for key in ("step", "exp_avg", "exp_avg_sq"):
@@ -356,7 +358,7 @@ def fill_optimizer(model: nn.Module, optimizer: torch.optim.Optimizer, folder: P
                 optimizer.state[parameter][key] = value.to(parameter.device)
 
 
-CARD_LISTS: Mapping[str, Mapping[str, Any]] = {  # entries of a card -> required fields of their records
+CARD_LISTS: Mapping[str, Mapping[str, Any]] = {  # entry of a model card -> fields that all its records need
     "protocol": {"score": str, "how": str},
     "probes": {"task": str, "latent": str, "ci_low": int | float, "ci_high": int | float},
     "data": {"source": str},
@@ -385,24 +387,24 @@ def check_card(card: object, source: str) -> Mapping[str, Any]:
         )
 
     if not isinstance(card, dict):
-        raise DataError(f"{source}: its card is not a JSON object.")
+        raise DataError(f"{source}: the model card must be a JSON object.")
     scores = card.get("scores", {})
     if not isinstance(scores, dict) or not all(is_plain(row) or is_record(row) for row in scores.values()):
-        raise DataError(f"{source}: the scores of its card are not {{measure: {{column: number}}}}.")
+        raise DataError(f"{source}: the scores of the model card must be {{measure: {{column: number}}}}.")
     for name, needed in CARD_LISTS.items():
         records = card.get(name, [])
         if not isinstance(records, list) or not all(map(is_record, records)):
-            raise DataError(f"{source}: '{name}' in its card is not a list of records.")
+            raise DataError(f"{source}: '{name}' in the model card must be a list of records.")
         for record in records:
             if missing := [key for key, kind in needed.items() if not isinstance(record.get(key), kind)]:
-                raise DataError(f"{source}: '{name}' in its card has a record without '{missing[0]}'.")
+                raise DataError(f"{source}: '{name}' in the model card has a record without a valid '{missing[0]}'.")
         if not needed and len({tuple(record) for record in records}) > 1:
-            raise DataError(f"{source}: the records of '{name}' in its card have different columns.")
+            raise DataError(f"{source}: all records of '{name}' in the model card must have the same fields.")
     return card
 
 
 # The rest of this module downloads models from the Hugging Face hub, and uploads them. It needs the extra `hub`. Users
-# log in with HF_TOKEN or `hf auth login`. HF_ENDPOINT chooses another hub. HF_HUB_OFFLINE=1 restricts us to the cache.
+# log in with HF_TOKEN or `hf auth login`. HF_ENDPOINT sets another hub. With HF_HUB_OFFLINE=1, only the cache is used.
 
 NAME = re.compile(r"([A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*)(?:@(\S+))?")  # ORG/NAME, ORG/NAME@REVISION
 SHIPPED = Path(__file__).resolve().parent / "pretrained"  # contains one folder per shipped model
@@ -425,7 +427,7 @@ def folder_of(name: str | Path) -> Path:
     try:
         needs("huggingface_hub", "hub")
     except BgtError as error:
-        raise NotFound(f"{name}: no such checkpoint here; to look for it on the hub: {error}") from None
+        raise NotFound(f"{name}: no such checkpoint here, and the hub can't be searched. {error}") from None
     from huggingface_hub import snapshot_download
 
     repository, revision = match.groups()
@@ -469,7 +471,7 @@ def _explained(name: str) -> Iterator[None]:
     try:
         yield
     except (errors.LocalEntryNotFoundError, errors.HTTPError, ConnectionError) as error:
-        # LocalEntryNotFoundError means that neither hub nor cache gave a copy; its cause is the error of the hub
+        # LocalEntryNotFoundError means that neither the hub nor the cache has the files; its cause is the hub's error
         cause = error.__cause__ if isinstance(error, errors.LocalEntryNotFoundError) else error
         status = cause.response.status_code if isinstance(cause, errors.HfHubHTTPError) else None
         if isinstance(cause, errors.RevisionNotFoundError):
@@ -477,7 +479,7 @@ def _explained(name: str) -> Iterator[None]:
         elif isinstance(cause, errors.GatedRepoError):
             reason = "accept its terms first, on the model's page on the hub."
         elif isinstance(cause, errors.RepositoryNotFoundError):
-            login = "for a private one log in (`hf auth login`, or set HF_TOKEN)"
+            login = "if the model is private, log in (`hf auth login`, or set HF_TOKEN)"
             reason = f"no such folder here and no such model on the hub; {login}."
         elif status in (401, 403):
             reason = f"no permission ({status}); log in with `hf auth login`, or set HF_TOKEN."
@@ -485,5 +487,5 @@ def _explained(name: str) -> Iterator[None]:
             reason = f"the hub answered {status}; try again later."
         else:
             through, advice = proxy_of(constants.ENDPOINT), "check the network, HF_ENDPOINT and HF_HUB_OFFLINE"
-            reason = f"no such folder here, not fetched before, and the hub can't be reached{through}; {advice}."
+            reason = f"no such folder here, no copy in the cache, and the hub can't be reached{through}; {advice}."
         raise NotFound(f"{name}: {reason}") from None

@@ -9,9 +9,9 @@ Shapes have the same letters in all modules: B sentences in a batch, T tokens in
 whole batch without padding, H hidden units, L latent units, V tokens in the vocabulary. Where there is no batch, N is
 the number of sentences, and D the size of a vector.
 
-A side of a batch is the part that comes from one *column* of the data, and has a language. If all languages differ, the
-columns are named by language ("en", "fr"); otherwise they have any names ("a", "b"). No column is only a "source" or a
-"target": each column is predicted from another column.
+A side of a batch is the part that comes from one *column* of the data. Each side has one language. If all languages
+differ, the columns are named by language ("en", "fr"); otherwise they have any names ("a", "b"). No column is only a
+"source" or a "target": each column is predicted from another column.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Tokens:
     ids: Tensor  # (B, T) int64
     mask: Tensor  # (B, T) bool, True at real tokens (EOS included)
     lang: str
-    # (N,) int64: indices of the real tokens in mask.flatten(). Compute it on the CPU: nonzero() would wait for a GPU.
+    # (N,) int64: indices of the real tokens in mask.flatten(), computed on the CPU, because nonzero() waits for a GPU
     flat_index: Tensor
 
     @classmethod
@@ -69,13 +69,13 @@ class Tokens:
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """B rows of a corpus: one `Tokens` per column, and the name of the anchor column. All columns share its latent."""
+    """B rows of a corpus: one `Tokens` per column, and the name of the column whose latent all columns share."""
 
     sides: Mapping[str, Tokens]
     anchor: str  # the column that provides the semantic latent of the whole batch (paper, sec. 3)
     shift: int = 1  # column i is predicted from column i + shift, modulo the number of columns; changes in each step
-    negatives: Mapping[str, Tokens] = field(default_factory=dict)  # one hard negative for each row of each column
-    # sentences of some columns after an alteration that keeps their words but changes their meaning
+    negatives: Mapping[str, Tokens] = field(default_factory=dict)  # One hard negative for each row of each column.
+    # Sentences of some columns after an alteration that keeps their words but changes their meaning.
     altered: Mapping[str, Tokens] = field(default_factory=dict)
     labels: Tensor | None = None  # (B,) float32, the labels of the rows; None if the data have no labels
     targets: Tensor | None = None  # (B, D) float32: vectors of the teacher, another encoder, for these rows
@@ -116,7 +116,7 @@ class Posterior(Protocol):
 
     @property
     def has_density(self) -> bool:
-        """Whether the posterior has a density and a prior. A point has neither."""
+        """Whether the posterior has a density and a prior. A posterior that is a point has neither."""
 
     @property
     def standardised_mean(self) -> Tensor:
@@ -173,19 +173,20 @@ class Styled:
 
 @dataclass(frozen=True, eq=False)
 class Outputs:
-    """The outputs of a model for a batch. Objectives compute the loss only from these."""
+    """The outputs of a model for a batch. Objectives compute the loss from these outputs alone."""
 
-    semantic: Mapping[str, Posterior]  # the semantic posterior of each column
-    # The posteriors with a KL term: latent -> {name in metrics such as "kl/en": posterior}. For example {"semantic":
-    # {"semantic": posterior of the anchor}, "language": {"en": posterior of the English column, ...}}.
+    semantic: Mapping[str, Posterior]  # The semantic posterior of each column.
+    # The posteriors with a KL term: latent -> {name: posterior}. For example {"semantic": {"semantic": posterior of the
+    # anchor}, "language": {"en": posterior of the English column, ...}}. Metrics contain these names, as in "kl/en".
     posteriors: Mapping[str, Mapping[str, Posterior]]
     predictions: Sequence[Prediction] = field(default_factory=list)
     negatives: Mapping[str, Posterior] = field(default_factory=dict)  # semantic posteriors of `Batch.negatives`
     altered: Mapping[str, Posterior] = field(default_factory=dict)  # semantic posteriors of `Batch.altered`
-    composed: Sequence[slice] = ()  # parts of the semantic latent that depend on word order
-    agreement: Mapping[str, Tensor] = field(default_factory=dict)  # column -> (B,) cosines of mapped means and targets
+    composed: Sequence[slice] = ()  # Parts of the semantic latent that depend on word order.
+    # Column -> (B,) cosines of `Batch.targets` with the semantic means, mapped to the space of the teacher's vectors.
+    agreement: Mapping[str, Tensor] = field(default_factory=dict)
     styles: Mapping[str, Styled] = field(default_factory=dict)  # language -> its language latents; only in training
-    batch: Batch | None = None  # the batch, for objectives that need other data about its rows; only in training
+    batch: Batch | None = None  # the batch, for objectives that need data such as its labels; only in training
 
     def named_posteriors(self) -> Iterator[tuple[str, Posterior]]:
         """Yield (name in metrics, posterior) for all posteriors with a KL term."""
@@ -197,8 +198,8 @@ class Outputs:
 class Loss:
     """The loss of a batch, summed over its rows. The training loop divides it by the number of rows of an update."""
 
-    total: Tensor  # the training loss, a scalar with a gradient
-    # metrics without a gradient: (B,) if there is a value per row ("reconstruct/en"), or () for a sum ("kl/semantic")
+    total: Tensor  # The training loss, a scalar with a gradient.
+    # Metrics without a gradient: (B,) if there is a value per row ("reconstruct/en"), or () for a sum ("kl/semantic").
     terms: Mapping[str, Tensor]
 
 
@@ -235,7 +236,7 @@ class Model(Protocol):
     def to(self, device: torch.device | str) -> Self: ...
 
 
-# The next protocols describe models that can do more than embed, and their decoders. To find out whether a model can
+# The next protocols describe decoders, and models that can do more than embed. To find out whether a model can
 # generate, test `isinstance(model, GenerativeModel)`, not the model's class.
 
 
@@ -286,7 +287,7 @@ class DuplicateModel(Model, Protocol):
     """A model that predicts whether two sentences mean the same."""
 
     def duplicate_probability(self, left: Any, right: Any) -> Tensor:
-        """Return the probability that two sentences mean the same, (B,) float64, given semantic posteriors (B, L)."""
+        """Return the probability that two sentences mean the same, given their posteriors, (B, L): (B,) float64."""
 
 
 @runtime_checkable
@@ -314,7 +315,7 @@ class StoredLatent(Protocol):
     mean: Tensor  # (D,), the mean of the encoder's vectors over the training text
 
     def fit(self, vectors: Tensor) -> None:
-        """Compute the mean and the scale from the vectors of the training text, (N, D)."""
+        """Compute and store the mean and the scale of the vectors of the training text, (N, D)."""
 
 
 class Decoder(Protocol):
@@ -328,8 +329,8 @@ class Decoder(Protocol):
         """Return the state before the first token, with one hypothesis for each of B sentences."""
 
     def step(self, tokens: Tensor, state: Any) -> Tensor:
-        """Return the logits of the next token, (B, n, V), given the last token of each of n hypotheses, (B, n). Change
-        `state`, which `start` has created."""
+        """Return the logits of the next token, (B, n, V), given the last token of each of n hypotheses, (B, n). Update
+        `state`, which `start` has created, in place."""
 
 
 class DecoderState(Protocol):
@@ -348,7 +349,8 @@ class SentenceEncoder(Protocol):
     """The interface of an encoder for evaluation, probes and the app: a `bgt_core.Embedder`, or an external
     encoder that `encoders.open_encoder` opens.
 
-    An encoder with empty `langs` accepts any language. Most external encoders do, and their only latent is "semantic".
+    An encoder with empty `langs` accepts any language. Most external encoders have empty `langs`, and no latent except
+    "semantic".
     """
 
     @property
@@ -362,7 +364,7 @@ class SentenceEncoder(Protocol):
         """One line of text that changes if the encoder's vectors change. If it is empty, results are not cached."""
 
     def embed(self, sentences: Sequence[str], *, lang: str, latent: str = SEMANTIC) -> np.ndarray:
-        """Embed N sentences, (N, D) float32. Encoders of `open_encoder` also accept one string, and return (D,)."""
+        """Embed N sentences, (N, D) float32. Encoders from `open_encoder` also accept one string, and return (D,)."""
 
     def similarity(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
         """Compare each row of left (N, D) with each row of right (M, D): (N, M)."""

@@ -18,7 +18,7 @@ from bgt_core.posterior import joined
 ACTIVE = 0.01  # a unit is active if its posterior mean has a variance above this (Burda et al. 2016)
 ROWS = 1024  # number of samples whose densities under all posteriors are in memory at once
 
-Generative = Callable[[Batch, Readout], Outputs]  # a model; its decoders read the result of the `Readout`
+Generative = Callable[[Batch, Readout], Outputs]  # a model; the result of the `Readout` is the input of its decoders
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class MeanEstimate:
 
     @classmethod
     def of_pairs(cls, values: Sequence[Tensor]) -> MeanEstimate:
-        """Average values of pairs. Each tensor has the values of one batch, (B,)."""
+        """Average the values of all pairs. Each tensor has the values of the pairs of one batch, (B,)."""
         each = torch.cat(list(values))
         return cls(each.mean().item(), each.std().item() / math.sqrt(len(each)))
 
@@ -49,7 +49,7 @@ class Diagnosis:
     kl: dict[str, MeanEstimate]  # KL of the posterior to the prior; 0 if the latent has no prior
     information: dict[str, MeanEstimate]  # I(x; z), at most log(pairs) (see `information`); not for point posteriors
     at_mean: MeanEstimate | None  # NLL given the posterior means; None if the model does not reconstruct
-    neg_elbo: MeanEstimate | None  # NLL given samples of the latents, plus their KL
+    neg_elbo: MeanEstimate | None  # NLL given samples of the latents, plus the KL of the latents
     iwae_nll: MeanEstimate | None  # importance-weighted bound (Burda et al. 2016); more samples lower it
 
 
@@ -141,7 +141,7 @@ def active_units(sums: Tensor, sentences: float) -> int:
 
 
 def information(parts: Sequence[Posterior], generator: torch.Generator | None = None) -> Tensor:
-    """Estimate the mutual information I(x; z) of sentences x and latents z, in nats. It is the mean of the N results.
+    """Estimate the mutual information I(x; z) of sentences x and latents z, in nats: the mean of the returned values.
 
     I(x; z) = E KL(q(z|x) || p(z)) - KL(q(z) || p(z)) (Hoffman & Johnson 2016), where the aggregated posterior q(z) is
     estimated by the mixture of these N posteriors (Dieng et al. 2019, He et al. 2019). The prior cancels. This leaves

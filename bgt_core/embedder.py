@@ -23,8 +23,8 @@ from bgt_core.posterior import Gaussian
 from bgt_core.vectors.compare import cosine_similarity, cosines, unit
 
 BATCH_TOKENS, CPU_TOKENS = 8_192, 2_048  # maximum tokens of a batch, padding included: on a GPU, on a CPU
-LONG = 64  # batches of sentences with more tokens than this have fewer rows, because attention costs more
-# On a CPU, padding of up to 1 / SPARE of a call's tokens is added to give a batch the same shape as other batches.
+LONG = 64  # Batches of sentences with more tokens than this have fewer rows, because attention costs more.
+# On a CPU, batches are padded to give them equal shapes. The padding is at most 1 / SPARE of the tokens of a call.
 SPARE = 32
 
 
@@ -33,9 +33,9 @@ class Embedder:
 
     The latent "semantic" has one space that all languages share. The latent "language", if the model has it, has a
     separate space for each language. Vectors are posterior means, computed without dropout and not normalised; compare
-    them by `similarity`. `precision` is the number format of matrix products: "fp32"; "bf16", whose vectors have a
-    cosine above 0.998 with those of fp32; "auto", which is bf16 if the device multiplies bf16 natively; or "int8", for
-    encoders on a CPU, whose vectors have a cosine of about 0.999 with those of fp32.
+    them by `similarity`. `precision` is the number format of matrix products: "fp32", "bf16", "int8" (only on a CPU),
+    or "auto", which is bf16 if the device multiplies bf16 natively, else fp32. The cosine between a vector in bf16 and
+    the same vector in fp32 is above 0.998; with int8 instead of bf16, it is about 0.999.
     """
 
     def __init__(self, model: LatentModel, tokenizer: Tokenizer, langs: Sequence[str], precision: str = "auto"):
@@ -59,7 +59,7 @@ class Embedder:
             self.encoders = {key: in_8_bits[encoder] for key, encoder in self.encoders.items()}
 
     def __reduce__(self) -> tuple[type[Embedder], tuple[object, ...]]:
-        """Pickle the arguments, because 8-bit matrices can't be pickled: their layout depends on the device."""
+        """Pickle only the constructor's arguments, because the layout of 8-bit matrices depends on the device."""
         return type(self), (self.model, self.tokenizer, self.langs, self.precision)
 
     def embed(
@@ -142,7 +142,7 @@ class Embedder:
             from rich.progress import track
 
             batches = track(batches, "embedding", console=Console(stderr=True))
-        # no_grad, not inference_mode, in which autocast would convert every weight again for every batch
+        # no_grad, because in inference_mode autocast would convert every weight again for every batch
         with torch.no_grad(), autocast(self.device, "auto" if self.precision == INT8 else self.precision):
             for rows in batches:
                 full = rows_of(lengths[rows[0]], budget, most)
@@ -170,7 +170,7 @@ class Embedder:
 
     @property
     def identity(self) -> str:
-        """The fingerprint without precision and device, which change vectors very little."""
+        """The fingerprint without the precision and the device, which have little effect on the vectors."""
         return self.fingerprint.rsplit(" ", 2)[0]
 
     def similarity(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
@@ -194,7 +194,7 @@ class Embedder:
         """Return the encoder of `latent` for sentences of `lang`; UsageError if the model lacks either of them."""
         lang = known_lang(lang, self.langs, "this model")
         if latent not in self.latents:
-            raise UsageError(f"{latent}: this model has {', '.join(self.latents)}.", parameter="latent")
+            raise UsageError(f"{latent}: this model has only {', '.join(self.latents)}.", parameter="latent")
         return self.encoders[latent, lang]
 
 
@@ -221,9 +221,9 @@ def rows_of(longest: int, budget: int, most: int) -> int:
 def shaped(sentences: Sequence[Sequence[int]], lang: str, full: int, spare: int) -> tuple[Tokens, PackedLayout | None]:
     """Pad sentences, given as token ids, the longest first. Return the batch and its layout; None is the packed layout.
 
-    If at most `spare` tokens of padding are needed, the batch is padded to `full` rows and to the length of `on_grid`,
-    and all its positions are computed. So batches have few different shapes. This saves time and memory, because oneDNN
-    compiles matrix products for each new shape and keeps the code.
+    If at most `spare` tokens of padding are needed, the batch is padded to `full` rows and to a length that `on_grid`
+    returns, and the encoder computes the padding too. So batches have few different shapes. This saves time and memory,
+    because oneDNN compiles matrix products for each new shape and keeps the code.
     """
     length = on_grid(len(sentences[0]))
     padding = full * length - sum(map(len, sentences))

@@ -19,9 +19,9 @@ class BgtError(ValueError):
     """The base class of all errors that this package raises on purpose.
 
     Args:
-        message: The message. If `parameter` is given, only the part after its name, as in "9 must be at least 100".
-        parameter: The Python name of the wrong parameter, with which the message starts. Commands replace it by the
-            name of their option.
+        message: The message, without the name of `parameter`, as in "9 must be at least 100".
+        parameter: The Python name of the wrong parameter, if any. It is printed before the message. A command prints
+            the name of its option instead.
     """
 
     exit_code = 1
@@ -87,7 +87,7 @@ def out_of_memory(error: BaseException) -> bool:
 def needs(module: str, extra: str) -> None:
     """Raise NotFound if a module is not installed; the message shows the command that installs the extra `extra`."""
     if find_spec(module) is None:
-        raise NotFound(f'This needs {module}, which is not installed: pip install "bgt[{extra}]"')
+        raise NotFound(f'This needs {module}, which is not installed. Install it with: pip install "bgt[{extra}]"')
 
 
 def check_least(least: float, **settings: float | None) -> None:

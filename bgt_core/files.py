@@ -21,14 +21,14 @@ from bgt_core import PRETRAINED
 from bgt_core.errors import BgtError, DataError, NotFound, UsageError
 
 OF_FILES = ("sentence-transformers", "onnx", "vectors", "split")  # kinds of encoders that may be named KIND:PATH
-PARTIAL = ".partial"  # suffix of an unfinished file or folder
-# Part of temporary names: if two machines share a disk, processes on both may have the same process number.
+PARTIAL = ".partial"  # Suffix of an unfinished file or folder.
+# Part of temporary names, because if two machines share a disk, processes on both may have the same process number.
 MACHINE = hashlib.sha256(platform.node().encode()).hexdigest()[:6]
 
 
 @contextmanager
 def writing(path: Path, way_out: str = "") -> Iterator[None]:
-    """Turn system errors while `path` is written into NotFound; `way_out` ends the message: what the user can do."""
+    """Turn system errors while `path` is written into NotFound; the message ends with the advice `way_out`."""
     try:
         yield
     except OSError as error:
@@ -80,7 +80,7 @@ def alone(path: Path) -> Iterator[None]:
     with ExitStack() as held:
         with writing(path):
             if not held.enter_context(file_lock(lock)):
-                raise UsageError(f"{path}: another process is writing it; wait for it, or choose another file.")
+                raise UsageError(f"{path}: another process is writing it; wait, or choose another path.")
             held.callback(lock.unlink, missing_ok=True)
             for leftover in path.parent.glob(f"{glob.escape(path.name)}.[0-9]*{PARTIAL}"):
                 leftover.unlink(missing_ok=True)
@@ -196,10 +196,10 @@ def write_json(path: Path, value: object, indent: int | None = 2) -> None:
 
 @contextmanager
 def file_lock(path: Path, *, wait: bool = False) -> Iterator[bool]:
-    """Lock the file `path` until the block ends; yield False instead if another process has the lock.
+    """Lock the file `path` until the block ends, and yield True. If another process has the lock, yield False.
 
-    With `wait`, wait until the lock is free. The lock ends when its process ends, but its file stays. Raises NotFound
-    if the file can't be written.
+    With `wait`, wait until the lock is free. A lock is released when its process ends, but the file stays. Raises
+    NotFound if the file can't be written.
     """
     # in seconds; not 0, because other processes lock the file briefly to test whether it is locked
     lock = FileLock(path, timeout=-1 if wait else 0.25)
@@ -223,7 +223,7 @@ def sha256_file(path: Path) -> str:
 
 
 def sync(path: Path) -> None:
-    """Flush a file or folder to the disk. Windows can't flush folders, so there a folder is skipped."""
+    """Flush a file or folder to the disk. Folders are skipped on Windows, which can't flush them."""
     with suppress(PermissionError):
         handle = os.open(path, os.O_RDONLY)
         try:
@@ -252,5 +252,5 @@ def reading_parquet(file: Path | str, expected: str = "a Parquet file") -> Itera
 
 
 def record_path(path: Path) -> Path:
-    """Return the path of a file's record, which is FILE.json for FILE."""
+    """Return the path of the JSON file that records how a file was made: FILE.json for FILE."""
     return path.with_name(path.name + ".json")

@@ -82,7 +82,7 @@ DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
     ),
     "another shape": (
         lambda path: rewrite(path, lambda tensors: tensors.update({name_of(path, "norm_feed.bias"): torch.zeros(3)})),
-        r"model\.safetensors: parameter '.*norm_feed\.bias' has shape \[3\], the recipe makes \[16\]",
+        r"model\.safetensors: parameter '.*norm_feed\.bias' has shape \[3\], but the recipe needs \[16\]",
     ),
     "no JSON": (lambda path: (path / "config.json").write_text("{", "utf-8"), r"config\.json: not valid JSON"),
     "JSON of something else": (lambda path: (path / "config.json").write_text("3"), r"config\.json: .*recipe"),
@@ -90,7 +90,10 @@ DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
         lambda path: change(path, lambda config: config.update(arguments=["d_model"])),
         r"config\.json: .*arguments",
     ),
-    "another format": (lambda path: change(path, lambda config: config.update(format=99)), r"config\.json: format 99"),
+    "another format": (
+        lambda path: change(path, lambda config: config.update(format=99)),
+        r"config\.json: has format 99",
+    ),
     "an unknown recipe": (
         lambda path: change(path, lambda config: config.update(recipe="gpt")),
         r"config\.json: .*'gpt'",

@@ -1,8 +1,8 @@
 """The program `bgt`. A command parses its options, calls the library and prints the result.
 
 Results go to stdout, progress and warnings to stderr. torch is imported only when a command runs, so that `bgt --help`
-starts fast. Exit codes: 0 done, 1 internal error, 2 usage, 3 a file, device or library is absent, 4 invalid data or
-checkpoint, 5 some of several trainings failed, 6 out of memory, 8 training diverged, 130 interrupted.
+starts fast. Exit codes: 0 done, 1 internal error, 2 wrong usage, 3 a file, device or library is missing, 4 invalid data
+or checkpoint, 5 some of several training runs failed, 6 out of memory, 8 training diverged, 130 interrupted.
 """
 
 from typing import Annotated

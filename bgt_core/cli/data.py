@@ -28,7 +28,7 @@ OutOption = Annotated[
 def download(
     name: Annotated[
         str | None,
-        Argument(help="A data set, or opus:NAME for any corpus of OPUS. Without a name, list the data sets."),
+        Argument(help="Name of a data set, or opus:NAME for any corpus of OPUS. Without a name, list all data sets."),
     ] = None,
     out: Annotated[
         Path | None, Option(help="Output folder; the file bgt-data.json in it lists the files and their sources.")
@@ -50,17 +50,17 @@ def download(
         rows = [[each.name, each.release, each.pairs, each.licence, each.what] for each in SOURCES]
         show(["name", "release", "pairs", "licence", "content"], rows, text=5)
         print(
-            "The addresses are those in public code, and a data set may have moved. The SHA-256 of the first download "
-            "is stored, and later downloads must have the same. More corpora: https://opus.nlpl.eu",
+            "The addresses were copied from public code; since then, a data set may have moved. The SHA-256 of the "
+            "first download is stored, and later downloads must have the same hash. More corpora: https://opus.nlpl.eu",
             file=sys.stderr,
         )
         return
     choice = choose(name, pair=pair, release=release)
     if out is None:
-        raise UsageError("is needed: the folder to download to.", parameter="out")
+        raise UsageError("is needed: give the folder in which to store the download.", parameter="out")
     print(f"{choice.stem}; licence: {choice.source.licence}", file=sys.stderr)
     for address in choice.archives:
-        print(f"  {address}{'' if address.startswith('https:') else ' (not encrypted on its way)'}", file=sys.stderr)
+        print(f"  {address}{'' if address.startswith('https:') else ' (without encryption)'}", file=sys.stderr)
     with options.rows_bar("downloading") as report:
         done = fetch.download(choice, out, report=report)
     for path in done.files:
@@ -84,29 +84,29 @@ def prepare(
     out: OutOption,
     min_length: Annotated[int, Option(help="Minimum length of each sentence, in words.")] = 1,
     max_length: Annotated[int, Option(help="Maximum length of each sentence, in words.")] = 100,
-    max_ratio: Annotated[float, Option(help="Maximum length of the longer side divided by the shorter's.")] = 9.0,
+    max_ratio: Annotated[float, Option(help="Maximum ratio of the longest sentence of a row to the shortest.")] = 9.0,
     tokenizer: Annotated[
         Path | None, Option(help="A SentencePiece model; lengths are then counted in its tokens.")
     ] = None,
     exclude: Annotated[
         list[Path] | None,
-        Option(help="A file or folder of evaluation sentences; pairs with one of them are dropped. May be repeated."),
+        Option(help="A file or folder of evaluation sentences; rows that contain them are dropped. May be repeated."),
     ] = None,
     keep: Annotated[
         list[str] | None,
         Option(
             metavar="SCORE=MIN..MAX",
-            help="Keep only rows with a score in this range, as in cost=0..2. The range includes both ends; either may "
-            "be left out. Scores of the translation: words (number of words, at most 100), cost (the column of "
-            "numbers), overlap-1, overlap-2, overlap-3 (share of n-grams in the reference), bleu (0 to 1), perplexity, "
-            "classifier. May be repeated.",
+            help="Keep only rows with a score in this range, as in cost=0..2. The range includes MIN and MAX; either "
+            "may be left out. Scores of the translation: words (number of words, at most 100), cost (the column of "
+            "numbers), overlap-1, overlap-2, overlap-3 (share of its n-grams that are in the reference), bleu (0 to "
+            "1), perplexity, classifier. May be repeated.",
         ),
     ] = None,
     language_model: Annotated[
         Path | None,
         Option(
-            help="For the score perplexity: text to train a 3-gram model on, one sentence per line or in the first "
-            'column. Needs "bgt\\[lm]".'
+            help="For the score perplexity: text on which a 3-gram model is trained, one sentence per line or in the "
+            'first column. Needs "bgt\\[lm]".'
         ),
     ] = None,
     classifier: Annotated[
@@ -123,7 +123,7 @@ def prepare(
     max_pairs: Annotated[int | None, Option(help="Keep a random sample of at most this many pairs.")] = None,
     strict: options.StrictOption = False,
 ) -> None:
-    """Normalise and filter translations; drop copies and evaluation sentences.
+    """Normalise and filter translations; drop repeated rows and evaluation sentences.
 
     Lengths are in words, or in characters if a language does not separate words by spaces.
     """
@@ -154,9 +154,9 @@ def alter(
     of: Annotated[str, Option(help="Language of the sentences to alter.")],
     out: OutOption,
 ) -> None:
-    """Add a third column with altered sentences: a negation added or removed, or two words exchanged.
+    """Add a third column of altered sentences. In each, a negation is added or removed, or two words are exchanged.
 
-    With this file, `bgt train bgt-bound --columns en,fr,altered:en` learns to distinguish altered sentences.
+    To train a model that distinguishes altered sentences, use bgt train bgt-bound --columns en,fr,altered:en.
     """
     from bgt_core.data.alter import alter_rows
 
@@ -166,7 +166,7 @@ def alter(
 
 
 def sentence_models(language_model: Path | None, classifier: Path | None, keep: set[str]) -> dict[str, SentenceScore]:
-    """Load the models for the scores in --keep. UsageError if a score lacks its model, or a given model its score."""
+    """Load the models for the scores in --keep. UsageError if only a score or only its model is given."""
     given = {"perplexity": ("--language-model", language_model), "classifier": ("--classifier", classifier)}
     for name, (option, path) in given.items():
         if (name in keep) != (path is not None):
@@ -184,7 +184,7 @@ def sentence_models(language_model: Path | None, classifier: Path | None, keep: 
 
 
 def show_written(out: Path, done: Cleaned) -> None:
-    """Print the output file, and the numbers of rows that were kept, dropped and skipped."""
+    """Print the path of the output file, and how many rows were kept, dropped and skipped."""
     options.note_rows({"kept": done.kept, **done.dropped}, done.skipped)
     print(out)
 
@@ -203,7 +203,7 @@ def backtranslate(
     into: Annotated[
         str | None,
         Option(
-            help="Target language. Its column has the references; the other column is translated.",
+            help="Target language. The column in this language has the references; the other column is translated.",
             show_default="the first of --langs",
         ),
     ] = None,
@@ -217,7 +217,7 @@ def backtranslate(
     device: options.DeviceOption = "auto",
     precision: options.WeightsOption = "auto",
 ) -> None:
-    """Make paraphrases: translate one side of parallel text, so that each reference gets a paraphrase in its language.
+    """Make paraphrases: translate one column of parallel text into the language of the other column, the references.
 
     The cost is the negative log-likelihood of the translation, in nats per token. An output file that is complete is
     not computed again; to split a long text among several processes, use --shard. To train on the pairs:

@@ -1,4 +1,4 @@
-"""`bgt diagnose`: how much a model's latents encode, and how well the model predicts held-out text."""
+"""`bgt diagnose`: measure how much a model's latents encode, and how well the model predicts held-out text."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ def diagnose(
     limit: Annotated[
         int,
         Option(
-            help="Maximum number of pairs, evenly spaced. The estimate of the information can't exceed the logarithm "
-            "of this number."
+            help="Maximum number of pairs, evenly spaced in the data. The estimate of the information can't exceed the "
+            "logarithm of this number."
         ),
     ] = 1_000,
     samples: Annotated[
-        int, Option(help="Number of posterior samples per pair for the likelihood; each needs a pass of the decoders.")
+        int, Option(help="Number of posterior samples per pair for the likelihood; decoders run once per sample.")
     ] = 20,
     seed: options.SeedOption = 0,
     device: options.DeviceOption = "auto",
@@ -54,8 +54,8 @@ def diagnose(
     """Measure the information in each latent of a generative model, and the likelihood of held-out text.
 
     A unit is active if its posterior mean varies with the sentence. The KL to the prior is the sum of two terms: the
-    information about the sentence, and "aggregate", the KL from the average posterior to the prior. All are in nats,
-    computed in fp32.
+    information about the sentence, and "aggregate", the KL from the average posterior to the prior. All values are in
+    nats, and are computed in fp32.
     """
     from bgt_core import checkpoint, diagnose, tables
     from bgt_core.backend import pick_device
@@ -68,7 +68,7 @@ def diagnose(
     torch_device = pick_device(device)
     trained = checkpoint.load(model, torch_device)
     if isinstance(trained.model, VectorModel):
-        raise UsageError(f"{model}: a writer has no prior for its vectors; see examples/ledger.py.", parameter="model")
+        raise UsageError(f"{model}: writers have no prior for vectors; use examples/ledger.py.", parameter="model")
     with TemporaryDirectory() as work:
         corpus: Corpus | Mixture
         if files:
@@ -76,10 +76,10 @@ def diagnose(
         else:
             store = trained.folder.parent / "data"  # the pairs that the run of this checkpoint did not train on
             if not store.is_dir():
-                raise NotFound(f"{trained.folder}: held-out pairs are in the folder of a run only; give a FILE.")
+                raise NotFound(f"{trained.folder}: only the folder of a run has held-out pairs; give a FILE.")
             corpus = open_corpus(store, "valid")
         if len(corpus) < 2:
-            raise DataError(f"{len(corpus)} pairs have a length that the model accepts; expected 2 or more.")
+            raise DataError(f"{len(corpus)} pairs have a length that the model accepts, but at least 2 are needed.")
         batches = validation(corpus, MICRO_TOKENS, limit)
         diagnosis = diagnose.diagnose(trained.model.eval(), batches, torch_device, samples, seed)
     print(f"{diagnosis.pairs:,} pairs; values are nats per pair, ± one standard error.", file=sys.stderr)
@@ -104,7 +104,7 @@ def diagnose(
 
 
 def encoded(trained: Checkpoint, files: Sequence[Path], langs: str | None, work: Path) -> Corpus:
-    """Encode the pairs of these files. Pairs that the model can't read are left out; stderr shows their number."""
+    """Encode the pairs of these files. Leave out pairs that the model can't encode, and print on stderr how many."""
     from bgt_core.data.store import prepare
 
     data = trained.recipe.data

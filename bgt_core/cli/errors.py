@@ -1,6 +1,6 @@
 """Print an error as one line for the user of a command, and exit with its code.
 
-If an error of the library names the Python parameter that is wrong, the option with this name is printed. Errors of
+If an error of the library names a Python parameter, the name of the command's option is printed instead. Errors of
 typer's parser, such as an unknown option, are printed in the same way.
 """
 
@@ -22,8 +22,8 @@ from bgt_core.data.columns import canonical_column, is_file, lang_codes
 from bgt_core.errors import BgtError, Interrupted, NotFound, OutOfMemory, UsageError, out_of_memory
 
 LANGS = {"lang", "langs", "columns", "source_lang", "into", "of"}  # parameters whose values are languages
-OUTPUTS = ("out", "items")  # parameters that name output files
-# Parameters that are not checked as paths, because they may be names on the hub, or have their own error messages.
+OUTPUTS = ("out", "items")  # Parameters that name output files.
+# Parameters that are not checked as paths, because they may be names on the hub, or because the command checks them.
 UNCHECKED = ("model", "path", "store", "classifier")
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
 ParserError: Any = typer.BadParameter.__base__  # click's UsageError; its module depends on typer's version
@@ -36,7 +36,7 @@ def spelling(option: Any) -> str:
 
 
 def name_option(error: BgtError, command: Any) -> BgtError:
-    """Replace the parameter that an error names by the option or argument of this command."""
+    """Replace the name of the parameter in an error by the name of the command's option or argument."""
     names = {option.name for option in command.params}
     if error.parameter not in names and f"{error.parameter}s" in names:  # an error about "lang" refers to "langs"
         error.parameter += "s"
@@ -84,7 +84,9 @@ def spell_langs(given: dict[str, Any]) -> None:
         value = given[name]
         if isinstance(value, list):  # an option of bgt-probe, as in fr,en or en-fr
             given[name] = [",".join(lang_codes(part.strip()) for part in each.split(",")) for each in value]
-        elif isinstance(value, str) and not (name == "langs" and "," not in value):  # not en-fr: the command rejects it
+        elif isinstance(value, str) and not (
+            name == "langs" and "," not in value
+        ):  # not for en-fr: the command rejects it
             if not value.strip():
                 raise UsageError("'': expected a language code, as in en.", parameter=name)
             given[name] = ",".join(map(canonical_column, value.split(",")))
@@ -92,7 +94,7 @@ def spell_langs(given: dict[str, Any]) -> None:
 
 def check_paths(given: Mapping[str, object]) -> dict[Path, int]:
     """Check the paths in a command's arguments before the command opens a model; NotFound for a path that can't be
-    used. An input may be X for the files X.en and X.fr. Return {output path: when it was last changed}."""
+    used. An input may be X for the files X.en and X.fr. Return {output path: time of its last change}."""
     outputs: dict[Path, int] = {}
     for name, value in given.items():
         for path in value if isinstance(value, list | tuple) else [value]:
@@ -115,7 +117,7 @@ def modified(path: Path) -> int:
 
 
 def note_of(error: BaseException) -> str:
-    """Return the last note that was added to an error; it advises the user. "" if the error has no notes."""
+    """Return the last note of an error, which advises the user; "" if the error has no notes."""
     return next(iter(getattr(error, "__notes__", [])[::-1]), "")
 
 
@@ -125,7 +127,7 @@ def run(app: typer.Typer, program: str) -> None:
     warnings.showwarning = partial(show_warning, program)
     try:
         code = app(standalone_mode=False)
-        if code == Interrupted.exit_code:  # typer returns it, without a message, if no command was running
+        if code == Interrupted.exit_code:  # typer returns this code, and prints nothing, if no command was running
             raise Interrupted("Stopped; nothing was written.")
         sys.exit(code)
     except BgtError as error:

@@ -1,4 +1,4 @@
-"""`bgt generate`: text with the meaning of a sentence, or of vectors, and the style of another sentence."""
+"""`bgt generate`: generate text with the meaning of a sentence or a vector, and the style of another sentence."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ if TYPE_CHECKING:
 
 def generate(
     source: Annotated[
-        str | None, Option(help="Sentence whose meaning the text has, in any language of the model.")
+        str | None, Option(help="Sentence that provides the meaning, in any language of the model.")
     ] = None,
     vectors: Annotated[
         Path | None,
         Option(
             metavar="FILE",
-            help="Instead of --source: semantic vectors, .npy; a text is generated for each. A writer needs vectors of "
-            "its encoder.",
+            help="Instead of --source: an .npy file of semantic vectors; one text is generated for each vector. A "
+            "writer needs vectors of the encoder with which it was trained.",
         ),
     ] = None,
     style: Annotated[
         str | None,
         Option(
-            help="Sentence whose style the text has.", show_default="none: the language latent is the mean of its prior"
+            help="Sentence that provides the style.", show_default="none: the language latent is the mean of its prior"
         ),
     ] = None,
     lang: Annotated[
@@ -41,14 +41,14 @@ def generate(
         str | None, Option(help="Language of the source.", show_default="the language of the style")
     ] = None,
     beam: options.BeamOption = DEFAULT_SEARCH.size,
-    max_length: Annotated[int, Option(help="Maximum length, in tokens.")] = 60,
+    max_length: Annotated[int, Option(help="Maximum length of the text, in tokens.")] = 60,
     settings: Annotated[
         list[str] | None,
         Option(
             "--set",
             metavar="NAME=VALUE",
             help=f"A setting of the search: {', '.join(SETTINGS)}. With temperature, top_p or seed, the text is drawn "
-            "at random, without a beam. May be repeated.",
+            "at random instead of by beam search. May be repeated.",
         ),
     ] = None,
     n_best: Annotated[int, Option(min=1, help="Number of texts to print, the best first.")] = 1,
@@ -65,8 +65,8 @@ def generate(
         int,
         Option(
             min=0,
-            help="Number of correction rounds, for a writer that was trained with drafts. In each round, it generates "
-            "new texts from the best text so far; all texts are ranked as by --rerank.",
+            help="Number of correction rounds, for a writer that was trained with drafts. In each round, the writer "
+            "generates new texts from the best text so far; all texts are ranked as by --rerank.",
         ),
     ] = 0,
     model: options.ModelOption = PRETRAINED,
@@ -80,13 +80,13 @@ def generate(
     from bgt_core.vectors.convert import matrix, read_npy
 
     if (source is None) == (vectors is None):
-        raise UsageError("or --vectors is needed, but not both.", parameter="source")
+        raise UsageError("is needed, unless --vectors is given; give exactly one of them.", parameter="source")
     for name, text in (("source", source), ("style", style)):
         if text is not None and not text.strip():
             raise UsageError("is empty: give a sentence.", parameter=name)
     search, seed = search_of(beam, settings or ())
     if n_best > 1 and (isinstance(search, Sample) or n_best > beam):
-        rule = f"{n_best}: expected at most --beam ({beam}), and no setting that draws at random."
+        rule = f"{n_best}: can't exceed --beam ({beam}), and must be 1 if a setting draws the text at random."
         raise UsageError(rule, parameter="n_best")
     bgt = cast("Embedder", options.open_encoder(str(model), device=device))
     writes_vectors = isinstance(generative(bgt), VectorModel)

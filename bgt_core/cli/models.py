@@ -21,7 +21,7 @@ PLACES = (PACKAGE.parent / "app" / "main.py", PACKAGE / "bundled" / "app" / "mai
 
 def info(
     path: Annotated[
-        Path, Argument(help="A checkpoint or run folder, or ORG/NAME.", show_default=options.SHIPPED)
+        Path, Argument(help="A checkpoint or run folder, or ORG/NAME on the hub.", show_default=options.SHIPPED)
     ] = PRETRAINED,
     as_json: options.JsonOption = False,
 ) -> None:
@@ -42,39 +42,40 @@ def info(
 
 
 def on_one_line(value: object) -> object:
-    """Format a value on one line; of a table, give only the number of rows."""
+    """Format a value on one line. For a table, return only the number of rows."""
     if isinstance(value, list) and value and isinstance(value[0], dict):
         return f"{len(value)} rows (--json shows them)"
     return value if isinstance(value, str | int | float) else json.dumps(value, ensure_ascii=False)
 
 
 def export(
-    path: Annotated[Path, Argument(help="A checkpoint or run folder, ORG/NAME, or split:FOLDER.")],
+    path: Annotated[Path, Argument(help="A checkpoint or run folder, ORG/NAME on the hub, or split:FOLDER.")],
     out: Annotated[Path, Option(help="Output folder, which must not exist; or with --to hub, ORG/NAME.")],
     to: Annotated[
         Literal["checkpoint", "sentence-transformers", "onnx", "hub"],
-        Option("--to", help="The format; or hub, to upload the checkpoint to the Hugging Face hub."),
+        Option("--to", help="The output format, or hub to upload the checkpoint to the Hugging Face hub."),
     ] = "checkpoint",
-    half: Annotated[bool, Option("--half", help="Store weights in 16 bits (checkpoint).")] = False,
+    half: Annotated[bool, Option("--half", help="With --to checkpoint: store the weights in 16 bits.")] = False,
     figures: Annotated[
         Path | None,
-        Option("--card", help="Measured scores and other facts to store with the model, a JSON object (checkpoint)."),
+        Option("--card", help="With --to checkpoint: a JSON file of measured scores and other facts to store."),
     ] = None,
     latent: Annotated[
-        str | None, Option(help="Latent: semantic, language, or another of the model (onnx).", show_default="semantic")
+        str | None,
+        Option(help="Latent for --to onnx: semantic, language, or another of the model.", show_default="semantic"),
     ] = None,
     lang: Annotated[
         str | None,
         Option(
-            help="Language of the text that the exported language latent (onnx) or split embeds.",
+            help="Language of the sentences that an exported split or language latent (--to onnx) embeds.",
             show_default="the model's first",
         ),
     ] = None,
-    private: Annotated[bool, Option("--private", help="Make a new repository private (hub).")] = False,
+    private: Annotated[bool, Option("--private", help="With --to hub: make a new repository private.")] = False,
 ) -> None:
     """Copy a checkpoint without the optimiser's state, convert it to sentence-transformers or ONNX, or upload it.
 
-    `bgt_core.load("ORG/NAME")` opens an uploaded model. The model card, its README, is written from the checkpoint.
+    `bgt_core.load("ORG/NAME")` opens an uploaded model, whose README is a model card made from the checkpoint.
     """
     from bgt_core.encoders import publish
 
@@ -92,8 +93,8 @@ def app(
     model: Annotated[
         list[str] | None,
         Option(
-            help="A checkpoint or run, a folder of them, or any other encoder, to show beside the models that ship. "
-            "May be repeated."
+            help="A checkpoint or run, a folder of checkpoints or runs, or any other encoder, to show beside the "
+            "shipped models. May be repeated."
         ),
     ] = None,
     data: Annotated[
@@ -102,7 +103,9 @@ def app(
     results: Annotated[
         list[Path] | None, Option(help="A file or folder of `bgt-probe` results. May be repeated.")
     ] = None,
-    questions: Annotated[Path | None, Option(help="A store that `bgt retrieve-similar --build` made.")] = None,
+    questions: Annotated[
+        Path | None, Option(help="A store of questions that `bgt retrieve-similar --build` made.")
+    ] = None,
     port: Annotated[
         int | None, Option(help="Port of the server.", show_default="8501, or the next one that is free")
     ] = None,
@@ -110,7 +113,7 @@ def app(
 ) -> None:
     """Open the app in a browser. It runs until you press Ctrl+C."""
     if not find_spec("streamlit"):
-        raise NotFound('The app needs Streamlit: pip install "bgt[app]"')
+        raise NotFound('The app needs Streamlit, which is not installed. Install it with: pip install "bgt[app]"')
     if port is not None and not 0 < port < 65_536:
         raise UsageError(f"{port}: expected a port from 1 to 65535.", parameter="port")
     from streamlit.web import cli

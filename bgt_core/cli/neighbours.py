@@ -22,7 +22,8 @@ def mine(
     left: Annotated[Path, Argument(metavar="A", help="Input file, one sentence per line (.gz, .xz, .zst too).")],
     right: Annotated[Path, Argument(metavar="B", help="Input file in another language, one sentence per line.")],
     out: Annotated[
-        Path, Option(help="Output file, a TSV. Columns: score, line of A, line of B, both sentences. Best pairs first.")
+        Path,
+        Option(help="Output TSV, best pairs first: score, line number in A, line number in B, and both sentences."),
     ],
     langs: Annotated[str | None, Option(help="Languages of A and B, as in en,fr.")] = None,
     vectors: Annotated[
@@ -30,25 +31,25 @@ def mine(
         Option(metavar="A.npy B.npy", help="Instead of --langs: vectors that `bgt embed` made of A and B."),
     ] = None,
     k: Annotated[
-        int, Option("--k", help="Number of nearest neighbours of each sentence; margins use their mean cosine.")
+        int, Option("--k", help="Number of nearest neighbours of each sentence; --margin uses their mean cosine.")
     ] = 4,
     margin: Annotated[
         str,
         Option(
-            help="Score of a pair: ratio (its cosine divided by that mean), distance (its cosine minus that mean) or "
-            "absolute (its cosine)."
+            help="Score of a pair: ratio (its cosine divided by the mean cosine of the nearest neighbours), distance "
+            "(its cosine minus this mean), or absolute (its cosine)."
         ),
     ] = "ratio",
     threshold: Annotated[float, Option(help="Minimum score of a pair.", show_default="keep all")] = -math.inf,
     index: Annotated[
-        str, Option(help="Search: exact, or approximate, which is faster for 100,000 lines or more.")
+        str, Option(help="Kind of search: exact, or approximate, which is faster for 100,000 lines or more.")
     ] = "exact",
     recall: Annotated[
         float, Option(help="Share of the nearest neighbours that an approximate search must find.")
     ] = 0.95,
     gold: Annotated[
         Path | None,
-        Option(help="Known translations, one pair of line numbers per line, A <tab> B; prints precision and recall."),
+        Option(help="Known translations, to compute precision and recall. Each line is A <tab> B, two line numbers."),
     ] = None,
     model: options.EncoderOption = str(PRETRAINED),
     device: options.DeviceOption = "auto",
@@ -56,13 +57,13 @@ def mine(
     """Find translations in two texts.
 
     Each sentence is compared with its nearest neighbours in the other text. The score of a pair is the margin between
-    its cosine and their mean cosine.
+    the cosine of the pair and the mean cosine of the nearest neighbours.
     """
     from bgt_core.neighbours import bitext
 
     bitext.check(k, margin, index, recall, threshold)
     if (langs is None) == (vectors is None):
-        raise UsageError("or --vectors: give one of them.", parameter="langs")
+        raise UsageError("is needed, unless --vectors is given; give exactly one of them.", parameter="langs")
     if out.is_dir() or not out.parent.is_dir():
         raise UsageError(f"{out}: expected a file in a folder that exists.", parameter="out")
     texts = bitext.read_sentences(left), bitext.read_sentences(right)
@@ -99,7 +100,7 @@ def retrieve_similar(
         Option(
             "--build",
             metavar="FILE",
-            help="Make the store first, from this file of questions, one per line; copies are dropped.",
+            help="Make the store first, from the questions in this file, one per line. Repeated questions are dropped.",
         ),
     ] = None,
     dev: Annotated[
@@ -107,18 +108,18 @@ def retrieve_similar(
     ] = None,
     columns: Annotated[str, Option(help="Columns of --dev; _ skips a column.")] = "label,a,b",
     lang: Annotated[str, Option(help="Language of the questions, for --build.")] = "en",
-    k: Annotated[int, Option("--top", help="Number of stored questions to print for each new one.")] = 10,
+    k: Annotated[int, Option("--top", help="Number of stored questions to print for each new question.")] = 10,
     model: Annotated[
         str | None,
-        Option(help=f"{options.ENCODER}.", show_default="the store's; with --build, the model that ships"),
+        Option(help=f"{options.ENCODER}.", show_default="the store's; with --build, the shipped model"),
     ] = None,
     as_json: options.JsonOption = False,
     device: options.DeviceOption = "auto",
     precision: options.PrecisionOption = "auto",
 ) -> None:
-    """Find stored questions with the same meaning as a new question, and the probability that it is the same.
+    """Find stored questions with the same meaning as a new question, and the probability that the meaning is the same.
 
-    A trained var-siamese ranks the stored questions by this probability, any other encoder by cosine.
+    A trained var-siamese ranks the stored questions by this probability. Other encoders rank them by cosine.
     """
     from bgt_core.data.textfile import text_lines
     from bgt_core.neighbours.questions import QuestionStore, StoreCard, build
@@ -128,7 +129,7 @@ def retrieve_similar(
     if file:
         texts += [line for _, line in text_lines(file, sentences=True) if line.strip()]
     if not texts and not source:
-        raise UsageError("is needed, in quotes; or --file, with one question per line.", parameter="questions")
+        raise UsageError("is needed: give a question in quotes, or a --file of questions.", parameter="questions")
     if source:
         from bgt_core.evaluation.tasks.pairs import read_labelled
         from bgt_core.files import check_absent
@@ -179,7 +180,7 @@ def about(card: StoreCard) -> str:
 
 
 def encoder_of(store: Path, card: StoreCard, model: str | None, device: str, precision: str) -> SentenceEncoder:
-    """Open the encoder that made a store, by its stored name; or by the name `model`, for instance if it was moved."""
+    """Open the encoder that made a store. Its name is `model`, or if `model` is None, the name in the store."""
     if not (spec := model or card.model):
         raise UsageError(f"is needed: {store} does not name the model that made it.", parameter="model")
     try:
@@ -187,5 +188,5 @@ def encoder_of(store: Path, card: StoreCard, model: str | None, device: str, pre
     except NotFound as error:
         if model:
             raise
-        lost = f"is needed: {store} was made with {spec}, which is not found ({error})"
+        lost = f"is needed: {store} was made with {spec}, which was not found ({error})"
         raise NotFound(lost, parameter="model") from None

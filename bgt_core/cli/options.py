@@ -20,26 +20,31 @@ if TYPE_CHECKING:
     from bgt_core.contracts import SentenceEncoder
     from bgt_core.data.parallel import Skipped
 
-SHIPPED = "the model that ships"
-ENCODER = f"A checkpoint or run folder, ORG/NAME, {', '.join(f'{name}:{kind.form}' for name, kind in KINDS.items())}"
+SHIPPED = "the shipped model"
+ENCODER = (
+    "A checkpoint or run folder, ORG/NAME on the hub, "
+    f"{', '.join(f'{name}:{kind.form}' for name, kind in KINDS.items())}"
+)
 PAIRS = "TSV (.gz .xz .zst), Parquet, or corpus for the two files corpus.en and corpus.fr"
 
 ModelOption = Annotated[
     Path,
     Option(
-        "--model", help="A checkpoint or run folder, bgt-en-fr, bgt-multilingual, or ORG/NAME.", show_default=SHIPPED
+        "--model",
+        help="A checkpoint or run folder, bgt-en-fr, bgt-multilingual, or ORG/NAME on the hub.",
+        show_default=SHIPPED,
     ),
 ]
 TranslatorOption = Annotated[
-    str, Option("--model", help="A checkpoint or run folder of `bgt train translator`, or ORG/NAME.")
+    str, Option("--model", help="A checkpoint or run folder of `bgt train translator`, or ORG/NAME on the hub.")
 ]
 EncoderOption = Annotated[str, Option("--model", help=f"{ENCODER}.", show_default=SHIPPED)]
 EncodersOption = Annotated[
     list[str] | None,
     Option(
         "--model",
-        help=f"{ENCODER}. Repeat the option to compare several encoders; write NAME=SPEC to set a name for the "
-        "results.",
+        help=f"{ENCODER}. Repeat the option to compare several encoders; write NAME=ENCODER to choose the name of an "
+        "encoder in the results.",
         show_default=SHIPPED,
     ),
 ]
@@ -64,10 +69,10 @@ DistanceOption = Annotated[
     list[str] | None,
     Option(
         "--distance",
-        help="Distance by which our models compare sentences: cosine, euclidean, w2, mahalanobis or jensen-shannon "
+        help="Distance by which a model compares sentences: cosine, euclidean, w2, mahalanobis or jensen-shannon "
         "(between posteriors), wmd (between bags of tokens; needs POT), or probability (of a var-siamese). May be "
-        "repeated; each distance is a system.",
-        show_default="the model's own, mostly cosine",
+        "repeated; the results then show each distance separately.",
+        show_default="the default of the model, usually cosine",
     ),
 ]
 JsonOption = Annotated[bool, Option("--json", help="Print one JSON document.")]
@@ -150,12 +155,12 @@ def note_unread(unread: int, count: int) -> None:
 
 
 def counted(counts: Mapping[str, int]) -> str:
-    """Format the numbers that are not 0, as in "1,200 kept, 3 copies"."""
+    """Format the counts that are not 0, as in "1,200 kept, 3 copies"."""
     return ", ".join(f"{count:,} {what}" for what, count in counts.items() if count)
 
 
 def note_rows(counts: Mapping[str, int], skipped: Skipped) -> None:
-    """Print on stderr the first lines that were skipped, then the given numbers and the number of skipped lines."""
+    """Print on stderr the first lines that were skipped, then the given counts and the number of skipped lines."""
     for example in skipped.examples:
         print(f"skipped {example}", file=sys.stderr)
     print(counted({**counts, **skipped.counts}), file=sys.stderr)

@@ -26,9 +26,9 @@ def split(
     data: Annotated[
         list[str],
         Argument(
-            help="Sentences with the same meaning, one column per side: TSV, Parquet, or X for the files X.en and "
-            "X.fr. Or their vectors: X for X.en.npy and X.fr.npy. Write en-fr=FILE to name the columns of one file; _ "
-            "skips a column, as in en,fr,_=FILE."
+            help="Data: rows of sentences with the same meaning, as TSV, Parquet, or X for the files X.en and X.fr. X "
+            "can also stand for files of their vectors, X.en.npy and X.fr.npy. Write en-fr=FILE to name the columns of "
+            "one file; _ skips a column, as in en,fr,_=FILE."
         ),
     ],
     out: Annotated[Path, Option(help="Output folder, which must not exist.")],
@@ -43,14 +43,14 @@ def split(
         str | None,
         Option(
             help=f"{options.ENCODER}. For stored vectors: the encoder that made them.",
-            show_default="the model that ships; none for stored vectors",
+            show_default="the shipped model; none for stored vectors",
         ),
     ] = None,
     method: Annotated[
         str,
         Option(
-            help="bgt, or neural, which is trained by gradients; or centring, shift, leace or subspace, which remove "
-            "the language from the vectors."
+            help="Method: bgt; neural, which is trained by gradient descent; or centring, shift, leace or subspace, "
+            "which only remove the information about the language from the vectors."
         ),
     ] = "bgt",
     factors: Annotated[
@@ -59,7 +59,7 @@ def split(
     ] = None,
     report: Annotated[
         bool,
-        Option("--report", help="Also measure every method on held-out rows, and write report.md and report.json."),
+        Option("--report", help="Also measure all methods on held-out rows, and write report.md and report.json."),
     ] = False,
     sts_data: Annotated[Path | None, Option(help="A folder of STS files, for the report.", show_default="none")] = None,
     seed: options.SeedOption = 0,
@@ -82,7 +82,7 @@ def split(
 
     check_choice(METHODS, method=method)
     if sts_data and not report:
-        raise UsageError("is used by the report only: add --report.", parameter="sts_data")
+        raise UsageError("is used only for the report: add --report.", parameter="sts_data")
     check_absent(out, "out")
     options.check_folder(out)
     named = parse_columns(langs.split(",")) if langs else {}
@@ -95,7 +95,7 @@ def split(
     opened = [read(source, named, skipped) for source in sources]
     check_settings([each for each, _ in opened], method, factors)
     if report and len(text) < len(sources):
-        raise UsageError("needs sentences, not only vectors: leave it out.", parameter="report")
+        raise UsageError("needs the sentences, not only vectors: leave --report out.", parameter="report")
     model = with_kind(model or (str(PRETRAINED) if text else ""))
     encoder = options.open_encoder(model, device=device, precision=precision) if model else None
     keep = max(TRAINED_ON.values()) if report else TRAINED_ON.get(method, 0)
@@ -157,8 +157,8 @@ def write_reports(
     sts_data: Path | None,
     seed: int,
 ) -> None:
-    """Fit a split by each method and measure all splits on held-out rows. Write a page and a JSON file per combination
-    of languages."""
+    """Fit a split by each method and measure all splits on held-out rows. Write one Markdown page and one JSON file for
+    each combination of languages."""
     from bgt_core.data.parallel import Skipped, read_pairs
     from bgt_core.evaluation.split_report import report
     from bgt_core.files import write_json, write_text

@@ -27,7 +27,7 @@ def embed(
     precision: options.PrecisionOption = "auto",
     shard: options.ShardOption = None,
 ) -> None:
-    """Embed sentences and write one vector per line, in order.
+    """Embed sentences and write one vector for each line, in the order of the lines.
 
     An output file that is complete is not computed again. To split a long text among several processes, use --shard.
     """

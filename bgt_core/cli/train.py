@@ -1,4 +1,4 @@
-"""`bgt train`, and the progress of a run."""
+"""`bgt train`: train a model, and show the progress of the run."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -27,33 +27,33 @@ def train(
     data: Annotated[
         list[str] | None,
         Option(
-            help=f"Data: {PAIRS}. May be repeated. Write en-fr=FILE if files have different columns: files with the "
-            "same columns form a corpus, and --set train.sampling_temperature=5 draws more often from small corpora. "
-            "Write news/en-fr=FILE to name the kind of text; --set train.kind_weights=news:3,docs:0.5 sets the weights "
-            "of the kinds."
+            help=f"Data: {PAIRS}. May be repeated. If files have different columns, write en-fr=FILE. Files with the "
+            "same columns form a corpus; --set train.sampling_temperature=5 draws more often from small corpora. To "
+            "name the kind of text of a file, write news/en-fr=FILE; --set train.kind_weights=news:3,docs:0.5 sets the "
+            "weights of the kinds."
         ),
     ] = None,
     langs: Annotated[str | None, Option(help="Languages of the columns, as in en,fr.")] = None,
     columns: Annotated[
         str | None,
-        Option(help="Columns by name and language, as in a:en,b:en,gold:label; label is a column of numbers."),
+        Option(help="Columns by name and language, as in a:en,b:en,gold:label; label marks a column of numbers."),
     ] = None,
     teacher: Annotated[
         list[str] | None,
         Option(
             metavar="FILE|none",
-            help="Vectors of another encoder to learn from, .npy, as `bgt embed` writes them for one side of --data: "
-            "one file, or none, for each --data, in the same order. A linear map of each column's semantic mean is "
-            "trained to have a high cosine with them; --set objective.distillation.weight=200 sets the weight of this "
-            "objective.",
+            help="An .npy file of vectors of another encoder, the teacher, that `bgt embed` made of one column of "
+            "--data. Give one FILE, or none, for each --data, in the same order. A linear map of each column's "
+            "semantic mean is trained to have a high cosine with the teacher's vectors; --set "
+            "objective.distillation.weight=200 sets the weight of this objective.",
         ),
     ] = None,
     encoder: Annotated[
         str | None,
         Option(
             metavar="SPEC",
-            help="For the recipe writer: the encoder from whose vectors it generates text, as --model of other "
-            "commands. The vectors are computed once and stored in the run.",
+            help="For the recipe writer: the encoder from whose vectors the model generates text, named as in "
+            "--model of other commands. The vectors are computed once and stored in the folder of the run.",
         ),
     ] = None,
     overrides: Annotated[
@@ -61,7 +61,7 @@ def train(
         Option("--set", help="A setting of the recipe, as in train.learning_rate=0.001. May be repeated."),
     ] = None,
     init_from: Annotated[
-        str | None, Option("--init-from", help="Start from the weights, sizes and tokenizer of this checkpoint.")
+        str | None, Option("--init-from", help="Begin with the weights, sizes and tokenizer of this checkpoint.")
     ] = None,
     tokenizer: Annotated[
         Path | None, Option(help="A SentencePiece model.", show_default="a new one, trained on the data")
@@ -100,7 +100,9 @@ def train(
                 text = "is needed to start a run, as in: bgt train bgt-small --data pairs.tsv --out runs/mine"
                 raise UsageError(text, parameter="data" if recipe else "recipe")
             if langs and columns:
-                raise UsageError("and --columns both name the columns: give only one of them.", parameter="langs")
+                raise UsageError(
+                    "can't be combined with --columns: both name the columns. Give only one.", parameter="langs"
+                )
             folder = training.train(
                 recipe, data, out, columns=(columns or langs or "").split(",") if columns or langs else (),
                 overrides=parse_overrides(overrides or []) | ({"model.encoder": encoder} if encoder else {}),
@@ -139,7 +141,7 @@ def show_progress() -> Iterator[Callable[[dict[str, Any]], None]]:
                 if name not in ("kind", "step", "steps"):
                     lines[0] += f" {name} {value:.4g}" if isinstance(value, float) else f" {name} {value}"
         for line in lines:
-            bar.console.out(line, highlight=False)  # prints above the bar
+            bar.console.out(line, highlight=False)  # this prints above the bar
 
     try:
         yield report

@@ -38,9 +38,7 @@ class Binding(nn.Module):
     def __init__(self, width: int):
         super().__init__()
         if width < 2 or width % 2:
-            raise UsageError(
-                f"composed width must be even and at least 2 (got {width}), because units are rotated in pairs"
-            )
+            raise UsageError(f"bound_dim must be even and at least 2 (got {width}), because units are rotated in pairs")
         self.width = width
 
     def angles(self, like: Tensor) -> Tensor:
@@ -89,7 +87,9 @@ class BoundPooling(nn.Module):
     ):
         super().__init__()
         if min(bound_share, roles_share) <= 0 or bound_share + roles_share >= 1:
-            raise UsageError(f"bound_share {bound_share}, roles_share {roles_share}: need shares above 0, sum below 1")
+            raise UsageError(
+                f"bound_share {bound_share}, roles_share {roles_share}: must be above 0 and sum to below 1"
+            )
         self.width, self.binding = average.width + bound + roles.width, Binding(bound)
         self.average, self.body, self.relate = average, body, roles
         self.shares = 1 - bound_share - roles_share, bound_share, roles_share
@@ -273,8 +273,8 @@ class WithoutLanguage(nn.Module):
         self.body, self.langs, self.parts, self.memory = body, list(langs), list(parts), memory
         self.register_buffer("means", torch.zeros(len(self.langs), self.width))
         self.register_buffer("read", torch.zeros(len(self.langs)))  # number of sentences in each mean, at most `memory`
-        self.register_buffer("directions", torch.zeros(len(self.langs) - 1, self.width))  # orthonormal, or zero
-        # for each language: the sum of its vectors in the current micro-batch, and the number of these vectors
+        self.register_buffer("directions", torch.zeros(len(self.langs) - 1, self.width))  # Orthonormal, or zero.
+        # For each language: the sum of its vectors in the current micro-batch, and the number of these vectors.
         self.register_buffer("micro_batch", torch.zeros(len(self.langs), self.width + 1), persistent=False)
         # For each language, four sums over its sentences since the last update (`compare_languages`): (1) the vector
         # minus the language's mean and minus the common shift, only in micro-batches with several languages; (2) the
@@ -322,7 +322,7 @@ class WithoutLanguage(nn.Module):
         self.read.copy_(torch.minimum(self.read + translated, translated.clamp(min=self.memory)))
         self.means += apart / self.read.clamp(min=1)[:, None]
         self.means += common.sum(0) / count.sum().clamp(min=self.memory)
-        all_read = self.read.min() > 0  # until the body has read all languages, the directions stay zero
+        all_read = self.read.min() > 0  # the directions stay zero until the body has encoded all languages
         between = torch.linalg.qr((self.means[1:] - self.means[:1]).T).Q.T  # (K - 1, H)
         self.directions.copy_(torch.where(all_read, between, self.directions))
         self.seen.zero_()
@@ -338,7 +338,7 @@ class ClosingMarks(nn.Module):
         self.register_buffer("marks", marks, persistent=False)
 
     def closing(self, side: Tokens) -> Tensor:
-        """Find closing marks, (B, T) bool: marks that only marks and EOS follow. The first token never counts."""
+        """Find closing marks, (B, T) bool: marks that only marks or EOS follow. The first token never counts."""
         inside = side.mask & (side.ids != EOS)
         others = inside & ~self.marks[side.ids]
         words_after = others.flip(1).cumsum(1).flip(1)  # the count includes the token itself

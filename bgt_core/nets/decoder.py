@@ -252,7 +252,7 @@ class TransformerDecoder(CausalDecoder):
         return words
 
     def slots(self, latent: Tensor) -> list[Tensor | None]:
-        """Return the keys and values of the memory's slots for each layer, (2, B, heads, S, H/heads), or else None."""
+        """Return the keys and values of the slots for each layer, (2, B, heads, S, H/heads); None without a memory."""
         if self.memory is None:
             return [None] * len(self.layers)
         return self.memory.keys_values(latent, [cast(CrossAttention, layer.cross) for layer in self.layers])

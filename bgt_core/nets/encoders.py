@@ -19,8 +19,8 @@ from bgt_core.posterior import Gaussian, Point, VonMisesFisher
 
 
 class MeanPooling(nn.Module):
-    """The mean of token vectors, without EOS and unknown tokens: the model SP of Wieting et al. (2019). A sentence that
-    has only such tokens gets the zero vector; in the released code, it gets the vector of the unknown token."""
+    """The mean of token vectors, without EOS and unknown tokens: the model SP of Wieting et al. (2019). A sentence of
+    only unknown tokens gets the zero vector; in the released code, it gets the vector of the unknown token."""
 
     def __init__(self, table: nn.Embedding, dropout: float = 0.0):
         super().__init__()
@@ -35,7 +35,8 @@ class MeanPooling(nn.Module):
 
 
 def mean_of_words(vectors: Tensor, ids: Tensor, layout: PackedLayout) -> Tensor:
-    """Average each sentence's token vectors (N, H) without EOS and unknown tokens: (B, H); zero if none are left."""
+    """Average the token vectors (N, H) of each sentence without EOS and unknown tokens: (B, H). A sentence without
+    other tokens gets the zero vector."""
     counts = (ids != EOS) & (ids != UNK)
     total = layout.sum(vectors * counts[:, None])  # (B, H)
     return total / layout.sum(counts).clamp(min=1)[:, None]
@@ -81,8 +82,8 @@ class SIFPooling(nn.Module):
 class ResidualPooling(nn.Module):
     """An average plus a linear map of a Transformer's vector: average + W body, with W = 0 before training.
 
-    An average is a good encoder before training; a Transformer needs many updates to become good. This body starts as
-    the average, and learns a correction.
+    An average is a good encoder before training; a Transformer needs many updates to become good. Before training, this
+    body returns the average; in training, it learns a correction.
     """
 
     def __init__(self, average: SIFPooling, body: nn.Module):
@@ -105,7 +106,7 @@ class GRAN(MeanPooling):
     """The gated recurrent averaging network (Wieting and Gimpel 2017; Wieting et al. 2017, sec. 4.1).
 
     It averages x_t * sigmoid(W_x x_t + W_h h_t + b). Here x_t are the token vectors after dropout, and h_t are the
-    states of an LSTM that reads them. The average skips EOS and unknown tokens, as in `MeanPooling`; the LSTM does not.
+    states of an LSTM. The LSTM reads all tokens; the average skips EOS and unknown tokens, as in `MeanPooling`.
     """
 
     def __init__(self, table: nn.Embedding, dropout: float = 0.0):
@@ -276,7 +277,7 @@ class Encoder(nn.Module):
 
 
 def quantised(encoder: Encoder) -> Encoder:
-    """Return a copy of the encoder whose body multiplies in 8 bits. It shares all other parts with the original."""
+    """Return a copy of the encoder whose body multiplies in 8 bits. The copy shares all other parts with `encoder`."""
     return Encoder(_replaced(encoder.body), encoder.head)
 
 

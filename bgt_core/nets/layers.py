@@ -99,7 +99,7 @@ class TokenAndPositionEmbedding(nn.Module):
     def __init__(self, table: nn.Embedding, dropout: float):
         super().__init__()
         if table.embedding_dim % 2:
-            raise UsageError(f"width {table.embedding_dim} must be even: half of a position's encoding are sines")
+            raise UsageError(f"width {table.embedding_dim} must be even, because half of the units encode sines")
         self.table, self.dropout = table, Dropout(dropout)
 
     def forward(self, ids: Tensor, layout: PackedLayout, start: int = 0) -> Tensor:
@@ -150,7 +150,7 @@ class SelfAttention(nn.Module):
     ) -> Tensor:
         """x (N, H), allowed broadcastable to (B, heads, T, S) -> (N, H)."""
         qkv, blocks, mixed = self.qkv(x), layout.length_blocks, []
-        # not slices, because in the backward pass each slice would create a gradient for all tokens
+        # `split`, because slices would create a gradient for all tokens in the backward pass, one for each slice
         parts = qkv.split([len(part.flat_index) for *_, part in blocks]) if len(blocks) > 1 else [qkv]
         for of_block, (rows, _, part) in zip(parts, blocks, strict=True):
             here = allowed

@@ -22,7 +22,7 @@ from bgt_core.nets.output import OutputLayer, Scorer, SentencePrediction
 
 class LSTM(nn.LSTM):
     """torch's LSTM. On CPUs without bf16 instructions, it computes in float32 even under autocast, because oneDNN has
-    no bf16 LSTM for them."""
+    no bf16 LSTM for such CPUs."""
 
     def forward(self, input: Any, hx: Any = None) -> Any:
         """See `nn.LSTM`."""
@@ -135,8 +135,8 @@ class LSTMState:
 
 
 class RecurrentDecoder(nn.Module):
-    """An LSTM that computes p(sentence | latent), and starts from EOS. Subclasses define the LSTM's `inputs`. They may
-    also override `initial_state`, which is zero, and `features`, which do not depend on the latent."""
+    """An LSTM that computes p(sentence | latent), and starts from EOS. Subclasses define the LSTM's `inputs`. By
+    default, `initial_state` is zero and `features` do not depend on the latent; subclasses may override both."""
 
     def __init__(self, lstm: nn.LSTM, layer: OutputLayer, dropout: float):
         super().__init__()
@@ -194,7 +194,7 @@ class LSTMDecoder(RecurrentDecoder):
       context vector of attention in eq. 5 of Luong et al. (2015). The BGT paper only refers to the "traditional
       sequence-to-sequence framework".
 
-    Whether there is Logit fusion depends on the output layer, `layer`.
+    The output layer `layer` determines whether z also enters the logits (Logit fusion).
     """
 
     def __init__(

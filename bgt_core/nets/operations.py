@@ -118,7 +118,7 @@ class PackedLayout:
 
         The cost of attention grows with the square of the padded length. So on a CPU, a new block begins at a sentence
         if it and all later sentences are at most half as long as the longest sentence of the current block. On a GPU,
-        there is one block: to find more, the CPU would have to wait until the GPU has computed the lengths.
+        there is only one block. To find several, the CPU would have to wait until the GPU has computed the lengths.
         """
         if self.whole or self.mask.device.type != "cpu":
             return [(slice(None), slice(None), self)]
@@ -279,7 +279,7 @@ class _FusedNLL(torch.autograd.Function):
                     grad_weight[slab] = grad_weight[slab].add_(product) if first else product
             del gradients  # free their memory before the next block
         nats, loss = total - gold, (total - (1 - smoothing) * gold).sum()
-        if smoothing:  # no pass over the scores is needed, because the mean score is linear in x and in weight
+        if smoothing:  # this needs no pass over the scores, because the mean score is linear in x and in weight
             even, direction, share = x.sum(0, dtype=dtype), weight.sum(0, dtype=dtype), smoothing / len(weight)
             loss -= share * (even @ direction)
             grad_x -= share * direction
@@ -307,9 +307,9 @@ def _scores_to_gradients_(
 ) -> tuple[Tensor, Tensor]:
     """Replace the scores of n tokens, (n, V), by the gradients of the loss. Return gold scores and logsumexps, (n,).
 
-    `scores` do not yet include the offset (B, V). The gradient of the offset is added to `grad_offset`. The gradients
-    do not include the summand of the mean score. On a CPU, a pass covers so few tokens that their scores stay in the
-    cache.
+    `scores` do not yet include the offset (B, V). The gradient of the offset is added to `grad_offset`. The term of the
+    loss that contains the mean score is left out of the gradients. On a CPU, a pass covers so few tokens that their
+    scores stay in the cache.
     """
     dtype = torch.promote_types(scores.dtype, torch.float32)
     gold, top, peak = scores.new_empty(3, len(scores), 1, dtype=dtype)

@@ -118,7 +118,7 @@ class UntiedOutput(nn.Module):
 
 class TiedOutput(nn.Module):
     """Logit fusion with the token table E as output matrix. Scores are E (features + P latent), with a matrix P (H, L).
-    For 8,000 tokens, it has a quarter as many parameters as `UntiedOutput`, and no product with a (V, L) matrix."""
+    For 8,000 tokens, it has a quarter of the parameters of `UntiedOutput`, and no product with a (V, L) matrix."""
 
     def __init__(self, table: nn.Embedding, latent: int):
         super().__init__()
@@ -169,7 +169,7 @@ class LanguageOutput(nn.Module):
         """See `OutputLayer.scorer`. Tokens where `occurs` is False get the score -inf."""
         tokens = self.tokens
         rows = self.tied.table(tokens)
-        rows = rows.to(matmul_dtype(rows))  # once, because autocast would convert the rows again for every token
+        rows = rows.to(matmul_dtype(rows))  # convert once, because autocast would convert the rows for every token
 
         def score(features: Tensor, bias: Tensor) -> Tensor:
             scores = linear(features + bias, rows)

@@ -35,7 +35,7 @@ class Part:
 
 
 def total(out: Outputs, costs: Iterable[Tensor]) -> Tensor:
-    """Add up scalars. If there are none, return 0 on the device of the latents."""
+    """Add up scalars. If `costs` is empty, return 0 on the device of the latents."""
     device = next((posterior.mean.device for posterior in out.semantic.values()), None)
     return reduce(add, costs, torch.zeros((), device=device))
 
@@ -44,7 +44,7 @@ def check_compared(columns: Sequence[str]) -> None:
     """Raise UsageError for fewer than two text columns."""
     if len(columns) < 2:
         raise UsageError(
-            f"columns {', '.join(columns)}: similarity needs two columns; add one, or set the weight of its loss to 0"
+            f"columns {', '.join(columns)}: similarity needs two columns; add one, or set the loss's weight to 0"
         )
 
 
@@ -64,7 +64,7 @@ class Sum(Mapping[str, Part]):
         self.all = dict(parts)
         self.counting = {name: part for name, part in parts.items() if part.weight}
         if not self.counting:
-            raise UsageError("objective: there is nothing to minimise; give a part a weight above 0")
+            raise UsageError("objective: there is nothing to minimise; set the weight of at least one part above 0")
         owners: dict[str, str] = {}
         for name, part in self.counting.items():
             if part.weight < 0:
@@ -72,7 +72,7 @@ class Sum(Mapping[str, Part]):
             for role in part.roles:
                 if role in owners:
                     raise UsageError(
-                        f"objective: {owners[role]} and {name} share the role '{role}'; set one weight to 0"
+                        f"objective: {owners[role]} and {name} share the role '{role}'; set the weight of one to 0"
                     )
                 owners[role] = name
 

@@ -1,4 +1,4 @@
-"""The evidence lower bound, and the negative log-likelihood of predictions outside the bound."""
+"""The evidence lower bound, and the negative log-likelihood of predictions that are not terms of the bound."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -19,17 +19,17 @@ class Elbo(Part):
     per token. If a weight is not 1, the loss is not a bound. Metrics are reported without weights.
 
     `weights` and `free_nats` have one number per latent, for example {"semantic": 0.02, "language": 0.4}. Free nats are
-    the "free bits" of Kingma et al. (2016): if the mean KL of a micro-batch is below this number, the number replaces
-    it in the loss, so that training does not reduce the KL further.
+    the "free bits" of Kingma et al. (2016): if the mean KL of a micro-batch is below the free nats, the free nats
+    replace the KL in the loss, so that training does not reduce the KL further.
     """
 
     roles = ("reconstruct", "translate", "recombine")
 
-    warmup_steps: int = 65_536  # updates in which the KL's annealing factor grows from 0 to 1 (released code)
+    warmup_steps: int = 65_536  # updates in which the KL's factor grows from 0 to 1, as in the released code
     label_smoothing: float = 0.1
     weights: Mapping[str, float] = field(default_factory=dict)  # latent -> weight of its KL; 1 by default
-    free_nats: Mapping[str, float] = field(default_factory=dict)  # latent -> free nats per row; 0 by default
-    # if true, average the NLLs of the predictions instead of adding them, as the released translation baseline does
+    free_nats: Mapping[str, float] = field(default_factory=dict)  # Latent -> free nats per row; 0 by default.
+    # If true, average the NLLs of the predictions instead of adding them, as the released translation baseline does.
     average_predictions: bool = False
     sigmoid_midpoint: int = 0  # update at which the KL's sigmoid factor is 1/2 (Bowman et al. 2016)
     sigmoid_steepness: float = 0.0  # steepness of this sigmoid, per update; 0 switches the factor off

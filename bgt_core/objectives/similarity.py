@@ -1,6 +1,7 @@
-"""Losses on cosines: of translations, of altered sentences, of a teacher's vectors, and of sentences of one style.
+"""Losses that compare sentences by cosine: with translations, altered forms, a teacher's vectors, or sentences in the
+same style.
 
-Some losses are in nats, like the ELBO. The others have no unit; `weight` is their factor when they are added to it.
+Some losses are in nats, like the ELBO. The others have no unit; their `weight` scales them before they are added to it.
 """
 
 from collections.abc import Sequence
@@ -30,7 +31,7 @@ class Margin(Part):
     margin: float = 0.4
     weight: float = 1.0
     both_sides: bool = False  # if true, search negatives in both columns; this also applies to mega-batches
-    mined_only: bool = False  # if true, no loss for batches without negatives, such as before `train.mega_batch_start`
+    mined_only: bool = False  # if true, the loss of batches without negatives is 0 (before `train.mega_batch_start`)
 
     def __post_init__(self) -> None:
         if not 0 < self.margin < 2:
@@ -39,8 +40,8 @@ class Margin(Part):
     def check(self, columns: Sequence[str], mega_batch: int) -> None:
         if self.mined_only and not mega_batch:
             raise UsageError(
-                "mega_batch 0: margin.mined_only needs negatives from mega-batches; set train.mega_batch, "
-                "or objective.margin.mined_only=false for the hardest of each batch"
+                "mega_batch 0: margin.mined_only needs negatives from mega-batches; set train.mega_batch, or set "
+                "objective.margin.mined_only=false to use the hardest sentence of each batch"
             )
         check_compared(columns)
 
@@ -49,7 +50,7 @@ class Margin(Part):
             {lang: F.normalize(posterior.mean.float(), dim=-1) for lang, posterior in of.items()}  # (B, L)
             for of in (out.semantic, out.negatives)
         )
-        if len(means) < 2 or (self.mined_only and not negatives):  # one column has no translations
+        if len(means) < 2 or (self.mined_only and not negatives):  # with one column, there are no translations
             return Loss(total(out, []), {})
         hinges = []
         for left, right in combinations(means, 2):
@@ -184,9 +185,9 @@ class Composition(Part):
 class StyleContrast(Part):
     """A contrastive loss on language latents: sentences of the same style must be more similar than other sentences.
 
-    Two sentences have the same style if `data.properties.signature` is equal. The candidates for a sentence s are all
-    other sentences t' of its language in the micro-batch, with the logits cos(s, t') / temperature. The loss of s is
-    the mean cross-entropy of the candidates of its style, in nats. It is higher for larger micro-batches.
+    The function `data.properties.signature` determines the style. The candidates for a sentence s are all other
+    sentences t' of its language in the micro-batch, with the logits cos(s, t') / temperature. The loss of s is the mean
+    cross-entropy of the candidates in the style of s, in nats. It is higher for larger micro-batches.
     """
 
     temperature: float = 0.1

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 TABLE: dict[str, dict[str, Any]] = tomllib.loads(Path(__file__).with_name("recipes.toml").read_text("utf-8"))
 LARGEST = 2**31  # upper limit of whole numbers
-SIZES = {"layers": 2**10, "heads": 2**12, "_dim": 2**18, "d_model": 2**18}  # upper limits; keys are the ends of names
+SIZES = {"layers": 2**10, "heads": 2**12, "_dim": 2**18, "d_model": 2**18}  # end of a setting's name -> upper limit
 
 
 class ModelConfig(Protocol):
@@ -59,7 +59,8 @@ class WideAsTokens:
 
 
 def listed(name: str) -> dict[str, Any]:
-    """Return a recipe's settings from recipes.toml, merged over those of its "like" recipe; lists become tuples."""
+    """Return a recipe's settings from recipes.toml. They extend and replace the settings of the recipe that its entry
+    "like" names. Lists become tuples."""
 
     def joined(below: Any, above: Any) -> Any:
         if not isinstance(above, dict):
@@ -87,7 +88,7 @@ def make(name: str) -> Recipe:
     )
 
 
-# Name -> function without arguments that makes the recipe. You may add a recipe of your own.
+# The name of each recipe -> a function without arguments that makes the recipe. Users may add their own recipes.
 RECIPES: dict[str, Callable[[], Recipe]] = {name: partial(make, name) for name in TABLE if name[0] != "_"}
 
 
@@ -140,8 +141,8 @@ def known_recipe(name: str) -> None:
 def configure(name: str, overrides: Mapping[str, Any]) -> Recipe:
     """Return the recipe of that name with new settings.
 
-    A setting may be given by its full name ("train.learning_rate") or by the end of it. For a second stage, "base" is
-    the recipe of the first stage's model. Raises UsageError for an unknown name or a value of the wrong type.
+    A setting may be given by its full name ("train.learning_rate") or by the end of this name. For a second stage,
+    "base" is the recipe of the first stage's model. Raises UsageError for an unknown name or a value of the wrong type.
     """
     known_recipe(name)
     recipe = RECIPES[name]()
@@ -150,7 +151,7 @@ def configure(name: str, overrides: Mapping[str, Any]) -> Recipe:
             raise UsageError(f"Recipe '{name}' is not a second stage; leave base out.")
         if base not in RECIPES or base == name:
             hint = did_you_mean(base, RECIPES)
-            raise UsageError(f"base '{base}' is not a recipe for the model of a second stage.{hint}")
+            raise UsageError(f"base '{base}' is not a recipe on which a second stage can be built.{hint}")
         recipe = replace(recipe, base=base, model=replace(cast(Any, recipe.model), base=model_of(base)))
     try:
         return override(recipe, {full_name(recipe, key): value for key, value in overrides.items()})
@@ -193,10 +194,10 @@ def override(config: Any, overrides: Mapping[str, Any]) -> Any:
 
 
 def checked(name: str, value: Any, default: Any) -> Any:
-    """Return the value, with lists as tuples; UsageError if it is too large or its type differs from `default`'s."""
+    """Return the value, with a list as a tuple; UsageError if it is too large, or not of the same type as `default`."""
     kinds: Any = {float: (float, int), tuple: (list, tuple)}.get(type(default), type(default))
     if not isinstance(value, kinds) or isinstance(value, bool) != isinstance(default, bool):
-        raise UsageError(f"{name}={value!r} should be like its default, {default!r}.")
+        raise UsageError(f"{name}={value!r} should have the same type as the default value, {default!r}.")
     if isinstance(value, int):
         limit = next((size for ending, size in SIZES.items() if name.endswith(ending)), None)
         least, most = (1 - LARGEST, LARGEST) if limit is None else (int(name.endswith("d_model")), limit)

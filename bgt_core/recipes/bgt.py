@@ -1,4 +1,4 @@
-"""The Bilingual Generative Transformer: the paper's model, a smaller one, and baselines (translators, autoencoders).
+"""The Bilingual Generative Transformer: the paper's model, a smaller model, and baselines (translators, autoencoders).
 
 "From" says which column of a row a model reads, and "to" says which columns it generates.
 
@@ -13,8 +13,8 @@
 | english-vae-lstm, Logit | the first | itself | none; with Hidden and Logit the mutual information is 2.46 |
 
 We have not trained these models at the paper's sizes. The paper does not state the batch size of English-AE; here it is
-the same as BGT's, 25,000 tokens, as for the systems with a prior or an LSTM. The paper's baselines with a margin loss
-are in `paraphrastic`.
+25,000 tokens, as for BGT and for the systems with a prior or an LSTM. The paper's baselines with a margin loss are in
+`paraphrastic`.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def table_maker(vocab_size: int, width: int, tie_embeddings: bool) -> Table:
 
 
 def output(new_table: Table, vocab_size: int, width: int, latent: int, tie: bool, logit: bool) -> OutputLayer:
-    """Make a decoder's output layer. With `tie` its weights are a token table; with `logit` it also gets the latent."""
+    """Make a decoder's output layer. With `tie`, its weights are a token table; with `logit`, it reads the latent."""
     if tie:
         return TiedOutput(new_table(), latent) if logit else PlainOutput(new_table())
     return UntiedOutput(vocab_size, width, latent) if logit else PlainOutput.untied(vocab_size, width)
@@ -74,9 +74,9 @@ def output(new_table: Table, vocab_size: int, width: int, latent: int, tie: bool
 class PaperConfig(WideAsTokens):
     """The sizes of the paper's networks; encoders have 5 layers, and decoders have 1."""
 
-    fuse: tuple[str, ...] = ("attention", "logit")  # where latents enter decoders; or "word", or "hidden" (LSTM)
+    fuse: tuple[str, ...] = ("attention", "logit")  # where latents enter decoders (see FUSIONS)
     prior: bool = False  # if false, posteriors are points, and there is no KL term
-    tie_embeddings: bool = False  # all nets share one token table, also as the weights of output layers
+    tie_embeddings: bool = False  # all nets share one token table, which also provides the weights of output layers
     d_model: int = 1024
     encoder_layers: int = 5
     decoder_layers: int = 1
@@ -202,12 +202,12 @@ TASKS = ("translate-both", "translate", "reconstruct")
 class Seq2SeqConfig(PaperConfig):
     """One encoder, and one decoder per target language.
 
-    BilingualTrans with `prior=true` is one of two readings of the paper's "BGT w/o LangVars"; `bgt-without-langvars` is
-    the other.
+    The paper's "BGT w/o LangVars" can be read in two ways: as `bilingual-trans` with `prior=true`, and as
+    `bgt-without-langvars`.
     """
 
-    # translate-both: each column is generated from another one. translate: all others are generated from the first
-    # column. reconstruct: the first column is generated from itself.
+    # translate-both: each column is generated from another column. translate: all other columns are generated from the
+    # first. reconstruct: the first column is generated from itself.
     task: str = "translate-both"
     body: str = "transformer"  # or "lstm", which ignores `ffn_dim` and `heads`
 
@@ -266,7 +266,7 @@ class Seq2Seq(LatentModel):
         return Outputs(semantic, {SEMANTIC: {SEMANTIC: semantic[anchor]}}, predictions)
 
     def source(self, batch: Batch, column: str) -> str | None:
-        """Return the column that `column` is generated from; None if it is not generated."""
+        """Return the column from which `column` is generated; None if `column` is not generated."""
         if self.role == "reconstruct":
             return column
         if (source := batch.source(column)) in self.sources:

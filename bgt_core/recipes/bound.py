@@ -43,12 +43,13 @@ class BoundConfig:
     average_from: str = ""  # an encoder that embeds each token's text; its vectors initialise the token vectors
     bound_dim: int = 384  # units of the part with states bound to positions; an even number
     bound_share: float = 0.03  # weight of this part in the cosine; a larger weight lowers STS scores
-    roles_dim: int = 256  # units of the part that encodes who does what to whom, wherever it stands; a multiple of 16
+    roles_dim: int = 256  # units of the part that encodes who does what to whom, at any position; a multiple of 16
     roles_share: float = 0.2  # weight of this part in the cosine
     composed_layers: int = 3  # layers of the Transformer whose states are bound to positions
-    roles_layers: int = 2  # layers of the Transformer that finds roles
-    memory_slots: int = 24  # number of positions that decoders attend to; a later position only helps its own token
-    tag_dim: int = 0  # width of the vector that tells shared nets the language; 0: each language has its own nets
+    roles_layers: int = 2  # Layers of the Transformer that finds roles.
+    # Number of positions to which decoders attend. The vector of a later position is only added to the token there.
+    memory_slots: int = 24
+    tag_dim: int = 0  # width of the language's vector, if all languages share nets; 0: each language has its own nets
     language_dim: int = 64
     language_layers: int = 1
     decoder_layers: int = 2
@@ -56,9 +57,9 @@ class BoundConfig:
     heads: int = 4
     dropout: float = 0.0
     word_dropout: float = 0.2
-    own_share: float = 0.5  # share of rows generated from their own semantic latent; the others get their translation's
+    own_share: float = 0.5  # share of rows generated from their own semantic latent, not from a translation's
     borrowed_share: float = 0.5  # share of rows that get the language latent of another sentence in the same style
-    exchanged_marks: float = 0.5  # share of rows that get the closing mark of another sentence
+    exchanged_marks: float = 0.5  # Share of rows that get the closing mark of another sentence.
     # Initial log variances of the posteriors. A wide semantic posterior hides the words of a long sentence.
     semantic_log_variance: float = -6.0
     language_log_variance: float = -3.0
@@ -151,13 +152,13 @@ class RecombiningBGT(BGT):
     - A share `exchanged_marks` of the sentences get the closing mark of another sentence, so that only the language
       latent encodes the mark.
     - A share `own_share` of the sentences are generated from their own semantic latent. The others are generated from
-      the semantic latent of a translation, which does not encode the wording. Only these others give the language
-      latent a gradient.
+      the semantic latent of a translation, which does not encode the wording. Only these other sentences give the
+      language latent a gradient.
     - A share `borrowed_share` of the sentences are generated with the language latent of another sentence in the same
-      style, so that decoders take only style from it, and no content.
+      style, so that decoders use only the style in this latent, and no content.
 
     The model has no translators. In evaluation its decoders predict each sentence twice, both times with its own
-    language latent: `reconstruct` uses its own semantic latent, and `translate` uses the one of a translation.
+    language latent: `reconstruct` uses its own semantic latent, and `translate` uses a translation's semantic latent.
 
     `marks` finds the tokens that are closing marks. `styles` returns a style id for each sentence, as `number_styles`
     does.
@@ -206,7 +207,7 @@ class RecombiningBGT(BGT):
             if source != column:
                 latent = self.join({LANGUAGE: style, SEMANTIC: drawn[source]})
                 predictions.append(decoder("translate", column, latent, side))
-        if not self.training:  # each column was reconstructed from its own semantic latent, so each has a KL term
+        if not self.training:  # each column was reconstructed from its own semantic latent, which needs a KL term
             shared = {SEMANTIC: {f"{SEMANTIC}/{column}": posterior for column, posterior in semantic.items()}}
         styles = {}
         for lang in dict.fromkeys(sides[column].lang for column in numbers):
@@ -223,7 +224,7 @@ class RecombiningBGT(BGT):
         if style.is_meta or not takes.any():  # on the meta device only shapes are needed
             return style
         lends = (number[:, None] == number).float().fill_diagonal_(0)  # (B, B)
-        lends[:, 0] += lends.sum(1) == 0  # multinomial needs a row to draw from; `takes` excludes this draw below
+        lends[:, 0] += lends.sum(1) == 0  # multinomial fails if all weights are 0; `takes` excludes this draw below
         other = torch.multinomial(lends, 1).squeeze(1)
         takes &= number == number[other]
         return torch.where(takes[:, None], style[other], style)

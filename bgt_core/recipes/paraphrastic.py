@@ -16,8 +16,8 @@ loss (Wieting et al. 2019).
 
 sp and bilstm search for negatives in mega-batches, which consist of up to `mega_batch` updates. An update has about 128
 pairs. At first a mega-batch is one update; it grows by one after every `mega_batch_warmup` updates. With
-`mega_batch=0`, a negative is the hardest sentence of the micro-batch. The released code sets a dropout of 0.3 and
-clips gradients, but neither has an effect there, so dropout is 0 here.
+`mega_batch=0`, a negative is the hardest sentence of the micro-batch. The released code sets a dropout of 0.3 and clips
+gradients, but neither has an effect in that code, so dropout is 0 here.
 
 avg and gran have a margin of 0.4, and find the hardest negative among the sentences of both columns of the batch. They
 use Adam with a learning rate of 0.001, and train for 20 and 3 epochs. The two regularisers of the paper's loss are
@@ -28,10 +28,11 @@ Differences from the papers:
 
 - SentencePiece tokens replace words. Their vectors start from N(0, 1), as in `sp`; the paper starts from
   paragram-sl999. `--init-from` starts from the vectors of another run, for example a run on PPDB.
-- An update's size is counted in tokens: about 100 pairs of 20 tokens. If pairs are shorter, lower `train.batch_tokens`.
+- The size of an update is counted in tokens. If a pair has 20 tokens, an update has about 100 pairs. If pairs are
+  shorter, lower `train.batch_tokens`.
 - If `train.micro_tokens` or `train.micro_batches` divides an update into micro-batches, negatives are searched within
-  each. With `train.mega_batch=1` they are searched in the whole update, and with a larger number in that many updates
-  together (40 for the models trained on ParaNMT).
+  each micro-batch. With `train.mega_batch=1`, they are searched in the whole update. With a larger number, they are
+  searched in this many updates together (40 for the models trained on ParaNMT).
 - Adam's second beta is 0.98, as in all our recipes; in the papers it is 0.999. The gradient is clipped at 25. The last
   epoch is kept, not the epoch with the best score on STS 2016.
 
@@ -167,7 +168,7 @@ class ReferenceClassifier(LatentModel):
 
     def forward(self, batch: Batch, readout: Readout | None = None) -> Outputs:
         if len(batch.sides) != 2:
-            raise UsageError("a reference classifier needs two columns: columns reference:en, translation:en")
+            raise UsageError("a reference classifier needs two columns, as in columns reference:en, translation:en")
         semantic = {column: self.encoder(SEMANTIC, side.lang)(side) for column, side in batch.sides.items()}
         predictions = [
             LabelPrediction(logits := self.classifier(posterior.mean), logits.new_full((len(batch),), label), column)
@@ -217,5 +218,5 @@ class Translator(LatentModel):
         return EncoderStates(body.states(side, PackedLayout.of(side)), side)
 
     def decoder(self, lang: str) -> Decoder:
-        """Return the decoder of that language; its input is what `states` returns."""
+        """Return the decoder that translates into `lang`; its input is the result of `states`."""
         return cast(Decoder, self.decoders[lang])

@@ -1,4 +1,4 @@
-"""The class `Recipe`, which holds everything that a run needs, except the text."""
+"""The class `Recipe`, which contains all settings of a run: model, objective, data and training."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -36,11 +36,11 @@ class TrainConfig:
 
     epochs: float = 20.0  # number of passes through the data; 0 saves the untrained model
     batch_tokens: int = 25_000  # number of tokens per update, counted in the longest sentence of each row
-    micro_tokens: int = 4_000  # maximum number of padded tokens per column of a micro-batch; more need more memory
+    micro_tokens: int = 4_000  # maximum padded tokens per column of a micro-batch; larger ones need more memory
     micro_batches: int = 1  # minimum number of micro-batches per update, so that workers can share them
-    learning_rate: float = 5e-4  # peak learning rate
-    # Number of updates in which the learning rate rises linearly to its peak; then it falls as 1 / sqrt(step). With 0
-    # it is constant. (`objective.elbo.warmup_steps` is the number of updates until the KL has its full weight.)
+    learning_rate: float = 5e-4  # Peak learning rate.
+    # Number of updates in which the learning rate rises linearly to its peak; then it falls as 1 / sqrt(step). If this
+    # is 0, the rate is constant. (`objective.elbo.warmup_steps` is another setting, for the weight of the KL.)
     warmup_steps: int = 4_000
     cooldown: float = 0.0  # share of the run, at its end, in which the learning rate also falls linearly to 0
     weight_decay: float = 1e-4  # decoupled weight decay of every parameter, as in the released code
@@ -48,14 +48,14 @@ class TrainConfig:
     table_l2: float = 0.0  # weight, in the loss, of half the squared distance of token tables from their initial values
     clip: float = 25.0  # maximum norm of the gradient, in nats per row
     explosion: float = 100.0  # stop when the loss exceeds this multiple of its initial value (`Guard`); 0: never
-    sampling_temperature: float = 1.0  # above 1, small corpora (one for each set of columns) are sampled more often
+    sampling_temperature: float = 1.0  # above 1, small corpora (of rows with the same columns) are sampled more often
     kind_weights: str = ""  # sampling weights of kinds of text, as in "news:3,docs:0.5"
     scramble: float = 0.0  # share of the training sentences whose tokens are shuffled
     mega_batch: int = 0  # maximum number of updates searched together for negatives; 0: use in-batch negatives only
-    mega_batch_warmup: int = 0  # mega-batches have 1 update at first, and 1 more after this many; 0: full size at once
-    mega_batch_start: float = 0.0  # number of epochs before the search for negatives starts
-    # Maximum number of encoder-only updates before each full update (He et al. 2019: 100). They end for good after an
-    # epoch that has not raised the mutual information. 0: ordinary training.
+    mega_batch_warmup: int = 0  # number of updates after which mega-batches grow by 1 update; 0: full size at once
+    mega_batch_start: float = 0.0  # Number of epochs before the search for negatives starts.
+    # Maximum number of encoder-only updates before each full update (He et al. 2019: 100). After the first epoch that
+    # has not raised the mutual information, no more are made. 0: ordinary training.
     aggressive_steps: int = 0
     valid_every: int = 1_000  # number of updates between validations
     save_every: int = 1_000  # number of updates between checkpoints
@@ -91,14 +91,14 @@ class TrainConfig:
 class DataConfig:
     """The training rows, and how their text is split into tokens.
 
-    A column is named by its language, "en". If two columns have the same language, each also gets a name of its own, as
+    A column is named by its language, "en". If two columns have the same language, each of them also needs a name, as
     in "a:en" and "b:en". The column "gold:label" has a label for each row, for a classifier; a label is a number.
     """
 
     columns: tuple[str, ...] = ("en", "fr")
     vocab_size: int = 20_000  # number of tokens of the joint SentencePiece model
     lowercase: bool = True
-    character_coverage: float = 0.9995  # share of the text's characters covered by tokens; rarer ones become UNK
+    character_coverage: float = 0.9995  # share of the text's characters covered by tokens; others become UNK
     min_tokens: int = 5  # minimum number of tokens in each sentence of a row, without EOS (paper, sec. 4)
     max_tokens: int = 100
     # Approximate number of held-out rows. No sentence of the first column is in both training and held-out data.
@@ -112,7 +112,7 @@ class DataConfig:
         if not 0.98 <= self.character_coverage <= 1:  # the range that SentencePiece accepts
             raise UsageError(f"character_coverage {self.character_coverage} must be from 0.98 to 1")
         if self.vocab_size < 8:
-            raise UsageError(f"vocab_size {self.vocab_size} is too small to hold the special tokens")
+            raise UsageError(f"vocab_size {self.vocab_size} must be at least 8, to have room for the special tokens")
         parse_columns(self.columns)
 
     @property
@@ -130,8 +130,8 @@ class DataConfig:
 class Recipe:
     """One system: its model, objective, data and training.
 
-    `init_from` names a checkpoint. Training starts from its values of all parameters that this model has, too.
-    Parameters whose names start with an item of `freeze` ("decoders", "encoders.semantic") stay fixed.
+    `init_from` names a checkpoint. If the model and the checkpoint have a parameter in common, training begins with its
+    value in the checkpoint. Parameters whose names start with an item of `freeze`, such as "decoders", stay fixed.
     """
 
     name: str
@@ -146,7 +146,7 @@ class Recipe:
     def __post_init__(self) -> None:
         for lang in self.data.langs:
             if hasattr(nn.ModuleDict, lang):  # as "to": the code of Tongan, and a method of torch's modules
-                raise UsageError(f"columns: '{lang}' can't name a part of a model; choose another code")
+                raise UsageError(f"columns: torch reserves the name '{lang}'; choose another code for this language")
         for part in self.objective.counting.values():
             part.check(list(self.data.langs_of), self.train.mega_batch)
 

@@ -17,7 +17,7 @@ stage, a classifier compares two posteriors by `model.features`: one or more of 
 euclidean, cosine and hadamard (see `posterior.distances`). `freeze=["encoders"]` leaves the posteriors of the first
 stage unchanged.
 
-Sizes, learning rates and the annealing of the KL, sigmoid(0.002 (step - 2500)), are the paper's. Differences:
+Sizes, learning rates and the annealing of the KL, sigmoid(0.002 (step - 2500)), are as in the paper. Differences:
 
 - SentencePiece tokens replace words. Their vectors start from N(0, 1 / d_model); the paper starts from GloVe. Here
   decoders also predict EOS.
@@ -204,7 +204,7 @@ class SecondStage(LatentModel):
 
     def forward(self, batch: Batch, readout: Readout | None = None) -> Outputs:
         if batch.labels is None or len(batch.sides) < 2:
-            raise UsageError("a classifier of pairs needs two columns and labels: columns a:en, b:en, gold:label")
+            raise UsageError("a classifier of pairs needs two columns and labels, as in columns a:en, b:en, gold:label")
         semantic = {column: self.encoder(SEMANTIC, side.lang)(side) for column, side in batch.sides.items()}
         left, right = [*semantic.values()][:2]
         return Outputs(semantic, {}, [LabelPrediction(self.logits(left, right), batch.labels)])
@@ -254,6 +254,6 @@ def gaussian(posterior: Posterior) -> Gaussian:
     """Return a posterior in at least single precision; UsageError if it is not Gaussian."""
     if not isinstance(posterior, Gaussian):
         raise UsageError(
-            "var-siamese compares Gaussian posteriors, and the model underneath has others; give another base"
+            "var-siamese compares Gaussian posteriors, but the base model has other posteriors; choose another base"
         )
     return Gaussian(exact(posterior.mean), exact(posterior.log_variance))

@@ -19,15 +19,15 @@ Sizes and rates are taken from the script in the released code: 50 units everywh
 100 units, batches of about 30 pairs, Adam with a learning rate of 0.001, 50 epochs, and the margin loss from the third
 epoch on. Differences from the released code:
 
-- Its losses are means over the words of a sentence; ours are sums over the tokens. For a sentence of 12 tokens, the
-  same balance needs weights that are 12 times as large. So the released weights of the KL (1e-4 semantic, 1e-3
-  syntactic) and of the margin (1) become 1.2e-3, 1.2e-2 and 12. With sums, long sentences count more than short ones.
+- The released losses are means over the words of a sentence; ours are sums over the tokens. For 12 tokens, the same
+  balance needs weights that are 12 times as large. So the released weights of the KL (1e-4 semantic, 1e-3 syntactic)
+  and of the margin (1) become 1.2e-3, 1.2e-2 and 12. With sums, long sentences count more than short sentences.
 - Here a negative is the nearest sentence in the other column of 20 updates, which are encoded before the first of
   these updates (`train.mega_batch`). The released code searches the 20 batches before the current one, and encodes them
   again for each batch. It also reconstructs the negatives; here they are only compared.
 - SentencePiece tokens replace words. An average skips unknown tokens. Each direction of a BiLSTM has half of `d_model`.
-- The LSTM decoder reads the previous word, like a later decoder of the authors. In the released code it does not, as
-  here with `model.decoder=lstm-without-previous-word`.
+- The LSTM decoder reads the previous word, like a later decoder of the authors. The decoder of the released code does
+  not; `model.decoder=lstm-without-previous-word` is this decoder.
 - The position loss is -log p; in the released code it is -log(p + 1e-4). Adam's second beta is 0.98; in the released
   code it is 0.999. The gradient is clipped at 25. The last epoch is kept, not the epoch with the best score on SemEval
   2017.
@@ -110,10 +110,10 @@ class VGVAEConfig:
 class VGVAE(WritingModel):
     """A model with a semantic and a syntactic latent for each sentence (Chen et al. 2019).
 
-    Each sentence is reconstructed from one draw of both latents. It is then generated a second time: its semantic
-    latent is replaced by the one of its paraphrase, which is in the column `Batch.source`. `encoders` has
+    Each sentence is reconstructed from one draw of both latents. It is then generated a second time, from its own
+    syntactic latent and the semantic latent of its paraphrase, which is in the column `Batch.source`. `encoders` has
     q(y | sentence) under "semantic" and q(z | sentence) under "syntactic"; `decoders` has p(sentence | z, y) for each
-    language. `position` predicts the positions of words from the syntactic latent; it is None without that latent.
+    language. `position` predicts the positions of words from the syntactic latent, or is None without this latent.
     """
 
     def __init__(
@@ -155,7 +155,7 @@ class VGVAE(WritingModel):
 
     @property
     def writes(self) -> tuple[str, ...]:
-        """The languages that the model generates; empty if its decoders are bags of words, without word order."""
+        """The languages in which the model generates text; empty if its decoders are bags of words, without order."""
         return () if any(isinstance(decoder, BagOfWords) for decoder in self.decoders.values()) else self.langs
 
     def decoder(self, lang: str) -> Decoder:

@@ -43,8 +43,8 @@ class WriterConfig:
     heads: int = 4
     dropout: float = 0.0
     word_dropout: float = 0.1
-    draft_layers: int = 2  # layers of the Transformer that encodes drafts, if a column, such as draft_en, holds them
-    hidden_share: float = 0.1  # share of training rows without the vector, and likewise without the language latent
+    draft_layers: int = 2  # layers of the Transformer that encodes drafts, if a column such as draft_en has drafts
+    hidden_share: float = 0.1  # share of training rows without the vector, and share without the language latent
 
     def __post_init__(self) -> None:
         check_least(1, vector_dim=self.vector_dim, memory_slots=self.memory_slots)
@@ -83,7 +83,7 @@ class WriterConfig:
 
 
 class LinearMemory(Memory):
-    """A decoder's memory of a latent: one linear map for each slot, and one more, which is added to all tokens."""
+    """A decoder's memory of a latent: a linear map for each slot, and a linear map that is added to all tokens."""
 
     def __init__(self, latent: int, width: int, slots: int):
         super().__init__()
@@ -117,15 +117,15 @@ class Drafted:
 
 
 class DraftReader(nn.Module):
-    """Encode drafts with a Transformer. For each draft, the encoder's vector of the draft is subtracted from the wanted
-    vector. A linear map of this difference, which has `units` units, is added to each of the draft's states."""
+    """Encode drafts with a Transformer. A linear map of a difference is added to each state of a draft: the vector of
+    the sentence to generate minus the vector of the draft. Both vectors are the encoder's, of `units` units."""
 
     def __init__(self, body: Transformer, units: int):
         super().__init__()
         self.body, self.lacking = body, xavier_linear(units, body.width, bias=False)
 
     def forward(self, latent: Tensor, drafts: Tokens, lacking: Tensor) -> Drafted:
-        """Encode drafts (B, T), given latents (B, L) and wanted vectors minus drafts' vectors (B, D)."""
+        """Encode drafts (B, T), given latents (B, L) and the differences between vectors, (B, D)."""
         layout = PackedLayout.of(drafts)
         return Drafted(latent, self.body.states(drafts, layout) + layout.repeat(self.lacking(lacking)), drafts)
 
@@ -178,7 +178,7 @@ class StoredVector(nn.Module):
 
     @torch.no_grad()
     def fit(self, vectors: Tensor) -> None:
-        """Compute mean and scale from vectors of training text, (N, D)."""
+        """Compute and store the mean and the scale of the vectors of the training text, (N, D)."""
         exponent = int(torch.frexp(vectors.abs().max()).exponent)
         power = 2.0 ** min(exponent, 127)  # after division by this, squares neither overflow nor vanish
         vectors = vectors / power
@@ -194,8 +194,8 @@ class StoredVector(nn.Module):
     def forward(self, side: Tokens, layout: PackedLayout | None = None) -> Gaussian:
         """Raise UsageError, because the other encoder reads text, not tokens."""
         raise UsageError(
-            f"This model writes from vectors of {self.encoder}, which reads text itself: open the model by "
-            "`bgt_core.open_encoder`, or give vectors."
+            f"This model generates text from vectors of {self.encoder}, which embeds text, not tokens. Open the model "
+            "with `bgt_core.open_encoder`, or give vectors."
         )
 
 
@@ -205,7 +205,7 @@ class VectorWriter(WritingModel):
     Only the language encoders and the decoders learn. `Batch.targets` are the encoder's vectors of the C columns,
     concatenated, (B, C * D); without targets, each row has the mean vector. In training, each of the two latents is
     hidden in a share `hidden_share` of the rows, independently of the other: the decoder then gets the mean of the
-    prior instead. So the model can also generate from one latent alone, which shows how many nats each contributes.
+    prior instead. So the model can also generate from one latent alone, which shows how many nats each latent saves.
 
     The input of a decoder is [language latent ; standardised vector]. `reader` encodes drafts; it is None for a model
     without drafts.
@@ -251,14 +251,14 @@ class VectorWriter(WritingModel):
         return Outputs(semantic, {LANGUAGE: language}, predictions)
 
     def lacking(self, vectors: Tensor, of_drafts: Tensor) -> Tensor:
-        """Subtract the drafts' vectors from the wanted vectors, and scale the difference: (B, D), (B, D) -> (B, D)."""
+        """Return the scaled difference between sentences' vectors and drafts' vectors: (B, D), (B, D) -> (B, D)."""
         return (vectors - of_drafts) / self.stored.scale
 
     def drafted(self, latents: Mapping[str, Tensor], drafts: Tokens, of_drafts: Tensor) -> Drafted:
         """Make a decoder's input for correcting drafts, (B, T). `latents` are the same as for `join`; `of_drafts` are
         the encoder's vectors of the drafts, (B, D). UsageError if the model was trained without drafts."""
         if self.reader is None:
-            raise UsageError("This writer reads no drafts; train one with a column of them, such as draft_en.")
+            raise UsageError("This writer was trained without drafts; train one with a column such as draft_en.")
         return self.reader(self.join(latents), drafts, self.lacking(latents[SEMANTIC], of_drafts))
 
     @property

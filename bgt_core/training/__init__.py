@@ -1,9 +1,9 @@
-"""Training: from text and a recipe to a folder with checkpoints.
+"""Training. A run reads text and a recipe, and writes a folder with these files:
 
-    OUT/run.json        recipe, settings and data files
-    OUT/tokenizer.model trained on the data, unless one is given
+    OUT/run.json        recipe, settings and names of the data files
+    OUT/tokenizer.model tokenizer; trained on the data, unless the user provides one
     OUT/data/           the token store
-    OUT/metrics.jsonl   one row per report
+    OUT/metrics.jsonl   one row of metrics per report
     OUT/step-0000200/   checkpoints; the newest two are kept
 
 `resume` continues a run from its newest complete checkpoint. The run ends with the same weights as an uninterrupted

@@ -59,7 +59,7 @@ class Trainer:
 class Hooks:
     """The functions that the loop calls to report, to save, and to find out whether to stop."""
 
-    report: Callable[[Row], None]  # called with each row of metrics; its kind is "train", "valid" or "information"
+    report: Callable[[Row], None]  # called with each row of metrics; its "kind" is "train", "valid" or "information"
     save: Callable[[int], None]  # save the model and optimiser; the argument is the number of steps done
     stopped: Callable[[], bool]  # called after each step; if true, the run saves and stops
 
@@ -87,7 +87,7 @@ def train_model(
     start: int = 0,
     informations: Sequence[float] = (),
 ) -> int:
-    """Train from step `start` to the end, or until `hooks.stopped`; return the number of steps done.
+    """Train from step `start` to the end, or until `hooks.stopped()` is true; return the number of steps done.
 
     All random draws (batches, anchors, dropout, latent noise) depend only on the seed, the step and the index of the
     micro-batch. So a run that restarts from a saved step ends with the same weights, whatever the number of workers.
@@ -137,7 +137,7 @@ def train_model(
         evaluate(trainer, corpus, held_out, hooks, done, ahead)
         reported += time.perf_counter() - began
 
-        # Save only at steps from which a run can continue, as described above.
+        # Save only between mega-batches, because a run can't continue from a step inside a mega-batch.
         if saves or last:
             hooks.save(done)
             unsaved = False
@@ -168,9 +168,9 @@ def evaluate(
 
 
 def updates_of(trainer: Trainer, corpus: Corpus | Mixture, steps: range) -> Iterator[StepBatch]:
-    """Make this worker's share of the updates for these steps; with mega-batches, they contain negatives."""
+    """Make this worker's share of the updates for these steps. With mega-batches, the updates contain negatives."""
     config, plan, workers = trainer.config, batching(trainer.config), trainer.workers
-    share = (0, 1) if config.mega_batch else (workers.rank, workers.count)  # negatives are searched among all rows
+    share = (0, 1) if config.mega_batch else (workers.rank, workers.count)  # negatives come from all workers' rows
 
     def make_update(step: int) -> StepBatch:
         update = plan.update(corpus, step, *share)
@@ -183,16 +183,14 @@ def updates_of(trainer: Trainer, corpus: Corpus | Mixture, steps: range) -> Iter
 
 
 def encoder_updates(trainer: Trainer, corpus: Corpus | Mixture, steps: int, step: int) -> Iterator[StepBatch]:
-    """Make the encoder-only updates that precede `step`. They use the data of epochs after the run's `steps`."""
+    """Make the encoder-only updates that precede `step`. They use the data of epochs that would follow the run."""
     count = trainer.config.aggressive_steps
     return updates_of(trainer, corpus, range(steps + step * count, steps + (step + 1) * count))
 
 
 def compile_layers(model: Model, setting: str, device: torch.device, steps: int) -> None:
-    """Compile each Transformer layer, for any number of tokens, if `setting` and the number of `steps` call for it.
-
-    "auto" does not compile on a CPU, where compiled layers take 1.13 times as long, because they multiply with MKL.
-    """
+    """Compile each Transformer layer, for any number of tokens, if `setting` is "on", or "auto" for a run of at least
+    `LONG` steps on a GPU. On a CPU, compiled layers take 1.13 times as long, because they multiply with MKL."""
     if setting == "on" or (setting == "auto" and device.type == "cuda" and steps >= LONG):
         for layer in model.modules():
             if isinstance(layer, (EncoderLayer, DecoderLayer)):
@@ -214,9 +212,9 @@ class Aggressive:
     """A training step that updates the encoders first, as long as that raises the mutual information (He et al. 2019).
 
     This prevents posterior collapse. Early in training, q(z | sentence) lags behind the true posterior, because the
-    decoders change with every update. Decoders then learn to ignore the latent, and the KL removes its information. So
-    a step first trains only the encoders, until the loss stops falling, and then everything else once. `more_batches`
-    returns the encoder updates of a step; `informations` has the mutual information after each epoch so far.
+    decoders change with every update. Decoders then learn to ignore the latent, and the KL removes information from it.
+    So a step first trains only the encoders, until the loss stops falling, and then everything else once.
+    `more_batches` returns the encoder updates of a step; `informations` has the mutual information after each epoch.
     """
 
     def __init__(
@@ -263,7 +261,7 @@ class Aggressive:
 
 
 def inference_and_generation_parameters(model: Model) -> tuple[list[nn.Parameter], list[nn.Parameter]]:
-    """Return the parameters that only encoders use, and all others (such as token tables shared with decoders)."""
+    """Return the parameters that only encoders use, and all others, such as token tables that decoders use too."""
     encoders = {model.encoder(latent, lang) for latent in model.latents for lang in model.langs}
 
     def outside(module: nn.Module) -> Iterator[nn.Parameter]:
@@ -280,7 +278,7 @@ def train_step(trainer: Trainer, step: int, update: StepBatch, *inner: int) -> S
     """Update once all parameters that require a gradient. Random draws depend on the seed, the step and the index of
     the micro-batch; in aggressive training, also on the index of the encoder update, `inner`."""
     config, sums = trainer.config, Sums()
-    # Only `bgt-bound` has these modules, which track the mean vector of each language and remove the differences.
+    # Only `bgt-bound` has these modules, which track the mean vectors of the languages and remove their differences.
     erasing = [part for part in trainer.model.modules() if isinstance(part, WithoutLanguage)]
     for number, batch in update.batches.items():
         seed_everything(config.seed, step, number, *inner)
@@ -318,7 +316,7 @@ def frozen(parameters: Iterable[nn.Parameter]) -> Iterator[None]:
 
 @dataclass(eq=False)
 class Sums:
-    """For each term of the loss, its sum over this worker's rows, and the number of rows that have the term.
+    """The sum of each term of the loss over the rows of this worker, and the number of rows that have the term.
 
     In a mixture of corpora, some rows lack some terms.
     """
@@ -327,8 +325,8 @@ class Sums:
     rows: dict[str, int] = field(default_factory=lambda: defaultdict(int))
     tokens: int = 0
     inner_updates: int | None = None  # number of encoder-only updates; None in ordinary training
-    gradient_norm: Tensor | None = None  # of the newest update, before clipping; nats per row
-    micro_batches: dict[int, Mapping[str, Tensor]] = field(default_factory=dict)  # terms of each in the newest update
+    gradient_norm: Tensor | None = None  # norm in the newest update, before clipping, in nats per row
+    micro_batches: dict[int, Mapping[str, Tensor]] = field(default_factory=dict)  # index -> terms, in the newest update
 
     def add(self, number: int, terms: Mapping[str, Tensor], batch: Batch) -> None:
         """Add the terms of the micro-batch with the index `number`."""
@@ -363,7 +361,7 @@ class Guard:
     """Detect divergence: a loss, a term or a gradient is NaN or infinite, or the loss explodes.
 
     A loss explodes if its mean per row over the last 20 updates is more than `explosion` times its mean over the first
-    20 updates since the run began or was resumed. Not checked if `explosion` or the first mean is 0 or below.
+    20 updates since the run began or was resumed. This is not checked if `explosion` or the first mean is 0 or below.
     """
 
     def __init__(self, explosion: float, device: torch.device):
@@ -422,7 +420,7 @@ class Penalty:
         self.tables = [(tables[name], began.to(tables[name].device)) for name, began in start.items()]
 
     def added_to(self, loss: Loss, rows: int) -> Loss:
-        """Add the penalty to a micro-batch's loss once per row, so that the mean over an update's rows has it once."""
+        """Add the penalty to a micro-batch's loss once per row, so that the mean over all rows contains it once."""
         squares = [parameter.square().sum() for parameter in self.composition]
         distances = [(table - began).square().sum() for table, began in self.tables]
         weighted = {

@@ -1,8 +1,8 @@
-"""Hard negatives. A hard negative of a sentence is near to it, but not its translation (Wieting et al. 2018, 2019).
+"""Hard negatives: sentences that are similar to a sentence, but are not its translation (Wieting et al. 2018, 2019).
 
 Negatives are searched in a mega-batch: the rows of several updates, all encoded with the same weights. Mega-batches are
 small at first, while all sentences are near to each other, and grow during training. If the margin loss uses negatives
-of both columns, a sentence's own column is searched as well (Wieting et al. 2017).
+of both columns, the column of the sentence itself is searched as well (Wieting et al. 2017).
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def mined(updates: Iterator[StepBatch], start: int, trainer: Trainer, first: int
 
 
 def mega_batch_size(done: int, largest: int, growth: int) -> int:
-    """Return the number of updates in the mega-batch after `done` updates: 1, plus 1 for every `growth` of them."""
+    """Return the size of a mega-batch after `done` updates. It grows by 1 every `growth` updates, up to `largest`."""
     return min(largest, 1 + done // growth) if growth else largest
 
 
@@ -85,11 +85,12 @@ def semantic_means(trainer: Trainer, batch: Batch) -> dict[str, Tensor]:
 def hard_negatives(
     columns: Columns, means: Sequence[Mapping[str, Tensor]], both_sides: bool = False
 ) -> dict[str, np.ndarray]:
-    """Find a negative for each row in each column. Return its index among the S sentences of the column, (S,).
+    """Find a negative for each of S rows in each column. For each column, return the negatives as indices of sentences
+    in this column, (S,).
 
-    The negative comes from another row, and is the sentence nearest to this row's sentence in the previous column (the
-    last column precedes the first). With `both_sides`, the negative may also come from the previous column; its index
-    is then S or more.
+    The negative of a row is a sentence of another row. It is the sentence that is nearest to this row's sentence in the
+    previous column (the last column precedes the first). With `both_sides`, the negative may also be a sentence of the
+    previous column; then S is added to its index.
     """
     joined = {column: torch.cat([of_batch[column] for of_batch in means]) for column in columns}
     if len(columns) == 2:  # one matrix product serves both directions
@@ -112,10 +113,10 @@ def hard_negatives(
 
 @torch.no_grad()
 def nearest_other(left: Tensor, right: Tensor) -> tuple[Nearest, Nearest]:
-    """For each left sentence find the nearest right one by cosine, and for each right one the nearest left one.
+    """For each left sentence, find the nearest right sentence by cosine; then do the same for each right sentence.
 
-    `left` and `right` are (S, D). Only the sentence in the same row is excluded. A copy of it in another row counts
-    as another sentence, as in the released code of the papers.
+    `left` and `right` are (S, D). Only the sentence in the same row is excluded. If another row has the same sentence,
+    it counts as a different sentence, as in the released code of the papers.
     """
     left, right = F.normalize(left.float(), dim=-1), F.normalize(right.float(), dim=-1)
     forth, best = [], left.new_full((len(left),), -torch.inf)
@@ -141,12 +142,12 @@ def with_negatives(
     but it is treated as text in the language of the column for which it is the negative. A micro-batch has at most
     `micro_tokens` padded tokens in its longest column, negatives included.
     """
-    candidates = {}  # columns -> column -> its own sentences, then the sentences of the column before it
+    candidates = {}  # columns -> column -> the sentences of this column, then the sentences of the previous column
     for columns in wrong:
         mega = [batch for update in updates for batch in update.batches.values() if tuple(batch.sides) == columns]
         own = {name: [ids for batch in mega for ids in unpadded(batch.sides[name])] for name in columns}
         candidates[columns] = {name: own[name] + own[columns[at - 1]] for at, name in enumerate(columns)}
-    served, remade = dict.fromkeys(wrong, 0), []  # number of rows used so far
+    served, remade = dict.fromkeys(wrong, 0), []  # `served`: columns -> number of rows used so far
     for update in updates:
         batches: list[Batch] = []
         for columns in dict.fromkeys(tuple(batch.sides) for batch in update.batches.values()):

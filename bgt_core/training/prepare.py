@@ -55,12 +55,12 @@ def prepare_run(
     check_kinds(recipe.train.kind_weights, sources)
     present = {name for source in sources for name in source.columns}
     if missing := [name for name in parse_columns(recipe.data.columns) if name not in present]:
-        raise UsageError(f"'{missing[0]}': no file of the data has this column. Add one that has it, or leave it out.")
+        raise UsageError(f"'{missing[0]}': no data file has this column. Add such a file, or leave the column out.")
     check_teacher_files(recipe, sources)
     for source in sources:
-        source_files(source.path, source.columns)  # raises an error for an absent file, before the encoder is opened
+        source_files(source.path, source.columns)  # raises an error if a file is missing, before the encoder is opened
     if any(path.name != LOCK for path in out.iterdir()):
-        raise UsageError(f"{out}: not empty, and not a run. Remove it, or choose another folder.")
+        raise UsageError(f"{out}: this folder is neither empty nor a run. Remove it, or choose another folder.")
     recipe, encoder = with_encoder(recipe, device)
     try:
         token_model = Tokenizer.load(tokenizer) if tokenizer else train_tokenizer(recipe, sources, strict)
@@ -99,20 +99,20 @@ def check_kinds(weights: str, sources: Sequence[Source]) -> None:
     kinds = dict.fromkeys(source.kind for source in sources if source.kind)
     for kind in parse_weights(weights):
         if kind not in kinds:
-            known = f"the kinds are {', '.join(kinds)}" if kinds else f"name it with the data, as {kind}/en-fr=FILE"
-            raise UsageError(f"'{weights}': no data of kind '{kind}'; {known}", parameter="kind_weights")
+            known = f"the kinds are {', '.join(kinds)}" if kinds else f"name the kind of a file by {kind}/en-fr=FILE"
+            raise UsageError(f"'{weights}': no data file has the kind '{kind}'; {known}", parameter="kind_weights")
 
 
 def check_teacher(recipe: Recipe, files: Iterable[object]) -> None:
     """Raise UsageError if the recipe needs a teacher's vectors and all `files` of vectors are None."""
     if (weight := recipe.arguments.get(WEIGHT, 0.0)) and not any(files):
         raise UsageError(
-            f"is missing: {WEIGHT} is {weight:g}; give vectors to learn from, or set it to 0", parameter="teacher"
+            f"is missing: {WEIGHT} is {weight:g}; give a teacher's vectors, or set it to 0", parameter="teacher"
         )
 
 
 def check_teacher_files(recipe: Recipe, sources: Sequence[Source]) -> None:
-    """Raise UsageError if a recipe lacks the teacher's vectors or can't use them, DataError if their width is wrong."""
+    """Raise UsageError for missing vectors, or vectors that the recipe can't use; DataError for a wrong width."""
     files = [source.targets for source in sources if source.targets is not None]
     width, weight = recipe.arguments.get(WIDTH, 0), recipe.arguments.get(WEIGHT, 0.0)
     check_teacher(recipe, files)
@@ -120,10 +120,10 @@ def check_teacher_files(recipe: Recipe, sources: Sequence[Source]) -> None:
         units = read_targets(path).shape[1]
         if not (width and weight):
             needs = f"{WIDTH}={units} and {WEIGHT} above 0"
-            text = f"{path}: '{recipe.name}' can't learn from vectors with these settings; it needs {needs}"
+            text = f"{path}: '{recipe.name}' can't learn from vectors with these settings; set {needs}"
             raise UsageError(text, parameter="teacher")
         if units != width:
-            raise DataError(f"{path}: vectors have {units} numbers, but {WIDTH} is {width}")
+            raise DataError(f"{path}: the vectors have {units} units, but {WIDTH} is {width}; set it to {units}")
 
 
 def train_tokenizer(recipe: Recipe, sources: Sequence[Source], strict: bool) -> Tokenizer:
@@ -153,11 +153,11 @@ def freeze(model: nn.Module, prefixes: Sequence[str]) -> None:
         for parameter in parameters:
             parameter.requires_grad_(False)
     if not any(parameter.requires_grad for parameter in model.parameters()):
-        raise UsageError(f"{', '.join(prefixes)}: nothing is left to train", parameter="freeze")
+        raise UsageError(f"{', '.join(prefixes)}: nothing is left to train; freeze fewer parts", parameter="freeze")
 
 
 def meta_model(recipe: Recipe, tokenizer: Tokenizer) -> LatentModel:
-    """Build a run's model on torch's meta device, which is fast; UsageError or DataError if settings don't fit."""
+    """Build a run's model on torch's meta device, which is fast; UsageError or DataError for impossible settings."""
     with torch.device("meta"):
         model = recipe.build(tokenizer).to("meta")
     if recipe.init_from:
@@ -178,11 +178,11 @@ def check_batches(recipe: Recipe, model: LatentModel, out: Path) -> None:
         outputs = replace(model(batch), batch=batch)
         if batch.negatives and not outputs.negatives:
             raise UsageError(
-                f"{recipe.train.mega_batch}: {recipe.name} uses no hard negatives; set it to 0", parameter="mega_batch"
+                f"{recipe.train.mega_batch} must be 0: {recipe.name} uses no hard negatives", parameter="mega_batch"
             )
         if not recipe.objective(outputs, 0).total.requires_grad:
             raise UsageError(
-                f"{', '.join(corpus.columns)}: {recipe.name} can't learn from these columns only", parameter="columns"
+                f"{', '.join(corpus.columns)}: {recipe.name} can't learn from these columns alone", parameter="columns"
             )
         for prediction in outputs.predictions:
             if isinstance(prediction, LabelPrediction) and prediction.labels is batch.labels:
@@ -192,7 +192,7 @@ def check_batches(recipe: Recipe, model: LatentModel, out: Path) -> None:
                     raise DataError(f"label {wrong[0]:g} is not {rule}")
 
 
-# A writer's recipe names another encoder in `model.encoder`. The writer learns to generate text from its vectors.
+# A writer learns to generate text from the vectors of another encoder, which its recipe names in `model.encoder`.
 
 
 def with_encoder(recipe: Recipe, device: str) -> tuple[Recipe, SentenceEncoder | None]:
@@ -203,7 +203,7 @@ def with_encoder(recipe: Recipe, device: str) -> tuple[Recipe, SentenceEncoder |
     model: Any = recipe.model
     if not model.encoder:
         raise UsageError(
-            "is needed: the encoder whose vectors the model learns to write from, as sentence-transformers:NAME",
+            "is needed: name the encoder from whose vectors to generate text, as in sentence-transformers:NAME",
             parameter="encoder",
         )
     encoder = named_encoder(model.encoder, model.fingerprint, partial(open_encoder, device=device), "the writer")
@@ -217,7 +217,7 @@ def with_vectors(
 ) -> list[Source]:
     """Embed every row of the data files into one .npy per file, (rows, C * D) float32, named as in `VECTORS`.
 
-    Row i of the file joins the vectors of the C columns of row i of the data; zeros if that row can't be read.
+    Row i of an .npy has the concatenated vectors of the C columns of data row i, or zeros if this row is invalid.
     """
     langs, width = parse_columns(recipe.data.columns), recipe.model.semantic_dim
     embedded = []
@@ -266,8 +266,8 @@ def sources_of(recipe: Recipe, data: Sequence[str | Path | Source], teacher: Tea
     if not teacher:
         return sources
     if len(teacher) != len(sources):
-        counts = f"{len(teacher)} files of vectors for {len(sources)} of data"
-        raise UsageError(f"has {counts}; give one for each, in the same order, or none", parameter="teacher")
+        counts = f"{len(teacher)} files of vectors for {len(sources)} data files"
+        raise UsageError(f"has {counts}; give one for each data file, or none for all of them", parameter="teacher")
     files = [None if path is None else Path(path) for path in teacher]
     return [replace(source, targets=path) for source, path in zip(sources, files, strict=True)]
 
@@ -285,14 +285,14 @@ def read_settings(out: Path) -> tuple[Recipe, dict[str, Any]]:
     """Return the recipe in OUT/run.json, and all contents of the file; NotFound if absent, DataError if damaged."""
     path = out / SETTINGS
     if not path.is_file():
-        raise NotFound(f"{out}: has no {SETTINGS}, so there is no run to resume. Start it without resume.")
+        raise NotFound(f"{out}: has no {SETTINGS}, so there is no run to resume. Start a new run, without resume.")
     try:
         document = read_json(path)
     except DataError as error:
         raise DataError(f"{path}: damaged ({error}). Start a new run.") from None
     kinds = {"recipe": str, "arguments": dict, "data": list}
     if not isinstance(document, dict) or not all(isinstance(document.get(key), kind) for key, kind in kinds.items()):
-        raise DataError(f"{path}: damaged: it needs {', '.join(kinds)}. Start a new run.")
+        raise DataError(f"{path}: damaged: must contain {', '.join(kinds)}. Start a new run.")
     try:
         return recipes.configure(document["recipe"], document["arguments"]), document
     except UsageError as error:
@@ -303,7 +303,7 @@ def change(recipe: Recipe, document: dict[str, Any], overrides: Mapping[str, Any
     """Change settings of the run in `out` for its remaining steps; UsageError for invalid or fixed settings."""
     before, recipe = recipe, recipes.configure(recipe.name, {**recipe.arguments, **overrides})
     if fixed := differing(before.arguments, recipe.arguments):
-        raise UsageError(f"{fixed} can't change during a run; settings of train and objective can.")
+        raise UsageError(f"{fixed} can't change during a run. Only settings of train and objective can.")
     check_kinds(recipe.train.kind_weights, sources_of(recipe, document["data"]))
     check_teacher(recipe, document.get("teacher", ()))
     check_batches(recipe, meta_model(recipe, Tokenizer.load(out / checkpoint.TOKENIZER)), out)
@@ -312,7 +312,7 @@ def change(recipe: Recipe, document: dict[str, Any], overrides: Mapping[str, Any
 
 
 def differing(one: Mapping[str, Any], other: Mapping[str, Any]) -> str:
-    """Return the first differing setting that must not differ, because earlier updates depend on it; "" if none."""
+    """Return the name of the first setting that differs although earlier updates depend on it; "" if none does."""
     for name in one:
         changes = name.startswith(("train.", "objective.")) and name != "train.seed"
         if not changes and name in other and one[name] != other[name]:

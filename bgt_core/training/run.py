@@ -1,4 +1,4 @@
-"""Start a run of training, or resume it from its newest checkpoint."""
+"""Start a training run, or resume it from its newest checkpoint."""
 
 import json
 import shutil
@@ -45,8 +45,8 @@ from bgt_core.training.prepare import (
 from bgt_core.training.workers import Workers, check_workers, joined, usual_workers
 from bgt_core.vectors.compare import binary_scaled
 
-DAMAGED = ".damaged"  # suffix given to a checkpoint that can't be read, when training continues from an older one
-KEEP = 2  # number of checkpoints that a run keeps; if a kill damages the newest, the other remains
+DAMAGED = ".damaged"  # suffix of a checkpoint that can't be read, if training continues from an older checkpoint
+KEEP = 2  # number of checkpoints that a run keeps; if the newest is damaged, the other remains
 
 
 def silent(row: dict[str, Any]) -> None:
@@ -80,15 +80,15 @@ def train(
         columns: Languages ("en"), or "a:en", "b:en" if two columns have the same language; "gold:label" is a column of
             labels. The default is the columns that are named with the data, or else the columns of the recipe.
         overrides: New values of the recipe's settings, by name: {"train.epochs": 1}.
-        init_from: A checkpoint. The run starts from its parameters, and uses its tokenizer and sizes. The model of a
-            second stage is built on the checkpoint's model.
+        init_from: A checkpoint. The run begins with the parameters of the checkpoint, and uses its tokenizer and sizes.
+            The model of a second stage is built on the checkpoint's model.
         teacher: Another encoder's vectors of all rows, including rows that training skips: one .npy (rows, D) for each
-            file of data, or None for a file without vectors. A recipe that is given by name is set to learn from them.
+            data file, or None for a file without vectors. If `recipe` is a name, it is configured to learn from them.
         tokenizer: A SentencePiece model; by default one is trained on the data.
         strict: Treat lines that would be skipped as errors.
         device: "auto", "cpu", "cuda" or "cuda:1".
         workers: Number of processes that share the cores of a CPU; None for the fastest number. The number of workers
-            changes only the rounding. With several, a script needs `if __name__ == "__main__"`.
+            changes only the rounding. With several workers, a script needs `if __name__ == "__main__"`.
         report: A function that is called with each row of metrics.
 
     Returns:
@@ -105,7 +105,7 @@ def train(
     if isinstance(recipe, str):
         recipe = recipe_for(recipe, data, columns, overrides or {}, init_from, teacher)
     elif overrides or columns or init_from:
-        raise UsageError("recipe: a Recipe object has its own columns, overrides and init_from; set them there")
+        raise UsageError("recipe: a Recipe object contains columns, settings and init_from; change them in the object")
     if recipe.init_from and not tokenizer:
         tokenizer = checkpoint.find(recipe.init_from) / checkpoint.TOKENIZER
     sources, tokens = sources_of(recipe, data, teacher), Path(tokenizer) if tokenizer else None
@@ -162,8 +162,8 @@ def recipe_for(
     init_from: str | Path | None,
     teacher: Teacher = (),
 ) -> Recipe:
-    """Configure a recipe for these columns and data. With `init_from`, use the sizes of that checkpoint; with
-    `teacher`, use settings that learn from the teacher's vectors."""
+    """Configure a recipe for these columns and data. With `init_from`, use the sizes of this checkpoint. With
+    `teacher`, turn on the settings for learning from the teacher's vectors."""
     settings: dict[str, Any] = inherited(name, str(init_from)) if init_from else {}
     if columns := list(map(canonical_column, columns)) or named_columns(data):
         settings["data.columns"] = columns
@@ -171,7 +171,7 @@ def recipe_for(
     if paths and name in RECIPES:  # for an unknown recipe, `configure` raises an error below
         taught = [each for each, make in RECIPES.items() if WIDTH in make().arguments]
         if name not in taught:
-            text = f"{paths[0]}: recipe '{name}' can't learn from vectors; {', '.join(taught)} can"
+            text = f"{paths[0]}: recipe '{name}' can't learn from vectors; choose from {', '.join(taught)}"
             raise UsageError(text, parameter="teacher")
         settings |= {WIDTH: read_targets(paths[0]).shape[1], WEIGHT: Distillation.weight}
     return recipes.configure(name, settings | dict(overrides))
@@ -218,7 +218,7 @@ def train_here(workers: Workers, out: Path, recipe: Recipe, device_name: str, re
     warn_if_slow(device, recipe.train.precision if workers.is_main else "auto")
     keep_memory()
     if recipe.train.composition_l2 or recipe.train.table_l2:
-        began = initial_model(recipe, tokenizer, corpus) if newest else model  # for the run's initial token tables
+        began = initial_model(recipe, tokenizer, corpus) if newest else model  # for the initial token tables of the run
         start = {name: table.detach().clone() for name, table in token_tables(began).items()}
         penalty = Penalty(model.to(device), recipe.train, start)
     model = model.to(device).train()
@@ -249,7 +249,7 @@ def train_here(workers: Workers, out: Path, recipe: Recipe, device_name: str, re
         saved = checkpoint.steps_of(out)
         state = f"The state after update {int(saved[-1].name[5:])} is kept; continue" if saved else ""
         lower = f"bgt train --resume --out {out} --set train.learning_rate=..."
-        way_out = f"{state or 'Nothing was saved yet; start again'} with a lower rate: {lower}"
+        way_out = f"{state or 'Nothing was saved yet; start again'} with a lower learning rate: {lower}"
         raise Diverged(f"{error}. {way_out}") from None
     workers.wait()  # wait until the first worker has written the last checkpoint
     if done < total_steps(corpus, recipe.train):
@@ -264,12 +264,12 @@ def check_unchanged(
     trained = {**newest.recipe.arguments, "recipe": newest.recipe.name}
     if name := differing({"recipe": recipe.name, **recipe.arguments}, trained):
         was = f"the run was trained with {trained[name]!r}"
-        raise DataError(f"{out / SETTINGS}: {name} was changed; {was}. Restore it.")
+        raise DataError(f"{out / SETTINGS}: {name} was changed; {was}. Restore this value.")
     stored = (part.store["settings"]["tokenizer"] for part in corpus.corpora)
     if {newest.tokenizer.sha256, *stored} != {tokenizer.sha256}:
         raise DataError(
-            f"{out / checkpoint.TOKENIZER}: not the tokenizer that the run began with. Copy it from the checkpoint and "
-            f"keep {out / 'data'} as it was made, or start a new run."
+            f"{out / checkpoint.TOKENIZER}: not the tokenizer with which the run began. Copy the tokenizer from the "
+            f"checkpoint and restore the original {out / 'data'}, or start a new run."
         )
 
 
@@ -308,7 +308,8 @@ def tidy(workers: Workers, out: Path, step: int) -> list[float]:
 
 
 def keep_newest(out: Path) -> None:
-    """Remove all but the newest checkpoints. Rename each first, so that a kill never leaves part of a checkpoint."""
+    """Remove all but the newest checkpoints. Rename each before its removal, so that a killed process never leaves an
+    incomplete checkpoint."""
     for old in checkpoint.steps_of(out)[:-KEEP]:
         partial_name = old.with_name(old.name + PARTIAL)
         with writing(old):
@@ -317,7 +318,7 @@ def keep_newest(out: Path) -> None:
 
 
 def rows_until(metrics: Path, step: int) -> list[str]:
-    """Read the rows of metrics up to that step. Skip invalid rows, such as a row that a kill cut off."""
+    """Read the rows of metrics up to `step`. Skip invalid rows, for example an incomplete row of a killed process."""
     rows = json_lines(metrics) if metrics.exists() else []
     return [line for line, row in rows if row.get("kind") and isinstance(row.get("step"), int) and row["step"] <= step]
 
@@ -339,7 +340,7 @@ def locked(out: Path) -> Iterator[None]:
             out.mkdir(parents=True, exist_ok=True)
             killed = lock.exists()  # only a killed process leaves its lock file behind
             if not stack.enter_context(file_lock(lock)):
-                raise UsageError(f"{out}: another process trains here; wait for it, or choose another folder.")
+                raise UsageError(f"{out}: another process trains in this folder; wait, or choose another folder.")
             stack.callback(release)
             if killed and not (out / SETTINGS).exists():
                 for path in (out / "data", out / checkpoint.TOKENIZER, *out.glob(f"*{PARTIAL}")):
@@ -372,7 +373,7 @@ SAMPLE = 8_192  # number of rows used to compute the rotation to a teacher's vec
 
 
 def initial_model(recipe: Recipe, tokenizer: Tokenizer, corpus: Corpus | Mixture) -> LatentModel:
-    """Build the model as it is before its first update, from the seed or from the checkpoint `init_from`."""
+    """Build the model as it is before the first update, from the seed or from the checkpoint `init_from`."""
     torch.manual_seed(recipe.train.seed)
     model = recipe.build(tokenizer)
     untouched = [name for name, _ in model.named_parameters()]  # parameters that no checkpoint has filled
@@ -402,18 +403,18 @@ def samples(corpus: Corpus | Mixture) -> list[tuple[Corpus, np.ndarray, Tensor]]
 
 @torch.no_grad()
 def start_average(table: nn.Embedding, encoder: str, tokenizer: Tokenizer) -> None:
-    """Initialise an average's token vectors: embed each token's text with an encoder, and subtract the mean vector.
+    """Initialise an averaging encoder's token vectors: embed each token's text, and subtract the mean vector.
 
     model2vec (https://github.com/MinishLab/model2vec) does the same. Training with a teacher reaches good vectors much
-    sooner from this initialisation than from a random one. The vectors are scaled to a mean length of 1, like random
-    ones, because longer vectors would change direction slowly. The vectors of special tokens are not changed.
+    sooner from this initialisation than from random vectors. The vectors are scaled to a mean length of 1, the length
+    of random vectors, because longer vectors would change direction slowly. Vectors of special tokens do not change.
     """
     opened = open_encoder(encoder, device="cpu")
     texts = {token: text.strip() for token, text in enumerate(tokenizer.texts()) if text.strip()}
     lang = next(iter(opened.langs), "en")
     vectors = torch.from_numpy(binary_scaled(opened.embed([*texts.values()], lang=lang), axis=None))
     if (units := vectors.shape[1]) != table.embedding_dim:
-        rule = f"its vectors have {units} units, the average has {table.embedding_dim}; set average_dim={units}"
+        rule = f"its vectors have {units} units, but the average has {table.embedding_dim}; set average_dim={units}"
         raise UsageError(f"average_from {encoder}: {rule}")
     vectors -= vectors.mean(0)
     table.weight[torch.tensor(list(texts))] = vectors / vectors.norm(dim=1).mean()
@@ -421,10 +422,11 @@ def start_average(table: nn.Embedding, encoder: str, tokenizer: Tokenizer) -> No
 
 @torch.no_grad()
 def turn_to_teacher(model: LatentModel, corpus: Corpus | Mixture) -> None:
-    """Initialise the map from semantic means to a teacher's vectors by the rotation that brings the means nearest.
+    """Initialise the linear map from semantic means to a teacher's vectors with the rotation that brings the means
+    nearest to the vectors.
 
     This is the Procrustes problem. It is solved for the first column of the first corpus with vectors. With a random
-    map, training would first have to rotate the semantic means, and they would lose information on the way.
+    map, training would first have to rotate the semantic means, which would lose information meanwhile.
     """
     for part, rows, vectors in samples(corpus)[:1]:
         batches = [make_batch(part, rows[start : start + 256], 0) for start in range(0, len(rows), 256)]

@@ -1,4 +1,4 @@
-"""Evaluate a model on held-out rows: each term of its loss, retrieval, and mutual information."""
+"""Evaluate a model on held-out rows: measure each term of its loss, retrieval, and mutual information."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ if TYPE_CHECKING:
 
 INFORMED = 2_000  # number of held-out rows on which aggressive training measures the mutual information
 ROUNDING = 1e-6  # sentences whose cosines differ by less than this count as equally near
-BASE = 6_364_136_223_846_793_005  # an odd number; a hash multiplies each token by a power of it, modulo 2^64
+BASE = 6_364_136_223_846_793_005  # an odd number; a hash multiplies each token id by a power of it, modulo 2^64
 
 
 @torch.inference_mode()
 def validate(trainer: Trainer, batches: Iterable[Batch]) -> dict[str, float]:
     """Measure the NLL of each prediction, the KL of each posterior, and the ELBO: means over held-out rows, in nats.
 
-    `elbo` is -(reconstruction NLL + KL), where every KL has weight 1, whatever its weight in training. The ELBO
-    excludes translation, so a model that only translates has none. `active/NAME` is the number of latent units in use.
+    `elbo` is -(reconstruction NLL + KL), where every KL has weight 1, whatever its weight in training. It does not
+    include translation, and is absent if a model only translates. `active/NAME` is the number of latent units in use.
     `distillation/en` is 1 minus the cosine between the mapped vector and the teacher's vector. `retrieval/en-fr` is the
     share of English sentences whose nearest held-out French sentence is a translation. The same seed gives the same
     results.
@@ -101,7 +101,7 @@ def retrieval(columns: Sequence[str], means: Tensor, texts: Tensor) -> dict[str,
 
     In many corpora a sentence occurs several times, with different translations. So two more results count as right: a
     copy of the sentence's translation, and the translation of a copy of the sentence. If a wrong sentence is as near as
-    the right one, that is a miss; so if all vectors are equal, precision is 0.
+    the right one, the result counts as wrong. So if all vectors are equal, precision is 0.
 
     Args:
         columns: Names of the columns.

@@ -36,7 +36,7 @@ Value = TypeVar("Value")
 
 @dataclass(eq=False)
 class Workers:
-    """A group of `count` workers, seen by the one with this `rank`; the context manager connects it to the others."""
+    """One worker, with the index `rank`, of a group of `count` workers. The context manager connects the workers."""
 
     rank: int = 0
     count: int = 1
@@ -97,7 +97,7 @@ class Workers:
         return {name: reduce(torch.add, [part[name] for part in parts if name in part]) for name in names}
 
     def gather(self, rows: Tensor) -> Tensor:
-        """Concatenate the rows of all workers on the CPU, by rank. A worker without rows may pass any empty tensor."""
+        """Concatenate the rows of all workers on the CPU, ordered by rank. A worker may pass an empty tensor."""
         parts = [part for part in self.every(rows.detach().cpu()) if len(part)]
         return torch.cat(parts) if parts else rows.detach().cpu()
 
@@ -139,10 +139,10 @@ def check_workers(worker_count: int | None, device: str, launched: Workers) -> N
     kind = pick_device(device).type
     check_least(1, workers=worker_count)
     if launched.count > 1 and worker_count not in (None, 1, launched.count):
-        text = f"{worker_count}: torchrun has started {launched.count} already; leave it out."
+        text = f"{worker_count}: torchrun has already started {launched.count} workers; leave this option out."
         raise UsageError(text, parameter="workers")
     if kind != "cpu" and worker_count not in (None, 1):
-        text = f"{worker_count} would share the cores of a CPU; on several GPUs use torchrun."
+        text = f"{worker_count}: must be 1 on a GPU, because workers share the cores of a CPU; use torchrun instead."
         raise UsageError(text, parameter="workers")
 
 
@@ -160,7 +160,7 @@ def joined(count: int, work: Callable[..., object], *arguments: Any) -> Iterator
     context = start_processes(_work, shared, count - 1, join=False, daemon=True, start_method="spawn")
     torch.set_num_threads(shared[1])
     try:
-        # This loop notices at once if a worker ends before it connects; without the loop, it would take `PATIENCE`.
+        # This loop notices at once if a worker ends before it connects. Without the loop, we would wait `PATIENCE`.
         while not store.check([f"worker {number}" for number in range(1, count)]):
             context.join(0.1)
         try:

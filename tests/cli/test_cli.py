@@ -85,7 +85,7 @@ ERRORS = [  # (command, exit code, part of the message)
     (f"{TRAIN} --data latin.tsv --strict", 4, r"latin\.tsv:2: .*UTF-8"),
     (f"{TRAIN} --data pairs.tsv --set vocab_size=90000", 4, "vocab_size 90000 is too large"),
     ("train bgt-small --data pairs.tsv --out mine", 3, "mine: can't be written"),
-    ("train bgt-small --data pairs.tsv --out sts", 2, "sts: not empty"),
+    ("train bgt-small --data pairs.tsv --out sts", 2, "sts: this folder is neither empty nor a run"),
     ("train --resume --out run", 3, "run: has no run.json"),
     ("train --resume --out run --data pairs.tsv", 2, "--resume"),
 ]

@@ -99,8 +99,8 @@ def test_the_command_scores_against_known_pairs(bgt: Bgt) -> None:
 @pytest.mark.parametrize(
     ("arguments", "expected", "says"),
     [
-        ("en.txt fr.txt --out x.tsv", 2, "--langs or --vectors: give one"),
-        ("en.txt fr.txt --out x.tsv --langs en,fr --vectors en.npy fr.npy", 2, "--langs or --vectors: give one"),
+        ("en.txt fr.txt --out x.tsv", 2, "--langs is needed, unless --vectors"),
+        ("en.txt fr.txt --out x.tsv --langs en,fr --vectors en.npy fr.npy", 2, "--langs is needed, unless --vectors"),
         ("en.npy fr.npy --out x.tsv --langs en,fr", 2, "--vectors .*en.npy, which contains vectors"),
         ("en.txt fr.txt --out x.tsv --vectors fr.npy en.npy", 4, "fr.npy: .* each of 6 lines"),
         ("en.txt fr.txt --out no/x.tsv --langs en,fr", 2, "no/x.tsv"),

@@ -93,10 +93,10 @@ def test_several_files_give_one_split_and_a_report_each(bgt: Bgt, pairs: Path, m
         ("pairs.tsv --out new", 2, "add the columns of the file, as in en-fr=pairs.tsv"),
         ("pairs.tsv --langs en,en --out new", 2, "add names, as in a:en,b:en"),
         ("en-fr=pairs.tsv en-de=pairs.tsv --out new", 2, "--langs de: the encoder has en, fr"),
-        ("en-fr=stored --out new --report", 2, "--report needs sentences"),
+        ("en-fr=stored --out new --report", 2, "--report needs the sentences"),
         ("en-fr=stored --out new --method leace", 4, "of 8 and of 1024 units"),
         ("pairs.tsv --langs en,fr --out new --method pca", 2, "pca"),
-        ("pairs.tsv --langs en,fr --out new --sts-data there", 2, "--sts-data is used by the report only: add"),
+        ("pairs.tsv --langs en,fr --out new --sts-data there", 2, "--sts-data is used only for the report: add"),
     ],
 )
 def test_an_error_is_one_line(bgt: Bgt, pairs: Path, arguments: str, code: int, message: str) -> None:

@@ -63,7 +63,7 @@ def test_an_exported_folder_opens_as_an_encoder(saved: Path, tmp_path: Path) -> 
     assert_close(encoder.embed(texts, lang="fr", latent="language"), expected)
     assert (encoder.langs, encoder.latents) == (("fr",), ("language",)) and encoder.fingerprint
     assert open_encoder(folder).fingerprint == encoder.fingerprint
-    with pytest.raises(BgtError, match=rf"spell it onnx:{folder}"):
+    with pytest.raises(BgtError, match=rf"write onnx:{folder}"):
         bgt_core.load(folder)
     (folder / "model.onnx").write_bytes(b"nothing")
     with pytest.raises(BgtError, match=r"model.onnx: not an ONNX file") as error:

@@ -106,10 +106,10 @@ def answer(kind: type[errors.HfHubHTTPError], status: int) -> errors.HfHubHTTPEr
     [
         (answer(errors.RevisionNotFoundError, 404), "no such revision; leave it out for the newest"),
         (answer(errors.GatedRepoError, 403), "accept its terms first"),
-        (answer(errors.RepositoryNotFoundError, 404), "no such model on the hub; for a private one log in"),
+        (answer(errors.RepositoryNotFoundError, 404), "no such model on the hub; if the model is private, log in"),
         (answer(errors.HfHubHTTPError, 403), r"no permission \(403\)"),
         (answer(errors.HfHubHTTPError, 400), "the hub answered 400"),
-        (errors.LocalEntryNotFoundError("no"), "not fetched before, and the hub can't be reached.*HF_HUB_OFFLINE"),
+        (errors.LocalEntryNotFoundError("no"), "no copy in the cache, and the hub can't be reached.*HF_HUB_OFFLINE"),
     ],
 )
 def test_an_error_of_the_hub_is_one_line(

@@ -38,7 +38,7 @@ def test_semantic_vectors_are_the_encoder_s_and_style_is_the_model_s(saves: Save
     np.testing.assert_array_equal(again.embed(TEXTS, lang="en"), writer.embed(TEXTS, lang="en"))
     with pytest.raises(UsageError, match="lang de: this model has en, fr"):
         writer.embed(TEXTS, lang="de")
-    with pytest.raises(UsageError, match=r"open the model by `bgt_core\.open_encoder`"):
+    with pytest.raises(UsageError, match=r"Open the model with `bgt_core\.open_encoder`"):
         plain.embed(TEXTS, lang="en")
 
 
@@ -78,7 +78,7 @@ def test_exports_and_diagnosis_of_a_writer_are_errors_of_one_line(
         done = bgt("export", folder, "--to", form, "--out", tmp_path / "out")
         assert done.code == 2 and "of this writer is baseline:words" in done.err and done.err.count("\n") == 1
     done = bgt("diagnose", "--model", folder)
-    assert done.code == 2 and "see examples/ledger.py" in done.err
+    assert done.code == 2 and "use examples/ledger.py" in done.err
     assert bgt("export", folder, "--out", tmp_path / "copy").code == 0
     copied = bgt_core.open_encoder(tmp_path / "copy")
     np.testing.assert_array_equal(copied.embed(TEXTS, lang="en"), bgt_core.open_encoder(folder).embed(TEXTS, lang="en"))

@@ -143,16 +143,16 @@ def test_a_first_stage_only_trains_the_semantic_encoder_and_a_second_starts_from
 @pytest.mark.parametrize(
     ("changes", "error", "message"),
     [
-        ({"teacher": ["en-fr", "en-fr"]}, UsageError, "2 files of vectors for 1 of data"),
+        ({"teacher": ["en-fr", "en-fr"]}, UsageError, "2 files of vectors for 1 data files"),
         ({"teacher": ["missing"]}, NotFound, r"missing\.npy: can't be read"),
         ({"teacher": ["en"]}, DataError, r"en\.npy has 120 rows, .*en-fr\.tsv 1(80|20 more)|has 120 rows"),
         ({"teacher": ["broken"]}, DataError, r"broken\.npy: a vector contains NaN or infinity"),
-        ({"model.teacher_dim": 7}, DataError, r"vectors have 12 numbers, but model\.teacher_dim is 7"),
+        ({"model.teacher_dim": 7}, DataError, r"the vectors have 12 units, but model\.teacher_dim is 7"),
         ({"distillation.weight": 0.0}, UsageError, r"model\.teacher_dim=12 and objective\.distillation\.weight"),
         ({"teacher": [], "distillation.weight": 9.0}, UsageError, "teacher is missing: objective.distillation.weight"),
-        ({"recipe": "sp"}, UsageError, "'sp' can't learn from vectors; bgt, bgt-plus"),
+        ({"recipe": "sp"}, UsageError, "'sp' can't learn from vectors; choose from bgt, bgt-plus"),
         ({"files": 2, "teacher": ["en-fr", None]}, UsageError, "some files of en-fr have vectors, others don't"),
-        ({"recipe": recipes.configure("bgt-small", SETTINGS)}, UsageError, r"it needs model\.teacher_dim=12"),
+        ({"recipe": recipes.configure("bgt-small", SETTINGS)}, UsageError, r"set model\.teacher_dim=12"),
     ],
 )
 def test_unsuitable_vectors_and_settings_are_refused(

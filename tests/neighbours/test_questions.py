@@ -205,7 +205,7 @@ def test_the_command_has_the_results_of_the_library(
     assert head.split("\t") == ["query", "question", "probability", "W2"] and len(rows) == 6
     assert rows[0].split("\t")[:2] == [QUERIES[0], document["queries"][0]["hits"][0]["question"]]
     for arguments, code, message in (
-        ((folder,), 2, "QUESTION is needed, in quotes"),
+        ((folder,), 2, "QUESTION is needed: give a question in quotes"),
         ((folder, "Who?", "--top", 0), 2, "--top 0 must be at least 1"),
         ((tmp_path / "no", "Who?"), 3, "not a store of questions"),
         ((folder, "Who?", "--model", bgt_core.PRETRAINED), 2, "--model is not the encoder that made"),

@@ -141,5 +141,5 @@ def test_unsuitable_models_and_batches_are_refused(saved: Path, tokenizer: Token
         recipes.configure("reference-classifier", {"model.body": "gru"})
     model = recipes.configure("reference-classifier", {"model.d_model": 4}).build(tokenizer)
     side = Tokens.pad([[5, 3]], "en")
-    with pytest.raises(UsageError, match="needs two columns: columns reference:en, translation:en"):
+    with pytest.raises(UsageError, match="needs two columns, as in columns reference:en, translation:en"):
         model(Batch({"a": side}, "a"))

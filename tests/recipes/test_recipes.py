@@ -104,7 +104,7 @@ def assert_embeds(name: str, model: bgt_core.Embedder) -> None:
         with pytest.raises(BgtError, match=f"lang {lang}: this model has en"):
             model.embed(["un chat"], lang=lang)
     if name in WITHOUT_LANGUAGE:
-        with pytest.raises(BgtError, match="latent language: this model has semantic"):
+        with pytest.raises(BgtError, match="latent language: this model has only semantic"):
             model.embed(["one cat"], lang="en", latent=LANGUAGE)
     if name in WITHOUT_LANGUAGE and SYNTACTIC not in model.latents:
         with pytest.raises(BgtError, match="no latent for style"):

@@ -62,7 +62,10 @@ def test_every_row_of_the_table_is_a_setting(
         ({"model.syntactic_body": "gran"}, "syntactic_body 'gran': choose from average, lstm"),
         ({"model.semantic_dim": 2}, "semantic_dim 2 must be at least 3"),
         ({"model.syntactic_dim": -1}, "syntactic_dim=-1 should be a number from 0"),
-        ({"train.mega_batch": 0}, r"mega_batch 0: .*; set train\.mega_batch, or objective\.margin\.mined_only=false"),
+        (
+            {"train.mega_batch": 0},
+            r"mega_batch 0: .*; set train\.mega_batch, or set objective\.margin\.mined_only=false",
+        ),
         ({"train.epochs": 2.0}, r"mega_batch_start 2.0 must be below epochs \(2.0\)"),
     ],
 )

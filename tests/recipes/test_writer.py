@@ -145,7 +145,7 @@ def test_without_drafts_it_is_the_writer_it_started_from(build: Callable[..., Ve
     assert not missing and all(name.startswith("reader.") for name in unexpected)
     alone = Batch({"en": batch().sides["en"]}, "en", targets=batch().targets[:, :UNITS])
     np.testing.assert_array_equal(nats(model, alone), nats(plain, alone))
-    with pytest.raises(UsageError, match="reads no drafts; train one with a column of them, such as draft_en"):
+    with pytest.raises(UsageError, match="was trained without drafts; train one with a column such as draft_en"):
         plain.drafted({}, batch().sides["draft_en"], torch.zeros(3, UNITS))
 
 

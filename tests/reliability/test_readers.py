@@ -77,7 +77,7 @@ def test_shapes_are_compared_before_anything_is_built(
         raise AssertionError("values were read")
 
     monkeypatch.setattr("bgt_core.checkpoint.load_tensors", never)
-    with pytest.raises(DataError, match=r"has shape .*, the recipe makes"):
+    with pytest.raises(DataError, match=r"has shape .*, but the recipe needs"):
         checkpoint.load(folder)
 
 

@@ -18,9 +18,9 @@ from tests.runs import weights
 
 def test_a_column_and_a_kind_that_no_file_has_are_refused_before_anything_is_written(tsv: Path, tmp_path: Path) -> None:
     out, data, weights = tmp_path / "run", [f"news/en-fr={tsv}"], {"kind_weights": "docs:3"}
-    with pytest.raises(UsageError, match="'es': no file of the data has this column"):
+    with pytest.raises(UsageError, match="'es': no data file has this column"):
         training.train("bgt-bound", data, out, columns=["en", "fr", "es"], device="cpu")
-    with pytest.raises(UsageError, match="no data of kind 'docs'; the kinds are news"):
+    with pytest.raises(UsageError, match="no data file has the kind 'docs'; the kinds are news"):
         training.train("bgt-bound", data, out, overrides=weights, device="cpu")
     assert not out.exists()
 
@@ -110,7 +110,7 @@ def test_a_second_run_starts_from_the_first_with_its_mean_and_scale(trained: Pat
 @pytest.mark.parametrize(
     ("changes", "error", "message"),
     [
-        ({"encoder": ""}, UsageError, "encoder is needed: the encoder whose vectors"),
+        ({"encoder": ""}, UsageError, "encoder is needed: name the encoder"),
         ({"encoder": "baseline:nouns"}, UsageError, "baseline:nouns"),
         ({"model.fingerprint": "words 12"}, DataError, "baseline:words: has changed"),
         ({"encoder": "python:sentence_of_nan:embed"}, DataError, "NaN or infinity"),

@@ -197,7 +197,7 @@ def test_a_folder_in_use_is_left_alone(recipe: Recipe, whole: Path, tsv: Path, t
     (tmp_path / "notes.txt").write_text("mine")
     for out, message, code in (
         (whole, "resume is needed", 2),
-        (tmp_path, "not empty", 2),
+        (tmp_path, "neither empty nor a run", 2),
         (tmp_path / "notes.txt", "can't be", 3),
         (tmp_path / "notes.txt" / "run", "can't be", 3),
     ):
@@ -222,8 +222,11 @@ def test_a_folder_without_valid_settings_can_not_be_resumed(tmp_path: Path, whol
 @pytest.mark.parametrize(
     ("setting", "message"),
     [
-        ({"train.kind_weights": "news:3"}, "no data of kind 'news'; name it with the data"),
-        ({"objective.distillation.weight": 1.0}, "is missing: objective.distillation.weight is 1; give vectors"),
+        ({"train.kind_weights": "news:3"}, "no data file has the kind 'news'; name the kind of a file"),
+        (
+            {"objective.distillation.weight": 1.0},
+            "is missing: objective.distillation.weight is 1; give a teacher's vectors",
+        ),
         ({"train.mega_batch": 2}, "bgt-small uses no hard negatives"),
         ({"data.vocab_size": 50}, "can't change during a run"),
     ],

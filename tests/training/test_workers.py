@@ -219,7 +219,7 @@ def test_there_is_a_worker_per_core_but_at_most_one_per_micro_batch(
 def test_invalid_numbers_of_workers_are_refused() -> None:
     with pytest.raises(UsageError, match="workers 0 must be at least 1"):
         check_workers(0, "cpu", Workers())
-    with pytest.raises(UsageError, match="workers 2: torchrun has started 3 already"):
+    with pytest.raises(UsageError, match="workers 2: torchrun has already started 3 workers"):
         check_workers(2, "cpu", Workers(0, 3))
     check_workers(None, "cpu", Workers(0, 3))
     if not torch.cuda.is_available():

@@ -1,4 +1,4 @@
-"""Add to each pair of translations an altered form of one of them, with nearly the same words but another meaning.
+"""Add to each pair of translations an altered form of one sentence, with nearly the same words but another meaning.
 
 The rules drop or add a negation (English, French), or exchange two words (any language with spaces between words).
 The altered sentences on which the shipped models were trained come from other rules, which exchanged the roles of words
@@ -18,7 +18,7 @@ from bgt_core.data.parallel import Skipped, check_table, pair_file, read_pairs, 
 from bgt_core.errors import DataError, UsageError
 
 NEGATION, WORDS = "negation", "words"  # kinds of alteration
-NEGATED = 0.3  # if a negation rule applies, the probability of using it; otherwise two words are exchanged
+NEGATED = 0.3  # probability of using a negation rule that applies; in all other cases, two words are exchanged
 _FINITE = r"\b(am|is|are|was|were|will|would|could|should|must|does|did|do|has|have|had)"
 _VERBE = r"(est|es|suis|sont|sommes|êtes|était|étaient|ai|as|a|avons|avez|ont|avait|peut|peux|veut|veux|doit|dois)\b"
 _NEGATIONS = {  # language -> two pairs (pattern, replacement): the first drops a negation, the second adds a negation
@@ -86,7 +86,7 @@ def alter_rows(source: Path, langs: Sequence[str], out: Path, *, of: str) -> tup
     """
     check_table(out)
     if len(langs) != 2 or langs[0] == langs[1] or of not in langs:
-        raise UsageError(f"{of}: expected one of two different --langs (got {','.join(langs)})", parameter="of")
+        raise UsageError(f"{of}: expected two languages, one of them {of} (got {','.join(langs)})", parameter="of")
     rng, skipped, dropped, kinds = Random("altered"), Skipped(), Counter[str](), Counter[str]()
     with pair_file(out) as add:
         for pair in read_pairs(source, langs, skipped):

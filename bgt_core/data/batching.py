@@ -1,13 +1,13 @@
-"""Turn a corpus into batches: choose the rows for each optimiser step, and split them so that they fit into memory.
+"""Turn a corpus into batches: choose the rows for each optimiser step, and split these rows to fit into memory.
 
 The rows of one optimiser step are called an *update*. An update depends only on (seed, step), so training can resume
 at any step and on any device, although no position in the data is saved. The rows of an update are sorted by length and
-split into micro-batches, whose gradients are summed. Rows are drawn uniformly, or by temperature and weights.
+split into micro-batches, whose gradients are summed. Rows are drawn uniformly, or with a temperature and weights.
 
 In a mixture, the share of a corpus in each update is proportional to n^(1/T) (Arivazhagan et al. 2019, "Massively
 multilingual NMT in the wild"). T is the temperature; a higher T makes the shares more equal. n is the number of tokens
-in the corpus, where each token is multiplied by the weight of its kind of text. Within a corpus, the share of a kind of
-text is proportional to the kind's number of tokens times its weight.
+in the corpus, each counted with the weight of its kind of text. Within a corpus, the share of a kind of text is
+proportional to the number of tokens of this kind, times the weight of the kind.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from bgt_core.data.columns import altered_columns
 from bgt_core.data.store import Corpus, Mixture, Stratum
 from bgt_core.errors import DataError, UsageError
 
-ROUNDS = 6  # rounds of the Feistel network; 4 are enough for a permutation that looks random
+ROUNDS = 6  # number of rounds of the Feistel network; 4 are enough for a permutation that looks random
 
 
 def rows_per_epoch(strata: Sequence[Stratum], temperature: float, weights: Mapping[str, float]) -> list[int]:
@@ -53,7 +53,7 @@ def draw(strata: Sequence[Stratum], counts: Sequence[int], step: int, updates: i
     """Draw the rows of update `step`, int64. An epoch has `updates` updates, and `counts[i]` rows of stratum i.
 
     The rows of a stratum are drawn in random order. After all of them have been drawn, they are drawn again in a new
-    random order. So at any step, one row of a stratum has been drawn at most once more than another.
+    random order. So at any step, two rows of a stratum have been drawn equally often, or one of them once more.
     """
     drawn = []
     for number, (stratum, count) in enumerate(zip(strata, counts, strict=True)):
@@ -68,8 +68,8 @@ def permute(positions: np.ndarray, size: int, seed: int, epoch: int, stream: int
     """Return the elements at `positions` of a random permutation of range(size); int64, in the shape of `positions`.
 
     (seed, epoch, stream) determines the permutation. A Feistel network permutes all integers of 2b bits, for some b,
-    without a table in memory. A result that is not below `size` is permuted again until it is (cycle walking), so the
-    results are a permutation of range(size).
+    without a table in memory. A result of `size` or more is permuted again until it is below `size` (cycle walking), so
+    the results are a permutation of range(size).
     """
     half = np.uint64(max(1, -(-(size - 1).bit_length() // 2)))
     mask = (np.uint64(1) << half) - np.uint64(1)
@@ -99,7 +99,7 @@ def shuffle_words(sentences: Sequence[np.ndarray], share: float, *seed: int) -> 
     """Permute the tokens of a random `share` of the sentences; EOS stays the last token.
 
     The caller passes a different `seed` for each update, so a sentence has different permutations in different epochs.
-    The code of Wieting and Gimpel drew the permutations only once, so a sentence had the same one in all epochs.
+    The code of Wieting and Gimpel drew the permutations only once, so a sentence had the same order in all epochs.
     """
     if not share:
         return sentences
@@ -156,8 +156,8 @@ class Batching:
     def updates(self, corpus: Corpus | Mixture) -> int:
         """Return the number of optimiser steps per epoch.
 
-        An epoch draws every row once, unless a temperature other than 1 or weights are set. Then it draws about as many
-        tokens as the corpus has, but some rows more often than others.
+        An epoch draws every row once. But if weights or a temperature other than 1 are set, it draws about as many
+        tokens as the corpus has, and some rows more often than others.
         """
         if not len(corpus):
             raise DataError(f"the {corpus.split} split of {corpus.folder} has no pairs; prepare it with more pairs")
@@ -181,7 +181,7 @@ class Batching:
         return StepBatch(len(indices), batches)
 
     def rows(self, corpus: Corpus | Mixture, step: int) -> np.ndarray:
-        """Draw the rows of an optimiser step, int64: by temperature and weights if set, else each row once an epoch."""
+        """Draw the rows of an optimiser step, int64: by temperature and weights if they are set, else uniformly."""
         updates = self.updates(corpus)
         if counts := self._sampled(corpus):
             return draw(corpus.strata, counts, step, updates, self.seed)

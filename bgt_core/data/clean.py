@@ -39,13 +39,12 @@ class CleaningRules:
 
     min_length: int = 1
     max_length: int = 100
-    max_ratio: float = 9.0  # maximum length of the longer side, divided by that of the shorter (Moses: 9)
+    max_ratio: float = 9.0  # maximum ratio of the longer side's length to the shorter side's length, 9 as in Moses
     unit: str = "words"
     max_pairs: int | None = None  # keep a random sample of this size; it does not depend on the order of the sources
     seed: int = 1
     keep: tuple[ScoreRange, ...] = ()  # ranges in which the scores of a translation (second column) must lie
-    # whether to keep, of all pairs with the same text in the first column, only the first that meets all other rules
-    first_of_reference: bool = False
+    first_of_reference: bool = False  # whether to keep only the first valid pair for each text of the first column
 
     def __post_init__(self) -> None:
         if not 1 <= self.min_length <= self.max_length:
@@ -57,16 +56,14 @@ class CleaningRules:
 
 
 class Candidates(NamedTuple):
-    """N valid rows of L texts each, with the values that the filters compare."""
+    """N valid rows of L texts each, with the values by which the filters judge them."""
 
     rows: list[tuple[str, ...]]  # normalised cells, including the label column, which contains numbers
     texts: list[tuple[str, ...]]  # the same cells without the label column
     keys: list[tuple[str, ...]]  # the `key` of each text
     lengths: np.ndarray  # (N, L), lengths of the texts, in `CleaningRules.unit`
     costs: np.ndarray  # (N,) float64, the numbers of the label column; NaN if there is no such column
-    # (N,) uint64, a hash of the first key of each row if the rules have `first_of_reference`, else of all its keys;
-    # rows with equal hashes count as copies
-    identities: np.ndarray
+    identities: np.ndarray  # (N,) uint64, a hash of each row's first key or of all its keys; equal hashes mean copies
 
     def where(self, stays: np.ndarray) -> Candidates:
         """Select the rows for which `stays`, (N,) bool, is true."""
@@ -109,8 +106,8 @@ def clean(
         rules: The rules; by default `CleaningRules()`.
         exclude: Files or folders of evaluation sentences, with one sentence per line or several in columns. A pair is
             dropped if any of its sides is one of these sentences; case and punctuation are ignored.
-        models: Name -> model, for names of scores in `rules.keep` that this package does not define. The models score
-            the sentences of the second column.
+        models: Models for scores in `rules.keep` that this package does not define: {name of the score: model}. They
+            score the sentences of the second column.
         tokenizer: A SentencePiece model, if the unit of lengths is "tokens".
         licence: The licence to write to the card; by default the licence that `bgt data download` recorded.
         strict: Whether the first bad row raises an error; otherwise bad rows are skipped.
@@ -123,7 +120,7 @@ def clean(
     rules, models = rules or CleaningRules(), models or {}
     check_table(out)
     langs = parse_columns(read_columns(columns))
-    names, all_names = list(langs), [column.partition(":")[0] for column in columns]  # all_names also has "_"s
+    names, all_names = list(langs), [column.partition(":")[0] for column in columns]  # all_names: with skipped columns
     label = next((index for index, lang in enumerate(langs.values()) if lang == LABEL), -1)
     if not sources or len(langs) - (label >= 0) < 2:
         raise UsageError(f"{len(sources)} sources of {', '.join(columns)}: expected a source, and two columns of text.")
@@ -355,9 +352,9 @@ def copy_key(sentence: str) -> str:
 def join_copies(sentences: Sequence[str], groups: Sequence[int]) -> list[int]:
     """Join groups of sentences that contain copies of the same sentence.
 
-    If A shares a sentence with B, and B with C, then all three groups are joined. `groups[i]` is the number of the
-    group of sentence i. Returns the new number for each sentence, (N,): joined groups get the number of the group whose
-    sentence comes first.
+    If group A shares a sentence with B, and B shares one with C, then all three are joined. `groups[i]` is the number
+    of the group of sentence i. Returns the new group number of each sentence, (N,): joined groups get the number of the
+    group whose sentence comes first.
     """
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components

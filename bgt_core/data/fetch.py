@@ -49,7 +49,7 @@ CODE = r"[a-z]{2,3}(?:_[A-Za-z]+)?"  # a language code of OPUS, such as fr or pt
 
 
 # The addresses in sources.tsv come from public code of 2020-2026, and the licences from the web pages of the sources.
-# Nobody has compared either of them with the servers. If the SHA-256 of an archive is in published.tsv (copied from the
+# Neither has been checked on the servers. If the SHA-256 of an archive is in published.tsv (copied from the
 # library `datasets`), a download must match it. Otherwise the first download is trusted, and later downloads must have
 # the same SHA-256 as the first.
 
@@ -66,8 +66,8 @@ class DataSource(NamedTuple):
     licence: str
     addresses: tuple[str, ...]
     layout: str = "files"  # key of `LAYOUTS`, which maps it to the function that converts the files
-    pairs: str = ""  # the language pairs: "any", "any pair with en", or a single pair; "" if not pairs
-    release: str = ""  # the default release; "needed" if users must choose, "" if there are no releases
+    pairs: str = ""  # allowed language pairs: "any", "any pair with en", or a single pair; "" if the data are not pairs
+    release: str = ""  # the default release; "needed" if users must choose one, "" if there are no releases
 
 
 def _packaged_table(name: str) -> list[list[str]]:
@@ -142,7 +142,7 @@ def choose(name: str, *, pair: str | None = None, release: str | None = None) ->
     if chosen.pairs == "any pair with en" and "en" not in langs:
         raise UsageError(f"{pair}: all pairs of {name} contain en; choose one, such as en-fr.", parameter="pair")
     if chosen.release == "needed" and not release:
-        raise UsageError(f"is needed, such as v2018; https://opus.nlpl.eu lists those of {name}.", parameter="release")
+        raise UsageError(f"is needed, such as v2018; for {name}, see https://opus.nlpl.eu.", parameter="release")
     if release and not chosen.release:
         raise UsageError(f"{release}: {name} has no releases; leave the release out.", parameter="release")
     if release and not re.fullmatch(LABEL, release):
@@ -260,8 +260,8 @@ class _Bar:
         self.total = self.done = 0  # in bytes; `pooch` sets the total, to 0 if the server does not announce it
 
     def update(self, count: int) -> None:
-        if self.done > (self.total or UNPROMISED):  # pooch counts the last block as full, which may exceed the total
-            raise DataError(f"{self.address}: the server sends more than the {self.done:,} bytes expected; stopped.")
+        if self.done > (self.total or UNPROMISED):  # pooch counts the last block as full, so this may exceed the total
+            raise DataError(f"{self.address}: the server has sent {self.done:,} bytes, more than expected; stopped.")
         self.done += count
         self.report(min(self.done, self.total or self.done), self.total or None)
 
@@ -273,7 +273,7 @@ class _Bar:
 
 
 def unpack(archive: Path, folder: Path) -> list[Path]:
-    """Unpack a zip, tar, tar.gz or gz file into `folder`, which is replaced if it exists. Nothing is written outside.
+    """Unpack a zip, tar, tar.gz or gz file into `folder`. Replace an old folder, and write nothing outside it.
 
     Returns the unpacked files, sorted by name, without the files that macOS adds to archives. If `archive` has another
     format, returns only `archive`.
@@ -455,7 +455,7 @@ def explained(url: str) -> Iterator[None]:
         hint = "try again later" if status == 429 or status >= 500 else "check that the file exists"
         raise NotFound(f"{url}: the server answers {status} {reason}; {hint}") from error
     except requests.exceptions.ChunkedEncodingError as error:
-        raise NotFound(f"{url}: the connection broke; run the command again to start this file again.") from error
+        raise NotFound(f"{url}: the connection broke; run the command again to download this file.") from error
     except (requests.ConnectionError, requests.Timeout) as error:
         inner, reason = error, type(error).__name__
         while inner is not None:  # the innermost error is the operating system's

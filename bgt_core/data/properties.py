@@ -126,7 +126,7 @@ def signature(text: str, lang: str) -> tuple[str | bool, ...]:
 
 Forms = Callable[[str], list[str]]
 
-EXCHANGED = {  # language -> property that the rules change; the data have enough pairs of sentences with tu and vous
+EXCHANGED = {  # language -> property to change; not tu and vous in French, because the data have pairs with both
     "en": "contraction",
     "fr": "question-form",
     "es": "address",
@@ -250,7 +250,7 @@ def _german(texts: Sequence[str], paraphrases: Sequence[Sequence[str]]) -> Calla
 
     def forms(text: str) -> list[str]:
         addressed = re.search(r"\bdu\b", text, re.IGNORECASE)
-        if addressed and re.search(r"\bdi(?:r|ch)\b", text, re.IGNORECASE):  # "dir" can be "Ihnen" or "sich"
+        if addressed and re.search(r"\bdi(?:r|ch)\b", text, re.IGNORECASE):  # "dir" may become "Ihnen" or "sich"
             return []
         if PROPERTIES["address"].value(text, "de") != "du" or not (
             addressed or re.match(_RULES["de"]["no-imperative"], text)
@@ -277,7 +277,7 @@ def _german(texts: Sequence[str], paraphrases: Sequence[Sequence[str]]) -> Calla
 
 
 def _formal_verbs(paraphrases: Sequence[Sequence[str]]) -> dict[str, str]:
-    """Map verb forms for du to the most common form for Sie in the same position of paraphrases with equal lengths."""
+    """Map verb forms for du to the most common form for Sie in the same position of equally long paraphrases."""
     seen: dict[str, Counter[str]] = defaultdict(Counter)
     for pair in paraphrases:
         by_value = {PROPERTIES["address"].value(text, "de"): _WORDS.findall(text.lower()) for text in pair}
@@ -373,7 +373,7 @@ def _turkish(text: str) -> list[str]:
 
 _ICHIDAN = ("る", "ない", "た")
 _SURU = ("する", "しない", "した")
-_POLITE_ENDINGS = (("ません", 1), ("ました", 2), ("ます", 0))  # polite ending, `number` in `plain`
+_POLITE_ENDINGS = (("ません", 1), ("ました", 2), ("ます", 0))  # polite ending, and the `number` that `plain` needs
 _NA_ADJECTIVES = ("きれい", "嫌い", "くらい", "ぐらい", "みたい")  # these end in い, but are not i-adjectives
 _LONGEST = 4  # maximum length of the character sequences that are counted in the texts
 _OCCURRENCES = 4  # a form is used if the count of its ending is at least this
@@ -444,7 +444,7 @@ _ARTICLE_WORDS = {  # language -> name of a list of words -> the words, in lower
     lang: {name: frozenset(words.split()) for name, words in rules.items() if name not in ("other", "endings")}
     for lang, rules in ARTICLES.items()
 }
-# "d'une" and "qu'un" contain an article; l'un, quelqu'un and donne-le do not
+# the pattern finds the article in "d'une" and "qu'un", but nothing in l'un, quelqu'un and donne-le
 _ARTICLE = {
     lang: re.compile(rf"(?<![\w'’-])(?:(?:d|qu)['’])?({'|'.join(rules['other'])})(?![\w'’-])", re.IGNORECASE)
     for lang, rules in ARTICLES.items()

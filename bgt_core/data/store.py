@@ -231,7 +231,7 @@ def _split(work: Path, store: Json, limit: int) -> None:
     """Hold out the rows with hashes up to `limit`, and write the row indices of each split."""
     size = store["pairs"]["kept"]
     ends = np.cumsum(list(store["kinds"].values()))
-    sums = {split: np.zeros((len(ends), 2), np.int64) for split in SPLITS}  # kind -> numbers of rows and of tokens
+    sums = {split: np.zeros((len(ends), 2), np.int64) for split in SPLITS}  # for each kind: rows and tokens
     with ExitStack() as stack:
         files = {split: stack.enter_context((work / f"{split}.index").open("wb")) for split in SPLITS}
         for start in range(0, size, BLOCK):
@@ -374,7 +374,7 @@ class Corpus:
         return [self]
 
     def parts(self, indices: np.ndarray) -> list[tuple[Corpus, np.ndarray]]:
-        """Return this corpus and the given rows as the only part, so that it can be used in place of a `Mixture`."""
+        """Return this corpus with the given rows as the only part, so that it can replace a `Mixture`."""
         return [(self, indices)]
 
     def lengths(self, indices: np.ndarray) -> np.ndarray:

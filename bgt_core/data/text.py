@@ -23,7 +23,7 @@ from bgt_core.errors import BgtError, DataError, NotFound, UsageError
 TRAINING_SENTENCES = 2_000_000  # maximum size of the random sample that trains a tokenizer; limits memory
 MANY = 512  # more sentences than this are tokenised in several threads; for fewer, starting threads takes too long
 CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-INVISIBLE = {"Cc", "Cf", "Cs"}  # controls; zero-width, bidi and soft-hyphen marks; lone surrogates
+INVISIBLE = {"Cc", "Cf", "Cs"}  # Unicode categories: controls; zero-width, bidi and soft-hyphen marks; lone surrogates
 
 
 def normalise(text: str) -> str:

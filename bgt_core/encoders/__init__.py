@@ -33,7 +33,7 @@ class Kind(NamedTuple):
     """A kind of encoder, as described in the help and the app. Encoders of this kind are named KIND:FORM."""
 
     form: str
-    about: str  # what FORM stands for
+    about: str  # the meaning of FORM
     runs: str  # a sentence that says how and where the encoder runs
     needs: tuple[str, str] | None = None  # a required module, and the extra that installs it
 
@@ -99,8 +99,8 @@ def load(path: str | Path = PRETRAINED, device: str | torch.device = "auto", pre
     """Open the model in a checkpoint, or in the newest checkpoint of a run.
 
     Args:
-        path: A folder; the name of a model that ships, such as "bgt-multilingual"; or ORG/NAME or ORG/NAME@REVISION,
-            which is downloaded from the hub unless a folder has this name. By default bgt-en-fr, of recipe `bgt-bound`.
+        path: A folder; the name of a shipped model, such as "bgt-multilingual"; or ORG/NAME or ORG/NAME@REVISION, which
+            is downloaded from the hub unless a folder has this name. The default is bgt-en-fr (recipe `bgt-bound`).
         device: "cpu", "cuda", "cuda:1", a device of torch, or "auto": a GPU if available.
         precision: "fp32", "bf16", "auto" (bf16 if the device multiplies it natively), or on a CPU "int8".
 
@@ -167,8 +167,8 @@ def named_encoder(name: str, known: str, opens: Opens, user: str) -> SentenceEnc
         encoder = opens(name)
     except NotFound as error:
         raise NotFound(
-            f"{user} was made from vectors of {name}, which was not found. If {name} is a relative path, run the "
-            f'command from the folder to which it is relative, or correct "encoder" in the JSON of {user}. ({error})'
+            f"{user} was made from vectors of {name}, which was not found. If {name} is a relative path, run "
+            f'this in the folder that it is relative to, or correct "encoder" in the JSON file of {user}. ({error})'
         ) from None
     if known and identity(encoder) != known:
         raise DataError(

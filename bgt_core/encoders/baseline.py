@@ -16,8 +16,8 @@ from bgt_core.embedder import Embedder
 from bgt_core.encoders.external import ExternalEncoder
 from bgt_core.errors import UsageError
 
-# Number of hash buckets. Among forty words, the probability that two share a bucket is 0.1. In half of these cases, the
-# two words count with opposite signs.
+# Number of hash buckets. Among forty words, the probability that any two share a bucket is 0.1. In half of these cases,
+# the two words count with opposite signs.
 BUCKETS = 2**13
 UNTRAINED = 3  # number of untrained models with different seeds; a single model could have good weights by chance
 

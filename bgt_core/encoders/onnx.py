@@ -139,7 +139,7 @@ def write(padded: Padded, path: Path) -> None:
 
 
 def difference(encoder: nn.Module, path: Path, vocab_size: int) -> float:
-    """Compare vectors of an ONNX file with vectors that its encoder computes in double precision, on random batches of
+    """Compare vectors of an ONNX file with vectors that `encoder` computes in double precision, on random batches of
     many shapes. Return the largest distance between the two vectors of a sentence, divided by the root mean square of
     the norms of the encoder's vectors."""
     import onnxruntime

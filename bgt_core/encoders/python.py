@@ -120,7 +120,7 @@ def _calling(spec: str, function: Callable[..., Any]) -> Callable[[list[str], st
 
 
 def _needs_nothing(function: Callable[..., Any]) -> bool:
-    """Test whether a function can be called without arguments. If so, it makes an encoder, and is none itself."""
+    """Test whether a function can be called without arguments. If so, it makes an encoder, but is not one itself."""
     try:
         inspect.signature(function).bind()
     except (TypeError, ValueError):  # ValueError: some built-in functions have no signature

@@ -80,7 +80,7 @@ def open_encoder(name: str, device: str = "auto", precision: str = "auto") -> Ex
         if tokenizer is None:  # a slow tokenizer can't be serialised completely
             return ""
         rules = json.loads(tokenizer.to_str())
-        del rules["padding"], rules["truncation"]  # because the last call set them
+        del rules["padding"], rules["truncation"]  # these depend on the last call
         layers = [(type(layer).__name__, getattr(layer, "pooling_mode", "")) for layer in model]
         parts = (layers, model.max_seq_length, model.prompts, model.default_prompt_name, rules, precision == "bf16")
         digest = hashlib.sha256(json.dumps(parts, sort_keys=True).encode())

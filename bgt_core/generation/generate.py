@@ -25,9 +25,9 @@ from bgt_core.generation.search import AT_ONCE, Context, Report, decode, decoder
 from bgt_core.nets.output import SentencePrediction
 from bgt_core.vectors.convert import matrix
 
-# The best pair of weights in the grid (0.25, 0.5, 1) x (0, 0.1, 0.2, 0.3, 0.5, 1). Compared with no reranking, both
-# latents are kept better and chrF is higher. Without the likelihood, reranking prefers ungrammatical sentences if the
-# style is taken from another sentence.
+# The best weights for reranking in the grid (0.25, 0.5, 1) x (0, 0.1, 0.2, 0.3, 0.5, 1). With reranking, the text keeps
+# both latents better, and chrF is higher. With a likelihood weight of 0, reranking prefers ungrammatical sentences if
+# the style is taken from another sentence.
 SECOND_WEIGHT, LIKELIHOOD_WEIGHT = 0.5, 0.3
 BATCH_TOKENS = 4_096  # maximum number of source tokens in a batch, with padding; limits the memory for states
 

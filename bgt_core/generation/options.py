@@ -13,9 +13,9 @@ class Beam:
     """Beam search with `size` hypotheses, ranked by log-probability / length ** `length_penalty`.
 
     The length is in tokens, EOS included. A penalty above 1 favours long sentences, a penalty below 1 short sentences.
-    If `no_repeat_ngram` is n, no n-gram occurs twice. If `max_run` is r, no token occurs more than r times in a row. 0
-    turns either limit off. Probabilities are not renormalised after tokens are excluded. The released code has `size` 5
-    and `length_penalty` 1.
+    If `no_repeat_ngram` is n, no n-gram occurs twice. If `max_run` is r, no token occurs more than r times in a row.
+    The value 0 turns a limit off. Probabilities are not renormalised after tokens are excluded. The paper's code has
+    `size` 5 and `length_penalty` 1.
     """
 
     size: int = 5
@@ -51,7 +51,7 @@ class Sample:
 
 
 GREEDY = Beam(1)
-DEFAULT_SEARCH = Beam(8, no_repeat_ngram=3, max_run=1)  # gave the best reconstructions, without repetition loops
+DEFAULT_SEARCH = Beam(8, no_repeat_ngram=3, max_run=1)  # this gave the best reconstructions without repetition loops
 
 Search = Beam | Sample
 

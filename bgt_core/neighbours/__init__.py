@@ -1,1 +1,1 @@
-"""Nearest neighbours: exact and approximate search by FAISS, margins, mined translations, and stored questions."""
+"""Find nearest neighbours with FAISS, find translations in texts, and search stored questions."""

@@ -1,4 +1,4 @@
-"""Find translations in two texts: find nearest neighbours in both directions, and score pairs of them by a margin.
+"""Find translations in two texts: find nearest neighbours in both directions, and score pairs of sentences by a margin.
 
 Scores and retrieval follow Artetxe and Schwenk (ACL 2019, "Margin-based Parallel Corpus Mining with Multilingual
 Sentence Embeddings"). The cosine of a pair is compared with the cosines of the nearest neighbours of both sentences, so
@@ -106,8 +106,8 @@ class Mined:
 
         Returns:
             The counts for up to four rules. "all" keeps all pairs; "threshold" keeps the pairs that reach `threshold`,
-            if it is set; "best threshold" uses the threshold with the best F1. "best of the other half" uses this
-            threshold of the pairs with odd left row numbers for pairs with even ones, and vice versa.
+            if it is set; "best threshold" uses the threshold with the best F1. "best of the other half" chooses the
+            threshold for pairs with even left row numbers on the pairs with odd left row numbers, and vice versa.
         """
         sides = zip((left, right), self.first_of, strict=True)
         known = [rows if first is None else first[rows] for rows, first in sides]
@@ -168,23 +168,23 @@ def mine(
     recall: float = 0.95,
     report: Report = silent,
 ) -> Mined:
-    """Find translations in two texts: pairs whose cosine is higher than the cosines of their other neighbours.
+    """Find translations in two texts: pairs of sentences with a higher cosine than they have with other neighbours.
 
         mined = mine(english, french, encoder=bgt_core.load(), langs=("en", "fr"), threshold=1.1)
         for score, i, j in zip(*mined.pairs):
             print(score, english[i], french[j])
 
     The score of a left row x and a right row y is the margin between two numbers: the cosine of x and y, and the mean
-    cosine of x with its k nearest right rows and of y with its k nearest left rows. Each left row and each right row
-    proposes the pair with its best neighbour. Of the proposed pairs, the best are accepted first; a pair is rejected if
-    one of its rows is already in an accepted pair.
+    of the cosines of x with its k nearest right rows and of y with its k nearest left rows. Each row of both texts
+    proposes the pair with its best neighbour. The proposed pairs are then accepted, the best first, but a pair is
+    rejected if one of its rows is already in an accepted pair.
 
     Args:
         left, right: A list of sentences (copies and blank sentences are ignored); `Sentences` from a file; vectors
             (N, D) in any form that `vectors.convert` accepts; or `Rows` of a file of vectors.
-        encoder, langs: The encoder, and the languages of `left` and `right`; needed only for sentences. Their vectors
-            are kept in memory; for millions of sentences, write the vectors to files with `bgt embed`, and give `Rows`
-            of these files.
+        encoder, langs: The encoder, and the languages of `left` and `right`; needed only for sentences, whose
+            vectors are kept in memory. For millions of sentences, write the vectors to files with `bgt embed`, and give
+            `Rows` of these files.
         k: Number of nearest neighbours over which the mean cosine is computed.
         margin: "ratio", "distance", or "absolute", which is the cosine itself.
         threshold: Minimum score of a pair.
@@ -307,7 +307,7 @@ def distinct(sentences: Iterable[str]) -> Sentences:
 def read_sentences(path: Path) -> Sentences:
     """Read the sentences of a UTF-8 file with one sentence per line; UsageError for a file of vectors."""
     if path.suffix == ".npy":
-        raise UsageError(f"takes {path}, which contains vectors; give their sentences instead.", parameter="vectors")
+        raise UsageError(f"takes {path}, which contains vectors; give its text as an argument.", parameter="vectors")
     sentences = distinct(line for _, line in text_lines(path, sentences=True))
     if not sentences.texts:
         raise DataError(f"{path}: empty; expected one sentence per line.")

@@ -234,7 +234,7 @@ class QuestionStore:
         if card.encoder != identity(encoder):
             made = f" ({card.model})" if card.model else ""
             raise UsageError(
-                f"is not the encoder that made {folder}{made}; use that, or build the store again.", parameter="model"
+                f"is not the encoder that made {folder}{made}; use that encoder, or build it again.", parameter="model"
             )
         if not (folder / QUESTIONS).is_file() or sha256_file(folder / QUESTIONS) != card.text:
             raise DataError(f"{folder / QUESTIONS}: absent or changed since it was embedded; build the store again.")

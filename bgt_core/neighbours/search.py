@@ -21,7 +21,7 @@ from bgt_core.vectors.compare import binary_scaled
 
 BLOCK = 16_384  # maximum number of queries, and of candidates, in a block
 POINTS = 16  # number of rows per list on which k-means is trained; 64 give no better lists
-ITERATIONS = 5  # iterations of k-means; 10 give no better lists
+ITERATIONS = 5  # number of iterations of k-means; 10 give no better lists
 ASSIGNMENTS = 2  # number of lists that contain each row; with 2 instead of 1, a quarter of the probes is enough
 SAMPLE = 500  # number of rows of each set whose exact neighbours determine the number of lists to probe
 
@@ -63,8 +63,8 @@ class Rows:
 class SearchPlan:
     """The blocks to compare in each direction, and how they were chosen."""
 
-    forward: list[Block]  # their queries are rows of the left set
-    backward: list[Block]  # their queries are rows of the right set
+    forward: list[Block]  # blocks whose queries are rows of the left set
+    backward: list[Block]  # blocks whose queries are rows of the right set
     assignments: int = 1  # number of lists with each row; at most this many blocks compare the same two rows
     nlist: int = 1
     nprobe: int = 1
@@ -79,8 +79,10 @@ class SearchPlan:
 
 @dataclass(frozen=True, eq=False)
 class Lists:
-    """The lists of an approximate search. Each row is in `ASSIGNMENTS` nearest lists; a query probes the `nprobe`
-    nearest."""
+    """The lists of an approximate search.
+
+    Each row is in the `ASSIGNMENTS` lists nearest to it. A query probes the `nprobe` lists nearest to it.
+    """
 
     centroids: np.ndarray  # (nlist, D) float32
     nprobe: int
@@ -134,7 +136,7 @@ def list_count(left: Rows, right: Rows) -> int:
 
 
 def learn_lists(left: Rows, right: Rows, recall: float = 0.95, seed: int = 0) -> Lists:
-    """Learn lists by k-means on a sample of both sets, and choose how many a row must probe to reach `recall`.
+    """Learn lists by k-means on a sample of both sets, and choose how many lists a row must probe to reach `recall`.
 
     Raises DataError if the vectors differ in width, or if a set has fewer than POINTS rows.
     """

@@ -81,7 +81,7 @@ def fit(gathered: Sequence[Gathered], method: str, factors: int | None = None) -
         if np.trace(covariance) <= CONSTANT * np.square(sums.means[lang]).sum():
             raise DataError(f"The vectors of all sentences in {lang} are the same; use another encoder or text.")
     if factors and factors > sums.width:
-        raise UsageError(f"{factors}: expected at most {sums.width}, the units of a vector", parameter="factors")
+        raise UsageError(f"{factors}: expected at most {sums.width}, the width of the vectors", parameter="factors")
     held_out = [each.sample(each.held_out) for each in gathered]
     settings: dict[str, Any] = {"held_out": held_out, "factors": factors} if method in FACTORED else {}
     if method in TRAINED_ON:
@@ -135,7 +135,7 @@ def scores(split: Split, held_out: Sequence[HeldOut]) -> dict[str, dict[str, Any
     """Score the original vectors ("vectors"), their shared parts ("shared") and their private parts ("private").
 
     The score `found` is the result of the function `found`; `pool` is the result of `found_in_pool`. With random
-    vectors of N rows, `found` is 1 / N, and `pool` is lower. `language_told` is the accuracy of a linear probe that
+    vectors for N rows, `found` is 1 / N, and `pool` is lower. `language_told` is the accuracy of a linear probe that
     predicts the language, with five folds; None if there is only one language. Each score is computed on the first
     1,000 held-out rows of each set of columns, and averaged over the sets.
     """

@@ -20,7 +20,7 @@ HeldOut = tuple[Sequence[str], Sequence[np.ndarray]]  # a set of columns: langua
 
 
 class Moments:
-    """The number of rows, their mean and their scatter matrix, in float64. A row is the vectors of all columns, joined.
+    """The number, the mean and the scatter matrix of rows, in float64. A row concatenates the vectors of all columns.
 
     `add` and `merge` use the update of Chan, Golub and LeVeque (1983), which loses no precision if the mean is large.
     Columns of paraphrases have the same language.
@@ -58,8 +58,7 @@ class Statistics:
 
     means: dict[str, np.ndarray]  # language -> (D,)
     covariances: dict[str, np.ndarray]  # language -> covariance
-    # languages (l, m) -> E[(x - mean of l) (y - mean of m)^T] for vectors x, y of one row; (l, l) for paraphrases
-    crosses: dict[tuple[str, str], np.ndarray]
+    crosses: dict[tuple[str, str], np.ndarray]  # languages (l, m) -> cross-covariance of the vectors in a row
 
     @property
     def langs(self) -> tuple[str, ...]:

@@ -320,7 +320,7 @@ def shift(statistics: Statistics) -> Split:
 def leace(statistics: Statistics) -> Split:
     """Make the smallest change after which no linear probe predicts the language (Belrose et al. 2023, theorem 4.3).
 
-    All languages get the same map, and count equally. The private part has one dimension less than there are languages.
+    All languages get the same map, and count equally. For C languages, the private parts span C - 1 dimensions.
     """
     means = np.stack(list(statistics.means.values()))  # (C, D)
     mean = means.mean(0)

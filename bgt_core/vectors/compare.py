@@ -8,6 +8,7 @@ from bgt_core.errors import UsageError
 from bgt_core.vectors.convert import matrix
 
 BLOCK = 1_024  # number of queries that are compared with all answers at once
+
 # similarities are rounded to this many decimals, because float32 rounding errors reach 2e-7 and depend on the batch
 DECIMALS = 6
 ROUNDING = 10.0**-DECIMALS  # similarities that differ by less than this count as equal
@@ -70,7 +71,7 @@ def cosine_similarity(left: np.ndarray, right: np.ndarray) -> np.ndarray:
 
 
 def nearest(queries: np.ndarray, answers: np.ndarray, similarity: Similarity = cosine_similarity) -> np.ndarray:
-    """Return the index of the answer (M, D) most similar to each query (N, D): (N,) int. Of a tie, the first counts."""
+    """Return the index of the answer (M, D) most similar to each query (N, D), or of the first if several tie: (N,)."""
     first = [np.zeros(0, dtype=np.intp)]
     for start in range(0, len(queries), BLOCK):
         block = similarity(queries[start : start + BLOCK], answers)

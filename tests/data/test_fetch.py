@@ -158,7 +158,7 @@ def test_a_disk_that_fills_keeps_the_archive(
     [
         ("404", r"zip: the server answers 404 .*; check that the file exists"),
         ("503", r"zip: the server answers 503 .*; try again later"),
-        ("cut 9", r"zip: the connection broke; run the command again to start this file again"),
+        ("cut 9", r"zip: the connection broke; run the command again to download this file"),
     ],
 )
 def test_a_server_that_fails_is_named(trouble: str, message: str, site: Any, books: Any, tmp_path: Path) -> None:

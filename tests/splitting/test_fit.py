@@ -92,7 +92,7 @@ OTHER_WIDTH = {"data": [(["en", "fr"], [np.eye(ROWS, 5), np.eye(ROWS, 5)])]}
         ({"data": [file("en fr", ENGLISH[:20], FRENCH[:20])]}, "20 rows: at least 50"),
         ({"data": [file("en fr", [], [])]}, "of en-fr: no rows"),
         ({"factors": 2, "method": "shift"}, "only bgt and neural have this setting"),
-        ({"factors": 7}, "factors 7: expected at most 6, the units of a vector"),
+        ({"factors": 7}, "factors 7: expected at most 6, the width of the vectors"),
         (ONE_LANGUAGE, "leace compares languages; give two or more"),
         (APART, "langs de: no rows connect it with en, fr, directly or through"),
         (REPEATED, "of 5 different rows in en for vectors of 6 units: bgt needs at least 14"),

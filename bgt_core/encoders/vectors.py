@@ -44,9 +44,7 @@ def look_up(path: Path, name: str = "") -> ExternalEncoder:
     for row, sentence in enumerate(sentences):
         first = rows.setdefault(normalise(sentence), row)
         if first != row and not np.array_equal(table[first], table[row]):
-            raise DataError(
-                f"{name}: rows {first + 1} and {row + 1} have different vectors of one sentence, {sentence[:60]!r}."
-            )
+            raise DataError(f"{name}: rows {first + 1} and {row + 1} differ for the same sentence, {sentence[:60]!r}.")
 
     def embed(texts: list[str], lang: str, latent: str) -> np.ndarray:
         keys = [normalise(sentence) for sentence in texts]

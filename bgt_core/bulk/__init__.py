@@ -1,4 +1,4 @@
-"""Embed the lines of a file of any size, chunk by chunk in constant memory, as a .npy or .safetensors file.
+"""Embed the lines of a file of any size into a .npy or .safetensors file, chunk by chunk in constant memory.
 
     embed_file(bgt_core.load(), Path("text.txt.zst"), Path("vectors.npy"), lang="en")
 

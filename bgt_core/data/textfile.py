@@ -46,7 +46,7 @@ NOT_TEXT = {  # first bytes of a file that is not plain text -> its format, and 
 WIDE = ("UTF-32LE", "UTF-32BE", "UTF-16LE", "UTF-16BE")
 MARKS = {b"\xff\xfe\0\0": "UTF-32", b"\0\0\xfe\xff": "UTF-32", b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
 NEW_LINES = r"tr '\r' '\n'"  # the command that converts carriage returns to line feeds
-SAMPLE = 4_096  # number of first bytes from which the encoding is guessed; a multiple of 4
+SAMPLE = 4_096  # number of bytes at the start of a file from which the encoding is guessed; a multiple of 4
 QUOTED_CSV = re.compile(rb'"(?:[^"]|"")*"(?:[,;]"(?:[^"]|"")*")+\r?')
 RECORDS = (".csv", ".json", ".jsonl", ".ndjson")  # suffixes of files that never have one sentence per line
 
@@ -135,7 +135,7 @@ def _check_start(block: bytes, name: Path) -> None:
     if encoding := next((each for start, each in MARKS.items() if block.startswith(start)), "") or _wide(block):
         raise DataError(f"{name} is in {encoding}; save it as UTF-8, for example by iconv -f {encoding} -t UTF-8")
     if b"\r" in block.rstrip(b"\r") and b"\n" not in block:
-        raise DataError(f"{name}: its lines end in a carriage return alone; convert these: {NEW_LINES}")
+        raise DataError(f"{name}: its lines end in a carriage return alone; convert them to line feeds: {NEW_LINES}")
 
 
 def _wide(block: bytes) -> str:

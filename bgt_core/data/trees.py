@@ -79,7 +79,7 @@ def _glued(token: str, before: str, after: str, lang: str) -> tuple[bool, bool]:
     return bool(_CONTRACTED.match(token)) or (token == "%" and lang == "en"), False
 
 
-# Bracketed constituency trees, as the Penn Treebank writes them: (S (NP (DT The) (NN cat)) (VP (VBZ sleeps))).
+# Read bracketed constituency trees in the form of the Penn Treebank: (S (NP (DT The) (NN cat)) (VP (VBZ sleeps))).
 
 DEEPEST = 200  # maximum nesting of brackets, because trees are walked by recursion; real sentences are far less nested
 _PART = re.compile(r"[()]|[^\s()]+")

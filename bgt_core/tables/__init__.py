@@ -42,7 +42,7 @@ ROWS = {
     "source": "string",  # name of the data
 }
 
-PARTS = (" ci_low", " ci_high", " mark")  # an estimate in column NAME also fills the columns NAME + each of these
+PARTS = (" ci_low", " ci_high", " mark")  # an estimate in column NAME also fills the columns NAME + these endings
 MARKS = {"best": " *", "tied": " =", "": ""}
 LEGEND = "* marks the best of a row; = marks the best and those that do not differ significantly from it"
 LEAST_P = 1e-4

@@ -43,7 +43,7 @@ class SentenceTranslator(Protocol):
         """One line that identifies the model and its settings; empty if unknown, so that no old table is reused."""
 
     def translate(self, sentences: Sequence[str]) -> Sequence[Sequence[tuple[str, float]]]:
-        """Return, for each of N sentences, a list of (translation, cost), the best first; [] if there is none."""
+        """Return, for each of N sentences, a list of (translation, cost), the best first; [] if nothing was found."""
 
 
 class BackTranslated(NamedTuple):

@@ -1,4 +1,4 @@
-"""Turn a corpus into batches: choose the rows for each optimiser step, and split these rows to fit into memory.
+"""Turn a corpus into batches: choose the rows for each optimiser step, and split them into batches that fit in memory.
 
 The rows of one optimiser step are called an *update*. An update depends only on (seed, step), so training can resume
 at any step and on any device, although no position in the data is saved. The rows of an update are sorted by length and

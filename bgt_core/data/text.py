@@ -123,7 +123,7 @@ class Tokenizer:
                 num_threads=1,  # several threads would change the order of sums, and so the model
                 minloglevel=2,
             )
-        except RuntimeError as error:  # SentencePiece's messages are about its internal checks
+        except RuntimeError as error:  # replace SentencePiece's messages about its internal checks
             reason = f"SentencePiece could not train {vocab_size} tokens: {error}"
             if largest := re.search(r"set it to a value <= (\d+)", str(error)):
                 reason = f"vocab_size {vocab_size} is too large for this text: the largest possible is {largest[1]}"

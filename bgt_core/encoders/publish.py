@@ -119,7 +119,7 @@ posterior means, not normalised: compare them by cosine."""
 TRANSLATES = """A Transformer that translates {source} to {targets}, its decoder attending to every state of its encoder
 (Vaswani et al. 2017). A sentence of {source} is embedded as the mean of those states: compare them by cosine."""
 
-FIDELITY = {  # key of a card -> heading of its table
+FIDELITY = {  # key of a model card -> heading of the table that shows it
     "fidelity": "Generated text, beside reference and style",
     "kept": "Negation, numbers and names kept",
     "transfer": "Style taken over",

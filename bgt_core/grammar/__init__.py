@@ -1,7 +1,7 @@
 """English and French sentences with labels of their meaning and style, from tables that a grammar generated.
 
-    pairs               translations. The style of a sentence does not depend on its meaning or on its translation:
-                        final mark, filler word, position of the time phrase, synonyms, contractions, register
+    pairs               translations. The style of a sentence (final mark, filler word, position of the time phrase,
+                        synonyms, contractions, register) does not depend on its meaning or on its translation
     triples             a sentence, a paraphrase in other words or another order, and an altered sentence in nearly the
                         same words: "The king thanked the baker.", "The baker was thanked by the king.", "The baker
                         thanked the king." Training and held-out triples share only function words

@@ -281,7 +281,10 @@ def pairs_of(there: Neighbours, back: Neighbours, margin: str = "ratio") -> Pair
 def _best(
     margin: str, cosines: np.ndarray, nearest: np.ndarray, own: np.ndarray, other: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the score and the row number (N,) of each row's best neighbour; `own` and `other` are mean cosines."""
+    """Return the score and the row number (N,) of each row's best neighbour.
+
+    `own` and `other` are the mean cosines of the rows and of the possible neighbours.
+    """
     scores = MARGINS[margin](cosines, (own[:, None] + other[nearest]) / 2)  # (N, k)
     scores[nearest < 0] = -np.inf
     rank = scores.argmax(1)[:, None]

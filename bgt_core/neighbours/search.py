@@ -25,7 +25,7 @@ ITERATIONS = 5  # number of iterations of k-means; 10 give no better lists
 ASSIGNMENTS = 2  # number of lists that contain each row; with 2 instead of 1, a quarter of the probes is enough
 SAMPLE = 500  # number of rows of each set whose exact neighbours determine the number of lists to probe
 
-Block = tuple[np.ndarray, np.ndarray]  # row numbers of queries, and row numbers of the candidates to compare with
+Block = tuple[np.ndarray, np.ndarray]  # row numbers of queries, and of the candidates to compare with them
 Report = Callable[[int, int], None]  # called with the number of finished blocks, and the number of all blocks
 
 
@@ -215,5 +215,5 @@ def all_blocks(queries: Rows, candidates: Rows) -> list[Block]:
 
 
 def chunks(rows: np.ndarray) -> list[np.ndarray]:
-    """Split row numbers into parts of at most BLOCK."""
+    """Split row numbers into parts of at most `BLOCK` rows."""
     return [rows[start : start + BLOCK] for start in range(0, len(rows), BLOCK)]

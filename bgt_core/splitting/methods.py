@@ -37,7 +37,7 @@ UNITS = 512  # units of the hidden layer
 EPOCHS, BATCH = 3, 1_024
 LEARNING_RATE = 2e-3  # initial learning rate; it decreases linearly to 0
 TEMPERATURE = 0.05
-RIDGE = 1e-6  # ridge penalty for predicting a vector from shared parts, relative to their mean variance
+RIDGE = 1e-6  # ridge penalty for predicting a vector from shared parts, relative to the mean variance of these parts
 
 
 def loadings(

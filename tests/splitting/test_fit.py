@@ -94,7 +94,7 @@ OTHER_WIDTH = {"data": [(["en", "fr"], [np.eye(ROWS, 5), np.eye(ROWS, 5)])]}
         ({"factors": 2, "method": "shift"}, "only bgt and neural have this setting"),
         ({"factors": 7}, "factors 7: expected at most 6, the width of the vectors"),
         (ONE_LANGUAGE, "leace compares languages; give two or more"),
-        (APART, "langs de: no rows connect it with en, fr, directly or through"),
+        (APART, "langs de: no rows connect it with en, fr, even through other languages"),
         (REPEATED, "of 5 different rows in en for vectors of 6 units: bgt needs at least 14"),
         (FEW_GERMAN, "of 60 different rows in de for vectors of 40 units: bgt needs at least 89"),
         (vectors_of(lambda rows: np.eye(rows, 5_000)), "of 5,000 units: at most 4,096"),

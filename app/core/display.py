@@ -178,7 +178,6 @@ def finish(figure: go.Figure, title: str, height: int, theme: str) -> go.Figure:
         showlegend=True,
         hoverlabel=hover_label(theme),
         dragmode=False,  # so that a swipe scrolls the page
-        modebar={"orientation": "v", "bgcolor": "rgba(0, 0, 0, 0)"},  # beside the title, not over it
         # below the axis title, which may take several lines in a narrow window
         legend={"orientation": "h", "x": 0, "yref": "container", "y": 0, "yanchor": "bottom"},
     )

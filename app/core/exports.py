@@ -34,16 +34,16 @@ _figure = mounted("figure")
 
 
 def chart(name: str, draw: Callable[..., go.Figure], alt: str, **settings: Any) -> Any:
-    """Show a figure in the browser's theme. With `on_select`, plotly's buttons stay visible, including the lasso."""
+    """Show a figure in the browser's theme. Plotly's buttons, including the lasso, are only shown with `on_select`."""
     figure = draw(theme=display.current_theme())
     config: dict[str, Any] = {
+        "displayModeBar": "on_select" in settings,  # on a phone it would always cover the marks
         "displaylogo": False,
         "scrollZoom": False,
         "modeBarButtonsToRemove": ["zoomIn2d", "zoomOut2d", "autoScale2d", "select2d"],
         "toImageButtonOptions": {"format": "svg", "filename": name},
     }
     if "on_select" in settings:
-        config["displayModeBar"] = True
         colours = {
             "color": SOFT[display.current_theme()],
             "activecolor": INK[display.current_theme()],

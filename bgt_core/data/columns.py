@@ -218,7 +218,9 @@ def known_lang(lang: str, known: Collection[str], who: str, parameter: str = "la
     if isinstance(lang, str) and re.search(r"[,;\s]\w", lang.strip()):
         raise UsageError(f"{shown}: expected one language, such as {next(iter(known))}", parameter=parameter)
     if not isinstance(lang, str) or (same := matching(lang, known)) is None:
-        raise UsageError(f"{shown}: {who} has {', '.join(known)}.{lang_hint(str(lang), known)}", parameter=parameter)
+        raise UsageError(
+            f"{shown}: {who} supports {', '.join(known)}.{lang_hint(str(lang), known)}", parameter=parameter
+        )
     return same
 
 

@@ -142,7 +142,7 @@ def choose(name: str, *, pair: str | None = None, release: str | None = None) ->
     if chosen.pairs == "any pair with en" and "en" not in langs:
         raise UsageError(f"{pair}: all pairs of {name} contain en; choose one, such as en-fr.", parameter="pair")
     if chosen.release == "needed" and not release:
-        raise UsageError(f"is needed, such as v2018; for {name}, see https://opus.nlpl.eu.", parameter="release")
+        raise UsageError(f"is needed; https://opus.nlpl.eu lists the releases of {name}.", parameter="release")
     if release and not chosen.release:
         raise UsageError(f"{release}: {name} has no releases; leave the release out.", parameter="release")
     if release and not re.fullmatch(LABEL, release):

@@ -41,8 +41,8 @@ class WriterEmbedder(Embedder):
         vectors = matrix(self.inner.embed(texts, lang=lang), self.stored.encoder, (len(texts), "D"), texts=texts)
         if vectors.shape[-1] != self.width(lang):
             raise DataError(
-                f"{self.stored.encoder}: its vectors have {vectors.shape[-1]} units; this model was trained on vectors "
-                f"of {self.width(lang)}."
+                f"{self.stored.encoder}: its vectors have {vectors.shape[-1]} units, but this writer was trained on "
+                f"vectors of {self.width(lang)} units."
             )
         vectors = unit(vectors) if options.get("normalize") else vectors
         return vectors[0] if isinstance(sentences, str) else vectors
@@ -65,5 +65,5 @@ def attached(embedder: Embedder, encoder: SentenceEncoder, name: str) -> Embedde
         raise UsageError("This model encodes sentences itself; expected a writer of `bgt train writer`.")
     stored = embedder.model.stored
     if name != stored.encoder and not (stored.fingerprint and identity(encoder) == stored.fingerprint):
-        raise UsageError(f"This writer was trained for {stored.encoder}, not for {name}; open a writer trained for it.")
+        raise UsageError(f"This writer was trained for {stored.encoder}, not for {name}; open another writer.")
     return WriterEmbedder(embedder, lambda _: encoder)

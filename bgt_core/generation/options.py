@@ -80,5 +80,5 @@ def search_of(beam: int, settings: Sequence[str]) -> tuple[Search, int]:
     if seed is None and not given.keys() & OF_DRAWS.keys():
         return Beam(beam, **LIMITS | given), 0
     if "length_penalty" in given:
-        raise UsageError("length_penalty is for a beam only, not for random draws: leave it out.", parameter="set")
+        raise UsageError("length_penalty is only for beam search, not for random draws; leave it out.", parameter="set")
     return Sample(**LIMITS | given), seed or 0

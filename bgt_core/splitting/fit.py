@@ -97,14 +97,14 @@ def fit(gathered: Sequence[Gathered], method: str, factors: int | None = None) -
 def check_rows(method: str, gathered: Sequence[Gathered]) -> None:
     """Raise UsageError if there are fewer rows than the method needs."""
     if (fewest := min(each.total for each in gathered)) < LEAST:
-        raise UsageError(f"of {fewest} rows: at least {LEAST} are needed", parameter="data")
+        raise UsageError(f"has {fewest} rows; at least {LEAST} are needed", parameter="data")
     width, needed = gathered[0].moments.width, needed_rows(gathered[0].moments.width)
     for lang in dict.fromkeys(lang for each in gathered for lang in each.langs) if method in FACTORED else ():
         having = [each for each in gathered if lang in each.langs]
         different = len(set[int]().union(*(each.different[lang] for each in having)))
         if (have := min(different, sum(each.total for each in having))) < needed:
-            text = f"of {have:,} different rows in {lang} for vectors of {width:,} units: {method} needs at least "
-            text += f"{needed:,}, to fit their covariances. Give more rows, or use another method."
+            text = f"has {have:,} different rows in {lang}; for vectors of {width:,} units, {method} needs at least "
+            text += f"{needed:,} to fit covariances. Give more rows, or use another method."
             raise UsageError(text, parameter="data")
 
 
@@ -128,7 +128,7 @@ def check_settings(langs: Sequence[Sequence[str]], method: str, factors: int | N
     if factors is not None:
         check_whole(1, factors=factors)
         if method not in FACTORED:
-            raise UsageError(f"{factors}: only {' and '.join(FACTORED)} have this setting", parameter="factors")
+            raise UsageError(f"{factors}: only the methods {' and '.join(FACTORED)} have factors", parameter="factors")
 
 
 def scores(split: Split, held_out: Sequence[HeldOut]) -> dict[str, dict[str, Any]]:

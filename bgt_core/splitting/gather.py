@@ -246,7 +246,7 @@ def gather(
             place, done = place + len(vectors[0]), done + len(vectors[0])
             report(done, total)
         if of is None:
-            raise UsageError(f"of {'-'.join(langs)}: no rows", parameter="data")
+            raise UsageError(f"for {'-'.join(langs)} has no rows", parameter="data")
         gathered.append(of)
     return gathered
 
@@ -264,11 +264,11 @@ def parsed(langs: Sequence[str], columns: Columns) -> list[Column]:
     """Convert each column to a list of sentences or an array of vectors."""
     if not isinstance(columns, Iterable) or isinstance(columns, Mapping) or hasattr(columns, "columns"):
         raise UsageError(
-            f"of {'-'.join(langs)}: {type(columns).__name__}; expected a list of columns", parameter="data"
+            f"for {'-'.join(langs)} is {type(columns).__name__}; expected a list of columns", parameter="data"
         )
     columns = list(map(listed, columns))
     if len(columns) != len(langs):
-        raise UsageError(f"of {'-'.join(langs)}: {len(columns)} columns; expected {len(langs)}", parameter="data")
+        raise UsageError(f"for {'-'.join(langs)} has {len(columns)} columns; expected {len(langs)}", parameter="data")
     return [
         numbers(column, name) if holds_vectors(column) else sentence_list(column, name)
         for column, name in zip(columns, (f"{'-'.join(langs)}, {lang}" for lang in langs), strict=True)

@@ -92,7 +92,7 @@ def test_several_files_give_one_split_and_a_report_each(bgt: Bgt, pairs: Path, m
         ("en,fr,_=pairs.tsv --out new", 4, "2 columns, expected 3"),
         ("pairs.tsv --out new", 2, "add the columns of the file, as in en-fr=pairs.tsv"),
         ("pairs.tsv --langs en,en --out new", 2, "add names, as in a:en,b:en"),
-        ("en-fr=pairs.tsv en-de=pairs.tsv --out new", 2, "--langs de: the encoder has en, fr"),
+        ("en-fr=pairs.tsv en-de=pairs.tsv --out new", 2, "--langs de: the encoder supports en, fr"),
         ("en-fr=stored --out new --report", 2, "--report needs the sentences"),
         ("en-fr=stored --out new --method leace", 4, "of 8 and of 1024 units"),
         ("pairs.tsv --langs en,fr --out new --method pca", 2, "pca"),

@@ -200,10 +200,10 @@ def test_a_model_may_have_any_spelling() -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ("english", "it has en, fr, zh. Did you mean 'en'?"),
-        ("zho_Hans", "it has en, fr, zh. Did you mean 'zh'?"),
-        ("fr-CA", "it has en, fr, zh. Did you mean 'fr'?"),
-        ("xx", "it has en, fr, zh."),
+        ("english", "it supports en, fr, zh. Did you mean 'en'?"),
+        ("zho_Hans", "it supports en, fr, zh. Did you mean 'zh'?"),
+        ("fr-CA", "it supports en, fr, zh. Did you mean 'fr'?"),
+        ("xx", "it supports en, fr, zh."),
         ("en,fr", "expected one language, such as en"),
     ],
 )

@@ -299,7 +299,7 @@ def test_a_bad_archive_leaves_nothing(name: str, content: bytes, message: str, t
         ("sick", {"pair": "en-fr"}, "no language pairs"),
         ("opensubtitles", {"pair": "en-fr", "release": "x/../../../evil"}, "release"),
         ("sick", {"release": "v1"}, "no releases"),
-        ("opus:Books", {"pair": "en-fr"}, "release is needed, such as v2018"),
+        ("opus:Books", {"pair": "en-fr"}, "release is needed; https"),
     ],
 )
 def test_an_impossible_choice_is_refused(name: str, how: dict, message: str) -> None:

@@ -210,7 +210,7 @@ def test_functions_objects_classes_and_factories_of_the_current_folder(mine: Non
         own = open_encoder(f"python:my_encoders:{name}")
         assert (own.langs, own.latents) == (("en", "de"), ("semantic", "language"))
         assert own.embed(["a"], lang="de", latent="language").tolist() == [[2, 8]]
-        with pytest.raises(BgtError, match=r"lang fr: .* has en, de"):
+        with pytest.raises(BgtError, match=r"lang fr: .* supports en, de"):
             own.embed(["a"], lang="fr")
     assert open_encoder("python:my_encoders:make").embed(TEXTS, lang="en").shape == (3, 3)
     assert open_encoder("python:my_encoders:model.embed.__self__").latents == ("semantic", "language")

@@ -157,7 +157,7 @@ def test_a_split_is_exported_as_a_dense_module(bert: Path, tmp_path: Path, bgt: 
     ("method", "options", "code", "message"),
     [
         ("bgt", "--to sentence-transformers", 2, "--lang is needed"),
-        ("bgt", "--to sentence-transformers --lang de", 2, "--lang de: the split has en, fr"),
+        ("bgt", "--to sentence-transformers --lang de", 2, "--lang de: the split supports en, fr"),
         (
             "bgt",
             "--to sentence-transformers --lang fr --latent language",

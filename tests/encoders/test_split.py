@@ -39,7 +39,7 @@ def test_its_latents_are_the_parts_of_the_inner_vectors(folder: Path) -> None:
     assert encoder.embed("the cat 3", lang="en").shape == shared[0].shape
     again = copy.deepcopy(encoder)
     np.testing.assert_array_equal(again.embed(texts, lang="en"), shared)
-    with pytest.raises(UsageError, match="split has en, fr"):
+    with pytest.raises(UsageError, match="split supports en, fr"):
         encoder.embed(texts, lang="de")
 
 

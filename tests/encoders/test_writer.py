@@ -36,7 +36,7 @@ def test_semantic_vectors_are_the_encoder_s_and_style_is_the_model_s(saves: Save
     np.testing.assert_array_equal(*styles)
     again = copy.deepcopy(writer)
     np.testing.assert_array_equal(again.embed(TEXTS, lang="en"), writer.embed(TEXTS, lang="en"))
-    with pytest.raises(UsageError, match="lang de: this model has en, fr"):
+    with pytest.raises(UsageError, match="lang de: this model supports en, fr"):
         writer.embed(TEXTS, lang="de")
     with pytest.raises(UsageError, match=r"Open the model with `bgt_core\.open_encoder`"):
         plain.embed(TEXTS, lang="en")
@@ -44,7 +44,7 @@ def test_semantic_vectors_are_the_encoder_s_and_style_is_the_model_s(saves: Save
 
 def test_an_encoder_of_another_width_is_refused(saves: Saves) -> None:
     writer = bgt_core.open_encoder(saves(vector_dim=12))
-    with pytest.raises(DataError, match="8192 units; this model was trained on vectors of 12"):
+    with pytest.raises(DataError, match="8192 units, but this writer was trained on vectors of 12 units"):
         writer.embed(TEXTS, lang="en")
 
 

@@ -140,4 +140,4 @@ def test_each_language_is_generated_from_each(trained: Path, bgt: Callable[..., 
     done = bgt("generate", *arguments, "--source-lang", source, "--device", "cpu")
     assert done.code == 0 and done.out.strip() and {*done.out.strip()} <= letters, done.err
     wrong = bgt("generate", *arguments, "--source-lang", "es")
-    assert (wrong.code, wrong.out) == (2, "") and "lang es: this model has en, fr, ja, ar" in wrong.err
+    assert (wrong.code, wrong.out) == (2, "") and "lang es: this model supports en, fr, ja, ar" in wrong.err

@@ -245,7 +245,7 @@ def test_wrong_arguments_are_refused(model: bgt_core.Embedder) -> None:
         (lambda: Beam(length_penalty=float("nan")), "length_penalty nan"),
         (lambda: search_of(4, ["max_ran=2"]), "set 'max_ran': choose from .* Did you mean 'max_run'?"),
         (lambda: search_of(4, ["max-run=many"]), "set max-run=many: expected max_run=NUMBER"),
-        (lambda: search_of(4, ["seed=1", "length_penalty=2"]), "length_penalty is for a beam only"),
+        (lambda: search_of(4, ["seed=1", "length_penalty=2"]), "length_penalty is only for beam search"),
     ],
 )
 def test_an_impossible_search_is_refused(search: Callable[[], object], message: str) -> None:

@@ -188,13 +188,13 @@ def test_out_of_memory_has_an_exit_code_and_internal_errors_are_raised(
         (("--latent", "meaning"), 2, "--latent 'meaning': choose from semantic, language."),
         (("--model", "a", "--model", "b", "--untrained"), 2, "--untrained can be used with only one --model"),
         (("--senteval", "--untrained"), 2, "--untrained is not part of SentEval's protocol"),
-        (("--model", "a", "--model", "german"), 2, "--lang fr: the model has en, de."),
+        (("--model", "a", "--model", "german"), 2, "--lang fr: the model supports en, de."),
         (("--model", "baseline:words", "--untrained"), 2, "--untrained needs a BGT checkpoint"),
         (("--model", "a=x", "--model", "a=y"), 2, "two have the same name"),
         (("--task", "sintax"), 2, "Unknown task 'sintax'. Did you mean 'syntax'?"),
         (("--task", "tense"), 2, "can't be labelled from sentences alone: it needs past_present.txt"),
         (("--lang", "en-fr"), 2, "Task 'punct-num' needs one language, not 'en-fr'"),
-        (("--lang", "es"), 2, "--lang es: the model has en, fr."),
+        (("--lang", "es"), 2, "--lang es: the model supports en, fr."),
     ],
 )
 def test_an_error_has_a_message_and_an_exit_code_and_writes_no_file(

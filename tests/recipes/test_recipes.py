@@ -101,7 +101,7 @@ def assert_embeds(name: str, model: bgt_core.Embedder) -> None:
             assert np.isfinite(vectors).all()
             assert (vectors[0] != vectors[1]).any()
     for lang in {"en", "fr"} - {*model.langs}:
-        with pytest.raises(BgtError, match=f"lang {lang}: this model has en"):
+        with pytest.raises(BgtError, match=f"lang {lang}: this model supports en"):
             model.embed(["un chat"], lang=lang)
     if name in WITHOUT_LANGUAGE:
         with pytest.raises(BgtError, match="latent language: this model has only semantic"):

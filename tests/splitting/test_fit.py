@@ -89,14 +89,14 @@ OTHER_WIDTH = {"data": [(["en", "fr"], [np.eye(ROWS, 5), np.eye(ROWS, 5)])]}
         ({"method": "pca"}, "pca"),
         ({"data": [(["en"], [ENGLISH])]}, "langs en: expected two columns or more"),
         ({"data": [file("en fr", ENGLISH, FRENCH[:7])]}, "data has columns of .7, 400. rows"),
-        ({"data": [file("en fr", ENGLISH[:20], FRENCH[:20])]}, "20 rows: at least 50"),
-        ({"data": [file("en fr", [], [])]}, "of en-fr: no rows"),
-        ({"factors": 2, "method": "shift"}, "only bgt and neural have this setting"),
+        ({"data": [file("en fr", ENGLISH[:20], FRENCH[:20])]}, "20 rows; at least 50"),
+        ({"data": [file("en fr", [], [])]}, "data for en-fr has no rows"),
+        ({"factors": 2, "method": "shift"}, "only the methods bgt and neural have factors"),
         ({"factors": 7}, "factors 7: expected at most 6, the width of the vectors"),
         (ONE_LANGUAGE, "leace compares languages; give two or more"),
         (APART, "langs de: no rows connect it with en, fr, even through other languages"),
-        (REPEATED, "of 5 different rows in en for vectors of 6 units: bgt needs at least 14"),
-        (FEW_GERMAN, "of 60 different rows in de for vectors of 40 units: bgt needs at least 89"),
+        (REPEATED, "has 5 different rows in en; for vectors of 6 units, bgt needs at least 14"),
+        (FEW_GERMAN, "has 60 different rows in de; for vectors of 40 units, bgt needs at least 89"),
         (vectors_of(lambda rows: np.eye(rows, 5_000)), "of 5,000 units: at most 4,096"),
         (vectors_of(lambda rows: np.full((rows, 3), 0.1)), "all sentences in en are the same"),
         (INFINITE, "^en-fr, fr: row 1 contains NaN or infinity"),
@@ -108,10 +108,10 @@ OTHER_WIDTH = {"data": [(["en", "fr"], [np.eye(ROWS, 5), np.eye(ROWS, 5)])]}
             ({"data": wrong}, "^data must be a list of sets of columns, each with its languages")
             for wrong in (None, DATA[0], [("en", COLUMNS)], [(["en", "fr"], "ab")], [(1, 2, 3)])
         ],
-        ({"data": [(["en", "fr"], [ENGLISH])]}, "^data of en-fr: 1 columns; expected 2"),
-        ({"data": [(["en", "fr"], {"en": ENGLISH, "fr": FRENCH})]}, "^data of en-fr: dict; expected a list of columns"),
+        ({"data": [(["en", "fr"], [ENGLISH])]}, "^data for en-fr has 1 columns; expected 2"),
+        ({"data": [(["en", "fr"], {"en": ENGLISH, "fr": FRENCH})]}, "^data for en-fr is dict; expected a list of col"),
         ({"encoder": None}, "encoder is needed to embed sentences"),
-        ({"encoder": ExternalEncoder("two", encode, ["en", "de"])}, "langs fr: the encoder has en, de"),
+        ({"encoder": ExternalEncoder("two", encode, ["en", "de"])}, "langs fr: the encoder supports en, de"),
     ],
 )
 def test_invalid_arguments_are_errors_that_name_the_parameter(settings: dict[str, Any], message: str) -> None:
@@ -143,7 +143,7 @@ def test_spellings_of_a_language_code_are_one_language() -> None:
     vectors = ENCODER.embed(COLUMNS[0][:3], lang="en")
     np.testing.assert_array_equal(split.shared(vectors, "eng_Latn"), split.shared(vectors, "en"))
     assert bgt_core.split(ENCODER, [(["en", "EN"], COLUMNS)]).langs == ("en",)
-    with pytest.raises(BgtError, match="lang de: the split has en, fr"):
+    with pytest.raises(BgtError, match="lang de: the split supports en, fr"):
         split.shared(vectors, "de")
 
 

@@ -121,7 +121,7 @@ def test_unusable_languages_and_pairs_are_refused() -> None:
     known.langs = PAIR
     three, two = numbers(0, 1, 2), numbers(0, 1)
     for langs, sides, code, message in (
-        ("en,de", (two, two), 2, "lang de: m has en, fr"), ("en,fr", ((), ()), 4, "a: 0 sentences in en and 0 in fr"),
+        ("en,de", (two, two), 2, "lang de: m supports en"), ("en,fr", ((), ()), 4, "a: 0 sentences in en and 0 in fr"),
         ("en,fr", (three, two), 4, "a: 3 sentences in en and 2 in fr"),
         ("en,_", (two, two), 2, "langs en,_: expected two"),
     ):  # fmt: skip

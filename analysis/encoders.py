@@ -43,13 +43,14 @@ from probes.measures.measure import MLPProbe
 
 ENGLISH, LANGS = "en", "fr,es,de,tr,ja,ar"
 CURVE = (500, 1_000, 2_000, 4_000, 16_000)  # numbers of sentence pairs on which splits are fitted
-PAIRS = 4_000  # a split is fitted on this number of pairs, except in the table by number of pairs
+PAIRS = 4_000  # number of pairs on which splits are fitted, except in the table that compares numbers of pairs
 LONG = ("fr", "ja")  # only these languages also use 16,000 pairs, because embedding so many takes minutes
 SVD_UNITS = 384  # vectors that are too wide for a split are reduced to this number of units
-MOST_FACTORS = 256  # limit for splits of several languages, because fitting more takes a quarter of an hour
-STORE, NEAREST = 3_000, 20  # sentences per language in the store, besides the test sentences; results per query
+MOST_FACTORS = 256  # maximum for a split of several languages, because with more, fitting takes a quarter of an hour
+STORE = 3_000  # number of sentences per language in the searched store, besides the test sentences
+NEAREST = 20  # number of results per query
 RESAMPLES = 1_000
-MEANS = "centring: shared"  # the vectors minus the mean vector of their language
+MEANS = "centring: shared"  # key of the part that consists of the vectors minus the mean vector of their language
 PARTS = (AS_THEY_ARE, MEANS, "bgt: shared", "bgt" + PRIVATE)
 SHOWN = {MEANS: "means subtracted", PARTS[2]: "shared part", PARTS[3]: "private part"}  # part -> its name in the tables
 
@@ -197,7 +198,8 @@ def of_language(name: str, encoder: SentenceEncoder, data: Path, lang: str) -> l
 
 
 def of_network(columns: Sequence[np.ndarray]) -> tuple[float, float, float, int]:
-    """Predict the language by a network with a hidden layer. Return accuracy (%), interval, number of sentences."""
+    """Predict the language by a network with a hidden layer. Return the accuracy in percent, the two ends of its
+    interval, and the number of sentences."""
     vectors, count = np.concatenate(columns), len(columns[0])
     labels = np.repeat(np.arange(len(columns)), count)
     folds = np.tile(np.arange(count) * FOLDS // count, len(columns))
@@ -205,7 +207,7 @@ def of_network(columns: Sequence[np.ndarray]) -> tuple[float, float, float, int]
     for fold in range(FOLDS):
         test, dev = folds == fold, folds == (fold + 1) % FOLDS
         train = ~(test | dev)
-        with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):  # the best epoch is used
+        with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):  # harmless: the best epoch is used
             probe = MLPProbe().fit(vectors[train], labels[train], (vectors[dev], labels[dev]))
         right += int((probe.predict(vectors[test]) == labels[test]).sum())
     low, high = wilson(right, len(labels))
@@ -230,7 +232,8 @@ def of_store(name: str, encoder: SentenceEncoder, data: Path, langs: Sequence[st
     of_lang = np.repeat(list(stored), [len(texts) for texts in stored.values()])
     translated = np.concatenate([np.flatnonzero(of_lang == lang)[: len(tests[lang][0])] for lang in langs])
     rows_of_english = np.arange(len(translated))  # English is stored first, and its test sentences come first
-    source, target = np.r_[rows_of_english, translated], np.r_[translated, rows_of_english]  # queries, correct results
+    # Each test sentence is a query. The correct result is its translation.
+    source, target = np.r_[rows_of_english, translated], np.r_[translated, rows_of_english]
     share = float(np.mean([np.mean(of_lang == lang) for lang in of_lang[source]]))
     rows = [Row(name, "all", "the store", "own language in the first 20", 100 * share, np.nan, np.nan, len(of_lang))]
     for part in PARTS[:3]:
@@ -252,7 +255,7 @@ def search(vectors: np.ndarray, queries: np.ndarray) -> np.ndarray:
     index = faiss.IndexFlatIP(vectors.shape[1])
     index.add(vectors)
     nearest = index.search(vectors[queries], NEAREST + 1)[1]
-    # Drop the query itself from its results. If copies of the query displaced it, drop the last result.
+    # A query is one of its own results, so drop it. If copies of the query took its place, drop the last result.
     own = np.where((same := nearest == queries[:, None]).any(1), same.argmax(1), NEAREST)
     return nearest[np.arange(NEAREST + 1) != own[:, None]].reshape(-1, NEAREST)
 
@@ -281,7 +284,8 @@ def published(data: Path, lang: str) -> tuple[list[str], list[str]]:
 
 
 def narrow(encoder: SentenceEncoder, samples: Mapping[str, Sequence[str]]) -> SentenceEncoder:
-    """If the encoder's vectors are too wide for a split, reduce them by a truncated SVD, fitted on the samples."""
+    """Return the encoder. If its vectors are too wide for a split, reduce them by a truncated SVD, which is fitted on
+    the samples."""
     if encoder.embed([], lang=ENGLISH).shape[1] <= MOST_UNITS:
         return encoder
     few = 8_000 // len(samples)
@@ -309,7 +313,8 @@ def tables(rows: pd.DataFrame) -> str:
         return "" if of.empty else f"{of['value'].mean():.1f}" + (f" ± {half:.1f}" if half == half else "")
 
     def table(label: str, seconds: Sequence[str], columns: dict[str, tuple[str | None, str | None, str]]) -> str:
-        """Format one row for each encoder and entry of `seconds`. In the keys of columns, None stands for the entry."""
+        """Format one row for each encoder and each entry of `seconds`. None in the key of a column stands for this
+        entry."""
         body = []
         for name in names:
             for second in seconds:

@@ -66,7 +66,7 @@ MONOLINGUAL = {  # maximum number of sentences from each file
     **{lang: {"common-voice": 30_000} for lang in ("es", "de", "tr", "ar")},
 }
 MONOLINGUAL_WORDS = range(4, 41)
-TESTS = ("sts", "stsb", "sts17", "retrieval", "sick", "composition")  # folders of test sets, which are not trained on
+TESTS = ("sts", "stsb", "sts17", "retrieval", "sick", "composition")  # folders of test sets; none is trained on
 EXAMPLES = Path(examples.__file__).with_name("sentences.tsv")
 SHORTEST = 4  # test sentences with fewer words may be in the training data, because they are common phrases
 DIFFERING = 4  # `differing` yields at most this number of pairs for each translation
@@ -76,13 +76,13 @@ Pair = tuple[str, ...]
 
 
 def rows(path: Path) -> Iterator[Pair]:
-    """Yield the cells of each line."""
+    """Yield the cells of each line of a TSV file."""
     for _, line in text_lines(path):
         yield tuple(line.split("\t"))
 
 
 def test_keys(data: Path) -> set[str]:
-    """Return the keys of all sentences to keep out of training: the test sentences and the built-in sentences."""
+    """Return the keys (normalised forms) of the sentences that are not trained on: test and built-in sentences."""
     files = [path for folder in TESTS for path in sorted((data / folder).rglob("*.tsv*"))]
     texts = (text for path in files for row in rows(path) for text in row)
     tested = {key(text) for text in texts if len(text.split()) >= SHORTEST or not text.isascii()}
@@ -90,7 +90,7 @@ def test_keys(data: Path) -> set[str]:
 
 
 def is_held_out(english: str) -> bool:
-    """Return whether pairs with this English sentence are held out. The other language does not matter."""
+    """Return whether pairs with this English sentence are held out, which is the same for all other languages."""
     return int.from_bytes(blake2b(key(english).encode(), digest_size=8).digest(), "little") % HELD_OUT == 0
 
 
@@ -143,7 +143,7 @@ def write_style(out: Path, pairs: list[Pair], lang: str) -> None:
 
 
 def monolingual(data: Path, tests: set[str], lang: str) -> list[Pair]:
-    """Sample sentences from each monolingual file, up to its maximum, without duplicates and test sentences."""
+    """Sample sentences from each file in `MONOLINGUAL`, up to its maximum, without duplicates and test sentences."""
     rng, left, drawn = Random("monolingual"), set(tests), list[Pair]()
     for name, count in MONOLINGUAL.get(lang, {}).items():
         path = data / "mono" / f"{lang}.{name}.txt.xz"

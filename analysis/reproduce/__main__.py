@@ -24,7 +24,7 @@ app = typer.Typer(pretty_exceptions_enable=False)
 
 
 class SomeFailed(BgtError):
-    """Some trainings of a comparison failed. The results of the others have been reported."""
+    """Some trainings of a comparison failed. The results of the other trainings have been reported."""
 
     exit_code = 5
 

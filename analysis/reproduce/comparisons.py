@@ -1,11 +1,13 @@
 """The papers' comparisons: systems, published numbers, claims and scales. Each paper has a TOML file in `tables`.
 
-System: a recipe, settings that override the settings of the scale, and seeds. `like` copies another system.
-Claim: [first, second, place in the paper, measure] means that the first system has a higher score than the second. The
-default measure is the main measure of the comparison. A claim can also be that a weighted sum of scores is above 0.
-Published: a single number is in the main measure. A list has a number for each of the `measures`.
-Scale: settings for single recipes, and settings for all recipes that have these settings (`every`).
-In the command, `all` means the comparisons of BGT's paper.
+- A system has a recipe, settings that override the settings of the scale, and seeds. `like` copies another system.
+- A claim is [first, second, place in the paper, measure]. It means that the first system has a higher score than the
+  second system. The default measure is the main measure of the comparison. A claim can also be that a weighted sum of
+  scores is above 0.
+- If a single number is published for a system, it is in the main measure. A list has a number for each of `measures`.
+- A scale has settings for single recipes, and settings for all recipes that have these settings (`every`).
+
+The name `all` means all comparisons of BGT's paper.
 """
 
 from __future__ import annotations
@@ -20,15 +22,16 @@ from bgt_core.contracts import SEMANTIC
 from bgt_core.errors import UsageError
 from bgt_core.evaluation.tasks.syntax import CONSTITUENTS, EDITS, STRUCTURE, TAGS
 
-AVERAGE, DEV, RETRIEVAL = "STS average", "STSB dev", "P@1"  # there are more measures, such as "STS 2012"
+AVERAGE, DEV, RETRIEVAL = "STS average", "STSB dev", "P@1"  # measures; another one is "STS 2012", for example
 SETS = "mean of sets"  # the mean over all data sets of the STS years and SICK (Wieting, Mallinson & Gimpel 2017)
-# The first two measure reconstructions. The last two measure text that is generated from the semantic latent of the
-# translation, in the style of the reference or of a random sentence.
+
+# The first two measures are of reconstructions. The last two are of text that is generated from the semantic latent of
+# the translation, in the style of the reference or of a random sentence.
 CHRF_OWN, EXACT_OWN, CHRF_OTHER, CHRF_STYLE = "chrF own", "exact own", "chrF other's meaning", "chrF random style"
 FIDELITY = (CHRF_OWN, EXACT_OWN, CHRF_OTHER, CHRF_STYLE)
 F1 = STRUCTURE[CONSTITUENTS]  # F1 of labelled constituents, between a sentence and its nearest neighbour
 SYNTAX = (*STRUCTURE.values(), EDITS, TAGS)
-# A gap is how far one latent is ahead of the other: the semantic latent (sign 1) or the syntactic latent (sign -1).
+# A gap shows how far the semantic latent is ahead of the syntactic latent (sign 1), or the other way round (sign -1).
 STS_GAP, DEV_GAP, F1_GAP = "STS gap", "STSB dev gap", "F1 gap"
 GAPS = {STS_GAP: (AVERAGE, 1), DEV_GAP: (DEV, 1), F1_GAP: (F1, -1)}
 
@@ -38,11 +41,11 @@ Settings = Mapping[str, Mapping[str, object]]  # name of a recipe, or EVERY -> s
 
 @dataclass(frozen=True)
 class Selection:
-    """Random pairs from a table of paraphrases: a reference, and its first candidate that passes the filter."""
+    """Random pairs from a table of paraphrases. A pair is a reference and its first candidate that passes the filter."""
 
     table: str
-    keep: str = ""  # filter as in `bgt data prepare --keep`; "33%" in it means the 33% quantile of the scores
-    times: int = 1  # this selection has so many times as many pairs as usual
+    keep: str = ""  # filter as in `bgt data prepare --keep`; a limit such as "33%" is a quantile of the scores
+    times: int = 1  # the usual number of pairs is multiplied by this
 
     def __str__(self) -> str:
         return " ".join(filter(None, (self.table, self.keep, f"x{self.times}" if self.times > 1 else "")))
@@ -60,9 +63,9 @@ class ExperimentSpec:
     latent: str = SEMANTIC  # the latent to measure
     against: str = "BGT"  # the system that this system is compared with
     selection: Selection | None = None  # the training pairs; None: all translations between `langs`
-    share: float = 1.0  # only this share of the training rows have labels
-    starts_from: str = ""  # the system whose weights this system starts from (with the same seed); "" if none
-    best_of: Sequence[str] = ()  # do not train this system, but use the best of these on the dev set of STSB
+    share: float = 1.0  # share of the training rows whose labels are used; the other rows have no label
+    starts_from: str = ""  # first stage: the system whose weights this system starts from (same seed); "" if none
+    best_of: Sequence[str] = ()  # this system is not trained, but is the best of these systems on STSB's dev set
 
 
 @dataclass(frozen=True)
@@ -86,17 +89,17 @@ class Comparison:
     note: str = ""
     measure: str = AVERAGE  # the main measure; the page shows it first
     data: str = "translations"  # kind of training and test data (see `datasets`)
-    parts: Mapping[str, Sequence[str]] = field(default_factory=dict)  # table of the paper -> systems in it
+    parts: Mapping[str, Sequence[str]] = field(default_factory=dict)  # table of the paper -> systems in this table
     scales: Mapping[str, Settings] = field(default_factory=dict)
     pairs: Mapping[str, int] = field(default_factory=dict)  # scale -> maximum number of training pairs
 
     def part(self, name: str) -> Comparison:
-        """Return the comparison with only those systems that are in one table of the paper, a key of `parts`."""
+        """Return the comparison with only those systems that are in the paper's table `name` (a key of `parts`)."""
         return replace(self, systems=[system for system in self.systems if system.name in self.parts[name]])
 
 
 def read(path: Path) -> dict[str, Comparison]:
-    """Read the TOML file of a paper; return a mapping from the name of each comparison to the comparison."""
+    """Read the TOML file of a paper. Return its comparisons by name."""
     paper = tomllib.loads(path.read_text(encoding="utf-8"))
     scales, pairs = paper.pop("scale"), paper.pop("pairs", {})
     return {name: comparison_of(table, paper, scales, pairs) for name, table in paper.items()}
@@ -105,7 +108,8 @@ def read(path: Path) -> dict[str, Comparison]:
 def comparison_of(
     table: dict[str, Any], paper: dict[str, Any], scales: Mapping[str, Settings], pairs: Mapping[str, int]
 ) -> Comparison:
-    """Build a comparison from its TOML table. It can use the published numbers of other comparisons of the `paper`."""
+    """Build a comparison from its TOML table. The table can refer to the published numbers of another comparison of the
+    same paper."""
     given, measure, systems = table["systems"], table.get("measure", AVERAGE), []
     for name, own in given.items():
         values = table.get("defaults", {}) | given.get(own.get("like"), {}) | own

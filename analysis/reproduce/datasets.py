@@ -1,4 +1,4 @@
-"""The folder of training and test data that the comparisons use.
+"""Read the training and test data of the comparisons. They are in a folder with these files:
 
     FOLDER/parallel/en-fr.*            translations: TSV (.gz .xz .zst) or Parquet, English first
     FOLDER/retrieval/en-fr.*.tsv       test set of translation retrieval; optional
@@ -44,10 +44,11 @@ from bgt_core.training.prepare import train_tokenizer
 
 Langs = tuple[str, ...]
 
-RULES = CleaningRules(1, 1_000, max_ratio=9.0, unit="characters")  # limits that suit every language here
+RULES = CleaningRules(1, 1_000, max_ratio=9.0, unit="characters")  # limits that suit all languages
 HASHED = {"least": RULES.min_length, "most": RULES.max_length, "max_ratio": RULES.max_ratio, "unit": RULES.unit}
-HASHED |= {"max_pairs": RULES.max_pairs, "seed": RULES.seed}  # other rules have their defaults, so they are not hashed
-WITHOUT = ("2016", "2017")  # years that are left out of STS Benchmark, because their own sets are test sets
+# Rules that have their defaults are not hashed. So hashes stay valid when new rules are added.
+HASHED |= {"max_pairs": RULES.max_pairs, "seed": RULES.seed}
+WITHOUT = ("2016", "2017")  # rows of these years are left out of STS Benchmark, because the years are test sets
 LABELLED = ("gold:label", "a:en", "b:en")
 PARAPHRASES, LANG = ("a:en", "b:en"), "en"  # two columns of sentences in the same language
 QUERIES = 2_000  # number of parsed sentences whose nearest neighbours are searched
@@ -57,17 +58,17 @@ SEED = 1  # seed for choosing the rows with labels; the rows of a smaller share 
 
 @dataclass(frozen=True)
 class Dataset:
-    """The training pairs of a system, and its test data."""
+    """The training pairs and the test data of a system."""
 
-    name: str  # the names of the dataset's files start with this
+    name: str  # the first part of the names of the dataset's files
     langs: Langs
     sources: Sequence[Path]
     sets: Sequence[StsSet]  # the STS years, and then other sets
     translations: Translations  # test sets of translation retrieval
     sha256: str  # hash of the training and test data
-    hard: bool = True  # measure Hard STS; only for BGT's paper, because the other papers do not report it
+    hard: bool = True  # whether to measure Hard STS, which only BGT's paper reports
     rules: CleaningRules = RULES  # rules for cleaning the training pairs
-    trees: tuple[Path, ...] = ()  # files of parsed sentences; the syntax of nearest neighbours is compared on them
+    trees: tuple[Path, ...] = ()  # files of parsed sentences, to compare the syntax of nearest neighbours
 
     def measured(self, embedder: Embedder, resamples: int) -> Scores:
         """Measure each latent of a trained system: STS, translations, syntax, and the gaps between latents."""
@@ -114,13 +115,14 @@ class Dataset:
 
 
 def say(line: str) -> None:
-    """Print a line about the progress to stderr."""
+    """Print a line to stderr that shows the progress."""
     print(line, file=sys.stderr, flush=True)
 
 
 @cache
 def paired(trees: tuple[Path, ...]) -> Pairing:
-    """Return the queries and candidates of `bgt evaluate syntax --limit 2000`. Cached, because reading is slow."""
+    """Return the queries and candidates of `bgt evaluate syntax --limit 2000`. The result is cached, because reading
+    the trees is slow."""
     return pair_up(read_treebank(trees, LANG), limit=QUERIES)
 
 
@@ -154,7 +156,7 @@ def read_parsed(folder: Path, most: int) -> Dataset:
 
 
 def tables_in(folder: Path, pattern: str, kind: str, expected: str) -> list[Path]:
-    """Return the tables that match a pattern. Raises NotFound if no table matches, or if the folder is missing."""
+    """Return the paths of tables that match a pattern. Raises NotFound if none matches, or if the folder is missing."""
     if not folder.is_dir():
         raise NotFound(f"{folder}: no such folder.")
     paths = sorted(path for path in folder.glob(pattern) if path.name.endswith((*TABLES, ".parquet")))
@@ -164,7 +166,8 @@ def tables_in(folder: Path, pattern: str, kind: str, expected: str) -> list[Path
 
 
 def read_sts(folder: Path, *others: str) -> list[StsSet]:
-    """Read all STS years, and those of the `others` that the folder has. Raises NotFound if it has no STS year."""
+    """Read all STS years and other sets that the folder contains; `others` names these sets. Raises NotFound if the
+    folder contains no STS year."""
     years = sorted({file.set for file in sts_files(folder) if file.set.isdigit()})
     if not years:
         raise NotFound(f"{folder}: no STS year; add at least one, as sts/2012/NAME.tsv or as SemEval's own files.")
@@ -231,15 +234,15 @@ def lines(pairs: LabelledPairs) -> list[str]:
 
 
 def written(path: Path, rows: Sequence[str]) -> Source:
-    """Return the file of these rows; write it if it is missing."""
+    """Return the file that contains the rows. Write it if it is missing."""
     if not path.exists():
         write_text(path, "\n".join(rows) + "\n")
     return Source(path, tuple(column.partition(":")[0] for column in LABELLED))
 
 
 def read_questions(folder: Path) -> Callable[[ExperimentSpec], LabelledQuestions]:
-    """Return a function from a system to its data. The data depend on the system's stage and its share of labels.
-    Raises NotFound if a file is missing."""
+    """Read Quora's pairs. Return a function that returns the data of a system, which depend on the system's stage and
+    its share of labels. Raises NotFound if a file is missing."""
     sources = [file for name in ("train", "dev") for file in sorted(folder.glob(f"quora/{name}.tsv*"))[:1]]
     if len(sources) < 2:
         raise NotFound(f"{folder}: no labelled questions; add quora/train.tsv.xz and quora/dev.tsv.xz.")

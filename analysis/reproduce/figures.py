@@ -16,15 +16,16 @@ from analysis.reproduce.measure import OF_PAIRS
 from analysis.reproduce.results import MEAN, Records
 from bgt_core.evaluation.bootstrap import NOT_RUN
 
-OURS, PAPER = "#0072b2", "#d55e00"  # colours by Okabe and Ito, which differ also in grey
+OURS, PAPER = "#0072b2", "#d55e00"  # by Okabe and Ito; distinct for colour-blind readers and in grey
 HOLLOW: dict[str, Any] = {"marker": "D", "markersize": 5, "mfc": "none", "mec": PAPER, "linestyle": "none"}
 VERDICTS = {"holds": "o", "does not hold": "X", "not separable": "s"}  # marker of each verdict
 SMALL: dict[str, Any] = {"marker": ".", "markersize": 4, "linestyle": "none"}
 
 
 def systems(comparison: Comparison, records: Records, measure: str = "") -> Figure:
-    """Draw one line per system: its score with the interval over pairs, the score of each training, and the paper's
-    number. A system that was not trained only has the paper's number. The default measure is the main measure."""
+    """Draw one line per system. It shows the system's score with the interval over pairs, the score of each training,
+    and the paper's number. A system that was not trained only has the paper's number. If `measure` is empty, use the
+    main measure of the comparison."""
     measure = measure or comparison.measure
     unit = "x 100" if measure in (*SYNTAX, F1_GAP, *OF_PAIRS) else "Pearson x 100"
     figure, axes = sheet([system.name for system in comparison.systems], f"{measure}, {unit}")

@@ -38,7 +38,7 @@ PAIRS = 300  # text is generated from this number of translations, evenly spaced
 WRITTEN = {names.CHRF_OWN: (OWN, "chrF"), names.EXACT_OWN: (OWN, "exact %")}  # measure -> (style, measure of the task)
 WRITTEN |= {names.CHRF_OTHER: (REFERENCE, "chrF"), names.CHRF_STYLE: (RANDOM, "chrF")}
 
-WORDS_ACCURACY, WORDS_AUC = f"{ACCURACY}, tf-idf", f"{AUC}, tf-idf"  # measures of the baseline
+WORDS_ACCURACY, WORDS_AUC = f"{ACCURACY}, tf-idf", f"{AUC}, tf-idf"  # measures of the tf-idf baseline
 AUC_OF = {name: f"{AUC}, {name}" for name in (*DISTANCES, WMD, PROBABILITY)}
 OVER_WORDS, OVER_MOVERS = f"{ACCURACY} above tf-idf", f"{AUC}, w2 above wmd"
 LEADS = {OVER_WORDS: (ACCURACY, WORDS_ACCURACY), OVER_MOVERS: (AUC_OF["w2"], AUC_OF[WMD])}
@@ -51,7 +51,8 @@ def latents_of(embedder: Embedder) -> list[str]:
 
 
 def drawn(task: Task[Any], items: Any, encoders: SentenceEncoder, resamples: int, system: int = 0) -> dict[Any, Any]:
-    """Bootstrap a task. Return a dictionary from each key of the task's scores to the score (1 + B,) of one system."""
+    """Measure a task on the test data and on each resample. Return a score (1 + B,) for each key of the task's scores.
+    `system` is the index of the encoder among the systems that the task compares."""
     statistic = task.statistic(items, {"model": encoders}, seed=0)
     table: dict[Any, np.ndarray] = {}
     if statistic.samples:
@@ -68,7 +69,8 @@ def share(right: np.ndarray, resamples: int) -> np.ndarray:
 
 
 def sts(embedder: Embedder, sets: Sequence[StsSet], hard: bool, resamples: int) -> Scores:
-    """Measure STS for each latent on sets in the model's languages. The language latent only gets monolingual sets."""
+    """Measure STS for each latent, on the sets in the model's languages. The language latent is measured only on sets
+    in a single language."""
     scores: Scores = {}
     for latent in latents_of(embedder):
         own = [
@@ -86,7 +88,8 @@ def sts(embedder: Embedder, sets: Sequence[StsSet], hard: bool, resamples: int) 
 
 
 def measure_of(key: ScoreKey) -> str | None:
-    """Return the name of a score in comparisons. None for a data set of an STS year: only the year is compared."""
+    """Return the name that comparisons use for a score. None for a score on one of the data sets of an STS year,
+    because only the whole year is compared."""
     if key.dataset == "average":
         return AVERAGE
     if key.year.isdigit():
@@ -97,8 +100,9 @@ def measure_of(key: ScoreKey) -> str | None:
 
 
 def translations(embedder: Embedder, given: Translations, langs: Sequence[str], resamples: int) -> dict[str, Any]:
-    """Measure P@1 on translations, averaged over both directions and all files, and text that is generated from them,
-    averaged over both languages. The result is empty if translations or one of the model's languages are missing."""
+    """Measure P@1 on translations, averaged over both directions and all files. Also measure text that is generated
+    from translations, averaged over both languages. The result is empty if there are no translations, or if the model
+    does not have both languages."""
     if not given or not set(langs) <= set(embedder.langs):
         return {}
     both = ",".join(langs)
@@ -129,7 +133,8 @@ def syntax(embedder: Embedder, pairing: Pairing, lang: str, resamples: int) -> S
 
 
 def gaps(scores: Scores) -> dict[str, np.ndarray]:
-    """Return the gaps in `GAPS` for which both latents have a score: how far the better latent should be ahead."""
+    """Return each gap in `GAPS`: how far the latent that should be better is ahead of the other latent. Gaps are left
+    out if one of the latents has no score."""
     semantic, syntactic = scores.get(SEMANTIC, {}), scores.get(SYNTACTIC, {})
     return {
         name: sign * (semantic[measure] - syntactic[measure])

@@ -4,7 +4,7 @@
                                            `bgt data backtranslate`; a reference's translations are adjacent,
                                            and the first has the lowest cost
     FOLDER/paraphrase/en.NAME.tsv.xz       pairs of sentences with the same meaning, written by people
-    FOLDER/...                             STS and the dev set of STS Benchmark, as in `datasets`; and SICK
+    FOLDER/...                             STS and the dev set of STS Benchmark, as in `datasets`, and SICK
 
 In each table, a third of the references, with all their translations, is set aside. The reference classifier and the
 language model are trained on this third. Pairs are selected from the other references.
@@ -51,7 +51,7 @@ CLASSIFIER = "reference-classifier"  # recipe of the classifier that some filter
 
 @dataclass(frozen=True)
 class ParaphraseTable:
-    """A file of paraphrases, and the number of its references."""
+    """A file of paraphrases, with its columns and the number of its references."""
 
     path: Path
     columns: tuple[str, ...]
@@ -69,7 +69,7 @@ class Paraphrases:
     classifier: Mapping[str, object]  # settings of the classifier's recipe
 
     def dataset(self, system: ExperimentSpec) -> SelectedPairs | None:
-        """Return the training and test data of a system. None if the table of the system is missing."""
+        """Return the training and test data of a system, or None if the table from which it selects is missing."""
         selection = system.selection
         if not selection or selection.table not in self.tables:
             return None
@@ -118,7 +118,7 @@ class SelectedPairs(Dataset):
 
     @property
     def with_cost(self) -> bool:
-        """Whether the filter uses costs. Otherwise the cost column is skipped, because it may be empty."""
+        """Whether the filter uses costs. If not, the column of costs is not read, because it may be empty."""
         return self.selection.keep.startswith("cost")
 
     @property
@@ -157,7 +157,8 @@ class SelectedPairs(Dataset):
         return Source(path, ("a", "b"))
 
     def part(self, out: Path, part: str) -> Path:
-        """Return the file of rows to select from ("mined") or of rows set aside ("set-aside"); write missing files."""
+        """Return the file of the rows from which pairs are selected ("mined"), or of the rows that are set aside
+        ("set-aside"). If one of the files is missing, write both."""
         paths = {name: out / f"{self.name}-{self.table.content[:10]}-{name}.tsv.zst" for name in ("mined", "set-aside")}
         if not all(path.exists() for path in paths.values()):
             columns = ["_column" if column == "_" else column for column in self.table.columns]
@@ -193,7 +194,8 @@ class SelectedPairs(Dataset):
         return out / f"{self.name}-{hashlib.sha256(settings.encode()).hexdigest()[:10]}-classifier"
 
     def range(self, out: Path, models: Mapping[str, SentenceScore]) -> ScoreRange:
-        """Return the filter's range of scores. Quantiles are computed on the first candidate of `SAMPLE` references."""
+        """Return the range of scores that passes the filter. If its limits are quantiles, compute them on the first
+        candidate of each of `SAMPLE` references."""
         if "%" not in self.selection.keep:
             return ScoreRange.parse(self.selection.keep)
         score = self.selection.keep.partition("=")[0]
@@ -206,7 +208,7 @@ class SelectedPairs(Dataset):
         costs = np.array([number(row[2]) if self.with_cost else np.nan for row in rows])
         scores = pair_scores(models)[score]([row[:2] for row in rows], costs)
         if not np.isfinite(scores).any():
-            raise DataError(f"{self.table.path}: no candidate has a {score}; add this column, or remove the filter.")
+            raise DataError(f"{self.table.path}: no candidate has a {score}; remove the filter on this score.")
         limits = re.sub(
             r"(\d+)%", lambda quantile: f"{np.nanpercentile(scores, int(quantile[1])):.4f}", self.selection.keep
         )
@@ -223,8 +225,11 @@ SIGNS = {"unigram repetition": -1, "trigram repetition": -1, "average IDF": 1}  
 
 
 def text_statistics(datasets: Mapping[str, Dataset], out: Path, device: str) -> list[dict[str, Any]]:
-    """Return one row per statistic of the random pairs of each table of back-translations, cached in `out`. A row has a
-    correlation if the table's classifier is trained. Tables whose pairs have not been selected are skipped."""
+    """Compute statistics on the random pairs of each table of back-translations: one row per table and statistic.
+
+    Results are cached in `out`. They have correlations if the classifier of the table is trained. Tables whose random
+    pairs have not been selected are skipped.
+    """
     rows = []
     for data in datasets.values():
         if not isinstance(data, SelectedPairs) or data.selection != Selection(data.name):

@@ -52,7 +52,7 @@ COLUMNS = {
     ),
 }
 Row = dict[str, Any]
-Records = dict[str, list[Row]]  # name of a table, as in COLUMNS -> rows
+Records = dict[str, list[Row]]  # name of a table (a key of COLUMNS) -> rows
 Scores = Mapping[str, Mapping[str, BootstrappedScore]]  # system -> measure -> score
 
 
@@ -140,7 +140,8 @@ def measured(
 
 
 def choices(comparison: Comparison, scores: Scores) -> dict[str, str]:
-    """For each system that is the best of several (`best_of`), return the one with the highest score on the dev set."""
+    """For each system that is the best of several systems (`best_of`), return the name of the system that has the
+    highest score on the dev set."""
     chosen = {}
     for system in comparison.systems:
         if with_dev := [name for name in system.best_of if DEV in scores.get(name, {})]:
@@ -166,7 +167,8 @@ def score_rows(
     provenance: Mapping[str, Mapping[str, Any]],
     level: float,
 ) -> list[Row]:
-    """Return a row for the mean over seeds and for each seed, in every measure, and rows of the last validation."""
+    """Return the rows of a system: in each measure, a row for the mean over seeds and for each seed; and a row for each
+    metric of the last validation of each training."""
     rows: list[Row] = []
     for name, score in scores.items():
         paper = published(comparison, system.name, name, list(scores))
@@ -188,7 +190,8 @@ def score_rows(
 
 
 def difference_rows(comparison: Comparison, scores: Scores, level: float) -> list[Row]:
-    """Return the difference between each system and its `against`, with p-values, in each measure of the page."""
+    """Return the difference between each system and the system that it is compared with, in each measure that the page
+    shows, with p-values."""
     rows, estimates = [], []
     for system in comparison.systems:
         first, second = scores.get(system.name, {}), scores.get(system.against, {})
@@ -204,7 +207,7 @@ def difference_rows(comparison: Comparison, scores: Scores, level: float) -> lis
 
 
 def tested(estimate: ContrastEstimate, p_holm: float) -> Row:
-    """Return the columns that both tables have, the table of differences and the table of claims."""
+    """Return the columns that the table of differences and the table of claims have in common."""
     ends = {"ci_low": estimate.low, "ci_high": estimate.high}
     return ends | {"p": estimate.p, "p_holm": float(p_holm), "seeds_counted": estimate.counts_seeds}
 
@@ -351,7 +354,8 @@ def differences(comparison: Comparison, records: Records) -> Table:
 
 
 def chosen(comparison: Comparison, records: Records) -> Table:
-    """For each system that is the best of several (`best_of`), list these, their dev-set scores and the choice."""
+    """Return a table of the systems that are the best of several systems (`best_of`). It lists these systems, their
+    scores on the dev set, and which of them was chosen."""
     cells: dict[str, set[str]] = {}  # system -> names of its trainings
     for row in records["cells"]:
         cells.setdefault(row["system"], set()).add(row["cell"])

@@ -60,11 +60,11 @@ class Training:
     """A recipe to train, with its settings, languages, seed and data."""
 
     recipe: str
-    overrides: Mapping[str, Any]  # settings that differ from the recipe's defaults; others would change the key
+    overrides: Mapping[str, Any]  # only settings that differ from the defaults, so that equal trainings have equal keys
     langs: tuple[str, ...]
     seed: int
     data: str  # SHA-256 of the training and test data
-    variant: str  # part of the folder's name: the overrides that differ from the settings of the scale, readable
+    variant: str  # readable part of the folder's name: the overrides that differ from the settings of the scale
     left_out: tuple[str, ...] = ()  # settings of the scale that the recipe does not have
     first: Training | None = None  # the training of the first stage; None if this is not a second stage
 
@@ -84,7 +84,8 @@ class Training:
         return "_".join([*words, self.key[:SHORT]])
 
     def build(self, **more: object) -> Recipe:
-        """Build the recipe, with `more` settings. Raises UsageError for an unknown recipe or an invalid argument."""
+        """Build the recipe of this training. `more` are additional settings. Raises UsageError if the recipe is unknown
+        or an argument is invalid."""
         given = {**self.overrides, "data.columns": list(self.langs), "train.seed": self.seed}
         return recipes.configure(self.recipe, given | more)
 
@@ -121,7 +122,7 @@ def recipe_defaults(recipe: str) -> dict[str, Any]:
 
 
 def as_json(value: object) -> Any:
-    """Convert a value to the form that it has after reading it from JSON: a tuple becomes a list."""
+    """Convert a value to its JSON form, so that a tuple becomes a list."""
     return list(value) if isinstance(value, tuple) else value
 
 
@@ -148,7 +149,7 @@ class TrainingPlan:
     def chosen(self, only: str | None = None) -> list[Training]:
         """Return every training once, ordered by seed, then by stage.
 
-        With `only`, return those whose name or system matches this pattern, and the first stages that they need.
+        With `only`, return the trainings whose name or system matches this pattern, and the first stages they need.
         """
         every = [(system, each) for systems in self.trainings.values() for system, of in systems.items() for each in of]
         pattern = (only or "*").lower()
@@ -220,7 +221,8 @@ def plan_trainings(
 def run_trainings(plan: TrainingPlan, only: str | None = None, report: Report = lambda row: None) -> None:
     """Run and measure all trainings that are not finished and that no other process is running.
 
-    `report` receives each row of metrics. If a training fails, its folder gets an error.json, and the others still run.
+    `report` is called with each row of metrics. If a training fails, its folder gets an error.json, and the next
+    training starts.
     """
     todo, before = plan.chosen(only), 0
     while len(todo) != before:
@@ -257,7 +259,7 @@ def finish(plan: TrainingPlan, training: Training, folder: Path, report: Report)
     if training.first:
         first = plan.folder(training.first)
         if not (first / RESULT).exists():
-            raise NotFound(f"the first stage, {training.first.name}, must be finished first; see its error.json.")
+            raise NotFound(f"{training.first.name}, the first stage, must be finished before; see its error.json.")
         settings["init_from"] = str(first / RUN)
     if plan.save_every:
         settings["train.save_every"] = plan.save_every

@@ -41,8 +41,8 @@ module describes the measurement, and what is equal on both sides.
 def parser() -> argparse.ArgumentParser:
     """Return the parser of the command. Each page uses only some of the options."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("pages", nargs="*", metavar="PAGE", help=f"{', '.join(PAGES)}; by default, all")
-    parser.add_argument("--threads", type=int, default=1, help="number of threads; more than 1: wall-clock times")
+    parser.add_argument("pages", nargs="*", metavar="PAGE", help=f"any of {', '.join(PAGES)}; by default all")
+    parser.add_argument("--threads", type=int, default=1, help="number of threads; with several, times are wall-clock")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--device", default="cpu", help="cpu; or cuda, to measure training on a GPU")
     parser.add_argument("--toy", action="store_true", help="use tiny sizes, only to check that a page runs")
@@ -50,7 +50,7 @@ def parser() -> argparse.ArgumentParser:
     parser.add_argument("--senteval", type=Path, help="for probing: folder of a clone of SentEval")
     parser.add_argument("--data", type=Path, help="for app: file of English-French pairs, as for `bgt train --data`")
     parser.add_argument("--json", type=Path, help="measure one page in this process, and write its rows to this file")
-    parser.add_argument("--keep", type=Path, metavar="FILE", help="add a page that --json wrote, as on another machine")
+    parser.add_argument("--keep", type=Path, metavar="FILE", help="add a page that --json wrote on another machine")
     return parser
 
 

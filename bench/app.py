@@ -4,7 +4,8 @@
 
 Each command runs in a new process. The app runs in headless Chromium. It shows the first pairs of `--data`, and stored
 random vectors of 64 units. Times are wall-clock times, so the machine must be idle. A time ends when the result is
-visible: the heading, the whole page, all points of a map, or the number of selected sentences. Memory is the server's.
+visible: the heading, the whole page, all points of a map, or the number of selected sentences. The measured memory is
+the resident set of the server process.
 """
 
 import argparse
@@ -44,7 +45,7 @@ CODE = {  # name -> the code to run, and the limit in seconds
 TORCH = "import atexit, sys; atexit.register(lambda: print('torch' in sys.modules, file=sys.stderr)); "
 
 ROUNDS = 3  # the app is measured in at most this number of rounds
-FEW, MANY = 300, 25_000  # the maps show these numbers of pairs
+FEW, MANY = 300, 25_000  # numbers of pairs that the maps show
 STORED = {100_000: (30, 1_500), 1_000_000: (300, 4_000)}  # points -> limits: seconds, MB of server memory
 WIDTH = 64  # units in each stored vector
 PATIENCE = 600_000  # how long the browser waits for a result before it fails, in milliseconds
@@ -111,8 +112,9 @@ def run(code: str) -> str:
 
 
 def opening(browser: Browser, title: str) -> list[float]:
-    """Return four times in seconds: from the start of the app until the heading and until the whole page is visible;
-    from entering a sentence until its nearest sentences and until all generated text is visible."""
+    """Return four times in seconds. Two are from the start of the app: until the heading is visible, and until the
+    whole page is visible. Two are from entering a sentence: until its nearest sentences are visible, and until all
+    generated text is visible."""
     start = time.perf_counter()
     with tab_of(browser) as (tab, address, _):
         query = urlencode({"ckpt": f"{title}, as shipped"})
@@ -201,7 +203,7 @@ def drawn(tab: Page, least: int) -> None:
 
 
 def switches(tab: Page) -> list[float]:
-    """Visit all pages of the app twice. For each second visit, return the seconds until the heading is visible."""
+    """Visit all pages of the app twice. Return the seconds until each heading is visible on the second visit."""
     times: list[float] = []
     links = tab.get_by_test_id("stSidebarNavLink")
     for visit in range(2):

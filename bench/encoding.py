@@ -1,4 +1,4 @@
-"""Compare how many sentences per second we and other tools encode, by a Transformer and by a mean of token vectors.
+"""Compare our speed of encoding with other tools, for a Transformer and for a mean of token vectors.
 
 The other tools are `SentenceTransformer.encode` and model2vec's `StaticModel.encode`, with their default settings, in
 the same process. Both sides have the same weights, unigram tokens and sentences, and their vectors are equal up to the
@@ -127,7 +127,7 @@ def peer_of(body: Transformer, tokenizer: Tokenizer, folder: str) -> SentenceTra
     special = {"pad_token": pad, "unk_token": unk, "eos_token": eos}
     PreTrainedTokenizerFast(tokenizer_object=cutter, model_max_length=LONGEST, **special).save_pretrained(folder)
     peer = SentenceTransformer(modules=[Wrapped(folder), Pooling(body.width, "mean")], device="cpu")
-    peer[0].auto_model.embeddings.LayerNorm = nn.Identity()  # our Transformer does not normalise its input
+    peer[0].auto_model.embeddings.LayerNorm = nn.Identity()  # because our Transformer does not normalise its input
     return peer
 
 

@@ -135,7 +135,7 @@ def rows(options: argparse.Namespace) -> Iterator[Measurement]:
 
 
 def rows_of(size: Size, options: argparse.Namespace, agreement: str) -> Iterator[Measurement]:
-    """Measure one size. Our model runs in fp32 and in bf16."""
+    """Measure one size, with our model in fp32 and in bf16."""
     recipe = recipes.configure(size.recipe, {"data.vocab_size": size.vocab, **size.arguments})
     tokenizer = Ids(size.vocab)
     model, peer = recipe.build(tokenizer).eval(), marian(recipe.arguments)
@@ -190,8 +190,9 @@ def shipped_agreement(count: int) -> str:
 
 
 def operations_of(model: nn.Module, ids: Sequence[Sequence[int]], lengths: Sequence[int]) -> float:
-    """Count the operations with weights. Each source is encoded twice. The first step has one hypothesis, later steps
-    have BEAM. Layers that map latents run once per sentence, layers that map memory slots once per slot."""
+    """Count the floating-point operations that involve weights. Each source is encoded twice. A sentence has one
+    hypothesis in the first step of the search, and BEAM in later steps. Layers that map latents run once per sentence,
+    and layers that map memory slots run once per slot."""
     decoder, count = model.decoders["en"], len(ids)
     read, written = sum(len(sentence) + 1 for sentence in ids), sum(1 + BEAM * length for length in lengths)
     times = {"encoders.semantic": read, "encoders.en": read, "decoders.en": written}

@@ -1,4 +1,4 @@
-"""Measure several forms of the same work in turn. Compare their times by the median over the ratios of all rounds.
+"""Measure several forms of the same work in turn, in rounds. Compare their times by the median of the rounds' ratios.
 
 With one thread, the clock is the processor time of this process, which other programs hardly affect. With several
 threads and on a GPU, it is wall-clock time, so the machine must be idle.
@@ -76,7 +76,7 @@ def compare(
     """Return the row that compares two forms of the same work. `ours` and `peer` are the seconds of each round.
 
     A round processes `amount` units, such as 1,000 sentences; `unit` is the name of the units in the plural. The floor
-    is the time of `operations` at `rate` operations per second (see `product_rate`). Without operations, it is unknown.
+    is the time of `operations` at `rate` operations per second (see `product_rate`). If this is 0, no floor is stated.
     """
     spent, each = median(ours), operations / amount
     rates = [f"{amount / seconds:,.0f} {unit}/s" for seconds in (spent, median(peer))]

@@ -19,7 +19,7 @@ from bgt_core.neighbours.search import ITERATIONS, POINTS, Rows, SearchPlan, app
 
 SENTENCES, WIDTH = 50_000, 256
 TOPICS = 4  # number of topics per sentence
-ALL_TOPICS = 20  # there are 20 times the square root of the number of sentences; their frequencies fall as 1 / rank
+ALL_TOPICS = 20  # the number of topics is 20 times the square root of the number of sentences
 OWN = 0.5  # share of a meaning's squared length that comes from its random vector; the rest is from its topics
 NOISE = (0.05, 0.6)  # smallest and largest share of noise in the squared length of a sentence's vector
 UNTRANSLATED = 5  # every 5th row on the right is not a translation of the row on the left
@@ -61,7 +61,7 @@ def rows(options: argparse.Namespace) -> Iterator[Measurement]:
 
 
 def draw(count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Draw vectors of left and right sentences, (count, WIDTH) each. All except every 5th row are translations."""
+    """Draw the vectors of left and right sentences, (count, WIDTH) each. Every 5th pair of rows is not a translation."""
     rng = np.random.default_rng(0)
     topics = directions(rng, int(ALL_TOPICS * math.sqrt(count)))
     meant, others = meanings(rng, topics, count), meanings(rng, topics, -(-count // UNTRANSLATED))
@@ -75,7 +75,7 @@ def meanings(rng: np.random.Generator, topics: np.ndarray, count: int) -> np.nda
     """Draw the vectors of meanings, (count, WIDTH): sums of a random vector and topic vectors."""
     drawn = math.sqrt(OWN) * directions(rng, count)
     for share in rng.dirichlet(np.ones(TOPICS), count).astype(np.float32).T:
-        ranks = (len(topics) ** rng.random(count)).astype(np.int64)  # at least 1, with a uniform logarithm
+        ranks = (len(topics) ** rng.random(count)).astype(np.int64)  # topic frequencies fall as 1 / rank
         drawn += np.sqrt((1 - OWN) * share)[:, None] * topics[ranks - 1]
     return drawn
 

@@ -95,7 +95,8 @@ def task(width: int, items: int) -> tuple[Split, Split, Split]:
 
 
 class Clone:
-    """SentEval's code, imported from a clone. A process can import only one clone. Raises NotFound if it is missing."""
+    """SentEval's code, imported from the folder of a clone. Only one clone per process can be imported. Raises NotFound
+    if the folder is not a clone."""
 
     def __init__(self, path: Path):
         if not (path / "senteval" / "probing.py").is_file():

@@ -29,7 +29,7 @@ from bgt_core.models.bgt import BGT
 
 FIRST_POSITION = 2
 SPECIAL = (BOS, PAD, EOS, UNK)  # our ids of special tokens, in the released code's order
-DIFFERENT = 1e-5  # the losses may differ by this share; a larger difference is an error
+DIFFERENT = 1e-5  # maximum relative difference between the losses; a larger difference raises an error
 
 
 def load(clone: Path) -> None:

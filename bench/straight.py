@@ -1,8 +1,9 @@
 """The straight form of a training step: the computation of the original fairseq code, in plain PyTorch.
 
-Benchmarks compare its speed with our code, and tests compare its losses and gradients with our code. The straight form
-also computes padded positions and all logits. It concatenates the latent to each token before each fusion and before
-the output layer. It encodes one language at a time, uses torch's dropout, and its Adam updates one parameter at a time.
+Benchmarks compare our speed with its speed, and tests compare our losses and gradients with its losses and gradients.
+The straight form computes all logits, also at padded positions. It concatenates the latent to each token before each
+fusion and before the output layer. It encodes one language at a time, uses torch's dropout, and updates one parameter
+at a time.
 """
 
 import math
@@ -197,6 +198,7 @@ class Form:
         return median(spent[1:]) / sum(self.tokens)
 
     def fill_gradients(self, value: float | None) -> None:
-        """Set all gradients to a value. None frees their memory, which is too small for the gradients of all forms."""
+        """Set all gradients to a value. None frees them, because the gradients of all forms together would fill the
+        memory."""
         for parameter in self.parameters:
             parameter.grad = None if value is None else torch.full_like(parameter, value)

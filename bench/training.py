@@ -1,15 +1,15 @@
 """Compare our training steps (forward, backward, optimiser) with the straight form and with the released code.
 
     python -m bench training --released CLONE    # also measure the released code (see `released`)
-    python -m bench training --device cuda       # measure a GPU; `bare.sh` does this without a package index
+    python -m bench training --device cuda       # measure on a GPU (without a package index, use `bare.sh`)
 
 The unit is real tokens per second, without padding. Both sides have the same model (recipe `bgt-mean`), parameters,
 dropout of 0.3, loss, and pairs of one update (25,000 tokens on the longer side). The peers sort the pairs by length, as
 the released code does. Each side uses the size of micro-batches that was fastest for it in a trial. A round measures
-one micro-batch of each form, at the same place in the update. A share of the end of the update (clipping, the
-optimiser) is added. Our products in bf16 are compiled for each shape. So our form computes all shapes once before the
-measurement, because a real run also compiles each shape only once. On a CPU, the peers compute in fp32. On a GPU, they
-compute in our precision, and both sides are also measured after compilation.
+one micro-batch of each form, at the same place in the update, and adds the micro-batch's share of the end of the update
+(clipping, the optimiser). Our products in bf16 are compiled for each shape. So our form computes all shapes once before
+the measurement, because a real run also compiles each shape only once. On a CPU, the peers compute in fp32. On a GPU,
+they compute in our precision, and both sides are also measured after compilation.
 """
 
 import argparse
@@ -37,12 +37,12 @@ from bgt_core.training.loop import compile_layers, make_optimizer
 TARGETS = {"bf16": ">= 75 % of the floor", "fp32": ">= 85 % of the floor"}
 ON_GPU = ">= 40 % of the floor"
 FEW = 24  # losses and gradients are compared on a batch of this number of pairs
-A_SENTENCE = {"mean", "log_variance", "fuse_latent", "latent", "project", "correction"}  # these run per sentence
+A_SENTENCE = {"mean", "log_variance", "fuse_latent", "latent", "project", "correction"}  # layers that run per sentence
 
 
 @dataclass(frozen=True)
 class Size:
-    """The sizes of a model, and micro-batch sizes to try, in padded tokens on the longer side (released code: 500)."""
+    """A model, and the micro-batch sizes to try, in padded tokens on the longer side. The released code uses 500."""
 
     name: str
     arguments: Mapping[str, int]
@@ -100,7 +100,7 @@ def step_rows(
 
     def ours(pairs: Sequence[Pair], precision: str, tokens: int) -> Form:
         lengths = np.array([[len(ids) for ids in pair.values()] for pair in pairs])
-        cut = [[pairs[row] for row in rows] for rows in split_to_fit(lengths, tokens)][::-1]  # shortest first
+        cut = [[pairs[row] for row in rows] for rows in split_to_fit(lengths, tokens)][::-1]  # shortest sentences first
         optimizer = make_optimizer(model, recipe.train)
         return form(loss_of(model, recipe), cut, precision, list(model.parameters()), optimizer, recipe.train.clip)
 
@@ -113,7 +113,7 @@ def step_rows(
     best: dict[str, int] = {}  # precision -> size of our micro-batches in tokens
     peers: dict[str, dict[str, str]] = {}  # peer -> precision of our form -> error
     forms: dict[str, Form] = {}
-    places = [(2 * number + 1) / (2 * options.rounds) for number in range(options.rounds)]  # from 0 to 1
+    places = [(2 * number + 1) / (2 * options.rounds) for number in range(options.rounds)]  # from 0 (start) to 1 (end)
     for precision in TARGETS:
         make = partial(ours, pairs, precision)
         best[precision], forms[precision] = fastest(make, MICRO_ON_GPU if on_gpu else size.ours, clock)
@@ -157,7 +157,7 @@ def fastest(make: Callable[[int], Form], sizes: Sequence[int], clock: Callable[[
         except torch.OutOfMemoryError:
             torch.cuda.empty_cache()
     if not measured:
-        raise torch.OutOfMemoryError(f"{sizes[-1]:,} tokens, the smallest micro-batch, must fit into the GPU's memory.")
+        raise torch.OutOfMemoryError(f"micro-batches of {sizes[-1]:,} tokens do not fit; use a GPU with more memory")
     return min(measured, key=lambda row: row[0])[1:]
 
 
@@ -182,7 +182,8 @@ def difference(model: BGT, recipe: Recipe, precision: str, reference: straight.S
 
 
 def operations_of(model: nn.Module, pairs: Sequence[Pair]) -> float:
-    """Count the operations with weights, forward and backward, per real token. Layers for latents run per sentence."""
+    """Count the floating-point operations that involve weights, forward and backward, per real token. Layers that
+    compute or use latents run once per sentence."""
     tokens = {lang: sum(len(pair[lang]) for pair in pairs) for lang in pairs[0]}
     total = 0.0
     for name, module in model.named_modules():

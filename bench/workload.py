@@ -32,7 +32,8 @@ def zipf(count: int) -> np.ndarray:
 
 
 def sentences(count: int) -> list[str]:
-    """Make sentences from invented words of one to three syllables, with Zipf's law for words and lognormal lengths."""
+    """Make sentences from invented words of one to three syllables. The frequencies of words follow Zipf's law, and the
+    lengths of sentences are lognormal."""
     draw = np.random.default_rng(0)
     onsets = "b c d f g h j k l m n p r s t v w z br cr st tr pl gr ch sh".split()
     parts = product(onsets, "a e i o u ai ou ea".split(), ("", "n", "rt"))
@@ -67,7 +68,7 @@ def tokens_of(pairs: Sequence[Pair]) -> int:
 
 
 def batch_of(rows: Sequence[Pair], turn: int) -> Batch:
-    """Make a batch. The anchor is English or French, depending on whether `turn` is even."""
+    """Make a batch. The anchor is English if `turn` is even, and French if it is odd."""
     langs = list(rows[0])
     return Batch({lang: Tokens.pad([row[lang] for row in rows], lang) for lang in langs}, langs[turn % len(langs)])
 

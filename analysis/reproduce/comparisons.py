@@ -41,7 +41,7 @@ Settings = Mapping[str, Mapping[str, object]]  # name of a recipe, or EVERY -> s
 
 @dataclass(frozen=True)
 class Selection:
-    """Random pairs from a table of paraphrases. A pair is a reference and its first candidate that passes the filter."""
+    """Random pairs from a table of paraphrases: each is a reference and its first candidate that passes the filter."""
 
     table: str
     keep: str = ""  # filter as in `bgt data prepare --keep`; a limit such as "33%" is a quantile of the scores

@@ -61,7 +61,7 @@ def rows(options: argparse.Namespace) -> Iterator[Measurement]:
 
 
 def draw(count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Draw the vectors of left and right sentences, (count, WIDTH) each. Every 5th pair of rows is not a translation."""
+    """Draw the vectors of left and right sentences, (count, WIDTH) each. All but every 5th row are translations."""
     rng = np.random.default_rng(0)
     topics = directions(rng, int(ALL_TOPICS * math.sqrt(count)))
     meant, others = meanings(rng, topics, count), meanings(rng, topics, -(-count // UNTRANSLATED))

@@ -412,8 +412,8 @@ def settings(records: Records) -> str:
     first = overrides[0].items()
     shared = {name: value for name, value in first if all(other.get(name) == value for other in overrides)}
     common = ", ".join(f"{name}={value}" for name, value in shared.items() if name not in SHOWN_SETTINGS)
-    parts = [f"Set in every training: {common}" if common else "Every training has its recipe's own settings"]
-    for name, what in (("data", "data (SHA-256)"), ("git", "code"), ("threads", "threads"), ("machine", "machine")):
+    parts = [f"Settings of all trainings: {common}" if common else "Every training has its recipe's own settings"]
+    for name, what in (("data", "data (SHA-256)"), ("git", "commits"), ("threads", "threads"), ("machine", "machine")):
         values = list(dict.fromkeys(str(row[name])[:10] if name == "data" else plain(row[name], 0) for row in rows))
         parts.append(f"{what}: {', '.join(values)}")
     return "; ".join(parts) + "."

@@ -1,4 +1,4 @@
-"""Hooks of `make docs`: add a page for each public module, and for each file outside docs/ that a page links to."""
+"""Hooks of `make docs`: they add pages for public modules, and for files outside docs/ to which a page links."""
 
 import os
 import re
@@ -14,7 +14,7 @@ LINK = re.compile(r"\]\(([^)\s#:]+)(?=[)#])")
 
 
 def address(path: Path) -> str:
-    """Return the address of a repository file on the site: README.md is the start page, X/README.md becomes X.md."""
+    """Return the address of a repository file on the site. README.md is the start page; X/README.md becomes X.md."""
     if path.suffix == ".py" and path.parts[0] in PACKAGES:
         path = Path("api", path.parent / "index.md" if path.stem == "__init__" else path.with_suffix(".md"))
     elif path.parts[0] == "docs":
@@ -25,7 +25,7 @@ def address(path: Path) -> str:
 
 
 def linked(page: Path, link: str) -> Path | None:
-    """Return the file to which a page links, or None; if it links to a folder, its `__init__.py` or README."""
+    """Return the file to which a page links, or None. For a link to a folder, return its `__init__.py` or README."""
     path = Path(os.path.normpath(page.parent / link))
     files = (path, path / "__init__.py", path / "README.md")
     return next((file for file in files if (ROOT / file).is_file()), None)

@@ -1,5 +1,6 @@
-"""Take the pictures of the gallery and the README: `python -m docs.pictures`, or only some: `... pairs models`. This
-needs Chromium (BGT_CHROMIUM, or on PATH) and `pip install -e '.[bench,dev]'`, and takes a few minutes."""
+"""Take the pictures of the gallery and the README: all by `python -m docs.pictures`, or some by naming their views:
+`python -m docs.pictures pairs models`. This needs Chromium (at BGT_CHROMIUM or on PATH) and `pip install -e
+'.[bench,dev]'`, and takes a few minutes."""
 
 import io
 import os
@@ -16,14 +17,14 @@ from bench.app import FLAGS, at_rest, tab_of
 
 DOCS = Path(__file__).resolve().parent
 TO_TOP = "e => e.scrollIntoView()"
-README = "sentence-wide-light.webp"  # the picture in the README, saved as app.png
+README = "sentence-wide-light.webp"  # the picture that the README shows; it is also saved as app.png
 
 
 class View(NamedTuple):
-    """A page of the app, and an action to do before its pictures are taken."""
+    """A page of the app, and an action that is done before the pictures are taken."""
 
     name: str
-    address: str  # path and query, after the address of the app
+    address: str  # path and query, which follow the address of the app
     act: Callable[[Page], None] = lambda page: None
     tall: int = 1_000  # height of the wide picture in pixels
 
@@ -36,13 +37,13 @@ def split(page: Page) -> None:
     page.get_by_test_id("stBaseButton-secondaryFormSubmit").first.click()
     page.get_by_text("baseline:random is open").wait_for(timeout=120_000)
     settle(page)
-    page.get_by_text("Split its vectors all the same").click()  # shown because the model has two latents
+    page.get_by_text("Split its vectors all the same").click()  # this text appears because the model has two latents
     page.get_by_role("button", name="Split", exact=True).click()
     page.get_by_role("heading", name="Before:").wait_for(timeout=300_000)
 
 
 VIEWS = (
-    View("sentence", "", tall=1_600),  # tall enough to include the recombination
+    View("sentence", "", tall=1_600),  # tall enough to show the recombination
     View("latents", "latents"),
     View("pairs", "pairs?left=Tu+es+fatigu%C3%A9.&right=Vous+%C3%AAtes+fatigu%C3%A9."),
     View("grid", "style"),
@@ -58,14 +59,14 @@ THEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 
 
 def settle(page: Page) -> None:
-    """Wait until the script has run and its output is drawn."""
+    """Wait until the page's script has run and its output is drawn."""
     page.wait_for_timeout(500)
     at_rest(page)
     page.wait_for_timeout(800)
 
 
 def take(page: Page, address: str, view: View) -> None:
-    """Take four pictures: wide and narrow, light and dark."""
+    """Take four pictures: wide and narrow, in the light and the dark theme."""
     for theme in THEMES:
         page.emulate_media(color_scheme=theme)
         for size, (width, height) in SIZES.items():

@@ -1,10 +1,10 @@
-"""Embed a file on a Dask cluster: one task per shard, one model per worker process, rows in the order of the lines.
+"""Embed a file on a Dask cluster: one task per shard, one model per worker process; the rows are in the lines' order.
 
     python examples/embed_on_dask.py text.txt.zst vectors.npy --shards 64 --scheduler tcp://head:8786
 
 All workers need access to the folders of the text and the output. Without --scheduler, two workers are started on this
-machine. If a worker is lost, another one embeds its shard. If the job is stopped, the same command embeds the missing
-shards. This needs `pip install "bgt[bulk]"` here and on the workers.
+machine. If a worker is lost, another worker embeds its shard. If the job is stopped, run the same command again: it
+embeds the missing shards. This needs `pip install "bgt[bulk]"` here and on the workers.
 """
 
 import argparse
@@ -18,14 +18,14 @@ from dask.distributed import Client, WorkerPlugin, as_completed, get_worker
 import bgt_core
 from bgt_core import bulk
 
-# Dask sets MALLOC_TRIM_THRESHOLD_=65536. Then the allocator constantly returns memory to the system, which takes a
+# Dask sets MALLOC_TRIM_THRESHOLD_=65536. With it, the allocator constantly returns memory to the system, which takes a
 # third of the embedding time. The line below replaces Dask's setting on workers that are started here. A running
 # cluster needs the same setting in its own configuration.
 dask.config.set({"distributed.nanny.pre-spawn-environ": {"OMP_NUM_THREADS": 1, "MKL_NUM_THREADS": 1}})
 
 
 class Model(WorkerPlugin):
-    """A plugin that loads the model once in each worker, also in workers that join later."""
+    """A plugin that loads the model once in each worker, even in workers that join later."""
 
     name = "model"
 
@@ -46,12 +46,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("source", type=Path, help="one sentence per line; plain, .gz, .xz or .zst")
     parser.add_argument("out", type=Path, help="a .npy or .safetensors file")
-    parser.add_argument("--shards", type=int, default=2, help="tasks; several per worker balance their speeds")
+    parser.add_argument("--shards", type=int, default=2, help="number of tasks; choose several per worker")
     parser.add_argument("--scheduler", help="address of a running cluster")
     parser.add_argument("--model", type=Path, help="a checkpoint or run folder; by default the model that ships")
     parser.add_argument("--lang", default="en")
     parser.add_argument("--latent", default="semantic")
-    parser.add_argument("--precision", default="auto", help="fp32, bf16 or int8: choose one if processors differ")
+    parser.add_argument("--precision", default="auto", help="fp32, bf16 or int8; needed if processors differ")
     options = parser.parse_args()
     source, out = options.source.absolute(), options.out.absolute()  # workers have other working directories
     local = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}

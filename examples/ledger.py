@@ -2,9 +2,10 @@
 
     python examples/ledger.py held-out.tsv --langs en,fr --model runs/writer --model bgt-en-fr
 
-The cost is the negative log-likelihood of the text under the model's own decoder. A hidden latent is replaced by the
-mean of its prior. Only writers were trained with hidden latents, so the costs of other models with a hidden latent are
-too high. The guide explains the table (docs/guide/write.md). Without a file, the built-in sentences are scored.
+The cost is the negative log-likelihood of the text under the model's own decoder. A latent that is not given is
+replaced by the mean of its prior. Only writers were trained with missing latents, so for other models, the costs
+without a latent are too high. The guide explains the table (docs/guide/write.md). Without a file, the built-in
+sentences are scored.
 """
 
 import argparse
@@ -29,7 +30,7 @@ from bgt_core.generation.options import Beam
 from bgt_core.tables import markdown_text
 
 NOTHING, OTHERS, MEANING, BOTH = "nothing", "language latent", "semantic latent", "both"
-HELD = "held by the semantic latent"  # nats given nothing, minus nats given the semantic latent
+HELD = "held by the semantic latent"  # nats given no latent, minus nats given the semantic latent
 END = "end"
 CLASSES = (FUNCTION, NUMBER, NAME, PUNCTUATION, OTHER, END)
 FEWEST = 5  # a class with fewer words gets no row
@@ -44,8 +45,8 @@ class LedgerKey(NamedTuple):
 
 
 def ledger(writers: Mapping[str, Writer], columns: Mapping[str, Sequence[str]]) -> Statistic:
-    """Score the N sentences of each language, for each choice of the latents that the decoder is given."""
-    costs: dict[LedgerKey, tuple[np.ndarray, np.ndarray]] = {}  # nats (S, N), and the number of sentences or words (N,)
+    """Score the N sentences of each language, for each set of latents that the decoder can be given."""
+    costs: dict[LedgerKey, tuple[np.ndarray, np.ndarray]] = {}  # nats (S, N), number of sentences or words (N,)
     for lang, texts in columns.items():
         nats = [nats_of(writer, texts, lang) for writer in writers.values()]
         kinds = [[*(kind for *_, kind in classed_words(normalise(text), lang)), END] for text in texts]
@@ -71,7 +72,7 @@ def ledger(writers: Mapping[str, Writer], columns: Mapping[str, Sequence[str]]) 
 
 
 def nats_of(writer: Writer, texts: Sequence[str], lang: str) -> dict[str, np.ndarray]:
-    """Return the nats of each class of words in each of N sentences, (N, C), for each choice of latents to give."""
+    """Return the nats of each class of words in each of N sentences, (N, C), for each set of given latents."""
     latents = {latent: writer.embed(texts, lang=lang, latent=latent) for latent in writer.latents}
     hidden = {latent: writer.prior_mean(latent, vectors) for latent, vectors in latents.items()}
     others = [latent for latent in latents if latent != SEMANTIC]
@@ -87,7 +88,7 @@ def nats_of(writer: Writer, texts: Sequence[str], lang: str) -> dict[str, np.nda
 
 
 def token_classes(text: str, tokens: Sequence[str], lang: str) -> list[str]:
-    """Return the class of each token: the class of its first character that is not a space. The last class is `END`.
+    """Return the class of each token, which is the class of its first character except spaces; then `END` for the end.
 
     If the tokenizer replaced one character by several, the classes are wrong until the next space.
     """
@@ -110,8 +111,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", nargs="?", type=Path, help="held-out text: TSV, Parquet, or X for X.en and X.fr")
     parser.add_argument("--langs", default="en", help="languages of the columns")
-    parser.add_argument("--model", action="append", help="a model that generates; repeatable")
-    parser.add_argument("--limit", type=int, default=1_000, help="maximum number of lines")
+    parser.add_argument("--model", action="append", help="a model that generates text; repeatable")
+    parser.add_argument("--limit", type=int, default=1_000, help="maximum number of lines to score")
     options = parser.parse_args()
     names, langs = text_columns(options.langs)
     rows = read_pairs(options.data, names, Skipped(), strict=True) if options.data else example_sentences(langs)

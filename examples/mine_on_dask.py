@@ -1,10 +1,10 @@
-"""Find translations on a Dask cluster by approximate search: each task finds neighbours for some rows of one language.
+"""Find translations on a Dask cluster by approximate search: each task finds the neighbours of some rows of a language.
 
     python examples/mine_on_dask.py en.txt fr.txt pairs.tsv --vectors en.npy fr.npy --parts 64 --scheduler tcp://a:8786
 
 All workers need access to the folders of the vectors and the output. Without --scheduler, two workers are started on
 this machine. `bgt mine --index approximate` finds the same pairs, up to the rounding of cosines. If the job is stopped,
-the same command continues it. This needs `pip install "bgt[bulk,mine]"` here and on the workers.
+run the same command to continue it. This needs `pip install "bgt[bulk,mine]"` here and on the workers.
 """
 
 import argparse
@@ -34,12 +34,12 @@ class Job(NamedTuple):
     """The settings that a worker needs. All data and all results are in files."""
 
     folder: Path  # the folder for the results of each part
-    vectors: list[Path]  # the two files of vectors, one for each side
+    vectors: list[Path]  # the two files of vectors, one for each language
     parts: int
     k: int
 
     def kept(self, name: str, compute: Callable[[], Arrays]) -> Arrays:
-        """Return the arrays in a file of the folder; compute and write them if the file is missing."""
+        """Return the arrays in a file of the folder. If the file is missing, compute the arrays and write it."""
         if not (path := self.folder / f"{name}.npz").exists():
             with atomic_file(path) as partial_file, partial_file.open("wb") as file:
                 np.savez(file, **compute())  # type: ignore[arg-type]
@@ -47,7 +47,7 @@ class Job(NamedTuple):
             return dict(arrays)
 
     def rows(self, side: int, number: int | None = None) -> Rows:
-        """Return the rows of a side, or of part `number` of the side."""
+        """Return the vectors of a side (0 or 1: a language), or of part `number` of the side."""
         chosen = np.load(self.folder / f"rows-{side}.npy", mmap_mode="r")
         if number is not None:
             chosen = chosen[len(chosen) * number // self.parts : len(chosen) * (number + 1) // self.parts]
@@ -63,7 +63,7 @@ class Job(NamedTuple):
         return self.kept(f"held-{side}-{number}", lambda: {"held": self.lists().nearest(rows, ASSIGNMENTS)})["held"]
 
     def nearest(self, side: int, number: int) -> bitext.Neighbours:
-        """For each row of a part, return the cosines and indices of the nearest rows of the other side, (N, k) each."""
+        """For each row of a part, return the cosines and indices of k nearest rows of the other side, (N, k) each."""
 
         def compute() -> Arrays:
             lists, queries = self.lists(), self.rows(side, number)
@@ -77,18 +77,18 @@ class Job(NamedTuple):
 
 
 def stored(step: Callable[[int, int], object], side: int, number: int) -> None:
-    """On a worker, compute a part. The result stays in a file, so nothing is sent back."""
+    """On a worker, compute a part. The result is written to a file, so nothing is sent back."""
     step(side, number)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("texts", type=Path, nargs=2, help="one sentence per line; plain, .gz, .xz or .zst")
-    parser.add_argument("out", type=Path, help="a TSV like that of `bgt mine`")
+    parser.add_argument("out", type=Path, help="output: a TSV in the format of `bgt mine`")
     parser.add_argument("--vectors", type=Path, nargs=2, required=True, help="the .npy files that `bgt embed` wrote")
-    parser.add_argument("--parts", type=int, default=2, help="tasks per side; several per worker balance their speeds")
-    parser.add_argument("--k", type=int, default=4, help="number of neighbours in the denominator of a margin")
-    parser.add_argument("--recall", type=float, default=0.95, help="share of nearest neighbours to find")
+    parser.add_argument("--parts", type=int, default=2, help="number of tasks per language; choose several per worker")
+    parser.add_argument("--k", type=int, default=4, help="number of neighbours in the denominator of the margin")
+    parser.add_argument("--recall", type=float, default=0.95, help="share of nearest neighbours that must be found")
     parser.add_argument("--threshold", type=float, default=-np.inf, help="minimum margin of a pair")
     parser.add_argument("--scheduler", help="address of a running cluster")
     options = parser.parse_args()
@@ -108,7 +108,7 @@ def main() -> None:
     write_text(record, text)
     for number, side in enumerate(sides):
         with atomic_file(folder / f"rows-{number}.npy") as partial_file, partial_file.open("wb") as file:
-            np.save(file, side.chosen)  # atomically: a worker of a stopped job may still read the old file
+            np.save(file, side.chosen)  # atomically, because a worker of a stopped job may still read the old file
     job = Job(folder, [path.absolute() for path in options.vectors], options.parts, options.k)
     job.kept("lists", lambda: vars(neighbours.learn_lists(sides[0], sides[1], options.recall)))
     places = list(zip(*product((0, 1), range(options.parts)), strict=True))

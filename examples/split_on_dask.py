@@ -3,7 +3,7 @@
     python examples/split_on_dask.py vectors --langs en,fr --out split --parts 64 --scheduler tcp://head:8786
 
 `vectors` stands for vectors.en.npy and vectors.fr.npy, which all workers must be able to read. Without --scheduler, two
-workers are started on this machine. The result is the same as if `bgt split` runs in one process. This needs `pip
+workers are started on this machine. The result is the same as that of `bgt split` in one process. This needs `pip
 install "bgt[bulk]"` here and on the workers.
 """
 
@@ -20,7 +20,7 @@ from bgt_core.splitting.gather import Gathered, gather
 
 
 def part(number: int, parts: int, files: list[Path], langs: list[str], keep: int) -> Gathered:
-    """On a worker, compute the sums and samples of one part of the rows."""
+    """On a worker, compute the sums over one part of the rows, and the sampled rows of this part."""
     columns = [np.load(file, mmap_mode="r") for file in files]
     first, last = (len(columns[0]) * place // parts for place in (number, number + 1))
     (gathered,) = gather(None, [(langs, [column[first:last] for column in columns])], keep=keep, first=first)
@@ -33,7 +33,7 @@ def main() -> None:
     parser.add_argument("--langs", default="en,fr")
     parser.add_argument("--out", type=Path, required=True, help="a new folder")
     parser.add_argument("--method", default="bgt", choices=METHODS)
-    parser.add_argument("--parts", type=int, default=2, help="number of tasks; several per worker balance their speeds")
+    parser.add_argument("--parts", type=int, default=2, help="number of tasks; choose several per worker")
     parser.add_argument("--scheduler", help="address of a running cluster")
     options = parser.parse_args()
     langs = options.langs.split(",")

@@ -1,4 +1,4 @@
-"""Compare your own encoder with the default model, by the similarity of sentences and by a probe.
+"""Compare your own encoder with the default model, by how well its similarities agree with gold scores and by a probe.
 
     python examples/your_encoder_on_the_bench.py
 
@@ -24,7 +24,7 @@ from bgt_core.evaluation.tasks.sts import Sts
 
 WIDTH = 512
 
-SIMILAR = [  # gold similarity from 0 to 5, and two sentences; toy data, written for this example
+SIMILAR = [  # gold similarity from 0 to 5, and two sentences; these toy data were written for this example
     (5, "The ferry leaves at noon.", "The ferry departs at twelve."),
     (5, "He repaired the old clock.", "He fixed the old clock."),
     (4, "Two children are feeding the ducks.", "Some kids feed ducks by the pond."),
@@ -37,7 +37,7 @@ SIMILAR = [  # gold similarity from 0 to 5, and two sentences; toy data, written
 
 
 def trigrams(sentences: Sequence[str]) -> np.ndarray:
-    """Embed N sentences, (N, 512). Replace this encoder, which counts groups of three letters, with your own."""
+    """Embed N sentences, (N, 512). This encoder counts groups of three letters; replace it with your own encoder."""
     vectors = np.zeros((len(sentences), WIDTH), dtype=np.float32)
     for row, sentence in enumerate(sentences):
         text = f"  {sentence.lower()}  "

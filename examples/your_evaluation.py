@@ -26,7 +26,7 @@ from bgt_core.tables import markdown
 
 
 class MarksKey(NamedTuple):
-    """The name of a score; its fields are the first columns of the table."""
+    """The name of a score. The fields are the first columns of the table."""
 
     mark: str
     sentences: int
@@ -46,7 +46,7 @@ class Marks(Task[Sequence[str]]):
         return one_path(paths, "one file").read_text("utf-8").splitlines()
 
     def statistic(self, items: Sequence[str], encoders: Mapping[str, SentenceEncoder], *, seed: int) -> Statistic:
-        """Score each sentence 1 or 0; the toolkit adds means, intervals and differences."""
+        """Score each sentence 1 or 0. The toolkit computes means, intervals and differences from these scores."""
         rows = systems(encoders, [self.lang])
         others = [*items[1:], items[0]]
         hits = {}

@@ -2,7 +2,7 @@
 
     python examples/your_model_family.py
 
-The network takes the maximum of each unit over the tokens of a sentence. To add a family to the toolkit, move the
+The network computes the maximum of each unit over the tokens of a sentence. To add a family to the toolkit, move the
 network to bgt_core/nets, move the model and its sizes to a file in bgt_core/recipes, and list the recipe in
 bgt_core/recipes/recipes.toml. Then `bgt train` accepts the recipe's name.
 """
@@ -32,7 +32,7 @@ from bgt_core.vectors.compare import found
 
 
 class MaxPooling(nn.Module):
-    """A network that takes the maximum of each unit over the tokens of a sentence; padding is ignored."""
+    """A network that computes the maximum of each unit over the tokens of a sentence; padding is ignored."""
 
     def __init__(self, vocab_size: int, width: int):
         super().__init__()
@@ -84,8 +84,8 @@ def retrieved(model: bgt_core.Embedder, unseen: Sequence[Pair]) -> float:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--pairs", type=int, default=5_000, help="number of translations of the grammar to train on")
-    parser.add_argument("--epochs", type=float, default=3.0, help="number of epochs of the training")
+    parser.add_argument("--pairs", type=int, default=5_000, help="number of translations from the grammar to train on")
+    parser.add_argument("--epochs", type=float, default=3.0, help="number of epochs")
     options = parser.parse_args()
     corpus = pairs(options.pairs + 200)
     seen, unseen = corpus[:-200], corpus[-200:]

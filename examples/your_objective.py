@@ -32,7 +32,7 @@ class Distance(Part):
     weight: float = 1.0
 
     def __call__(self, out: Outputs, step: int) -> Loss:
-        """Return the sum over the rows of a batch, both as the loss and as a value to log."""
+        """Return the sum of the distances over the rows of a batch, both as the loss and as a value to log."""
         means = [posterior.mean.float() for posterior in out.semantic.values()]  # (B, L) for each language
         cost = total(out, [(left - right).square().sum() for left, right in combinations(means, 2)])
         return Loss(cost, {"distance": cost.detach()})
@@ -45,15 +45,15 @@ def sp_with_distance() -> recipes.Recipe:
 
 
 def apart(model: bgt_core.Embedder, unseen: Sequence[Pair]) -> float:
-    """Return the mean squared distance between held-out translations."""
+    """Return the mean squared distance between the posterior means of held-out translations."""
     english, french = (model.embed([pair.texts[lang] for pair in unseen], lang=lang) for lang in ("en", "fr"))
     return float(np.square(english - french).sum(axis=1).mean())
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--pairs", type=int, default=5_000, help="number of translations of the grammar to train on")
-    parser.add_argument("--epochs", type=float, default=3.0, help="number of epochs of the training")
+    parser.add_argument("--pairs", type=int, default=5_000, help="number of translations from the grammar to train on")
+    parser.add_argument("--epochs", type=float, default=3.0, help="number of epochs")
     options = parser.parse_args()
     recipes.RECIPES["sp-distance"] = sp_with_distance  # `load` finds a checkpoint's recipe by name
 

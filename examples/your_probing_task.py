@@ -2,8 +2,8 @@
 
     python examples/your_probing_task.py --lang fr
 
-By default, the sentences are the package's examples; --text FILE reads others, one sentence per line. If you run
-commands in the folder of this file, they accept the task, too:
+By default, the sentences are the built-in example sentences; --text FILE uses the sentences of a file, one per line. If
+you run commands in the folder of this file, they accept the task, too:
 
     bgt-probe --lang en --task python:your_probing_task:DENIAL
 
@@ -25,9 +25,9 @@ WORDS = {"en": r"\b(not|never)\b|n't\b", "fr": r"\bne\b|\bn'"}
 
 
 def build(sentences: Sequence[str], lang: str, rng: Random) -> Items:
-    """Sample equally many sentences with and without a negation, and label them.
+    """Sample as many sentences with a negation as without, and label them.
 
-    Sentences of one group go to the same split (train, dev or test). Here, each sentence is a group by itself.
+    Sentences of one group are in the same split (train, dev or test). Here, each sentence is a group by itself.
     """
     denies = [re.search(WORDS[lang], sentence.lower()) is not None for sentence in sentences]
     rows: dict[bool, list[int]] = {True: [], False: []}
@@ -45,9 +45,9 @@ DENIAL = ProbeTask("denial", "does the sentence deny something?", {"text": build
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--lang", choices=list(WORDS), default="en")
-    parser.add_argument("--text", type=Path, help="one sentence per line; by default the package's examples")
+    parser.add_argument("--text", type=Path, help="one sentence per line; by default the example sentences")
     parser.add_argument("--items", type=int, default=2_000, help="maximum number of labelled sentences")
-    parser.add_argument("--seeds", type=int, default=5, help="number of probes; each is tested on a different tenth")
+    parser.add_argument("--seeds", type=int, default=5, help="number of probes; each is tested on another tenth")
     options = parser.parse_args()
     sentences = options.text.read_text(encoding="utf-8").splitlines() if options.text else None
     model = bgt_core.load()

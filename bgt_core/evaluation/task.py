@@ -66,7 +66,7 @@ def evaluate(
         level: Confidence level of the intervals.
         seed: Seed of the resamples, and of the task's random draws.
         compared: Names of the systems whose differences are tested. By default, the task selects them; most tasks
-        select all systems.
+            select all systems.
 
     Returns:
         All scores, and the differences between systems.

@@ -61,8 +61,8 @@ class ProbeConfig:
         >>> ProbeConfig(seeds=3, control=False)  # doctest: +ELLIPSIS
         ProbeConfig(probe='linear', seeds=3, ...)
         >>> ProbeConfig(seeds=11)
-        Traceback (most recent call last): bgt_core.errors.UsageError: seeds 11: choose 1 to 10; each seed tests on
-        another tenth of the items.
+        Traceback (most recent call last):
+        bgt_core.errors.UsageError: seeds 11: choose 1 to 10; each seed tests on another tenth of the items.
     """
 
     probe: str = "linear"  # "linear", or for example "mlp50", an MLP with 50 hidden units

@@ -44,7 +44,7 @@ def probe(
         typer.Option(
             "--task",
             help="Probing tasks, separated by commas, or groups: paper, surface, syntax, semantic, style, all. "
-            "python:MODULE:OBJECT is a task of your own.",
+            "python:MODULE:OBJECT names a task of your own.",
             show_default="all that need only sentences; with --data, all",
         ),
     ] = None,
@@ -61,7 +61,7 @@ def probe(
         ),
     ] = None,
     probe: Annotated[
-        str, typer.Option(help="Kind of probe: linear, or mlp50 for 50 hidden units. linear,mlp200 measures both.")
+        str, typer.Option(help="Kind of probe: linear, or mlp50 for 50 hidden units. linear,mlp200 measures two kinds.")
     ] = "linear",
     max_items: Annotated[
         int | None, typer.Option(help="Maximum number of sentences.", show_default="10,000; with --senteval all")
@@ -78,7 +78,8 @@ def probe(
         bool, typer.Option("--baselines/--no-baselines", help="Also measure baselines that do not use the model.")
     ] = True,
     control: Annotated[
-        bool, typer.Option("--control/--no-control", help="Also measure selectivity, with a control task.")
+        bool,
+        typer.Option("--control/--no-control", help="Also measure selectivity, by a control task."),
     ] = True,
     untrained: Annotated[
         bool, typer.Option("--untrained", help="Also probe three untrained models, and means of their token vectors.")

@@ -20,7 +20,7 @@ from probes.task import ProbeTask
 from probes.tasks import GROUPS, find
 
 ALL = "all"
-LANGS = ("en", "fr", "es", "de", "tr", "ja", "ar")  # the value of "all" if encoders accept any language
+LANGS = ("en", "fr", "es", "de", "tr", "ja", "ar")  # meaning of "all" if encoders accept any language
 
 
 def measure_cell(
@@ -61,7 +61,7 @@ def measure_cell(
 
 @dataclass
 class ProbeTable:
-    """The measured cells of a table, in their order, and the failures: (label of the cell, error)."""
+    """The cells of a table, in the order of measurement, and the failures: (label of the cell, error)."""
 
     cells: list[Cell] = field(default_factory=list)
     failures: list[tuple[str, BgtError]] = field(default_factory=list)
@@ -216,13 +216,13 @@ class Grid:
                 yield task, lang, task in named
 
     def named(self) -> list[ProbeTask]:
-        """Return the tasks that the user named themselves, not by a group; they must be measured in every language."""
+        """Return the tasks that the user named one by one, not by a group. They must be measured in every language."""
         tasks = [task if isinstance(task, ProbeTask) else find(task) for task in self.tasks if task not in GROUPS]
         return list(dict.fromkeys(tasks))
 
 
 def langs_of(task: ProbeTask, langs: Sequence[str]) -> list[str]:
-    """Return the languages in which to measure a task: for a task that compares languages, all of them, joined."""
+    """Return the languages in which to measure a task. For a task that compares languages, all languages are joined."""
     if "texts" in task.builds and langs and all(len(split_langs(lang)) == 1 for lang in langs):
         return ["-".join(langs)]
     return list(langs)

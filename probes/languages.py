@@ -5,9 +5,9 @@ average. Gaps are stored in a data frame with a row for each model and task, and
 the model besides English, or the language in which a multilingual model was probed; `task`, a probing task or "sts";
 `points`, the gap; and `error`, the standard error of the gap, 0 if unknown.
 
-The paper claims that three gaps change with distance, but neither tests this nor measures distance: it calls French and
-Spanish closely related to English, Arabic and Turkish more distantly related, and Japanese very distant ("paper" in
-`DISTANCES`). Here a trend is the rank correlation of the gaps with the distances.
+The paper claims three trends of the gaps with distance, but neither tests this nor measures distance: it calls French
+and Spanish closely related to English, Arabic and Turkish more distantly related, and Japanese very distant ("paper" in
+`DISTANCES`). Here, a trend is the rank correlation of the gaps with the distances.
 """
 
 import math
@@ -106,8 +106,8 @@ def gap_trend(gaps: pd.DataFrame, distance: Mapping[str, float]) -> tuple[list[s
 
     Returns the languages, nearest first; Spearman's rho with its interval; and its two-sided p-value, from a
     permutation test. With few languages, p can't be small: with 5 languages it is at least 1/60, and larger if
-    distances tie. Returns None
-    for fewer than three languages, or if all languages have the same gap or the same distance.
+    distances tie. Returns None for fewer than three languages, or if all languages have the same gap or the same
+    distance.
     """
     frame = gaps.assign(distance=pd.Series(distance)).dropna().sort_values(["distance", "other"])
     if len(frame) < FEWEST or frame[["points", "distance"]].nunique().min() < 2:

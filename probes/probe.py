@@ -71,7 +71,7 @@ def run(
         lang: Language of the sentences, as in "fr"; for tasks that distinguish languages, two joined, as in "en-fr".
         latents: Latents to probe; by default all, without language latents if `lang` is joined.
         references: Encoders to compare with, such as untrained models or the mean of token vectors: name -> one or
-        several encoders that differ in their seed. Only the first latent of these encoders is probed.
+            several encoders that differ in their seed. Only the first latent of these encoders is probed.
         config: The options of the probes.
         report: Called with a line of text before each step.
 

@@ -73,11 +73,11 @@ def compare(
     probability that a sentence is a reference. Raises DataError if there are no pairs.
     """
     if len(references) != len(translations):
-        raise UsageError(f"{len(references)} references and {len(translations)} translations: expected one each.")
+        raise UsageError(f"{len(references)} references and {len(translations)} translations; expected as many.")
     if not references:
         raise DataError("there are no pairs to compare")
     sides = [[text.split() for text in side] for side in (references, translations)]
-    # some measures are ratios of two sums over sentences; each entry has the numerators and denominators, (2, N)
+    # for measures that are ratios of two sums over sentences: numerators and denominators by sentence, (2, N) each
     counts = np.array([[len(text) for text in side] for side in sides])
     rows = {"words": (counts, np.ones_like(counts))}
     for n, called in ((1, "unigram"), (3, "trigram")):
@@ -99,7 +99,7 @@ def compare(
     statistics += _ratios(rows, probabilities)
     pairs = list(zip(references, translations, strict=True))
     no_costs = np.full(len(pairs), np.nan)
-    for name, score in pair_scores({}).items():  # the scores by which `bgt filter` can choose pairs
+    for name, score in pair_scores({}).items():  # the scores by which pairs can be filtered
         if name != "words" and (name != "cost" or costs is not None):
             values = score(pairs, no_costs if costs is None else costs)
             rho = _spearman(values, probabilities[1]) if probabilities else None
@@ -113,7 +113,7 @@ def compare(
 def _ratios(
     rows: Mapping[str, tuple[np.ndarray, np.ndarray]], probabilities: Sequence[np.ndarray] | None
 ) -> Iterator[Statistic]:
-    """Yield each measure that is a ratio of two sums over sentences, and correlations of the sentences' own ratios."""
+    """Yield the measures that are ratios of two sums over sentences; correlations use the ratio of each sentence."""
 
     def differences(weights: Sequence[np.ndarray]) -> dict[str, np.ndarray]:
         means = {

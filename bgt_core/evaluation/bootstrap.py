@@ -41,7 +41,7 @@ def bootstrap(
     resamples: int,
     seed: int,
 ) -> tuple[dict[Key, np.ndarray], dict[Key, np.ndarray]]:
-    """Compute named statistics of the original items, (...) each, and of R = `resamples` resamples, (R, ...) each.
+    """Compute named statistics on the original items, (...) each, and on R = `resamples` resamples, (R, ...) each.
 
     `statistic` takes one array of weights (B, N) for each sample, and returns one array (B, ...) for each name.
     """
@@ -94,7 +94,7 @@ def ranks(weights: np.ndarray, values: np.ndarray) -> np.ndarray:
     """Rank each item among the drawn items, from 1; equal values get their mean rank: (B, N), (N,) -> (B, N)."""
     order = np.argsort(values)
     ordered = values[order]
-    starts = np.flatnonzero(np.append(True, ordered[1:] > ordered[:-1]))  # (G,): the start of each run of equal values
+    starts = np.flatnonzero(np.append(True, ordered[1:] > ordered[:-1]))  # (G,): where each run of equal values begins
     count = np.add.reduceat(weights.take(order, axis=1), starts, axis=1)  # (B, G)
     shared = count.cumsum(1) - count + (count + 1) / 2
     group = np.empty(len(values), dtype=np.intp)
@@ -117,7 +117,7 @@ def ratio(covariance: np.ndarray, first: np.ndarray, second: np.ndarray, varied:
 
 
 def interval(draws: np.ndarray, level: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return the lower and upper ends of percentile intervals, (...) each, of B resampled statistics, (B, ...)."""
+    """Return the lower and upper ends of percentile intervals, (...) each, given B resampled statistics, (B, ...)."""
     low, high = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2], axis=0)
     return low, high
 
@@ -150,7 +150,7 @@ def wilson(right: float, n: int, level: float = 0.95) -> tuple[float, float]:
     middle = (p + z * z / (2 * n)) / scale
     half = z / scale * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
     low, high = middle - half, middle + half
-    return (0.0 if right == 0 else low), (1.0 if right == n else high)  # rounding must not move the ends 0 and 1
+    return (0.0 if right == 0 else low), (1.0 if right == n else high)  # exactly 0 or 1, without rounding error
 
 
 # Tests of weighted sums of scores; a claim of a paper, such as "a is better than b", is a weighted sum. The variance of
@@ -202,7 +202,7 @@ def contrast(parts: Sequence[tuple[float, BootstrappedScore]], level: float) -> 
 
 
 def verdict(value: float, p_holm: float, level: float) -> str:
-    """Return the verdict on the claim that a sum of scores is above 0."""
+    """Return the verdict on the claim that a weighted sum of scores is above 0."""
     if p_holm >= 1 - level:
         return NOT_SEPARABLE
     return HOLDS if value > 0 else FAILS

@@ -30,7 +30,7 @@ class Difference(NamedTuple):
     second: str
     difference: Estimate
     p: float  # two-sided
-    p_holm: float  # after Holm's correction over all differences in the score's family
+    p_holm: float  # with Holm's correction over all differences of scores in the same family
 
     def seen_from(self, system: str) -> Difference:
         """Return this difference with `system` as `first`, so with the opposite sign if `system` is `second`."""
@@ -45,7 +45,7 @@ class Result:
     """Scores of S systems, with the settings and data that they were measured with."""
 
     systems: Sequence[str]
-    scores: Mapping[Key, Sequence[Cell]]  # one value for each system
+    scores: Mapping[Key, Sequence[Cell]]  # for each key, one value for each system
     differences: Sequence[Difference]
     about: str  # the measure and the data, in words
     warnings: Sequence[str]
@@ -200,7 +200,7 @@ class Statistic:
     warnings: Sequence[str] = ()  # reasons why scores may differ from published ones
     compared: Sequence[str] | None = None  # systems whose differences are tested; None for all
     lower_is_better: Collection[Key] = ()
-    families: Mapping[Key, str] = field(default_factory=dict)  # key -> the group of scores that are corrected together
+    families: Mapping[Key, str] = field(default_factory=dict)  # key -> group of scores that share Holm's correction
 
 
 def compare(statistic: Statistic, *, resamples: int = 2_000, level: float = 0.95, seed: int = 0) -> Result:
@@ -258,7 +258,7 @@ def check_bootstrap(resamples: int, level: float = 0.95) -> None:
 def differences(
     statistic: Statistic, values: Mapping[Key, np.ndarray], draws: Mapping[Key, np.ndarray], level: float
 ) -> list[Difference]:
-    """Test the difference of any two compared systems in each score, (S,), by paired resamples of it, (B, S)."""
+    """Test the difference of any two compared systems in each score, (S,), by its paired resamples, (B, S)."""
     names = list(statistic.systems)
     gaps = []
     for first, second in combinations(map(names.index, compared_of(statistic)), 2):
@@ -284,7 +284,7 @@ def compared_of(statistic: Statistic) -> Sequence[str]:
 
 
 def sign_test(first: np.ndarray, second: np.ndarray) -> float:
-    """Return the exact p-value of the hypothesis that either system, (N,) each, is equally often better than the other.
+    """Return the exact p-value of the hypothesis that each system, (N,), is equally often better than the other.
 
     Unlike a test that uses resamples, this one works even if one system is right about every item, and the other wrong.
     """

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numba
 import numpy as np
 
-OrderedTree = tuple[Sequence[str], Sequence[int]]  # in postorder: each node's label, index of its leftmost leaf
+OrderedTree = tuple[Sequence[str], Sequence[int]]  # for each node in postorder: its label; its leftmost leaf
 
 
 def distances(left: Sequence[OrderedTree], right: Sequence[OrderedTree]) -> np.ndarray:
@@ -21,7 +21,7 @@ def distances(left: Sequence[OrderedTree], right: Sequence[OrderedTree]) -> np.n
 
 
 def _arrays(tree: OrderedTree, codes: dict[str, int]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the label's code and the leftmost leaf of each node; and the last node above each leftmost leaf."""
+    """Return the code of each node's label, each node's leftmost leaf, and the last node above each leftmost leaf."""
     labels, first = tree
     keyroots = sorted({leaf: node for node, leaf in enumerate(first)}.values())
     numbers = [codes.setdefault(label, len(codes)) for label in labels]

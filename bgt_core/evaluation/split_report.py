@@ -22,7 +22,7 @@ from bgt_core.splitting import Split
 from bgt_core.tables import Table, markdown_text
 
 LINES = 1_000  # maximum number of held-out lines that are measured
-AS_THEY_ARE, PRIVATE = "as they are", ": private"  # the system of whole vectors; the ending of private parts' names
+AS_THEY_ARE, PRIVATE = "as they are", ": private"  # name for whole vectors; ending of names of private parts
 GUESS = "the most frequent"  # name of the system that always predicts the most frequent label
 FOLDS = 5
 PROBES = "Accuracy of linear probes"
@@ -64,7 +64,7 @@ def probed(
     The last system, `GUESS`, always predicts the most frequent label. A property that has the same value for all
     sentences is omitted.
     """
-    from bgt_core.vectors.linear_probe import held_out_hits  # imported here, because it loads torch
+    from bgt_core.vectors.linear_probe import held_out_hits  # imported here, because it imports torch
 
     if (lines := len(columns[0])) < FOLDS:
         raise DataError(f"{lines} lines: a probe in {FOLDS} folds needs at least {FOLDS} lines.")

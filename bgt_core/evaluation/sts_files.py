@@ -133,7 +133,7 @@ def sts_files(root: Path, lang: str = "en") -> Iterator[StsFile]:
             left, right = stem.split("-")
             label = english_first([left, right])
             yield StsFile(f"sts17-{label}", "sts17", label, path, (left, right))
-        elif official := re.fullmatch(r"STS\.input\.(track\w+\.(..)-(..))\.txt", file):  # gold scores: another folder
+        elif official := re.fullmatch(r"STS\.input\.(track\w+\.(..)-(..))\.txt", file):  # its gold scores have a file
             _, left, right = official.groups()
             langs = (right, left) if official[1] in ENGLISH_FIRST else (left, right)
             label = english_first(langs)
@@ -157,7 +157,7 @@ def walk(root: Path) -> Iterator[tuple[str, Path]]:
 
 
 def year_of(folders: Sequence[str]) -> str | None:
-    """Return the SemEval year of the innermost folder that belongs to one; None for none, or for training data."""
+    """Return the SemEval year of the innermost folder that belongs to a year; None for no year or training data."""
     for name in reversed(folders):
         if re.search("train|trial", name, re.IGNORECASE):
             return None
@@ -169,7 +169,7 @@ def year_of(folders: Sequence[str]) -> str | None:
 
 
 def read_set(file: StsFile, without: Sequence[str] = ()) -> StsSet:
-    """Read a data set without pairs that have no score. If only the right language is English, swap the languages."""
+    """Read the pairs of a data set that have a score. If only the right language is English, swap left and right."""
     path, rows, name = file.path, [], file.name
     if file.gold:
         if not file.gold.exists():
@@ -192,7 +192,7 @@ def read_set(file: StsFile, without: Sequence[str] = ()) -> StsSet:
         if file.year == "stsb" and without:
             name += f" without {', '.join(without)}"
             names.append("year")
-            wanted.append(2 if path.name.startswith("sts-") else 3)  # such as "main-news/headlines/2016" or "2012test"
+            wanted.append(2 if path.name.startswith("sts-") else 3)  # "main-news/headlines/2016" or "2012test"
         for place, (score, left, right, *origin) in tsv_rows(path, names, wanted):
             header = place == 1 and score == "relatedness_score"
             if not header and not any(each.split("/")[-1].startswith(tuple(without)) for each in origin):

@@ -104,7 +104,7 @@ def systems(
                 continue
             row = f"{name} {each}" if len(encoder.latents) > 1 else name
             if row in named or row in reserved:
-                raise UsageError(f"Two systems are named '{row}'; rename one.")
+                raise UsageError(f"Two systems are named '{row}'; rename one of the models.")
             named[row] = System(row, encoder, each)
     return list(named.values())
 
@@ -124,9 +124,9 @@ class Disagreement(NamedTuple):
 class Effect(NamedTuple):
     """The effect of a word: by how much each encoder's similarity of two sentences falls if the word is removed."""
 
-    side: int  # 0 if the word is in the left sentence, 1 if in the right one
+    side: int  # 0 if the word is in the left sentence, 1 if it is in the right sentence
     word: str
-    effects: Sequence[float]  # one for each encoder
+    effects: Sequence[float]  # one value for each encoder
 
 
 def disagreement(

@@ -102,7 +102,7 @@ def task_names() -> list[str]:
 
 
 def find_task(name: str) -> type[Task[Any]]:
-    """Import the task with this name; UsageError if no task or two tasks have it."""
+    """Import the task with this name. Raises UsageError if no task or two tasks have the name."""
     names = task_names()
     if names.count(name) != 1:
         problem = "no such task" if name not in names else "two packages have a task with this name"

@@ -69,7 +69,7 @@ class SentEval:
     penalties: tuple[float, ...] = (1e-5, 1e-4, 1e-3, 1e-2)  # L2 penalties
     batch_size: int = 64
     epoch_size: int = 4  # passes over train between two scores on dev
-    tenacity: int = 5  # number of failures without an end; one more failure ends training
+    tenacity: int = 5  # number of tolerated failures; one more failure ends training
     max_epoch: int = 200  # training ends after more than this number of passes
     seed: int = 1111
 

@@ -80,7 +80,7 @@ def dataset_of(items: Items, source: str, note: str = "", **about: Any) -> Datas
 
 
 def check_applicable(task: ProbeTask, lang: str, data: Path | None) -> None:
-    """Raise UsageError if the task is not defined for `lang`, or if it needs `data`, which is None."""
+    """Raise UsageError if the task is not defined for `lang`, or if it needs data and `data` is None."""
     task.check(lang)
     if data is None and "text" not in task.builds:
         raise UsageError(f"is needed: task '{task.name}' can't be labelled from sentences alone.", parameter="data")
@@ -236,7 +236,7 @@ class TaskSource(NamedTuple):
 
     kind: str  # "labelled", or a kind of source in `ProbeTask.builds`
     files: tuple[Path, ...]
-    passed_over: tuple[str, ...] = ()  # one message for each file that was skipped, because it lacks two columns
+    passed_over: tuple[str, ...] = ()  # a message for each skipped file, which does not have two columns
 
 
 class Text(NamedTuple):

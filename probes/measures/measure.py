@@ -48,7 +48,7 @@ Vectors: TypeAlias = np.ndarray | csr_matrix  # (N, D)
 
 FREQUENT = 2_000  # number of frequent tokens that can be keys of a control task
 MIN_RECURRING = 30  # minimum number of dev items, and also of test items, with a key that occurs in train
-LEARNING_RATE, BATCH_SIZE = 3e-3, 128  # for an MLP
+LEARNING_RATE, BATCH_SIZE = 3e-3, 128  # of the training of an MLP
 PATIENCE = 5  # an MLP's training ends after this number of epochs without a lower dev loss
 
 
@@ -200,7 +200,7 @@ class Measured:
     bits: np.ndarray  # float32, -log2 of the probability of the true label; NaN for items outside a seed's test split
     saved: np.ndarray  # float32, pointwise V-information in bits
     right: np.ndarray  # bool, False for items outside a seed's test split
-    dev: float  # accuracy on dev, mean over seeds
+    dev: float  # mean over seeds of the accuracy on dev
     unconverged: int  # how many of the E * S probes did not converge
 
 
@@ -216,7 +216,7 @@ class MLPProbe(Probe):
     ):
         self.hidden = hidden
         self.strengths = strengths
-        self.max_epochs = max_epochs  # a strength whose training has not ended by then did not converge
+        self.max_epochs = max_epochs  # a penalty whose training has not ended by then did not converge
         self.random_state = random_state
 
     def _train(
@@ -226,8 +226,8 @@ class MLPProbe(Probe):
         penalties = [1 / (strength * len(labels)) for strength in strengths]
         stack = Stack([vectors.shape[1], self.hidden, len(self.classes_)], penalties, seed, LEARNING_RATE)
         order = np.random.default_rng(seed)
-        best: dict[int, tuple[float, int, Layers]] = {}  # index of a strength -> lowest loss, its epoch and layers
-        running = list(range(len(strengths)))  # running[i] is the index of the strength of network i
+        best: dict[int, tuple[float, int, Layers]] = {}  # index of a penalty -> lowest loss, its epoch and layers
+        running = list(range(len(strengths)))  # running[i] is the index of the penalty of network i
         for epoch in range(self.max_epochs):
             stack.train(vectors, labels, order.permutation(len(labels)), BATCH_SIZE)
             scores = forward(stack.parameters, dev[0])  # (S, K, N)
@@ -328,7 +328,7 @@ def keys(sentences: Sequence[str]) -> list[str]:
 def control_labels(
     names: Sequence[str], labels: np.ndarray, train: np.ndarray, seed: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Draw one of `labels` for each key. Return each item's new label (N,), and whether its key is in train (N,).
+    """Draw one of `labels` for each key. Return each item's new label, (N,), and whether its key is in train, (N,).
 
     An item whose key is not in train is not tested, because its label can't be memorised.
     """

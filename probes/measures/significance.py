@@ -74,7 +74,7 @@ class Runs:
         return self.mean - half, self.mean + half
 
     def p(self) -> float:
-        """Return the two-sided p-value for a mean of 0. An interval of the level 1 - p would just touch 0."""
+        """Return the two-sided p-value for a mean of 0: the interval with level 1 - p just touches 0."""
         error, freedom = self.error()
         return float(2 * t.sf(abs(self.mean) / error, freedom)) if error else float(self.mean == 0)
 

@@ -51,8 +51,8 @@ class Texts(NamedTuple):
 class Inversion(Task[Texts]):
     """Inversion: how much of a sentence can be generated from its vector?
 
-    Text is generated from all latents of a sentence, and from its semantic latent alone; then the other latents are the
-    means of their priors. The systems are the search methods: greedy search; beam search; and reranking, which chooses
+    Text is generated from all latents of a sentence, and from its semantic latent alone, with the means of the priors
+    as the other latents. The systems are the search methods: greedy search; beam search; and reranking, which chooses
     the text in the beam whose own vector is nearest to the sentence's vector. `--corrections` adds the correction
     rounds of a writer that was trained with drafts. See Morris et al. (2023), "Text Embeddings Reveal (Almost) As Much
     As Text".

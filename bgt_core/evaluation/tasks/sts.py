@@ -102,7 +102,7 @@ TASK = Sts
 
 
 def aggregates(name: str) -> list[str]:
-    """Return the aggregation of this name as a list, or all aggregations for "all"; UsageError for another name."""
+    """Return a list of the aggregate with this name, or for "all", of all aggregates. UsageError for other names."""
     check_choice([*AGGREGATES, "all"], aggregate=name)
     return list(AGGREGATES) if name == "all" else [name]
 
@@ -127,7 +127,7 @@ def similarities_of(system: System, data: StsSet) -> np.ndarray:
 
 
 def pair_table(sets: Sequence[StsSet], systems: Sequence[str], similarities: Sequence[np.ndarray]) -> Table:
-    """Make a table with a row for each pair, and a column of similarities for each system."""
+    """Make a table with a row for each pair, which has a similarity for each system."""
     rows: list[list[Value]] = []
     for data, of_systems in zip(sets, similarities, strict=True):
         columns = zip(data.gold.tolist(), data.left, data.right, *of_systems.tolist(), strict=True)
@@ -151,7 +151,7 @@ def scores(
     if "concatenated" in aggregates:
         correlations["Spearman"] = spearman
     table: dict[ScoreKey, np.ndarray] = {}
-    years: dict[ScoreKey, list[np.ndarray]] = {}  # key of an average -> scores of its years
+    years: dict[ScoreKey, list[np.ndarray]] = {}  # key of an average -> the scores of the years that are averaged
     label = span([data.year for data in sets])
     for year in dict.fromkeys(data.year for data in sets):
         numbers = [number for number, data in enumerate(sets) if data.year == year]
@@ -270,7 +270,7 @@ def edits(a: Sequence[str], b: Sequence[str]) -> int:
     cost = steps  # edits from the first i words of a to the first j words of b, for all j
     for word in rows:
         cost = np.append(cost[0] + 1, np.minimum(cost[1:] + 1, cost[:-1] + (columns != word)))
-        cost = np.minimum.accumulate(cost - steps) + steps  # insertions of words of b
+        cost = np.minimum.accumulate(cost - steps) + steps  # the cost may be lower if words of b are inserted
     return int(cost[-1])
 
 

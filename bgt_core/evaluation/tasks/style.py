@@ -64,8 +64,9 @@ class Style(Task[Sequence[Quadruple]]):
     anchor, which has the same content; an encoder that compares only content scores about 0. Ties count half.
 
     Baselines are tf-idf of words and of character trigrams, lower-cased and fitted on the same sentences; in languages
-    without spaces, each character is a word. A system is measured in the languages that it supports. The mean is over
-    all styles of a language that have at least 30 quadruples and that all systems are measured on.
+    without spaces, each character is a word. A system is measured in the languages that it supports. The mean covers
+    all styles that have at least 30 quadruples and that are measured for all systems; a style is a property in one
+    language.
 
     Sources: Wegmann and Nguyen (2021), "Does It Capture STEL?"; Wegmann, Schraagen and Nguyen (2022), "Same Author or
     Just Same Topic?", whose code also uses the first anchor.

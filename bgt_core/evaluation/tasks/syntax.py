@@ -38,7 +38,7 @@ EXPLAINED = {
     DEPENDENCIES: "labelled attachment: words with the same head and relation, subtypes cut off",
 }
 LENGTHS = (1, 29)  # minimum and maximum number of words in the VGVAE paper's evaluation
-LONGEST = 200  # largest maximum number of words that users may set
+LONGEST = 200  # largest number of words that users may allow
 
 
 class ParsedSentence(NamedTuple):
@@ -79,7 +79,7 @@ def of_constituents(tree: Tree, lang: str) -> ParsedSentence:
     first: list[int] = []
 
     def walk(node: Tree, start: int) -> int:
-        """Add a node that begins at word `start`, and all nodes below it; return the index of the word after it."""
+        """Add a node whose first word is at `start`, and all nodes below it; return the index after its last word."""
         leaf, end = len(labels), start
         for child in node.children:
             end = walk(child, end)

@@ -40,7 +40,7 @@ PREDICTIONS = pa.schema(
 )
 CELL = ("model", "fingerprint", "task", "lang", "probe")  # columns of a file that precede `PREDICTIONS`
 METADATA = b"bgt-probe"
-# entries that a trail in a file must have, and their types
+# entries that every trail in a file must have -> their types
 TRAIL = {"fingerprint": str, "langs": list, "latents": list, "probe": str, "data": str}
 # type of a field -> types that are accepted from a file
 KINDS: dict[Any, tuple[type, ...]] = {str: (str,), int: (int,), float: (float, int)}
@@ -63,14 +63,14 @@ class ProbeScore:
     n_test: int  # number of different test items, over all seeds
     classes: int
     accuracy: float
-    ci_low: float  # Wilson's interval of the accuracy: for the choice of sentences, with the same probes
+    ci_low: float  # Wilson's interval of the accuracy, which allows for the choice of sentences but not of probes
     ci_high: float
     sd: float  # standard deviation of the accuracy over probe seeds; 0 for one seed
     note: str = ""
     probe: str = "linear"
     encoders: int = 1  # number of encoders; a reference may have several, such as three untrained models
     encoder_sd: float = 0.0  # standard deviation over these encoders of the accuracy, which is averaged over probes
-    boot_low: float | None = None  # bootstrap interval: for the choice of sentences, probes and (if several) encoders
+    boot_low: float | None = None  # allows for the choice of sentences, probes and (if several) encoders
     boot_high: float | None = None
     information: float | None = None  # V-information in bits per item
     selectivity: float | None = None  # accuracy minus accuracy on the control task, on the same items, in points
@@ -88,7 +88,7 @@ class Difference:
     first: str
     second: str
     points: float
-    ci_low: float  # paired interval: for the choice of sentences, probes and (if several) encoders
+    ci_low: float  # paired interval; allows for the choice of sentences, probes and (if several) encoders
     ci_high: float
     p: float  # two-sided, from the same standard error as the interval
     adjusted_p: float | None = None  # with Holm's correction over a table's differences; see `significance.correct`

@@ -19,7 +19,7 @@ _QUOTES = re.compile(r'["“”„«»]')
 
 
 def pairs(sentence: str) -> list[tuple[re.Match[str], re.Match[str]]]:
-    """List the pairs of neighbouring words that may be exchanged."""
+    """List the pairs of neighbouring words of a sentence that may be exchanged."""
     return [
         (left, right)
         for left, right in pairwise(list(_WORD.finditer(sentence))[1:])
@@ -28,7 +28,7 @@ def pairs(sentence: str) -> list[tuple[re.Match[str], re.Match[str]]]:
 
 
 def build(sentences: Sequence[str], lang: str, rng: Random) -> Items:
-    """Use half of the suitable sentences unchanged, and half with one pair of words exchanged."""
+    """Use half of the sentences with such a pair unchanged, and exchange one pair of words in the others."""
     items, known = Items(), set(sentences)
     shift = False
     for index in rng.sample(range(len(sentences)), len(sentences)):
@@ -50,7 +50,7 @@ BIGRAM_SHIFT = ProbeTask(
     "bigram-shift",
     "have two neighbouring words changed places?",
     {"text": build},
-    langs=("en", "fr", "es", "de", "tr", "ar"),  # Japanese is written without spaces
+    langs=("en", "fr", "es", "de", "tr", "ar"),  # not Japanese, which is written without spaces
     file="bigram_shift",
     reordered=True,
     group="syntax",

@@ -45,7 +45,7 @@ WORD_CONTENT = ProbeTask(
     "word-content",
     "which of 1,000 words is in it?",
     {"text": build},
-    langs=("en", "fr", "es", "de", "tr", "ar"),  # Japanese is written without spaces
+    langs=("en", "fr", "es", "de", "tr", "ar"),  # not Japanese, which is written without spaces
     file="word_content",
     classes=MOST,
     group="surface",

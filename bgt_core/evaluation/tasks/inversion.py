@@ -63,7 +63,7 @@ class Inversion(Task[Texts]):
 
     lang: Lang = "en"
     train: Annotated[Path | None, "Training sentences for a baseline: the one with the nearest vector."] = None
-    limit: Annotated[int, "Maximum number of lines, evenly spaced."] = 300
+    limit: Annotated[int, "Maximum number of lines to use, evenly spaced."] = 300
     beam: BeamSize = 8
     corrections: Annotated[int, "Number of correction rounds, for a writer that was trained with drafts."] = 0
 

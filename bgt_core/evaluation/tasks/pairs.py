@@ -104,7 +104,7 @@ class Pairs(Task[PairsData]):
 
     dev: Annotated[Path | None, "Labelled pairs to choose thresholds on; if missing, only AUC is measured."] = None
     train: Annotated[Path | None, "Training pairs, for tf-idf and logistic regression."] = None
-    columns: Annotated[str, "Columns of all these files; _ skips a column."] = ",".join(COLUMNS)
+    columns: Annotated[str, "Columns of DATA, --dev and --train; _ skips a column."] = ",".join(COLUMNS)
     lang: Lang = "en"
     latent: Latent = None
 

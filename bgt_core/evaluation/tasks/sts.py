@@ -52,7 +52,7 @@ class Sts(Task[Sequence[StsSet]]):
     sets: Annotated[
         str, "Years and benchmarks, with commas: 2012-2016, 2014, stsb-dev, stsb-dev-fr, sick, sts17, sts17-en-es."
     ] = YEARS
-    lang: Annotated[str, "Language of the years, if they are translated."] = "en"
+    lang: Annotated[str, "Language of the SemEval years, if they are translated."] = "en"
     latent: Latent = None
     aggregate: Annotated[
         str, "How to average the data sets of a year: mean (as in the paper), weighted, concatenated, all."

@@ -29,7 +29,7 @@ def test_all_languages_are_those_of_every_encoder(encoder: Callable) -> None:
     encoders = {"three": encoder(("en", "fr", "de")), "two": encoder(("fr", "en"))}
     table = probes.table(encoders, "punct-num", config=QUICK)
     assert [cell.setting[1] for cell in table.cells] == ["en", "en", "fr", "fr"]
-    with pytest.raises(UsageError, match="lang de: the model has fr, en"):
+    with pytest.raises(UsageError, match="lang de: the model supports fr, en"):
         probes.table(encoders, "punct-num", "de", config=QUICK)
 
 
@@ -43,5 +43,5 @@ def test_a_language_code_with_a_hyphen_is_one_language(encoder: Callable, tmp_pa
     assert not table.failures
     assert [cell.setting[1] for cell in table.cells] == ["zh-Hant", "pt-BR", "zh-Hant-pt-BR"]
     assert {row.latent for cell in table.cells[:2] for row in cell.result.rows} >= {"semantic", "language"}
-    with pytest.raises(UsageError, match="lang zh-Hans: the model has zh-Hant, pt-BR"):
+    with pytest.raises(UsageError, match="lang zh-Hans: the model supports zh-Hant, pt-BR"):
         probes.table({"fake": fake}, "length", "zh-Hans", config=QUICK)

@@ -107,7 +107,8 @@ def read_config(folder: Path) -> dict[str, Any]:
     check_card(config.get("card", {}), str(path))
     if config["format"] != FORMAT:
         raise DataError(
-            f"{path}: has format {config['format']}; install a version of bgt that reads it (this one reads {FORMAT})."
+            f"{path}: has format {config['format']}, but this version of bgt reads only format {FORMAT}. Install the "
+            "version that wrote the checkpoint."
         )
     return config
 
@@ -337,7 +338,7 @@ def fill(model: nn.Module, path: Path) -> list[str]:
         if (value := weights.get(name)) is None:
             others.append(name)
             continue
-        # The extremes are NaN if any value is NaN. Testing them is 30 times as fast as testing every value.
+        # If any value is NaN or infinite, an extreme is too. Testing only the extremes is 30 times as fast.
         if value.is_floating_point() and value.numel() and not all(end.isfinite() for end in value.aminmax()):
             raise DataError(
                 f"{path}: parameter '{name}' contains NaN or infinity: training diverged. Use an older checkpoint."

@@ -191,7 +191,7 @@ class Embedder:
         return cosines(left, right)
 
     def encoder(self, latent: str, lang: str) -> nn.Module:
-        """Return the encoder of `latent` for sentences of `lang`; UsageError if the model lacks either of them."""
+        """Return the encoder of `latent` for sentences of `lang`; UsageError if the model lacks one of the two."""
         lang = known_lang(lang, self.langs, "this model")
         if latent not in self.latents:
             raise UsageError(f"{latent}: this model has only {', '.join(self.latents)}.", parameter="latent")

@@ -1,5 +1,5 @@
 """Our extension of the paper: a semantic latent that encodes word order and roles, but not the language or closing
-marks. The other files of `nets` do not depend on this one.
+marks. The other files of `nets` do not depend on this file.
 
 Word order is encoded by holographic binding (Plate 1995), which stores the vectors of many positions in one vector. A
 vector of K units is treated as K/2 complex numbers. To bind the vector to position p, complex number j is rotated by

@@ -23,8 +23,8 @@ class Margin(Part):
 
     The loss of a sentence s with the translation t and the negative t' is max(0, margin - cos(s, t) + cos(s, t')), with
     the cosines of semantic means. It is summed over rows, pairs of columns, and both directions of a pair. If the batch
-    comes without negatives, t' is the most similar wrong sentence in the other column of the batch, or, with
-    `both_sides`, in both columns (Wieting et al. 2017, eq. 1). For two languages, `both_sides` rarely helps, because
+    has no negatives, t' is the most similar wrong sentence in the other column of the batch, or, with `both_sides`,
+    in both columns (Wieting et al. 2017, eq. 1). For two languages, `both_sides` rarely helps, because
     then most negatives are in the sentence's own language.
     """
 

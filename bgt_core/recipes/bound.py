@@ -57,8 +57,9 @@ class BoundConfig:
     heads: int = 4
     dropout: float = 0.0
     word_dropout: float = 0.2
-    own_share: float = 0.5  # share of rows generated from their own semantic latent, not from a translation's
-    borrowed_share: float = 0.5  # share of rows that get the language latent of another sentence in the same style
+    # Share of rows that are generated from their own semantic latent. The other rows use a translation's latent.
+    own_share: float = 0.5
+    borrowed_share: float = 0.5  # Share of rows that get the language latent of another sentence in the same style.
     exchanged_marks: float = 0.5  # Share of rows that get the closing mark of another sentence.
     # Initial log variances of the posteriors. A wide semantic posterior hides the words of a long sentence.
     semantic_log_variance: float = -6.0

@@ -157,7 +157,7 @@ class ReferenceClassifier(LatentModel):
     """Classify sentences as references (written by people) or as machine translations (Wieting, Mallinson & Gimpel
     2017, sec. 5.6.1).
 
-    Each row gives two examples: the sentence of the first column is a reference (class 1), and the sentence of the
+    Each row provides two examples: the sentence of the first column is a reference (class 1), and the sentence of the
     second column is a translation (class 0). The classifier is a linear map of the sentence's vector, followed by a
     softmax. The encoder and the linear map are both trained; in the released code the map keeps its random values.
     """

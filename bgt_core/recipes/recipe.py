@@ -36,7 +36,7 @@ class TrainConfig:
 
     epochs: float = 20.0  # number of passes through the data; 0 saves the untrained model
     batch_tokens: int = 25_000  # number of tokens per update, counted in the longest sentence of each row
-    micro_tokens: int = 4_000  # maximum padded tokens per column of a micro-batch; larger ones need more memory
+    micro_tokens: int = 4_000  # maximum padded tokens per column of a micro-batch; more tokens need more memory
     micro_batches: int = 1  # minimum number of micro-batches per update, so that workers can share them
     learning_rate: float = 5e-4  # Peak learning rate.
     # Number of updates in which the learning rate rises linearly to its peak; then it falls as 1 / sqrt(step). If this
@@ -98,7 +98,7 @@ class DataConfig:
     columns: tuple[str, ...] = ("en", "fr")
     vocab_size: int = 20_000  # number of tokens of the joint SentencePiece model
     lowercase: bool = True
-    character_coverage: float = 0.9995  # share of the text's characters covered by tokens; others become UNK
+    character_coverage: float = 0.9995  # share of the text's characters covered by tokens; other characters become UNK
     min_tokens: int = 5  # minimum number of tokens in each sentence of a row, without EOS (paper, sec. 4)
     max_tokens: int = 100
     # Approximate number of held-out rows. No sentence of the first column is in both training and held-out data.

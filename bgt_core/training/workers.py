@@ -185,7 +185,7 @@ def joined(count: int, work: Callable[..., object], *arguments: Any) -> Iterator
 
 def _work(number: int, count: int, threads: int, port: int, work: Callable[..., object], arguments: Any) -> None:
     torch.set_num_threads(threads)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl+C also reaches the first worker, which ends this one
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl+C also reaches the first worker, which ends this worker
     store = dist.TCPStore(HOST, port, is_master=False)
     store.set(f"worker {number + 1}", "")
     with Workers(number + 1, count, store) as workers:

@@ -217,7 +217,7 @@ class Seq2SeqConfig(PaperConfig):
     def make_model(self, tokenizer: Tokenizer, columns: Mapping[str, str]) -> Seq2Seq:
         role: Role = "reconstruct" if self.task == "reconstruct" else "translate"
         if role == "translate" and len(columns) < 2:
-            raise UsageError(f"{', '.join(columns)}: a translation needs two columns", parameter="columns")
+            raise UsageError(f"{', '.join(columns)}: a translation needs two columns; add one", parameter="columns")
         first, *others = columns
         sources = columns if self.task == "translate-both" else {first: columns[first]}
         written = others if self.task == "translate" else sources

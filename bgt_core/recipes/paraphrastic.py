@@ -127,7 +127,7 @@ class TranslatorConfig(WideAsTokens):
 
     def make_model(self, tokenizer: Tokenizer, columns: Mapping[str, str]) -> Translator:
         if len(columns) < 2:
-            raise UsageError(f"{', '.join(columns)}: a translation needs two columns", parameter="columns")
+            raise UsageError(f"{', '.join(columns)}: a translation needs two columns; add one", parameter="columns")
         (source, lang), *written = columns.items()
         vocab_size, width, tie = tokenizer.vocab_size, self.d_model, self.tie_embeddings
         new_table = table_maker(vocab_size, width, tie)

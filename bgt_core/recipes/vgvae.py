@@ -5,11 +5,11 @@
 
 | row of the table | settings | published: STS benchmark, Pearson x 100, semantic / syntactic |
 |---|---|---|
-| base | the weights of the rows below are all 0, and `train.mega_batch=0` | 45.5 / 40.8 |
+| base | all weights in the rows below are 0, and `train.mega_batch=0` | 45.5 / 40.8 |
 | WPL: places of words | base with `objective.position.weight=1` | 51.5 / 28.1 |
 | DPL: a margin | base with `objective.margin.weight=12` and `train.mega_batch=20` | 68.4 / 37.8 |
 | PRL: a paraphrase's meaning | base with `objective.paraphrase.weight=1` | 67.9 / 29.6 |
-| PRL + WPL, PRL + DPL, DPL + WPL | two of these | 69.8 / 23.2, 71.2 / 31.7, 71.0 / 24.1 |
+| PRL + WPL, PRL + DPL, DPL + WPL | the settings of both rows | 69.8 / 23.2, 71.2 / 31.7, 71.0 / 24.1 |
 | ALL | none: the default | 72.3 / 20.1 |
 | ALL + LSTM | `model.syntactic_body=lstm`, `model.decoder=lstm` | 72.9 / 11.3 |
 

@@ -242,8 +242,8 @@ class Aggressive:
         return sums
 
     def train_inference_network(self, step: int) -> tuple[int, int]:
-        """Make groups of `GROUP` updates of the encoders, until a group has no lower mean loss per token than the group
-        before it (He et al. 2019, alg. 1). Return the number of updates, and the number of tokens in this worker."""
+        """Make groups of `GROUP` updates of the encoders, until the mean loss per token does not fall from one group to
+        the next (He et al. 2019, alg. 1). Return the number of updates, and the number of tokens in this worker."""
         before, updates, tokens, group = math.inf, 0, 0, Sums()
         for number, update in enumerate(self.more_batches(step), 1):
             sums = train_step(self.trainer, step, update, number)

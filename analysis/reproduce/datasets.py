@@ -158,7 +158,7 @@ def read_parsed(folder: Path, most: int) -> Dataset:
 def tables_in(folder: Path, pattern: str, kind: str, expected: str) -> list[Path]:
     """Return the paths of tables that match a pattern. Raises NotFound if none matches, or if the folder is missing."""
     if not folder.is_dir():
-        raise NotFound(f"{folder}: no such folder.")
+        raise NotFound(f"{folder}: no such folder; pass the folder that contains the data.")
     paths = sorted(path for path in folder.glob(pattern) if path.name.endswith((*TABLES, ".parquet")))
     if not paths:
         raise NotFound(f"{folder}: no {kind}; add a table such as {expected}.")

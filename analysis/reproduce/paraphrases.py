@@ -87,7 +87,7 @@ def read_paraphrases(folder: Path, comparison: Comparison, scale: str) -> Paraph
     """Read the tables in `folder`. The scale sets the number of pairs to select, but this is at most a fifth of the
     number of references in the smallest table. Raises NotFound if back-translations or all STS years are missing."""
     if not folder.is_dir():
-        raise NotFound(f"{folder}: no such folder.")
+        raise NotFound(f"{folder}: no such folder; pass the folder that contains the data.")
     sets = read_sts(folder, "stsb-dev", "sick-test")
     if not any(data.year == "sick" for data in sets):
         sets = read_sts(folder, "stsb-dev", "sick-train")

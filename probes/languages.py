@@ -31,7 +31,7 @@ ORDERS = math.factorial(8)  # number of orders in a permutation test: all of up 
 RESAMPLES = 4_000  # number of resamples of the languages for the interval
 FEWEST = 3  # minimum number of languages for a trend
 
-# claim -> (tasks, measure): the tasks' mean gap falls with distance by this measure, or if it is "", by all measures
+# claim -> (tasks, measure of distance, or "" for all): the mean gap of the tasks falls with this distance
 CLAIMS = {
     "word content, subject and object number: the gap shrinks": (["word-content", "subj-num", "obj-num"], ""),
     "word content goes with the overlap of alphabets": (["word-content"], "letters"),
@@ -41,7 +41,7 @@ CLAIMS = {
 _SCORES, _LANGUAGES = (
     pd.read_csv(Path(__file__).with_name(name), sep="\t", comment="#") for name in ("published.tsv", "distances.tsv")
 )
-# (the model's other language, task, language of the sentences) -> the paper's scores of both latents
+# (the model's language besides English, task, language of the sentences) -> the paper's scores of both latents
 PUBLISHED = {(other, task, lang): tuple(scores) for _, other, task, lang, *scores in _SCORES.itertuples()}
 # measure of distance to English -> {language: distance}
 DISTANCES = {name: column.dropna().to_dict() for name, column in _LANGUAGES.set_index("lang").items()}

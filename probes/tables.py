@@ -33,8 +33,8 @@ def gap(left: Cell, first: str, right: Cell, second: str) -> Difference:
 
 
 def correctness(predictions: pa.Table, predictor: str) -> tuple[np.ndarray, np.ndarray, pa.Table]:
-    """Select the predictions of one predictor of a cell. Return which predictions are right, (E, S, N) bool; which
-    items each probe seed was tested on, (S, N) bool; and the N items."""
+    """Select the predictions of one predictor of a cell. Return whether each prediction is right, (E, S, N) bool;
+    whether each probe seed was tested on each item, (S, N) bool; and the N items."""
     table = predictions.filter(compute.equal(predictions["predictor"], predictor)).combine_chunks()
     encoder, seed, item = (table[name].to_numpy() for name in ("encoder", "seed", "item"))
     _, first, column = np.unique(item, return_index=True, return_inverse=True)
@@ -46,7 +46,7 @@ def correctness(predictions: pa.Table, predictor: str) -> tuple[np.ndarray, np.n
 
 
 def corrected(cells: Sequence[Cell]) -> list[Cell]:
-    """Add Holm's p-values to the differences in the cells of a table, and update the notes of the scores.
+    """Add p-values with Holm's correction to the differences of a table's cells, and update the notes of the scores.
 
     The displayed differences are one family of tests. The differences between latents and the majority baseline are
     another.

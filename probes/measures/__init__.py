@@ -1,1 +1,1 @@
-"""Measures of a probe: accuracy with intervals, V-information, selectivity."""
+"""Measures of a probe: accuracy with intervals, V-information and selectivity."""

@@ -1,4 +1,4 @@
-"""Prepare the items of a study, and train and test probes on them: accuracy, V-information and selectivity.
+"""Prepare the items of a study, train and test probes on them, and measure accuracy, V-information and selectivity.
 
 V-information (Xu et al., 2020): I_V(R -> Y) = H_V(Y) - H_V(Y | R). This is the number of bits that the vectors R save
 when the test labels Y are coded with the probabilities of the best probe of a family V. Without vectors, the best probe
@@ -189,7 +189,7 @@ def cuts_of(items: Items, seeds: int, seed: int) -> list[Cut]:
     return [(train[~np.isin(groups[train], dealt[k::FOLDS])], dev, test) for k in range(seeds)]
 
 
-# Measure probes.
+# Train and test probes, and measure their accuracy and V-information.
 
 
 @dataclass(frozen=True, eq=False)
@@ -309,7 +309,7 @@ def bits(
 
 
 def share_bits(trained: np.ndarray, labels: np.ndarray, classes: int) -> np.ndarray:
-    """Return -log2 of the frequency of each item's label among the `trained` labels, (N,); their mean is H_V(Y)."""
+    """Return -log2 of the frequency of each item's label among the `trained` labels, (N,); the mean is H_V(Y)."""
     known, counts = np.unique(trained, return_counts=True)
     logs = np.log(counts / len(trained))
     return bits(np.broadcast_to(logs, (len(labels), len(known))), known, labels, classes, len(trained))

@@ -82,7 +82,7 @@ class Runs:
 def bootstrap(
     scores: Sequence[np.ndarray], tested: np.ndarray, groups: Sequence[int], resamples: int = RESAMPLES, seed: int = 0
 ) -> list[Runs]:
-    """Compute the mean scores of several predictors over the test items, and over the same resamples of them.
+    """Compute the mean scores of several predictors over the test items, and over resamples that they all share.
 
     `scores` contains one (E, S, N) array for each predictor; `tested` (S, N) marks the items on which the probe of each
     seed was tested. If a resample contains none of a seed's test items, the seed's mean over all its test items is

@@ -198,7 +198,7 @@ class Grid:
             raise type(reason)(f"{reason.args[0]} So {text}", parameter=reason.parameter)
 
     def _rows(self, skip: Callable[[BgtError], None]) -> Iterator[tuple[ProbeTask, str, bool]]:
-        """Yield (task, language, whether the user named the task itself). Skip tasks of a group without a source."""
+        """Yield (task, language, whether the user named the task itself). Skip a group's tasks that have no source."""
         named = self.named()
         members = [find(name) for group in self.tasks if isinstance(group, str) for name in GROUPS.get(group, ())]
         known = [encoder.langs for encoder in self.encoders.values() if encoder.langs]

@@ -70,7 +70,7 @@ class ProbeScore:
     probe: str = "linear"
     encoders: int = 1  # number of encoders; a reference may have several, such as three untrained models
     encoder_sd: float = 0.0  # standard deviation over these encoders of the accuracy, which is averaged over probes
-    boot_low: float | None = None  # allows for the choice of sentences, probes and (if several) encoders
+    boot_low: float | None = None  # bootstrap interval, which allows for the choice of sentences, probes and encoders
     boot_high: float | None = None
     information: float | None = None  # V-information in bits per item
     selectivity: float | None = None  # accuracy minus accuracy on the control task, on the same items, in points
@@ -88,7 +88,7 @@ class Difference:
     first: str
     second: str
     points: float
-    ci_low: float  # paired interval; allows for the choice of sentences, probes and (if several) encoders
+    ci_low: float  # paired interval, which allows for the choice of sentences, probes and encoders
     ci_high: float
     p: float  # two-sided, from the same standard error as the interval
     adjusted_p: float | None = None  # with Holm's correction over a table's differences; see `significance.correct`

@@ -198,7 +198,7 @@ def explain(sets: Sequence[StsSet], aggregates: Collection[str]) -> str:
 
 WORD = re.compile(r"'?\w+(?:-\w+)*|[^\w\s]")  # "don't" becomes "don" and "'t"; a punctuation mark counts as a word
 NEGATIONS = {"not", "'t"}
-RULES = {  # split: end of the word error rates, share of the pool at this end, lowest and highest gold score
+RULES = {  # split -> end of the ranking by word error rate, share of the pool, lowest and highest gold score
     "Hard+": ("top", 0.2, 4, 5),
     "Hard-": ("bottom", 0.2, 0, 1),
     "bottom 20% SWER, gold 0-2": ("bottom", 0.2, 0, 2),

@@ -183,7 +183,7 @@ class ContrastEstimate(NamedTuple):
 
 
 def contrast(parts: Sequence[tuple[float, BootstrappedScore]], level: float) -> ContrastEstimate:
-    """Sum weight x score over all (weight, score); the interval covers the true sum with probability `level`."""
+    """Sum weight x score over all (weight, score). The interval covers the true sum with probability `level`."""
     value = sum(weight * score.values.mean() for weight, score in parts)
     draws = np.sum([weight * score.draws.mean(0) for weight, score in parts], axis=0)  # (B,)
     pairs = draws.var(ddof=1)

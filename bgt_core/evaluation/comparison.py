@@ -76,7 +76,7 @@ class Result:
 
     def records(self) -> list[dict[str, Any]]:
         """Return a dict for each score of each system: the fields of the key, "system", "value", "ci_low", "ci_high"
-        and "marked". "marked" is "best", "tied" (not significantly worse than the best), or ""."""
+        and "marked". The value of "marked" is "best", "tied" (not significantly worse than the best), or ""."""
         return [
             {**key._asdict(), "system": system, **entry(cell)}
             for key, cells in self.scores.items()
@@ -212,7 +212,8 @@ def compare(statistic: Statistic, *, resamples: int = 2_000, level: float = 0.95
     or for a confidence level below 0.5 or of at least 1.
     """
     check_bootstrap(resamples, level)
-    sizes = list(dict.fromkeys(rows.shape[1] for rows in statistic.hits.values()))  # hits of equal N share resamples
+    # all scores in `hits` with the same number of items share resamples
+    sizes = list(dict.fromkeys(rows.shape[1] for rows in statistic.hits.values()))
     own = len(statistic.samples)
 
     def of_weights(weights: Sequence[np.ndarray]) -> dict[Key, np.ndarray]:

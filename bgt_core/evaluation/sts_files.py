@@ -157,7 +157,7 @@ def walk(root: Path) -> Iterator[tuple[str, Path]]:
 
 
 def year_of(folders: Sequence[str]) -> str | None:
-    """Return the SemEval year of the innermost folder that belongs to a year; None for no year or training data."""
+    """Return the SemEval year of the innermost folder that belongs to a year, or None (also for training data)."""
     for name in reversed(folders):
         if re.search("train|trial", name, re.IGNORECASE):
             return None

@@ -313,7 +313,7 @@ def _stem(file: Path) -> str:
 
 
 def _folder_is(file: Path, lang: str) -> bool:
-    """Return whether a labelled file is in a folder of this language; without a language code, a folder is English."""
+    """Return whether a labelled file is in a folder of this language. Folders without a language code are English."""
     folder = file.absolute().parent.name
     return folder == lang or (lang == "en" and not _LANG.fullmatch(folder))
 

@@ -238,7 +238,7 @@ TASK = Syntax
 
 
 def neighbours(system: System, pairing: Pairing, lang: str) -> list[np.ndarray]:
-    """Find the nearest candidate of each query in its group, or the first if several tie: indices (N,) for each group."""
+    """Find the nearest candidate of each query in its group, or the first if several tie: indices (N,) per group."""
     vectors = system.embed([each.text for group in pairing.groups for side in group for each in side], lang)
     rows = []
     for group in pairing.groups:

@@ -39,7 +39,7 @@ class KVCache:
     scorer: Scorer
     attended: list[Tensor | None]  # for each layer, the keys and values of cross-attention, (2, B, heads, S, H/heads)
     real: Tensor | None  # (B, 1, 1, S) bool, False where `attended` has padding; None if it has no padding
-    position: int = 0  # position of the next tokens in their sentences
+    position: int = 0  # position of the next token, the same for all hypotheses
 
     def reorder(self, parents: Tensor) -> None:
         """Make hypothesis i of each sentence continue hypothesis parents[:, i], (B, n)."""

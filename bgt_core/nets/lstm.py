@@ -119,7 +119,7 @@ class LSTMState:
     scorer: Scorer
     hidden: Tensor  # (layers, B, n, H)
     cell: Tensor  # (layers, B, n, H)
-    position: int = 0  # position of the next tokens in their sentences
+    position: int = 0  # position of the next token, the same for all hypotheses
 
     def reorder(self, parents: Tensor) -> None:
         """Make hypothesis i of each sentence continue hypothesis parents[:, i], (B, n)."""

@@ -73,7 +73,7 @@ class BoundConfig:
         check_least(1, roles_layers=self.roles_layers, memory_slots=self.memory_slots)
         for name in ("own_share", "borrowed_share", "exchanged_marks"):
             if not 0 <= getattr(self, name) <= 1:
-                raise UsageError(f"{name} {getattr(self, name)} is a share of the rows, from 0 to 1")
+                raise UsageError(f"{name} {getattr(self, name)} must be a share of the rows, from 0 to 1")
 
     @property
     def semantic_dim(self) -> int:

@@ -72,15 +72,15 @@ class TrainConfig:
                     raise UsageError(f"{name} {value} must be above 0")
             elif name in shares:
                 if not 0 <= value <= 1:
-                    raise UsageError(f"{name} {value} is a share of {shares[name]}, from 0 to 1")
+                    raise UsageError(f"{name} {value} must be a share of {shares[name]}, from 0 to 1")
             elif isinstance(value, (int, float)) and name != "seed":
                 check_least(0, **{name: value})
         if self.aggressive_steps and self.mega_batch:
-            raise UsageError("aggressive_steps and mega_batch: they can't be combined; set one to 0")
+            raise UsageError("aggressive_steps and mega_batch can't be combined; set one of them to 0")
         if self.mega_batch and self.epochs and self.mega_batch_start >= self.epochs:
             raise UsageError(
-                f"mega_batch_start {self.mega_batch_start} must be below epochs ({self.epochs}), or no negatives are "
-                "used"
+                f"mega_batch_start {self.mega_batch_start} must be below epochs ({self.epochs}), because otherwise no "
+                "negatives are used"
             )
         parse_weights(self.kind_weights)
         check_choice(("auto", "on", "off"), compile=self.compile)

@@ -78,7 +78,7 @@ class ParaphraseVAEConfig:
     def make_model(self, tokenizer: Tokenizer, columns: Mapping[str, str]) -> ParaphraseVAE:
         if self.reformulate and len(columns) < 2:
             raise UsageError(
-                f"{', '.join(columns)}: var-siamese-reformulate needs two columns; `var-siamese-repeat` needs one",
+                f"{', '.join(columns)}: var-siamese-reformulate needs two columns; add one, or use var-siamese-repeat",
                 parameter="columns",
             )
         vocab_size, width, langs = tokenizer.vocab_size, self.semantic_dim, tuple(dict.fromkeys(columns.values()))

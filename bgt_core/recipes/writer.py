@@ -221,7 +221,7 @@ class VectorWriter(WritingModel):
     ):
         super().__init__(tuple(decoders), {SEMANTIC: semantic, **encoders})
         if not 0 <= hidden_share < 1:
-            raise UsageError(f"hidden_share {hidden_share} is a share of the rows, from 0 to below 1")
+            raise UsageError(f"hidden_share {hidden_share} must be a share of the rows, from 0 to below 1")
         self.decoders, self.reader = nn.ModuleDict(decoders), reader
         self.hidden_share, self.readout = hidden_share, sample
 

@@ -128,5 +128,5 @@ def test_the_average_is_compared_with_the_teacher() -> None:
 
 @pytest.mark.parametrize("name", ["own", "borrowed", "exchanged"])
 def test_a_share_above_one_is_refused(name: str) -> None:
-    with pytest.raises(BgtError, match=rf"{name}\w* 1.5 is a share of the rows, from 0 to 1"):
+    with pytest.raises(BgtError, match=rf"{name}\w* 1.5 must be a share of the rows, from 0 to 1"):
         model(**{name: 1.5})

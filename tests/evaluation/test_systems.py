@@ -63,7 +63,7 @@ def test_across_languages_language_latents_are_left_out() -> None:
         ({"x": Letters("a", "b"), "x b": Letters()}, {}, "Two systems are named 'x b'; rename one of the models"),
         ({"tf-idf": Letters()}, {"reserved": ("tf-idf",)}, "Two systems are named 'tf-idf'"),
         ({"x": Letters()}, {"latent": "style"}, "latent style: x has the latents semantic"),
-        ({"x": Letters(langs=("fr",))}, {}, "lang en: x has fr"),
+        ({"x": Letters(langs=("fr",))}, {}, "lang en: x supports fr"),
     ],
 )
 def test_unusable_encoders_are_refused_before_anything_is_embedded(

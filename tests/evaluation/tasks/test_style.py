@@ -214,7 +214,7 @@ def test_a_system_is_measured_in_its_languages() -> None:
     stel = cells(evaluate(Style(), {"two": ExternalEncoder("two", noise, ("fr", "en"))}, items), "STEL")
     assert ("fr", "question-form") in stel  # but it has too few quadruples to count in the mean
     assert_close(stel["en, fr", "mean"], np.add(stel["en", "contraction"], stel["fr", "address"]) / 2)
-    with pytest.raises(UsageError, match=r"german has it"):
+    with pytest.raises(UsageError, match=r"german supports it"):
         evaluate(Style(), {"german": ExternalEncoder("x", noise, ("it",))}, items)
     with pytest.raises(UsageError, match=r"Two systems are named 'tf-idf of words'"):
         evaluate(Style(), {"tf-idf of words": ExternalEncoder("x", noise)}, items)

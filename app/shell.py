@@ -33,9 +33,10 @@ LOST = (
 )
 OLD = {  # old path -> folder of the new page
     "plane": "pairs", "similarity": "pairs", "languages": "probes", "latents": "maps", "style": "rewrite",
+    "models": "pairs",
 }  # fmt: skip
 THREAD = ("sentence", "language", "other", "other_language")  # fields that several pages have
-TEXTS = ("data", "pdata", "cmp_text2", "cmp_aligned")  # parameters of the address whose values are names of texts
+TEXTS = ("data", "pdata")  # parameters of the address whose values are names of texts
 
 
 def a_writer(loaded: state.Loaded) -> str:
@@ -75,8 +76,6 @@ PAGES = {
              shown=lambda options: options.questions is not None),
         Page("probes", "probes", "What each latent holds", "science",
              "Which properties of a sentence can a small classifier read from each latent?"),
-        Page("models", "models", "Compare models", "balance",
-             "Compare models on the same sentences, and see whether their differences are more than chance."),
         Page("split", "split", "Your encoder", "vertical_split",
              "Translations share their meaning. From pairs of them, split the vectors of any encoder into what they "
              "share and what each language adds."),

@@ -42,15 +42,21 @@ def split(page: Page) -> None:
     page.get_by_role("heading", name="Before:").wait_for(timeout=300_000)
 
 
+def compared(page: Page) -> None:
+    """Scroll to the comparison of two models."""
+    page.get_by_role("radiogroup", name="Compare by").evaluate(TO_TOP)
+
+
+BOTH = "pairs?with=bgt-multilingual,+as+shipped"
 VIEWS = (
-    View("sentence", "", tall=1_600),  # tall enough to show the recombination
-    View("latents", "latents"),
-    View("pairs", "pairs?left=Tu+es+fatigu%C3%A9.&right=Vous+%C3%AAtes+fatigu%C3%A9."),
-    View("grid", "style"),
-    View("direction", "style?how=In+a+direction"),
+    View("sentence", "", tall=1_600),  # tall enough to include the recombination
+    View("latents", "maps"),
+    View("pairs", "pairs?sentence=Tu+es+fatigu%C3%A9.&language=French&other=Vous+%C3%AAtes+fatigu%C3%A9."),
+    View("grid", "rewrite"),
+    View("direction", "rewrite", lambda page: page.get_by_role("heading", name="In a direction").evaluate(TO_TOP)),
     View("probes", "probes", lambda page: page.get_by_role("heading", name="Results").first.evaluate(TO_TOP)),
-    View("models", "models?by=Translations+found"),
-    View("disagreements", "models?by=Disagreements"),
+    View("models", f"{BOTH}&by=Translations+found", compared),
+    View("disagreements", BOTH, compared),
     View("split", "split", split),
     View("model", "model"),
 )

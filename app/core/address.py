@@ -2,7 +2,8 @@
 
 import re
 import string
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from itertools import groupby
 from pathlib import Path
 from typing import Literal, TypedDict
@@ -12,6 +13,7 @@ import plotly
 import streamlit as st
 from streamlit.components.v1 import declare_component
 from streamlit.components.v2.types import ComponentRenderer
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 JS = Path(__file__).parent / "js"
 
@@ -23,6 +25,25 @@ class Bound(TypedDict):
 
 
 BOUND: Bound = {"bind": "query-params"}
+
+
+@contextmanager
+def on_all_pages() -> Iterator[None]:
+    """Keep the values of bound widgets that several pages have under the same keys when the user goes back. Here, they
+    belong to the main script: Streamlit takes parameters of a page out of the address when another page opens."""
+    context = get_script_run_ctx()
+    with context.run_with_active_hash(context.pages_manager.main_script_hash) if context else nullcontext():
+        yield
+
+
+def write_on_arrival(texts: Mapping[str, str], usual: Mapping[str, str]) -> None:
+    """Write the values of such widgets into the address of a page that was just opened, which lacks them, except the
+    defaults in `usual`."""
+    context = get_script_run_ctx()
+    if context and st.session_state.get("arrived") and not context.fragment_ids_this_run:
+        with context.session_state.query_params() as parameters:
+            for key in (key for key in texts if texts[key] != usual[key] and not parameters.has_param(key)):
+                parameters.set_corrected_value(key, texts[key], "string_value")
 
 
 def link() -> str:
@@ -51,6 +72,10 @@ def one_entry_per_page() -> None:
     """Make the browser's Back button open the previous page, with its settings and texts."""
     script = (JS / "history.js").read_text("utf-8")
     st.html(f"<script>{script}</script>", unsafe_allow_javascript=True)
+    context = get_script_run_ctx()
+    here = context and context.page_script_hash
+    st.session_state["arrived"] = here != st.session_state.get("page")
+    st.session_state["page"] = here
 
 
 # This makes Streamlit serve the script of the plotly package, at an address that contains the names of this module and

@@ -2,14 +2,14 @@
 
 import math
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Literal, TypeVar
 
 import pandas as pd
 import streamlit as st
 
 from app.core import inventory, rows, state, uploads
-from app.core.address import BOUND
+from app.core.address import BOUND, on_all_pages, write_on_arrival
 from app.core.display import verbatim
 from app.core.inventory import ParallelText
 
@@ -17,6 +17,7 @@ COUNTS = [100, 300, 1_000, 5_000, 25_000, 100_000, 1_000_000]  # numbers of rows
 SIDE_BY_SIDE = 4  # maximum number of languages that are shown side by side
 CHARACTER, MARGINS = 6.6, 16  # width of a character of a column's title, and of both margins, in pixels
 LINE, MOST_LINES = 21, 12  # height of a line in pixels; maximum number of lines in a cell
+EXAMPLE = "You are late."  # shown until the user types a sentence
 T = TypeVar("T")
 
 
@@ -67,6 +68,28 @@ def language(title: str, langs: Sequence[str], key: str, default: str | None = N
     return choice(title, langs, key, default, format_func=rows.language_name)
 
 
+def sentence(
+    loaded: state.Loaded, title: str, keys: tuple[str, str], usual: str, hint: Callable[[str], str], example: str = ""
+) -> tuple[str, str]:
+    """Ask for a sentence and its language, whose keys are the same on all pages. An empty field stands for the hint, a
+    sentence in the language, and its language follows `usual`."""
+    key, lang_key = keys
+    changed = st.session_state.get(f"usual {key}") != (title, usual) and not st.session_state.get(key)
+    if (changed and lang_key not in st.query_params) or st.session_state.get(lang_key) not in loaded.langs:
+        st.session_state.pop(lang_key, None)
+    st.session_state[f"usual {key}"] = title, usual
+    above = st.container()
+    with on_all_pages():
+        lang = language(f"Language of {title[0].lower()}{title[1:]}", loaded.langs, lang_key, usual)
+        shown = hint(lang)
+        text = above.text_area(title, example, key=key, height=68, placeholder=shown or None, **BOUND) or ""
+    name = rows.language_name
+    write_on_arrival({key: text, lang_key: name(lang)}, {key: example, lang_key: name(usual)})
+    text = bounded(text.strip(), uploads.MAX_CHARACTERS, title)
+    warn(loaded, [text], lang, title, lang_key)
+    return text or shown, lang
+
+
 def count(title: str, options: Sequence[int], key: str, first: int = 0, width: int | Literal["stretch"] = 120) -> int:
     """Let the user choose a number; the default is the number at the index `first`. The address keeps the choice."""
     return st.selectbox(title, options, first, format_func="{:,}".format, key=key, width=width, **BOUND)
@@ -74,21 +97,12 @@ def count(title: str, options: Sequence[int], key: str, first: int = 0, width: i
 
 def warn(loaded: state.Loaded, texts: Sequence[str], lang: str, title: str = "", key: str = "") -> None:
     """Warn about texts that the model can't read well in `lang`. With `key`, show a button that changes the language in
-    the control with this key."""
+    the control with this key if most texts are in another language."""
     for warning in state.warnings(loaded, texts, lang):
         st.warning(f"{title}: {warning}" if title else warning, icon=":material/translate:")
-    if key:
-        switch(loaded, texts, lang, key, title or "It")
-
-
-def switch(loaded: state.Loaded, texts: Sequence[str], lang: str, key: str, title: str, field: str = "") -> None:
-    """Show a button that changes the language in the control `key` if most texts are in another language. The text in
-    the control `field` is kept."""
-    other = rows.other_language(texts, lang)
-    if other in loaded.langs:
-        label = f"{title} is {rows.language_name(other)}"
-        text = {f"{field}_{other}": st.session_state.get(f"{field}_{lang}")} if field else {}
-        st.button(label, key=f"{key} {other}", on_click=st.session_state.update, args=({key: other, **text},))
+    if key and (other := rows.other_language(texts, lang)) in loaded.langs:
+        label = f"{title or 'It'} is {rows.language_name(other)}"
+        st.button(label, key=f"{key} {other}", on_click=st.session_state.update, args=({key: other},))
 
 
 def bounded(text: str, most: int, title: str) -> str:

@@ -37,6 +37,7 @@ PAIRS = (  # pairs that are similar in one latent only
     Pair("It's a good idea.", "en", "It's not a good idea.", "en"),
     Pair("Tom saw Mary.", "en", "Mary saw Tom.", "en"),
 )
+LABELS = dict(zip(PAIRS, ("tu / vous", "contracted", "translated", "negated", "roles swapped"), strict=True))
 
 
 def cosines_of(loaded: Loaded, pair: Pair) -> dict[str, float]:

@@ -15,8 +15,9 @@ from app.core import inventory, pairs, rows
 from app.core.display import AMOUNTS, EDGE, INK, PALETTE, REST, cycled, finish, latent_colour, plain
 from app.core.inventory import ParallelText
 from app.core.latents import spaces
-from app.core.state import Loaded, content
+from app.core.state import Loaded, content, embed
 from bgt_core.contracts import LANGUAGE, SEMANTIC, SentenceEncoder
+from bgt_core.data.properties import exchanger
 from bgt_core.encoders import open_encoder
 from bgt_core.evaluation.comparison import Result
 from bgt_core.grammar import LANGS, NEGATION, triples
@@ -24,7 +25,7 @@ from bgt_core.vectors.compare import cosines, rounded
 
 NEAR_IN_MEANING, NEAR_IN_STYLE, RANDOM = "Nearest in meaning", "Nearest in style", "Random pairs"  # kinds of pairs
 KINDS = (NEAR_IN_MEANING, NEAR_IN_STYLE)
-OWN_PAIRS, MINE, START = "Your pairs", "Your two sentences", "Pairs of the start page"
+OWN_PAIRS, MINE, EARLIER, START = "Your pairs", "Your two sentences", "Typed before", "Pairs of the start page"
 PARAPHRASES, NEGATIONS, ROLES = "Paraphrases", "Negations", "Roles swapped"  # kinds of built-in pairs
 BUILT_IN = 200  # number of built-in sentences; each is paired with a paraphrase, and with a negation or swapped roles
 BACKGROUND = 20_000  # maximum number of random pairs for percentiles; `help/pairs.md` names it
@@ -34,6 +35,8 @@ MAX_SEARCHED = 5_000  # maximum number of sentences whose neighbours are searche
 AT_ONCE = 1_000  # number of rows whose similarities are computed at once
 BAGS = 100  # number of pairs whose bags of words are in memory at once
 ANCHORS = 300  # translations used to compare two sentences of different languages; `help/pairs.md` names it
+REWORDED = ("en", "fr", "es", "tr")  # languages whose rules change the form of a sentence without lists of words
+NEIGHBOURS = 300  # number of sentences among which the nearest in meaning is suggested
 AXES = ("semantic", "style")  # columns with the similarities of pairs
 GOLD = f"{rows.OWN_COLUMN}gold"
 QUADRANTS = {  # (near in meaning, near in style) -> name, in the order of the page
@@ -41,7 +44,9 @@ QUADRANTS = {  # (near in meaning, near in style) -> name, in the order of the p
     (True, False): "Near in meaning only",
 }  # fmt: skip
 CORNERS = ((0.01, 0.99), (0.99, 0.99), (0.01, 0.01), (0.99, 0.01))  # (x, y) of the quadrants' names in the figure
+LOOKS = {START: ("diamond-open", 13), EARLIER: ("star-open", 13), MINE: ("star", 18)}  # symbol and size of marked pairs
 NONE = "without a value"  # legend entry of points without a value of the colour
+EXTREME = 2  # number of pairs listed for each quadrant
 MAX_SVG = 2_000  # maximum number of points for SVG; more are drawn with WebGL
 MAX_HOVER = 10_000  # maximum number of points with their own hover text
 SHORT = 70  # maximum number of characters of a sentence in a hover text
@@ -211,16 +216,48 @@ def alike(loaded: Loaded, pair: pairs.Pair) -> dict[str, float]:
     return by_latent | {"Words (tf-idf)": float(cosines(*bags)[0]), "Words in common": overlap}
 
 
-def marked(loaded: Loaded, mine: pairs.Pair | None, lang: str, random: dict[str, np.ndarray]) -> pd.DataFrame:
-    """Return the user's pair and the pairs of the start page as rows of `compared`, if both sentences are in `lang`."""
-    known = [(START, pair) for pair, _ in pairs.of_start_page(loaded) if pair != mine] + [(MINE, mine)]
-    lines = []
-    for kind, pair in known:
-        if pair and pair.lang == pair.other_lang == lang:
-            semantic, *style = pairs.cosines_of(loaded, pair).values()
-            lines.append((kind, pair.text, pair.other, semantic, *(style or [np.nan])))
-    table = pd.DataFrame(lines, columns=["kind", "left", "right", *AXES])
-    return table.assign(**{f"{axis}_rank": ranks(table[axis], random[axis]) for axis in AXES})
+def suggested(loaded: Loaded, text: str, lang: str, other_lang: str) -> str:
+    """Return a sentence to compare with: the same sentence in another form, such as contracted, if rules can change it,
+    else the nearest in meaning of the sentences in `other_lang`, or the first for an empty text; "" without any."""
+    if forms := exchanger(lang, ())(text) if lang == other_lang in REWORDED else []:
+        return forms[0]
+    known = next((each for each in inventory.readable(loaded.langs).values() if other_lang in each.langs), None)
+    table = inventory.sentences(known.alone(other_lang), NEIGHBOURS) if known else pd.DataFrame({"text": []})
+    texts = [each for each in table["text"] if each != text]
+    if not (text and texts):
+        return "".join(texts[:1])
+    similarities = loaded.similarity(embed(loaded, [text], lang, SEMANTIC), embed(loaded, texts, other_lang, SEMANTIC))
+    return texts[int(similarities[0].argmax())]
+
+
+def marked(
+    loaded: Loaded,
+    mine: pairs.Pair | None,
+    earlier: Sequence[pairs.Pair],
+    source: PairSource,
+    table: pd.DataFrame,
+    random: dict[str, np.ndarray],
+) -> pd.DataFrame:
+    """Return the pairs of the start page and the user's pairs as rows of `compared`, with the column `label`, if they
+    are in the languages of `source`. `table` has the rows of the text."""
+    known = {pair: (START, label) for pair, label in pairs.LABELS.items()} | dict.fromkeys(earlier, (EARLIER, ""))
+    known |= {mine: (MINE, "yours")} if mine else {}
+    turned = {pair: pair if pair.lang == source.left else pairs.Pair(*pair[2:], *pair[:2]) for pair in known}
+    drawn = {of: known[pair] for pair, of in turned.items() if of[1::2] == (source.left, source.right)}
+    lines = [(*names, pair.text, pair.other, np.nan, np.nan) for pair, names in drawn.items()]
+    stars = pd.DataFrame(lines, columns=["kind", "label", "left", "right", *AXES])
+    langs = (source.left, source.right)
+    for axis, latent in zip(AXES, loaded.latents if drawn else (), strict=False):
+        sides = zip(langs, (stars["left"], stars["right"]), strict=True)
+        own = [embed(loaded, side.tolist(), lang, latent) for lang, side in sides]
+        stars[axis] = loaded.similarity_pairwise(*own)
+        if latent != SEMANTIC and source.left != source.right:
+            known_rows = (table[table["lang"] == lang] for lang in langs)
+            style = [spaces.vectors_of(loaded, rows, latent) for rows in known_rows]
+            places = len(style[0]) + np.arange(len(drawn))
+            both = [part for pair in zip(style, own, strict=True) for part in pair]
+            stars[axis] = across(loaded, np.concatenate(both), places, places + len(style[0]) + len(drawn))
+    return stars.assign(**{f"{axis}_rank": ranks(stars[axis], random[axis]) for axis in AXES})
 
 
 @st.cache_data(max_entries=16, show_spinner="Resampling pairs")
@@ -285,6 +322,12 @@ class Plane:
         parts = {near: part.drop(columns=["meant", "styled"]) for near, part in ranked.groupby(["meant", "styled"])}
         return {name: parts.get(near, ranked.head(0)) for near, name in QUADRANTS.items()}
 
+    @property
+    def extremes(self) -> pd.DataFrame:
+        """The pairs of each quadrant that are farthest from the lines; the column `label` has the quadrant's name."""
+        parts = {name: part.drop_duplicates(["left", "right"]).head(EXTREME) for name, part in self.quadrants.items()}
+        return pd.concat([part.assign(label=name) for name, part in parts.items()])
+
 
 def draw(plane: Plane, theme: str = "light") -> go.Figure:
     """Draw the pairs. A point's `customdata` is the index of its row."""
@@ -311,13 +354,17 @@ def draw(plane: Plane, theme: str = "light") -> go.Figure:
                 unselected={"marker": {"opacity": opacity / 2}},
             )
         )
+    # labels of two pairs at about the same place stand above and below it
+    beside = plane.stars["style"].rank(method="first").mod(2).map({0: "top left", 1: "bottom left"})
     for name, part in plane.stars.groupby("kind", sort=False):
-        look = ("star", 18) if name == MINE else ("diamond-open", 13)
+        symbol, size = LOOKS[name]
         figure.add_trace(
             go.Scatter(
-                x=part["semantic"].tolist(), y=part["style"].tolist(), name=name, mode="markers",
-                text=[hover_text(row, compared) for row in part.itertuples()], hovertemplate="%{text}<extra></extra>",
-                marker={"symbol": look[0], "size": look[1], "color": INK[theme], "line": {"width": 2}},
+                x=part["semantic"].tolist(), y=part["style"].tolist(), name=name, mode="markers+text",
+                text=part["label"].tolist(), textposition=beside[part.index].tolist(), textfont_color=INK[theme],
+                hovertext=[hover_text(row, compared) for row in part.itertuples()],
+                hovertemplate="%{hovertext}<extra></extra>",
+                marker={"symbol": symbol, "size": size, "color": INK[theme], "line": {"width": 2}},
             )
         )  # fmt: skip
     line = {"width": 1, "dash": "dash", "color": INK[theme]}
@@ -333,18 +380,14 @@ def draw(plane: Plane, theme: str = "light") -> go.Figure:
     grid = {"zeroline": False, "gridcolor": EDGE, "griddash": "dot"}
     # a tick needs at least 100 random pairs below it and 100 above it
     at = [each for each in TICKS if min(each, 100 - each) * compared >= 100]
-    across, up = (
-        {
-            "tickvals": [float(np.percentile(plane.random[axis], each)) for each in at],
-            "ticktext": list(map("{:g}".format, at)),
-        }
-        for axis in AXES
-    )
-    figure.update_xaxes(title_text=plane.axes[0], tickangle=0, **grid, **across)
     styles = pd.concat([pairs["style"], plane.stars["style"]])
     room = 0.18 * max(styles.max() - styles.min(), 0.1)  # for the names of the quadrants
-    span = [float(styles.min() - room), float(styles.max() + room)]
-    figure.update_yaxes(title_text=plane.axes[1], range=span, **grid, **up)
+    for axis, update, apart in zip(AXES, (figure.update_xaxes, figure.update_yaxes), (0, room / 3), strict=True):
+        ticks = {each: float(np.percentile(plane.random[axis], each)) for each in at}
+        clear = [one for one in at if all(ticks[more] - ticks[one] > apart for more in at if more > one)]
+        update(tickvals=[ticks[one] for one in clear], ticktext=list(map("{:g}".format, clear)), **grid)
+    figure.update_xaxes(title_text=plane.axes[0], tickangle=0)
+    figure.update_yaxes(title_text=plane.axes[1], range=[float(styles.min() - room), float(styles.max() + room)])
     return figure.update_layout(margin={"l": 8, "r": 8, "t": 8, "b": 84}, dragmode="pan")
 
 

@@ -9,12 +9,16 @@ import streamlit as st
 from app.core import controls, display, exports, inventory, pairs, rows, state, uploads
 from app.core.address import BOUND, MAX_ROWS, ROWS, as_ranges, copy_link, go_to
 from app.core.display import failing, verbatim
-from app.pairs import compute
+from app.pairs import compute, models
 from app.pairs.compute import GOLD
 from bgt_core.contracts import SEMANTIC
 
+OLD_PARAMETERS = {  # parameter of an old link -> its name today
+    "left": "sentence", "right": "other", "one_left_lang": "language", "one_right_lang": "other_language",
+}  # fmt: skip
+MINE, EXAMPLES, FILE = "My sentences", "Example sentences", "A file"  # sources of points
+REMEMBERED = 20  # maximum number of typed pairs that stay on the plane
 COUNTS = [300, 1_000, 5_000, 25_000, 50_000]
-EXTREME = 2  # number of pairs listed for each quadrant
 WORST = 10  # number of pairs listed on which people and the model differ most
 MAX_SELECTED = 1_000  # maximum number of rows in the table of selected pairs
 WIDTH = 400  # width in pixels of a column of sentences in that table
@@ -24,6 +28,10 @@ TITLES = {  # numbers come first, so that they are visible beside long sentences
 ONE_LATENT = (
     "This model has one latent, and this page compares two. Split its vectors into two parts on *Your encoder*, or "
     "choose another model in the sidebar. Here it compares meaning alone."
+)
+NO_FILE = (
+    "Upload a file of pairs: two columns of sentences, in one language or in two. Further columns may have scores that "
+    "people gave, or any property to colour by."
 )
 ALT = "Pairs of sentences, with the percentages of random pairs that are less similar in meaning and in style"
 
@@ -36,14 +44,14 @@ class Chosen:
     count: int  # maximum number of rows of the text
     source: compute.PairSource
     plane: compute.Plane
+    own: bool  # whether the points are the user's sentences among random pairs
 
 
 def page(loaded: state.Loaded) -> None:
     mine = typed(loaded)
     measured = st.container()
     with st.container(key="strip", horizontal=True, vertical_alignment="bottom"):
-        text = controls.choose_text(loaded.langs)
-        chosen = None if text is None else choose(loaded, text, mine)
+        chosen = choose(loaded, mine)
     with measured:
         two_sentences(loaded, mine, chosen)
     if chosen is not None:
@@ -58,73 +66,105 @@ def page(loaded: state.Loaded) -> None:
         systems = {rows.latent_title(latent): (loaded, latent) for latent in pairs.cosines_of(loaded, mine)}
         with st.expander("What each word of your pair adds"):
             pairs.show_words(systems, mine)
-    if text and text.credit:
-        st.caption(text.credit)
+    if second := state.second():
+        models.compare((loaded, second), chosen.text if chosen else None)
+    if chosen and chosen.text.credit:
+        st.caption(chosen.text.credit)
 
 
 def typed(loaded: state.Loaded) -> pairs.Pair | None:
     """Ask for two sentences. If one is missing, show a message and return None."""
-    known = [pair for pair, _ in pairs.of_start_page(loaded)]
-    example = known[0] if known else pairs.Pair("", loaded.langs[0], "", loaded.langs[0])
-    fields = []
-    for column, side, text, lang in zip(
-        st.columns(2), ("left", "right"), (example.text, example.other), (example.lang, example.other_lang), strict=True
-    ):
-        with column:
-            title = side.capitalize()
-            text = st.text_area(title, text, key=side, height=68, **BOUND)
-            lang = controls.language(f"Language of the {side}", loaded.langs, f"one_{side}_lang", lang)
-            text = controls.bounded(text.strip(), uploads.MAX_CHARACTERS, title)
-            controls.warn(loaded, [text], lang, title, f"one_{side}_lang")
-            fields += [text, lang]
-    if not (fields[0] and fields[2]):
+    left, right = st.columns(2)
+    with left:
+        usual, example = ("en", controls.EXAMPLE) if "en" in loaded.langs else (loaded.langs[0], "")
+        hint = partial(compute.suggested, loaded, "", "")
+        text, lang = controls.sentence(loaded, "Your sentence", ("sentence", "language"), usual, hint, example)
+    with right:
+        keys, hint = ("other", "other_language"), partial(compute.suggested, loaded, text, lang)
+        other, other_lang = controls.sentence(loaded, "The other sentence", keys, lang, hint)
+    if not (text and other):
         st.warning("Type two sentences.", icon=":material/edit:")
         return None
-    return pairs.Pair(*fields)
+    return pairs.Pair(text, lang, other, other_lang)
 
 
-def choose(loaded: state.Loaded, text: inventory.ParallelText, mine: pairs.Pair | None) -> Chosen | None:
-    """Let the user choose the pairs to draw (at first, in the languages of the typed sentences), and their colour."""
+def remembered(mine: pairs.Pair | None) -> list[pairs.Pair]:
+    """Return the other pairs that the user compared in this session, and remember the present one."""
+    known = [pair for pair in st.session_state.get("typed_pairs", []) if pair != mine]
+    st.session_state["typed_pairs"] = [*known, *([mine] if mine else [])][-REMEMBERED:]
+    return known
+
+
+def choose(loaded: state.Loaded, mine: pairs.Pair | None) -> Chosen | None:
+    """Let the user choose the source of points, the pairs to draw, and their colour."""
+    texts = inventory.readable(loaded.langs)
+    files = {name: text for name, text in texts.items() if text.file or text.table is not None}
+    linked = st.session_state.get("data") or st.query_params.get("data")
+    usual = FILE if linked in files else EXAMPLES if "data" in st.query_params else MINE
+    points = controls.choice("Points", [MINE, EXAMPLES, FILE], "points", usual)
+    langs = (mine.lang, mine.other_lang) if mine else (loaded.langs[0],) * 2
+    offered = files if points == FILE else {name: text for name, text in texts.items() if name not in files}
+    if points == MINE:  # random pairs of another text are compared with the user's
+        name = next((name for name, text in (offered | files).items() if {*langs} <= {*text.langs}), None)
+    elif points == EXAMPLES and offered:
+        if linked not in offered:
+            st.session_state.pop("data", None)
+        name = st.selectbox("Sentences", list(offered), key="data", width=220, **BOUND)
+    else:
+        name = uploads.choose_name(list(offered), "data", width=220, **BOUND)
+        uploads.remove_button(name or "", "data", list(offered))
+    if name is None:
+        st.info(NO_FILE)
+        return None
+    text, count = texts[name], COUNTS[0]
     sources = {source.title: source for source in compute.sources(text)}
-    langs = (mine.lang, mine.other_lang) if mine else ()
-    fitting = [at for at, source in enumerate(sources.values()) if (source.left, source.right) == langs]
-    title = st.selectbox("Pairs", list(sources), min(fitting, default=0), key="pairs_of", width=250, **BOUND)
-    source = sources[title]
-    colour_place = st.container(width=180)
-    with st.popover("More"):
-        count = controls.count("Pairs at most", COUNTS, "plane_count", width="stretch")
+    fitting = [source for source in sources.values() if {source.left, source.right} == {*langs}]
+    if points == MINE:
+        source = next(source for source in fitting if source.given == (len({*langs}) > 1))
+    else:
+        at = [*sources.values()].index(fitting[0]) if fitting else 0
+        source = sources[st.selectbox("Which pairs", list(sources), at, key="pairs_of", width=250, **BOUND)]
+        with st.popover("More"):
+            count = controls.count("Pairs at most", COUNTS, "plane_count", width="stretch")
     table, random = compute.compared(loaded, text, count, source)
     if not len(random["semantic"]):
         st.info("Random pairs are drawn from two different pairs or more; this text has one.")
         return None
+    if points == MINE:
+        table = table[table["kind"] == compute.RANDOM].reset_index(drop=True)
     own = {column: column.removeprefix(rows.OWN_COLUMN) for column in table if column.startswith(rows.OWN_COLUMN)}
-    titles = {"kind": "Kind of pair", **own}
-    if GOLD in own:  # human scores are the default
-        titles = {GOLD: "", **titles} | {GOLD: "Scores people gave"}
-    with colour_place:
-        colour = st.selectbox("Colour", list(titles), format_func=titles.__getitem__, key="plane_colour", **BOUND)
-    stars = compute.marked(loaded, mine, source.left if source.left == source.right else "", random)
+    gold = {GOLD: "Scores people gave"} if GOLD in own else {}  # the default, if there are any
+    colours = {**gold, "kind": "Kind of pair", **own, **gold}
+    colour = "kind"
+    if own:
+        colour = st.selectbox("Colour", list(colours), format_func=colours.__getitem__, key="plane_colour", **BOUND)
+    stars = compute.marked(loaded, mine, remembered(mine), source, inventory.sentences(text, count), random)
     through = "" if source.left == source.right else ", through translations"
     below = ": % of random pairs below"
     axes = f"{rows.latent_title(SEMANTIC)}{below}", f"{rows.latent_title(loaded.second_latent)}{through}{below}"
-    return Chosen(text, count, source, compute.Plane(table, random, stars, colour, titles[colour], axes))
+    plane = compute.Plane(table, random, stars, colour, colours[colour], axes)
+    return Chosen(text, count, source, plane, points == MINE)
 
 
 def two_sentences(loaded: state.Loaded, mine: pairs.Pair | None, chosen: Chosen | None) -> None:
-    """Show the similarity of the typed sentences by each measure, and compare it with random pairs."""
+    """Show the similarity of the typed sentences by each measure, for both models, and compare it with random pairs."""
+    second = state.second()
     if mine is None:
         return
-    measures = compute.alike(loaded, mine)
-    with st.container(horizontal=True):
-        for title, value in measures.items():
-            st.metric(title, f"{value:z.2f}", border=True)
+    for model in (loaded, second) if second else (loaded,):
+        if second:
+            st.markdown(f"**{verbatim(model.title)}**")
+        if {mine.lang, mine.other_lang} <= {*model.langs}:
+            with st.container(horizontal=True):
+                for title, value in compute.alike(model, mine).items():
+                    st.metric(title, f"{value:z.2f}", border=True)
+        else:
+            st.caption(f"This model reads {model.languages}.")
     stars = chosen.plane.stars if chosen else pd.DataFrame({"kind": []})
     if len(star := stars[stars["kind"] == compute.MINE]) and chosen:
         st.markdown(f"{nearer(star.iloc[0], chosen)} ★ is this pair below.")
-    elif mine.lang != mine.other_lang and loaded.second_latent:
-        st.caption(f"Only meaning is compared: {loaded.second_latent} latents of two languages are not comparable.")
     elif chosen and loaded.second_latent:
-        st.caption(f"Choose *Within {rows.language_name(mine.lang)}* to see this pair below, among others.")
+        st.caption(f"Choose *{MINE}* to see this pair below.")
 
 
 def nearer(pair: pd.Series, chosen: Chosen) -> str:
@@ -147,8 +187,8 @@ def explore(loaded: state.Loaded, chosen: Chosen) -> None:
         event = exports.chart(
             f"bgt-plane-{loaded.short}",
             figure,
-            f"{len(plane.pairs):,} pairs of sentences by how near they are in both latents; {counts}. Extreme pairs "
-            "are listed below.",
+            f"{len(plane.pairs):,} pairs of sentences by how near they are in both latents; {counts}. Some are listed "
+            "below.",
             key=f"plane {source.title} {chosen.text.digest} {len(plane.pairs)}",
             on_select="rerun",
             selection_mode=("points", "lasso"),
@@ -166,16 +206,22 @@ def explore(loaded: state.Loaded, chosen: Chosen) -> None:
         widths = {title: controls.width(title) for title in formats} | {"Left": WIDTH, "Right": WIDTH}
         height = controls.row_height(shown[["Left", "Right"]], WIDTH)
         display.frame(shown, ALT, formats, widths, height=360, row_height=height)
-    extremes(plane.quadrants)
+    st.markdown("**Your pair, and those of the start page**" if chosen.own else "**The most extreme pairs**")
+    listed = plane.stars.iloc[::-1] if chosen.own else plane.extremes
+    shown = listed[["label", "left", "right"]].set_axis(["", "Left", "Right"], axis=1)
+    for at, (axis, title) in enumerate(zip(compute.AXES, ("Meaning", "Style"), strict=True), 1):
+        cells = zip(listed[axis], listed[f"{axis}_rank"], strict=True)
+        shown.insert(at, title, [f"{cosine:z.2f} ({rank:.1f} %)" for cosine, rank in cells])
+    display.table(shown, ALT)
     with st.container(horizontal=True):
         copy_link()
         lines = f"Lines: nearer than {compute.NEAR} % of random pairs."
         caption = f"{len(plane.pairs):,} pairs, {source.title}. {lines} {loaded.title}, weights {loaded.short}."
-        exports.offer(f"bgt-pairs-{loaded.short}", plane.pairs, figure, caption=caption)
+        exports.offer(f"bgt-pairs-{loaded.short}", pd.concat([plane.stars, plane.pairs]), figure, caption=caption)
 
 
 def hints(chosen: Chosen) -> None:
-    """Explain how to select points, and show the number of points of each kind."""
+    """Explain how to select points, and what counts as near."""
     plane = chosen.plane
     st.markdown(
         "**Click a point** to read its pair. To list several, press the lasso in the row of buttons above the "
@@ -186,8 +232,6 @@ def hints(chosen: Chosen) -> None:
         f"{kinds}. Near is nearer than {compute.NEAR} % of {len(plane.random['semantic']):,} random pairs: in meaning "
         f"from cosine {plane.lines[0]:z.2f} on, in style from {plane.lines[1]:z.2f} on."
     )
-    if len(plane.pairs) > compute.MAX_HOVER:
-        st.caption(f"With more than {compute.MAX_HOVER:,} points, click a point to read its text.")
 
 
 def inspect(chosen: Chosen, selected: pd.DataFrame) -> None:
@@ -201,8 +245,8 @@ def inspect(chosen: Chosen, selected: pd.DataFrame) -> None:
         own = {name.removeprefix(rows.OWN_COLUMN): first[name] for name in selected if name.startswith(rows.OWN_COLUMN)}
         if own and first["kind"] != compute.RANDOM:
             st.caption("; ".join(verbatim(f"{name}: {value}") for name, value in own.items()))
-        fields = {"left": first["left"], "right": first["right"], "one_left_lang": chosen.source.left,
-                  "one_right_lang": chosen.source.right}  # fmt: skip
+        fields = {"sentence": first["left"], "other": first["right"], "language": chosen.source.left,
+                  "other_language": chosen.source.right}  # fmt: skip
         if st.button("Compare these two", on_click=st.session_state.update, args=(fields,)):
             st.rerun()  # the fields are outside this fragment
     else:
@@ -222,22 +266,6 @@ def to_maps(selected: pd.DataFrame, count: int) -> None:
     label = "See on the maps" if len(linked) == len(selected) else f"See the first {len(linked)} on the maps"
     more = {name: value for name, value in parameters.items() if value}
     go_to("maps", label, "scatter_plot", **{"pairs": f"{needed:,}", ROWS: ids, **more})
-
-
-def extremes(parts: dict[str, pd.DataFrame]) -> None:
-    """Show the most extreme pairs of each quadrant, in the layout of the quadrants."""
-    st.subheader("The most extreme pairs")
-    st.caption("The numbers are the percentages of random pairs that are less similar in each latent.")
-    names = list(parts)
-    for line in (names[:2], names[2:]):
-        for column, name in zip(st.columns(2, gap="medium"), line, strict=True):
-            with column:
-                st.markdown(f"**{name}** ({len(parts[name]):,})")
-                if parts[name].empty:
-                    st.caption("No pairs.")
-                    continue
-                table = parts[name].drop_duplicates(["left", "right"]).head(EXTREME)[[*TITLES]].rename(columns=TITLES)
-                display.table(table.map(lambda cell: cell if isinstance(cell, str) else f"{cell:.1f}"), ALT)
 
 
 def judged(loaded: state.Loaded, chosen: Chosen) -> None:

@@ -1,33 +1,39 @@
-"""Generate text in a grid of meanings and styles, or move one sentence along directions of style. The page draws the
-fields of both tabs, so that they keep their text, but computes only the open tab."""
+"""Generate text in a grid of meanings and styles, and move one sentence along directions of style."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from functools import partial
 from html import escape
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import streamlit as st
 
 from app.core import controls, display, exports, inventory, rows, state
-from app.core.address import BOUND, copy_link
-from app.core.display import failing, help_of, latent_colour, verbatim, written
+from app.core.address import BOUND, copy_link, go_to
+from app.core.display import failing, latent_colour, verbatim
 from app.core.inventory import ParallelText
 from app.core.state import BY_DIGEST, Loaded, candidates, embed, write
 from bgt_core.contracts import SEMANTIC
 from bgt_core.data.examples import LANGS, example_sentences
 from bgt_core.data.properties import PROPERTIES
+from bgt_core.errors import DataError
 from bgt_core.evaluation.facts import checks, differences
 from bgt_core.vectors.maps import Directions, directions
 
+OLD_PARAMETERS = {  # parameter of an old link -> its name today
+    "mlang": "language", "glang": "other_language", "dlang": "language", "sentence_en": "sentence",
+    "sentence_fr": "sentence",
+}  # fmt: skip
 FITTED_ON = 2_000  # maximum number of translations from which directions are fitted
-QUESTION = "question"
-TITLES = {  # direction -> title: being a question, and properties of wording
-    QUESTION: "More of a question", "address": "More formal", "politeness": "More polite",
+TITLES = {  # property, which is also a probing task -> title of its direction
+    "sentence-type": "More of a question", "address": "More formal", "politeness": "More polite",
     "contraction": "More contracted",
 }  # fmt: skip
-FAR = {"vous", "Sie", "usted", "siz", "polite", "short"}  # values of properties at the positive end of a direction
-STEPS = (-4, -2, 0, 2, 4)
-REMEMBERED = 20  # maximum number of grids that a session keeps
+FAR = {"question", "vous", "Sie", "usted", "siz", "polite", "short"}  # values at the positive end of a direction
+STEP = 2.0  # from one value to the other; farther away, the latent is unlike those in training
+AS_IT_IS = "as it is"
 MOST = 5  # maximum number of rows and of columns of a grid
 MEANINGS_AND_STYLES = {
     "en": (
@@ -39,69 +45,39 @@ MEANINGS_AND_STYLES = {
         ("Vous avez raison.", "Tu as raison.", "On y va.", "Est-ce que tu viens ?", "C'est trop tard !"),
     ),
 }
-TO_MOVE = {"en": "I will go to the station tomorrow.", "fr": "Tu es fatigué."}
-
-
-def page(loaded: state.Loaded) -> None:
-    tabs = {"A grid": grid, "In a direction": in_a_direction}
-    for tab, draw in zip(st.tabs([*tabs], key="how", **BOUND), tabs.values(), strict=True):
-        with tab:
-            view(draw, loaded, bool(tab.open))
 
 
 @st.fragment
-def view(draw: Callable[[state.Loaded, bool], None], loaded: state.Loaded, is_open: bool) -> None:
-    """Draw a tab and, if it is open, the link to it. Actions in the tab rerun only this fragment."""
-    draw(loaded, is_open)
-    if is_open:
-        copy_link()
-
-
-def grid(loaded: state.Loaded, is_open: bool) -> None:
-    """Show a grid of generated sentences."""
-    langs = loaded.langs
+def page(loaded: state.Loaded) -> None:
+    """Write the user's sentence in the style of the other one, beside more meanings and styles, and in directions."""
     with st.container(border=True):
-        meaning_lang = lang = langs[0]
-        if len(langs) > 1:
-            with st.container(horizontal=True):
-                meaning_lang = controls.language("Language of meanings", langs, "mlang")
-                usual = "fr" if "fr" in langs else None  # styles differ most in French
-                lang = controls.language("Language of styles and output", langs, "glang", usual)
-        sides = [("Meanings", meaning_lang, 0), ("Styles", lang, 1)]
-        meanings, styles = (
-            lines(place, f"{title}, one per line", defaults(of)[side], f"{title.lower()}_{of}")
-            for place, (title, of, side) in zip(st.columns(2), sides, strict=True)
-        )
+        left, right = st.columns(2)
+        with left:
+            usual, example = ("en", controls.EXAMPLE) if "en" in loaded.langs else (loaded.langs[0], "")
+            keys = ("sentence", "language")
+            source, meaning_lang = controls.sentence(loaded, "Meaning", keys, usual, partial(hint, 0), example)
+            meanings = lines("More meanings", source, defaults(meaning_lang)[0][1:], f"meanings_{meaning_lang}")
+        with right:
+            usual = "fr" if "fr" in loaded.langs else loaded.langs[0]  # styles differ most in French
+            style, lang = controls.sentence(loaded, "Style", ("other", "other_language"), usual, partial(hint, 1))
+            styles = lines("More styles", style, defaults(lang)[1][1:], f"styles_{lang}")
     if not (meanings and styles):
         st.warning("Type at least one sentence for a meaning and one for a style.", icon=":material/edit:")
         return
-    for text, text_lang in (*((text, meaning_lang) for text in meanings), *((text, lang) for text in styles)):
+    for text, text_lang in (*((text, meaning_lang) for text in meanings[1:]), *((text, lang) for text in styles[1:])):
         controls.warn(loaded, [text], text_lang, f"“{verbatim(text)}”")
-    controls.switch(loaded, meanings, meaning_lang, "mlang", "The text of meanings", "meanings")
-    controls.switch(loaded, styles, lang, "glang", "The text of styles", "styles")
-    request = (loaded.digest, tuple(meanings), meaning_lang, tuple(styles), lang)
-    grids = st.session_state.setdefault("grids", {})
-    if request not in grids:
-        if not is_open:
-            return
-        with failing(), st.spinner("Writing", show_time=True):
-            grids[request] = written_grid(loaded, meanings, meaning_lang, styles, lang)
-        while len(grids) > REMEMBERED:
-            del grids[next(iter(grids))]
-    if request in grids:
-        table, rebuilt = grids[request]
-        pairs = zip(meanings, rebuilt, strict=True)
-        notices = {meaning: beyond(meaning, again, meaning_lang) for meaning, again in pairs}
-        second, squares = loaded.second_latent, (SEMANTIC, loaded.second_latent)
-        st.html(html(table, notices, second, display.current_theme()))
-        of_row, of_column = (display.square(latent, display.current_theme()) for latent in squares)
-        st.html(
-            f"{of_row} cosine to the row's semantic latent &emsp; {of_column} cosine to the column's {second} latent"
-        )
-        cells = table.pivot(index="meaning", columns="style", values="text").loc[meanings, styles]
-        latex = cells.reset_index(allow_duplicates=True)  # a style may be the word "meaning"
-        exports.offer(f"bgt-grid-{loaded.short}", table.rename(columns={"second": second}), latex=latex)
-    help_of("rewrite-grid")
+    second = state.second()
+    for model in (loaded, second) if second else (loaded,):
+        if second:
+            st.markdown(f"**{verbatim(model.title)}**")
+        if why := model.cannot_write or ("" if {meaning_lang, lang} <= {*model.langs} else f"It reads {model.reads}."):
+            st.caption(why)
+            continue
+        with failing():
+            grid(model, meanings, meaning_lang, styles, lang)
+    if source:
+        in_directions(loaded, source[: state.MAX_CHARACTERS], meaning_lang)
+    copy_link()
 
 
 def defaults(lang: str) -> tuple[Sequence[str], Sequence[str]]:
@@ -112,81 +88,104 @@ def defaults(lang: str) -> tuple[Sequence[str], Sequence[str]]:
     return short[:3], short[3:6]
 
 
-def lines(place: st.delta_generator.DeltaGenerator, title: str, default: Sequence[str], key: str) -> list[str]:
-    """Return the different lines of a field, up to the limit of the grid. Show a caption if the field has more."""
-    text = place.text_area(title, "\n".join(default), key=key, height=120, **BOUND)
-    stripped = (line.strip()[: state.MAX_CHARACTERS] for line in text.splitlines())
+def hint(side: int, lang: str) -> str:
+    return next(iter(defaults(lang)[side]), "")
+
+
+def lines(title: str, first: str, default: Sequence[str], key: str) -> list[str]:
+    """Ask for more sentences, one per line. Return the first sentence and the different lines, up to the limit of the
+    grid. Show a caption if there are more."""
+    text = st.text_area(f"{title}, one per line", "\n".join(default), key=key, height=90, **BOUND)
+    stripped = (line.strip()[: state.MAX_CHARACTERS] for line in (first, *(text or "").splitlines()))
     sentences = list(dict.fromkeys(filter(None, stripped)))
     if len(sentences) > MOST:
-        place.caption(f"A grid has at most {MOST} rows and columns: only the first {MOST} lines are used.")
+        st.caption(f"A grid has at most {MOST} rows and columns: only the first {MOST} sentences are used.")
     return sentences[:MOST]
 
 
-def in_a_direction(loaded: state.Loaded, is_open: bool) -> None:
+def grid(loaded: Loaded, meanings: Sequence[str], meaning_lang: str, styles: Sequence[str], lang: str) -> None:
+    """Show a grid of generated sentences."""
+    table, rebuilt = written_grid(loaded, meanings, meaning_lang, styles, lang)
+    pairs = zip(meanings, rebuilt, strict=True)
+    notices = {meaning: beyond(meaning, again, meaning_lang) for meaning, again in pairs}
+    second, squares = loaded.second_latent, (SEMANTIC, loaded.second_latent)
+    st.html(html(table, notices, second, display.current_theme()))
+    of_row, of_column = (display.square(latent, display.current_theme()) for latent in squares)
+    st.html(f"{of_row} cosine to the row's semantic latent &emsp; {of_column} cosine to the column's {second} latent")
+    cells = table.pivot(index="meaning", columns="style", values="text").loc[meanings, styles]
+    latex = cells.reset_index(allow_duplicates=True)  # a style may be the word "meaning"
+    exports.offer(f"bgt-grid-{loaded.short}", table.rename(columns={"second": second}), latex=latex)
+
+
+def in_directions(loaded: Loaded, source: str, lang: str) -> None:
     """Turn a sentence into a question, or make it more formal or contracted, by moving its second latent."""
-    texts = inventory.texts_in(inventory.read().texts, loaded.langs).values()
-    usable = [lang for lang in loaded.langs if any(lang in text.langs for text in texts)]
-    if not usable:
-        st.info(
-            "Directions are learnt from sentences. Start the app with `--data` and a file in a language of this model."
-        )
+    st.subheader("In a direction")
+    texts = inventory.texts_in(inventory.read().texts, loaded.langs)
+    name = next((name for name, text in texts.items() if lang in text.langs), None)
+    if name is None:
+        st.info("Directions are learnt from sentences. Start the app with `--data` and a file in this language.")
         return
     st.markdown(
-        f"Each slider moves the **{loaded.second_latent} latent** in the direction in which real sentences become "
-        "questions, more formal, or contracted. The semantic latent does not change."
+        f"Each slider moves the **{loaded.second_latent} latent** of “{verbatim(source)}” from one value of a property "
+        "to the other. The semantic latent does not change."
     )
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        lang = controls.language("Language", usable, "dlang")
-        source = st.text_input("Sentence", TO_MOVE.get(lang, ""), key=f"sentence_{lang}", width=420, **BOUND)
-    if not source.strip():
-        st.warning("Type a sentence to say in another way.", icon=":material/edit:")
-        return
-    source = source[: state.MAX_CHARACTERS]
-    text = next(text for text in texts if lang in text.langs)
-    if not is_open:
-        keys = [key for name in TITLES if (key := f"move_{name}") in st.session_state]
-        st.session_state.update({key: st.session_state[key] for key in keys})  # keep the values of hidden sliders
-        return
     with failing():
-        directions = fitted_directions(loaded, text, lang)
-        with st.spinner("Generating every step"):
-            table = every_step(loaded, directions, source, lang)
-        moved = table.groupby("direction", sort=False)["text"].nunique() > 1
-        sliders(loaded, directions, source, lang, moved[moved].index.tolist())
-        steps(loaded, directions, table, moved, lang)
-        if text.credit:
-            st.caption(f"Directions were found on real text. {text.credit}")
-    help_of("rewrite-direction")
+        fitted, ends = fitted_directions(loaded, texts[name], lang)
+        count = len(fitted.names)
+        ways = STEP * np.vstack([np.zeros((1, count)), -np.eye(count), np.eye(count)])
+        same, *moved = write_moved(loaded, fitted, source, lang, ways)
+        moved = [AS_IT_IS if text == same else text for text in moved]
+        written = {of: (moved[at], moved[count + at]) for at, of in enumerate(fitted.names)}
+        moving = {of: ends[of] for of, both in written.items() if {*both} != {AS_IT_IS}}
+        sliders(loaded, fitted, source, lang, moving)
+        for of in [of for of in written if of not in moving]:
+            missing = rows.STYLES.get(of, "closing mark").lower()
+            why = "" if PROPERTIES[of].value(source, lang) else f"it has no {missing}, and "
+            st.caption(f"No slider for *{TITLES[of]}*: {why}the model writes this sentence unchanged at both ends.")
+        if moving:
+            cells = [(TITLES[of], *map("{}: {}".format, ends[of], written[of])) for of in moving]
+            table = pd.DataFrame(cells, columns=["Direction", "To the left", "To the right"])
+            display.table(table, "The sentence generated at both ends of every direction")
+            exports.offer(f"bgt-directions-{loaded.short}-{lang}", table)
+    go_to("maps", "Drag it on the map", "scatter_plot", star=source, star_lang=lang, data=name)
+    if texts[name].credit:
+        st.caption(f"Directions were found on real text. {texts[name].credit}")
 
 
 @st.fragment
-def sliders(loaded: state.Loaded, directions: Directions, source: str, lang: str, moving: Sequence[str]) -> None:
-    """Show a slider for each direction that changes the sentence. Moving it reruns only this fragment."""
+def sliders(loaded: Loaded, fitted: Directions, source: str, lang: str, moving: Mapping[str, tuple[str, str]]) -> None:
+    """Show a slider for each direction that changes the sentence, with the accuracies of the probes of its property.
+    Moving it reruns only this fragment."""
     if not moving:
         return
-    low, high = float(STEPS[0]), float(STEPS[-1])
-    moves = dict.fromkeys(directions.names, 0.0)
-    for column, name in zip(st.columns(len(moving)), moving, strict=True):
-        moves[name] = column.slider(TITLES[name], low, high, 0.0, 0.5, key=f"move_{name}", **BOUND)
-    with failing(), st.spinner("Writing"):
-        written(write_moved(loaded, directions, source, lang, [list(moves.values())])[0])
+    steps, probes = np.zeros(len(fitted.names)), probe_accuracies(loaded, lang)
+    for column, (name, (low, high)) in zip(st.columns(len(moving)), moving.items(), strict=True):
+        at, ends = fitted.names.index(name), {low: -STEP, AS_IT_IS: 0.0, high: STEP}
+        known = f"correlation {fitted.read[at]:.2f} on held-out sentences"
+        if name in probes:
+            known = "probe {:.0%}, semantic latent {:.0%}".format(*probes[name])
+        steps[at] = ends[
+            column.select_slider(f"{TITLES[name]}: {low} to {high}", ends, AS_IT_IS, key=f"move_{name}_{lang}", **BOUND)
+        ]
+        column.caption(known)
+    with failing():
+        (text,) = write_moved(loaded, fitted, source, lang, steps[None])
+        display.written(text)
+        if changed := differences(checks(source, lang, text, lang)):
+            st.caption(f"✗ {verbatim(changed)}")
 
 
-def steps(loaded: state.Loaded, directions: Directions, table: pd.DataFrame, moved: pd.Series, lang: str) -> None:
-    """List the sentence at every step of the directions that change it (`moved`), and name the other directions."""
-    st.subheader("Every direction, step by step")
-    if not moved.all():
-        still = " and ".join(TITLES[name] for name in moved[~moved].index)
-        st.caption(f"{still}: no effect on this sentence at any step.")
-    shown = table[table["direction"].map(moved)].assign(direction=table["direction"].map(TITLES))
-    shown = shown.rename(columns={"direction": "Direction", "step": "Step", "text": "Written there"})
-    display.table(shown, "The sentence generated at every step of every direction")
-    read = (f"{TITLES[name].lower()} {r:.2f}" for name, r in zip(directions.names, directions.read, strict=True))
-    st.caption(
-        f"Correlation of the true and the predicted value on held-out sentences: {', '.join(read)}. At far steps, the "
-        "latent is unlike those in training: expect nonsense there."
-    )
-    exports.offer(f"bgt-directions-{loaded.short}-{lang}", table)
+@st.cache_data(max_entries=32, show_spinner=False, hash_funcs=BY_DIGEST)
+def probe_accuracies(loaded: Loaded, lang: str) -> dict[str, tuple[float, float]]:
+    """Return task -> accuracies of the probes of the second latent and of the semantic latent, from the results stored
+    with the model."""
+    from app.core import results  # slow to import
+
+    folder = Path(loaded.info["folder"]) / inventory.PROBES_FOLDER
+    scores = results.gathered([folder] if folder.is_dir() else []).scores
+    of_lang = scores[(scores["lang"] == lang) & (scores["probe"] == "linear")]
+    by_latent = of_lang.pivot_table("accuracy", "task", "latent").reindex(columns=[loaded.second_latent, SEMANTIC])
+    return {str(task): (own, semantic) for task, own, semantic in by_latent.dropna().itertuples()}
 
 
 def beyond(text: str, rebuilt: str, lang: str) -> str:
@@ -199,6 +198,7 @@ def beyond(text: str, rebuilt: str, lang: str) -> str:
     )
 
 
+@st.cache_data(max_entries=32, show_spinner="Writing", show_time=True, hash_funcs=BY_DIGEST)
 def written_grid(
     loaded: Loaded, meanings: Sequence[str], meaning_lang: str, styles: Sequence[str], lang: str
 ) -> tuple[pd.DataFrame, list[str]]:
@@ -231,35 +231,32 @@ def written_grid(
 
 
 @st.cache_resource(max_entries=8, show_spinner="Finding directions", hash_funcs=BY_DIGEST)
-def fitted_directions(loaded: Loaded, text: ParallelText, lang: str) -> Directions:
-    """Fit directions of the second latent to sentences. Two steps turn a statement into a question."""
+def fitted_directions(loaded: Loaded, text: ParallelText, lang: str) -> tuple[Directions, dict[str, tuple[str, str]]]:
+    """Fit directions of the second latent to the properties of sentences. Also return the values at both ends of each.
+    Raises DataError for sentences without different properties."""
     table = inventory.sentences(text, FITTED_ON)
-    table = table[table["lang"] == lang]
-    factors = {QUESTION: np.where(table["mark"] == "question", 1, -1).tolist()}
-    for name in set(rows.colours((lang,))) & set(TITLES):
-        values = [PROPERTIES[name].value(sentence, lang) for sentence in table["text"]]
-        factors[name] = [(value in FAR) - (value not in {*FAR, ""}) for value in values]
-    varied = {name: factors[name] for name in TITLES if name in factors and len(set(factors[name])) > 1}
-    vectors = embed(loaded, table["text"], lang, loaded.second_latent)
-    return directions(vectors, np.column_stack(list(varied.values())), tuple(varied))
+    texts = table.loc[table["lang"] == lang, "text"].tolist()
+    factors, ends = {}, {}
+    for name in TITLES:
+        values = [PROPERTIES[name].value(text, lang) for text in texts]
+        common = [value for value, _ in Counter(filter(None, values)).most_common()]
+        low = next((value for value in common if value not in FAR), "")
+        high = next((value for value in common if value in FAR), "")
+        if low and high:
+            factors[name] = [(value in FAR) - (value not in {*FAR, ""}) for value in values]
+            ends[name] = low, high
+    if not ends:
+        raise DataError("no directions: the sentences have neither questions nor any other property of style.")
+    vectors = embed(loaded, texts, lang, loaded.second_latent)
+    return directions(vectors, np.column_stack(list(factors.values())), tuple(factors)), ends
 
 
-def write_moved(
-    loaded: Loaded, directions: Directions, source: str, lang: str, steps: Sequence[Sequence[float]]
-) -> list[str]:
+@st.cache_data(max_entries=64, show_spinner="Writing", hash_funcs=BY_DIGEST)
+def write_moved(loaded: Loaded, _directions: Directions, source: str, lang: str, steps: np.ndarray) -> list[str]:
     """Move the second latent of a sentence in K directions, and generate a sentence for each row of `steps` (S, K)."""
-    second = directions.move(embed(loaded, [source], lang, loaded.second_latent), np.asarray(steps, dtype=float))
+    second = _directions.move(embed(loaded, [source], lang, loaded.second_latent), steps)
     semantic = np.repeat(embed(loaded, [source], lang, SEMANTIC), len(second), axis=0)
     return write(loaded, semantic, second, lang)
-
-
-@st.cache_data(max_entries=32, show_spinner=False, hash_funcs=BY_DIGEST)
-def every_step(loaded: Loaded, _directions: Directions, source: str, lang: str) -> pd.DataFrame:
-    """Move the second latent of a sentence to every step of each direction, and generate a sentence there."""
-    moves = [(name, step) for name in _directions.names for step in STEPS]
-    steps = [[step * (name == other) for other in _directions.names] for name, step in moves]
-    texts = write_moved(loaded, _directions, source, lang, steps)
-    return pd.DataFrame({"direction": [name for name, _ in moves], "step": [s for _, s in moves], "text": texts})
 
 
 def html(table: pd.DataFrame, notices: Mapping[str, str], second_latent: str, theme: str) -> str:

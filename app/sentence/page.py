@@ -11,7 +11,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from app.core import controls, display, inventory, pairs, rows, state
-from app.core.address import BOUND, go_to
+from app.core.address import BOUND, go_to, on_all_pages, write_on_arrival
 from app.core.display import verbatim
 from app.core.pairs import Pair
 from app.sentence import compute
@@ -123,9 +123,12 @@ def field(
     """Ask for a sentence and its language, each with a (title, default). Return both; the sentence is normalised."""
     langs = list(loaded.langs)
     left, right = st.columns([5, 1])
-    typed = left.text_input(given[0], given[1], placeholder=hint or None, key=keys[0], **BOUND)
     at = langs.index(of[1]) if of[1] in langs else 0
-    lang = right.selectbox(of[0], langs, at, format_func=rows.language_name, key=keys[1], **BOUND)
+    with on_all_pages():
+        typed = left.text_input(given[0], given[1], placeholder=hint or None, key=keys[0], **BOUND)
+        lang = right.selectbox(of[0], langs, at, format_func=rows.language_name, key=keys[1], **BOUND)
+    texts, usual = (typed or "", rows.language_name(lang)), (given[1], rows.language_name(langs[at]))
+    write_on_arrival(dict(zip(keys, texts, strict=True)), dict(zip(keys, usual, strict=True)))
     return controls.bounded(normalise(typed or ""), MAX_CHARACTERS, given[0]), lang
 
 

@@ -179,7 +179,10 @@ def cells_of(
 
 
 STRANGER = "http://stranger.test"
-KINDS = ("selectbox", "multiselect", "button_group", "slider", "number_input", "text_input", "text_area", "toggle")
+KINDS = (
+    "selectbox", "multiselect", "button_group", "slider", "select_slider", "number_input", "text_input", "text_area",
+    "toggle",
+)  # fmt: skip
 HOSTILE = f"![x]({STRANGER}/p.png) [click]({STRANGER}) {STRANGER} $x$ **b**"
 SHOWN_AS_MARKDOWN = ("body", "label", "help", "text", "value_string", "delta")  # fields of Streamlit's elements
 NOT_MARKDOWN = ("text", "code", "iframe", "bidi_component", "arrow_data_frame", "page_link", "html")

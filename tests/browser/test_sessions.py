@@ -13,7 +13,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.slow]
 Visit = Callable[..., Page]
 TEXTS = ("The cat sleeps.", "He is my friend.")
 CELL = "table.grid td"
-LINK = {"styles_en": "Is it late?", "glang": "English"}
+LINK = {"other": "Is it late?", "other_language": "English", "styles_en": "", "meanings_en": ""}
 
 
 def begin_a_probe(page: Page) -> None:
@@ -31,7 +31,7 @@ def test_two_people_write_at_once_while_a_third_changes_the_model_and_a_fourth_l
 ) -> None:
     pages, alone = [], {}
     for text in TEXTS:
-        pages.append(visit(f"{address}/rewrite?{urlencode(LINK | {'meanings_en': text})}", quiet_404=True))
+        pages.append(visit(f"{address}/rewrite?{urlencode(LINK | {'sentence': text})}", quiet_404=True))
         expect(pages[-1].locator(CELL)).to_have_count(1, timeout=60_000)
         settle(pages[-1])
         alone[text] = pages[-1].locator(CELL).inner_text()
@@ -40,9 +40,9 @@ def test_two_people_write_at_once_while_a_third_changes_the_model_and_a_fourth_l
     begin_a_probe(leaving)
     leaving.close()
     for page, text in zip(pages, reversed(TEXTS), strict=True):  # each user types the other's text
-        page.get_by_label("Meanings, one per line").fill(text)
-        page.get_by_label("Meanings, one per line").press("Control+Enter")
-    third.get_by_test_id("stSidebar").get_by_role("combobox").click()
+        page.get_by_label("Meaning", exact=True).fill(text)
+        page.get_by_label("Meaning", exact=True).press("Control+Enter")
+    third.get_by_test_id("stSidebar").get_by_role("combobox", name="Model").click()
     third.get_by_role("option", name="second").click()
     for page, text in zip(pages, reversed(TEXTS), strict=True):
         expect(page.locator(CELL)).to_have_text(alone[text].replace("\n", ""), timeout=60_000)
@@ -50,7 +50,7 @@ def test_two_people_write_at_once_while_a_third_changes_the_model_and_a_fourth_l
     assert third.get_by_test_id("stException").count() == 0
 
 
-FIELDS = {"A sentence": "Your sentence", "Rewrite": "Meanings, one per line"}  # title of a page -> label of a field
+FIELDS = {"A sentence": "Your sentence", "Rewrite": "Meaning"}  # title of a page -> label of a field
 
 
 def test_back_brings_back_what_was_typed(visit: Visit, address: str) -> None:
@@ -69,8 +69,8 @@ def test_back_brings_back_what_was_typed(visit: Visit, address: str) -> None:
 
 
 PAIRS = {  # address of a page -> labels of two fields
-    "": ("Your sentence", "The other sentence"), "rewrite": ("Meanings, one per line", "Styles, one per line"),
-    "pairs": ("Left", "Right"),
+    "": ("Your sentence", "The other sentence"), "rewrite": ("Meaning", "Style"),
+    "pairs": ("Your sentence", "The other sentence"),
 }  # fmt: skip
 
 
@@ -89,7 +89,7 @@ def test_two_fields_keep_what_is_typed_into_them_without_a_pause(visit: Visit, a
             expect(field).to_have_value(text)
 
 
-@pytest.mark.parametrize("link", ["?ckpt={0}", "?sentence={0}", "rewrite?meanings_en={0}", "maps?find={0}&start={0}"])
+@pytest.mark.parametrize("link", ["?ckpt={0}", "?sentence={0}", "rewrite?other={0}", "maps?find={0}&start={0}"])
 def test_a_link_makes_the_browser_ask_nobody(visit: Visit, address: str, link: str) -> None:
     place = link.format(quote_plus(HOSTILE))
     shown = visit(f"{address}/{place}", quiet_404=True)  # this fails on a request to another server

@@ -16,8 +16,9 @@ from tests.app.conftest import KINDS
 Open = Callable[..., Any]
 LINKS = {  # page -> parameter of a link -> (text of the parameter, value of the control)
     "rewrite": {
-        "meanings_fr": ("Un.", "Un."), "mlang": ("French", "fr"), "glang": ("English", "en"),
-        "sentence_en": ("It sleeps.", "It sleeps."), "move_question": ("1.5", 1.5),
+        "sentence": ("Il dort.", "Il dort."), "language": ("French", "fr"), "meanings_fr": ("Un.", "Un."),
+        "other": ("Is it?", "Is it?"), "other_language": ("English", "en"), "styles_en": ("Two.", "Two."),
+        "move_sentence-type_fr": ("question", "question"),
     },
     "maps": {
         "colour": ("Language", "lang"), "pairs": ("100", 100), "maps": ("Semantic", "Semantic"),
@@ -26,8 +27,9 @@ LINKS = {  # page -> parameter of a link -> (text of the parameter, value of the
         "way_lang": ("French", "fr"), "start": ("It rains.", "It rains."), "end": ("Does it rain?", "Does it rain?"),
     },
     "pairs": {
-        "left": ("One.", "One."), "right": ("Two.", "Two."), "one_left_lang": ("English", "en"),
-        "one_right_lang": ("English", "en"), "plane_count": ("1,000", 1_000),
+        "sentence": ("Un.", "Un."), "other": ("Deux.", "Deux."), "language": ("French", "fr"),
+        "other_language": ("French", "fr"), "points": ("Example sentences", "Example sentences"),
+        "plane_count": ("1,000", 1_000),
     },
     "probes": {
         "plang": ("French", "fr"), "ptask": ("Punctuation: how much", "punct-num"), "items": ("500", 500),
@@ -39,7 +41,7 @@ LINKS = {  # page -> parameter of a link -> (text of the parameter, value of the
         "items_other": ("majority", "majority"), "items_order": ("Least first", "Least first"),
     },
 }  # fmt: skip
-TEXTS = {"meanings_fr", "left", "right", "find", "sentence_en", "start", "end"}
+TEXTS = {"meanings_fr", "styles_en", "sentence", "other", "find", "start", "end"}
 
 
 @pytest.mark.parametrize("page", LINKS)
@@ -53,7 +55,7 @@ def test_a_link_sets_every_control(
 
     def follow(parameters: dict[str, str]) -> dict[str, object]:
         """Open the page by a link, and return the values of its controls."""
-        given = opened(page.strip(), how="In a direction", **parameters)  # sliders need an open tab
+        given = opened(page.strip(), **parameters)
         return {widget.key: widget.value for kind in KINDS for widget in given.get(kind) if widget.key}
 
     set_to = follow({key: text for key, (text, _) in LINKS[page].items()})

@@ -17,7 +17,7 @@ from tests.close import FLOAT32, assert_close
 
 Open = Callable[..., Any]
 LEFT, RIGHT = "The cat sleeps.", "Is the cat asleep?"
-EN = {"one_left_lang": "English", "one_right_lang": "English"}
+EN = {"language": "English", "other_language": "English"}
 
 
 def of_words(app: Any) -> list[Any]:
@@ -30,7 +30,7 @@ def shown(effect: float) -> float:
 
 
 def test_each_latent_has_what_the_pair_loses_without_a_word(opened: Open, saved: Path) -> None:
-    left, right = of_words(opened("pairs", left=LEFT, right=RIGHT, **EN))
+    left, right = of_words(opened("pairs", sentence=LEFT, other=RIGHT, **EN))
     assert left["Word"].tolist() == ["The", "cat", "sleeps", "."]
     assert right["Word"].tolist() == ["Is", "the", "cat", "asleep", "?"]
     bgt = bgt_core.load(saved)
@@ -42,14 +42,14 @@ def test_each_latent_has_what_the_pair_loses_without_a_word(opened: Open, saved:
 
 
 def test_two_languages_are_compared_in_meaning_only(opened: Open) -> None:
-    left, _ = of_words(opened("pairs", left=LEFT, right="Le chat dort.", **EN | {"one_right_lang": "French"}))
+    left, _ = of_words(opened("pairs", sentence=LEFT, other="Le chat dort.", **EN | {"other_language": "French"}))
     assert list(left) == ["Word", "Semantic latent"]
 
 
 def test_a_text_of_too_many_words_is_named(opened: Open) -> None:
-    app = opened("pairs", left="a " * 301, right="Stop", **EN)
+    app = opened("pairs", sentence="a " * 301, other="Stop", **EN)
     assert not of_words(app)
-    assert any("this one has 301" in caption.value for caption in app.caption)
+    assert any("got 301" in caption.value for caption in app.caption)
 
 
 @pytest.mark.parametrize(
@@ -179,9 +179,15 @@ FRENCH = "Il fait très froid ce matin dans notre maison."
     ("page", "link", "label", "control", "field"),
     [
         ("main", {"sentence": FRENCH}, "It is French", "language", "sentence"),
-        ("pairs", {"left": "Yes.", "right": FRENCH, **EN}, "Right is French", "one_right_lang", "right"),
-        ("rewrite", {"meanings_en": FRENCH}, "The text of meanings is French", "mlang", "meanings_fr"),
-        ("rewrite", {"styles_en": FRENCH, "glang": "English"}, "The text of styles is French", "glang", "styles_fr"),
+        (
+            "pairs",
+            {"sentence": "Yes.", "other": FRENCH, **EN},
+            "The other sentence is French",
+            "other_language",
+            "other",
+        ),
+        ("rewrite", {"sentence": FRENCH}, "Meaning is French", "language", "sentence"),
+        ("rewrite", {"other": FRENCH, "other_language": "English"}, "Style is French", "other_language", "other"),
     ],
 )
 def test_a_button_makes_it_the_language_of_the_text(

@@ -38,7 +38,7 @@ def test_an_address_that_is_written_out_becomes_no_link(text: str) -> None:
 
 @pytest.mark.parametrize("page", ["pairs", "rewrite", "sentence"])
 def test_every_other_field_of_text(opened: Open, page: str) -> None:
-    fields = "left right sentence other sentence_en meanings_en styles_en styles_fr ckpt"
+    fields = "sentence other meanings_en styles_en styles_fr ckpt"
     assert not hostile_in(opened(page, **dict.fromkeys(fields.split(), HOSTILE)))
 
 

@@ -23,12 +23,17 @@ from tests.close import FLOAT32, assert_close
 Open = Callable[..., Any]
 WITHIN = PairSource("en", "en", False)
 SETS = "Paraphrases, negations, roles: English"
+EN = {"language": "English", "other_language": "English"}
 LATENTS = {"Semantic latent": "semantic", "Language latent": "language"}
 
 
 @pytest.fixture
 def loaded(start: Callable[..., None]) -> state.Loaded:
     return state.model()
+
+
+def examples() -> ParallelText:
+    return next(text for text in inventory.readable(("en", "fr")).values() if text.credit)
 
 
 def uploaded(rows: list[list[str]], *uses: str) -> ParallelText:
@@ -86,7 +91,7 @@ def scattered(count: int = 200) -> pd.DataFrame:
 def planned(table: pd.DataFrame, colour: str = "kind") -> Plane:
     of = table[table["kind"] == compute.RANDOM]
     random = {axis: np.sort(of[axis].to_numpy()) for axis in compute.AXES}
-    stars = table.head(1).assign(kind=compute.MINE)
+    stars = table.head(1).assign(kind=compute.MINE, label="yours")
     return Plane(table, random, stars, colour, "c", ("x", "y"))
 
 
@@ -117,7 +122,7 @@ def test_every_pair_is_a_point_that_knows_its_row(count: int, colour: str) -> No
     assert sorted(places) == list(range(count))
     xs = np.concatenate([trace.x for trace in points])
     assert_close(xs, table["semantic"].to_numpy()[places], FLOAT32, scale=1)
-    assert not any("<b>" in text for trace in figure.data for text in trace.text)
+    assert not any("<b>" in text for trace in points for text in trace.text)
     assert figure.layout.shapes[0].x0 == plane.lines[0]
     middle = figure.layout.xaxis.tickvals[figure.layout.xaxis.ticktext.index("50")]
     assert middle == pytest.approx(np.median(plane.random["semantic"]))
@@ -125,21 +130,45 @@ def test_every_pair_is_a_point_that_knows_its_row(count: int, colour: str) -> No
     assert star.marker.symbol == "star" and star.x[0] == table["semantic"][0]
 
 
-def test_the_page_opens_on_two_sentences_among_others_and_lists_each_quadrant(opened: Open) -> None:
-    english = {"one_left_lang": "English", "one_right_lang": "English"}
-    app = opened("pairs", left="A cat.", right="A dog.", **english)
+def test_the_users_pair_is_a_point_beside_those_of_the_start_page(opened: Open) -> None:
+    app = opened("pairs", other="A dog.", **EN)
+    assert app.table[0].value["Left"].iloc[0] == "You are late."
+    app.put(app.text_area(key="sentence"), "A cat.")
+    (figure,) = app.figures()
+    marked = {trace["name"]: trace for trace in figure["data"]}
+    assert set(marked) == {compute.RANDOM, compute.START, compute.EARLIER, compute.MINE}
+    assert marked[compute.START]["text"] == ["contracted", "negated", "roles swapped"]
+    mine, earlier, *others = app.table[0].value[["Left", "Right"]].to_numpy().tolist()
+    assert mine == ["A cat.", "A dog."] and earlier == ["You are late.", "A dog."] and len(others) == 3
+    app.put(app.button_group(key="language"), "fr")
+    (figure,) = app.figures()  # across languages, styles are compared through translations
+    marked = {trace["name"]: trace for trace in figure["data"]}
+    assert marked[compute.START]["text"] == ["translated"]
+    assert "through translations" in figure["layout"]["yaxis"]["title"]["text"]
+    assert -1 <= marked[compute.MINE]["y"][0] <= 1
+
+
+def test_an_empty_field_stands_for_the_same_sentence_in_another_form_or_its_neighbour(opened: Open) -> None:
+    app = opened("pairs")
+    assert app.table[0].value[["Left", "Right"]].iloc[0].tolist() == ["You are late.", "You're late."]
+    app.put(app.button_group(key="other_language"), "fr")
+    assert app.table[0].value["Right"].iloc[0] in inventory.sentences(examples(), 300)["text"].tolist()
+
+
+def test_example_sentences_are_pairs_of_which_each_quadrant_is_listed(opened: Open) -> None:
+    app = opened("pairs", points="Example sentences", sentence="A cat.", other="A dog.", **EN)
     (figure,) = app.figures()
     names = {compute.NEAR_IN_MEANING, compute.NEAR_IN_STYLE, compute.RANDOM, compute.MINE, compute.START}
     assert {trace["name"] for trace in figure["data"]} == names
-    headings = [part.value for part in app.markdown if part.value.startswith("**Near")]
-    assert len(headings) == 4 and 1 <= len(app.table) <= 4
-    texts = {verbatim(text) for text in inventory.sentences(next(iter(inventory.read().texts.values())), 300)["text"]}
-    assert all({*table.value["Left"], *table.value["Right"]} <= texts for table in app.table)  # no sentence is cut
+    table = app.table[0].value
+    assert set(table.iloc[:, 0]) <= set(compute.QUADRANTS.values()) and 4 <= len(table) <= 8
+    texts = {verbatim(text) for text in inventory.sentences(examples(), 300)["text"]}
+    assert {*table["Left"], *table["Right"]} <= texts  # sentences are not cut
     assert CREDIT in [caption.value for caption in app.caption]
 
 
 def test_built_in_pairs_are_paraphrases_negations_and_swapped_roles(opened: Open) -> None:
-    app = opened("pairs", pairs_of=SETS)
+    app = opened("pairs", points="Example sentences", pairs_of=SETS)
     (figure,) = app.figures()
     kinds = {compute.PARAPHRASES, compute.NEGATIONS, compute.ROLES, compute.RANDOM}
     assert kinds <= {trace["name"] for trace in figure["data"]}
@@ -153,7 +182,7 @@ def test_built_in_pairs_are_paraphrases_negations_and_swapped_roles(opened: Open
 
 def test_two_sentences_have_the_librarys_cosines_and_a_place_among_random_pairs(opened: Open, saved: Path) -> None:
     left, right = "The cat sleeps.", "Is it late?"
-    app = opened("pairs", left=left, right=right, one_left_lang="English", one_right_lang="English")
+    app = opened("pairs", sentence=left, other=right, **EN)
     shown = {metric.label: metric.value for metric in app.metric}
     bgt = bgt_core.load(saved)
     own = [float(cosines(*bgt.embed([left, right], lang="en", latent=of))) for of in LATENTS.values()]
@@ -162,8 +191,7 @@ def test_two_sentences_have_the_librarys_cosines_and_a_place_among_random_pairs(
     (figure,) = app.figures()
     (star,) = (trace for trace in figure["data"] if trace["name"] == compute.MINE)
     assert [*star["x"], *star["y"]] == pytest.approx(own, abs=1e-3)
-    text = next(text for text in inventory.readable(("en", "fr")).values() if "en" in text.langs)
-    _, random = compared(state.model(), text, 300, WITHIN)
+    _, random = compared(state.model(), examples(), 300, WITHIN)
     below = [
         compute.share(100 * float((of < cosine).mean()), len(of))
         for of, cosine in zip(random.values(), own, strict=True)
@@ -191,8 +219,10 @@ def test_correlations_are_pearsons_with_an_interval_around_them() -> None:
 
 def test_a_file_with_scores_is_judged_and_its_markup_stays_text(opened: Open) -> None:
     lines = [f"{n % 6}\t<img src=x onerror=alert(1)> {n}\tمرحبا こんにちは {n % 5}" for n in range(40)]
-    app = opened("pairs").upload("pairs.tsv", "\n".join(["score\ten\tfr", *lines])).press("Use these")
-    app.put(app.box("Pairs"), "English and French")
+    app = opened("pairs", points="A file")
+    assert "two columns of sentences" in app.info[0].value
+    app.upload("pairs.tsv", "\n".join(["score\ten\tfr", *lines])).press("Use these")
+    app.put(app.box("Which pairs"), "English and French")
     (figure,) = app.figures()
     assert not any("<img" in text for trace in figure["data"] for text in trace["text"])
     scores, worst = (table.value for table in app.table[-2:])

@@ -24,22 +24,36 @@ Open = Callable[..., Any]
 
 def shown(app: Any) -> str:
     """Return the generated text that the page shows."""
-    (tab,) = (tab for tab in app.tabs if tab.label == app.session_state["how"])
-    (text,) = re.findall('<p class="written".*?>(.*?)</p>', "".join(part.proto.body for part in tab.get("html")))
+    (text,) = re.findall('<p class="written".*?>(.*?)</p>', app.html())
     return unescape(text)
 
 
-def test_directions_write_every_stop_and_sliders_move(opened: Open, library: Callable) -> None:
-    app = opened("rewrite", how="In a direction")
-    table = app.table[0].value.set_index(["Direction", "Step"])["Written there"]
-    moving = [*dict.fromkeys(app.table[0].value["Direction"])]
-    assert moving == [slider.label for slider in app.slider] == ["More of a question", "More contracted"]
-    stay = table.xs("0", level="Step").tolist()
-    sentence = app.text_input(key="sentence_en").value
-    expected = library([sentence], [sentence])[0].text
-    assert set(stay) == {verbatim(expected)} and shown(app) == expected
-    app.put(app.slider(key="move_question"), 4.0)
-    assert verbatim(shown(app)) == table["More of a question", "4"]
+def test_directions_that_change_the_sentence_have_sliders(opened: Open, library: Callable, monkeypatch: Any) -> None:
+    app = opened("rewrite", sentence="The cat sleeps.")
+    table = next(table.value for table in app.table if "Direction" in table.value).set_index("Direction")
+    moving = {slider.label.partition(":")[0]: slider for slider in app.select_slider}
+    assert [*table.index] == [*moving] and moving
+    named = [caption.value for caption in app.caption if caption.value.startswith("No slider for")]
+    assert len(moving) + len(named) == 2  # of English
+    assert shown(app) == library(["The cat sleeps."], ["The cat sleeps."])[0].text
+    for name, slider in moving.items():
+        right = slider.options[2]
+        text = table.loc[name, "To the right"].removeprefix(f"{right}: ")
+        assert text in (page.AS_IT_IS, verbatim(shown(app.put(slider, right))))
+        slider.set_value(page.AS_IT_IS)
+    assert sum("held-out sentences" in caption.value for caption in app.caption) == len(moving)
+    known = {"sentence-type": (0.98, 0.75), "contraction": (1.0, 0.87)}
+    monkeypatch.setattr(page, "probe_accuracies", lambda *given: known)
+    captions = {caption.value for caption in app.run().caption}
+    assert captions & {"probe 98%, semantic latent 75%", "probe 100%, semantic latent 87%"}
+    assert not any("held-out" in caption for caption in captions)
+
+
+@pytest.mark.slow
+def test_accuracies_of_directions_are_those_stored_with_the_model(start: Callable) -> None:
+    start()
+    accuracies = page.probe_accuracies(state.model(), "fr")
+    assert accuracies["address"][0] > 0.95 > accuracies["address"][1] and "contraction" not in accuracies
 
 
 def cells(app: Any) -> list[str]:
@@ -48,12 +62,13 @@ def cells(app: Any) -> list[str]:
     return [unescape(text) for text in re.findall(r"<td.*?>(.*?)<div", html)]
 
 
-def test_a_grid_is_written_with_up_to_five_rows_and_needs_a_sentence(opened: Open, library: Callable) -> None:
-    app = opened("rewrite", glang="English")
-    meanings, styles = (app.text_area(key=f"{side}_en") for side in ("meanings", "styles"))
-    assert len(meanings.value.splitlines()) == len(styles.value.splitlines()) == 3
-    meanings.set_value("The cat sleeps.\n\nYes & <b>no</b>.")
-    styles.set_value("Is it late?\nNo!\nNo!")
+def test_a_grid_is_written_with_up_to_five_rows(opened: Open, library: Callable) -> None:
+    app = opened("rewrite", other_language="English")
+    assert len(cells(app)) == 9
+    app.text_area(key="sentence").set_value("The cat sleeps.")
+    app.text_area(key="meanings_en").set_value("\nYes & <b>no</b>.")
+    app.text_area(key="other").set_value("Is it late?")
+    app.text_area(key="styles_en").set_value("No!\nNo!")
     app.run()
     pairs = [(m, s) for m in ("The cat sleeps.", "Yes & <b>no</b>.") for s in ("Is it late?", "No!")]
     written = library(*map(list, zip(*pairs, strict=True)))
@@ -61,9 +76,10 @@ def test_a_grid_is_written_with_up_to_five_rows_and_needs_a_sentence(opened: Ope
     html = app.html()
     assert "Yes &amp; &lt;b&gt;no" in html and "cannot reconstruct this sentence" in html
     app.put(app.text_area(key="meanings_en"), "\n".join(f"Number {number}." for number in range(7)))
-    assert len(cells(app)) == 10 and any("first 5 lines are used" in caption.value for caption in app.caption)
-    app.put(app.text_area(key="styles_en"), " ")
-    assert "at least one" in app.warning[0].value and not cells(app)
+    assert len(cells(app)) == 10 and any("first 5 sentences are used" in caption.value for caption in app.caption)
+    app.text_area(key="sentence").set_value("")
+    app.put(app.text_area(key="meanings_en"), " ")
+    assert len(cells(app)) == 2  # an empty field stands for the first default
 
 
 @pytest.mark.usefixtures("start")
@@ -91,8 +107,8 @@ def test_a_grid_is_written_cell_by_cell(saved: Path, library: Callable) -> None:
 
 def test_a_new_style_is_one_search_and_passes_few_files(opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:
     """When only styles change, all texts come from one search, which calls functions in at most 27 of our files."""
-    app = opened("rewrite", glang="English")
-    app.text_area(key="styles_en").set_value("Is it late?\nNo!\nIt's Tom!")
+    app = opened("rewrite", other_language="English")
+    app.text_area(key="styles_en").set_value("No!\nIt's Tom!")
     searches, search = [], generate.searched
     monkeypatch.setattr(generate, "searched", lambda *given, **more: searches.append(given) or search(*given, **more))
     with Walk() as walk:

@@ -9,8 +9,9 @@ import pytest
 from sklearn.metrics.pairwise import cosine_similarity
 
 from app.core import inventory, pairs, state
+from app.core.display import verbatim
 from app.core.pairs import LEAST
-from app.models import page
+from app.pairs import models
 from bgt_core.data.examples import example_sentences
 from bgt_core.encoders import open_encoder
 from bgt_core.evaluation.systems import disagreement, word_effects
@@ -21,10 +22,12 @@ Start = Callable[..., None]
 
 
 @pytest.fixture
-def two_models(saved: Path, start: Start, function: str) -> list[str]:
+def two_models(saved: Path, start: Start, function: str, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The titles that the app shows for an untrained `bgt` model and for a user's function."""
     start("--model", saved, "--model", function)
-    return state.titles()[:2]
+    titles = state.titles()[:2]
+    monkeypatch.setattr(state, "second", lambda: state.opened(titles[1]))
+    return titles
 
 
 def test_paired_differences_are_surer_than_the_scores() -> None:
@@ -47,14 +50,14 @@ def test_paired_differences_are_surer_than_the_scores() -> None:
 def test_disagreements_are_those_of_the_vectors_and_the_first_pair_has_its_words(
     two_models: list[str], opened: Open
 ) -> None:
-    app = opened("models")
-    assert app.multiselect(key="models").value == two_models
-    ranked, *of_words = (table.value for table in app.dataframe)
-    columns = list(zip(*example_sentences(("en", "fr"))[: page.MAX_PAIRS], strict=True))
+    app = opened("pairs")
+    *_, ranked, left_words, right_words = (table.value for table in app.dataframe)  # the words of the user's pair first
+    of_words = left_words, right_words
+    columns = list(zip(*example_sentences(("en", "fr"))[: models.MAX_PAIRS], strict=True))
     encoders = {name: open_encoder(inventory.read().models[name]) for name in two_models}
     expected = disagreement(encoders, *columns, ("en", "fr"))
-    assert len(ranked) == page.SHOWN
-    assert ranked[page.GAP].tolist() == pytest.approx((100 * expected.gaps[expected.order])[: page.SHOWN].tolist())
+    assert len(ranked) == models.SHOWN
+    assert ranked[models.GAP].tolist() == pytest.approx((100 * expected.gaps[expected.order])[: models.SHOWN].tolist())
     pair = [ranked[side].iloc[0] for side in ("Left", "Right")]
     assert pair == [column[expected.order[0]] for column in columns]
     effects = word_effects(encoders, pair[0], pair[1], ("en", "fr"))
@@ -66,17 +69,18 @@ def test_disagreements_are_those_of_the_vectors_and_the_first_pair_has_its_words
 
 
 def test_translations_found_are_those_that_the_vectors_find(two_models: list[str], opened: Open) -> None:
-    app = opened("models", by="Translations found")
-    table = app.table[1].value.set_index("Model")
+    app = opened("pairs", by=models.RETRIEVAL)
+    table = app.table[-2].value.set_index("Model")
     encoder = open_encoder(inventory.read().models[two_models[0]])
-    left, right = zip(*example_sentences(("en", "fr"))[: page.MAX_PAIRS], strict=True)
+    left, right = zip(*example_sentences(("en", "fr"))[: models.MAX_PAIRS], strict=True)
     vectors = [encoder.embed(side, lang=lang) for side, lang in zip((left, right), ("en", "fr"), strict=True)]
     nearest = cosine_similarity(*vectors).argmax(1)
     share = 100 * np.mean([right[at] == right[row] for row, at in enumerate(nearest)])
     assert float(table.loc[two_models[0], "Score"].split()[0]) == pytest.approx(share, abs=1.0)
 
 
-def test_a_model_that_cannot_be_opened_is_named_and_left_out(saved: Path, start: Start, opened: Open) -> None:
-    start("--model", saved, "--model", "python:nowhere:x")
-    app = opened("models")
-    assert "nowhere" in app.error[0].value and "two models" in app.info[0].value
+def test_both_models_measure_the_users_pair(two_models: list[str], opened: Open) -> None:
+    app = opened("pairs")
+    named = [part.value for part in app.markdown if part.value.startswith("**")][:2]
+    assert named == [f"**{verbatim(name)}**" for name in two_models]
+    assert [metric.label for metric in app.metric].count("Semantic latent") == 2

@@ -1,0 +1,99 @@
+"""Two models compared on pairs: the pairs on which they disagree most, and the translations that each finds."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from app.core import controls, exports, inventory, pairs, rows
+from app.core.display import frame, verbatim
+from app.core.inventory import ParallelText
+from app.core.state import BY_DIGEST, Loaded
+from bgt_core.contracts import SEMANTIC
+from bgt_core.evaluation.systems import System, disagreement
+from bgt_core.evaluation.tasks.retrieval import embed_distinct, hits_of
+
+SIDES = ("first", "second")  # the two models
+MAX_PAIRS = 1_000  # maximum number of pairs in which translations are searched, because the time is quadratic
+SHOWN = 20  # number of pairs in the table
+GAP = "Second minus first"
+DISAGREEMENTS, RETRIEVAL = "Disagreements", "Translations found"
+
+
+@st.fragment
+def compare(models: Sequence[Loaded], shown: ParallelText | None) -> None:
+    """Compare the semantic latents of two models on the pairs of `shown`, or of the first text that both models read.
+    Actions here rerun only this fragment."""
+    st.header(" and ".join(verbatim(model.title) for model in models), anchor=False)
+    langs = [lang for lang in models[0].langs if lang in models[1].langs]
+    found = inventory.readable(langs, 2).values() if langs else []
+    texts = sorted(found, key=lambda text: text != shown)
+    if not texts:
+        st.info("The app has no pairs of sentences in languages that both models read. Upload some.")
+        return
+    translations = [text for text in texts if len(text.langs) > 1]
+    views = [DISAGREEMENTS, *([RETRIEVAL] if translations else [])]
+    if controls.choice("Compare by", views, "by") == RETRIEVAL:
+        retrieval(models, translations[0])
+    else:
+        disagreements(models, texts[0])
+
+
+def disagreements(models: Sequence[Loaded], text: ParallelText) -> None:
+    """Show the pairs on whose similarity two models differ most, and the effect of each word of one pair."""
+    (left, right, *_), langs = inventory.columns_of(text, MAX_PAIRS)
+    made = disagreement(dict(zip(SIDES, models, strict=True)), left, right, (langs[0], langs[1]))
+    numbers = {f"{side} rank": 100 * ranks for side, ranks in zip(SIDES, made.ranks.T, strict=True)}
+    numbers |= dict(zip(SIDES, made.similarities.T, strict=True))
+    table = pd.DataFrame({"left": left, "right": right, **numbers, "gap": 100 * made.gaps}).iloc[made.order]
+    st.caption(
+        f"{len(table):,} pairs. A pair's rank is the percentage of other pairs that are less similar. Ranks can be "
+        f"compared, although models use their scales differently. The largest gaps come first. {text.credit}"
+    )
+    ranks = {f"{side} rank": model.title for side, model in zip(SIDES, models, strict=True)}
+    shown = table.head(SHOWN)[[*ranks, "gap", "left", "right"]]
+    formats = dict.fromkeys(ranks.values(), "%.0f") | {GAP: "%+.0f"}
+    event = frame(
+        shown.rename(columns={"left": "Left", "right": "Right", **ranks, "gap": GAP}),
+        "Pairs with the largest gaps between the ranks of both models",
+        formats,
+        {title: controls.width(title) for title in formats} | {"Left": 270, "Right": 270},
+        row_height=controls.row_height(shown[["left", "right"]], 270),
+        on_select="rerun", selection_mode="single-row", key="cmp_row",
+    )  # fmt: skip
+    exports.offer("bgt-models-disagreements", table, title="Export all pairs")
+    row = table.iloc[next((at for at in event.selection.rows if at < len(table)), 0)]
+    st.markdown("**What each word adds**. Choose a row above to see the words of another pair.")
+    systems = {model.title: (model, SEMANTIC) for model in models}
+    pairs.show_words(systems, pairs.Pair(row["left"], langs[0], row["right"], langs[1]))
+
+
+def retrieval(models: Sequence[Loaded], text: ParallelText) -> None:
+    """Show how often each model finds the translation of a sentence."""
+    left, right, *more = text.langs
+    if more:
+        with st.container(horizontal=True):
+            left = controls.language("From", text.langs, "cmp_from")
+            right = controls.language("Into", [lang for lang in text.langs if lang != left], "cmp_into")
+    table = inventory.sentences(text, MAX_PAIRS)
+    sides = [tuple(table.loc[table["lang"] == lang, "text"]) for lang in (left, right)]
+    count = len(sides[0])
+    found = {model.title: translations_found(model, (left, right), *sides) for model in models}
+    forward, backward = ({name: way[at] for name, way in found.items()} for at in (0, 1))
+    both = {name: (forward[name].astype(float) + backward[name]) / 2 for name in forward}
+    st.caption(f"{count:,} pairs; by chance {100 / count:.1f}% would be found. {text.credit}")
+    names = rows.language_name(left), rows.language_name(right)
+    ways = {"Both ways": both, "{} finds {}".format(*names): forward, "{1} finds {0}".format(*names): backward}
+    for title, hits in ways.items():
+        pairs.show_scores(pairs.shares(hits), f"{title}, %", f"bgt-models-{title.replace(' ', '-').lower()}")
+
+
+@st.cache_data(max_entries=32, show_spinner="Looking for translations", hash_funcs=BY_DIGEST)
+def translations_found(
+    model: Loaded, langs: tuple[str, str], left: Sequence[str], right: Sequence[str]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return whether the nearest right sentence of each left sentence is its translation, and vice versa: (N,) each."""
+    system = System(model.title, model)
+    of_left, of_right = (embed_distinct(system, side, lang) for side, lang in zip((left, right), langs, strict=True))
+    return hits_of(of_left, of_right, model.similarity)

@@ -52,7 +52,7 @@ def writers(models: Mapping[str, Any], langs: Sequence[str], beam: int) -> dict[
             raise type(error)(f"{name}: {error}") from None
         if missing := [lang for lang in langs if lang not in writer.langs]:
             hint = lang_hint(missing[0], writer.langs)
-            raise UsageError(f"{missing[0]}: {name} has {', '.join(writer.langs)}.{hint}", parameter="langs")
+            raise UsageError(f"{missing[0]}: {name} supports {', '.join(writer.langs)}.{hint}", parameter="langs")
         named[name] = writer
     return named
 

@@ -155,7 +155,7 @@ def test_pairs_are_written_and_baselines_are_marked(bgt: Bgt) -> None:
         ("syntax trees.mrg --lengths 29", 2, "--lengths 29: expected the minimum and maximum number of words"),
         ("syntax trees.mrg --lengths 9-300", 2, "9-300: expected a range within 1-200"),
         ("syntax bad.mrg", 4, "bad.mrg:1: 'word' outside any bracket"),
-        ("fidelity pairs.tsv --langs en,de", 2, "--langs de: model has en, fr"),
+        ("fidelity pairs.tsv --langs en,de", 2, "--langs de: model supports en, fr"),
         ("fidelity pairs.tsv --langs en,fr --lengths 90-99", 4, "0 of 12 pairs"),
         ("fidelity pairs.tsv --langs en,fr --model baseline:words", 2, "can't generate"),
         ("inversion side.tsv", 4, "side.tsv: 1 sentences; expected 2 or more"),

@@ -169,6 +169,7 @@ def meta_model(recipe: Recipe, tokenizer: Tokenizer) -> LatentModel:
 def check_batches(recipe: Recipe, model: LatentModel, out: Path) -> None:
     """Pass one batch of each corpus and split through a `meta_model`. Check that the recipe can learn from the columns,
     and that all labels are classes of the model, because on a GPU any other label would end the process."""
+    model.eval()  # in training, a writer may skip the draft of a batch by chance, and would then learn nothing from it
     for corpus in (part for split in SPLITS for part in open_corpus(out / "data", split).corpora):
         if not len(corpus):  # all rows of the corpus are in the other split
             continue

@@ -112,7 +112,7 @@ def test_a_second_run_starts_from_the_first_with_its_mean_and_scale(trained: Pat
     [
         ({"encoder": ""}, UsageError, "encoder is needed: name the encoder"),
         ({"encoder": "baseline:nouns"}, UsageError, "baseline:nouns"),
-        ({"model.fingerprint": "words 12"}, DataError, "baseline:words: has changed"),
+        ({"model.fingerprint": "words 12"}, DataError, "baseline:words has changed"),
         ({"encoder": "python:sentence_of_nan:embed"}, DataError, "NaN or infinity"),
     ],
 )

@@ -47,8 +47,8 @@ PAIRS = 4_000  # number of pairs on which splits are fitted, except in the table
 LONG = ("fr", "ja")  # only these languages also use 16,000 pairs, because embedding so many takes minutes
 SVD_UNITS = 384  # vectors that are too wide for a split are reduced to this number of units
 MOST_FACTORS = 256  # maximum for a split of several languages, because with more, fitting takes a quarter of an hour
-STORE = 3_000  # number of sentences per language in the searched store, besides the test sentences
-NEAREST = 20  # number of results per query
+# The searched store has 3,000 sentences per language, besides the test sentences. A query returns 20 results.
+STORE, NEAREST = 3_000, 20
 RESAMPLES = 1_000
 MEANS = "centring: shared"  # key of the part that consists of the vectors minus the mean vector of their language
 PARTS = (AS_THEY_ARE, MEANS, "bgt: shared", "bgt" + PRIVATE)

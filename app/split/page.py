@@ -121,7 +121,7 @@ def another(loaded: Loaded) -> None:
     # each model has its own box, which is closed when the user chooses another model
     first = bool(loaded.second_latent) and loaded.title not in inventory.of_session().models
     box = st.expander("Open an encoder", first, key=f"opener {loaded.title}", icon=":material/folder_open:")
-    with box, st.form("other", border=False):
+    with box, st.form("another", border=False):
         name = st.selectbox(
             "Encoder", on_this_machine(), None, placeholder="all-MiniLM-L6-v2, or a folder or file",
             accept_new_options=True, key="split_open",

@@ -38,7 +38,7 @@ from bgt_core.splitting import Split
 from bgt_core.splitting.fit import found_in_pool
 from bgt_core.splitting.gather import MOST_UNITS
 from bgt_core.tables import Estimate, Table, markdown
-from bgt_core.vectors.compare import unit
+from bgt_core.vectors.arrays import unit
 from probes.measures.measure import MLPProbe
 
 ENGLISH, LANGS = "en", "fr,es,de,tr,ja,ar"

@@ -28,11 +28,11 @@ from bgt_core import recipes
 from bgt_core.contracts import EOS, PAD, SEMANTIC, UNK
 from bgt_core.data.text import Tokenizer
 from bgt_core.embedder import Embedder
-from bgt_core.models.latent import LatentModel
+from bgt_core.models.bgt import LatentModel
 from bgt_core.nets.encoders import Encoder
 from bgt_core.nets.layers import Transformer, make_embedding, sinusoids
 from bgt_core.posterior import Point
-from bgt_core.vectors.compare import cosines
+from bgt_core.vectors.arrays import cosines
 
 HEADS, LONGEST = 8, 256
 SIZES = {"d=256, 3 layers": (256, 3, 4_000), "d=1024, 5 layers": (1024, 5, 400)}  # width, layers, sentences per round

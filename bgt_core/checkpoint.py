@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from torch import Tensor, nn
 
     from bgt_core.data.text import Tokenizer
-    from bgt_core.models.latent import LatentModel
+    from bgt_core.models.bgt import LatentModel
     from bgt_core.recipes import Recipe
 
 CONFIG, WEIGHTS, TOKENIZER, OPTIMIZER = "config.json", "model.safetensors", "tokenizer.model", "optimizer.safetensors"

@@ -16,11 +16,11 @@ from bgt_core.contracts import EOS, SEMANTIC, Posterior, Tokens
 from bgt_core.data.columns import known_lang
 from bgt_core.data.text import Tokenizer
 from bgt_core.errors import UsageError, check_choice, check_whole
-from bgt_core.models.latent import LatentModel
+from bgt_core.models.bgt import LatentModel
 from bgt_core.nets.encoders import Encoder, quantised
 from bgt_core.nets.operations import PackedLayout, PaddedLayout
 from bgt_core.posterior import Gaussian
-from bgt_core.vectors.compare import cosine_similarity, cosines, unit
+from bgt_core.vectors.arrays import cosine_similarity, cosines, unit
 
 BATCH_TOKENS, CPU_TOKENS = 8_192, 2_048  # maximum tokens of a batch, padding included: on a GPU, on a CPU
 LONG = 64  # Batches of sentences with more tokens than this have fewer rows, because attention costs more.

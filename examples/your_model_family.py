@@ -21,14 +21,14 @@ from bgt_core import recipes
 from bgt_core.contracts import SEMANTIC, Batch, Outputs, Readout, Tokens
 from bgt_core.data.text import Tokenizer
 from bgt_core.grammar import Pair, pairs
-from bgt_core.models.latent import LatentModel
+from bgt_core.models.bgt import LatentModel
 from bgt_core.nets.encoders import Encoder
 from bgt_core.objectives import Sum
 from bgt_core.objectives.similarity import Margin
 from bgt_core.posterior import Point
 from bgt_core.recipes import DataConfig, Recipe
 from bgt_core.recipes.recipe import TrainConfig
-from bgt_core.vectors.compare import found
+from bgt_core.vectors.arrays import found
 
 
 class MaxPooling(nn.Module):

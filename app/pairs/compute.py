@@ -21,7 +21,7 @@ from bgt_core.data.properties import exchanger
 from bgt_core.encoders import open_encoder
 from bgt_core.evaluation.comparison import Result
 from bgt_core.grammar import LANGS, NEGATION, triples
-from bgt_core.vectors.compare import cosines, rounded
+from bgt_core.vectors.arrays import cosines, rounded
 
 NEAR_IN_MEANING, NEAR_IN_STYLE, RANDOM = "Nearest in meaning", "Nearest in style", "Random pairs"  # kinds of pairs
 KINDS = (NEAR_IN_MEANING, NEAR_IN_STYLE)

@@ -33,7 +33,7 @@ from bgt_core.errors import DataError, NotFound, UsageError
 from bgt_core.splitting import METHODS, parts
 from bgt_core.splitting.fit import FACTORED, ROWS, TRAINED_ON, fit, verdict
 from bgt_core.splitting.gather import MOST_UNITS, gather, needed_rows
-from bgt_core.vectors.compare import cosine_similarity
+from bgt_core.vectors.arrays import cosine_similarity
 
 Progress = Callable[[float, str], object]  # called with the completed share and the next step
 

@@ -77,7 +77,7 @@ def generate(
     from bgt_core.data.columns import known_lang
     from bgt_core.generation.generate import candidates, exchanged, from_vectors
     from bgt_core.generation.search import generative
-    from bgt_core.vectors.convert import matrix, read_npy
+    from bgt_core.vectors.arrays import matrix, read_npy
 
     if (source is None) == (vectors is None):
         raise UsageError("is needed, unless --vectors is given; give exactly one of them.", parameter="source")

@@ -133,7 +133,7 @@ def read(source: Source, languages: Mapping[str, str], skipped: Skipped) -> Data
     from bgt_core.data.columns import read_columns
     from bgt_core.data.parallel import read_pairs
     from bgt_core.splitting.gather import AT_ONCE
-    from bgt_core.vectors.convert import read_npy
+    from bgt_core.vectors.arrays import read_npy
 
     langs = [languages[name] for name in read_columns(source.columns)]
     if vectors := vector_files(source):

@@ -22,7 +22,7 @@ from bgt_core.data.parallel import Skipped, checked_chunks, source_files
 from bgt_core.data.text import Tokenizer
 from bgt_core.errors import DataError, NotFound, UsageError, check_choice
 from bgt_core.files import atomic_folder, read_json, sha256_file
-from bgt_core.vectors.convert import read_npy
+from bgt_core.vectors.arrays import read_npy
 
 Json = dict[str, Any]
 

@@ -21,7 +21,7 @@ from bgt_core.encoders.external import ExternalEncoder
 from bgt_core.errors import DataError, NotFound, UsageError, check_choice, needs
 from bgt_core.posterior import Gaussian
 from bgt_core.posterior.distances import DISTANCES, similarity
-from bgt_core.vectors.compare import Similarity
+from bgt_core.vectors.arrays import Similarity
 
 PROBABILITY, WMD = "probability", "wmd"
 NAMES = (*DISTANCES, WMD, PROBABILITY)

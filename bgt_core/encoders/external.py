@@ -9,10 +9,9 @@ from bgt_core.contracts import SEMANTIC
 from bgt_core.data.columns import known_lang
 from bgt_core.data.text import sentence_list
 from bgt_core.errors import DataError, UsageError
-from bgt_core.vectors.compare import Similarity, cosine_similarity, cosines, paired, sides
-from bgt_core.vectors.convert import matrix, numbers
+from bgt_core.vectors.arrays import Similarity, cosine_similarity, cosines, matrix, numbers, paired, sides
 
-# (sentences, lang, latent) -> vectors (N, D), in any form that `vectors.convert` accepts
+# (sentences, lang, latent) -> vectors (N, D), in any form that `vectors.arrays` accepts
 Encode = Callable[[list[str], str, str], object]
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from bgt_core.contracts import SEMANTIC
 from bgt_core.encoders.external import ExternalEncoder
 from bgt_core.errors import BgtError, DataError, NotFound, UsageError, out_of_memory
-from bgt_core.vectors.convert import listed
+from bgt_core.vectors.arrays import listed
 
 
 def import_object(spec: str) -> Any:
@@ -58,7 +58,7 @@ def open_encoder(name: str, device: str = "auto", precision: str = "auto") -> Ex
     OBJECT is an encoder, or a class or function that makes an encoder without arguments. An encoder is an object with
     `embed(sentences, *, lang, latent)`, or with `encode(sentences)` as in sentence-transformers; or a function from a
     list of sentences to vectors. `lang` and `latent` are passed if the function has parameters with these names.
-    Vectors may have any form that `vectors.convert` accepts. The attributes `langs`, `latents`, `fingerprint`,
+    Vectors may have any form that `vectors.arrays` accepts. The attributes `langs`, `latents`, `fingerprint`,
     `similarity`, `similarity_pairwise` and `count_truncated` are used if OBJECT has them. Raises NotFound if OBJECT is
     absent, DataError if it is not an encoder.
     """

@@ -17,7 +17,7 @@ from bgt_core.data.text import normalise
 from bgt_core.data.textfile import text_lines
 from bgt_core.encoders.external import ExternalEncoder
 from bgt_core.errors import BgtError, DataError, NotFound, UsageError
-from bgt_core.vectors.convert import DAMAGE, matrix, read_npy
+from bgt_core.vectors.arrays import DAMAGE, matrix, read_npy
 
 
 def open_encoder(name: str, device: str = "cpu", precision: str = "fp32") -> ExternalEncoder:

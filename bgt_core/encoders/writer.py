@@ -12,8 +12,7 @@ from bgt_core.data.text import sentence_list
 from bgt_core.embedder import Embedder
 from bgt_core.encoders import Opens, identity, named_encoder
 from bgt_core.errors import DataError, UsageError
-from bgt_core.vectors.compare import unit
-from bgt_core.vectors.convert import matrix
+from bgt_core.vectors.arrays import matrix, unit
 
 
 class WriterEmbedder(Embedder):

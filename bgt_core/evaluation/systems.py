@@ -10,8 +10,7 @@ from bgt_core.contracts import LANGUAGE, SEMANTIC, SentenceEncoder
 from bgt_core.data.columns import known_lang
 from bgt_core.data.text import sentence_list, spans, without
 from bgt_core.errors import BgtError, DataError, UsageError
-from bgt_core.vectors.compare import rounded
-from bgt_core.vectors.convert import matrix, numbers
+from bgt_core.vectors.arrays import matrix, numbers, rounded
 
 PAIRS = 8_192  # maximum number of pairs embedded at once, to bound memory; published data sets are smaller
 MOST_WORDS = 300  # maximum number of words and marks of a text: the text is embedded once without each word or mark

@@ -23,7 +23,7 @@ from bgt_core.errors import UsageError, check_least
 from bgt_core.generation.options import DEFAULT_SEARCH, Beam, Sample, Search
 from bgt_core.generation.search import AT_ONCE, Context, Report, decode, decoder_input, generative, n_best, quiet
 from bgt_core.nets.output import SentencePrediction
-from bgt_core.vectors.convert import matrix
+from bgt_core.vectors.arrays import matrix
 
 # The best weights for reranking in the grid (0.25, 0.5, 1) x (0, 0.1, 0.2, 0.3, 0.5, 1). With reranking, the text keeps
 # both latents better, and chrF is higher. With a likelihood weight of 0, reranking prefers ungrammatical sentences if
@@ -111,7 +111,7 @@ def from_vectors(
 
     Args:
         bgt: An embedder whose model has a decoder.
-        vectors: Semantic vectors of N sentences, (N, D), in any form that `vectors.convert` accepts. A writer needs
+        vectors: Semantic vectors of N sentences, (N, D), in any form that `vectors.arrays` accepts. A writer needs
             vectors of the encoder for which it was trained.
         lang: Language of the output.
         style: Sentence whose language latent is used; by default, the mean of the latent's prior.

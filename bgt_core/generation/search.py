@@ -14,7 +14,7 @@ from bgt_core.data.columns import known_lang
 from bgt_core.embedder import Embedder
 from bgt_core.errors import UsageError, check_least
 from bgt_core.generation.options import DEFAULT_SEARCH, Beam, Sample, Search
-from bgt_core.vectors.convert import matrix
+from bgt_core.vectors.arrays import matrix
 
 NEVER = (PAD, UNK, BOS)  # tokens that are never generated
 AT_ONCE = 128  # maximum number of sentences per batch; limits the memory for B x beam x V scores

@@ -24,7 +24,7 @@ from bgt_core.data.textfile import lines, text_lines
 from bgt_core.errors import DataError, UsageError, check_choice, check_whole
 from bgt_core.files import atomic_file
 from bgt_core.neighbours.search import Report, Rows, SearchPlan, approximate, chunks, exact, load_faiss, search, silent
-from bgt_core.vectors.convert import check_finite, holds_vectors, listed, matrix, numbers, read_npy
+from bgt_core.vectors.arrays import check_finite, holds_vectors, listed, matrix, numbers, read_npy
 
 INDEXES = ("exact", "approximate")
 MARGINS: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {  # (cosine, mean cosine of neighbours) -> margin
@@ -57,7 +57,7 @@ class Sentences:
     of_line: np.ndarray  # (lines,) index of each line's sentence; -1 for a blank line
 
 
-Side = Sequence[str] | Sentences | np.ndarray | Rows  # vectors may have any form that `vectors.convert` accepts
+Side = Sequence[str] | Sentences | np.ndarray | Rows  # vectors may have any form that `vectors.arrays` accepts
 
 
 class Kept(NamedTuple):
@@ -181,7 +181,7 @@ def mine(
 
     Args:
         left, right: A list of sentences (copies and blank sentences are ignored); `Sentences` from a file; vectors
-            (N, D) in any form that `vectors.convert` accepts; or `Rows` of a file of vectors.
+            (N, D) in any form that `vectors.arrays` accepts; or `Rows` of a file of vectors.
         encoder, langs: The encoder, and the languages of `left` and `right`; needed only for sentences, whose
             vectors are kept in memory. For millions of sentences, write the vectors to files with `bgt embed`, and give
             `Rows` of these files.

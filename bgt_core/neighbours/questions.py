@@ -33,7 +33,7 @@ from bgt_core.errors import DataError, NotFound, UsageError, check_least
 from bgt_core.files import atomic_folder, lasting_name, read_json, sha256_file, write_json, write_text
 from bgt_core.neighbours.bitext import read_sentences
 from bgt_core.neighbours.search import load_faiss
-from bgt_core.vectors.compare import unit
+from bgt_core.vectors.arrays import unit
 
 TINY = 1e-300  # lower probabilities are raised to this, so that their log odds are finite
 SCHEMA = "bgt-questions/2"

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from bgt_core.errors import DataError, NotFound
-from bgt_core.vectors.compare import binary_scaled
+from bgt_core.vectors.arrays import binary_scaled
 
 BLOCK = 16_384  # maximum number of queries, and of candidates, in a block
 POINTS = 16  # number of rows per list on which k-means is trained; 64 give no better lists

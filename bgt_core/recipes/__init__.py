@@ -26,7 +26,7 @@ from bgt_core.errors import UsageError, did_you_mean
 
 if TYPE_CHECKING:
     from bgt_core.data.text import Tokenizer
-    from bgt_core.models.latent import LatentModel
+    from bgt_core.models.bgt import LatentModel
     from bgt_core.recipes.recipe import DataConfig as DataConfig
     from bgt_core.recipes.recipe import Recipe as Recipe
     from bgt_core.recipes.recipe import TrainConfig as TrainConfig

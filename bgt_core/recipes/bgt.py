@@ -29,8 +29,7 @@ from bgt_core.backend import Linear
 from bgt_core.contracts import SEMANTIC, Batch, Outputs, Prediction, Readout, Role
 from bgt_core.data.text import Tokenizer
 from bgt_core.errors import UsageError, check_choice
-from bgt_core.models.bgt import BGT
-from bgt_core.models.latent import LatentModel
+from bgt_core.models.bgt import BGT, LatentModel
 from bgt_core.nets.decoder import TransformerDecoder
 from bgt_core.nets.encoders import (
     Encoder,

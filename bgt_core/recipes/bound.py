@@ -13,8 +13,7 @@ from bgt_core.contracts import LANGUAGE, SEMANTIC, Batch, Outputs, Prediction, R
 from bgt_core.data.properties import signature
 from bgt_core.data.text import Tokenizer
 from bgt_core.errors import UsageError, check_least
-from bgt_core.models.bgt import BGT
-from bgt_core.models.latent import cosine_to_targets
+from bgt_core.models.bgt import BGT, cosine_to_targets
 from bgt_core.nets.bound import (
     BoundPooling,
     ClosingMarks,

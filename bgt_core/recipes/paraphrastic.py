@@ -51,7 +51,7 @@ from torch import Tensor, nn
 from bgt_core.contracts import SEMANTIC, Batch, Decoder, Outputs, Readout, Tokens
 from bgt_core.data.text import Tokenizer
 from bgt_core.errors import UsageError, check_choice
-from bgt_core.models.latent import LatentModel
+from bgt_core.models.bgt import LatentModel
 from bgt_core.nets.decoder import AttentionDecoder, EncoderStates
 from bgt_core.nets.encoders import GRAN, Encoder, MeanPooling
 from bgt_core.nets.layers import Transformer

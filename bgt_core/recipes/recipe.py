@@ -10,7 +10,7 @@ from bgt_core.backend import PRECISIONS
 from bgt_core.data.columns import parse_columns, parse_weights
 from bgt_core.data.text import Tokenizer
 from bgt_core.errors import UsageError, check_choice, check_least
-from bgt_core.models.latent import LatentModel
+from bgt_core.models.bgt import LatentModel
 from bgt_core.objectives import Part, Sum
 from bgt_core.objectives.elbo import CrossEntropy, Elbo
 from bgt_core.objectives.similarity import AlteredMargin, Composition, Contrast, Distillation, Margin, StyleContrast

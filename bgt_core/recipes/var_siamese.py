@@ -48,7 +48,7 @@ from bgt_core.backend import Linear
 from bgt_core.contracts import SEMANTIC, Batch, Outputs, Posterior, Prediction, Readout, Tokens
 from bgt_core.data.text import Tokenizer
 from bgt_core.errors import UsageError, check_least
-from bgt_core.models.latent import LatentModel, WritingModel
+from bgt_core.models.bgt import LatentModel, WritingModel
 from bgt_core.nets.encoders import Encoder, GaussianHead
 from bgt_core.nets.layers import Dropout, make_embedding
 from bgt_core.nets.lstm import FinalStates, FirstCellDecoder

@@ -46,7 +46,7 @@ from torch import Tensor, nn
 from bgt_core.contracts import SEMANTIC, SYNTACTIC, Batch, Decoder, Outputs, Prediction, Readout
 from bgt_core.data.text import Tokenizer
 from bgt_core.errors import UsageError, check_choice, check_least
-from bgt_core.models.latent import WritingModel
+from bgt_core.models.bgt import WritingModel
 from bgt_core.nets.encoders import Encoder, GaussianHead, MeanPooling, NoLatent, VonMisesFisherHead
 from bgt_core.nets.lstm import BiLSTM, TwoLatentDecoder
 from bgt_core.nets.output import BagOfWords, PerceptronOutput, PositionPredictor

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from bgt_core.contracts import LANGUAGE, SEMANTIC, Batch, Outputs, Readout, Role, Tokens
 from bgt_core.data.text import Tokenizer
 from bgt_core.errors import UsageError, check_least
-from bgt_core.models.latent import WritingModel
+from bgt_core.models.bgt import WritingModel
 from bgt_core.nets.decoder import KVCache, Memory, TransformerDecoder
 from bgt_core.nets.encoders import Encoder, GaussianHead
 from bgt_core.nets.layers import CrossAttention, Transformer, make_embedding, xavier_linear

@@ -13,8 +13,8 @@ from bgt_core.errors import DataError, UsageError, check_choice, check_whole
 from bgt_core.splitting import methods
 from bgt_core.splitting.gather import Data, Gathered, HeldOut, check_data, gather, needed_rows, statistics
 from bgt_core.splitting.parts import Split
-from bgt_core.vectors import compare
-from bgt_core.vectors.compare import BLOCK, ROUNDING, cosine_similarity
+from bgt_core.vectors import arrays
+from bgt_core.vectors.arrays import BLOCK, ROUNDING, cosine_similarity
 
 METHODS: dict[str, Callable[..., Split]] = {
     "bgt": methods.bgt,
@@ -160,7 +160,7 @@ def found(columns: Sequence[np.ndarray]) -> float:
     The share is averaged over all ordered pairs of columns. If k sentences are equally near, and one of them is in the
     same row, the sentence counts as 1 / k.
     """
-    return float(np.mean([compare.found(*pair) for pair in permutations(columns, 2)]))
+    return float(np.mean([arrays.found(*pair) for pair in permutations(columns, 2)]))
 
 
 def found_in_pool(columns: Sequence[np.ndarray]) -> float:

@@ -14,7 +14,7 @@ from bgt_core.contracts import SEMANTIC, SentenceEncoder
 from bgt_core.data.columns import known_lang
 from bgt_core.data.text import sentence_list
 from bgt_core.errors import DataError, UsageError
-from bgt_core.vectors.convert import holds_vectors, listed, matrix, numbers
+from bgt_core.vectors.arrays import holds_vectors, listed, matrix, numbers
 
 HeldOut = tuple[Sequence[str], Sequence[np.ndarray]]  # a set of columns: languages, and vectors (N, D)
 
@@ -95,7 +95,7 @@ def statistics(moments: Iterable[Moments]) -> Statistics:
     return Statistics(means, covariances, crosses)
 
 
-Column = Sequence[str] | np.ndarray  # N sentences, or vectors (N, D) of any kind that `vectors.convert` accepts
+Column = Sequence[str] | np.ndarray  # N sentences, or vectors (N, D) of any kind that `vectors.arrays` accepts
 Columns = Sequence[Column]
 Data = tuple[Sequence[str], Columns | Iterator[Columns]]  # languages of the columns; columns as a whole or in batches
 

@@ -13,7 +13,7 @@ from safetensors.numpy import load_file, save_file
 from bgt_core.data.columns import known_lang
 from bgt_core.errors import DataError, NotFound
 from bgt_core.files import atomic_folder, lasting_name, read_json, sha256_file, write_json, write_text
-from bgt_core.vectors.convert import matrix
+from bgt_core.vectors.arrays import matrix
 
 HIDDEN = ("up", "bias", "down")  # names of the arrays of `Map.hidden` in a file
 

@@ -26,7 +26,7 @@ from bgt_core.data.text import Tokenizer
 from bgt_core.encoders import identity, named_encoder, open_encoder
 from bgt_core.errors import DataError, NotFound, UsageError
 from bgt_core.files import PARTIAL, lasting_name, read_json, remove, write_json, writing
-from bgt_core.models.latent import LatentModel
+from bgt_core.models.bgt import LatentModel
 from bgt_core.nets.output import LabelPrediction
 from bgt_core.recipes import Recipe
 

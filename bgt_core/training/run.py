@@ -24,7 +24,7 @@ from bgt_core.data.text import Tokenizer
 from bgt_core.encoders import open_encoder
 from bgt_core.errors import BgtError, DataError, Diverged, Interrupted, UsageError
 from bgt_core.files import PARTIAL, file_lock, json_lines, remove, write_text, writing
-from bgt_core.models.latent import LatentModel
+from bgt_core.models.bgt import LatentModel
 from bgt_core.objectives.similarity import Distillation
 from bgt_core.recipes import RECIPES, Recipe
 from bgt_core.training.loop import Hooks, Penalty, Trainer, make_optimizer, token_tables, total_steps, train_model
@@ -43,7 +43,7 @@ from bgt_core.training.prepare import (
     sources_of,
 )
 from bgt_core.training.workers import Workers, check_workers, joined, usual_workers
-from bgt_core.vectors.compare import binary_scaled
+from bgt_core.vectors.arrays import binary_scaled
 
 DAMAGED = ".damaged"  # suffix of a checkpoint that can't be read, if training continues from an older checkpoint
 KEEP = 2  # number of checkpoints that a run keeps; if the newest is damaged, the other remains

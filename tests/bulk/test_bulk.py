@@ -20,7 +20,7 @@ from bgt_core import bulk
 from bgt_core.embedder import Embedder
 from bgt_core.errors import BgtError, NotFound, UsageError
 from bgt_core.grammar import Pair
-from bgt_core.vectors.compare import ComparesByCosine
+from bgt_core.vectors.arrays import ComparesByCosine
 from tests.close import assert_close
 
 Names = Callable[[], list[str]]

@@ -14,7 +14,7 @@ from bgt_core.data.text import Tokenizer
 from bgt_core.generation.generate import candidates, drafted, from_vectors
 from bgt_core.generation.search import decoder_input, n_best
 from bgt_core.recipes import Recipe
-from bgt_core.vectors.compare import cosines
+from bgt_core.vectors.arrays import cosines
 
 Bgt = Callable[..., Any]
 TEXTS = ["The dog sleeps.", "Is it late?", "A cat sees two dogs."]

@@ -27,7 +27,7 @@ import bgt_core
 from bgt_core import Embedder, checkpoint, recipes, training
 from bgt_core.contracts import LANGUAGE, SEMANTIC, Tokens
 from bgt_core.grammar import Pair, pairs
-from bgt_core.vectors.compare import found
+from bgt_core.vectors.arrays import found
 
 pytestmark = [pytest.mark.slow, pytest.mark.long]
 

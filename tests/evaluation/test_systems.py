@@ -11,7 +11,7 @@ from bgt_core.encoders.external import ExternalEncoder
 from bgt_core.errors import DataError, UsageError
 from bgt_core.evaluation.systems import System, disagreement, systems, word_effects
 from bgt_core.grammar import pairs
-from bgt_core.vectors.compare import ComparesByCosine, cosines
+from bgt_core.vectors.arrays import ComparesByCosine, cosines
 from tests.close import assert_close
 
 

@@ -11,7 +11,7 @@ import bgt_core
 from bgt_core.errors import UsageError
 from bgt_core.evaluation.task import evaluate, find_task, one_path, task_names
 from bgt_core.evaluation.tasks.triples import TriplesTask
-from bgt_core.vectors.compare import ComparesByCosine
+from bgt_core.vectors.arrays import ComparesByCosine
 
 Bgt = Callable[..., tuple[int, str, str]]
 

@@ -25,7 +25,7 @@ from bgt_core.nets.decoder import TransformerDecoder
 from bgt_core.nets.layers import make_embedding
 from bgt_core.nets.lstm import LSTMDecoder
 from bgt_core.nets.output import TiedOutput, UntiedOutput
-from bgt_core.vectors.compare import cosines
+from bgt_core.vectors.arrays import cosines
 
 L = 5
 

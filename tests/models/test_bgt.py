@@ -7,8 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from bgt_core.contracts import Batch, Role, Tokens
-from bgt_core.models.bgt import BGT
-from bgt_core.models.latent import cosine_to_targets
+from bgt_core.models.bgt import BGT, cosine_to_targets
 from bgt_core.nets.output import SentencePrediction
 from bgt_core.posterior import READOUTS, Gaussian
 from tests.close import assert_close

@@ -11,7 +11,7 @@ import torch
 from bgt_core.contracts import Batch, Loss, Outputs, Styled
 from bgt_core.data.text import Tokenizer
 from bgt_core.errors import BgtError
-from bgt_core.models.latent import LatentModel
+from bgt_core.models.bgt import LatentModel
 from bgt_core.objectives import Part
 from bgt_core.objectives.similarity import AlteredMargin, Composition, Contrast, Distillation, Margin, StyleContrast
 from bgt_core.posterior import Point

@@ -18,7 +18,7 @@ from bgt_core import checkpoint, recipes
 from bgt_core.errors import BgtError, DataError, UsageError
 from bgt_core.files import parse_json
 from bgt_core.recipes import Recipe
-from bgt_core.vectors.convert import read_npy
+from bgt_core.vectors.arrays import read_npy
 from tests.reliability import commands
 from tests.reliability.readers import READERS
 

@@ -20,7 +20,7 @@ from bgt_core.data.store import Corpus, prepare
 from bgt_core.data.text import Tokenizer
 from bgt_core.errors import BgtError
 from bgt_core.grammar import Pair
-from bgt_core.models.latent import LatentModel
+from bgt_core.models.bgt import LatentModel
 from bgt_core.nets.encoders import Encoder, GaussianHead
 from bgt_core.nets.operations import PackedLayout
 from bgt_core.nets.output import PlainOutput, SentencePrediction

@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from bgt_core.vectors.compare import unit
+from bgt_core.vectors.arrays import unit
 
 AXES = 50  # number of principal axes for t-SNE and UMAP; the maps are at least as trustworthy as with all axes
 ANGLE, STEPS = 0.8, 750  # t-SNE's maps are as trustworthy as with its defaults, 0.5 and 1,000, in half the time

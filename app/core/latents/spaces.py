@@ -39,7 +39,7 @@ from bgt_core.contracts import SEMANTIC
 from bgt_core.data.examples import LANGS, example_sentences
 from bgt_core.errors import DataError, NotFound
 from bgt_core.files import atomic_file
-from bgt_core.vectors.compare import unit
+from bgt_core.vectors.arrays import unit
 
 FINE = 24  # number of fine clusters
 QUOTED = 30  # maximum number of characters of a sentence that names a cluster

@@ -37,7 +37,7 @@ from bgt_core.evaluation.writing import (
     writers,
     writings,
 )
-from bgt_core.vectors.compare import nearest
+from bgt_core.vectors.arrays import nearest
 
 if TYPE_CHECKING:  # it imports torch, which `bgt evaluate --help` does not need
     from bgt_core.generation.generate import Writer

@@ -25,7 +25,7 @@ from bgt_core.evaluation.bootstrap import ItemSample, ranks
 from bgt_core.evaluation.comparison import Statistic
 from bgt_core.evaluation.systems import systems
 from bgt_core.evaluation.task import Lang, Latent, Task, one_path, tsv_rows
-from bgt_core.vectors.compare import rounded
+from bgt_core.vectors.arrays import rounded
 
 COLUMNS = ("label", "a", "b")  # the columns of a file, as in most files of Quora and MRPC
 ACCURACY, F1, AUC, THRESHOLD = "accuracy", "F1", "AUC", "threshold"

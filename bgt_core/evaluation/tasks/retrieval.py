@@ -21,8 +21,8 @@ from bgt_core.errors import DataError, UsageError
 from bgt_core.evaluation.comparison import Statistic
 from bgt_core.evaluation.systems import System, systems
 from bgt_core.evaluation.task import Langs, Task
-from bgt_core.vectors.compare import BLOCK, Similarity, cosine_similarity, found
-from bgt_core.vectors.compare import hits as hits_among
+from bgt_core.vectors.arrays import BLOCK, Similarity, cosine_similarity, found
+from bgt_core.vectors.arrays import hits as hits_among
 
 POOL = "cosine in the pool"  # name of the search among all sentences of both languages
 SIMILARITY = "cosine"  # name of the search that uses the encoder's own similarity, which is almost always the cosine

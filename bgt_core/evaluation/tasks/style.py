@@ -26,7 +26,7 @@ from bgt_core.evaluation.comparison import Statistic
 from bgt_core.evaluation.systems import systems
 from bgt_core.evaluation.task import Latent, Task
 from bgt_core.evaluation.tasks.pairs import WORD, fitted, word_cosines
-from bgt_core.vectors.compare import above
+from bgt_core.vectors.arrays import above
 
 MEASURES = ("STEL", "STEL-or-Content")
 MEAN = "mean"

@@ -27,7 +27,7 @@ from bgt_core.evaluation.bootstrap import ItemSample, share
 from bgt_core.evaluation.comparison import Statistic
 from bgt_core.evaluation.systems import System, systems
 from bgt_core.evaluation.task import Lang, Latent, Task, read_lengths
-from bgt_core.vectors.compare import nearest
+from bgt_core.vectors.arrays import nearest
 
 CONSTITUENTS, DEPENDENCIES = "constituents", "dependencies"
 STRUCTURE = {CONSTITUENTS: "labelled F1", DEPENDENCIES: "labelled attachment"}

@@ -17,7 +17,7 @@ from bgt_core.evaluation.comparison import Statistic
 from bgt_core.evaluation.systems import System, systems
 from bgt_core.evaluation.task import Lang, Latent, Task, one_path, tsv_rows
 from bgt_core.grammar import LANGS, triples
-from bgt_core.vectors.compare import above
+from bgt_core.vectors.arrays import above
 
 ALL = "all"  # name of the score over all kinds
 COLUMNS = ("kind", "sentence", "paraphrase", "altered sentence")

@@ -12,7 +12,7 @@ from app.core import display, rows, state
 from app.core.pairs import LEAST
 from app.core.state import filled
 from bgt_core.contracts import SYNTACTIC
-from bgt_core.vectors.compare import cosines
+from bgt_core.vectors.arrays import cosines
 from tests.close import FLOAT32, assert_close
 
 Open = Callable[..., Any]

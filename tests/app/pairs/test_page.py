@@ -17,7 +17,7 @@ from app.core.inventory import GRAMMAR, ParallelText
 from app.pairs import compute
 from app.pairs.compute import GOLD, MAX_SVG, PairSource, Plane, compared, draw, sources
 from bgt_core.data.examples import CREDIT
-from bgt_core.vectors.compare import cosines, unit
+from bgt_core.vectors.arrays import cosines, unit
 from tests.close import FLOAT32, assert_close
 
 Open = Callable[..., Any]

@@ -15,7 +15,7 @@ from app.core.display import verbatim
 from app.rewrite import page
 from bgt_core.evaluation.facts import checks, differences
 from bgt_core.generation import generate
-from bgt_core.vectors.compare import cosines
+from bgt_core.vectors.arrays import cosines
 from tests.close import FLOAT32, assert_close
 from tests.test_walks import Walk
 
@@ -106,7 +106,7 @@ def test_a_grid_is_written_cell_by_cell(saved: Path, library: Callable) -> None:
 
 
 def test_a_new_style_is_one_search_and_passes_few_files(opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:
-    """When only styles change, all texts come from one search, which calls functions in at most 27 of our files."""
+    """When only styles change, all texts come from one search, which calls functions in at most 25 of our files."""
     app = opened("rewrite", other_language="English")
     app.text_area(key="styles_en").set_value("No!\nIt's Tom!")
     searches, search = [], generate.searched
@@ -114,4 +114,4 @@ def test_a_new_style_is_one_search_and_passes_few_files(opened: Open, monkeypatc
     with Walk() as walk:
         app.run()
     assert len(searches) == 1
-    walk.passes_at_most(27)
+    walk.passes_at_most(25)

@@ -14,7 +14,7 @@ from app.core import pairs, state
 from app.sentence import compute
 from app.sentence.compute import showing, taken_over, title, wording
 from bgt_core.data.examples import example_sentences
-from bgt_core.vectors.compare import cosines
+from bgt_core.vectors.arrays import cosines
 from probes.results.store import write_cells
 from tests.app.conftest import cells_of
 from tests.close import FLOAT32, assert_close

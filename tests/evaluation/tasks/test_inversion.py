@@ -13,7 +13,7 @@ from bgt_core.evaluation.task import evaluate
 from bgt_core.evaluation.tasks.inversion import ALONE, BOTH, GREEDY, NEAREST, RERANKED, Inversion
 from bgt_core.generation.generate import from_vectors
 from bgt_core.grammar import Pair
-from bgt_core.vectors.compare import cosines
+from bgt_core.vectors.arrays import cosines
 
 ROWS = 3
 

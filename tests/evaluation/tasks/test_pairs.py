@@ -28,7 +28,7 @@ from bgt_core.evaluation.tasks.pairs import (
     f1,
     read_labelled,
 )
-from bgt_core.vectors.compare import ComparesByCosine
+from bgt_core.vectors.arrays import ComparesByCosine
 
 SAME, THAT = "how old is city {}", "how old is that city {}"  # most pairs with THAT have the label 0
 ROWS = [(int(n % 3 == 0), SAME.format(n), (THAT if bool(n % 3) != (n % 5 == 0) else SAME).format(n)) for n in range(60)]

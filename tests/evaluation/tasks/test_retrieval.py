@@ -11,8 +11,8 @@ from bgt_core.evaluation.comparison import Result
 from bgt_core.evaluation.systems import System
 from bgt_core.evaluation.task import evaluate
 from bgt_core.evaluation.tasks.retrieval import Retrieval, embed_distinct, hits_of, in_pool
-from bgt_core.vectors import compare
-from bgt_core.vectors.compare import ComparesByCosine, unit
+from bgt_core.vectors import arrays
+from bgt_core.vectors.arrays import ComparesByCosine, unit
 
 PAIR = ("en", "fr")
 Sides = tuple[Sequence[str], Sequence[str]]
@@ -52,7 +52,7 @@ def retrieved(left: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarr
 def test_by_hand() -> None:
     queries = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0], [-1.0, 0.1]])
     answers = np.array([[9.0, 0.1], [0.1, 0.2], [0.2, 5.0], [-3.0, 0.0]])
-    assert compare.found(queries, answers).mean() == 0.5
+    assert arrays.found(queries, answers).mean() == 0.5
     forward, backward = retrieved(queries, answers)
     assert forward.tolist() == backward.tolist() == [True, False, False, True]  # nearest rows, both ways: 0, 2, 1, 3
 
@@ -65,18 +65,18 @@ def test_the_similarity_is_the_encoders_own() -> None:
     table = np.array([[1.0, 0.0], [2.0, 0.0], [3.0, 0.0]])  # all vectors have the same direction
     forward, backward = found(Distant(table), *[numbers(0, 1, 2)] * 2)
     assert forward.all() and backward.all()
-    assert compare.found(table, table, similarity=Distant(table).similarity).all()
-    np.testing.assert_allclose(compare.found(table, table), 1 / 3)
+    assert arrays.found(table, table, similarity=Distant(table).similarity).all()
+    np.testing.assert_allclose(arrays.found(table, table), 1 / 3)
 
 
 def test_vectors_without_information_find_as_many_as_a_guess() -> None:
-    assert compare.found(np.zeros((4, 3)), np.ones((4, 3))).tolist() == [0.25] * 4
+    assert arrays.found(np.zeros((4, 3)), np.ones((4, 3))).tolist() == [0.25] * 4
     rng = np.random.default_rng(0)
     signs = np.where(rng.random(100) < 0.3, -1, 1)  # on one line, so cosines are 1 or -1, up to rounding
     one = [np.outer(signs * rng.uniform(0.1, 10, 100), rng.standard_normal(64)) for _ in PAIR]
     alike = [sum(signs == sign) for sign in signs]
     np.testing.assert_allclose(retrieved(one[0], one[0] * 1.7), [1 / np.array(alike)] * 2)
-    assert compare.found(one[0], one[0] * 1.7).mean() == pytest.approx(2 / 100)
+    assert arrays.found(one[0], one[0] * 1.7).mean() == pytest.approx(2 / 100)
 
 
 def test_copies_are_embedded_once_and_a_hit_is_the_same_line() -> None:

@@ -30,7 +30,7 @@ from bgt_core.evaluation.tasks.sts import (
     similarities_of,
     swer,
 )
-from bgt_core.vectors.compare import ComparesByCosine
+from bgt_core.vectors.arrays import ComparesByCosine
 
 
 class Angles(ComparesByCosine):

@@ -16,7 +16,7 @@ from app.core import inventory, rows
 from app.core.latents import geometry, spaces
 from app.core.state import Loaded
 from bgt_core.errors import DataError
-from bgt_core.vectors.compare import unit
+from bgt_core.vectors.arrays import unit
 from tests.close import FLOAT32, assert_close
 
 SHIPPED = Path(next(iter(inventory.shipped().values()))).parent

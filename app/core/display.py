@@ -82,11 +82,10 @@ def written(text: str) -> None:
     st.html(f'<p class="written" style="font-size:1.4rem;margin:0">{escape(text) or "(nothing)"}</p>')
 
 
-# Okabe and Ito's colours without yellow and black: each of these two is invisible in one theme. Other marks are grey.
-PALETTE = {
-    "light": ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00"),
-    "dark": ("#56b4e9", "#e69f00", "#009e73", "#cc79a7", "#0072b2", "#d55e00"),
-}
+# Okabe and Ito's colours without yellow and black: each of these two is invisible in one theme. Other marks are grey. A
+# colour means the same in both themes, so that a link can be described by its colours.
+_OKABE_ITO = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00")
+PALETTE = {"light": _OKABE_ITO, "dark": _OKABE_ITO}
 # Each latent and language has one colour in all figures; languages also have their own symbols. A search found the
 # colours that differ most for colour-blind readers and have a contrast of at least 3:1 on both backgrounds.
 LATENTS = {

@@ -19,13 +19,15 @@ from app.core.address import in_link, link, mounted
 from app.core.display import INK, PIXELS, SOFT, plain, verbatim
 from bgt_core.tables import Table, latex_text
 
-WIDTH_MM = 180  # width of two columns of a journal, or of the text on an A4 page
+WIDTHS_MM = (180, 85)  # width of two columns of a journal, or of the text on an A4 page; width of one column
 DOTS_PER_INCH = 300
-WIDTH = round(WIDTH_MM / 25.4 * 96)  # the same width in the browser's pixels, 96 per inch
+INCH = 25.4, 96  # in millimetres, and in the browser's pixels
 MAX_VECTORS = 20_000  # maximum number of points in a vector drawing; most programs can't open an SVG with more
 # Every system has one of these fonts, most of which have the widths of Arial: text that fits here also fits elsewhere.
 FONTS = "Arial, Liberation Sans, Helvetica, DejaVu Sans, sans-serif"
 CAPTION = {"size": 11, "line": 15, "letters": 100}  # sizes in pixels; letters per line of the widest of these fonts
+CAPTIONED, NAMED, COLOURED = "Caption", "Names of clusters", "Colours"  # parts of a figure that the user can leave out
+GREYS = 40, 190  # darkest and lightest grey of a figure without colours, of 255
 FORMULA = ("=", "+", "-", "@", "\t")  # spreadsheets evaluate cells that start with one of these as formulas
 SNIPPET = """import plotly.io as pio
 figure = pio.read_json("{name}.json")
@@ -44,13 +46,9 @@ def chart(name: str, draw: Callable[..., go.Figure], alt: str, **settings: Any) 
         "toImageButtonOptions": {"format": "svg", "filename": name},
     }
     if "on_select" in settings:
-        colours = {
-            "color": SOFT[display.current_theme()],
-            "activecolor": INK[display.current_theme()],
-            "bgcolor": "rgba(0, 0, 0, 0)",
-        }
-        above = max(40, figure.layout.margin.t or 0)
-        figure.update_layout(modebar={"orientation": "h", **colours}, margin={"t": above})
+        theme = display.current_theme()
+        bar = {"orientation": "h", "color": SOFT[theme], "activecolor": INK[theme], "bgcolor": "rgba(0, 0, 0, 0)"}
+        figure.update_layout(modebar=bar, margin={"t": max(40, figure.layout.margin.t or 0)})
     return st.plotly_chart(figure, alt=alt, config=config, **settings)
 
 
@@ -62,10 +60,12 @@ def offer(
     title: str = "Export",
     caption: str = "",
     vectors: Callable[[], Mapping[str, np.ndarray]] | None = None,
+    page: Callable[[], str] | None = None,
 ) -> None:
     """Show a button that opens the list of exports. A file is made only when the user downloads it. `latex` is the
     table as readers should see it. `figure(theme="light")` draws the figure; `caption` is written below the figure's
-    title. `vectors` returns the vectors (N, D) of the table's rows in each latent."""
+    title. `vectors` returns the vectors (N, D) of the table's rows in each latent. `page` returns the view as HTML.
+    With it, the figure is a map: `figure` also takes `side_by_side` and `named`."""
     with st.popover(title, icon=":material/download:"):
         if table is not None:
             st.markdown("**Rows**")
@@ -78,7 +78,7 @@ def offer(
                 st.markdown("**Vectors of these rows**")
                 download(f"{name}-vectors", "parquet", lambda: as_vectors(table, vectors()))
         if figure is not None:
-            drawings(name, lambda: publication(figure(theme="light"), caption))
+            drawings(name, figure, caption, page)
         st.markdown("**Link to this view**")
         st.code(link(), language=None, wrap_lines=True)
         st.caption(verbatim(in_link()))
@@ -86,21 +86,33 @@ def offer(
 
 # This is not a fragment: on the pages of the maps and pairs, a rerun that overtakes another rerun would remove the
 # container of the fragment, but not the elements in it.
-def drawings(name: str, figure: Callable[[], go.Figure]) -> None:
+def drawings(name: str, figure: Callable[..., go.Figure], caption: str, page: Callable[[], str] | None) -> None:
     """Offer the figure for print (PNG and SVG, drawn by the browser), screens (HTML) and notebooks (JSON)."""
     st.markdown("**Figure**")
+    options = [CAPTIONED, *[NAMED] * bool(page), COLOURED]
+    parts = st.pills("With", options, selection_mode="multi", default=options, key=f"{name} parts")
+    width = st.segmented_control(
+        "Width", WIDTHS_MM, default=WIDTHS_MM[0], required=True, format_func="{} mm".format, key=f"{name} width"
+    )
+
+    def paper() -> go.Figure:
+        settings = {"side_by_side": width == WIDTHS_MM[0], "named": NAMED in parts} if page else {}
+        drawn = figure(theme="light", **settings)
+        return publication(drawn, caption if CAPTIONED in parts else "", width, COLOURED not in parts)
+
     with st.container(horizontal=True):
         png = st.button("PNG", key=f"{name}.png")
         svg = st.button("SVG", key=f"{name}.svg")
-        download(name, "html", lambda: figure().to_html(include_plotlyjs=True))
-        download(name, "json", lambda: figure().to_json())
+        download(name, "html", page or (lambda: paper().to_html(include_plotlyjs=True)))
+        download(name, "json", lambda: paper().to_json())
     if png or svg:
         kind = "png" if png else "svg"
-        drawing = {"figure": figure().to_json(), "name": name, "kind": kind, "dots": DOTS_PER_INCH, "id": uuid4().hex}
+        drawing = {"figure": paper().to_json(), "name": name, "kind": kind, "dots": DOTS_PER_INCH, "id": uuid4().hex}
         _figure(data=drawing, key=f"figure_{name}")  # the browser saves a drawing whenever the id is new
     st.caption(
-        f"PNG: {WIDTH_MM} mm wide at {DOTS_PER_INCH} dpi. SVG: a vector drawing, if the figure has up to "
-        f"{MAX_VECTORS:,} points. In a notebook, this code draws the figure from the JSON file:"
+        f"PNG: {DOTS_PER_INCH} dpi. SVG: a vector drawing, if the figure has up to {MAX_VECTORS:,} points. "
+        f"{'HTML: the maps as one file that works without the app. ' * bool(page)}In a notebook, this code "
+        "draws the figure from the JSON file:"
     )
     st.code(SNIPPET.format(name=name), language="python", wrap_lines=True)
 
@@ -137,7 +149,7 @@ def as_latex(table: pd.DataFrame) -> str:
     return latex_text(Table(list(table.columns), cells))
 
 
-def publication(figure: go.Figure, caption: str = "") -> go.Figure:
+def publication(figure: go.Figure, caption: str = "", width_mm: float = WIDTHS_MM[0], grey: bool = False) -> go.Figure:
     """Copy a figure in the light theme for print, with a caption; as a vector drawing if the figure has few points."""
     drawing: dict[str, Any] = figure.to_dict()
     points = sum(len(trace["x"]) for trace in figure.data if trace.type == "scattergl")
@@ -146,13 +158,14 @@ def publication(figure: go.Figure, caption: str = "") -> go.Figure:
             trace["type"] = "scatter"
     paper = go.Figure(drawing)
     title = paper.layout.title.text
-    lines = [plain(line) for line in textwrap.wrap(caption, CAPTION["letters"])]  # file names in it may contain tags
+    letters = round(CAPTION["letters"] * width_mm / WIDTHS_MM[0])
+    lines = [plain(line) for line in textwrap.wrap(caption, letters)]  # file names in it may contain tags
     heading = f'<span style="font-size:{PIXELS["title"]}px;color:{INK["light"]}"><b>{title}</b></span>'
     above = CAPTION["line"] * (len(lines) + (2 if title else 1))
     between = paper.layout.margin.t if title is None and paper.layout.margin.t else 12  # room for the titles of panels
     paper.update_layout(
         template="plotly_white",
-        width=WIDTH,
+        width=round(width_mm / INCH[0] * INCH[1]),
         height=(paper.layout.height or 450) + above,
         paper_bgcolor="white",
         plot_bgcolor="white",
@@ -162,4 +175,17 @@ def publication(figure: go.Figure, caption: str = "") -> go.Figure:
                "font": {"size": CAPTION["size"], "color": SOFT["light"]}, "x": 0, "xref": "container",
                "xanchor": "left", "y": 1, "yref": "container", "yanchor": "top", "pad": {"l": 16, "t": 16}},
     )  # fmt: skip
+    if grey:
+        in_grey(paper)
     return paper
+
+
+def in_grey(figure: go.Figure) -> None:
+    """Replace the colours of marks and lines by greys that differ as much as their number allows."""
+    marks = [trace[part] for trace in figure.data for part in ("marker", "line") if part in trace]
+    marks = [mark for mark in marks if isinstance(mark.color, str)]
+    colours = list(dict.fromkeys(mark.color for mark in marks))
+    greys = np.linspace(*GREYS, max(len(colours), 2)).round().astype(int)
+    for mark in marks:
+        mark.color = "rgb({0}, {0}, {0})".format(greys[colours.index(mark.color)])
+    figure.update_coloraxes(colorscale="gray")

@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import os
 import secrets
+import string
 import sys
 import threading
 from collections import OrderedDict
@@ -285,7 +286,8 @@ def columns_of(text: ParallelText, count: int) -> tuple[list[list[str]], list[st
 
 def sentences(text: ParallelText, count: int) -> pd.DataFrame:
     """Return the first `count` translations, one row per language. Of a text in one language, return the first `count`
-    different sentences. The user's other columns are named "own:NAME". The table is shared: do not change it."""
+    different sentences. Of an uploaded text, return rows that are spread evenly over it, because a file may be sorted.
+    The user's other columns are named "own:NAME". The table is shared: do not change it."""
     if text.table is not None:
         return _uploaded(text.digest, text.langs, count, text)
     return _sentences(text, count, text.file.stat().st_mtime_ns if text.file and text.file.exists() else 0)
@@ -309,11 +311,15 @@ def _uploaded(digest: str, langs: Sequence[str], count: int, _text: ParallelText
     table, sides = _text.table, _text.sides
     if len(sides) == 1:  # each sentence once, because copies would hide each other on a map
         table = table.drop_duplicates(sides)
-    table = table.head(count)
+    places = np.linspace(0, len(table) - 1, min(count, len(table))).astype(int)
+    table = table.iloc[places]
     langs = [_text.columns[int(side)] for side in sides]
     sentences = rows.translations(list(zip(*(table[side] for side in sides), strict=True)), langs)
+    prefixes = sentences["id"].str.rstrip(string.digits)
     if len(set(langs)) < len(langs):  # both sides are in one language, so that their ids would be equal
-        sentences["id"] = [f"{side}{row}" for side in (langs[0], f"{langs[1]}2_") for row in range(len(table))]
+        prefixes = pd.Series(np.repeat([langs[0], f"{langs[1]}2_"], len(table)))
+    pair = np.tile(places, len(sides))  # in the whole text, so that ids stay the same if more rows are shown
+    sentences = sentences.assign(id=prefixes + pair.astype(str).astype(object), pair=pair)
     own = table.drop(columns=[column for column in table if column.isdecimal()])
     taken = f"{rows.OWN_COLUMN}gold" in own  # whether the user has a column called "gold" besides the scores
     own = own.rename(columns={"gold": f"{rows.OWN_COLUMN}{'scores' if taken else 'gold'}"})

@@ -149,6 +149,13 @@ def colours(langs: Sequence[str]) -> list[str]:
     return [colour for colour in COLOURS if colour in present or colour not in {*STYLES, "lang"}]
 
 
+def charted(table: pd.DataFrame, colour: str) -> list[str]:
+    """Return the columns of a table that have bars beside the maps: those with two values or more, and the colour."""
+    own = [name for name in table if name.startswith(OWN_COLUMN)]
+    names = dict.fromkeys(["words", "mark", *STYLES, "lang", *own, colour])
+    return [name for name in names if name in table and (name == colour or table[name].nunique() > 1)]
+
+
 def styled(rows: pd.DataFrame, name: str) -> pd.Series:
     """Return each row's value of a property in `STYLES`, converted by `as_colour`; "none" for a row without a value."""
     values = [PROPERTIES[name].value(text, lang) for text, lang in zip(rows["text"], rows["lang"], strict=True)]

@@ -1,14 +1,19 @@
 """The figures of the maps and their captions, and the comparison of a selection with the other sentences."""
 
+import base64
+import json
 import math
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
+from plotly.colors import sample_colorscale
 
 from app.core import display, rows
 from app.core.latents import chart, geometry, spaces
@@ -17,51 +22,96 @@ from app.core.state import Loaded, embed, write
 from bgt_core.contracts import SEMANTIC
 from bgt_core.evaluation.bootstrap import wilson
 
-ALL, BOTH = "all", "Both"  # name of the figure with the maps of all latents; choice to show them
+JS = Path(__file__).parent / "js"
+VIEW = ("points", "paint", "card", "legend", "bars", "onemap", "view")  # files that any page or notebook can mount
 MAP_HEIGHT = 240  # pixels of each language's map
+SHADES = 24  # number of colours of a scale
 KEYWORDS = 8  # maximum number of words that stand out
 FEW, COUNTED = 3, 20_000  # minimum number of sentences with a word that stands out; maximum number of sentences counted
 WORD = re.compile(r"[^\W\d_]{2,}(?:['’][^\W\d_]+)*")
 MARK = 0.015  # width of a mark as a fraction of the map
 
 
-def map_figures(
-    fitted: Spaces,
-    second: str,
-    colour: str,
-    langs: Sequence[str],
-    paths: Mapping[str, np.ndarray],
-    panels: str = BOTH,
-    lines: Sequence[str] = (),
-) -> dict[str, partial]:
-    """Return name -> function that draws the maps of a latent or, for the name `ALL`, all maps. `second` is the name of
-    the second latent; `panels` is `BOTH` or a latent. The keys of `paths` are "semantic" or a language."""
-    name_of = rows.language_name if len(langs) <= 3 else str  # more full names would not fit
-    signs = {lang: display.lang_title(lang, name_of(lang)) for lang in fitted.second}
-    title_of = {SEMANTIC: "Semantic latent  " + "  ".join(signs.values())}
-    title_of |= {lang: f"{rows.latent_title(second)}  {sign}" for lang, sign in signs.items()}
-    tables = {
-        SEMANTIC: {title_of[SEMANTIC]: fitted.semantic.rows},
-        second: {title_of[lang]: space.rows for lang, space in fitted.second.items()},
-    }
-    shown = {name: of for name, of in tables.items() if panels in (BOTH, name.capitalize())}
-    together = {title: table for of in shown.values() for title, table in of.items()}
+def figure_of(
+    fitted: Spaces, second: str, colour: str, langs: Sequence[str], paths: Mapping[str, np.ndarray],
+    lines: Sequence[str],
+) -> partial:  # fmt: skip
+    """Return a function that draws all maps as one figure. The keys of `paths` are "semantic" or a language."""
+    title = partial(title_of, second=second, fitted=fitted)
+    tables = {title(key): space.rows for key, space in {SEMANTIC: fitted.semantic, **fitted.second}.items()}
+    ways = {title(key): steps for key, steps in paths.items()}
+    height = MAP_HEIGHT * max(2, len(fitted.second))
+    return partial(chart.latent_map, tables, colour, langs, lines=lines, paths=ways, height=height)
+
+
+def title_of(key: str, second: str, fitted: Spaces) -> str:
+    """Return the title of a panel: the latent, and the symbols and names of its languages."""
+    langs = [key] if key != SEMANTIC else [*fitted.second]
+    name_of = rows.language_name if len(fitted.second) <= 3 else str  # more full names would not fit
+    signs = (display.lang_title(lang, name_of(lang)) for lang in langs)
+    return "  ".join([rows.latent_title(SEMANTIC if key == SEMANTIC else second), *signs])
+
+
+def view(
+    fitted: Spaces, second: str, colour: str, langs: Sequence[str], paths: Mapping[str, np.ndarray],
+    lines: Sequence[str], theme: str = "light",
+) -> dict[str, Any]:  # fmt: skip
+    """Return what the maps in the browser need: the rows, their places on each map, and the columns of the bars."""
+    table = fitted.semantic.rows
+    place = pd.Index(table["id"])
+
+    def panel(key: str, space: spaces.Space) -> dict[str, Any]:
+        return {
+            "title": title_of(key, second, fitted).partition("  ")[2],
+            "rows": encoded(place.get_indexer(space.rows["id"]).astype(np.int32)),
+            **{side: encoded(space.rows[side].to_numpy(np.float32)) for side in "xy"},
+            "path": paths[key].tolist() if key in paths else [],
+        }
+
+    maps = {SEMANTIC: {SEMANTIC: fitted.semantic}} | ({second: fitted.second} if fitted.second else {})
     return {
-        name: partial(
-            chart.latent_map,
-            of,
-            colour,
-            langs,
-            named=name != second,  # clusters of meaning are scattered on the other maps
-            lines=[kind for kind in lines if name != second or kind != chart.TRANSLATIONS],
-            paths={title_of[key]: steps for key, steps in paths.items()},
-            side_by_side=name == ALL and len(shown) > 1,
-            theme=display.current_theme(),
-            height=MAP_HEIGHT * max(2, len(fitted.second)),
-        )
-        for name, of in {**shown, ALL: together}.items()
-        if of
+        "maps": [
+            {"name": name, "panels": [panel(key, space) for key, space in of.items()]} for name, of in maps.items()
+        ],
+        "rows": {name: table[name].tolist() for name in ("id", "lang", "text", "translation")}
+        | {"pair": table["pair"].where(~table["own"], -1).tolist()},
+        "columns": [column(table, name, langs, theme) for name in rows.charted(table, colour)],
+        "colour": colour,
+        "joined": chart.TRANSLATIONS in lines,
+        "dense": chart.DENSITY in lines,
+        "languages": {lang: rows.language_name(lang) for lang in langs},
+        "shapes": {lang: display.lang_symbol(lang) for lang in langs},
+        "key": fitted.semantic.content,  # selections with another key are ignored
     }
+
+
+def standalone(data: Mapping[str, Any], title: str) -> str:
+    """Return the maps as one HTML file, which works without the app and without a network."""
+    script = "\n".join((JS / f"{name}.js").read_text("utf-8") for name in VIEW)
+    sent = json.dumps(data).replace("<", "\\u003c")  # so that no text can end the script
+    style = f"body {{ margin: 1rem; }}\n{(JS / 'maps.css').read_text('utf-8')}"
+    start = f"new View(document.getElementById('maps'), () => {{}}).draw({sent});"
+    head = f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{display.plain(title)}</title>'
+    return f'{head}<style>{style}</style><div id="maps"></div><script type="module">{script}\n{start}</script></html>'
+
+
+def column(table: pd.DataFrame, name: str, langs: Sequence[str], theme: str) -> dict[str, Any]:
+    """Return a column for bars and colours: the categories with the code of each row, or numbers with their scale."""
+    values, about = table[name], {"name": name, "title": rows.colour_title(name)}
+    if pd.api.types.is_numeric_dtype(values):
+        scale = chart.colour_scale(values, name, theme)
+        palette = sample_colorscale(scale["colorscale"], SHADES)
+        ends = {"low": scale["cmin"], "high": scale["cmax"], "ends": scale["colorbar"]["ticktext"]}
+        return about | ends | {"values": encoded(values.to_numpy(np.float32)), "palette": palette}
+    groups = chart.categories(values, name, langs, theme)
+    codes = pd.Index([value for value, *_ in groups]).get_indexer(values.astype(object))
+    shown = [{"label": label, "colour": shade} for _, label, shade in groups]
+    return about | {"categories": shown, "codes": encoded(codes.astype(np.uint8))}
+
+
+def encoded(values: np.ndarray) -> dict[str, str]:
+    """Encode numbers (N,) as plotly does: their type, and their bytes in base64."""
+    return {"dtype": values.dtype.str[1:], "bdata": base64.b64encode(values.tobytes()).decode()}
 
 
 def among(table: pd.DataFrame, ids: frozenset[str]) -> np.ndarray:
@@ -156,7 +206,8 @@ def caption(method: geometry.Method, fitted: Spaces, second_latent: str) -> str:
     how = f"{method.name}, {number} {method.neighbours}, seed {method.seed}," if number else "PCA (no seed needed)"
     if read := {name: each.read for name, each in projections.items() if each.read}:
         readings = "; ".join(f"{name}: {', '.join(texts)}" for name, texts in read.items())
-        how = f"{method.axes[0]} to the right, {method.axes[1]} upwards, read by linear probes ({readings}),"
+        probes = ", read by linear probes" if {*method.axes} & {*spaces.FACTORS} else ""
+        how = f"{method.axes[0]} to the right, {method.axes[1]} upwards{probes} ({readings}),"
     elif not number:
         how += f" shows {enumerated({name: p.variance for name, p in projections.items()}, '.0%')} of the variance"
     same_place, pairs = coincide(fitted.semantic.rows)
@@ -196,9 +247,8 @@ class Interpolation:
     """The sentences generated between two sentences, and the moved latents, (steps, D) each."""
 
     model: str  # the model's digest
-    start: str
-    end: str
     lang: str
+    measured: str  # the latent in which the cosines are measured
     table: pd.DataFrame
     latents: Mapping[str, np.ndarray]
 
@@ -225,7 +275,7 @@ def interpolate(
         first, last = embed(loaded, [start, end], lang, latent)
         latents[latent] = first + fraction * ((last if latent in moved else first) - first)
     texts = write(loaded, latents[SEMANTIC], latents[loaded.second_latent], lang)
-    vectors = embed(loaded, [start, end, *texts], lang, SEMANTIC)
+    vectors = embed(loaded, [start, end, *texts], lang, moved[0])
     similarities = loaded.similarity(vectors[2:], vectors[:2])  # (steps, 2)
     table = pd.DataFrame(
         {"step": range(1, steps + 1), "text": texts, "to_start": similarities[:, 0], "to_end": similarities[:, 1]}

@@ -11,26 +11,27 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from app.core import controls, inventory, rows, state, uploads
+from app.core import controls, display, inventory, rows, state, uploads
 from app.core.address import BOUND, in_ranges, linked_rows, mounted
-from app.core.display import failing, verbatim, written
+from app.core.display import failing, verbatim
 from app.core.inventory import ParallelText
 from app.core.latents import geometry, spaces
 from app.core.latents.chart import DENSITY, TRANSLATIONS
 from app.maps import compute, selection
-from app.maps.compute import BOTH
 from bgt_core.contracts import LANGUAGE, SEMANTIC
 
 STAR, STAR_LANG = "star", "star_lang"  # parameters of the address: a sentence to add, and its language
 STEPS = 9  # number of steps of an interpolation
-QUICK = 200  # maximum number of sentences that t-SNE maps without a button, in seconds; UMAP must first be compiled
+MAX_STYLED = 20_000  # maximum number of sentences whose properties of style are computed for the bars
+QUICK = 400  # maximum number of sentences that t-SNE maps without a button, in seconds; UMAP must first be compiled
+SECONDS, PER_SECOND = {"UMAP": 30, "t-SNE": 0}, 100  # time that a method needs to start; sentences that it then maps
 # Slow methods: the maximum number of translations (about a minute), and the name and default of their parameter.
 PROJECTIONS = {"UMAP": (5_000, "Neighbours", 15), "t-SNE": (1_000, "Perplexity", 30)}
 METRIC = (
     "The distance that the map preserves: cosine compares the directions of vectors, Euclidean also their lengths. The "
     "lists of nearest sentences use the model's own similarity."
 )
-_maps = mounted("maps", "points", "onemap", "legend", folder=selection.JS)
+_maps = mounted("maps", *compute.VIEW, folder=compute.JS)
 
 
 @dataclass(frozen=True)
@@ -41,8 +42,7 @@ class Choice:
     colour: str  # a key of rows.COLOURS, or a column of the user
     count: int  # maximum number of rows of the text
     method: geometry.Method
-    panels: str  # `BOTH`, or the capitalised name of a latent
-    lines: list[str]  # the argument `lines` of `latent_map`
+    lines: list[str]  # the kinds of lines of `latent_map`
     compute: DeltaGenerator  # place for the button that computes maps
 
 
@@ -58,32 +58,23 @@ def page(loaded: state.Loaded) -> None:
     table = pd.concat([corpus, *own_rows(langs)], ignore_index=True)
     restore(table)
     method, fitted = fit(loaded, table, choice)
-    fitted = spaces.coloured(fitted, choice.colour)
+    styles = [] if len(table) > MAX_STYLED else [name for name in rows.STYLES if name in rows.colours(langs)]
+    own = [name for name in table if name.startswith(rows.OWN_COLUMN)]
+    fitted = spaces.with_columns(fitted, {choice.colour, *styles, *own})
     above = st.container()
     ends = list(dict.fromkeys(table["text"]))[:2]
     walk = between(loaded, ends, langs) if loaded.second_latent else None
+    ways = compute.paths(walk, fitted)
     with above:
-        figures = compute.map_figures(
-            fitted, loaded.second_latent, choice.colour, langs, compute.paths(walk, fitted), choice.panels, choice.lines
-        )
-        every = fitted.semantic.rows
-        colour = rows.colour_title(choice.colour).lower()
-        alt = f"latent: {len(every)} sentences, {method.name}, coloured by {colour}. The table below lists the same"
-        drawn = [
-            {"name": name, "alt": f"Map of the {name} {alt} sentences.", "figure": figure(hover=False).to_json()}
-            for name, figure in figures.items()
-            if name != compute.ALL
-        ]
-        data = {
-            "maps": drawn,
-            "rows": {name: every[name].tolist() for name in ("id", "lang", "text", "translation")}
-            | {"pair": every["pair"].where(~every["own"], -1).tolist()},
-            "languages": {lang: rows.language_name(lang) for lang in langs},
-            "key": fitted.semantic.content,  # selections with another key are ignored
-            "file": f"bgt-{{}}-{loaded.short}",  # name of a saved drawing, with {} for the latent
-        }
-        _maps(data=data, key="maps_view")
-        selection.inspect(selection.Shown(loaded, fitted, method, langs, figures[compute.ALL]))
+        seen = fitted, loaded.second_latent, choice.colour, langs, ways, choice.lines
+        # the name of a saved drawing, with {} for the latent
+        more = {"file": f"bgt-{{}}-{loaded.short}", "large": st.query_params.get(selection.LARGE, SEMANTIC).lower()}
+        _maps(data=compute.view(*seen, theme=display.current_theme()) | more, key="maps_view")
+        title = f"{loaded.title}: maps of {len(table):,} sentences"
+        selection.inspect(selection.Shown(
+            loaded, fitted, method, langs, compute.figure_of(*seen),
+            lambda: compute.standalone(compute.view(*seen) | more, title),
+        ))  # fmt: skip
         st.caption(compute.caption(method, fitted, loaded.second_latent))
         if choice.text.credit:
             st.caption(choice.text.credit)
@@ -115,8 +106,9 @@ def corpus_of(loaded: state.Loaded, choice: Choice) -> pd.DataFrame | None:
     elif count < choice.count:
         st.caption(f"There are {count:,} {unit}; all are shown.")
     elif choice.text.file or choice.text.table is not None:
-        of = verbatim(choice.text.file.name) if choice.text.file else f"your {len(choice.text.table):,}"
-        st.caption(f"Shown: the first {choice.count:,} {unit} of {of}. *More* raises the number.")
+        table, file = choice.text.table, choice.text.file
+        whole = f"spread evenly over your {len(table):,}" if table is not None else f"of {verbatim(file and file.name)}"
+        st.caption(f"Shown: {'the first ' * bool(file)}{choice.count:,} {unit} {whole}. *More* raises the number.")
     return corpus
 
 
@@ -150,36 +142,40 @@ def choose(loaded: state.Loaded) -> Choice | None:
         if text is None:
             return None
         translated = len(text.langs) > 1
-        colour_place, method_place = st.container(width=180), st.container(width=130)
+        colour_place, method_place = st.container(width=160), st.container(width=120)
         with st.popover("More"):
             title = "Translation pairs" if translated else "Sentences at most"
             count = controls.count(title, controls.COUNTS, "pairs", 1, 140)
             table = inventory.sentences(text, count)
             colours = [*rows.colours(text.langs), *(name for name in table if name.startswith(rows.OWN_COLUMN))]
             colour = colour_place.selectbox("Colour", colours, format_func=rows.colour_title, key="colour", **BOUND)
-            axes = spaces.axes_offered(text.langs)
-            methods = ["PCA", *PROJECTIONS, *[spaces.PROBE_AXES] * (len(axes) > 1)]
+            methods = ["PCA", *PROJECTIONS, spaces.CHOSEN_AXES]
             usual = geometry.Method("t-SNE", PROJECTIONS["t-SNE"][2])
-            opens_on = methods.index("t-SNE") if spaces.stored(loaded, table, usual) else 0
+            quick = text.table is not None or len(table) <= QUICK or spaces.stored(loaded, table, usual)
+            opens_on = methods.index("t-SNE") if quick else 0
             method = method_place.selectbox("Method", methods, opens_on, key="map", **BOUND)
             lines = [TRANSLATIONS] * (translated and st.toggle("Join translations", True, key="lines", **BOUND))
             lines += [DENSITY] * st.toggle("Contours of density", key="dense", **BOUND)
-            projection = choose_projection(method, axes)
-        with st.popover("Add sentences"):
+            projection = choose_projection(method, text.langs)
+        with st.popover("Add"):
             add_sentences(text.langs)
-        panels = SEMANTIC.capitalize()
-        if loaded.second_latent:
-            panels = controls.choice("Maps", [BOTH, panels, loaded.second_latent.capitalize()], "maps")
         compute = st.container(width="content")
-    return Choice(text, colour, count, projection, panels, lines, compute)
+    return Choice(text, colour, count, projection, lines, compute)
 
 
-def choose_projection(name: str, axes: Sequence[str]) -> geometry.Method:
-    """Ask for the settings of a method: two probe axes, or a metric and perhaps neighbours and a seed."""
-    if name == spaces.PROBE_AXES:
+def choose_projection(name: str, langs: Sequence[str]) -> geometry.Method:
+    """Ask for the settings of a method: two axes, or a metric and perhaps neighbours and a seed."""
+    if name == spaces.CHOSEN_AXES:
+        components = [f"{spaces.COMPONENT} {number}" for number in range(1, spaces.COMPONENTS + 1)]
+        axes = [*spaces.axes_offered(langs), *components, spaces.FREE]
         across = st.selectbox("To the right", axes, key="axis_x", **BOUND)
         upwards = st.selectbox("Upwards", [axis for axis in axes if axis != across], key="axis_y", **BOUND)
-        return geometry.Method(name, axes=(across, upwards))
+        ends = ("", "", "")
+        if spaces.FREE in (across, upwards):
+            start = st.text_input("From", "Come here.", key="axis_start", max_chars=state.MAX_CHARACTERS, **BOUND)
+            end = st.text_input("To", "Could you come here?", key="axis_end", max_chars=state.MAX_CHARACTERS, **BOUND)
+            ends = start, end, controls.language("Their language", langs, "axis_lang")
+        return geometry.Method(name, axes=(across, upwards), ends=ends)
     metric = controls.choice("Metric", list(geometry.SCALED), "metric", help=METRIC)
     if name not in PROJECTIONS:
         return geometry.Method(name, metric=metric)
@@ -233,7 +229,8 @@ def fit(loaded: state.Loaded, table: pd.DataFrame, choice: Choice) -> tuple[geom
         if choice.compute.button(f"Compute {method.name}", type="primary"):
             st.session_state["fitted_of"] = request
         else:
-            st.caption(f"Drawn now: PCA. To compute {method.name} of these sentences, press the button.")
+            seconds = SECONDS[method.name] + len(table) / PER_SECOND
+            st.caption(f"Drawn now: PCA. {method.name} takes about {seconds:.0f} seconds: press the button.")
             method = pca
     with st.spinner(f"Computing the maps by {method.name}", show_time=True):
         return method, spaces.spaces(loaded, table, method)
@@ -262,24 +259,21 @@ def between(loaded: state.Loaded, ends: Sequence[str], langs: Sequence[str]) -> 
     walk = walk if walk and walk.model == loaded.digest and walk.lang in langs else None
     if submitted:
         with failing(), st.spinner("Writing"):
-            table_of_steps, latents = compute.interpolate(loaded, start, end, lang, moves[moved], STEPS)
-            walk = st.session_state["walked"] = compute.Interpolation(
-                loaded.digest, start, end, lang, table_of_steps, latents
-            )
+            steps, latents = compute.interpolate(loaded, start, end, lang, moves[moved], STEPS)
+            measured = moves[moved][0]
+            walk = st.session_state["walked"] = compute.Interpolation(loaded.digest, lang, measured, steps, latents)
     if walk:
         follow(walk)
     return walk
 
 
-@st.fragment
 def follow(walk: compute.Interpolation) -> None:
-    """Show a slider for the steps, and the sentence at the chosen step. All texts are in `walk` already."""
-    texts = walk.table["text"].tolist()
-    ends = (end if len(end) <= 28 else end[:27].rstrip() + "…" for end in (walk.start, walk.end))
-    way = " to ".join(f"“{verbatim(end)}”" for end in ends)
-    step = st.slider(f"Step of {len(texts)}, from {way}", 1, len(texts), 1 + len(texts) // 2)
-    row = walk.table.iloc[step - 1]
-    written(row["text"])
-    if len(set(texts)) == 1:
-        st.caption("The model writes the same sentence at every step.")
-    st.caption(f"Meaning: cosine {row['to_start']:z.2f} to the first sentence, {row['to_end']:z.2f} to the last.")
+    """Show the different sentences on the way, and how similar they are to both ends."""
+    runs = walk.table[walk.table["text"] != walk.table["text"].shift()]
+    st.markdown(
+        f"{runs['text'].nunique()} different sentences in {len(walk.table)} steps of the {walk.measured} latent:"
+    )
+    shown = runs.assign(**{end: runs[end].map("{:z.2f}".format) for end in ("to_start", "to_end")})
+    shown["text"] = shown["text"].replace("", "(nothing)")
+    titles = ["From step", "Sentence", "Cosine to the first", "Cosine to the last"]
+    display.table(shown.set_axis(titles, axis=1), "The sentences generated between the two sentences")

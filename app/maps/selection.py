@@ -1,10 +1,9 @@
 """The parts of the page of maps that change with the selection: search, nearest sentences, star, selected rows."""
 
 import base64
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import accumulate
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,10 +27,10 @@ MAX_OFFERED = 200  # maximum number of sentences in the select box
 WORDS, MEANING, STYLE = "Words", "Meaning", "Style"
 ALONE = "alone"  # parameter of the address: the sentences that are mapped alone
 LEAST = 3  # minimum number of a text's rows for a map
-JS = Path(__file__).parent / "js"
+LARGE, PIN = "maps", "pin"  # parameters of the address: the name of the large map, and the id of the pinned sentence
 WIRE = "maps_wire"  # key of the component that exchanges selections with the browser
 SLICES = "slice"  # parameter of the address: NAME:RANGES, repeated for each slice
-_wire = mounted("selection", folder=JS)
+_wire = mounted("selection", folder=compute.JS)
 
 
 def forget() -> None:
@@ -63,41 +62,48 @@ class Shown(NamedTuple):
     method: geometry.Method
     langs: Sequence[str]
     figure: partial  # function that draws all maps
+    page: Callable[[], str]  # function that returns the maps as an HTML file
 
 
 @st.fragment
 def inspect(shown: Shown) -> None:
     """Show the selection and its nearest sentences. A new selection reruns only this fragment."""
-    loaded, fitted, method, langs, _ = shown
+    loaded, fitted, method, langs, *_ = shown
     table = fitted.semantic.rows
     place_of = {row: place for place, row in enumerate(table["id"].tolist())}
     chosen = [row for row in st.session_state.get("chosen", []) if row in place_of]
     left, right = st.columns([2, 3], gap="large")
     with left:
         row, lang, near = nearest(loaded, fitted, chosen)
+        if near:
+            keys = (f"{display.square(latent, display.current_theme())} {latent} latent" for latent in near)
+            st.html(f"★ is the chosen sentence. Rings mark its nearest in the {' &nbsp; '.join(keys)}.")
     selection = compute.among(table, frozenset(chosen))
     near_any = compute.among(table, frozenset(other for of in near.values() for other in of["id"]))
-    movable = [SEMANTIC, loaded.second_latent] if row in place_of and not loaded.cannot_write else []
     colours = {latent: display.latent_colour(latent, display.current_theme()) for latent in near}
+    movable = [SEMANTIC, loaded.second_latent] if row in place_of and not loaded.cannot_write else []
+    pinned = st.query_params.get(PIN, "")
+    moved = st.session_state.get("moved", {})
     data = {
         "key": fitted.semantic.content,
         "chosen": packed(selection),
         "lit": packed(selection if len(chosen) != 1 else selection | near_any),  # rows that are not lit fade
         "focus": place_of.get(row or "", -1),  # the row drawn as a star
         "near": [  # for each latent, the nearest rows, which get rings
-            {"rows": [place_of[other] for other in of["id"]], "colour": colours[latent]} for latent, of in near.items()
+            {"latent": latent, "rows": [place_of[other] for other in of["id"]], "colour": colours[latent]}
+            for latent, of in near.items()
         ],
         "movable": movable,  # the latents on whose maps the star can be dragged
-        "answered": st.session_state.get("moved", {}).get("at", 0),  # the drag for which a sentence was generated
+        "written": written(loaded, fitted, method, row, lang) if row and movable and moved else None,
+        "answered": moved.get("at", 0),  # the drag for which a sentence was generated
+        "pinned": place_of.get(pinned, -1),
+        "compared": alike(loaded, fitted, pinned, row) if row and pinned in place_of else "",
+        "slices": [{"name": name, "row": place_of[ids[len(ids) // 2]]} for name, ids in slices(table["id"]).items()],
     }
-    _wire(data=data, key=WIRE, on_picked_change=partial(pick, fitted), on_moved_change=partial(move, fitted, method))
-    with left:
-        for whole in table[table["id"] == row].itertuples():
-            st.markdown(f"**{verbatim(whole.text)}**")
-            if whole.translation:
-                st.caption(verbatim(whole.translation))
-        if row and movable:
-            star(loaded, fitted, method, row, lang)
+    _wire(
+        data=data, key=WIRE, on_picked_change=partial(pick, fitted), on_moved_change=partial(move, fitted, method),
+        on_pin_change=partial(keep, PIN), on_maps_change=partial(keep, LARGE),
+    )  # fmt: skip
     with right:
         search(loaded, fitted, bool(chosen))
     if near:
@@ -107,8 +113,6 @@ def inspect(shown: Shown) -> None:
 
 def listed_near(near: Mapping[str, pd.DataFrame], lang: str, several: bool) -> None:
     """Show the nearest sentences in each latent, side by side."""
-    keys = " &nbsp; ".join(f"{display.square(latent, display.current_theme())} {latent} latent" for latent in near)
-    st.html(f"★ is the chosen sentence. Rings mark its nearest in the {keys}.")
     for column, (latent, table) in zip(st.columns(len(near), gap="large"), near.items(), strict=True):
         where = ": any language" if latent == SEMANTIC else f": {rows.language_name(lang)} only"
         title = f"{rows.latent_title(latent)}{where * several}"
@@ -121,7 +125,7 @@ def listed_near(near: Mapping[str, pd.DataFrame], lang: str, several: bool) -> N
 
 def listed(shown: Shown, chosen: Sequence[str]) -> None:
     """Describe and list the chosen rows, or all rows if none is chosen."""
-    loaded, fitted, method, langs, figure = shown
+    loaded, fitted, method, langs, figure, page = shown
     table, second, count = fitted.semantic.rows, loaded.second_latent, len(chosen)
     by_words = st.session_state["find"].strip() and st.session_state["find_by"] == WORDS  # the link has the words
     ranges = "" if by_words else as_ranges(chosen)
@@ -158,6 +162,7 @@ def listed(shown: Shown, chosen: Sequence[str]) -> None:
             partial(figure, chosen=chosen),
             caption=f"{loaded.title}, weights {loaded.short}. {compute.caption(method, fitted, second)}",
             vectors=partial(compute.vectors_of, fitted, second, chosen),
+            page=page,
         )
 
 
@@ -173,17 +178,23 @@ def unpacked(text: str, count: int) -> np.ndarray:
 
 
 def event_of(name: str) -> dict[str, Any]:
-    """Return the browser's last event of this name: "picked" {key, rows, id} or "moved" {key, id, map, x, y, at}."""
+    """Return the browser's last event of this name: "picked" {key, rows, id, find}, "moved" {key, id, map, x, y, at},
+    "pin" {value} or "maps" {value}."""
     return dict(st.session_state[WIRE][name] or {})
 
 
 def pick(fitted: spaces.Spaces) -> None:
-    """Select the points that the user clicked or encircled."""
+    """Select the points that the user clicked, encircled, filtered, or found by words."""
     picked = event_of("picked")
     ids = fitted.semantic.rows["id"]
     if picked.get("key") == fitted.semantic.content:  # otherwise, the user picked points on other maps
         choose(ids[unpacked(picked["rows"], len(ids))].tolist())
-        st.session_state["find"] = ""
+        st.session_state.update(find=picked.get("find", ""), find_by=WORDS)
+
+
+def keep(parameter: str) -> None:
+    """Keep in the address which map the user made the large one, or which sentence the user pinned."""
+    put(parameter, event_of(parameter).get("value", ""))
 
 
 def move(fitted: spaces.Spaces, method: geometry.Method) -> None:
@@ -193,33 +204,41 @@ def move(fitted: spaces.Spaces, method: geometry.Method) -> None:
         st.session_state["moved"] = event | {"of": (fitted.semantic.digest, method)}
 
 
-def star(loaded: state.Loaded, fitted: spaces.Spaces, method: geometry.Method, row: str, lang: str) -> None:
-    """Explain that the star can be dragged. After a drag, show the sentences generated before and after it."""
-    moved = st.session_state.get("moved")
-    if moved is None or (moved["id"], *moved["of"]) != (row, fitted.semantic.digest, method):
-        st.caption("Drag the star: the model generates a sentence at its new place.")
-        return
+def written(
+    loaded: state.Loaded, fitted: spaces.Spaces, method: geometry.Method, row: str, lang: str
+) -> dict[str, str] | None:
+    """Return the sentences generated before and after the star was dragged; None if it was not, or on other maps."""
+    moved = st.session_state["moved"]
+    if (moved["id"], *moved["of"]) != (row, fitted.semantic.digest, method):
+        return None
     space_of = {SEMANTIC: fitted.semantic, loaded.second_latent: fitted.second[lang]}
     latents = {latent: spaces.vector(space, row) for latent, space in space_of.items()}
     latent = moved["map"]
     space, place = space_of[latent], np.array([moved["x"], moved["y"]])
     goal = geometry.moved(space.projection, space.vectors[space.given], latents[latent], place)
     with failing():
-        before = written(loaded, latents, lang)
-        after = written(loaded, latents | {latent: goal}, lang)
-        st.markdown(f"**The {latent} latent, moved**")
-        for title, text in (("Generated from its own latents", before), ("Generated at the star", after)):
-            st.caption(title)
-            st.code(text or "(nothing)", language=None, wrap_lines=True)
-        st.caption(f"Before {rows.words(before)} words, now {rows.words(after)}.")
+        both = (latents, latents | {latent: goal})
+        return dict(zip(("before", "after"), (generated(loaded, each, lang) for each in both), strict=True))
+    return None
 
 
 @st.cache_data(max_entries=256, show_spinner=False, hash_funcs=state.BY_DIGEST)
-def written(loaded: state.Loaded, latents: dict[str, np.ndarray], lang: str) -> str:
+def generated(loaded: state.Loaded, latents: dict[str, np.ndarray], lang: str) -> str:
     """Generate a sentence from its two latents, {latent: (D,)}."""
     semantic, second = (latents[latent][None].astype(np.float32) for latent in (SEMANTIC, loaded.second_latent))
     (text,) = state.write(loaded, semantic, second, lang)
     return text
+
+
+def alike(loaded: state.Loaded, fitted: spaces.Spaces, pinned: str, row: str) -> str:
+    """Say how similar two rows are in each latent that both have."""
+    cosines = {}
+    for latent, held in {SEMANTIC: [fitted.semantic], loaded.second_latent: [*fitted.second.values()]}.items():
+        for space in (space for space in held if {pinned, row} <= {*space.rows["id"]}):
+            left, right = (spaces.vector(space, each)[None] for each in (pinned, row))
+            cosines[latent] = float(loaded.similarity_pairwise(left, right)[0])
+    values = ", ".join(f"{latent} {cosine:z.2f}" for latent, cosine in cosines.items())
+    return f"Cosine to the pinned sentence: {values}."
 
 
 def nearest(
@@ -293,11 +312,7 @@ def find(loaded: state.Loaded, fitted: spaces.Spaces) -> None:
 
 def offer_slices(ids: Sequence[str], chosen: Sequence[str]) -> None:
     """Show the controls that select a saved slice, and that save the selection as a new slice."""
-    if SLICES not in st.session_state:  # read the slices in the link, without rows that are not on the maps
-        parts = (text.rpartition(":") for text in st.query_params.get_all(SLICES))
-        linked = {name: in_ranges(ranges, ids) for name, _, ranges in parts if name}
-        st.session_state[SLICES] = {name: rows for name, rows in linked.items() if rows}
-    kept: dict[str, list[str]] = st.session_state[SLICES]
+    kept = slices(ids)
 
     def keep() -> None:
         keep_slices({**kept, name: list(chosen)})
@@ -315,6 +330,16 @@ def offer_slices(ids: Sequence[str], chosen: Sequence[str]) -> None:
         name = st.text_input("Name of the selection", key="slice_name", max_chars=40).strip()
         st.button("Keep", on_click=keep, disabled=not (name and chosen))
         st.caption("The link contains the slices unless it gets too long. An export has only the selected rows.")
+
+
+def slices(ids: Sequence[str]) -> dict[str, list[str]]:
+    """Return the saved slices of the session, at first those in the link, without rows that are not on the maps."""
+    if SLICES not in st.session_state:
+        parts = (text.rpartition(":") for text in st.query_params.get_all(SLICES))
+        linked = {name: in_ranges(ranges, ids) for name, _, ranges in parts if name}
+        st.session_state[SLICES] = {name: rows for name, rows in linked.items() if rows}
+    kept: dict[str, list[str]] = st.session_state[SLICES]
+    return kept
 
 
 def keep_slices(slices: dict[str, list[str]]) -> None:

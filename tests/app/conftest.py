@@ -78,11 +78,20 @@ class App(AppTest):
         return [json.loads(part.proto.json) for part in self.get("bidi_component")]
 
     def figures(self) -> list[dict]:
-        """Return the figures sent to plotly, as charts or as maps. Check that each figure has an alternative text."""
-        charts = [(chart.proto.alt, chart.proto.spec) for chart in self.get("plotly_chart")]
-        maps = [(part["alt"], part["figure"]) for data in self.sent() for part in data.get("maps", [])]
-        assert all(alt for alt, _ in [*charts, *maps])
-        return [json.loads(figure) for _, figure in [*charts, *maps]]
+        """Return the figures sent to plotly. Check that each figure has an alternative text."""
+        charts = [chart.proto for chart in self.get("plotly_chart")]
+        assert all(chart.alt for chart in charts)
+        return [json.loads(chart.spec) for chart in charts]
+
+    def maps(self) -> list[list[dict[str, Any]]]:
+        """Return the panels of each map: their `ids` (N,), places `xy` (N, 2), and `path` (steps, 2)."""
+        (data,) = (data for data in self.sent() if "maps" in data)
+        ids = np.array(data["rows"]["id"])
+        return [[
+            {"ids": ids[decoded(panel["rows"])], "path": panel["path"],
+             "xy": np.column_stack([decoded(panel[side]) for side in "xy"])}
+            for panel in drawn["panels"]
+        ] for drawn in data["maps"]]  # fmt: skip
 
     def lit(self, what: str = "lit") -> set[str]:
         """Return the ids of the rows that are highlighted on all maps ("lit") or counted as selected ("chosen")."""
@@ -90,6 +99,11 @@ class App(AppTest):
         (bits,) = (data[what] for data in self.sent() if what in data)
         mask = np.unpackbits(np.frombuffer(base64.b64decode(bits), np.uint8), bitorder="little")
         return {ids[at] for at in np.flatnonzero(mask)}
+
+
+def decoded(values: Mapping[str, str]) -> np.ndarray:
+    """Decode numbers that are sent in base64."""
+    return np.frombuffer(base64.b64decode(values["bdata"]), values["dtype"])
 
 
 scanned = cache(manifest_scanner.scan_component_manifests)

@@ -117,18 +117,15 @@ def test_a_probe_of_both_latents_is_drawn_and_compared(begin: Callable, opened: 
 
 def test_each_of_three_languages_has_its_own_map_and_symbol(begin: Callable, opened: Open) -> None:
     begin("three languages")
-    semantic, language = opened("maps", colour="Language").figures()
-    drawn: dict[str, set] = {}
-    for trace in language["data"]:
-        looks = {(row[:2], trace["marker"]["symbol"]) for row in trace["customdata"]}
-        drawn.setdefault(trace["xaxis"], set()).update(looks)
-    assert list(drawn.values()) == [{("en", "circle")}, {("fr", "diamond")}, {("de", "triangle-up")}]
-    points = [trace for trace in semantic["data"] if trace["mode"] == "markers"]
-    assert [(trace["name"], len(trace["customdata"])) for trace in points] == [
-        ("English", 270), ("French", 270), ("German", 270),
-    ]  # fmt: skip
-    assert len({trace["marker"]["color"] for trace in points}) == 3
-    assert semantic["layout"]["height"] == language["layout"]["height"] == 720
+    app = opened("maps", colour="Language")
+    (semantic,), language = app.maps()
+    assert [{row[:2] for row in panel["ids"]} for panel in language] == [{"en"}, {"fr"}, {"de"}]
+    assert len(semantic["ids"]) == 3 * 270
+    (data,) = (data for data in app.sent() if "shapes" in data)
+    assert data["shapes"] == {"en": "circle", "fr": "diamond", "de": "triangle-up"}
+    (langs,) = (column["categories"] for column in data["columns"] if column["name"] == "lang")
+    assert [each["label"] for each in langs] == ["English", "French", "German"]
+    assert len({each["colour"] for each in langs}) == 3
 
 
 def test_many_sentences_are_embedded_once_though_nobody_knows_what_decides_the_vectors(begin: Callable) -> None:

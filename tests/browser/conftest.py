@@ -116,7 +116,7 @@ def within(seconds: float) -> float:
 
 def lasso(page: Page, side: int, low: float = 0.3, high: float = 0.7) -> None:
     """Draw a lasso around the middle of map `side`. `low` and `high` are fractions of the map's width and height."""
-    box = page.locator(".nsewdrag").nth(side).bounding_box()
+    box = page.locator(".bgt-map canvas").nth(side).bounding_box()
     corners = [(low, low), (high, low), (high, high), (low, high), (low, low + 0.02)]
     points = [(box["x"] + x * box["width"], box["y"] + y * box["height"]) for x, y in corners]
     page.mouse.move(*points[0])
@@ -126,14 +126,18 @@ def lasso(page: Page, side: int, low: float = 0.3, high: float = 0.7) -> None:
     page.mouse.up()
 
 
-def lit(page: Page, chart: int) -> list[str]:
-    """Return the ids of the rows that plotly highlights on a map."""
-    return page.evaluate(
-        """chart => document.querySelectorAll(".js-plotly-plot")[chart].data
-            .filter(trace => trace.mode === "markers" && trace.selectedpoints)
-            .flatMap(trace => trace.selectedpoints.map(at => trace.customdata[at])).sort()""",
-        chart,
-    )
+STATES = """at => { const view = window.bgtMaps?.view, map = view?.maps[at];
+  return !map ? [] : view.rows.id.filter((_, row) => map.panelOf[row] >= 0 && view.states[row] === 3).sort(); }"""
+
+
+def shown(page: Page, side: int) -> list[str]:
+    """Return the ids of the rows on a map that are neither hidden nor faded."""
+    return page.evaluate(STATES, side)
+
+
+def lit(page: Page, side: int) -> list[str]:
+    """Return the ids of the rows that are highlighted on a map."""
+    return shown(page, side) if page.evaluate("Boolean(window.bgtMaps?.view?.lit?.lit)") else []
 
 
 def turn_to(page: Page, title: str) -> None:

@@ -7,10 +7,10 @@ from time import monotonic
 
 import pytest
 from PIL import Image
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import BrowserContext, Locator, Page, expect
 from streamlit.proto.BackMsg_pb2 import BackMsg
 
-from tests.browser.conftest import lasso, lit, settle, within
+from tests.browser.conftest import lasso, lit, settle, shown, within
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 Visit = Callable[..., Page]
@@ -56,20 +56,32 @@ def centre(mark: Locator) -> tuple[float, float]:
 
 def test_a_click_shows_what_is_near_and_a_link_brings_it_back(visit: Visit, address: str) -> None:
     page = visit(f"{address}/maps?map=PCA", quiet_404=True)
-    page.wait_for_selector(".bgt-map .points path", state="attached", timeout=60_000)
+    page.wait_for_selector("[data-drawn]", timeout=60_000)
     semantic = page.locator(".bgt-map").first
-    page.mouse.click(*centre(semantic.locator(".points path").nth(5)))
+    page.mouse.click(*place_of(page, 5))
     expect(semantic.locator(".bgt-star")).to_have_count(1)
+    card = semantic.get_by_role("group", name="Chosen sentence")
+    sentence, translation = (page.evaluate(f"window.bgtMaps.view.rows.{name}[5]") for name in ("text", "translation"))
+    expect(card).to_contain_text(sentence)
+    expect(card).to_contain_text(translation)
     expect(semantic.locator(".bgt-ring")).to_have_count(20, timeout=20_000)
+    expect(semantic.locator(".bgt-near").first).to_be_attached()  # nearest sentences are written on the map
     expect(page).to_have_url(re.compile(r"rows=\w+\d+"))
     settle(page)
     other = visit(page.url, quiet_404=True)
     expect(other.locator(".bgt-map").first.locator(".bgt-ring")).to_have_count(20, timeout=60_000)
+    card = other.get_by_role("group", name="Chosen sentence")
+    card.get_by_role("button", name="Keep this sentence marked").click()
+    settle(other)
+    card.get_by_role("button", name="Close").click()  # it may cover the next point
+    other.mouse.click(*place_of(other, 9))
+    expect(card).to_contain_text(re.compile(r"Cosine to the pinned sentence: semantic [\d.−-]+, language"))
+    expect(other).to_have_url(re.compile("pin=en5"))
 
 
 def test_a_star_that_is_dragged_has_its_sentence_written_anew(visit: Visit, address: str) -> None:
-    page = visit(f"{address}/maps?map=PCA&rows=en5", quiet_404=True)
-    star = page.locator(".bgt-map").nth(1).locator(".bgt-star")
+    page = visit(f"{address}/maps?map=PCA&rows=en5&maps=language", quiet_404=True)
+    star = page.locator(".bgt-map").first.locator(".bgt-star")
     expect(star).to_have_attribute("data-movable", "true", timeout=60_000)
     settle(page)
     x, y = centre(star)
@@ -77,15 +89,15 @@ def test_a_star_that_is_dragged_has_its_sentence_written_anew(visit: Visit, addr
     page.mouse.down()
     page.mouse.move(x + 25, y + 10, steps=4)
     page.mouse.up()
-    expect(page.get_by_text("The language latent, moved")).to_be_visible(timeout=20_000)
+    card = page.get_by_role("group", name="Chosen sentence")
+    expect(card.locator(".bgt-written")).to_have_text(re.compile("."), timeout=20_000)
+    expect(card).to_contain_text("Before: ")
     settle(page)
-    texts = [part.inner_text().strip() for part in page.get_by_test_id("stCode").all()[:2]]
-    assert len(texts) == 2 and all(texts)
     assert page.get_by_test_id("stException").count() == 0
 
 
 def test_a_map_is_saved_as_a_true_drawing_and_its_rows_as_csv(visit: Visit, address: str, tmp_path: Path) -> None:
-    of_length = "pairs=1,000&maps=Semantic&colour=Length+in+words"
+    of_length = "pairs=1,000&colour=Length+in+words"
     page = visit(f"{address}/maps?data=Built-in+grammar&{of_length}", quiet_404=True)
     expect(page.locator("[data-drawn]")).to_be_visible(timeout=60_000)
     with page.expect_download() as saved:
@@ -100,42 +112,82 @@ def test_a_map_is_saved_as_a_true_drawing_and_its_rows_as_csv(visit: Visit, addr
     assert len(rows) == 2001 and rows[0].startswith("id,")
 
 
-FIRST = """() => {  // the place of the first row on the screen
-    const map = window.bgtMaps.view.maps[0], frame = map.plot.getBoundingClientRect();
-    const [x, y] = map.pixels(0, map.points.x[0], map.points.y[0]);
-    return [frame.left + x, frame.top + y];
-}"""
-SHOWN = "document.querySelector('.js-plotly-plot')?.data?.filter(t => t.mode === 'markers')"
+def place_of(page: Page, row: int, side: int = 0) -> list[float]:
+    """Return the place of a row of a map on the screen."""
+    return page.evaluate(
+        """([row, side]) => { const map = window.bgtMaps.view.maps[side], frame = map.box.getBoundingClientRect();
+        const [x, y] = map.pixelsOf(row); return [frame.left + x, frame.top + y]; }""",
+        [row, side],
+    )
+
+
+def test_bars_filter_the_maps_and_each_other_and_become_the_selection(visit: Visit, address: str) -> None:
+    page = visit(f"{address}/maps?map=PCA", quiet_404=True)
+    expect(page.locator("[data-drawn]")).to_be_visible(timeout=60_000)
+    settle(page)
+    bars = page.locator(".bgt-bars")
+    english = bars.get_by_role("button", name=re.compile("^Language, English"))
+    expect(english).to_have_attribute("aria-label", "Language, English: 300 of 300")
+    bars.get_by_role("button", name=re.compile("^Closing mark, question")).click()
+    questions = shown(page, 0)
+    assert 0 < len(questions) < 600 and questions == shown(page, 1)
+    expect(english).not_to_have_attribute("aria-label", "Language, English: 300 of 300")
+    english.focus()
+    page.keyboard.press("Enter")
+    both = shown(page, 0)
+    assert both == [row for row in questions if row.startswith("en")]
+    expect(bars.get_by_role("status")).to_have_text(f"{len(both)} of 600 shown")
+    bars.get_by_role("button", name="Select the sentences that the bars leave").click()
+    expect(page.get_by_text(f"{len(both)} selected sentences")).to_be_visible(timeout=20_000)
+    settle(page)
+    assert lit(page, 0) == both
+
+
+def test_points_light_up_as_one_types_and_a_click_on_the_small_map_swaps(visit: Visit, address: str) -> None:
+    page = visit(f"{address}/maps?map=PCA", quiet_404=True)
+    expect(page.locator("[data-drawn]")).to_be_visible(timeout=60_000)
+    settle(page)
+    field = page.get_by_role("searchbox", name="Find words")
+    field.press_sequentially("Tom")
+    found = shown(page, 0)
+    assert 0 < len(found) < 100 and page.get_by_text(SELECTED).count() == 0
+    field.press("Enter")
+    expect(page.get_by_text(f"{len(found)} selected sentences")).to_be_visible(timeout=20_000)
+    expect(page).to_have_url(re.compile("find=Tom"))
+    page.locator(".bgt-insets .bgt-map").click()
+    expect(page.locator(".bgt-large .bgt-map")).to_have_attribute("aria-label", re.compile("^Map of the language"))
+    expect(page).to_have_url(re.compile("maps=language"))
+    settle(page)
+    for size in ({"width": 1280, "height": 900}, {"width": 390, "height": 844}):
+        page.set_viewport_size(size)
+        page.wait_for_timeout(300)
+        box = page.locator(".bgt-large .bgt-map").bounding_box()
+        assert box and box["y"] + box["height"] <= 900  # the map is seen without scrolling
+
+
+def test_a_saved_page_of_maps_works_without_the_app(
+    visit: Visit, context: BrowserContext, address: str, tmp_path: Path
+) -> None:
+    page = visit(f"{address}/maps?map=PCA", quiet_404=True)
+    page.get_by_role("button", name="Export").first.click()
+    file = save(page, "HTML", tmp_path)
+    alone = context.new_page()
+    alone.goto(file.as_uri())
+    alone.get_by_role("button", name=re.compile("^Closing mark, question")).click()
+    expect(alone.locator(".bgt-bars").get_by_role("status")).to_have_text(re.compile("of 600 shown"))
+    alone.close()
 
 
 def test_many_points_are_painted_and_selected_in_time(visit: Visit, address: str) -> None:
     page = visit(f"{address}/maps?data=Built-in+grammar&pairs=25,000&maps=Semantic", quiet_404=True)
-    page.wait_for_function(f"{SHOWN}?.flatMap(t => t.customdata).length === 50_000", timeout=180_000)
-    assert set(page.evaluate(f"{SHOWN}.map(t => t.type)")) == {"scattergl"}
+    page.wait_for_function("window.bgtMaps?.view?.size === 50_000", timeout=180_000)
     settle(page)
     begun = monotonic()
     lasso(page, 0, 0.005, 0.995)
     expect(page.get_by_text(re.compile(r"\d\d,\d{3} selected sentences"))).to_be_visible(timeout=180_000)
     assert 1000 * (monotonic() - begun) < within(5)  # this includes drawing the lasso
-    page.mouse.move(*page.evaluate(FIRST))
+    page.mouse.move(*place_of(page, 0))
     expect(page.locator(".bgt-tip")).to_be_visible()  # hover text appears even among 50,000 points
-
-
-def test_without_webgl_a_map_is_still_drawn(chromium: Browser, chromium_path: str, address: str) -> None:
-    flags = ["--no-sandbox", "--disable-gpu", "--disable-3d-apis"]
-    browser = chromium.browser_type.launch(executable_path=chromium_path, args=flags)
-    page = browser.new_page()
-    page.goto(f"{address}/maps?pairs=300&maps=Semantic")
-    expect(page.get_by_role("figure")).to_have_count(1, timeout=60_000)
-    page.wait_for_selector(".js-plotly-plot .points path", state="attached")
-    drawn = page.locator(".js-plotly-plot .points path").count()
-    page.goto(f"{address}/maps?data=Built-in+grammar&pairs=5,000&maps=Semantic&colour=Length+in+words")
-    expect(page.get_by_text("This browser has no WebGL: each map shows 5,000 of its points.")).to_be_visible(
-        timeout=60_000
-    )
-    page.wait_for_function("document.querySelectorAll('.js-plotly-plot .points path').length === 5000", timeout=60_000)
-    browser.close()
-    assert drawn == 600
 
 
 def test_one_legend_is_for_both_maps_and_hides_a_category_on_both(visit: Visit, address: str) -> None:
@@ -143,36 +195,37 @@ def test_one_legend_is_for_both_maps_and_hides_a_category_on_both(visit: Visit, 
     expect(page.locator("[data-drawn]")).to_be_visible(timeout=60_000)
     legend = page.get_by_role("group", name="Legend")
     expect(legend).to_have_count(1)
-    assert page.locator(".js-plotly-plot .legend").count() == 0
-    shown = """() => [...document.querySelectorAll('.js-plotly-plot')].map(plot => plot.data
-        .filter(t => t.mode === 'markers' && t.visible !== false).reduce((n, t) => n + t.customdata.length, 0))"""
-    assert page.evaluate(shown) == [600, 600]
     question = legend.get_by_role("button", name="question")
     question.click()
     expect(question).to_have_attribute("aria-pressed", "false")
-    page.wait_for_function(f"({shown})().every(n => n > 0 && n < 600)")
-    left, right = page.evaluate(shown)
-    assert left == right
+    left, right = (len(shown(page, side)) for side in (0, 1))
+    assert 0 < left == right < 600
     lasso(page, 0, 0.005, 0.995)
     expect(page.get_by_text(SELECTED)).to_be_visible(timeout=20_000)
     settle(page)
     assert 0 < len(lit(page, 0)) <= left  # hidden points are not selected
     question.click()
-    page.wait_for_function(f"({shown})().every(n => n === 600)")
+    expect(question).to_have_attribute("aria-pressed", "true")
 
 
-def test_a_map_that_is_zoomed_names_finer_clusters(visit: Visit, address: str) -> None:
-    page = visit(f"{address}/maps?colour=Cluster+of+meaning", quiet_404=True)
+def test_a_map_that_is_zoomed_names_finer_groups_and_names_do_not_overlap(visit: Visit, address: str) -> None:
+    page = visit(f"{address}/maps?map=PCA", quiet_404=True)
     expect(page.locator("[data-drawn]")).to_be_visible(timeout=60_000)
     settle(page)
-    shown = """() => [...new Set(document.querySelector('.js-plotly-plot').layout.annotations
-        .filter(note => note.name && note.visible).map(note => note.name))].join()"""
-    assert page.evaluate(shown) == "cluster"
+    names = page.locator(".bgt-large .bgt-group")
+    few = names.all_text_contents()
+    assert 2 <= len(few) <= 6
     for _ in range(3):
         page.get_by_role("button", name="Zoom in").click()
-    page.wait_for_function(f"({shown})() === 'fine cluster'")
-    page.get_by_role("button", name="Show all of each map").click()
-    page.wait_for_function(f"({shown})() === 'cluster'")
+    expect(names.filter(has_not_text=re.compile("|".join(map(re.escape, few)))).first).to_be_attached()
+    boxes = [name.bounding_box() for name in names.all()]
+    for at, one in enumerate(boxes):
+        for other in boxes[:at]:
+            assert one and other
+            beside = one["x"] >= other["x"] + other["width"] - 3 or other["x"] >= one["x"] + one["width"] - 3
+            assert beside or abs(one["y"] - other["y"]) >= 15
+    page.get_by_role("button", name="Name groups").click()
+    expect(names).to_have_count(0)
 
 
 OUTSIDE = """() => { const drawing = document.querySelector("svg.main-svg").getBoundingClientRect();

@@ -3,6 +3,7 @@
 import textwrap
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -11,7 +12,7 @@ from plotly.subplots import make_subplots
 
 from app.core import display
 from app.core.display import AMOUNTS, EDGE, INK, PIXELS, SOFT, cycled, plain
-from app.core.rows import CLUSTER, FINE_CLUSTER, NONE, colour_title, language_name
+from app.core.rows import CLUSTER, NONE, colour_title, language_name
 
 MARK_ORDER = ("full stop", "exclamation", "question", "ellipsis", "other", "none")
 AXIS = {"showgrid": False, "zeroline": False, "showticklabels": False, "ticks": "", "title": None}
@@ -31,11 +32,9 @@ MAX_SVG = 5_000  # maximum number of points of an SVG map; larger maps use WebGL
 CLIPPED = (2, 98)  # percentiles at the ends of a colour scale
 LINE, NAME = 0.07, 0.45  # height and width of a cluster's name, as shares of the map
 LARGER = 3  # the first language's marks are larger by this many pixels, so that marks drawn over them leave an edge
-ZOOMED = 0.5  # share of the map's width; if less is visible, fine clusters are named
 TRANSLATIONS, DENSITY = "translations", "density"  # kinds of lines that a map can have
 MAX_LINES = 500  # maximum number of translations that are joined; more lines would hide the points
-CELLS, LEVELS = 64, 8  # cells per side of the grid in which points are counted; number of contours
-SMOOTHED = 2.0  # standard deviation of the Gaussian filter, in cells
+CELLS, LEVELS = 20, 8  # maximum number of cells per side of the grid in which points are counted; number of contours
 
 
 @dataclass(frozen=True)
@@ -43,12 +42,11 @@ class Style:
     """How the rows are drawn in every panel of a figure."""
 
     colour: str  # a column name
-    order: Sequence[str]  # every category; empty if `colour` is a number
+    groups: Sequence[tuple[str, str, str]]  # `categories`; empty if `colour` is a number
     chosen: frozenset[str]  # ids of rows
     kind: type[go.Scatter] | type[go.Scattergl]
     size: int  # pixels
     opacity: float
-    hover: bool
     theme: str
 
 
@@ -61,7 +59,6 @@ def latent_map(
     named: bool = True,
     lines: Collection[str] = (),
     paths: Mapping[str, np.ndarray] | None = None,
-    hover: bool = True,
     side_by_side: bool = False,
     theme: str = "light",
     height: int = 520,
@@ -76,7 +73,6 @@ def latent_map(
         named: Whether to write the names of clusters on the first map.
         lines: `TRANSLATIONS` joins translations, `DENSITY` draws contours.
         paths: Title -> the places (S, 2) of the steps from one sentence to another.
-        hover: Whether points have hover text.
 
     Returns:
         A figure; a point's `customdata` is its row's id. Up to 5,000 points are SVG. More points are drawn with WebGL:
@@ -85,12 +81,10 @@ def latent_map(
     count = sum(map(len, panels.values()))
     first = next(iter(panels.values()))
     values = pd.concat(list(panels.values()))[colour]
-    order: Sequence[str] = ()
-    if not pd.api.types.is_numeric_dtype(values):
-        order = {"mark": MARK_ORDER, "lang": langs}.get(colour) or list(first[colour].cat.categories)
+    groups = [] if pd.api.types.is_numeric_dtype(values) else categories(first[colour], colour, langs, theme)
     kind = go.Scatter if count <= MAX_SVG else go.Scattergl
     size, opacity = (6, 1.0) if count <= MAX_SVG else (4, max(0.05, (MAX_SVG / count) ** 0.5))
-    style = Style(colour, order, frozenset(chosen), kind, size, opacity, hover, theme)
+    style = Style(colour, groups, frozenset(chosen), kind, size, opacity, theme)
     figure, places = panes(list(panels), side_by_side)
     in_legend = set[str]()
     for (title, table), (row, col) in zip(panels.items(), places, strict=True):
@@ -135,21 +129,34 @@ def panes(titles: Sequence[str], side_by_side: bool) -> tuple[go.Figure, list[tu
 
 def name_clusters(figure: go.Figure, table: pd.DataFrame, theme: str) -> None:
     """Write the name of each cluster on the first map: at the middle of the cluster, or higher if another name is in
-    the way. Names of fine clusters are hidden until the browser shows at most `ZOOMED` of the map."""
+    the way."""
     given = table[~table["own"].to_numpy()]
     ground = {"light": "rgba(255, 255, 255, 0.8)", "dark": "rgba(14, 17, 23, 0.8)"}[theme]
-    for column, share in ((CLUSTER, 1.0), (FINE_CLUSTER, ZOOMED)):
-        middles = given.groupby(column, observed=True)[["x", "y"]].median().sort_values("y")
-        step, wide = share * LINE * np.ptp(given["y"]), share * NAME * np.ptp(given["x"])
-        written: list[tuple[float, float]] = []
-        for name, x, y in middles.itertuples():
-            while any(abs(x - other_x) < wide and abs(y - other_y) < step for other_x, other_y in written):
-                y += step / 4
-            written.append((x, y))
-            figure.add_annotation(
-                name=column, visible=column == CLUSTER, x=float(x), y=float(y), xref="x", yref="y", showarrow=False,
-                text=plain(str(name)), font={"size": PIXELS["small"], "color": INK[theme]}, bgcolor=ground,
-            )  # fmt: skip
+    middles = given.groupby(CLUSTER, observed=True)[["x", "y"]].median().sort_values("y")
+    step, wide = LINE * np.ptp(given["y"]), NAME * np.ptp(given["x"])
+    written: list[tuple[float, float]] = []
+    for name, x, y in middles.itertuples():
+        while any(abs(x - other_x) < wide and abs(y - other_y) < step for other_x, other_y in written):
+            y += step / 4
+        written.append((x, y))
+        figure.add_annotation(
+            x=float(x), y=float(y), xref="x", yref="y", showarrow=False, bgcolor=ground,
+            text=plain(str(name)), font={"size": PIXELS["small"], "color": INK[theme]},
+        )  # fmt: skip
+
+
+def categories(values: pd.Series, colour: str, langs: Sequence[str], theme: str) -> list[tuple[str, str, str]]:
+    """Return each category of a column, its label and its colour."""
+    order = {"mark": MARK_ORDER, "lang": langs}.get(colour) or list(values.cat.categories)
+    groups = []
+    for at, value in enumerate(order):
+        label, shade = value, cycled(display.PALETTE[theme], at)
+        if colour == "lang":
+            label, shade = language_name(value), display.lang_colour(value, theme)
+        elif value == NONE:
+            label, shade = "no mark" if colour == "mark" else NONE, display.REST
+        groups.append((value, label, shade))
+    return groups
 
 
 def panel(table: pd.DataFrame, style: Style) -> Iterator[go.Scatter | go.Scattergl]:
@@ -159,31 +166,25 @@ def panel(table: pd.DataFrame, style: Style) -> Iterator[go.Scatter | go.Scatter
         symbol = cycled(display.STARS if own else display.SYMBOLS, display.lang_place(lang))
         drawn = replace(style, size=style.size + LARGER * (lang == langs[0] and len(langs) > 1))
         drawn = replace(style, kind=go.Scatter, size=15, opacity=1.0) if own else drawn
-        for value in style.order or (None,):
-            group = part if value is None else part[(part[style.colour] == value).to_numpy()]
-            if value is not None and group.empty:
+        for value, label, shade in style.groups or [("", "", "")]:
+            group = part if not value else part[(part[style.colour] == value).to_numpy()]
+            if value and group.empty:
                 continue
             trace = points(group, symbol, drawn)
             if own:
                 trace.marker.line.update(width=1.2, color=INK[style.theme])
-            if value is None:
+            if not value:
                 trace.marker.update(color=group[style.colour], coloraxis="coloraxis")
-                yield trace
-                continue
-            name, shade = plain(value), cycled(display.PALETTE[style.theme], style.order.index(value))
-            if style.colour == "lang":
-                name, shade = language_name(value), display.lang_colour(value, style.theme)
-            elif value == NONE:
-                name, shade = "no mark" if style.colour == "mark" else NONE, display.REST
-            trace.update(name=name, legendgroup=value)
-            trace.marker.color = shade
+            else:
+                trace.update(name=plain(label), legendgroup=value)
+                trace.marker.color = shade
             yield trace
 
 
-def colour_scale(values: pd.Series, colour: str, theme: str) -> dict[str, object]:
+def colour_scale(values: pd.Series, colour: str, theme: str) -> dict[str, Any]:
     """Return the colour scale of a numeric column, between two percentiles, because there may be extreme values."""
     low = high = None
-    ends: dict[str, object] = {}
+    ends: dict[str, Any] = {}
     if pd.api.types.is_numeric_dtype(values):
         low, high = map(float, np.nanpercentile(values, CLIPPED, method="nearest"))
         texts = [f"{'≤ ' if values.min() < low else ''}{low:.4g}", f"{'≥ ' if values.max() > high else ''}{high:.4g}"]
@@ -201,9 +202,8 @@ def points(table: pd.DataFrame, symbol: str, style: Style) -> go.Scatter | go.Sc
         x=table["x"].to_numpy(np.float32),
         y=table["y"].to_numpy(np.float32),
         customdata=ids,
-        text=[hover(row.text, row.translation, row.lang) for row in table.itertuples()] if style.hover else None,
-        hovertemplate="%{text}<extra></extra>" if style.hover else None,
-        hoverinfo=None if style.hover else "skip",
+        text=[hover(row.text, row.translation, row.lang) for row in table.itertuples()],
+        hovertemplate="%{text}<extra></extra>",
         mode="markers",
         marker={"symbol": symbol, "size": style.size, "opacity": style.opacity, "line": line},
         selectedpoints=[at for at, row in enumerate(ids) if row in style.chosen] if style.chosen else None,
@@ -234,36 +234,22 @@ def pair_lines(table: pd.DataFrame, chosen: Collection[str]) -> go.Scatter:
             places += [*corners, *corners[: len(corners) > 2], (None, None)]
     xs, ys = zip(*places, strict=True) if places else ((), ())
     line = {"width": 0.7, "color": EDGE}
-    return go.Scatter(x=xs, y=ys, mode="lines", line=line, hoverinfo="skip", showlegend=False, meta="pairs")
+    return go.Scatter(x=xs, y=ys, mode="lines", line=line, hoverinfo="skip", showlegend=False)
 
 
 def path_trace(steps: np.ndarray, theme: str) -> go.Scatter:
     """Return a line along the steps (S, 2). Only the first and the last step are labelled with their numbers."""
     return go.Scatter(
-        x=steps[:, 0],
-        y=steps[:, 1],
-        text=["1", *[""] * (len(steps) - 2), str(len(steps))],
-        customdata=list(range(1, len(steps) + 1)),
-        mode="lines+markers+text",
-        textposition="top center",
+        x=steps[:, 0], y=steps[:, 1], text=["1", *[""] * (len(steps) - 2), str(len(steps))], hoverinfo="skip",
+        mode="lines+markers+text", textposition="top center", showlegend=False,
         textfont={"size": PIXELS["title"] + 3, "weight": "bold", "color": INK[theme]},
-        line={"width": 2, "color": INK[theme]},
-        marker={"size": 7, "color": INK[theme]},
-        hovertemplate="step %{customdata}<extra></extra>",
-        showlegend=False,
-    )
+        line={"width": 2, "color": INK[theme]}, marker={"size": 7, "color": INK[theme]},
+    )  # fmt: skip
 
 
-def contours(table: pd.DataFrame, theme: str) -> go.Contour:
-    """Return contours of the density of a map's points. The points are counted in a grid; the counts are smoothed."""
-    from scipy.ndimage import gaussian_filter
-
-    points = table[["x", "y"]].to_numpy(float)
-    low, high = points.min(0), points.max(0)
-    margin = 0.1 * np.where(high > low, high - low, 1)  # so that the outer lines are closed
-    edges = [np.linspace(start, end, CELLS + 1) for start, end in zip(low - margin, high + margin, strict=True)]
-    counts, *_ = np.histogram2d(points[:, 0], points[:, 1], bins=edges)
-    x, y = ((side[1:] + side[:-1]) / 2 for side in edges)
-    z = gaussian_filter(counts.T, SMOOTHED, mode="constant")
-    look = {"colorscale": [[0, SOFT[theme]], [1, SOFT[theme]]], "contours": {"coloring": "lines"}, "line": {"width": 1}}
-    return go.Contour(x=x, y=y, z=z, ncontours=LEVELS, showscale=False, hoverinfo="skip", **look)
+def contours(table: pd.DataFrame, theme: str) -> go.Histogram2dContour:
+    """Return contours of the density of a map's points."""
+    return go.Histogram2dContour(
+        x=table["x"], y=table["y"], nbinsx=CELLS, nbinsy=CELLS, ncontours=LEVELS, showscale=False, hoverinfo="skip",
+        colorscale=[[0, SOFT[theme]], [1, SOFT[theme]]], contours={"coloring": "lines"}, line={"width": 1},
+    )  # fmt: skip

@@ -40,7 +40,8 @@ class Method:
     name: str = "PCA"
     neighbours: int = 15  # for t-SNE, the perplexity
     seed: int = 0
-    axes: tuple[str, str] = field(default=("Longer", "Question"), repr=False)  # for a map on probe axes
+    axes: tuple[str, str] = field(default=("Longer", "Question"), repr=False)  # for a map on chosen axes
+    ends: tuple[str, str, str] = field(default=("", "", ""), repr=False)  # of an axis between sentences; their language
     metric: str = COSINE  # a key of SCALED
 
 

@@ -5,7 +5,8 @@ app.core.latents.spaces` computes these maps for every model in the package, and
 folder. A map is stored under a hash of the model, the sentences and the settings, so that it is only shown for these.
 The file is not part of the checkpoint: if it is missing, maps are computed.
 
-The axes of a map can be scores of linear probes for a factor: sentence length, question or negation.
+The axes of a map can be principal components, the line from one sentence to another, or scores of linear probes for a
+factor: sentence length, question or negation.
 
     score (N,) = unit vectors (N, D) @ weights (D,) + bias, by ridge regression on the example sentences
 
@@ -16,13 +17,14 @@ scale. The quality of an axis is measured on held-out sentences, by cross-valida
 import hashlib
 import math
 import shutil
+import textwrap
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from operator import attrgetter
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from zlib import crc32
 
 import numpy as np
@@ -47,7 +49,12 @@ FILE = "maps.safetensors"
 SENTENCES = 300  # number of translations shown when the app opens
 METHODS = (geometry.Method("t-SNE", 30), geometry.Method("UMAP", 15))
 TEXTS = (LANGS[:2], LANGS[:4])  # each text with stored maps: its languages, which the model must read
-PROBE_AXES = "Probe axes"  # name of the method whose axes are scores of probes
+CHOSEN_AXES = "Chosen axes"  # name of the method whose axes the user chooses
+FREE, COMPONENT, COMPONENTS = (
+    "Between two sentences",
+    "PCA",
+    10,
+)  # names of axes that no probe reads; number of the latter
 FOLDS = 5
 STRENGTHS = np.logspace(-3, 3, 13)  # ridge penalties, in units of the mean variance of a latent's dimension
 
@@ -106,9 +113,9 @@ def space(loaded: Loaded, table: pd.DataFrame, latent: str, method: geometry.Met
     own = table["own"].to_numpy()
     given = vectors[~own] if own.any() else vectors  # avoid a needless copy
     digest = key(loaded.digest, table[~own], latent)
-    if method.name == PROBE_AXES:
+    if method.name == CHOSEN_AXES:
         langs = tuple(table["lang"].unique().tolist())
-        projection = on_probe_axes(given, [probe_axis(loaded, langs, latent, name) for name in method.axes])
+        projection = on_axes(given, [axis(loaded, langs, latent, name, given, method) for name in method.axes])
     else:
         projection = _fitted(digest, method, given, loaded.info.get("folder", ""))
     xy = np.empty((len(table), 2))
@@ -150,24 +157,24 @@ def vectors_of(loaded: Loaded, table: pd.DataFrame, latent: str) -> np.ndarray:
     return vectors
 
 
-def coloured(spaces: Spaces, colour: str) -> Spaces:
-    """Add the column `colour` to the rows of the spaces, unless they have it already."""
+def with_columns(spaces: Spaces, names: Collection[str]) -> Spaces:
+    """Add these columns of `rows.COLOURS` to the rows of the spaces, and convert the user's columns for colours."""
     semantic = spaces.semantic
-    if colour in rows.STYLES:
-        values = {colour: rows.styled(semantic.rows, colour).array}
-    elif colour == rows.CLUSTER:
-        values = _clusters(semantic.digest, semantic.content, semantic)
-    elif colour.startswith(rows.OWN_COLUMN):
-        values = {colour: rows.as_colour(semantic.rows[colour]).array}
-    else:
-        return spaces
-    value_of = {column: pd.Series(of, semantic.rows["id"]) for column, of in values.items()}
+    added: dict[str, Any] = {}
+    for name in names:
+        if name in rows.STYLES:
+            added[name] = rows.styled(semantic.rows, name).array
+        elif name == rows.CLUSTER:
+            added |= _clusters(semantic.digest, semantic.content, semantic)
+        elif name.startswith(rows.OWN_COLUMN):
+            added[name] = rows.as_colour(semantic.rows[name]).array
+    values = pd.DataFrame(added, index=semantic.rows["id"])
 
-    def with_colour(space: Space) -> Space:
-        columns = {column: of[space.rows["id"]].array for column, of in value_of.items()}
-        return replace(space, rows=space.rows.assign(**columns))
+    def with_values(space: Space) -> Space:
+        columns = values.loc[space.rows["id"]]
+        return replace(space, rows=space.rows.assign(**{name: columns[name].array for name in columns}))
 
-    return Spaces(with_colour(semantic), {lang: with_colour(space) for lang, space in spaces.second.items()})
+    return Spaces(with_values(semantic), {lang: with_values(space) for lang, space in spaces.second.items()})
 
 
 @st.cache_data(max_entries=8, show_spinner=False)
@@ -181,10 +188,8 @@ def _clusters(digest: str, content: str, _space: Space) -> dict[str, pd.Categori
         names: list[str] = []
         for at in range(groups.max() + 1):
             group = groups == at
-            text = table["text"].iloc[
-                geometry.central(_space.vectors, group & first if (group & first).any() else group)
-            ]
-            name = f"“{text if len(text) <= QUOTED else text[: QUOTED - 1] + '…'}”"
+            central = geometry.central(_space.vectors, group & first if (group & first).any() else group)
+            name = f"“{textwrap.shorten(table['text'].iloc[central], QUOTED, placeholder='…')}”"
             names.append(f"{name} ({at + 1})" if name in names else name)
         clusters[column] = pd.Categorical.from_codes(groups, names)
     return clusters
@@ -289,11 +294,31 @@ class Axis:
     name: str
     weights: np.ndarray
     bias: float
-    reading: Reading
+    reading: Reading | str
+
+
+def axis(
+    loaded: Loaded, langs: tuple[str, ...], latent: str, name: str, given: np.ndarray, method: geometry.Method
+) -> Axis:
+    """Return an axis by its name: of a probe, between two sentences, or a principal component, such as "PCA 2". Where a
+    language latent is not that of the two sentences, the first component replaces the axis between them."""
+    if name in FACTORS:
+        return probe_axis(loaded, langs, latent, name)
+    *ends, lang = method.ends
+    if name == FREE and lang in langs:
+        first, last = unit(embed_parts(loaded, [(lang, ends)], latent)).astype(float)
+        weights = (last - first) / max(np.square(last - first).sum(), np.finfo(float).tiny)
+        return Axis(name, weights, float(-first @ weights), "0 at the first, 1 at the second")
+    number = 1 if name == FREE else int(name.removeprefix(COMPONENT))
+    plane = geometry.principal_axes(given, number)
+    scores = plane.project(given)[:, -1]
+    share = scores.var() / max(unit(given).var(0).sum(), np.finfo(float).tiny)
+    weights = plane.axes[:, -1]
+    return Axis(f"{COMPONENT} {number}", weights, float(-plane.mean @ weights), f"{share:.0%} of the variance")
 
 
 def axes_offered(langs: Sequence[str]) -> list[str]:
-    """Return the names of the axes that are defined for all of these languages."""
+    """Return the names of the probes that are defined for all of these languages."""
     return [name for name, (_, labelled) in FACTORS.items() if set(langs) <= set(labelled)]
 
 
@@ -349,7 +374,7 @@ def reading(scores: np.ndarray, values: np.ndarray, different: int) -> Reading:
     return Reading("correlation", correlation, math.tanh(z - half), math.tanh(z + half))
 
 
-def on_probe_axes(vectors: np.ndarray, pair: Sequence[Axis]) -> geometry.Projection:
+def on_axes(vectors: np.ndarray, pair: Sequence[Axis]) -> geometry.Projection:
     """Return the map of vectors (N, D) whose coordinates are the scores on these two axes."""
     weights = np.column_stack([axis.weights for axis in pair]).astype(np.float32)  # (D, 2)
     bias = np.array([axis.bias for axis in pair], np.float32)

@@ -1,172 +1,231 @@
-// One map: a plotly figure with an overlay for the lasso, the rings and the star, which plotly would redraw slowly.
+// One map: points on a canvas, and above them what moves or can be read: lasso, rings, star, names and a card.
 const SVG = "http://www.w3.org/2000/svg";
 const STAR = "0,-11 2.9,-3.6 10.5,-3.4 4.6,1.4 6.5,8.9 0,4.6 -6.5,8.9 -4.6,1.4 -10.5,-3.4 -2.9,-3.6";
 const CLICK = 4; // pixels that a click may move
 const REACH = { mouse: 12, pen: 12, touch: 24 }; // pixels from the pointer to a point that it means
-const MOST_WITHOUT_WEBGL = 5000; // points that SVG still draws in time
-const MOST_LINES = 500;
-const [CLUSTER, FINE_CLUSTER, ZOOMED] = ["cluster", "fine cluster", 0.5]; // as `app.core.latents.chart` names them
+const MARGIN = 22; // pixels around all points of a map
+const TITLE = 22; // height in pixels of a panel's title
+const MOST_LINES = 500; // translations that are joined; more lines would hide the points
+const LETTERS = { group: 34, near: 40 }; // of a text on the map
+const GROUPS = [6, 24, 72]; // numbers of groups that are named on a panel
+const ZOOMS = [2, 4]; // magnifications from which more groups are named
+const STEP = 10; // pixels that an arrow key moves the star
 
-function shape(parent, name, attributes) {
+function shape(parent, name, attributes, text = "") {
   const element = document.createElementNS(SVG, name);
   Object.entries(attributes).forEach(([key, value]) => element.setAttribute(key, value));
+  element.textContent = text;
   return parent.appendChild(element);
 }
 
-const webgl = (() => {
-  const context = document.createElement("canvas").getContext("webgl");
-  context?.getExtension("WEBGL_lose_context")?.loseContext();
-  return Boolean(context);
-})();
-
 class OneMap {
-  constructor(view, parent) {
+  constructor(view) {
     this.view = view;
-    this.box = parent.appendChild(document.createElement("div"));
+    this.box = document.createElement("div");
     this.box.className = "bgt-map";
     this.box.setAttribute("role", "figure");
-    this.plot = this.box.appendChild(document.createElement("div"));
+    this.canvas = this.box.appendChild(document.createElement("canvas"));
+    this.canvas.setAttribute("role", "application");
     this.over = shape(this.box, "svg", { class: "bgt-over" });
-    [this.catchers, this.joined, this.rings, this.paths, this.stars] = Array.from({ length: 5 }, () => shape(this.over, "g", {}));
+    this.layers = Object.fromEntries(["titles", "pairs", "rings", "paths", "texts", "stars"].map((name) => [name, shape(this.over, "g", { class: `bgt-${name}` })]));
     this.lasso = shape(this.over, "path", { class: "bgt-lasso" });
+    this.card = new Card(view, this.box);
+    this.sprites = new Map();
     this.box.addEventListener("pointerdown", (event) => this.press(event));
     this.box.addEventListener("pointermove", (event) => this.move(event));
     this.box.addEventListener("pointerup", (event) => this.release(event));
     this.box.addEventListener("pointercancel", () => this.stop());
     this.box.addEventListener("pointerleave", () => this.view.tip(null));
+    this.box.addEventListener("dblclick", (event) => { if (!event.target.closest(".bgt-card")) this.reset(); });
     this.box.addEventListener("wheel", (event) => this.wheel(event), { passive: false });
-    new ResizeObserver(() => {
-      const width = this.box.clientWidth;
-      if (this.json && width && width !== this.width) {
-        this.width = width;
-        Plotly.Plots.resize(this.plot);
-      }
-    }).observe(this.box);
+    this.canvas.addEventListener("keydown", (event) => this.key(event));
+    new ResizeObserver(() => this.resize()).observe(this.box);
   }
 
-  // Draws a figure unless it is there already; `anew` draws it anyway.
-  async draw(spec, anew = false) {
+  // Takes a map's points: {name, panels: [{title, rows, x, y, path}]}.
+  draw(spec) {
     this.name = spec.name;
-    this.box.setAttribute("aria-label", spec.alt);
-    if (!anew && spec.figure === this.json && this.drawnRows === this.view.rowOf) return;
-    this.json = spec.figure;
-    this.drawnRows = this.view.rowOf;
-    this.points = null; // nothing can be done with it until it is drawn
-    const figure = JSON.parse(spec.figure);
-    this.joining = figure.data.find((trace) => trace.meta === "pairs");
-    figure.data = figure.data.filter((trace) => trace !== this.joining);
-    figure.data.forEach((trace) => { trace.visible = !this.view.legend.hidden.has(trace.legendgroup); });
-    this.thinned = webgl ? 0 : withoutWebgl(figure.data);
-    const points = readPoints(figure, this.view.rowOf);
-    this.shown = this.view.lit?.lit ?? "";
-    for (const [number, places] of placesOf(points, this.shown)) figure.data[number].selectedpoints = places;
-    const { margin, height, coloraxis } = figure.layout;
-    this.withLegend = { showlegend: true, margin, height, coloraxis };
-    Object.assign(figure.layout, {
-      showlegend: false, margin: { ...margin, b: 4 }, height: height - LEGEND, coloraxis: { ...coloraxis, showscale: false },
+    this.title = `${spec.name[0].toUpperCase()}${spec.name.slice(1)} latent`;
+    this.box.setAttribute("aria-label", `Map of the ${spec.name} latent: ${this.view.size} sentences, coloured by ${this.view.colour.title.toLowerCase()}. A table below lists the same sentences.`);
+    this.canvas.setAttribute("aria-label", `${this.title}: arrow keys go from point to point, Enter takes one, plus and minus zoom`);
+    if (spec !== this.spec) {
+      const size = this.view.size;
+      this.panelOf = new Int16Array(size).fill(-1);
+      this.x = new Float64Array(size);
+      this.y = new Float64Array(size);
+      this.panels = spec.panels.map(({ title, rows, x, y, path }, number) => {
+        const panel = { title, path, rows: Int32Array.from(numbers(rows)), x: numbers(x), y: numbers(y) };
+        panel.rows.forEach((row, at) => {
+          [this.panelOf[row], this.x[row], this.y[row]] = [number, panel.x[at], panel.y[at]];
+        });
+        return panel;
+      });
+      this.spec = spec;
+    }
+    this.resize();
+  }
+
+  get small() {
+    return this.view.large !== this && !this.view.equal;
+  }
+
+  // Places the panels side by side or one above the other, whichever gives them more room.
+  resize() {
+    const [width, height] = [this.box.clientWidth, this.box.clientHeight];
+    if (!this.panels || !width || !height) return;
+    const number = this.panels.length;
+    const head = number > 1 ? TITLE : 0; // the title of the whole map, above those of its panels
+    const room = (columns) => Math.min(width / columns, (height - head) / Math.ceil(number / columns) - TITLE);
+    const columns = [...Array(number).keys()].map((at) => at + 1).reduce((best, each) => (room(each) > room(best) ? each : best), 1);
+    const lines = Math.ceil(number / columns);
+    this.panels.forEach((panel, at) => {
+      const [col, line] = [at % columns, Math.floor(at / columns)];
+      const before = panel.box;
+      panel.box = {
+        left: (col * width) / columns, top: head + (line * (height - head)) / lines + TITLE,
+        width: width / columns - (col + 1 < columns ? 6 : 0), height: (height - head) / lines - TITLE,
+      };
+      const home = this.home(panel);
+      if (panel.view && panel.homeScale) panel.view.scale *= home.scale / panel.homeScale;
+      else panel.view = home;
+      panel.homeScale = home.scale;
+      if (!before) panel.view = home;
     });
-    figure.layout.dragmode = "pan";
-    figure.layout.clickmode = "event+select"; // so that WebGL is ready to paint a selection
-    figure.layout.hovermode = false;
-    figure.layout.font = { ...figure.layout.font, family: getComputedStyle(this.box).fontFamily };
-    const config = { displayModeBar: false, doubleClick: "reset", scrollZoom: false };
-    this.width = this.box.clientWidth;
-    await Plotly.react(this.plot, figure.data, figure.layout, config);
-    if (!this.listening) {
-      this.listening = true;
-      for (const event of ["plotly_relayouting", "plotly_relayout", "plotly_afterplot"]) {
-        this.plot.on(event, () => this.overlay());
+    this.ratio = window.devicePixelRatio || 1;
+    this.canvas.width = Math.round(width * this.ratio);
+    this.canvas.height = Math.round(height * this.ratio);
+    this.paint();
+  }
+
+  // The view that shows all points of a panel.
+  home(panel) {
+    const [x, y] = [panel.x, panel.y].map(range).map(([low, high]) => ({ middle: (low + high) / 2 || 0, extent: high - low || 1 }));
+    const margin = this.small ? MARGIN / 2 : MARGIN;
+    const scale = Math.min((panel.box.width - 2 * margin) / x.extent, (panel.box.height - 2 * margin) / y.extent);
+    return { x: x.middle, y: y.middle, scale: Math.max(scale, 1e-9) };
+  }
+
+  // Paints before the next frame, once for all changes until then.
+  refresh() {
+    this.waiting ??= requestAnimationFrame(() => {
+      this.waiting = null;
+      this.paint();
+    });
+  }
+
+  paint() {
+    if (!this.panels?.[0]?.box) return;
+    const context = this.canvas.getContext("2d");
+    const { ratio, view } = this;
+    context.setTransform(1, 0, 0, 1, 0, 0);
+    context.clearRect(0, 0, this.canvas.width, this.canvas.height);
+    const look = view.look();
+    const total = view.size;
+    this.panels.forEach((panel) => {
+      const { left, top, width, height } = panel.box;
+      if (total > SPRITES) {
+        paintPixels(context, panel, look, view.states, ratio, rgb(getComputedStyle(this.canvas).backgroundColor), total);
       }
-      this.plot.on("plotly_relayout", () => this.nameClusters());
-    }
-    this.points = points;
-    this.zoomed = false;
-    this.extent = extent(points.x.filter((_, row) => points.panel[row] === 0));
-    this.nameClusters();
-    this.lines = this.joining ? this.view.pairLines(this.shown, points) : [[], []];
-    this.light(this.view.lit?.lit ?? "");
-  }
-
-  // Names clusters; where little of the first panel is in sight, fine clusters.
-  nameClusters() {
-    if (!this.points) return;
-    const [low, high] = this.axes(0)[0].range;
-    const zoomed = Math.abs(high - low) < ZOOMED * this.extent;
-    if (zoomed === this.zoomed) return;
-    this.zoomed = zoomed;
-    const changes = {};
-    (this.plot.layout.annotations ?? []).forEach(({ name }, at) => {
-      if (name === CLUSTER || name === FINE_CLUSTER) changes[`annotations[${at}].visible`] = (name === FINE_CLUSTER) === zoomed;
+      context.save();
+      context.setTransform(ratio, 0, 0, ratio, left * ratio, top * ratio);
+      context.beginPath();
+      context.rect(0, 0, width, height);
+      context.clip();
+      const place = (x, y) => this.inPanel(panel, x, y);
+      if (view.dense) this.paintDensity(context, panel, place);
+      if (total <= SPRITES) {
+        const size = this.small ? 0.7 : 1;
+        paintMarks(context, panel, place, { ...look, size: (row) => look.size(row) * size }, view.states, this.sprites, ratio);
+      }
+      context.restore();
     });
-    if (Object.keys(changes).length) Plotly.relayout(this.plot, changes);
-  }
-
-  light(lit) {
-    if (!this.points) return;
-    if (lit !== this.shown) {
-      this.shown = lit;
-      select(this.plot, placesOf(this.points, lit));
-      if (this.joining) this.lines = this.view.pairLines(lit, this.points);
-    }
     this.overlay();
   }
 
-  axes(panel) {
-    const layout = this.plot._fullLayout;
-    const number = this.points.panels[panel].slice(1);
-    return [layout[`xaxis${number}`], layout[`yaxis${number}`]];
+  paintDensity(context, panel, place) {
+    panel.contours ??= contours(panel);
+    context.strokeStyle = this.view.look().soft;
+    context.lineWidth = 0.8;
+    context.beginPath();
+    panel.contours.forEach(([x, y, toX, toY]) => {
+      context.moveTo(...place(x, y));
+      context.lineTo(...place(toX, toY));
+    });
+    context.stroke();
   }
 
-  // Pixels of a point of a panel on this map.
+  // Pixels of a place of a map inside its panel, and on the whole map.
+  inPanel({ box, view }, x, y) {
+    return [box.width / 2 + (x - view.x) * view.scale, box.height / 2 - (y - view.y) * view.scale];
+  }
+
   pixels(panel, x, y) {
-    const [xaxis, yaxis] = this.axes(panel);
-    return [xaxis._offset + xaxis.l2p(x), yaxis._offset + yaxis.l2p(y)];
+    const [left, top] = this.inPanel(this.panels[panel], x, y);
+    return [left + this.panels[panel].box.left, top + this.panels[panel].box.top];
   }
 
-  // The panel under the pointer, and where in it.
+  // Pixels of a row, or null if it is not on this map or not in sight.
+  pixelsOf(row) {
+    const panel = this.panelOf[row] ?? -1;
+    if (panel < 0) return null;
+    const [x, y] = this.pixels(panel, this.x[row], this.y[row]);
+    const { left, top, width, height } = this.panels[panel].box;
+    return x >= left - 1 && y >= top - 1 && x <= left + width + 1 && y <= top + height + 1 ? [x, y] : null;
+  }
+
+  // The panel under the pointer, or the nearest one, and where in it.
   spot(event) {
-    if (!this.points || !this.plot._fullLayout) return null;
-    const frame = this.plot.getBoundingClientRect();
+    if (!this.panels?.[0]?.box) return null;
+    const frame = this.box.getBoundingClientRect();
     const [left, top] = [event.clientX - frame.left, event.clientY - frame.top];
-    for (let panel = 0; panel < this.points.panels.length; panel++) {
-      const [xaxis, yaxis] = this.axes(panel);
-      const [x, y] = [left - xaxis._offset, top - yaxis._offset];
-      if (x < 0 || y < 0 || x > xaxis._length || y > yaxis._length) continue;
-      return { panel, left, top, x: xaxis.p2l(x), y: yaxis.p2l(y), unit: Math.abs(xaxis.p2l(1) - xaxis.p2l(0)) };
-    }
-    return null;
+    const away = ({ box }) => Math.max(box.left - left, left - box.left - box.width, 0) + Math.max(box.top - top, top - box.top - box.height, 0);
+    const panel = this.panels.reduce((best, each, at) => (away(each) < away(this.panels[best]) ? at : best), 0);
+    return { panel, left, top, ...this.at(panel, left, top) };
   }
 
-  nearest(event, spot) {
-    return nearestRow(this.points, spot.panel, spot.x, spot.y, (REACH[event.pointerType] ?? 12) * spot.unit);
+  at(panel, left, top) {
+    const { box, view } = this.panels[panel];
+    return { x: view.x + (left - box.left - box.width / 2) / view.scale, y: view.y - (top - box.top - box.height / 2) / view.scale };
+  }
+
+  nearest(event, { panel, x, y }) {
+    const within = (REACH[event.pointerType] ?? 12) / this.panels[panel].view.scale;
+    return nearestRow(this.panels[panel], x, y, within, (row) => this.view.states[row] > FILTERED);
   }
 
   press(event) {
-    const spot = this.spot(event);
+    const spot = event.target.closest?.(".bgt-card") ? null : this.spot(event);
     if (!spot || event.button !== 0) return;
     const star = event.target.closest?.('.bgt-star[data-movable="true"]');
     const select = this.view.mode === "select" && (event.pointerType !== "touch" || this.view.armed);
-    this.held = { spot, star, from: [event.clientX, event.clientY], trail: select && !star ? [[spot.left, spot.top]] : null };
-    if (!select && !star) return;
+    this.held = { spot, star, from: [event.clientX, event.clientY], last: [event.clientX, event.clientY], trail: select && !star ? [[spot.left, spot.top]] : null };
+    if (!select && !star && event.pointerType === "touch" && this.view.mode !== "pan") return; // the page scrolls
     event.preventDefault();
-    this.over.setPointerCapture(event.pointerId);
+    this.canvas.focus({ preventScroll: true });
+    this.box.setPointerCapture(event.pointerId);
     this.view.tip(null);
   }
 
   move(event) {
     if (!this.held) {
-      const spot = event.pointerType === "touch" ? null : this.spot(event);
+      const spot = event.pointerType === "touch" || event.target.closest?.(".bgt-card") ? null : this.spot(event);
       this.view.tip(spot ? this.nearest(event, spot) : -1, event);
     } else if (this.held.star) {
       const spot = this.spot(event);
       if (spot && spot.panel === this.held.spot.panel) this.view.drag(this, spot, false);
     } else if (this.held.trail) {
-      const frame = this.plot.getBoundingClientRect();
+      const frame = this.box.getBoundingClientRect();
       const [left, top] = [event.clientX - frame.left, event.clientY - frame.top];
       const [beforeLeft, beforeTop] = this.held.trail.at(-1);
       if (Math.hypot(left - beforeLeft, top - beforeTop) < 3) return;
       this.held.trail.push([left, top]);
       this.lasso.setAttribute("d", `M${this.held.trail.join("L")}Z`);
+    } else if (this.view.mode === "pan") {
+      const { view } = this.panels[this.held.spot.panel];
+      view.x -= (event.clientX - this.held.last[0]) / view.scale;
+      view.y += (event.clientY - this.held.last[1]) / view.scale;
+      this.held.last = [event.clientX, event.clientY];
+      this.refresh();
     }
   }
 
@@ -179,13 +238,19 @@ class OneMap {
       const spot = this.spot(event);
       this.view.drag(this, spot?.panel === held.spot.panel ? spot : this.view.dragged, true);
     } else if (moved <= CLICK && !(held.trail?.length > 3)) {
-      const row = this.nearest(event, held.spot);
-      if (row >= 0) this.view.click(row);
+      this.click(event, held.spot);
     } else if (held.trail) {
-      const [xaxis, yaxis] = this.axes(held.spot.panel);
-      const polygon = held.trail.map(([left, top]) => [xaxis.p2l(left - xaxis._offset), yaxis.p2l(top - yaxis._offset)]);
-      this.view.choose(rowsInside(this.points, held.spot.panel, polygon), event.shiftKey);
+      const polygon = held.trail.map(([left, top]) => Object.values(this.at(held.spot.panel, left, top)));
+      const open = (row) => this.view.states[row] > FILTERED;
+      this.view.choose(rowsInside(this.panels[held.spot.panel], polygon, this.view.size, open), event.shiftKey);
     }
+  }
+
+  // A click on a small map makes it the large one; on a large map it takes a point.
+  click(event, spot) {
+    if (this.small) return this.view.enlarge(this);
+    const row = this.nearest(event, spot);
+    if (row >= 0) this.view.click(row);
   }
 
   stop() {
@@ -197,123 +262,195 @@ class OneMap {
     const spot = event.ctrlKey || event.metaKey ? this.spot(event) : null;
     if (!spot) return; // the page scrolls
     event.preventDefault();
-    this.zoom(event.deltaY > 0 ? 1.25 : 0.8, spot);
+    this.zoom(event.deltaY > 0 ? 0.8 : 1.25, spot);
   }
 
-  // Shows a part of that share of each side, around a spot of one panel or the middle of all.
-  zoom(share, spot) {
-    const ranges = {};
-    this.points.panels.forEach((name, panel) => {
-      if (spot && spot.panel !== panel) return;
-      this.axes(panel).forEach((axis, side) => {
-        const [low, high] = axis.range;
-        const centre = spot ? [spot.x, spot.y][side] : (low + high) / 2;
-        ranges[`${axis._name}.range`] = [centre + (low - centre) * share, centre + (high - centre) * share];
-      });
+  // Magnifies, around a spot of one panel or the middle of each.
+  zoom(times, spot) {
+    this.panels.forEach((panel, at) => {
+      if (spot && spot.panel !== at) return;
+      const { view } = panel;
+      if (spot) {
+        view.x = spot.x + (view.x - spot.x) / times;
+        view.y = spot.y + (view.y - spot.y) / times;
+      }
+      view.scale *= times;
     });
-    Plotly.relayout(this.plot, ranges);
+    this.refresh();
   }
 
   reset() {
-    const ranges = {};
-    this.points.panels.forEach((name, panel) => this.axes(panel).forEach((axis) => { ranges[`${axis._name}.autorange`] = true; }));
-    Plotly.relayout(this.plot, ranges);
+    this.panels.forEach((panel) => { panel.view = this.home(panel); });
+    this.refresh();
   }
 
-  // Rings around the nearest, the star, and what catches the pointer in place of plotly: all that moves with the axes.
-  overlay() {
-    if (!this.points || !this.plot._fullLayout) return;
-    [this.catchers, this.joined, this.rings, this.paths, this.stars].forEach((group) => group.replaceChildren());
-    this.points.panels.forEach((name, panel) => {
-      const [xaxis, yaxis] = this.axes(panel);
-      const place = { x: xaxis._offset, y: yaxis._offset, width: xaxis._length, height: yaxis._length };
-      shape(this.catchers, "rect", { class: "bgt-catch", ...place });
-    });
-    if (this.joining) this.join();
-    const { focus = -1, near = [] } = this.view.lit ?? {};
-    near.forEach(({ rows, colour }, at) => rows.forEach((row) => this.mark(this.rings, row, (cx, cy) => {
-      shape(this.rings, "circle", { cx, cy, r: 8 + 3 * at, stroke: colour, class: "bgt-ring" });
-    })));
-    if (focus >= 0) this.mark(this.stars, focus, (cx, cy) => this.star(focus, cx, cy));
+  // Arrow keys walk from point to point, or move the star with Shift; Enter takes the point, Escape lets go.
+  key(event) {
+    const step = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[event.key];
+    const [zoom, { focus = -1, movable = [] }] = [{ "+": 1.4, "-": 1 / 1.4 }[event.key], this.view.lit ?? {}];
+    if (step && event.shiftKey && focus >= 0 && movable.includes(this.name)) this.nudge(focus, step);
+    else if (step) this.walk(step);
+    else if (event.key === "Enter" && this.small) this.view.enlarge(this);
+    else if (event.key === "Enter" && this.cursor >= 0) this.view.click(this.cursor);
+    else if (event.key === "Escape") this.view.dismiss();
+    else if (zoom) this.zoom(zoom);
+    else return;
+    event.preventDefault();
   }
 
-  // Lines between translations; plotly would compute all points anew to change them.
-  join() {
-    const [xaxis, yaxis] = this.axes(0);
-    const place = { x: xaxis._offset, y: yaxis._offset, width: xaxis._length, height: yaxis._length };
-    const [xs, ys] = this.lines;
-    let path = "";
-    xs.forEach((x, at) => {
-      if (x !== null) path += `${at && xs[at - 1] !== null ? "L" : "M"}${xaxis.l2p(x)} ${yaxis.l2p(ys[at])}`;
-    });
-    const { color, width } = this.joining.line;
-    shape(shape(this.joined, "svg", place), "path", { d: path, stroke: color, "stroke-width": width, class: "bgt-pairs" });
+  nudge(focus, [dx, dy]) {
+    const before = this.view.dragged?.map === this ? this.view.dragged : { panel: this.panelOf[focus], x: this.x[focus], y: this.y[focus] };
+    if (before.panel < 0) return;
+    const { scale } = this.panels[before.panel].view;
+    this.view.drag(this, { panel: before.panel, x: before.x + (STEP * dx) / scale, y: before.y - (STEP * dy) / scale }, true);
   }
 
-  star(focus, cx, cy) {
-    const movable = this.view.lit.movable.includes(this.name);
-    const moved = this.view.dragged;
-    let [x, y] = [cx, cy];
-    if (moved?.map === this && moved.focus === focus) {
-      [x, y] = this.pixels(moved.panel, moved.x, moved.y);
-      shape(this.paths, "line", { x1: cx, y1: cy, x2: x, y2: y, class: "bgt-drawn" });
+  // The nearest point in a direction from the last one.
+  walk([dx, dy]) {
+    const from = this.pixelsOf(this.cursor ?? -1) ?? this.pixelsOf(this.view.lit?.focus ?? -1) ?? [this.box.clientWidth / 2, this.box.clientHeight / 2];
+    let [best, least] = [-1, Infinity];
+    for (const row of this.panels.flatMap(({ rows }) => Array.from(rows))) {
+      const to = row !== this.cursor && this.view.states[row] > FILTERED ? this.pixelsOf(row) : null;
+      if (!to) continue;
+      const [right, down] = [to[0] - from[0], to[1] - from[1]];
+      const [along, across] = [right * dx + down * dy, Math.abs(right * dy) + Math.abs(down * dx)];
+      if (along > 1 && along + 2 * across < least) [best, least] = [row, along + 2 * across];
     }
-    const star = shape(this.stars, "g", { class: "bgt-star", transform: `translate(${x} ${y})`, "data-movable": movable });
+    if (best < 0) return;
+    this.cursor = best;
+    const [left, top] = this.pixelsOf(best);
+    const frame = this.box.getBoundingClientRect();
+    this.view.tip(best, { clientX: frame.left + left, clientY: frame.top + top });
+    this.view.say(this.view.rows.text[best]);
+  }
+
+  // All that is drawn above the points.
+  overlay() {
+    if (!this.panels?.[0]?.box) return;
+    const { titles, pairs, rings, paths, texts, stars } = this.layers;
+    Object.values(this.layers).forEach((layer) => layer.replaceChildren());
+    const several = this.panels.length > 1;
+    if (several) shape(titles, "text", { x: 6, y: TITLE - 7 }, this.title);
+    this.panels.forEach(({ title, box }) => shape(titles, "text", { x: box.left + 6, y: box.top - 7 }, several ? title : `${this.title}  ${title}`));
+    if (this.view.joined && this.panels.length === 1) this.join(pairs);
+    this.panels.forEach(({ path }, at) => { if (path.length) this.path(paths, at, path); });
+    const { focus = -1, near = [] } = this.view.lit ?? {};
+    near.forEach(({ rows, colour }, at) => rows.forEach((row) => {
+      const [cx, cy] = this.pixelsOf(row) ?? [];
+      if (cx) shape(rings, "circle", { cx, cy, r: 8 + 3 * at, stroke: colour, class: "bgt-ring" });
+    }));
+    const pinned = this.pixelsOf(this.view.lit?.pinned ?? -1);
+    if (pinned) shape(rings, "circle", { cx: pinned[0], cy: pinned[1], r: 12, class: "bgt-pinned" });
+    const star = focus >= 0 ? this.star(stars, focus) : null;
+    this.card.place(this.small ? -1 : focus, star, this.view.dragged?.map === this);
+    if (!this.small) this.texts(texts, star);
+  }
+
+  // Lines between translations: of the lit rows, or of the first where none is lit.
+  join(layer) {
+    const [{ rows, ofPair, states }, lit, seen] = [this.view, this.view.lit?.lit, new Set()];
+    let path = "";
+    const some = lit ? unpacked(lit) : null;
+    for (let row = 0; row < rows.pair.length && seen.size < MOST_LINES; row++) {
+      const pair = rows.pair[row];
+      if (pair < 0 || seen.has(pair) || states[row] < FADED || (some && !has(some, row))) continue;
+      seen.add(pair);
+      const places = ofPair.get(pair).map((other) => this.pixelsOf(other)).filter(Boolean);
+      if (places.length > 1) path += `M${places.join("L")}${places.length > 2 ? "Z" : ""}`;
+    }
+    shape(layer, "path", { d: path, class: "bgt-join" });
+  }
+
+  // The way from one sentence to another; only its ends have their numbers.
+  path(layer, panel, steps) {
+    const places = steps.map(([x, y]) => this.pixels(panel, x, y));
+    shape(layer, "path", { d: `M${places.join("L")}`, class: "bgt-path" });
+    places.forEach(([cx, cy], at) => {
+      shape(layer, "circle", { cx, cy, r: 3 });
+      if (at === 0 || at === places.length - 1) shape(layer, "text", { x: cx + 6, y: cy - 6 }, at + 1);
+    });
+  }
+
+  // The star; returns its pixels.
+  star(layer, focus) {
+    const moved = this.view.dragged;
+    const home = this.pixelsOf(focus);
+    const away = moved?.map === this && moved.focus === focus ? this.pixels(moved.panel, moved.x, moved.y) : null;
+    const at = away ?? home;
+    if (!at) return null;
+    if (away && home) shape(this.layers.paths, "line", { x1: home[0], y1: home[1], x2: at[0], y2: at[1], class: "bgt-drawn" });
+    const movable = this.view.lit.movable.includes(this.name);
+    const star = shape(layer, "g", { class: "bgt-star", transform: `translate(${at})`, "data-movable": movable });
     shape(star, "circle", { r: 15, class: "bgt-grip" });
     shape(star, "polygon", { points: STAR });
+    return at;
   }
 
-  // Calls back with the pixels of a row, if it is on this map and in sight.
-  mark(group, row, draw) {
-    const panel = this.points.panel[row];
-    if (panel === undefined || panel < 0) return;
-    const [x, y] = this.pixels(panel, this.points.x[row], this.points.y[row]);
-    const [xaxis, yaxis] = this.axes(panel);
-    const [right, bottom] = [x - xaxis._offset, y - yaxis._offset];
-    if (right >= -1 && bottom >= -1 && right <= xaxis._length + 1 && bottom <= yaxis._length + 1) draw(x, y);
+  // Texts beside points, the most important first; one that would cover another is left out.
+  texts(layer, star) {
+    const { view } = this;
+    const taken = [this.card.box(), star && [star[0] - 12, star[1] - 12, star[0] + 12, star[1] + 12]].filter(Boolean);
+    const write = (row, text, kind, colour) => {
+      const at = this.pixelsOf(row);
+      const place = at && view.states[row] > FILTERED && this.free(this.panels[this.panelOf[row]].box, at, text, taken);
+      if (!place) return;
+      const [x, y] = place;
+      shape(layer, "text", { x, y: y + 13, class: `bgt-text bgt-${kind}`, ...(colour && { fill: colour }) }, text);
+    };
+    const { focus = -1, near = [], pinned = -1, slices = [] } = view.lit ?? {};
+    if (pinned >= 0 && pinned !== focus) write(pinned, `Pinned: ${shortened(view.rows.text[pinned], LETTERS.near)}`, "near");
+    near.filter(({ latent }) => latent === this.name).forEach(({ rows }) => rows.forEach((row) => write(row, shortened(view.rows.text[row], LETTERS.near), "near")));
+    slices.forEach(({ name, row }) => write(row, name, "slice"));
+    if (!view.named || focus >= 0) return;
+    this.panels.forEach((panel) => {
+      const finest = ZOOMS.filter((zoom) => panel.view.scale / panel.homeScale >= zoom).length;
+      for (let level = 0; level <= finest; level++) {
+        this.groups(panel, level).forEach((row) => write(row, shortened(view.rows.text[row], LETTERS.group), "group"));
+      }
+    });
   }
-}
 
-// The places in each trace, by its number, of the rows that stand out: "" for none, and then no trace has any.
-function placesOf(points, lit) {
-  const bits = lit && unpacked(lit);
-  return new Map(points.traces.map(({ number, rows }) => {
-    const places = [];
-    if (bits) rows.forEach((row, place) => { if (row >= 0 && has(bits, row)) places.push(place); });
-    return [number, bits ? places : undefined];
-  }));
-}
-
-// What Plotly.restyle does with `selectedpoints`, without computing every trace anew: by the steps with which plotly
-// shows a selection of its own, which no public function takes.
-function select(plot, places) {
-  for (const trace of plot.calcdata) {
-    const { trace: settings } = trace[0];
-    if (!places.has(settings.index) || settings.visible !== true) continue;
-    const chosen = places.get(settings.index);
-    settings.selectedpoints = settings._input.selectedpoints = chosen;
-    const inside = new Set(chosen);
-    const [xaxis, yaxis] = [settings.xaxis, settings.yaxis].map((id) => plot._fullLayout[`${id[0]}axis${id.slice(1)}`]);
-    settings._module.selectPoints({ cd: trace, xaxis, yaxis }, chosen ? { contains: (spot, ignored, place) => inside.has(place) } : false);
-    settings._module.styleOnSelect?.(plot, trace, trace[0].node3);
+  // The rows that name groups of a panel's shown points; they are found once for each filter.
+  groups(panel, level) {
+    const { states, rows } = this.view;
+    if (panel.grouped !== states) [panel.grouped, panel.groups] = [states, []];
+    panel.groups[level] ??= typicalRows(panel, GROUPS[level], (row) => states[row] > FILTERED && rows.pair[row] >= 0, (row) => rows.lang[row] === rows.lang[0]);
+    return panel.groups[level];
   }
-  const scenes = Object.values(plot._fullLayout._plots).map(({ _scene }) => _scene).filter(Boolean);
-  if (!scenes.length) return;
-  plot._fullLayout._glcanvas.each(({ regl }) => regl?.clear({ color: [0, 0, 0, 0], depth: 1 }));
-  scenes.forEach((scene) => scene.draw());
-}
 
-// SVG in place of WebGL, with every n-th point where there are too many; how many are left.
-function withoutWebgl(traces) {
-  const painted = traces.filter((trace) => trace.type === "scattergl");
-  const total = painted.reduce((sum, trace) => sum + trace.customdata.length, 0);
-  const every = Math.ceil(total / MOST_WITHOUT_WEBGL);
-  for (const trace of painted) {
-    trace.type = "scatter";
-    const thin = (values) => Array.from(values).filter((_, at) => at % every === 0);
-    for (const key of ["x", "y"]) trace[key] = thin(numbers(trace[key]));
-    trace.customdata = thin(trace.customdata);
-    if (typeof trace.marker.color === "object") trace.marker.color = thin(numbers(trace.marker.color));
+  // A free place for a text beside a point of a panel: right, left, below or above; it is then taken.
+  free(box, [x, y], text, taken) {
+    const [width, height] = [this.view.width(text) + 4, 17];
+    const places = [[x + 8, y - height / 2], [x - width - 8, y - height / 2], [x - width / 2, y + 8], [x - width / 2, y - height - 8]];
+    const fits = ([left, top]) => left >= box.left && top >= box.top && left + width <= box.left + box.width && top + height <= box.top + box.height
+      && taken.every(([l, t, r, b]) => left >= r || left + width <= l || top >= b || top + height <= t);
+    const place = places.find(fits);
+    if (place) taken.push([place[0], place[1], place[0] + width, place[1] + height]);
+    return place;
   }
-  return every > 1 ? painted.reduce((sum, trace) => sum + trace.customdata.length, 0) : 0;
+
+  // The map as a vector drawing.
+  drawing() {
+    const [width, height] = [this.box.clientWidth, this.box.clientHeight];
+    const look = this.view.look();
+    const parts = [];
+    this.panels.forEach((panel) => panel.rows.forEach((row, at) => {
+      const state = this.view.states[row];
+      const [left, top] = this.inPanel(panel, panel.x[at], panel.y[at]);
+      if (!state || left < 0 || top < 0 || left > panel.box.width || top > panel.box.height) return;
+      const [x, y, size] = [left + panel.box.left, top + panel.box.top, look.size(row)].map((value) => Math.round(value * 100) / 100);
+      const corners = SHAPES[look.shape(row)]?.map(([dx, dy]) => [x + dx * size, y + dy * size].map((value) => value.toFixed(2)));
+      const d = corners ? `M${corners.join("L")}Z` : `M${x - size} ${y}a${size} ${size} 0 1 0 ${2 * size} 0a${size} ${size} 0 1 0 ${-2 * size} 0`;
+      parts.push(`<path d="${d}" fill="${look.colour(row)}" opacity="${ALPHA[state]}"/>`);
+    }));
+    const over = this.over.cloneNode(true);
+    const [from, to] = [this.over, over].map((root) => [...root.querySelectorAll("*")]);
+    from.forEach((element, at) => {
+      const style = getComputedStyle(element);
+      ["fill", "stroke", "stroke-width", "stroke-dasharray", "font-size", "paint-order"].forEach((name) => to[at].setAttribute(name, style.getPropertyValue(name)));
+    });
+    const legend = this.view.legend.drawing(height + 18);
+    return `<svg xmlns="${SVG}" width="${width}" height="${height + 30}" viewBox="0 0 ${width} ${height + 30}" font-family="Arial, sans-serif" font-size="13">`
+      + `<rect width="100%" height="100%" fill="${look.page}"/>${parts.join("")}${over.innerHTML}${legend}</svg>`;
+  }
 }

@@ -1,14 +1,14 @@
-// Points of a drawn plotly figure, and which of them are where.
+// Points, sets of rows, and where they are: plain functions, without a page.
 
-// Numbers as plotly sends them: a list, or base64 of a typed array.
+// Numbers as Python sends them: a list, or base64 of a typed array.
 function numbers(values) {
   if (!values?.bdata) return Float64Array.from(values ?? []);
   const bytes = Uint8Array.from(atob(values.bdata), (char) => char.charCodeAt(0));
-  const kind = { f4: Float32Array, f8: Float64Array, i1: Int8Array, i2: Int16Array, i4: Int32Array }[values.dtype];
+  const kind = { f4: Float32Array, f8: Float64Array, u1: Uint8Array, i4: Int32Array }[values.dtype];
   return new kind(bytes.buffer);
 }
 
-// Ids that a bitset holds, in base64, the lowest bit first.
+// A set of rows as bits, the lowest first, from base64 and back.
 function unpacked(text) {
   return Uint8Array.from(atob(text), (char) => char.charCodeAt(0));
 }
@@ -21,15 +21,30 @@ function packed(bits) {
   return btoa(text);
 }
 
-// The distance of the smallest and the largest number.
-function extent(values) {
-  let [low, high] = [Infinity, -Infinity];
-  for (const value of values) [low, high] = [Math.min(low, value), Math.max(high, value)];
-  return high - low;
+const emptyBits = (size) => new Uint8Array((size + 7) >> 3);
+const has = (bits, at) => (bits[at >> 3] >> (at & 7)) & 1;
+const add = (bits, at) => { bits[at >> 3] |= 1 << (at & 7); };
+const bitsOf = (rows, size) => {
+  const bits = emptyBits(size);
+  rows.forEach((row) => add(bits, row));
+  return bits;
+};
+
+function count(bits) {
+  let total = 0;
+  for (let byte of bits) for (; byte; byte &= byte - 1) total++;
+  return total;
 }
 
-const has = (bits, at) => (bits[at >> 3] >> (at & 7)) & 1;
-const count = (bits) => bits.reduce((sum, byte) => sum + [...byte.toString(2)].filter((bit) => bit === "1").length, 0);
+// The smallest and the largest number.
+function range(values) {
+  let [low, high] = [Infinity, -Infinity];
+  for (const value of values) {
+    if (value < low) low = value;
+    if (value > high) high = value;
+  }
+  return [low, high];
+}
 
 // Whether (x, y) is inside a polygon, [[x, y], ...].
 function inside(polygon, x, y) {
@@ -42,47 +57,76 @@ function inside(polygon, x, y) {
   return odd;
 }
 
-// The points of a figure's markers as arrays over the rows of the table: x, y, panel (-1: not on this figure), trace.
-function readPoints(figure, rowOf) {
-  const size = rowOf.size;
-  const points = { x: new Float64Array(size), y: new Float64Array(size), panel: new Int16Array(size).fill(-1), traces: [] };
-  const panels = [...new Set(figure.data.map((trace) => trace.xaxis ?? "x"))];
-  figure.data.forEach((trace, number) => {
-    if (trace.mode !== "markers" || !trace.customdata || trace.visible === false) return;
-    const [x, y] = [numbers(trace.x), numbers(trace.y)];
-    const rows = Int32Array.from(trace.customdata, (id) => rowOf.get(id) ?? -1);
-    rows.forEach((row, at) => {
-      if (row < 0) return;
-      points.x[row] = x[at];
-      points.y[row] = y[at];
-      points.panel[row] = panels.indexOf(trace.xaxis ?? "x");
-    });
-    points.traces.push({ number, rows });
+// The rows of a panel inside a polygon, as bits; `open(row)` says whether a row may be taken.
+function rowsInside(panel, polygon, size, open) {
+  const bits = emptyBits(size);
+  const [left, right] = range(polygon.map(([x]) => x));
+  const [low, high] = range(polygon.map(([, y]) => y));
+  panel.rows.forEach((row, at) => {
+    const [x, y] = [panel.x[at], panel.y[at]];
+    if (x < left || x > right || y < low || y > high || !open(row)) return;
+    if (inside(polygon, x, y)) add(bits, row);
   });
-  points.panels = panels;
-  return points;
-}
-
-// The rows inside a polygon of a panel, as a bitset.
-function rowsInside(points, panel, polygon) {
-  const bits = new Uint8Array((points.x.length + 7) >> 3);
-  const [xs, ys] = [polygon.map(([x]) => x), polygon.map(([, y]) => y)];
-  const [left, right, low, high] = [Math.min(...xs), Math.max(...xs), Math.min(...ys), Math.max(...ys)];
-  for (let row = 0; row < points.x.length; row++) {
-    const [x, y] = [points.x[row], points.y[row]];
-    if (points.panel[row] !== panel || x < left || x > right || y < low || y > high) continue;
-    if (inside(polygon, x, y)) bits[row >> 3] |= 1 << (row & 7);
-  }
   return bits;
 }
 
-// The row nearest to (x, y) of a panel within a distance, all in the units of its axes; -1 if there is none.
-function nearestRow(points, panel, x, y, within) {
+// The row of a panel that is nearest to (x, y) and within a distance, all in the units of its map; -1 if none is.
+function nearestRow(panel, x, y, within, open) {
   let [nearest, least] = [-1, within * within];
-  for (let row = 0; row < points.x.length; row++) {
-    if (points.panel[row] !== panel) continue;
-    const distance = (points.x[row] - x) ** 2 + (points.y[row] - y) ** 2;
-    if (distance < least) [nearest, least] = [row, distance];
+  for (let at = 0; at < panel.rows.length; at++) {
+    const distance = (panel.x[at] - x) ** 2 + (panel.y[at] - y) ** 2;
+    if (distance < least && open(panel.rows[at])) [nearest, least] = [panel.rows[at], distance];
   }
   return nearest;
+}
+
+// The rows whose text contains some words: as whole words, or else as parts of words.
+function rowsWith(texts, words, size) {
+  const sought = words.trim().toLowerCase();
+  const [parts, whole] = [emptyBits(size), emptyBits(size)];
+  const letter = /[\p{L}\p{N}_]/u;
+  const open = (text, at, edge) => !letter.test(edge) || !letter.test(text[at] ?? "");
+  texts.forEach((text, row) => {
+    for (let at = text.indexOf(sought); at >= 0; at = text.indexOf(sought, at + 1)) {
+      add(parts, row);
+      if (open(text, at - 1, sought[0]) && open(text, at + sought.length, sought.at(-1))) add(whole, row);
+    }
+  });
+  return whole.some(Boolean) ? whole : parts;
+}
+
+// A text in at most so many letters, cut between words where it can be.
+function shortened(text, most) {
+  if (text.length <= most) return text;
+  const cut = text.slice(0, most - 1);
+  return `${cut.slice(0, Math.max(cut.lastIndexOf(" "), most / 2)).trimEnd()}…`;
+}
+
+const SAMPLED = 3000; // points from which groups are found
+const ROUNDS = 12;
+
+// Rows that stand for groups of near points, the largest group first: those nearest to the means of k-means, which starts
+// from rows evenly spread over the list. Rows of the first language are preferred. `open(row)` says which rows count.
+function typicalRows({ rows, x, y }, number, open, preferred) {
+  const all = [...rows.keys()].filter((at) => open(rows[at]));
+  const places = all.filter((_, at) => at % Math.ceil(all.length / SAMPLED) === 0);
+  const size = Math.min(number, Math.ceil(places.length / 8));
+  let means = Array.from({ length: size }, (_, at) => places[Math.floor(((at + 0.5) * places.length) / size)]).map((at) => [x[at], y[at]]);
+  const away = (at, [left, top]) => (x[at] - left) ** 2 + (y[at] - top) ** 2;
+  let groups = [];
+  for (let round = 0; round < ROUNDS; round++) {
+    groups = means.map(() => []);
+    for (const at of places) {
+      let nearest = 0;
+      means.forEach((mean, each) => { if (away(at, mean) < away(at, means[nearest])) nearest = each; });
+      groups[nearest].push(at);
+    }
+    groups = groups.filter((group) => group.length);
+    means = groups.map((group) => [x, y].map((values) => group.reduce((sum, at) => sum + values[at], 0) / group.length));
+  }
+  const named = groups.map((group, each) => {
+    const cost = (at) => away(at, means[each]) * (preferred(rows[at]) ? 1 : 4);
+    return { size: group.length, row: rows[group.reduce((best, at) => (cost(at) < cost(best) ? at : best))] };
+  });
+  return named.sort((left, right) => right.size - left.size).map(({ row }) => row);
 }

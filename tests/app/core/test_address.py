@@ -21,7 +21,7 @@ LINKS = {  # page -> parameter of a link -> (text of the parameter, value of the
         "move_sentence-type_fr": ("question", "question"),
     },
     "maps": {
-        "colour": ("Language", "lang"), "pairs": ("100", 100), "maps": ("Semantic", "Semantic"),
+        "colour": ("Language", "lang"), "pairs": ("100", 100),
         "map": ("UMAP", "UMAP"), "lines": ("false", False), "dense": ("true", True),
         "near_UMAP": ("9", 9), "map_seed": ("3", 3), "find": ("the ", "the "), "move": ("Both", "Both"),
         "way_lang": ("French", "fr"), "start": ("It rains.", "It rains."), "end": ("Does it rain?", "Does it rain?"),

@@ -1,8 +1,6 @@
 """Test the page of maps: maps of both latents, selections, search, the user's sentences, and interpolation."""
 
-import base64
 from collections.abc import Callable, Sequence
-from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -14,38 +12,31 @@ from scipy.stats import ttest_ind
 from app.core import exports, inventory, rows, state
 from app.core.latents import geometry, spaces
 from app.maps import compute
+from tests.app.conftest import decoded
 
 Open = Callable[..., Any]
 
 
-def drawn(figure: dict) -> list[str]:
-    return [row for trace in figure["data"] if trace.get("mode") == "markers" for row in trace["customdata"]]
-
-
-def unpack(values: dict) -> np.ndarray:
-    """Decode an array that plotly sends in base64."""
-    return np.frombuffer(base64.b64decode(values["bdata"]), values["dtype"])
-
-
-def places(figure: dict) -> dict[str, np.ndarray]:
-    """Return where each row is drawn on a map, {id: (2,)}."""
-    traces = [trace for trace in figure["data"] if trace["mode"] == "markers"]
-    xy = [np.column_stack([unpack(trace["x"]), unpack(trace["y"])]) for trace in traces]
-    return dict(zip(drawn(figure), np.concatenate(xy), strict=True))
+def drawn(panels: list[dict]) -> list[str]:
+    return [row for panel in panels for row in panel["ids"]]
 
 
 def test_both_maps_hold_every_sentence_and_keep_languages_apart(opened: Open) -> None:
-    app = opened("maps")
-    semantic, language = app.figures()
+    semantic, language = opened("maps").maps()
     assert sorted(drawn(semantic)) == sorted(rows.examples(("en", "fr"), 300)["id"]) == sorted(drawn(language))
-    panels = {}
-    for trace in language["data"]:
-        panels.setdefault(trace["xaxis"], set()).update(row[:2] for row in trace["customdata"])
-    assert list(panels.values()) == [{"en"}, {"fr"}]
-    for shown, count in (("Semantic", 1), ("Language", 2)):
-        app.button_group(key="maps").set_value(shown)
-        (figure,) = app.run().figures()
-        assert len({trace["xaxis"] for trace in figure["data"]}) == count
+    assert len(semantic) == 1 and [{row[:2] for row in panel["ids"]} for panel in language] == [{"en"}, {"fr"}]
+
+
+def test_bars_count_what_the_table_has_and_numbers_stay_numbers(opened: Open) -> None:
+    (data,) = (data for data in opened("maps", colour="Length in words").sent() if "columns" in data)
+    table = rows.examples(("en", "fr"), 300)
+    columns = {column["name"]: column for column in data["columns"]}
+    assert {"words", "mark", "address", "contraction", "lang"} <= {*columns}
+    marks = [columns["mark"]["categories"][code]["label"] for code in decoded(columns["mark"]["codes"])]
+    assert marks == table["mark"].replace("none", "no mark").tolist()
+    assert np.array_equal(decoded(columns["words"]["values"]), table["words"])
+    labels = [columns["lang"]["categories"][code]["label"] for code in decoded(columns["lang"]["codes"])]
+    assert labels == table["lang"].map(rows.language_name).tolist()
 
 
 def test_a_selection_lights_the_same_rows_on_both_maps_and_survives_a_new_colour(opened: Open) -> None:
@@ -115,8 +106,8 @@ def test_other_sentences_end_the_selection_and_those_shown_are_exported(
     app.put(app.box("Translation pairs"), 100)
     assert app.lit() == set() and any("the first 100 pairs of own.tsv" in caption.value for caption in app.caption)
     exported = next(table for name, table in given.items() if name.startswith("bgt-maps"))
-    for figure in app.figures():
-        assert sorted(exported["id"]) == sorted(drawn(figure)) and len(exported) == 200
+    for panels in app.maps():
+        assert sorted(exported["id"]) == sorted(drawn(panels)) and len(exported) == 200
 
 
 @pytest.mark.usefixtures("fresh")
@@ -164,25 +155,24 @@ def test_the_way_between_two_sentences_is_written_and_drawn(
     sources, styles = ([first, last if side in moves else first] for side in (0, 1))
     ends = [best.text for best in library(sources, styles)]
     assert [walked.table["text"].iloc[0], walked.table["text"].iloc[-1]] == ends
-    paths = [any(trace["mode"].startswith("lines+") for trace in figure["data"]) for figure in app.figures()]
+    paths = [any(panel["path"] for panel in panels) for panels in app.maps()]
     assert paths == [0 in moves, 1 in moves]
-    for step in (1, 9):
-        (slider,) = (slider for slider in app.slider if slider.label.startswith("Step"))
-        slider.set_value(step)
-        app.run()
-        written = walked.table["text"].iloc[step - 1] or "(nothing)"
-        assert escape(written) in app.html()
+    (shown,) = (table.value for table in app.table if "From step" in table.value)
+    assert shown["From step"].iloc[0] == "1" and len(shown) <= 9
+    assert f"of the {'language' if what == 'Style' else 'semantic'} latent" in "".join(
+        text.value for text in app.markdown
+    )
 
 
 def test_selected_sentences_are_mapped_alone_with_their_translations(opened: Open) -> None:
     app = opened("maps", rows="en1-9", map="PCA")
     app.press("Map these alone")
     nine = {f"{lang}{number}" for lang in ("en", "fr") for number in range(1, 10)}
-    assert set(drawn(app.figures()[0])) == nine
+    assert set(drawn(app.maps()[0])) == nine
     assert "Mapped alone: 9 of 300 pairs." in [caption.value for caption in app.caption]
     linked = opened("maps", alone="en1-9", map="PCA")
-    assert set(drawn(linked.figures()[0])) == nine
-    assert len(drawn(linked.press("Map all again").figures()[0])) == 600
+    assert set(drawn(linked.maps()[0])) == nine
+    assert len(drawn(linked.press("Map all again").maps()[0])) == 600
 
 
 def vectors_of(tmp_path: Path, vectors: np.ndarray) -> tuple[str, ...]:
@@ -213,7 +203,7 @@ def test_few_or_equal_vectors_are_mapped_at_once_and_the_caption_says_how(
     assert not any(button.label.startswith("Compute") for button in app.button)
     (caption,) = (caption.value for caption in app.caption if caption.value.startswith("t-SNE, perplexity 30"))
     assert told in caption
-    xy = np.array(list(places(app.figures()[0]).values()))
+    xy = app.maps()[0][0]["xy"]
     assert len(np.unique(xy, axis=0)) == different
 
 
@@ -254,13 +244,26 @@ def test_nearest_are_those_of_a_row_or_of_a_typed_text_and_of_nothing_that_is_go
 
 def test_maps_have_the_axes_that_were_asked_for_and_say_how_well_they_are_read(opened: Open) -> None:
     app = opened("maps")
-    app.put(app.selectbox(key="map"), "Probe axes")
-    assert app.selectbox(key="axis_x").options == ["Longer", "Question", "Negation"]
+    app.put(app.selectbox(key="map"), "Chosen axes")
+    assert app.selectbox(key="axis_x").options[:4] == ["Longer", "Question", "Negation", "PCA 1"]
     (caption,) = (caption.value for caption in app.caption if "linear probes" in caption.value)
     assert caption.startswith("Longer to the right, Question upwards")
     assert "longer correlation" in caption and "question AUC" in caption
     app.put(app.selectbox(key="axis_x"), "Question")
-    assert app.selectbox(key="axis_y").options == ["Longer", "Negation"]
+    assert app.selectbox(key="axis_y").options[:3] == ["Longer", "Negation", "PCA 1"]
+
+
+def test_an_axis_between_two_sentences_has_them_at_0_and_1_and_components_are_those_of_pca(opened: Open) -> None:
+    ends = {"axis_start": "Where is the dog?", "axis_end": "It was late."}
+    app = opened("maps", map="Chosen axes", axis_x="Between two sentences", axis_y="PCA 2", **ends)
+    for text in ends.values():
+        app.text_area[0].set_value(text)
+        app.press("Draw as stars")
+    ((semantic,), _) = app.maps()
+    x, y = semantic["xy"].T
+    assert x[-2:] == pytest.approx([0, 1], abs=1e-3)
+    pca = opened("maps", map="PCA").maps()[0][0]["xy"][:, 1]
+    assert abs(np.corrcoef(y[:600], pca)[0, 1]) > 0.999
 
 
 def kept(app: Any, name: str, chosen: Sequence[str]) -> None:

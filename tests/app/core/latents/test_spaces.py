@@ -118,7 +118,7 @@ def test_readings_are_those_of_the_literature() -> None:
 def test_a_map_shows_the_scores_and_its_axes_say_how_to_move_on_it(saved: Path) -> None:
     loaded = Loaded("saved", bgt_core.load(saved), ("en", "fr"), bgt_core.info(saved), [], "the CPU")
     table = rows.examples(("en", "fr"), 40)
-    method = geometry.Method(spaces.PROBE_AXES, axes=("Longer", "Question"))
+    method = geometry.Method(spaces.CHOSEN_AXES, axes=("Longer", "Question"))
     fitted = spaces.spaces(loaded, table, method)
     longer, question = (spaces.probe_axis(loaded, ("en",), "language", name) for name in method.axes)
     space = fitted.second["en"]

@@ -1,0 +1,300 @@
+// All maps of a page as one screen: a large map, the others as small ones, bars, a legend, one row of tools. It tells its
+// host what the user does by `host(name, value)`, and takes data by `draw` and what stands out by `light`: it knows no
+// server, so that a page, a notebook or a saved file can mount it.
+const PAUSE = 400; // milliseconds between two requests while the star is dragged
+
+class View {
+  constructor(root, host) {
+    [this.root, this.host] = [root, host];
+    root.classList.add("bgt-view");
+    [this.mode, this.maps, this.named, this.joined, this.size] = ["select", [], true, true, 0];
+    this.bar = root.appendChild(part("div", "", "bgt-tools"));
+    this.bar.setAttribute("role", "toolbar");
+    this.bar.setAttribute("aria-label", "Tools of the maps");
+    this.search = this.bar.appendChild(part("input", "", "bgt-find"));
+    Object.assign(this.search, { type: "search", placeholder: "Find words" });
+    this.search.setAttribute("aria-label", "Find words: points light up as you type, Enter selects them");
+    this.search.addEventListener("input", () => this.type());
+    this.search.addEventListener("keydown", (event) => { if (event.key === "Enter") this.found(); });
+    this.modes = {
+      select: this.tool("Select", "Draw around points with the mouse; a click takes one", (event) => this.setMode("select", event)),
+      pan: this.tool("Pan", "Move the maps", (event) => this.setMode("pan", event)),
+    };
+    this.tool("+", "Zoom in", () => this.maps.forEach((map) => map.zoom(1.4)));
+    this.tool("−", "Zoom out", () => this.maps.forEach((map) => map.zoom(1 / 1.4)));
+    this.tool("Reset", "Show all of each map", () => this.maps.forEach((map) => map.reset()));
+    this.names = this.tool("Names", "Name groups by their most typical sentence", () => this.toggle("named", this.names));
+    this.swap = this.tool("Swap", "Make the next map the large one", () => this.enlarge(this.maps[(this.maps.indexOf(this.large) + 1) % this.maps.length]));
+    this.even = this.tool("Side by side", "Draw all maps in one size", () => this.toggle("equal", this.even));
+    this.tool("SVG", "Save each map as a drawing", () => this.save());
+    this.clear = this.tool("Clear", "Nothing is selected", () => this.choose(new Uint8Array(0)));
+    this.status = this.bar.appendChild(part("span", "", "bgt-count"));
+    this.status.setAttribute("role", "status");
+    this.screen = root.appendChild(part("div", "", "bgt-screen"));
+    this.main = this.screen.appendChild(part("div", "", "bgt-large"));
+    this.side = this.screen.appendChild(part("div", "", "bgt-side"));
+    this.insets = this.side.appendChild(part("div", "", "bgt-insets"));
+    this.bars = new Bars(this, this.side);
+    this.legend = new Legend(this, root);
+    this.tooltip = root.appendChild(part("div", "", "bgt-tip"));
+    this.tooltip.hidden = true;
+    this.setMode("select");
+    this.names.setAttribute("aria-pressed", true);
+    this.even.setAttribute("aria-pressed", false);
+  }
+
+  tool(text, title, action) {
+    return this.bar.appendChild(pressed(text, title, action));
+  }
+
+  toggle(what, button) {
+    this[what] = !this[what];
+    button.setAttribute("aria-pressed", this[what]);
+    if (what === "equal") this.arrange();
+    this.maps.forEach((map) => map.refresh());
+  }
+
+  // A finger scrolls the page until "Select" was pressed with it; then it draws once.
+  setMode(mode, event) {
+    this.mode = mode;
+    this.armed = mode === "select" && event?.pointerType === "touch";
+    this.root.dataset.mode = mode;
+    this.root.dataset.armed = this.armed;
+    Object.entries(this.modes).forEach(([name, button]) => button.setAttribute("aria-pressed", name === mode));
+    if (this.armed) this.say("Draw around points with a finger.");
+  }
+
+  // Takes {key, rows, languages, maps, columns, colour, shapes, joined, dense, large, file}; see `app/maps/compute.py`.
+  draw(data) {
+    const other = this.key !== data.key;
+    Object.assign(this, { file: data.file, dense: data.dense, joined: data.joined, shapes: data.shapes });
+    if (other) {
+      [this.key, this.rows, this.size, this.langNames] = [data.key, data.rows, data.rows.id.length, data.languages];
+      [this.lower, this.typed, this.dragged, this.closed, this.lit] = [null, null, null, null, null];
+      this.ofPair = new Map();
+      data.rows.pair.forEach((pair, row) => {
+        if (pair < 0) return;
+        if (!this.ofPair.has(pair)) this.ofPair.set(pair, []);
+        this.ofPair.get(pair).push(row);
+      });
+    }
+    this.colour = data.columns.find(({ name }) => name === data.colour);
+    this.codes = this.colour.categories ? numbers(this.colour.codes) : shaded(this.colour);
+    this.palette = this.colour.categories?.map(({ colour }) => colour) ?? this.colour.palette;
+    this.looks = null;
+    this.tell();
+    while (this.maps.length > data.maps.length) this.maps.pop().box.remove();
+    while (this.maps.length < data.maps.length) this.maps.push(new OneMap(this));
+    const names = data.maps.map(({ name }) => name);
+    this.large = this.maps[Math.max(0, names.indexOf(other || !names.includes(this.large?.name) ? data.large : this.large.name))];
+    this.swap.hidden = this.even.hidden = this.maps.length < 2;
+    const bars = JSON.stringify([data.key, data.colour, data.columns.map(({ title, codes, categories }) => [title, codes, categories])]);
+    this.legend.draw(this.colour);
+    this.states = this.readStates();
+    this.arrange();
+    data.maps.forEach((spec, at) => this.maps[at].draw(spec));
+    if (bars !== this.barsDrawn) this.bars.draw(data.columns);
+    this.barsDrawn = bars;
+    this.change();
+    this.root.dataset.drawn = data.key;
+  }
+
+  // Puts each map into its place.
+  arrange() {
+    this.root.dataset.equal = Boolean(this.equal);
+    this.maps.forEach((map) => {
+      const place = map === this.large || this.equal ? this.main : this.insets;
+      if (map.box.parentElement !== place) place[map === this.large ? "prepend" : "append"](map.box);
+      map.box.dataset.small = map.small;
+      map.canvas.tabIndex = 0;
+      map.box.title = map.small ? "Click: make this map the large one" : "";
+    });
+    this.insets.hidden = !this.insets.childElementCount;
+  }
+
+  enlarge(map) {
+    this.large = map;
+    this.arrange();
+    this.maps.forEach((each) => {
+      each.resize();
+      each.reset();
+    });
+    this.host("maps", { value: map.name });
+  }
+
+  // What a mark looks like: functions of a row.
+  look() {
+    if (this.looks) return this.looks;
+    const { rows, palette, codes, shapes, size } = this;
+    const style = getComputedStyle(this.root);
+    const first = rows.lang[0];
+    const several = new Set(rows.lang).size > 1;
+    const own = (row) => rows.pair[row] < 0;
+    const large = radius(size, several);
+    const small = radius(size, false);
+    this.looks = {
+      own, palette, code: (row) => codes[row], colour: (row) => palette[codes[row]],
+      shape: (row) => (own(row) ? "star" : shapes[rows.lang[row]]),
+      size: (row) => (own(row) ? 6.5 : rows.lang[row] === first ? large : small),
+      ink: style.color, edge: "rgba(128, 128, 128, 0.55)", soft: "rgba(128, 128, 128, 0.8)",
+      page: style.getPropertyValue("--page"),
+    };
+    return this.looks;
+  }
+
+  // The theme has changed, or a font is there.
+  tell() {
+    this.pen ??= document.createElement("canvas").getContext("2d");
+    this.pen.font = `13px ${getComputedStyle(this.root).fontFamily}`;
+    this.widths = new Map();
+  }
+
+  width(text) {
+    if (!this.widths.has(text)) this.widths.set(text, this.pen.measureText(text).width);
+    return this.widths.get(text);
+  }
+
+  // What each row is: hidden by the legend, left out by the bars, faded because others are lit, or shown.
+  readStates() {
+    const states = new Uint8Array(this.size).fill(SHOWN);
+    const passing = this.bars.charts.length && this.barsDrawn ? this.bars.passing() : null;
+    const lit = this.typed ?? (this.lit?.lit ? unpacked(this.lit.lit) : null);
+    for (let row = 0; row < states.length; row++) {
+      if (this.legend.hidden.has(this.codes[row])) states[row] = HIDDEN;
+      else if (passing && !passing[row]) states[row] = FILTERED;
+      else if (lit && !has(lit, row) && this.rows.pair[row] >= 0) states[row] = FADED;
+    }
+    return states;
+  }
+
+  // The legend, the bars, the search or the selection changed what is shown.
+  change() {
+    this.states = this.readStates();
+    this.bars.update();
+    this.maps.forEach((map) => map.refresh());
+    this.count();
+  }
+
+  // What the host says stands out, is ringed, and is the star.
+  light(lit) {
+    if (!this.rows || lit.key !== this.key) return;
+    if (this.lit?.focus !== lit.focus) this.closed = null;
+    this.lit = lit;
+    if (this.dragged && this.dragged.focus !== lit.focus) this.dragged = null;
+    if (lit.answered === this.sent) this.waiting = false;
+    this.change();
+  }
+
+  count() {
+    const chosen = this.lit?.chosen ? count(unpacked(this.lit.chosen)) : 0;
+    const [some, total, lit] = [chosen, this.size, this.typed ? count(this.typed) : 0].map((number) => number.toLocaleString("en"));
+    this.say(this.typed ? `${lit} of ${total} lit` : chosen ? `${some} of ${total} selected` : `${total} sentences`);
+    this.clear.disabled = !chosen;
+  }
+
+  say(text) {
+    this.status.textContent = text;
+  }
+
+  click(row) {
+    this.closed = null;
+    this.choose(bitsOf([row], this.size), false, row);
+  }
+
+  // Selects rows. The host answers with what is near; until then only these are lit.
+  choose(bits, further = false, focus = -1, find = "") {
+    this.armed = false;
+    this.root.dataset.armed = false;
+    if (bits.length && !bits.some(Boolean)) {
+      this.say("No sentence is inside: the selection stays as it was.");
+      return;
+    }
+    if (further && this.lit?.chosen) bits = unpacked(this.lit.chosen).map((byte, at) => byte | bits[at]);
+    const text = bits.length ? packed(bits) : "";
+    this.dragged = this.typed = null;
+    if (!find) this.search.value = "";
+    const { movable = [], pinned = -1, slices = [] } = this.lit ?? {};
+    const lit = { key: this.key, chosen: text, lit: text, focus, near: [], movable, pinned, slices };
+    this.host("picked", { key: this.key, rows: text, id: focus >= 0 ? this.rows.id[focus] : "", find });
+    setTimeout(() => this.light(lit)); // many points take a while: the host is at work meanwhile
+  }
+
+  // Escape or a cross: the card goes first, then the selection.
+  dismiss() {
+    const focus = this.lit?.focus ?? -1;
+    if (focus >= 0 && this.closed !== focus) {
+      this.closed = focus;
+      this.maps.forEach((map) => map.refresh());
+    } else this.choose(new Uint8Array(0));
+  }
+
+  pin(row) {
+    this.host("pin", { value: row >= 0 ? this.rows.id[row] : "" });
+    this.light({ ...this.lit, pinned: row });
+  }
+
+  // Words in the search field light up the points whose sentences have them.
+  type() {
+    this.lower ??= this.rows.text.map((text) => text.toLowerCase());
+    const words = this.search.value.trim();
+    this.typed = words ? rowsWith(this.lower, words, this.size) : null;
+    this.change();
+  }
+
+  found() {
+    if (!this.typed) this.type();
+    if (this.typed?.some(Boolean)) this.choose(this.typed, false, -1, this.search.value.trim());
+    else if (this.typed) this.say("No sentence has these words.");
+  }
+
+  // The star is at a spot of a map: its sentence is generated there, now and then on the way and when it is dropped.
+  drag(map, spot, dropped) {
+    if (!spot) return;
+    const { focus } = this.lit;
+    this.dragged = { map, focus, panel: spot.panel, x: spot.x, y: spot.y };
+    this.closed = null;
+    map.overlay();
+    const now = performance.now();
+    if (!this.lit.movable.includes(map.name)) return;
+    if (!dropped && (this.waiting || now - (this.sent ?? 0) < PAUSE)) return;
+    [this.waiting, this.sent] = [true, now];
+    this.host("moved", { key: this.key, id: this.rows.id[focus], map: map.name, x: spot.x, y: spot.y, at: now });
+  }
+
+  // A sentence and its translation beside the pointer.
+  tip(row, event) {
+    this.tooltip.hidden = row === null || row < 0 || (row === this.lit?.focus && this.closed !== row);
+    if (this.tooltip.hidden || !event) return;
+    if (row !== this.tipRow || !this.tooltip.childElementCount) {
+      this.tipRow = row;
+      const { lang, text, translation } = this.rows;
+      this.tooltip.replaceChildren(part("b", this.langNames[lang[row]]), part("div", text[row].slice(0, 400)));
+      if (translation[row]) this.tooltip.appendChild(part("i", translation[row].slice(0, 400)));
+    }
+    const frame = this.root.getBoundingClientRect();
+    const [left, top] = [event.clientX - frame.left, event.clientY - frame.top];
+    const width = this.tooltip.offsetWidth;
+    this.tooltip.style.left = `${Math.max(0, left + 14 + width > frame.width ? left - width - 14 : left + 14)}px`;
+    this.tooltip.style.top = `${top + 14}px`;
+  }
+
+  save() {
+    if (this.size > SPRITES) {
+      this.say(`A drawing of more than ${SPRITES.toLocaleString("en")} points can't be opened by most programs: export a PNG.`);
+      return;
+    }
+    this.maps.forEach((map) => {
+      const link = document.createElement("a");
+      link.href = URL.createObjectURL(new Blob([map.drawing()], { type: "image/svg+xml" }));
+      link.download = `${this.file.replace("{}", map.name)}.svg`;
+      link.click();
+      setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
+    });
+  }
+}
+
+// The shade of each row of a column of numbers.
+function shaded({ values, palette, low, high }) {
+  const last = palette.length - 1;
+  return Uint8Array.from(numbers(values), (value) => Math.max(0, Math.min(last, Math.round((last * (value - low)) / (high - low || 1))) || 0));
+}

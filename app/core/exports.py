@@ -26,7 +26,7 @@ MAX_VECTORS = 20_000  # maximum number of points in a vector drawing; most progr
 # Every system has one of these fonts, most of which have the widths of Arial: text that fits here also fits elsewhere.
 FONTS = "Arial, Liberation Sans, Helvetica, DejaVu Sans, sans-serif"
 CAPTION = {"size": 11, "line": 15, "letters": 100}  # sizes in pixels; letters per line of the widest of these fonts
-CAPTIONED, NAMED, COLOURED = "Caption", "Names of clusters", "Colours"  # parts of a figure that the user can leave out
+CAPTIONED, NAMED, COLOURED = "Caption", "Names of groups", "Colours"  # parts of a figure that the user can leave out
 GREYS = 40, 190  # darkest and lightest grey of a figure without colours, of 255
 FORMULA = ("=", "+", "-", "@", "\t")  # spreadsheets evaluate cells that start with one of these as formulas
 SNIPPET = """import plotly.io as pio
@@ -65,7 +65,7 @@ def offer(
     """Show a button that opens the list of exports. A file is made only when the user downloads it. `latex` is the
     table as readers should see it. `figure(theme="light")` draws the figure; `caption` is written below the figure's
     title. `vectors` returns the vectors (N, D) of the table's rows in each latent. `page` returns the view as HTML.
-    With it, the figure is a map: `figure` also takes `side_by_side` and `named`."""
+    With it, PNG and SVG show the maps as they are on the screen."""
     with st.popover(title, icon=":material/download:"):
         if table is not None:
             st.markdown("**Rows**")
@@ -96,9 +96,7 @@ def drawings(name: str, figure: Callable[..., go.Figure], caption: str, page: Ca
     )
 
     def paper() -> go.Figure:
-        settings = {"side_by_side": width == WIDTHS_MM[0], "named": NAMED in parts} if page else {}
-        drawn = figure(theme="light", **settings)
-        return publication(drawn, caption if CAPTIONED in parts else "", width, COLOURED not in parts)
+        return publication(figure(theme="light"), caption * (CAPTIONED in parts), width, COLOURED not in parts)
 
     with st.container(horizontal=True):
         png = st.button("PNG", key=f"{name}.png")
@@ -106,8 +104,12 @@ def drawings(name: str, figure: Callable[..., go.Figure], caption: str, page: Ca
         download(name, "html", page or (lambda: paper().to_html(include_plotlyjs=True)))
         download(name, "json", lambda: paper().to_json())
     if png or svg:
-        kind = "png" if png else "svg"
-        drawing = {"figure": paper().to_json(), "name": name, "kind": kind, "dots": DOTS_PER_INCH, "id": uuid4().hex}
+        drawing = {"name": name, "kind": "png" if png else "svg", "dots": DOTS_PER_INCH, "id": uuid4().hex}
+        if page:
+            named, grey = NAMED in parts, COLOURED not in parts
+            drawing |= {"caption": caption * (CAPTIONED in parts), "width": width, "named": named, "grey": grey}
+        else:
+            drawing["figure"] = paper().to_json()
         _figure(data=drawing, key=f"figure_{name}")  # the browser saves a drawing whenever the id is new
     st.caption(
         f"PNG: {DOTS_PER_INCH} dpi. SVG: a vector drawing, if the figure has up to {MAX_VECTORS:,} points. "

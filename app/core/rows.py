@@ -27,7 +27,7 @@ STYLES = {  # name of a property of style, in `bgt_core.data.properties` and as 
     "address": "Form of address", "politeness": "Politeness", "contraction": "Contraction",
     "question-form": "Form of the question",
 }  # fmt: skip
-CLUSTER, FINE_CLUSTER = "cluster", "fine cluster"
+CLUSTER = "cluster"
 COLOURS = {"mark": COUNTED["mark"], **STYLES, CLUSTER: "Cluster of meaning", **COUNTED, "lang": "Language"}
 OWN_COLUMN = "own:"  # prefix of the names of the user's columns
 MARKS = {".": "full stop", "!": "exclamation", "?": "question", "...": "ellipsis"}

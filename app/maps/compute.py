@@ -5,7 +5,7 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -32,16 +32,11 @@ WORD = re.compile(r"[^\W\d_]{2,}(?:['’][^\W\d_]+)*")
 MARK = 0.015  # width of a mark as a fraction of the map
 
 
-def figure_of(
-    fitted: Spaces, second: str, colour: str, langs: Sequence[str], paths: Mapping[str, np.ndarray],
-    lines: Sequence[str],
-) -> partial:  # fmt: skip
-    """Return a function that draws all maps as one figure. The keys of `paths` are "semantic" or a language."""
-    title = partial(title_of, second=second, fitted=fitted)
-    tables = {title(key): space.rows for key, space in {SEMANTIC: fitted.semantic, **fitted.second}.items()}
-    ways = {title(key): steps for key, steps in paths.items()}
-    height = MAP_HEIGHT * max(2, len(fitted.second))
-    return partial(chart.latent_map, tables, colour, langs, lines=lines, paths=ways, height=height)
+def figure_of(fitted: Spaces, second: str, colour: str, langs: Sequence[str]) -> partial:
+    """Return a function that draws all maps as one figure of plotly."""
+    places = {SEMANTIC: fitted.semantic, **fitted.second}
+    tables = {title_of(key, second, fitted): space.rows for key, space in places.items()}
+    return partial(chart.latent_map, tables, colour, langs, height=MAP_HEIGHT * max(2, len(fitted.second)))
 
 
 def title_of(key: str, second: str, fitted: Spaces) -> str:
@@ -77,18 +72,17 @@ def view(
         | {"pair": table["pair"].where(~table["own"], -1).tolist()},
         "columns": [column(table, name, langs, theme) for name in rows.charted(table, colour)],
         "colour": colour,
-        "joined": chart.TRANSLATIONS in lines,
-        "dense": chart.DENSITY in lines,
+        "lines": lines,
         "languages": {lang: rows.language_name(lang) for lang in langs},
         "shapes": {lang: display.lang_symbol(lang) for lang in langs},
         "key": fitted.semantic.content,  # selections with another key are ignored
     }
 
 
-def standalone(data: Mapping[str, Any], title: str) -> str:
+def standalone(data: Callable[[], Mapping[str, Any]], title: str) -> str:
     """Return the maps as one HTML file, which works without the app and without a network."""
     script = "\n".join((JS / f"{name}.js").read_text("utf-8") for name in VIEW)
-    sent = json.dumps(data).replace("<", "\\u003c")  # so that no text can end the script
+    sent = json.dumps(data()).replace("<", "\\u003c")  # so that no text can end the script
     style = f"body {{ margin: 1rem; }}\n{(JS / 'maps.css').read_text('utf-8')}"
     start = f"new View(document.getElementById('maps'), () => {{}}).draw({sent});"
     head = f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{display.plain(title)}</title>'
@@ -100,12 +94,13 @@ def column(table: pd.DataFrame, name: str, langs: Sequence[str], theme: str) -> 
     values, about = table[name], {"name": name, "title": rows.colour_title(name)}
     if pd.api.types.is_numeric_dtype(values):
         scale = chart.colour_scale(values, name, theme)
-        palette = sample_colorscale(scale["colorscale"], SHADES)
-        ends = {"low": scale["cmin"], "high": scale["cmax"], "ends": scale["colorbar"]["ticktext"]}
+        palette, light = (sample_colorscale(display.AMOUNTS[each], SHADES) for each in (theme, "light"))
+        ends = {"low": scale["cmin"], "high": scale["cmax"], "ends": scale["colorbar"]["ticktext"], "print": light}
         return about | ends | {"values": encoded(values.to_numpy(np.float32)), "palette": palette}
-    groups = chart.categories(values, name, langs, theme)
+    groups, on_paper = (chart.categories(values, name, langs, each) for each in (theme, "light"))
     codes = pd.Index([value for value, *_ in groups]).get_indexer(values.astype(object))
-    shown = [{"label": label, "colour": shade} for _, label, shade in groups]
+    both = zip(groups, on_paper, strict=True)
+    shown = [{"label": label, "colour": shade, "print": ink} for (_, label, shade), (*_, ink) in both]
     return about | {"categories": shown, "codes": encoded(codes.astype(np.uint8))}
 
 

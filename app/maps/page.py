@@ -6,6 +6,7 @@ with the second component, so that figures and texts are neither created nor sen
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import pandas as pd
 import streamlit as st
@@ -16,7 +17,6 @@ from app.core.address import BOUND, in_ranges, linked_rows, mounted
 from app.core.display import failing, verbatim
 from app.core.inventory import ParallelText
 from app.core.latents import geometry, spaces
-from app.core.latents.chart import DENSITY, TRANSLATIONS
 from app.maps import compute, selection
 from bgt_core.contracts import LANGUAGE, SEMANTIC
 
@@ -42,7 +42,7 @@ class Choice:
     colour: str  # a key of rows.COLOURS, or a column of the user
     count: int  # maximum number of rows of the text
     method: geometry.Method
-    lines: list[str]  # the kinds of lines of `latent_map`
+    lines: list[str]  # the lines drawn on the maps: "translations", "density"
     compute: DeltaGenerator  # place for the button that computes maps
 
 
@@ -67,14 +67,11 @@ def page(loaded: state.Loaded) -> None:
     ways = compute.paths(walk, fitted)
     with above:
         seen = fitted, loaded.second_latent, choice.colour, langs, ways, choice.lines
-        # the name of a saved drawing, with {} for the latent
-        more = {"file": f"bgt-{{}}-{loaded.short}", "large": st.query_params.get(selection.LARGE, SEMANTIC).lower()}
+        more = {"file": f"bgt-maps-{loaded.short}", "large": st.query_params.get(selection.LARGE, SEMANTIC).lower()}
         _maps(data=compute.view(*seen, theme=display.current_theme()) | more, key="maps_view")
-        title = f"{loaded.title}: maps of {len(table):,} sentences"
-        selection.inspect(selection.Shown(
-            loaded, fitted, method, langs, compute.figure_of(*seen),
-            lambda: compute.standalone(compute.view(*seen) | more, title),
-        ))  # fmt: skip
+        figure = compute.figure_of(*seen[:4])
+        alone = partial(compute.standalone, lambda: compute.view(*seen) | more, f"{loaded.title}: maps")
+        selection.inspect(selection.Shown(loaded, fitted, method, langs, figure, alone))
         st.caption(compute.caption(method, fitted, loaded.second_latent))
         if choice.text.credit:
             st.caption(choice.text.credit)
@@ -154,8 +151,8 @@ def choose(loaded: state.Loaded) -> Choice | None:
             quick = text.table is not None or len(table) <= QUICK or spaces.stored(loaded, table, usual)
             opens_on = methods.index("t-SNE") if quick else 0
             method = method_place.selectbox("Method", methods, opens_on, key="map", **BOUND)
-            lines = [TRANSLATIONS] * (translated and st.toggle("Join translations", True, key="lines", **BOUND))
-            lines += [DENSITY] * st.toggle("Contours of density", key="dense", **BOUND)
+            lines = ["translations"] * (translated and st.toggle("Join translations", True, key="lines", **BOUND))
+            lines += ["density"] * st.toggle("Contours of density", key="dense", **BOUND)
             projection = choose_projection(method, text.langs)
         with st.popover("Add"):
             add_sentences(text.langs)

@@ -232,13 +232,12 @@ def generated(loaded: state.Loaded, latents: dict[str, np.ndarray], lang: str) -
 
 def alike(loaded: state.Loaded, fitted: spaces.Spaces, pinned: str, row: str) -> str:
     """Say how similar two rows are in each latent that both have."""
-    cosines = {}
-    for latent, held in {SEMANTIC: [fitted.semantic], loaded.second_latent: [*fitted.second.values()]}.items():
-        for space in (space for space in held if {pinned, row} <= {*space.rows["id"]}):
-            left, right = (spaces.vector(space, each)[None] for each in (pinned, row))
-            cosines[latent] = float(loaded.similarity_pairwise(left, right)[0])
-    values = ", ".join(f"{latent} {cosine:z.2f}" for latent, cosine in cosines.items())
-    return f"Cosine to the pinned sentence: {values}."
+    held = [(SEMANTIC, fitted.semantic), *((loaded.second_latent, space) for space in fitted.second.values())]
+    cosines = []
+    for latent, space in ((latent, space) for latent, space in held if {pinned, row} <= {*space.rows["id"]}):
+        left, right = (spaces.vector(space, each)[None] for each in (pinned, row))
+        cosines.append(f"{latent} {loaded.similarity_pairwise(left, right)[0]:z.2f}")
+    return f"Cosine to the pinned sentence: {', '.join(cosines)}."
 
 
 def nearest(

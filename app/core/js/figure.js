@@ -31,25 +31,47 @@ const download = (blob, name) => {
   setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
 };
 
-export default function ({ data, parentElement }) {
+// A picture of a vector drawing with so many dots in an inch.
+const rasterised = async (drawing, dots) => {
+  const image = new Image();
+  image.src = URL.createObjectURL(new Blob([drawing], { type: "image/svg+xml" }));
+  await image.decode();
+  const canvas = document.createElement("canvas");
+  [canvas.width, canvas.height] = [image.width, image.height].map((side) => Math.round((side * dots) / CSS_INCH));
+  canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
+  const blob = await new Promise((resolve) => canvas.toBlob(resolve));
+  return { file: await blob.arrayBuffer(), width: image.width };
+};
+
+// The maps as they are on the screen.
+const ofMaps = async (data) => {
+  const drawing = window.bgtMaps.view.print(data);
+  if (data.kind === "png") return rasterised(drawing, data.dots);
+  return { file: drawing, width: (data.width / 25.4) * CSS_INCH };
+};
+
+// A figure of plotly.
+const ofFigure = async ({ figure, kind, dots }) => {
+  await new Promise((resolve) => withPlotly(resolve));
+  const { data: traces, layout } = JSON.parse(figure);
+  const size = { width: layout.width, height: layout.height };
+  const url = await Plotly.toImage({ data: traces, layout }, { format: kind, scale: kind === "png" ? dots / CSS_INCH : 1, ...size });
+  return { file: await (await fetch(url)).arrayBuffer(), width: layout.width };
+};
+
+export default async function ({ data, parentElement }) {
   const line = parentElement.querySelector("div");
   line.setAttribute("role", "status");
   if (line.dataset.drawn === data.id) return; // mounted again, for another reason than a click
   line.dataset.drawn = data.id;
   line.textContent = "Drawing …";
-  withPlotly(async () => {
-    const { data: traces, layout } = JSON.parse(data.figure);
-    const scale = data.kind === "png" ? data.dots / CSS_INCH : 1;
-    const size = { width: layout.width, height: layout.height };
-    try {
-      const url = await Plotly.toImage({ data: traces, layout }, { format: data.kind, scale, ...size });
-      const file = await (await fetch(url)).arrayBuffer();
-      const blob = data.kind === "png" ? withDensity(file, data.dots) : new Blob([file], { type: "image/svg+xml" });
-      download(blob, `${data.name}.${data.kind}`);
-      const wide = `${Math.round((layout.width / CSS_INCH) * 25.4)} mm wide`;
-      line.textContent = `Saved ${data.name}.${data.kind}: ` + (data.kind === "png" ? `${wide} at ${data.dots} dpi.` : `${wide}.`);
-    } catch (error) {
-      line.textContent = `The figure can't be drawn here: ${error.message ?? error}`;
-    }
-  });
+  try {
+    const { file, width } = await (data.figure ? ofFigure(data) : ofMaps(data));
+    const blob = data.kind === "png" ? withDensity(file, data.dots) : new Blob([file], { type: "image/svg+xml" });
+    download(blob, `${data.name}.${data.kind}`);
+    const wide = `${Math.round((width / CSS_INCH) * 25.4)} mm wide`;
+    line.textContent = `Saved ${data.name}.${data.kind}: ` + (data.kind === "png" ? `${wide} at ${data.dots} dpi.` : `${wide}.`);
+  } catch (error) {
+    line.textContent = `The figure can't be drawn here: ${error.message ?? error}`;
+  }
 }

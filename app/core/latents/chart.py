@@ -1,4 +1,4 @@
-"""Maps of latents: points for sentences, lines between translations and along a path, and contours of the density."""
+"""Maps of latents as figures of plotly: a point for each sentence."""
 
 import textwrap
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -11,8 +11,8 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from app.core import display
-from app.core.display import AMOUNTS, EDGE, INK, PIXELS, SOFT, cycled, plain
-from app.core.rows import CLUSTER, NONE, colour_title, language_name
+from app.core.display import AMOUNTS, EDGE, INK, PIXELS, cycled, plain
+from app.core.rows import NONE, colour_title, language_name
 
 MARK_ORDER = ("full stop", "exclamation", "question", "ellipsis", "other", "none")
 AXIS = {"showgrid": False, "zeroline": False, "showticklabels": False, "ticks": "", "title": None}
@@ -30,11 +30,7 @@ LAYOUT = {
 }  # fmt: skip
 MAX_SVG = 5_000  # maximum number of points of an SVG map; larger maps use WebGL
 CLIPPED = (2, 98)  # percentiles at the ends of a colour scale
-LINE, NAME = 0.07, 0.45  # height and width of a cluster's name, as shares of the map
 LARGER = 3  # the first language's marks are larger by this many pixels, so that marks drawn over them leave an edge
-TRANSLATIONS, DENSITY = "translations", "density"  # kinds of lines that a map can have
-MAX_LINES = 500  # maximum number of translations that are joined; more lines would hide the points
-CELLS, LEVELS = 20, 8  # maximum number of cells per side of the grid in which points are counted; number of contours
 
 
 @dataclass(frozen=True)
@@ -56,9 +52,6 @@ def latent_map(
     langs: Sequence[str],
     *,
     chosen: Collection[str] = (),
-    named: bool = True,
-    lines: Collection[str] = (),
-    paths: Mapping[str, np.ndarray] | None = None,
     side_by_side: bool = False,
     theme: str = "light",
     height: int = 520,
@@ -70,9 +63,6 @@ def latent_map(
         colour: The column that sets the colours: one of `rows.COLOURS`, or a column of the user.
         langs: All languages, in order; each has its own symbol. The user's own sentences are stars.
         chosen: Ids of the rows to highlight.
-        named: Whether to write the names of clusters on the first map.
-        lines: `TRANSLATIONS` joins translations, `DENSITY` draws contours.
-        paths: Title -> the places (S, 2) of the steps from one sentence to another.
 
     Returns:
         A figure; a point's `customdata` is its row's id. Up to 5,000 points are SVG. More points are drawn with WebGL:
@@ -87,23 +77,16 @@ def latent_map(
     style = Style(colour, groups, frozenset(chosen), kind, size, opacity, theme)
     figure, places = panes(list(panels), side_by_side)
     in_legend = set[str]()
-    for (title, table), (row, col) in zip(panels.items(), places, strict=True):
-        traces = [pair_lines(table, style.chosen)] if TRANSLATIONS in lines else []
-        traces += [contours(table, theme)] if DENSITY in lines else []
+    for table, (row, col) in zip(panels.values(), places, strict=True):
         for trace in panel(table, style):
             if trace.legendgroup:
                 trace.showlegend = trace.legendgroup not in in_legend
                 in_legend.add(trace.legendgroup)
-            traces.append(trace)
-        traces += [path_trace(paths[title], theme)] if paths and title in paths else []
-        for trace in traces:
             figure.add_trace(trace, row=row, col=col)
         figure.update_xaxes(AXIS, row=row, col=col)
         anchor = figure.get_subplot(row, col).xaxis.plotly_name.replace("axis", "")
         figure.update_yaxes(AXIS, scaleanchor=anchor, row=row, col=col)
     figure.update_annotations(font={"size": PIXELS["title"], "color": INK[theme]})
-    if colour == CLUSTER and named:
-        name_clusters(figure, first, theme)
     figure.update_layout(LAYOUT, height=height, font={"size": PIXELS["small"], "color": INK[theme]})
     return figure.update_layout(coloraxis=colour_scale(values, colour, theme))
 
@@ -125,24 +108,6 @@ def panes(titles: Sequence[str], side_by_side: bool) -> tuple[go.Figure, list[tu
     for title, (row, col) in zip(figure.layout.annotations, titled, strict=True):
         title.update(x=figure.get_subplot(row, col).xaxis.domain[0], xanchor="left")
     return figure, places
-
-
-def name_clusters(figure: go.Figure, table: pd.DataFrame, theme: str) -> None:
-    """Write the name of each cluster on the first map: at the middle of the cluster, or higher if another name is in
-    the way."""
-    given = table[~table["own"].to_numpy()]
-    ground = {"light": "rgba(255, 255, 255, 0.8)", "dark": "rgba(14, 17, 23, 0.8)"}[theme]
-    middles = given.groupby(CLUSTER, observed=True)[["x", "y"]].median().sort_values("y")
-    step, wide = LINE * np.ptp(given["y"]), NAME * np.ptp(given["x"])
-    written: list[tuple[float, float]] = []
-    for name, x, y in middles.itertuples():
-        while any(abs(x - other_x) < wide and abs(y - other_y) < step for other_x, other_y in written):
-            y += step / 4
-        written.append((x, y))
-        figure.add_annotation(
-            x=float(x), y=float(y), xref="x", yref="y", showarrow=False, bgcolor=ground,
-            text=plain(str(name)), font={"size": PIXELS["small"], "color": INK[theme]},
-        )  # fmt: skip
 
 
 def categories(values: pd.Series, colour: str, langs: Sequence[str], theme: str) -> list[tuple[str, str, str]]:
@@ -218,38 +183,3 @@ def hover(text: str, translation: str, lang: str) -> str:
     """Return the hover text of a point in short lines, escaped for plotly."""
     own, other = ([plain(line) for line in textwrap.wrap(part, 48)[:6]] for part in (text, translation))
     return "<br>".join([f"<b>{plain(language_name(lang))}</b>", *own, *(f"<i>{line}</i>" for line in other)])
-
-
-def pair_lines(table: pd.DataFrame, chosen: Collection[str]) -> go.Scatter:
-    """Join translations with thin lines: those of the chosen rows, or the first 500 if no rows are chosen."""
-    given = table[~table["own"].to_numpy()]
-    pairs = given["pair"].to_numpy()
-    if chosen:
-        pairs = pairs[[row in chosen for row in given["id"].tolist()]]
-    given = given[given["pair"].isin(pd.unique(pairs)[:MAX_LINES])].sort_values("pair", kind="stable")
-    places: list[tuple[float | None, float | None]] = []
-    for _, pair in given.groupby("pair")[["x", "y"]]:
-        corners = list(pair.itertuples(index=False, name=None))
-        if len(corners) > 1:
-            places += [*corners, *corners[: len(corners) > 2], (None, None)]
-    xs, ys = zip(*places, strict=True) if places else ((), ())
-    line = {"width": 0.7, "color": EDGE}
-    return go.Scatter(x=xs, y=ys, mode="lines", line=line, hoverinfo="skip", showlegend=False)
-
-
-def path_trace(steps: np.ndarray, theme: str) -> go.Scatter:
-    """Return a line along the steps (S, 2). Only the first and the last step are labelled with their numbers."""
-    return go.Scatter(
-        x=steps[:, 0], y=steps[:, 1], text=["1", *[""] * (len(steps) - 2), str(len(steps))], hoverinfo="skip",
-        mode="lines+markers+text", textposition="top center", showlegend=False,
-        textfont={"size": PIXELS["title"] + 3, "weight": "bold", "color": INK[theme]},
-        line={"width": 2, "color": INK[theme]}, marker={"size": 7, "color": INK[theme]},
-    )  # fmt: skip
-
-
-def contours(table: pd.DataFrame, theme: str) -> go.Histogram2dContour:
-    """Return contours of the density of a map's points."""
-    return go.Histogram2dContour(
-        x=table["x"], y=table["y"], nbinsx=CELLS, nbinsy=CELLS, ncontours=LEVELS, showscale=False, hoverinfo="skip",
-        colorscale=[[0, SOFT[theme]], [1, SOFT[theme]]], contours={"coloring": "lines"}, line={"width": 1},
-    )  # fmt: skip

@@ -43,18 +43,14 @@ from bgt_core.errors import DataError, NotFound
 from bgt_core.files import atomic_file
 from bgt_core.vectors.arrays import unit
 
-FINE = 24  # number of fine clusters
 QUOTED = 30  # maximum number of characters of a sentence that names a cluster
 FILE = "maps.safetensors"
 SENTENCES = 300  # number of translations shown when the app opens
 METHODS = (geometry.Method("t-SNE", 30), geometry.Method("UMAP", 15))
 TEXTS = (LANGS[:2], LANGS[:4])  # each text with stored maps: its languages, which the model must read
 CHOSEN_AXES = "Chosen axes"  # name of the method whose axes the user chooses
-FREE, COMPONENT, COMPONENTS = (
-    "Between two sentences",
-    "PCA",
-    10,
-)  # names of axes that no probe reads; number of the latter
+FREE = "Between two sentences"  # name of an axis
+COMPONENT, COMPONENTS = "PCA", 10  # start of the names of axes that are principal components; their number
 FOLDS = 5
 STRENGTHS = np.logspace(-3, 3, 13)  # ridge penalties, in units of the mean variance of a latent's dimension
 
@@ -165,7 +161,7 @@ def with_columns(spaces: Spaces, names: Collection[str]) -> Spaces:
         if name in rows.STYLES:
             added[name] = rows.styled(semantic.rows, name).array
         elif name == rows.CLUSTER:
-            added |= _clusters(semantic.digest, semantic.content, semantic)
+            added[name] = _clusters(semantic.digest, semantic.content, semantic)
         elif name.startswith(rows.OWN_COLUMN):
             added[name] = rows.as_colour(semantic.rows[name]).array
     values = pd.DataFrame(added, index=semantic.rows["id"])
@@ -178,21 +174,17 @@ def with_columns(spaces: Spaces, names: Collection[str]) -> Spaces:
 
 
 @st.cache_data(max_entries=8, show_spinner=False)
-def _clusters(digest: str, content: str, _space: Space) -> dict[str, pd.Categorical]:
-    """Assign each row to a cluster and a fine cluster. The name of a cluster is its most central sentence."""
-    table = _space.rows
+def _clusters(digest: str, content: str, _space: Space) -> pd.Categorical:
+    """Assign each row to a cluster. The name of a cluster is its most central sentence."""
+    table, groups = _space.rows, geometry.clusters(_space.vectors, _space.given, rows.CATEGORIES)
     first = _space.given & (table["lang"] == table["lang"].iloc[0]).to_numpy()
-    clusters = {}
-    for column, count in ((rows.CLUSTER, rows.CATEGORIES), (rows.FINE_CLUSTER, FINE)):
-        groups = geometry.clusters(_space.vectors, _space.given, count)
-        names: list[str] = []
-        for at in range(groups.max() + 1):
-            group = groups == at
-            central = geometry.central(_space.vectors, group & first if (group & first).any() else group)
-            name = f"“{textwrap.shorten(table['text'].iloc[central], QUOTED, placeholder='…')}”"
-            names.append(f"{name} ({at + 1})" if name in names else name)
-        clusters[column] = pd.Categorical.from_codes(groups, names)
-    return clusters
+    names: list[str] = []
+    for at in range(groups.max() + 1):
+        group = groups == at
+        central = geometry.central(_space.vectors, group & first if (group & first).any() else group)
+        name = f"“{textwrap.shorten(table['text'].iloc[central], QUOTED, placeholder='…')}”"
+        names.append(f"{name} ({at + 1})" if name in names else name)
+    return pd.Categorical.from_codes(groups, names)
 
 
 def vector(space: Space, row: str) -> np.ndarray:

@@ -38,18 +38,19 @@ class Legend {
     this.box.append(part("span", low), bar, part("span", high));
   }
 
-  // The legend of a drawing, at a height in pixels.
-  drawing(y) {
-    const { title, ends, palette } = this.column;
-    const safe = (text) => part("p", text).innerHTML;
-    const ink = this.view.look().ink;
-    const text = (x, words) => `<text x="${x}" y="${y}" fill="${ink}">${safe(words)}</text>`;
-    let [x, parts] = [this.view.width(title) + 16, [text(4, title)]];
-    const entries = this.entries ?? palette.map((colour, at) => ({ colour, label: at === 0 ? ends[0] : at === palette.length - 1 ? ends[1] : "" }));
-    for (const { label, colour } of entries) {
-      parts.push(`<circle cx="${x + 5}" cy="${y - 4}" r="5" fill="${colour}"/>`, text(x + 14, label));
-      x += label ? this.view.width(label) + 28 : 12;
+  // The legend of a drawing of some width, and its height in pixels.
+  drawing(width) {
+    const { title, ends } = this.column;
+    const { palette } = this.view;
+    const entries = this.entries?.filter(({ code }) => !this.hidden.has(code)) ?? palette.map((_, code) => ({ code, label: code === 0 ? ends[0] : code === palette.length - 1 ? ends[1] : "" }));
+    let [x, y] = [this.view.width(title) + 18, 16];
+    const parts = [`<text x="4" y="${y}" fill="#222">${escaped(title)}</text>`];
+    for (const { label, code } of entries) {
+      const wide = label ? this.view.width(label) + 28 : 12;
+      if (x + wide > width) [x, y] = [4, y + 18];
+      parts.push(`<circle cx="${x + 5}" cy="${y - 4}" r="5" fill="${palette[code]}"/>`, `<text x="${x + 14}" y="${y}" fill="#222">${escaped(label)}</text>`);
+      x += wide;
     }
-    return parts.join("");
+    return { drawing: parts.join(""), height: y + 8 };
   }
 }

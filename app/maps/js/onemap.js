@@ -66,12 +66,12 @@ class OneMap {
   }
 
   get small() {
-    return this.view.large !== this && !this.view.equal;
+    return this.view.large !== this && !this.view.equal && !this.printed;
   }
 
   // Places the panels side by side or one above the other, whichever gives them more room.
-  resize() {
-    const [width, height] = [this.box.clientWidth, this.box.clientHeight];
+  resize(width = this.box.clientWidth, height = this.box.clientHeight) {
+    [this.wide, this.tall] = [width, height];
     if (!this.panels || !width || !height) return;
     const number = this.panels.length;
     const head = number > 1 ? TITLE : 0; // the title of the whole map, above those of its panels
@@ -389,7 +389,7 @@ class OneMap {
   // Texts beside points, the most important first; one that would cover another is left out.
   texts(layer, star) {
     const { view } = this;
-    const taken = [this.card.box(), star && [star[0] - 12, star[1] - 12, star[0] + 12, star[1] + 12]].filter(Boolean);
+    const taken = [!this.printed && this.card.box(), star && [star[0] - 12, star[1] - 12, star[0] + 12, star[1] + 12]].filter(Boolean);
     const write = (row, text, kind, colour) => {
       const at = this.pixelsOf(row);
       const place = at && view.states[row] > FILTERED && this.free(this.panels[this.panelOf[row]].box, at, text, taken);
@@ -398,6 +398,7 @@ class OneMap {
       shape(layer, "text", { x, y: y + 13, class: `bgt-text bgt-${kind}`, ...(colour && { fill: colour }) }, text);
     };
     const { focus = -1, near = [], pinned = -1, slices = [] } = view.lit ?? {};
+    if (focus >= 0 && this.printed) write(focus, view.rows.text[focus], "slice"); // paper has no card
     if (pinned >= 0 && pinned !== focus) write(pinned, `Pinned: ${shortened(view.rows.text[pinned], LETTERS.near)}`, "near");
     near.filter(({ latent }) => latent === this.name).forEach(({ rows }) => rows.forEach((row) => write(row, shortened(view.rows.text[row], LETTERS.near), "near")));
     slices.forEach(({ name, row }) => write(row, name, "slice"));
@@ -429,28 +430,38 @@ class OneMap {
     return place;
   }
 
-  // The map as a vector drawing.
-  drawing() {
-    const [width, height] = [this.box.clientWidth, this.box.clientHeight];
+  // The map as a vector drawing of a size in pixels; very many points are a picture in it.
+  drawing(width, height) {
+    const small = this.printed;
+    this.printed = true; // nothing is left out because the map is small on the screen
+    this.resize(width, height);
     const look = this.view.look();
-    const parts = [];
-    this.panels.forEach((panel) => panel.rows.forEach((row, at) => {
+    const round = (value) => Math.round(value * 100) / 100;
+    const parts = [`<rect width="${width}" height="${height}" fill="#f7f7f7"/>`];
+    if (this.view.size > SPRITES) parts.push(`<image width="${width}" height="${height}" href="${this.canvas.toDataURL()}"/>`);
+    else this.panels.forEach((panel) => panel.rows.forEach((row, at) => {
       const state = this.view.states[row];
       const [left, top] = this.inPanel(panel, panel.x[at], panel.y[at]);
       if (!state || left < 0 || top < 0 || left > panel.box.width || top > panel.box.height) return;
-      const [x, y, size] = [left + panel.box.left, top + panel.box.top, look.size(row)].map((value) => Math.round(value * 100) / 100);
-      const corners = SHAPES[look.shape(row)]?.map(([dx, dy]) => [x + dx * size, y + dy * size].map((value) => value.toFixed(2)));
-      const d = corners ? `M${corners.join("L")}Z` : `M${x - size} ${y}a${size} ${size} 0 1 0 ${2 * size} 0a${size} ${size} 0 1 0 ${-2 * size} 0`;
+      const [x, y, size] = [left + panel.box.left, top + panel.box.top, 0.8 * look.size(row)].map(round);
+      const corners = SHAPES[look.shape(row)]?.map(([dx, dy]) => [round(x + dx * size), round(y + dy * size)]);
+      const d = corners ? `M${corners.join("L")}Z` : `M${round(x - size)} ${y}a${size} ${size} 0 1 0 ${2 * size} 0a${size} ${size} 0 1 0 ${-2 * size} 0`;
       parts.push(`<path d="${d}" fill="${look.colour(row)}" opacity="${ALPHA[state]}"/>`);
     }));
+    if (this.view.dense) {
+      const path = this.panels.flatMap((panel) => (panel.contours ??= contours(panel)).map(([x, y, toX, toY]) => {
+        const ends = [[x, y], [toX, toY]].map((end) => this.inPanel(panel, ...end).map((value, side) => round(value + [panel.box.left, panel.box.top][side])));
+        return `M${ends.join("L")}`;
+      }));
+      parts.push(`<path d="${path.join("")}" fill="none" stroke="#999" stroke-width="0.6"/>`);
+    }
     const over = this.over.cloneNode(true);
     const [from, to] = [this.over, over].map((root) => [...root.querySelectorAll("*")]);
     from.forEach((element, at) => {
       const style = getComputedStyle(element);
-      ["fill", "stroke", "stroke-width", "stroke-dasharray", "font-size", "paint-order"].forEach((name) => to[at].setAttribute(name, style.getPropertyValue(name)));
+      ["fill", "fill-opacity", "stroke", "stroke-width", "stroke-dasharray", "font-size", "font-style", "font-weight", "paint-order"].forEach((name) => to[at].setAttribute(name, style.getPropertyValue(name)));
     });
-    const legend = this.view.legend.drawing(height + 18);
-    return `<svg xmlns="${SVG}" width="${width}" height="${height + 30}" viewBox="0 0 ${width} ${height + 30}" font-family="Arial, sans-serif" font-size="13">`
-      + `<rect width="100%" height="100%" fill="${look.page}"/>${parts.join("")}${over.innerHTML}${legend}</svg>`;
+    this.printed = small;
+    return parts.join("") + over.innerHTML;
   }
 }

@@ -26,7 +26,7 @@ class View {
     this.names = this.tool("Names", "Name groups by their most typical sentence", () => this.toggle("named", this.names));
     this.swap = this.tool("Swap", "Make the next map the large one", () => this.enlarge(this.maps[(this.maps.indexOf(this.large) + 1) % this.maps.length]));
     this.even = this.tool("Side by side", "Draw all maps in one size", () => this.toggle("equal", this.even));
-    this.tool("SVG", "Save each map as a drawing", () => this.save());
+    this.tool("SVG", "Save the maps as a drawing", () => this.save());
     this.clear = this.tool("Clear", "Nothing is selected", () => this.choose(new Uint8Array(0)));
     this.status = this.bar.appendChild(part("span", "", "bgt-count"));
     this.status.setAttribute("role", "status");
@@ -64,10 +64,10 @@ class View {
     if (this.armed) this.say("Draw around points with a finger.");
   }
 
-  // Takes {key, rows, languages, maps, columns, colour, shapes, joined, dense, large, file}; see `app/maps/compute.py`.
+  // Takes {key, rows, languages, maps, columns, colour, shapes, lines, large, file}; see `app/maps/compute.py`.
   draw(data) {
     const other = this.key !== data.key;
-    Object.assign(this, { file: data.file, dense: data.dense, joined: data.joined, shapes: data.shapes });
+    Object.assign(this, { file: data.file, dense: data.lines.includes("density"), joined: data.lines.includes("translations"), shapes: data.shapes });
     if (other) {
       [this.key, this.rows, this.size, this.langNames] = [data.key, data.rows, data.rows.id.length, data.languages];
       [this.lower, this.typed, this.dragged, this.closed, this.lit] = [null, null, null, null, null];
@@ -80,8 +80,7 @@ class View {
     }
     this.colour = data.columns.find(({ name }) => name === data.colour);
     this.codes = this.colour.categories ? numbers(this.colour.codes) : shaded(this.colour);
-    this.palette = this.colour.categories?.map(({ colour }) => colour) ?? this.colour.palette;
-    this.looks = null;
+    this.paint();
     this.tell();
     while (this.maps.length > data.maps.length) this.maps.pop().box.remove();
     while (this.maps.length < data.maps.length) this.maps.push(new OneMap(this));
@@ -278,19 +277,61 @@ class View {
     this.tooltip.style.top = `${top + 14}px`;
   }
 
-  save() {
-    if (this.size > SPRITES) {
-      this.say(`A drawing of more than ${SPRITES.toLocaleString("en")} points can't be opened by most programs: export a PNG.`);
-      return;
-    }
-    this.maps.forEach((map) => {
-      const link = document.createElement("a");
-      link.href = URL.createObjectURL(new Blob([map.drawing()], { type: "image/svg+xml" }));
-      link.download = `${this.file.replace("{}", map.name)}.svg`;
-      link.click();
-      setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
-    });
+  // The colours of the page, or of paper: light, and grey if wished.
+  paint(paper = false, grey = false) {
+    const { categories, palette, print } = this.colour;
+    const colours = categories?.map((each) => (paper ? each.print : each.colour)) ?? (paper ? print : palette);
+    const level = (at) => Math.round(40 + (150 * at) / Math.max(1, colours.length - 1));
+    this.palette = grey ? colours.map((_, at) => `rgb(${[level(at), level(at), level(at)]})`) : colours;
+    this.root.dataset.paper = paper;
+    this.looks = null;
   }
+
+  // All maps as one vector drawing of a width in millimetres: beside each other, or one below the other in a column.
+  print({ width, caption = "", named = true, grey = false }) {
+    const total = Math.round((width / 25.4) * 96);
+    const wide = width >= 120 && this.maps.length > 1;
+    const before = this.named;
+    this.paint(true, grey);
+    this.named = named;
+    const legend = this.legend.drawing(total);
+    const height = wide ? total * 0.55 : total;
+    const maps = [this.large, ...this.maps.filter((map) => map !== this.large)].map((map, at) => {
+      const share = wide ? (at ? 0.36 : 0.62) * total : total;
+      const tall = wide && at ? height / (this.maps.length - 1) : at ? 0.6 * height : height;
+      const [x, y] = wide ? [at ? total - share : 0, Math.max(0, at - 1) * tall] : [0, at ? height + (at - 1) * tall : 0];
+      return { bottom: y + tall, drawing: `<g transform="translate(${x} ${y})">${map.drawing(share, tall - 6)}</g>` };
+    });
+    const bottom = Math.max(...maps.map((map) => map.bottom));
+    const lines = wrapped(caption, Math.floor(total / 6.2));
+    const text = lines.map((line, at) => `<text x="4" y="${bottom + legend.height + 14 * (at + 1)}" font-size="11" fill="#666">${escaped(line)}</text>`);
+    const whole = Math.ceil(bottom + legend.height + 14 * lines.length + 8);
+    this.named = before;
+    this.paint();
+    this.maps.forEach((map) => map.resize());
+    return `<svg xmlns="${SVG}" width="${total}" height="${whole}" viewBox="0 0 ${total} ${whole}" font-family="Arial, Liberation Sans, Helvetica, sans-serif" font-size="13">`
+      + `<rect width="100%" height="100%" fill="white"/>${maps.map(({ drawing }) => drawing).join("")}<g transform="translate(0 ${bottom})">${legend.drawing}</g>${text.join("")}</svg>`;
+  }
+
+  save() {
+    const link = document.createElement("a");
+    link.href = URL.createObjectURL(new Blob([this.print({ width: 180 })], { type: "image/svg+xml" }));
+    link.download = `${this.file}.svg`;
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
+  }
+}
+
+const escaped = (text) => part("p", text).innerHTML;
+
+// A text in lines of at most so many letters.
+function wrapped(text, letters) {
+  const lines = [];
+  for (const word of text.split(/\s+/).filter(Boolean)) {
+    if (lines.length && `${lines.at(-1)} ${word}`.length <= letters) lines[lines.length - 1] += ` ${word}`;
+    else lines.push(word);
+  }
+  return lines;
 }
 
 // The shade of each row of a column of numbers.

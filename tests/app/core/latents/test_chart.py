@@ -9,7 +9,6 @@ import pytest
 
 from app.core import rows
 from app.core.latents import chart
-from app.core.latents.chart import TRANSLATIONS
 
 LANGS = ("en", "fr")
 
@@ -21,8 +20,7 @@ def table() -> pd.DataFrame:
     both = pd.concat([rows.examples(("en", "fr"), 6), own], ignore_index=True)
     rng = np.random.default_rng(0)
     styles = {name: rows.styled(both, name) for name in rows.STYLES}
-    clusters = {rows.CLUSTER: ["1", "2"], rows.FINE_CLUSTER: ["3", "4", "5"]}
-    groups = {column: pd.Categorical(rng.choice(names, len(both)), names) for column, names in clusters.items()}
+    groups = {rows.CLUSTER: pd.Categorical(rng.choice(["1", "2"], len(both)), ["1", "2"])}
     return both.assign(x=rng.normal(size=len(both)), y=rng.normal(size=len(both)), **styles, **groups)
 
 
@@ -57,23 +55,6 @@ def test_the_chosen_rows_and_no_others_stand_out(table: pd.DataFrame) -> None:
     assert {ids(trace)[at] for trace in traces for at in trace.selectedpoints} == chosen
     assert all(trace.selectedpoints is not None for trace in traces)  # a trace without chosen rows is faded, too
     assert all(trace.selectedpoints is None for trace in markers(chart.latent_map({"": table}, "mark", LANGS)))
-
-
-def test_lines_join_translations(table: pd.DataFrame) -> None:
-    where = {row.id: (row.x, row.y) for row in table.itertuples()}
-
-    def joined(**choice: object) -> set[frozenset]:
-        (trace,) = (
-            t
-            for t in chart.latent_map({"": table}, "mark", LANGS, lines=[TRANSLATIONS], **choice).data
-            if t.mode == "lines"
-        )
-        points = list(zip(trace.x, trace.y, strict=True))
-        assert all(gap == (None, None) for gap in points[2::3])
-        return {frozenset(points[at : at + 2]) for at in range(0, len(points), 3)}
-
-    assert joined() == {frozenset((where[f"en{n}"], where[f"fr{n}"])) for n in range(6)}
-    assert joined(chosen={"fr2"}) == {frozenset((where["en2"], where["fr2"]))}
 
 
 def test_hover_text_is_plain_and_short(table: pd.DataFrame) -> None:

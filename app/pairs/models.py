@@ -14,7 +14,6 @@ from bgt_core.contracts import SEMANTIC
 from bgt_core.evaluation.systems import System, disagreement
 from bgt_core.evaluation.tasks.retrieval import embed_distinct, hits_of
 
-SIDES = ("first", "second")  # the two models
 MAX_PAIRS = 1_000  # maximum number of pairs in which translations are searched, because the time is quadratic
 SHOWN = 20  # number of pairs in the table
 GAP = "Second minus first"
@@ -43,30 +42,30 @@ def compare(models: Sequence[Loaded], shown: ParallelText | None) -> None:
 def disagreements(models: Sequence[Loaded], text: ParallelText) -> None:
     """Show the pairs on whose similarity two models differ most, and the effect of each word of one pair."""
     (left, right, *_), langs = inventory.columns_of(text, MAX_PAIRS)
-    made = disagreement(dict(zip(SIDES, models, strict=True)), left, right, (langs[0], langs[1]))
-    numbers = {f"{side} rank": 100 * ranks for side, ranks in zip(SIDES, made.ranks.T, strict=True)}
-    numbers |= dict(zip(SIDES, made.similarities.T, strict=True))
-    table = pd.DataFrame({"left": left, "right": right, **numbers, "gap": 100 * made.gaps}).iloc[made.order]
+    titles = [model.title for model in models]
+    made = disagreement(dict(zip(titles, models, strict=True)), left, right, (langs[0], langs[1]))
+    ranks = pd.DataFrame(100 * made.ranks, columns=titles).assign(**{GAP: 100 * made.gaps})
+    similarities = pd.DataFrame(made.similarities, columns=titles).add_prefix("similarity, ")
+    table = ranks.assign(Left=left, Right=right).join(similarities).iloc[made.order]
     st.caption(
         f"{len(table):,} pairs. A pair's rank is the percentage of other pairs that are less similar. Ranks can be "
         f"compared, although models use their scales differently. The largest gaps come first. {text.credit}"
     )
-    ranks = {f"{side} rank": model.title for side, model in zip(SIDES, models, strict=True)}
-    shown = table.head(SHOWN)[[*ranks, "gap", "left", "right"]]
-    formats = dict.fromkeys(ranks.values(), "%.0f") | {GAP: "%+.0f"}
+    formats = dict.fromkeys(titles, "%.0f") | {GAP: "%+.0f"}
+    shown = table.head(SHOWN)[[*formats, "Left", "Right"]]
     event = frame(
-        shown.rename(columns={"left": "Left", "right": "Right", **ranks, "gap": GAP}),
+        shown,
         "Pairs with the largest gaps between the ranks of both models",
         formats,
         {title: controls.width(title) for title in formats} | {"Left": 270, "Right": 270},
-        row_height=controls.row_height(shown[["left", "right"]], 270),
+        row_height=controls.row_height(shown[["Left", "Right"]], 270),
         on_select="rerun", selection_mode="single-row", key="cmp_row",
     )  # fmt: skip
     exports.offer("bgt-models-disagreements", table, title="Export all pairs")
     row = table.iloc[next((at for at in event.selection.rows if at < len(table)), 0)]
     st.markdown("**What each word adds**. Choose a row above to see the words of another pair.")
     systems = {model.title: (model, SEMANTIC) for model in models}
-    pairs.show_words(systems, pairs.Pair(row["left"], langs[0], row["right"], langs[1]))
+    pairs.show_words(systems, pairs.Pair(row["Left"], langs[0], row["Right"], langs[1]))
 
 
 def retrieval(models: Sequence[Loaded], text: ParallelText) -> None:

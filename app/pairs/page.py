@@ -22,9 +22,6 @@ COUNTS = [300, 1_000, 5_000, 25_000, 50_000]
 WORST = 10  # number of pairs listed on which people and the model differ most
 MAX_SELECTED = 1_000  # maximum number of rows in the table of selected pairs
 WIDTH = 400  # width in pixels of a column of sentences in that table
-TITLES = {  # numbers come first, so that they are visible beside long sentences
-    "semantic_rank": "Meaning, %", "style_rank": "Style, %", "left": "Left", "right": "Right",
-}  # fmt: skip
 ONE_LATENT = (
     "This model has one latent, and this page compares two. Split its vectors into two parts on *Your encoder*, or "
     "choose another model in the sidebar. Here it compares meaning alone."
@@ -200,19 +197,21 @@ def explore(loaded: state.Loaded, chosen: Chosen) -> None:
     selected = plane.pairs.iloc[[place for place in places if place < len(plane.pairs)]]
     with details:
         inspect(chosen, selected) if len(selected) else hints(chosen)
+    about, listed = "The most extreme pairs", plane.extremes
     if len(selected) > 1:
-        shown = selected.head(MAX_SELECTED)[[*TITLES]].rename(columns=TITLES)
-        formats = dict.fromkeys(shown.columns[:2], "%.1f")
-        widths = {title: controls.width(title) for title in formats} | {"Left": WIDTH, "Right": WIDTH}
-        height = controls.row_height(shown[["Left", "Right"]], WIDTH)
-        display.frame(shown, ALT, formats, widths, height=360, row_height=height)
-    st.markdown("**Your pair, and those of the start page**" if chosen.own else "**The most extreme pairs**")
-    listed = plane.stars.iloc[::-1] if chosen.own else plane.extremes
+        about, listed = f"{len(selected):,} selected pairs", selected.assign(label=selected["kind"]).head(MAX_SELECTED)
+    elif chosen.own:
+        about, listed = "Your pair, and those of the start page", plane.stars.iloc[::-1]
     shown = listed[["label", "left", "right"]].set_axis(["", "Left", "Right"], axis=1)
     for at, (axis, title) in enumerate(zip(compute.AXES, ("Meaning", "Style"), strict=True), 1):
         cells = zip(listed[axis], listed[f"{axis}_rank"], strict=True)
         shown.insert(at, title, [f"{cosine:z.2f} ({rank:.1f} %)" for cosine, rank in cells])
-    display.table(shown, ALT)
+    st.markdown(f"**{about}**: cosines, and % of random pairs that are less similar")
+    if len(selected) > 1:
+        height = controls.row_height(shown[["Left", "Right"]], WIDTH)
+        display.frame(shown, ALT, {}, {"Left": WIDTH, "Right": WIDTH}, height=360, row_height=height)
+    else:
+        display.table(shown, ALT)
     with st.container(horizontal=True):
         copy_link()
         lines = f"Lines: nearer than {compute.NEAR} % of random pairs."

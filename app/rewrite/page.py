@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from functools import partial
 from html import escape
 from pathlib import Path
 
@@ -54,12 +53,13 @@ def page(loaded: state.Loaded) -> None:
         left, right = st.columns(2)
         with left:
             usual, example = ("en", controls.EXAMPLE) if "en" in loaded.langs else (loaded.langs[0], "")
-            keys = ("sentence", "language")
-            source, meaning_lang = controls.sentence(loaded, "Meaning", keys, usual, partial(hint, 0), example)
+            keys, first = ("sentence", "language"), lambda lang: "".join(defaults(lang)[0][:1])
+            source, meaning_lang = controls.sentence(loaded, "Meaning", keys, usual, first, example)
             meanings = lines("More meanings", source, defaults(meaning_lang)[0][1:], f"meanings_{meaning_lang}")
         with right:
             usual = "fr" if "fr" in loaded.langs else loaded.langs[0]  # styles differ most in French
-            style, lang = controls.sentence(loaded, "Style", ("other", "other_language"), usual, partial(hint, 1))
+            keys, first = ("other", "other_language"), lambda lang: "".join(defaults(lang)[1][:1])
+            style, lang = controls.sentence(loaded, "Style", keys, usual, first)
             styles = lines("More styles", style, defaults(lang)[1][1:], f"styles_{lang}")
     if not (meanings and styles):
         st.warning("Type at least one sentence for a meaning and one for a style.", icon=":material/edit:")
@@ -86,10 +86,6 @@ def defaults(lang: str) -> tuple[Sequence[str], Sequence[str]]:
         return MEANINGS_AND_STYLES.get(lang, ((), ()))
     short = [text for (text,) in example_sentences((lang,)) if len(text) < 30]
     return short[:3], short[3:6]
-
-
-def hint(side: int, lang: str) -> str:
-    return next(iter(defaults(lang)[side]), "")
 
 
 def lines(title: str, first: str, default: Sequence[str], key: str) -> list[str]:

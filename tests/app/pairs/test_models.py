@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from sklearn.metrics.pairwise import cosine_similarity
 
-from app.core import inventory, pairs, state
+from app.core import inventory, state
 from app.core.display import verbatim
 from app.core.pairs import LEAST
 from app.pairs import models
@@ -28,23 +28,6 @@ def two_models(saved: Path, start: Start, function: str, monkeypatch: pytest.Mon
     titles = state.titles()[:2]
     monkeypatch.setattr(state, "second", lambda: state.opened(titles[1]))
     return titles
-
-
-def test_paired_differences_are_surer_than_the_scores() -> None:
-    rng = np.random.default_rng(1)
-    gold = rng.normal(size=400)
-    noisy = gold + rng.normal(size=400)
-    scores = {"first": noisy, "second": noisy + 0.2 * rng.normal(size=400), "again": noisy}
-    table = pairs.beside_first(pairs.correlations(scores, gold)).set_index("system")
-    for name, numbers in scores.items():
-        assert table.loc[name, "value"] == pytest.approx(100 * np.corrcoef(numbers, gold)[0, 1])
-        assert table.loc[name, "low"] < table.loc[name, "value"] < table.loc[name, "high"]
-    assert np.isnan(table.loc["first", "difference"])
-    same = table.loc["again", ["difference", "difference_low", "difference_high"]]
-    assert_close(same, [0, 0, 0], FLOAT32, scale=1)
-    second = table.loc["second"]
-    assert second["difference"] == pytest.approx(second["value"] - table.loc["first", "value"])
-    assert second["difference_high"] - second["difference_low"] < 0.5 * (second["high"] - second["low"])
 
 
 def test_disagreements_are_those_of_the_vectors_and_the_first_pair_has_its_words(

@@ -111,30 +111,39 @@ def _compared(
         own = rows.table([*known["left"], *known["right"]], source.left, None).assign(id="")
         part = pd.concat([part, own], ignore_index=True)
     texts, ids = (part[column].to_numpy() for column in ("text", "id"))
-    latents = [latent for latent in (SEMANTIC, _loaded.second_latent) if latent]
-    vectors = [spaces.vectors_of(_loaded, part, latent) for latent in latents]
+    vectors = vectors_of(_loaded, part)
 
     left, right = np.divmod(np.random.default_rng(1).choice(size**2, min(size**2, BACKGROUND), replace=False), size)
     other = right + size * source.given
     unlike = (left != right) & (texts[left] != texts[other])
     left, right = left[unlike], other[unlike]
 
-    def similarities(left: np.ndarray, right: np.ndarray) -> dict[str, np.ndarray]:
-        """Return the similarities of these rows in each latent, by the names in `AXES`: (P,) each, rounded."""
-        pairwise, values = _loaded.similarity_pairwise, dict.fromkeys(AXES, np.full(len(left), np.nan))
-        for axis, of in zip(AXES, vectors, strict=False):
-            translated = axis != SEMANTIC and source.left != source.right
-            values[axis] = rounded(across(_loaded, of, left, right) if translated else pairwise(of[left], of[right]))
-        return values
-
-    random = similarities(left, right)
+    random = similarities(_loaded, source, vectors, left, right)
     tables = []
     for kind, first, second in [*indices(_loaded, source, vectors, size), (RANDOM, left[:size], right[:size])]:
-        values = similarities(first, second)
+        values = similarities(_loaded, source, vectors, first, second)
         ranked = {f"{axis}_rank": ranks(values[axis], random[axis]) for axis in AXES}
         places = {"left": texts[first], "right": texts[second], "left_row": ids[first], "right_row": ids[second]}
         tables.append(pd.DataFrame({"kind": kind, **places, **values, **ranked}))
     return pd.concat(tables, ignore_index=True), {axis: np.sort(of) for axis, of in random.items()}
+
+
+def vectors_of(loaded: Loaded, part: pd.DataFrame) -> list[np.ndarray]:
+    """Return the vectors of the rows in the semantic latent, and in the second latent if the model has one."""
+    return [spaces.vectors_of(loaded, part, latent) for latent in (SEMANTIC, loaded.second_latent) if latent]
+
+
+def similarities(
+    loaded: Loaded, source: PairSource, vectors: Sequence[np.ndarray], left: np.ndarray, right: np.ndarray
+) -> dict[str, np.ndarray]:
+    """Return the similarities of the rows `left` and `right` of the vectors, by the names in `AXES`: (P,)
+    each, rounded."""
+    values = dict.fromkeys(AXES, np.full(len(left), np.nan))
+    for axis, of in zip(AXES, vectors, strict=False):
+        translated = axis != SEMANTIC and source.left != source.right
+        pairwise = loaded.similarity_pairwise
+        values[axis] = rounded(across(loaded, of, left, right) if translated else pairwise(of[left], of[right]))
+    return values
 
 
 def ranks(values: Any, random: np.ndarray) -> np.ndarray:
@@ -244,20 +253,18 @@ def marked(
     known |= {mine: (MINE, "yours")} if mine else {}
     turned = {pair: pair if pair.lang == source.left else pairs.Pair(*pair[2:], *pair[:2]) for pair in known}
     drawn = {of: known[pair] for pair, of in turned.items() if of[1::2] == (source.left, source.right)}
-    lines = [(*names, pair.text, pair.other, np.nan, np.nan) for pair, names in drawn.items()]
-    stars = pd.DataFrame(lines, columns=["kind", "label", "left", "right", *AXES])
-    langs = (source.left, source.right)
-    for axis, latent in zip(AXES, loaded.latents if drawn else (), strict=False):
-        sides = zip(langs, (stars["left"], stars["right"]), strict=True)
-        own = [embed(loaded, side.tolist(), lang, latent) for lang, side in sides]
-        stars[axis] = loaded.similarity_pairwise(*own)
-        if latent != SEMANTIC and source.left != source.right:
-            known_rows = (table[table["lang"] == lang] for lang in langs)
-            style = [spaces.vectors_of(loaded, rows, latent) for rows in known_rows]
-            places = len(style[0]) + np.arange(len(drawn))
-            both = [part for pair in zip(style, own, strict=True) for part in pair]
-            stars[axis] = across(loaded, np.concatenate(both), places, places + len(style[0]) + len(drawn))
-    return stars.assign(**{f"{axis}_rank": ranks(stars[axis], random[axis]) for axis in AXES})
+    lines = [(*names, *pair[::2]) for pair, names in drawn.items()]
+    stars = pd.DataFrame(lines, columns=["kind", "label", "left", "right"])
+    parts = []  # styles are compared across languages by the rows of the text
+    for lang, side in ((source.left, "left"), (source.right, "right")):
+        parts += [table[table["lang"] == lang]] * (source.left != source.right)
+        parts.append(rows.table(stars[side].tolist(), lang, None))
+    part = pd.concat(parts, ignore_index=True)
+    left = len(part) // 2 - len(stars) + np.arange(len(stars))
+    values = dict.fromkeys(AXES, np.empty(0))
+    if len(stars):
+        values = similarities(loaded, source, vectors_of(loaded, part), left, left + len(part) // 2)
+    return stars.assign(**values, **{f"{axis}_rank": ranks(values[axis], random[axis]) for axis in AXES})
 
 
 @st.cache_data(max_entries=16, show_spinner="Resampling pairs")

@@ -198,7 +198,7 @@ class Form:
         return median(spent[1:]) / sum(self.tokens)
 
     def fill_gradients(self, value: float | None) -> None:
-        """Set all gradients to a value. None frees them, because the gradients of all forms together would fill the
-        memory."""
+        """Set all gradients to a value, or free them if it is None: the gradients of all compared versions of the model
+        do not fit into memory together."""
         for parameter in self.parameters:
             parameter.grad = None if value is None else torch.full_like(parameter, value)

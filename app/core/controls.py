@@ -55,7 +55,7 @@ def chosen_models(table: pd.DataFrame, loaded: state.Loaded, usual: Sequence[str
 
 
 def choice(title: str, options: Sequence[T], key: str, default: T | None = None, **settings: Any) -> T:
-    """Let the user choose one of the options, which are side by side. The address keeps the choice."""
+    """Show the options side by side, and let the user choose one. The page's address keeps the choice."""
     default = options[0] if default is None else default
     return st.segmented_control(title, options, default=default, required=True, key=key, **settings, **BOUND) or default
 

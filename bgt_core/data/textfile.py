@@ -207,7 +207,7 @@ def _unzst(raw: BinaryIO) -> Iterator[bytes]:
 
 
 def number(text: str) -> float:
-    """Parse a finite number with a decimal point; return NaN for any other text."""
+    """Parse a finite number, whose decimal mark, if any, is a point. Return NaN for any other text."""
     try:
         value = math.nan if "_" in text else float(text)
     except ValueError:

@@ -224,7 +224,7 @@ class Parsed:
         return numbers
 
     def text(self, surfaces: Sequence[Surface] | None = None) -> str:
-        """Return the text of the sentence, or only of the given written tokens."""
+        """Return the text of the sentence, or only of the given surface tokens."""
         parts = self.surfaces if surfaces is None else surfaces
         return normalise("".join(part.form + " " * part.space for part in parts))
 

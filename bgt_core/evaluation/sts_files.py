@@ -110,7 +110,8 @@ def english_first(langs: Sequence[str]) -> str:
 
 
 def sts_files(root: Path, lang: str = "en") -> Iterator[StsFile]:
-    """Yield the data sets' files down to `DEPTH`, except hidden files. `lang` is the language of the SemEval years."""
+    """Yield the files of STS data sets, at most `DEPTH` folders deep, without hidden files. `lang` is the language of
+    the yearly SemEval sets."""
     files = dict(walk(root))
     for name, path in files.items():
         *folders, file = name.split("/")

@@ -327,7 +327,7 @@ class Writer:
         nats: list[float] = []
         for prediction in self._predictions(latents, ids, lang):
             if not isinstance(prediction, SentencePrediction):
-                raise UsageError("This model's decoder does not predict one token after the other.")
+                raise UsageError("This model can't generate text: its decoder does not predict tokens one by one.")
             nats += prediction.token_nll().tolist()
         return np.split(np.array(nats), np.cumsum([len(sentence) for sentence in ids])[:-1])
 

@@ -201,8 +201,8 @@ class RolePooling(nn.Module):
         self.head, self.dependent = Linear(width, of_pair, bias=False), Linear(width, of_pair, bias=False)
 
     def forward(self, side: Tokens, layout: PackedLayout, words: tuple[Tensor, Tensor]) -> Tensor:
-        """Return the roles, (B, K), as vectors of length 1 or 0. `words` are the token vectors (N, D) and their weights
-        in the sentence's mean, (N,). Slots and relations do not attend to tokens of weight 0."""
+        """Return each sentence's vector of roles, (B, K), of length 1 or 0. `words` are the token vectors (N, D) and
+        their weights in the sentence's mean, (N,). Slots and relations do not attend to tokens of weight 0."""
         vectors, weights = words
         x = self.norm(self.enter(vectors * math.sqrt(vectors.shape[1])))
         x = x + sinusoids(0, layout.shape[1], x)[layout.columns]

@@ -236,7 +236,7 @@ class TaskSource(NamedTuple):
 
     kind: str  # "labelled", or a kind of source in `ProbeTask.builds`
     files: tuple[Path, ...]
-    passed_over: tuple[str, ...] = ()  # a message for each skipped file, which does not have two columns
+    passed_over: tuple[str, ...] = ()  # a message for each file skipped because it lacks two columns
 
 
 class Text(NamedTuple):

@@ -1,4 +1,4 @@
-"""Test recipes for paraphrases: avg, gran, which starts from the vectors of avg, and the reference classifier."""
+"""Test the recipes for paraphrases: avg, gran (which starts from avg's vectors), and the classifier of references."""
 
 import json
 from collections.abc import Callable

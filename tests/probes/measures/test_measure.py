@@ -1,4 +1,4 @@
-"""Test how items are selected and split, probes with known predictions, V-information, and control tasks."""
+"""Test the selection and splitting of items, probes with known predictions, V-information, and control tasks."""
 
 import math
 import re

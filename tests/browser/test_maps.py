@@ -101,11 +101,11 @@ def test_a_map_is_saved_as_a_true_drawing_and_its_rows_as_csv(visit: Visit, addr
     page = visit(f"{address}/maps?data=Built-in+grammar&{of_length}", quiet_404=True)
     expect(page.locator("[data-drawn]")).to_be_visible(timeout=60_000)
     with page.expect_download() as saved:
-        page.get_by_role("button", name="Save each map as a drawing").click()
+        page.get_by_role("button", name="Save the maps as a drawing").click()
     saved.value.save_as(tmp_path / "map.svg")
     drawing = (tmp_path / "map.svg").read_text("utf-8")
-    assert re.fullmatch(r"bgt-semantic-[0-9a-f]{8}\.svg", saved.value.suggested_filename)
-    assert len(re.findall("<path|<use", drawing)) >= 2000 and "data:image" not in drawing
+    assert re.fullmatch(r"bgt-maps-[0-9a-f]{8}\.svg", saved.value.suggested_filename)
+    assert len(re.findall("<path", drawing)) >= 4000 and "data:image" not in drawing  # each sentence is on two maps
     assert "Length in words" in drawing  # the legend is part of the drawing
     page.get_by_role("button", name="Export").first.click()
     rows = save(page, "CSV", tmp_path).read_text("utf-8-sig").splitlines()

@@ -438,12 +438,12 @@ class OneMap {
     const look = this.view.look();
     const round = (value) => Math.round(value * 100) / 100;
     const parts = [`<rect width="${width}" height="${height}" fill="#f7f7f7"/>`];
-    if (this.view.size > SPRITES) parts.push(`<image width="${width}" height="${height}" href="${this.canvas.toDataURL()}"/>`);
+    if (this.view.size > VECTORS) parts.push(`<image width="${width}" height="${height}" href="${this.canvas.toDataURL()}"/>`);
     else this.panels.forEach((panel) => panel.rows.forEach((row, at) => {
       const state = this.view.states[row];
       const [left, top] = this.inPanel(panel, panel.x[at], panel.y[at]);
       if (!state || left < 0 || top < 0 || left > panel.box.width || top > panel.box.height) return;
-      const [x, y, size] = [left + panel.box.left, top + panel.box.top, 0.8 * look.size(row)].map(round);
+      const [x, y, size] = [left + panel.box.left, top + panel.box.top, (width < 350 ? 0.5 : 0.65) * look.size(row)].map(round);
       const corners = SHAPES[look.shape(row)]?.map(([dx, dy]) => [round(x + dx * size), round(y + dy * size)]);
       const d = corners ? `M${corners.join("L")}Z` : `M${round(x - size)} ${y}a${size} ${size} 0 1 0 ${2 * size} 0a${size} ${size} 0 1 0 ${-2 * size} 0`;
       parts.push(`<path d="${d}" fill="${look.colour(row)}" opacity="${ALPHA[state]}"/>`);

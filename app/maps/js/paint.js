@@ -11,7 +11,8 @@ const SHAPES = { // corners of the marks; a circle has none
 };
 const [HIDDEN, FILTERED, FADED, SHOWN] = [0, 1, 2, 3]; // what a row is on all maps
 const ALPHA = [0, 0.06, 0.2, 1];
-const SPRITES = 20_000; // up to so many points have marks with a shape; more are squares of pixels
+const SPRITES = 10_000; // up to so many points have marks with a shape; more are squares of pixels
+const VECTORS = 20_000; // up to so many points are shapes in a drawing; most programs cannot open one with more
 const CELLS = 64; // per side of the grid in which a density is counted
 const LEVELS = 7;
 

@@ -1,6 +1,7 @@
 // All maps of a page as one screen: a large map, the others as small ones, bars, a legend, one row of tools. It tells its
 // host what the user does by `host(name, value)`, and takes data by `draw` and what stands out by `light`: it knows no
 // server, so that a page, a notebook or a saved file can mount it.
+const [LETTER, PRINTED] = [13, 10]; // size in pixels of texts on the maps, on a screen and on paper
 const PAUSE = 400; // milliseconds between two requests while the star is dragged
 
 class View {
@@ -81,7 +82,7 @@ class View {
     this.colour = data.columns.find(({ name }) => name === data.colour);
     this.codes = this.colour.categories ? numbers(this.colour.codes) : shaded(this.colour);
     this.paint();
-    this.tell();
+    this.letter(LETTER);
     while (this.maps.length > data.maps.length) this.maps.pop().box.remove();
     while (this.maps.length < data.maps.length) this.maps.push(new OneMap(this));
     const names = data.maps.map(({ name }) => name);
@@ -141,10 +142,11 @@ class View {
     return this.looks;
   }
 
-  // The theme has changed, or a font is there.
-  tell() {
+  // Texts on the maps have this size from now on.
+  letter(pixels) {
     this.pen ??= document.createElement("canvas").getContext("2d");
-    this.pen.font = `13px ${getComputedStyle(this.root).fontFamily}`;
+    this.pen.font = `${pixels}px ${getComputedStyle(this.root).fontFamily}`;
+    this.root.style.setProperty("--letter", `${pixels}px`);
     this.widths = new Map();
   }
 
@@ -293,6 +295,7 @@ class View {
     const wide = width >= 120 && this.maps.length > 1;
     const before = this.named;
     this.paint(true, grey);
+    this.letter(PRINTED);
     this.named = named;
     const legend = this.legend.drawing(total);
     const height = wide ? total * 0.55 : total;
@@ -303,13 +306,14 @@ class View {
       return { bottom: y + tall, drawing: `<g transform="translate(${x} ${y})">${map.drawing(share, tall - 6)}</g>` };
     });
     const bottom = Math.max(...maps.map((map) => map.bottom));
-    const lines = wrapped(caption, Math.floor(total / 6.2));
-    const text = lines.map((line, at) => `<text x="4" y="${bottom + legend.height + 14 * (at + 1)}" font-size="11" fill="#666">${escaped(line)}</text>`);
-    const whole = Math.ceil(bottom + legend.height + 14 * lines.length + 8);
+    const lines = wrapped(caption, Math.floor(total / 4.6));
+    const text = lines.map((line, at) => `<text x="4" y="${bottom + legend.height + 12 * (at + 1)}" font-size="9" fill="#666">${escaped(line)}</text>`);
+    const whole = Math.ceil(bottom + legend.height + 12 * lines.length + 8);
     this.named = before;
     this.paint();
+    this.letter(LETTER);
     this.maps.forEach((map) => map.resize());
-    return `<svg xmlns="${SVG}" width="${total}" height="${whole}" viewBox="0 0 ${total} ${whole}" font-family="Arial, Liberation Sans, Helvetica, sans-serif" font-size="13">`
+    return `<svg xmlns="${SVG}" width="${total}" height="${whole}" viewBox="0 0 ${total} ${whole}" font-family="Arial, Liberation Sans, Helvetica, sans-serif" font-size="${PRINTED}">`
       + `<rect width="100%" height="100%" fill="white"/>${maps.map(({ drawing }) => drawing).join("")}<g transform="translate(0 ${bottom})">${legend.drawing}</g>${text.join("")}</svg>`;
   }
 

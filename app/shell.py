@@ -35,6 +35,11 @@ OLD = {  # old path -> folder of the new page
     "plane": "pairs", "similarity": "pairs", "languages": "probes", "latents": "maps", "style": "rewrite",
     "models": "pairs",
 }  # fmt: skip
+RENAMED = {  # parameter of an old link -> its name today
+    "left": "sentence", "right": "other", "one_left_lang": "language", "one_right_lang": "other_language",
+    "sentence_en": "sentence", "sentence_fr": "sentence", "dlang": "language", "mlang": "language",
+    "glang": "other_language",
+}  # fmt: skip
 THREAD = ("sentence", "language", "other", "other_language")  # fields that several pages have
 TEXTS = ("data", "pdata")  # parameters of the address whose values are names of texts
 
@@ -108,6 +113,9 @@ def main() -> None:
         for old, name in OLD.items()
     ]
     chosen = st.navigation([*pages.values(), *merged])
+    given = st.query_params.to_dict()
+    if {*RENAMED} & {*given}:
+        st.switch_page(chosen, query_params={RENAMED.get(name, name): value for name, value in given.items()})
     kept = inventory.restore()
     if "lost" not in st.session_state:
         st.session_state["lost"] = not_here(kept)

@@ -13,9 +13,6 @@ from app.pairs import compute, models
 from app.pairs.compute import GOLD
 from bgt_core.contracts import SEMANTIC
 
-OLD_PARAMETERS = {  # parameter of an old link -> its name today
-    "left": "sentence", "right": "other", "one_left_lang": "language", "one_right_lang": "other_language",
-}  # fmt: skip
 MINE, EXAMPLES, FILE = "My sentences", "Example sentences", "A file"  # sources of points
 REMEMBERED = 20  # maximum number of typed pairs that stay on the plane
 COUNTS = [300, 1_000, 5_000, 25_000, 50_000]

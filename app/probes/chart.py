@@ -19,7 +19,7 @@ LINE = ["task", "lang", "model", "mark"]  # columns that identify a row of a fig
 RUN_HERE = "Run here"
 BASELINE = "best baseline"
 PAPER = "the paper"
-UNIT = 30  # height of a row in pixels: with less, the name of a row would cover the marks above it
+UNIT, NAME, MARK = 25, 12, 9  # height of a row, its name and its marks in pixels: they must not cover each other
 HIGHLIGHT = "rgba(230, 159, 0, 0.16)"  # background of results computed in this session
 GRID = "rgba(128, 128, 128, 0.25)"
 
@@ -52,7 +52,7 @@ class Lines:
             band = {"type": "rect", "xref": "paper", "x0": 0, "x1": 1, **ends, "fillcolor": HIGHLIGHT}
             self.bands.append({**band, "line": {"width": 0}, "layer": "below"})
         lines = [name, f'<span style="font-size:11px">{plain(mark)}</span>'] if mark else [name]
-        self._write("<br>".join(lines), middle + 0.24, PIXELS["small"])
+        self._write("<br>".join(lines), middle + 0.24, NAME)
         self.grid.append(middle - height / 2 + 0.24)
         return self.grid[-1]
 
@@ -163,7 +163,7 @@ def dots(
         y=[y[key(row)] for row in part.itertuples()],
         name=plain(name),
         mode="markers",
-        marker={"size": 11, "line": {"width": 0.6, "color": EDGE}, **look},
+        marker={"size": MARK, "line": {"width": 0.6, "color": EDGE}, **look},
         error_x={"type": "data", "symmetric": False, "array": high - x, "arrayminus": x - low, "width": 0},
         text=[label(row, several) for row in part.itertuples()],
         hovertemplate=f"{hover}<extra></extra>",

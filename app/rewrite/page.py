@@ -21,10 +21,6 @@ from bgt_core.errors import DataError
 from bgt_core.evaluation.facts import checks, differences
 from bgt_core.vectors.maps import Directions, directions
 
-OLD_PARAMETERS = {  # parameter of an old link -> its name today
-    "mlang": "language", "glang": "other_language", "dlang": "language", "sentence_en": "sentence",
-    "sentence_fr": "sentence",
-}  # fmt: skip
 FITTED_ON = 2_000  # maximum number of translations from which directions are fitted
 TITLES = {  # property, which is also a probing task -> title of its direction
     "sentence-type": "More of a question", "address": "More formal", "politeness": "More polite",

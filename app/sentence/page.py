@@ -214,8 +214,8 @@ def swaps(writers: Sequence[state.Loaded], text: str, lang: str) -> None:
         ways = [(text, lang, form, other_lang) for form in compute.FORMS]
     for model in named([model for model in writers if other_lang in model.langs]):
         exchanged(model, text, ways)
-    fields = {f"meanings_{lang}": text, "mlang": rows.language_name(lang), "glang": rows.language_name(other_lang)}
-    go_to("rewrite", "More on writing: meaning by style", **fields, **{f"styles_{other_lang}": other})
+    more = {"sentence": text, "language": rows.language_name(lang), "other": other}
+    go_to("rewrite", "More on writing", **more, other_language=rows.language_name(other_lang))
 
 
 def exchanged(loaded: state.Loaded, text: str, ways: Sequence[tuple[str, str, str, str]]) -> None:

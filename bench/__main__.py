@@ -41,10 +41,10 @@ module describes the measurement, and what is equal on both sides.
 def parser() -> argparse.ArgumentParser:
     """Return the parser of the command. Each page uses only some of the options."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("pages", nargs="*", metavar="PAGE", help=f"any of {', '.join(PAGES)}; by default all")
+    parser.add_argument("pages", nargs="*", metavar="PAGE", help=f"one of {', '.join(PAGES)}; by default all")
     parser.add_argument("--threads", type=int, default=1, help="number of threads; with several, times are wall-clock")
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--device", default="cpu", help="cpu; or cuda, to measure training on a GPU")
+    parser.add_argument("--device", default="cpu", help="cpu, or (only for training) cuda to use a GPU")
     parser.add_argument("--toy", action="store_true", help="use tiny sizes, only to check that a page runs")
     parser.add_argument("--released", type=Path, help="for training: folder of a clone of the paper's code")
     parser.add_argument("--senteval", type=Path, help="for probing: folder of a clone of SentEval")

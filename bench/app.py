@@ -44,7 +44,7 @@ CODE = {  # name -> the code to run, and the limit in seconds
 }
 TORCH = "import atexit, sys; atexit.register(lambda: print('torch' in sys.modules, file=sys.stderr)); "
 
-ROUNDS = 3  # the app is measured in at most this number of rounds
+ROUNDS = 3  # at most this number of rounds of measuring the app
 FEW, MANY = 300, 25_000  # numbers of pairs that the maps show
 STORED = {100_000: (30, 1_500), 1_000_000: (300, 4_000)}  # points -> limits: seconds, MB of server memory
 WIDTH = 64  # units in each stored vector
@@ -101,7 +101,7 @@ def rows(options: argparse.Namespace) -> Iterator[Measurement]:
 
 
 def limited(work: str, values: list[float], limit: float, unit: str, error: str = "the same work") -> Measurement:
-    """Return a row that compares values with their limit."""
+    """Return a row that compares the measured values with their limit."""
     ours, unit_of = f"{median(values):.2f} {unit}", work if work.endswith("seconds") else f"{work}, {unit}"
     return Measurement(unit_of, f"{limit:g} {unit}", values, f"<= {limit:g}", ours, "none", error)
 

@@ -1,4 +1,4 @@
-"""Compare our speed of encoding with other tools, for a Transformer and for a mean of token vectors.
+"""Compare our speed of encoding with that of other tools, for a Transformer and for a mean of token vectors.
 
 The other tools are `SentenceTransformer.encode` and model2vec's `StaticModel.encode`, with their default settings, in
 the same process. Both sides have the same weights, unigram tokens and sentences, and their vectors are equal up to the
@@ -35,7 +35,7 @@ from bgt_core.posterior import Point
 from bgt_core.vectors.arrays import cosines
 
 HEADS, LONGEST = 8, 256
-SIZES = {"d=256, 3 layers": (256, 3, 4_000), "d=1024, 5 layers": (1024, 5, 400)}  # width, layers, sentences per round
+SIZES = {"d=256, 3 layers": (256, 3, 4_000), "d=1024, 5 layers": (1024, 5, 400)}  # width, layers; sentences per round
 TOY = {"d=16, 1 layer": (16, 1, 100)}
 STATIC = {256: 20_000, 384: 20_000}  # width of a table of token vectors -> sentences per round
 

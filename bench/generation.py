@@ -5,7 +5,7 @@ the same length on both sides, because EOS is forbidden before this length and f
 The peer is MarianMT, which encodes each source once and attends to it. Its batches have 64 sentences, the fastest size
 between 16 and 256. Our model is the recipe `bgt`, which encodes each source twice, for two latents, or `bgt-bound`,
 whose decoder attends to memory slots. If lengths differ, our search drops finished sentences, while the peer computes
-them to the end of the batch. Only the first size has a high target. The other sizes explain the speed of the first.
+them to the end of the batch. Only the first of `SIZES` has a high target. The others explain its speed.
 """
 
 import argparse
@@ -117,7 +117,7 @@ def end(scores: Tensor, due: Tensor) -> Tensor:
 
 
 def marian(sizes: Mapping[str, int]) -> MarianMTModel:
-    """Return the peer, whose encoder and decoder have the sizes in the recipe."""
+    """Return the peer. Its encoder and decoder have the sizes that the recipe gives our model."""
     layers = sizes.get("model.encoder_layers", sizes.get("model.composed_layers"))
     arguments: dict[str, Any] = {"encoder_layers": layers, "decoder_layers": sizes["model.decoder_layers"]}
     for side in ("encoder", "decoder"):

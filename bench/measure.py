@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 
-os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")  # all forms use huge pages, as `bgt train` does
+os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")  # let torch use huge pages of memory, as in `bgt train`
 import platform
 import time
 from collections.abc import Callable, Mapping, Sequence

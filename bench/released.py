@@ -1,4 +1,4 @@
-"""Run the code released with the paper on a CPU, with its own `Trainer`. This repository has no copy of it; clone it:
+"""On a CPU, run the released code of BGT's paper with its own `Trainer`. This repository has no copy; clone the code:
 
     git clone https://github.com/jwieting/bilingual-generative-transformer
     python -m bench training --released bilingual-generative-transformer
@@ -117,8 +117,8 @@ class Released:
         return data.collate(items, pad_idx=SPECIAL.index(PAD), eos_idx=SPECIAL.index(EOS))
 
     def form(self, pairs: Sequence[Pair], tokens: int) -> Form:
-        """Return an update by the released code, in batches of at most `tokens` (its option `--max-tokens`). The time
-        does not include the division of gradients by the number of pairs."""
+        """Return an update that runs the released code, in batches of at most `tokens` (its option `--max-tokens`). The
+        measured time does not include the division of gradients by the number of pairs."""
         batches, trainer = released_batches(pairs, tokens), self.trainer
         samples = [self.sample(rows) for rows in batches]
 

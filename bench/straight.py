@@ -28,8 +28,8 @@ SMOOTHING, DROPOUT, ANNEAL, CLIP = 0.1, 0.3, 0.5, 25.0
 class StraightBGT(nn.Module):
     """Compute the loss of a `bgt` model in nats, summed over a batch. It uses the parameters of the model itself.
 
-    Only the matrices that fuse a latent are copied, because here one matrix is multiplied with [x ; z]. `gradients`
-    returns the gradients that the model should have. `auxiliary` are additional objectives on the semantic posteriors.
+    Only the matrices that fuse a latent z are copied: the model has one for x and one for z, but this form multiplies
+    one matrix with [x ; z]. `auxiliary` are additional objectives on the semantic posteriors.
     """
 
     def __init__(self, model: BGT, dropout: float, auxiliary: Sequence[Sum] = ()):
@@ -53,7 +53,7 @@ class StraightBGT(nn.Module):
         return [*self.both.values(), *(p for p in self.model.parameters() if id(p) not in parts)]
 
     def gradients(self) -> dict[str, Tensor]:
-        """Return the gradient of each parameter of the model. The gradient of a fused matrix is split into two."""
+        """Return the gradient that each parameter of the model should have. That of a fused matrix is cut in two."""
         gradients = {name: p.grad for name, p in self.model.named_parameters() if p.grad is not None}
         names = {id(p): name for name, p in self.model.named_parameters()}
         for name, (hidden, latent) in self.fused.items():
@@ -175,7 +175,7 @@ class Form:
     def seconds(self, share: float, clock: Callable[[], float]) -> float:
         """Return the seconds per token of one micro-batch. `share` is its place in the update (0: start, 1: end)."""
         number = int(share * len(self.tokens))
-        self.fill_gradients(0.0)  # not None, because usually, a micro-batch adds to existing gradients
+        self.fill_gradients(0.0)  # not None, because most micro-batches add to existing gradients
         begun = clock()
         self.step(number)
         spent = clock() - begun
@@ -183,7 +183,7 @@ class Form:
         return spent / self.tokens[number]
 
     def update_seconds(self, clock: Callable[[], float]) -> float:
-        """Return the seconds per token for the end of an update. The first run allocates moments, so it is left out."""
+        """Return the seconds per token for clipping and Adam, without the first run, which allocates the moments."""
         spent = []
         for group in self.optimizer.param_groups:
             group["lr"] = 0.0
@@ -194,7 +194,7 @@ class Form:
             self.optimizer.step()
             self.optimizer.zero_grad()
             spent.append(clock() - begun)
-        self.optimizer.state.clear()  # because the moments of all forms together would fill the memory
+        self.optimizer.state.clear()  # the moments of all forms together would not fit in memory
         return median(spent[1:]) / sum(self.tokens)
 
     def fill_gradients(self, value: float | None) -> None:

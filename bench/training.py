@@ -4,12 +4,12 @@
     python -m bench training --device cuda       # measure on a GPU (without a package index, use `bare.sh`)
 
 The unit is real tokens per second, without padding. Both sides have the same model (recipe `bgt-mean`), parameters,
-dropout of 0.3, loss, and pairs of one update (25,000 tokens on the longer side). The peers sort the pairs by length, as
-the released code does. Each side uses the size of micro-batches that was fastest for it in a trial. A round measures
-one micro-batch of each form, at the same place in the update, and adds the micro-batch's share of the end of the update
-(clipping, the optimiser). Our products in bf16 are compiled for each shape. So our form computes all shapes once before
-the measurement, because a real run also compiles each shape only once. On a CPU, the peers compute in fp32. On a GPU,
-they compute in our precision, and both sides are also measured after compilation.
+dropout of 0.3, loss, and pairs of one update (25,000 tokens, counting only the longer sentence of each pair). The peers
+sort the pairs by length, as the released code does. Each side uses the micro-batch size that was fastest for it in a
+trial. In each round, every form computes one micro-batch, at the same place in the update. The time includes a share of
+the end of the update (clipping, the optimiser). Our products in bf16 are compiled once for each shape. This
+takes little of the time of a real run, so our form computes all shapes before the measurement. On a CPU, the peers
+compute in fp32. On a GPU, they compute in our precision, and both sides are also measured after compilation.
 """
 
 import argparse
@@ -42,7 +42,7 @@ A_SENTENCE = {"mean", "log_variance", "fuse_latent", "latent", "project", "corre
 
 @dataclass(frozen=True)
 class Size:
-    """A model, and the micro-batch sizes to try, in padded tokens on the longer side. The released code uses 500."""
+    """A model, and micro-batch sizes to try: pairs times tokens of the longest sentence. The released code uses 500."""
 
     name: str
     arguments: Mapping[str, int]
@@ -70,7 +70,7 @@ def rows(options: argparse.Namespace) -> Iterator[Measurement]:
     else:
         print("The released code is not measured; pass a clone of it as --released.", flush=True)
     for size in TOY if options.toy else SIZES:
-        # The recipe is `bgt-mean`, because the released code also decodes from posterior means instead of samples.
+        # `bgt-mean` decodes from posterior means instead of samples, as the released code does.
         fixed = {"data.vocab_size": size.vocab, "model.dropout": DROPOUT, "objective.elbo.warmup_steps": 2}
         recipe = recipes.configure("bgt-mean", {**fixed, **size.arguments})
         model = recipe.build(SizedTokenizer(size.vocab)).train().to(device)

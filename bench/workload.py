@@ -9,7 +9,7 @@ import numpy as np
 from bgt_core.contracts import EOS, Batch, Tokens
 from bgt_core.data.text import Tokenizer
 
-UPDATE = 25_000  # number of tokens in an update, counted on the longer side, as in the recipe
+UPDATE = 25_000  # tokens in an update, counting only the longer sentence of each pair, as `bgt` does
 MULTIPLE = 8  # the number of sentences in a batch of the released code is a multiple of 8
 Pair = Mapping[str, Sequence[int]]
 
@@ -75,7 +75,7 @@ def batch_of(rows: Sequence[Pair], turn: int) -> Batch:
 
 def released_batches(pairs: Sequence[Pair], tokens: int) -> list[list[Pair]]:
     """Cut batches as the released code does. Pairs are sorted by the length of one side, then by the length of the
-    other. A batch has at most `tokens` padded tokens on the longer side. Its number of pairs is a multiple of 8."""
+    other. A batch has a multiple of 8 pairs. Pairs times tokens of the longest sentence is at most `tokens`."""
     batches: list[list[Pair]] = []
     rows: list[Pair] = []
     for pair in sorted(pairs, key=lambda pair: [len(ids) for ids in pair.values()]):

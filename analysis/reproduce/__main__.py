@@ -57,7 +57,7 @@ def reproduce(
         str | None,
         typer.Option(metavar="PATTERN", help="Only run the systems or trainings whose name matches, as in 'BGT*'."),
     ] = None,
-    seeds: Annotated[str | None, typer.Option(help="Seeds, as in 1,2; by default those in the table.")] = None,
+    seeds: Annotated[str | None, typer.Option(help="Seeds, as in 1,2. By default, those of each system.")] = None,
     listing: Annotated[bool, typer.Option("--list", help="Only list the trainings and their state.")] = False,
     report_only: Annotated[
         bool,
@@ -93,7 +93,7 @@ def reproduce(
     folder = results or (out and out / "results")
     if report_only and not data:
         if not folder:
-            raise UsageError("is needed, or --out: a folder with the results to report.", parameter="results")
+            raise UsageError("is needed, or --out: the folder of the results to report.", parameter="results")
         show(folder, names, as_json)
         return
     if not data:

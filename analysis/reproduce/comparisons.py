@@ -4,8 +4,8 @@
 - A claim is [first, second, place in the paper, measure]. It means that the first system has a higher score than the
   second system. The default measure is the main measure of the comparison. A claim can also be that a weighted sum of
   scores is above 0.
-- If a single number is published for a system, it is in the main measure. A list has a number for each of `measures`.
-- A scale has settings for single recipes, and settings for all recipes that have these settings (`every`).
+- A single published number of a system is in the main measure. A list of numbers has one for each of `measures`.
+- A scale has settings for single recipes. `every` has settings for all recipes in which these settings exist.
 
 The name `all` means all comparisons of BGT's paper.
 """
@@ -31,7 +31,7 @@ CHRF_OWN, EXACT_OWN, CHRF_OTHER, CHRF_STYLE = "chrF own", "exact own", "chrF oth
 FIDELITY = (CHRF_OWN, EXACT_OWN, CHRF_OTHER, CHRF_STYLE)
 F1 = STRUCTURE[CONSTITUENTS]  # F1 of labelled constituents, between a sentence and its nearest neighbour
 SYNTAX = (*STRUCTURE.values(), EDITS, TAGS)
-# A gap shows how far the semantic latent is ahead of the syntactic latent (sign 1), or the other way round (sign -1).
+# A gap is the score of the semantic latent minus that of the syntactic latent, times the sign (1 or -1).
 STS_GAP, DEV_GAP, F1_GAP = "STS gap", "STSB dev gap", "F1 gap"
 GAPS = {STS_GAP: (AVERAGE, 1), DEV_GAP: (DEV, 1), F1_GAP: (F1, -1)}
 
@@ -45,7 +45,7 @@ class Selection:
 
     table: str
     keep: str = ""  # filter as in `bgt data prepare --keep`; a limit such as "33%" is a quantile of the scores
-    times: int = 1  # the usual number of pairs is multiplied by this
+    times: int = 1  # select this many times the usual number of pairs
 
     def __str__(self) -> str:
         return " ".join(filter(None, (self.table, self.keep, f"x{self.times}" if self.times > 1 else "")))
@@ -70,7 +70,7 @@ class ExperimentSpec:
 
 @dataclass(frozen=True)
 class Claim:
-    """A claim of the paper: in a measure, the sum of the systems' scores times their `weights` is above 0."""
+    """A claim of the paper: the systems' scores in a measure, times their `weights`, have a sum above 0."""
 
     statement: str
     where: str  # place in the paper, such as "sec. 4.4"

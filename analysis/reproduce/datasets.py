@@ -6,8 +6,8 @@
     FOLDER/trees/en.NAME.ptb.xz        for `vgvae`: trees as for `bgt evaluate syntax`, or en.NAME.conllu.xz
     FOLDER/quora/train.tsv.xz          for `var-siamese`: training rows with a label, 1 or 0, and two questions
     FOLDER/quora/dev.tsv.xz            for `var-siamese`: test rows in the same form
-    FOLDER/...                         STS 2012-2016, the dev set of STS Benchmark and SemEval-2017, as for
-                                       `bgt evaluate sts`; at least one of the years
+    FOLDER/...                         STS 2012-2016 (at least one year), the dev set of STS Benchmark, and
+                                       SemEval-2017, as for `bgt evaluate sts`
 
 The data of the comparison `backtranslation` are described in the module `paraphrases`. Pairs that contain a test
 sentence are never used for training. Cleaned pairs and tokenizers are written to OUT/data. Trainings with the same data
@@ -46,7 +46,7 @@ Langs = tuple[str, ...]
 
 RULES = CleaningRules(1, 1_000, max_ratio=9.0, unit="characters")  # limits that suit all languages
 HASHED = {"least": RULES.min_length, "most": RULES.max_length, "max_ratio": RULES.max_ratio, "unit": RULES.unit}
-# Rules that have their defaults are not hashed. So hashes stay valid when new rules are added.
+# Rules that have their default values are not hashed. So hashes stay valid when new rules are added.
 HASHED |= {"max_pairs": RULES.max_pairs, "seed": RULES.seed}
 WITHOUT = ("2016", "2017")  # rows of these years are left out of STS Benchmark, because the years are test sets
 LABELLED = ("gold:label", "a:en", "b:en")
@@ -166,7 +166,7 @@ def tables_in(folder: Path, pattern: str, kind: str, expected: str) -> list[Path
 
 
 def read_sts(folder: Path, *others: str) -> list[StsSet]:
-    """Read all STS years and other sets that the folder contains; `others` names these sets. Raises NotFound if the
+    """Read all STS years in the folder, and those of the sets named `others` that it contains. Raises NotFound if the
     folder contains no STS year."""
     years = sorted({file.set for file in sts_files(folder) if file.set.isdigit()})
     if not years:

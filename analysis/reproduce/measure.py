@@ -46,19 +46,19 @@ OF_PAIRS = (ACCURACY, WORDS_ACCURACY, *AUC_OF.values(), WORDS_AUC, *LEADS)
 
 
 def latents_of(embedder: Embedder) -> list[str]:
-    """List the latents with at least one unit. Without language variables, the language latent has no units."""
+    """List the latents with at least one unit. In a model without language variables, the language latent has none."""
     return [latent for latent in embedder.latents if embedder.width(embedder.langs[0], latent)]
 
 
 def drawn(task: Task[Any], items: Any, encoders: SentenceEncoder, resamples: int, system: int = 0) -> dict[Any, Any]:
-    """Measure a task on the test data and on each resample. Return a score (1 + B,) for each key of the task's scores.
-    `system` is the index of the encoder among the systems that the task compares."""
+    """Measure an encoder in a task, on the test data and on each resample. Return a score (1 + B,) for each of the
+    task's keys. Some tasks add systems to compare with; `system` is the encoder's index among all systems."""
     statistic = task.statistic(items, {"model": encoders}, seed=0)
     table: dict[Any, np.ndarray] = {}
     if statistic.samples:
         values, draws = bootstrap(statistic.scores, statistic.samples, resamples=resamples, seed=0)
         table = {key: np.append(value[system], draws[key][:, system]) for key, value in values.items()}
-    return table | {key: share(hits[system], resamples) for key, hits in statistic.hits.items()}  # hits (S, N)
+    return table | {key: share(hits[system], resamples) for key, hits in statistic.hits.items()}  # S systems, N items
 
 
 def share(right: np.ndarray, resamples: int) -> np.ndarray:
@@ -144,8 +144,8 @@ def gaps(scores: Scores) -> dict[str, np.ndarray]:
 
 
 def pairs(embedder: Embedder, train: LabelledPairs, test: LabelledPairs, resamples: int) -> dict[str, np.ndarray]:
-    """Measure how well each distance identifies duplicates, by the area under the ROC curve. For a second stage, also
-    measure the model's duplicate probability and the baseline, logistic regression on tf-idf, by area and accuracy."""
+    """Measure how well each distance identifies duplicates, by the area under the ROC curve (AUC). For a second stage,
+    also measure AUC and accuracy of the model's duplicate probability, and of logistic regression on tf-idf."""
     second_stage = isinstance(embedder.model, DuplicateModel)
     encoders = {name: compared_by(embedder, name) for name in (*DISTANCES, WMD, *([PROBABILITY] * second_stage))}
     statistic = Pairs().statistic(PairsData(test, train=train if second_stage else None), encoders, seed=0)

@@ -6,7 +6,7 @@
         result.json           provenance; it is written last, and marks the training as finished
         error.json            the error, if the training failed; the next call tries again
         time.json             seconds of training so far
-        lock                  the process that works on the training locks this file
+        lock                  locked by the process that works on the training
 
 NAME ends in a hash of everything that affects the outcome. So after a change of a recipe's defaults, the recipe is
 trained again, in a new folder. A stopped training continues from its newest checkpoint.
@@ -259,7 +259,7 @@ def finish(plan: TrainingPlan, training: Training, folder: Path, report: Report)
     if training.first:
         first = plan.folder(training.first)
         if not (first / RESULT).exists():
-            raise NotFound(f"{training.first.name}, the first stage, must be finished before; see its error.json.")
+            raise NotFound(f"{training.first.name}, the first stage, is not finished; see its error.json.")
         settings["init_from"] = str(first / RUN)
     if plan.save_every:
         settings["train.save_every"] = plan.save_every

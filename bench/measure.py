@@ -25,7 +25,7 @@ import torch
 from bgt_core.backend import linear, multiply_int8, prepack_int8
 
 CPU = torch.device("cpu")
-Page = dict[str, Any]  # keys: command, date, minutes, machine, and rows, which have the fields of a `Measurement`
+Page = dict[str, Any]  # keys: command, date, minutes, machine, rows (each has the fields of a `Measurement`)
 SIDE, SIDE_ON_GPU = 1_024, 8_192  # size of the square matrices in `product_rate`
 DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "int8": torch.int8}
 PACKAGES = ("torch", "numpy", "sentencepiece", "transformers", "sentence-transformers", "faiss-cpu", "scikit-learn")
@@ -76,7 +76,7 @@ def compare(
     """Return the row that compares two forms of the same work. `ours` and `peer` are the seconds of each round.
 
     A round processes `amount` units, such as 1,000 sentences; `unit` is the name of the units in the plural. The floor
-    is the time of `operations` at `rate` operations per second (see `product_rate`). If this is 0, no floor is stated.
+    is the time of `operations` at `rate` operations per second (see `product_rate`); there is none for 0 `operations`.
     """
     spent, each = median(ours), operations / amount
     rates = [f"{amount / seconds:,.0f} {unit}/s" for seconds in (spent, median(peer))]

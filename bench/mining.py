@@ -19,7 +19,7 @@ from bgt_core.neighbours.search import ITERATIONS, POINTS, Rows, SearchPlan, app
 
 SENTENCES, WIDTH = 50_000, 256
 TOPICS = 4  # number of topics per sentence
-ALL_TOPICS = 20  # the number of topics is 20 times the square root of the number of sentences
+ALL_TOPICS = 20  # all sentences together have 20 topics times the square root of the number of sentences
 OWN = 0.5  # share of a meaning's squared length that comes from its random vector; the rest is from its topics
 NOISE = (0.05, 0.6)  # smallest and largest share of noise in the squared length of a sentence's vector
 UNTRANSLATED = 5  # every 5th row on the right is not a translation of the row on the left

@@ -57,7 +57,7 @@ def measured(options: argparse.Namespace, clone: Clone, width: int, protocol: Se
     results: dict[str, Any] = {}
 
     def form(name: str, classify: Callable[..., Any]) -> Callable[[int], None]:
-        protocols = chain([replace(protocol, epoch_size=1, max_epoch=0)], repeat(protocol))  # first a warm-up run
+        protocols = chain([replace(protocol, epoch_size=1, max_epoch=0)], repeat(protocol))  # warm-up first
 
         def run(_: int) -> None:
             results[name] = classify(train, dev, test, next(protocols))

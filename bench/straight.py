@@ -167,7 +167,7 @@ class Form:
     """One way to compute an update in micro-batches. The methods measure how long it takes."""
 
     step: Callable[[int], object]  # run a micro-batch forward and backward; number 0 has the shortest sentences
-    tokens: Sequence[int]  # number of real tokens in each micro-batch
+    tokens: Sequence[int]  # number of tokens in each micro-batch, without padding
     parameters: Sequence[nn.Parameter]  # the parameters that have gradients
     optimizer: torch.optim.Optimizer
     clip: float

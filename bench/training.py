@@ -7,9 +7,9 @@ The unit is real tokens per second, without padding. Both sides have the same mo
 dropout of 0.3, loss, and pairs of one update (25,000 tokens, counting only the longer sentence of each pair). The peers
 sort the pairs by length, as the released code does. Each side uses the micro-batch size that was fastest for it in a
 trial. In each round, every form computes one micro-batch, at the same place in the update. The time includes a share of
-the end of the update (clipping, the optimiser). Our products in bf16 are compiled once for each shape. This
-takes little of the time of a real run, so our form computes all shapes before the measurement. On a CPU, the peers
-compute in fp32. On a GPU, they compute in our precision, and both sides are also measured after compilation.
+the end of the update (clipping, the optimiser). Our products in bf16 are compiled once for each shape. This takes
+little of the time of a real run, so our form computes all shapes before the measurement. On a CPU, the peers compute in
+fp32. On a GPU, they compute in our precision, and both sides are measured with and without compilation.
 """
 
 import argparse
@@ -36,8 +36,8 @@ from bgt_core.training.loop import compile_layers, make_optimizer
 
 TARGETS = {"bf16": ">= 75 % of the floor", "fp32": ">= 85 % of the floor"}
 ON_GPU = ">= 40 % of the floor"
-FEW = 24  # losses and gradients are compared on a batch of this number of pairs
-A_SENTENCE = {"mean", "log_variance", "fuse_latent", "latent", "project", "correction"}  # layers that run per sentence
+FEW = 24  # number of pairs in the batch on which losses and gradients are compared
+A_SENTENCE = {"mean", "log_variance", "fuse_latent", "latent", "project", "correction"}  # they run once per sentence
 
 
 @dataclass(frozen=True)
@@ -111,9 +111,9 @@ def step_rows(
     few = batch_of(pairs[:FEW], 0).to(device)
     errors = {precision: difference(model, recipe, precision, reference, few) for precision in TARGETS}
     best: dict[str, int] = {}  # precision -> size of our micro-batches in tokens
-    peers: dict[str, dict[str, str]] = {}  # peer -> precision of our form -> error
+    peers: dict[str, dict[str, str]] = {}  # peer -> precision of our form -> numerical error
     forms: dict[str, Form] = {}
-    places = [(2 * number + 1) / (2 * options.rounds) for number in range(options.rounds)]  # from 0 (start) to 1 (end)
+    places = [(2 * number + 1) / (2 * options.rounds) for number in range(options.rounds)]  # start: 0, end: 1
     for precision in TARGETS:
         make = partial(ours, pairs, precision)
         best[precision], forms[precision] = fastest(make, MICRO_ON_GPU if on_gpu else size.ours, clock)

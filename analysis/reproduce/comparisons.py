@@ -35,7 +35,7 @@ SYNTAX = (*STRUCTURE.values(), EDITS, TAGS)
 STS_GAP, DEV_GAP, F1_GAP = "STS gap", "STSB dev gap", "F1 gap"
 GAPS = {STS_GAP: (AVERAGE, 1), DEV_GAP: (DEV, 1), F1_GAP: (F1, -1)}
 
-EVERY = "every"  # in a scale, the key of the settings for all recipes
+EVERY = "every"  # the key, in a scale, of the settings for all recipes
 Settings = Mapping[str, Mapping[str, object]]  # name of a recipe, or EVERY -> settings
 
 
@@ -64,13 +64,13 @@ class ExperimentSpec:
     against: str = "BGT"  # the system that this system is compared with
     selection: Selection | None = None  # the training pairs; None: all translations between `langs`
     share: float = 1.0  # share of the training rows whose labels are used; the other rows have no label
-    starts_from: str = ""  # first stage: the system whose weights this system starts from (same seed); "" if none
+    starts_from: str = ""  # the first-stage system (same seed) whose weights are the initial weights; "" if none
     best_of: Sequence[str] = ()  # this system is not trained, but is the best of these systems on STSB's dev set
 
 
 @dataclass(frozen=True)
 class Claim:
-    """A claim of the paper: the systems' scores in a measure, times their `weights`, have a sum above 0."""
+    """A claim of the paper: in a measure, the sum of the systems' scores, weighted by `weights`, is above 0."""
 
     statement: str
     where: str  # place in the paper, such as "sec. 4.4"

@@ -191,7 +191,7 @@ def content_hash(sources: Sequence[Path], sets: Sequence[StsSet], translations: 
 
 @dataclass(frozen=True, kw_only=True)
 class LabelledQuestions(Dataset):
-    """The training rows for one stage, and the test pairs. Only a share of the rows have labels.
+    """The training rows for one stage of `var-siamese`, and the test pairs. Only a share of the rows have labels.
 
     The first stage is trained on all rows. It treats rows without a label as non-duplicates, so the VAE reconstructs
     their questions. The second stage is trained only on rows with labels. Both stages use the same tokenizer.
@@ -241,8 +241,8 @@ def written(path: Path, rows: Sequence[str]) -> Source:
 
 
 def read_questions(folder: Path) -> Callable[[ExperimentSpec], LabelledQuestions]:
-    """Read Quora's pairs. Return a function that returns the data of a system, which depend on the system's stage and
-    its share of labels. Raises NotFound if a file is missing."""
+    """Read Quora's pairs. Return a function that maps a system to its data, chosen by the system's stage and its share
+    of labels. Raises NotFound if a file is missing."""
     sources = [file for name in ("train", "dev") for file in sorted(folder.glob(f"quora/{name}.tsv*"))[:1]]
     if len(sources) < 2:
         raise NotFound(f"{folder}: no labelled questions; add quora/train.tsv.xz and quora/dev.tsv.xz.")

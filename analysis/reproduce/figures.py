@@ -16,7 +16,7 @@ from analysis.reproduce.measure import OF_PAIRS
 from analysis.reproduce.results import MEAN, Records
 from bgt_core.evaluation.bootstrap import NOT_RUN
 
-OURS, PAPER = "#0072b2", "#d55e00"  # by Okabe and Ito; distinct for colour-blind readers and in grey
+OURS, PAPER = "#0072b2", "#d55e00"  # colours by Okabe and Ito: distinct for colour-blind readers and in grey
 HOLLOW: dict[str, Any] = {"marker": "D", "markersize": 5, "mfc": "none", "mec": PAPER, "linestyle": "none"}
 VERDICTS = {"holds": "o", "does not hold": "X", "not separable": "s"}  # marker of each verdict
 SMALL: dict[str, Any] = {"marker": ".", "markersize": 4, "linestyle": "none"}

@@ -43,7 +43,7 @@ from bgt_core.training.prepare import SETTINGS
 
 TRANSLATED = ("reference", "translation", "cost", "_")  # column names of a table of back-translations
 HUMAN = ("reference", "translation")  # column names of a table of human paraphrases
-SET_ASIDE = 3  # 1 in 3 references is set aside
+SET_ASIDE = 3  # 1 in 3 references is set aside, to train the classifier and the language model
 PER_PAIR = 5  # minimum number of references per selected pair, so that filters have enough to choose from
 SAMPLE = 5_000  # the quantiles of a filter's limits are computed on this number of references
 CLASSIFIER = "reference-classifier"  # recipe of the classifier that some filters use
@@ -227,8 +227,8 @@ SIGNS = {"unigram repetition": -1, "trigram repetition": -1, "average IDF": 1}  
 def text_statistics(datasets: Mapping[str, Dataset], out: Path, device: str) -> list[dict[str, Any]]:
     """Compute statistics on the random pairs of each table of back-translations: one row per table and statistic.
 
-    Results are cached in `out`. They have correlations if the classifier of the table is trained. Tables whose random
-    pairs have not been selected are skipped.
+    Results are cached in `out`. If the classifier of the table is trained, they include correlations with P(reference).
+    Tables whose random pairs have not been selected are skipped.
     """
     rows = []
     for data in datasets.values():

@@ -140,8 +140,8 @@ def measured(
 
 
 def choices(comparison: Comparison, scores: Scores) -> dict[str, str]:
-    """For each system that is the best of several systems (`best_of`), return the name of the system that has the
-    highest score on the dev set."""
+    """Some systems stand for the best of several candidates (`best_of`). For each of these systems, return the name of
+    the candidate that has the highest score on the dev set."""
     chosen = {}
     for system in comparison.systems:
         if with_dev := [name for name in system.best_of if DEV in scores.get(name, {})]:
@@ -354,8 +354,8 @@ def differences(comparison: Comparison, records: Records) -> Table:
 
 
 def chosen(comparison: Comparison, records: Records) -> Table:
-    """Return a table of the systems that are the best of several systems (`best_of`). It lists these systems, their
-    scores on the dev set, and which of them was chosen."""
+    """Some systems stand for the best of several candidates (`best_of`). Return a table with the candidates of each of
+    these systems, their scores on the dev set, and which candidate was chosen."""
     cells: dict[str, set[str]] = {}  # system -> names of its trainings
     for row in records["cells"]:
         cells.setdefault(row["system"], set()).add(row["cell"])

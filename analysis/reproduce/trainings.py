@@ -93,8 +93,8 @@ class Training:
 def training_of(
     system: ExperimentSpec, scale: Settings, seed: int, data: str, first: Training | None = None
 ) -> Training:
-    """Return the training of a system at a scale. All settings that the scale has for this recipe are used. Settings
-    for all recipes are used if the recipe has them. If the recipe is unknown, only `build` raises an error."""
+    """Return the training of a system at a scale, with the settings that the scale has for this recipe. Of its settings
+    for all recipes, those that exist in this recipe are used. If the recipe is unknown, `build` raises an error."""
     defaults, own = recipe_defaults(system.recipe), scale.get(system.recipe, {})
     left_out = tuple(name for name in scale[EVERY] if defaults and name not in defaults)
     usual = {**defaults, **scale[EVERY], **own}

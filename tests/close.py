@@ -13,10 +13,10 @@ def assert_close(actual: object, expected: object, tolerance: float = 0.0, scale
     Args:
         actual: Tensor, array, list or number.
         expected: An object of the same shape, or one number for all elements; preferably computed in float64.
-        tolerance: By default, the tolerance of the less precise type. Python's numbers count as float64: pass `FLOAT32`
-            if they were computed in float32. After a long chain of operations, pass a multiple of the tolerance.
+        tolerance: By default, that of the less precise of the two types. Python's numbers count as float64: pass
+            `FLOAT32` if they were computed in float32. Pass a multiple after a long chain of operations.
         scale: The size of the numbers that were rounded; by default the largest |expected|. Pass it if large numbers
-            cancel each other, so that the result is small.
+            cancel each other and give a small result.
     """
     sides = [
         torch.as_tensor(each if hasattr(each, "detach") else np.array(each, order="C")) for each in (actual, expected)

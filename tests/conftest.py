@@ -159,7 +159,7 @@ def tiny() -> Callable[..., Recipe]:
 def made_once(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Callable[[str, Callable[[Path], object]], Path]:
-    """made_once(name, make): the path of a folder. `make` writes it once, even if several test processes ask for it."""
+    """made_once(name, make): the path of a folder, which `make` writes only once, even for several test processes."""
     base = tmp_path_factory.getbasetemp()
     base = base.parent if hasattr(request.config, "workerinput") else base
 
@@ -208,7 +208,7 @@ def stirred() -> Callable[[torch.nn.Module], torch.nn.Module]:
 def save_writer(
     tiny: Callable[..., Recipe], stirred: Callable[[torch.nn.Module], torch.nn.Module], tokenizer: Tokenizer
 ) -> Callable[..., Path]:
-    """save_writer(folder, **settings): save an untrained writer. Its text depends on its bag-of-words vector."""
+    """save_writer(folder, **settings): save an untrained writer, which generates text from bag-of-words vectors."""
 
     def save(folder: Path, **settings: object) -> Path:
         torch.manual_seed(0)
@@ -270,7 +270,7 @@ def cell(saved: Path) -> probes.Cell:
 
 @dataclass
 class Site:
-    """A web site: its files by path, the errors of its next answers, and the requests that it has received."""
+    """A web site: its files by path, errors to send as its next answers, and the requests that it has received."""
 
     address: str
     files: dict[str, bytes] = field(default_factory=dict)
@@ -295,7 +295,7 @@ class Handler(BaseHTTPRequestHandler):
         self.answer(self.site.trouble.pop(0) if self.site.trouble else "")
 
     def answer(self, trouble: str) -> None:
-        path = re.sub(r"^https?://[^/]+", "", self.path).lstrip("/")  # a proxy receives the whole address
+        path = re.sub(r"^https?://[^/]+", "", self.path).lstrip("/")  # a proxy receives the whole URL
         self.site.asked.append((self.command, path, self.headers))
         content = self.site.files.get(path.partition("?")[0])
         if content is None or trouble.isdecimal():

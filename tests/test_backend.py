@@ -37,7 +37,7 @@ def relative(result: torch.Tensor, exact: torch.Tensor) -> float:
 
 @pytest.mark.parametrize("rows", [1, 16, 21, 33, 64])
 def test_rows_added_for_16_bit_products_change_nothing(rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """All matrices contain small integers, so products and sums are exact in 16 bits."""
+    """All matrices contain small integers, so 16 bits represent products and sums exactly."""
     torch.manual_seed(0)
     layer, x, slope = Linear(5, 4), torch.randint(-4, 5, (rows, 5)).float(), torch.randint(-4, 5, (rows, 4)).float()
     torch.nn.init.ones_(layer.weight), torch.nn.init.zeros_(layer.bias)

@@ -116,7 +116,7 @@ DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
 @pytest.mark.parametrize("damage", DAMAGE)
 def test_damage_is_named_with_its_file(copy: Path, damage: str) -> None:
     harm, message = DAMAGE[damage]
-    checkpoint.load(copy)  # the undamaged copy loads without an error
+    checkpoint.load(copy)  # before the damage, the copy loads without an error
     harm(copy)
     with pytest.raises(BgtError, match=message) as error:
         bgt_core.load(copy)
@@ -188,7 +188,7 @@ def test_a_save_that_dies_leaves_nothing_that_loads(
     assert not (tmp_path / "step-0000001").exists()
     with pytest.raises(BgtError, match="no checkpoint here"):
         checkpoint.load(tmp_path)
-    checkpoint.save(tmp_path / "step-0000001", recipe, model, tokenizer, step=1)  # also removes partial files
+    checkpoint.save(tmp_path / "step-0000001", recipe, model, tokenizer, step=1)  # removes partial files
     assert checkpoint.load(tmp_path).config["step"] == 1
     assert [path.name for path in tmp_path.iterdir()] == ["step-0000001"]
 

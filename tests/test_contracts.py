@@ -1,4 +1,4 @@
-"""`isinstance` recognises the capabilities of models, which are protocols, in every version of Python."""
+"""In every version of Python, `isinstance` recognises the protocols that a model implements, its capabilities."""
 
 import inspect
 

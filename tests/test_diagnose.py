@@ -66,7 +66,7 @@ class Points(Linear):
 
 
 class Fewer(Linear):
-    """The model `Linear`, but one latent has all units. The other latent has no units, and a point posterior."""
+    """The model `Linear`, but one latent has both units. The other latent has no units, and a point posterior."""
 
     def posteriors(self, batch: Batch) -> dict[str, Posterior]:
         both = super().posteriors(batch)

@@ -17,7 +17,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
 
 
 def kept_files(*suffixes: str) -> list[Path]:
-    """List the files that are committed or would be. With `suffixes`, list only files with one of these endings."""
+    """List the files that git tracks or would add. With `suffixes`, list only files with one of these endings."""
     command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     names = subprocess.run(command, cwd=ROOT, capture_output=True, check=True, text=True).stdout.split("\0")
     paths = [ROOT / name for name in names if name.endswith(suffixes or "")]
@@ -68,7 +68,7 @@ def test_no_file_names_a_place_on_somebodys_machine() -> None:
 
 
 def loads_pickle(call: ast.Call) -> bool:
-    """Return whether a call may run code hidden in the file that it reads."""
+    """Return whether a call reads a file in a way that may run code in the file."""
     options = {keyword.arg: keyword.value for keyword in call.keywords}
     match ast.unparse(call.func).split("."):
         case ["pickle" | "dill" | "joblib" | "cloudpickle", "load" | "loads" | "Unpickler"] | [*_, "read_pickle"]:

@@ -28,7 +28,7 @@ SIZES = {
     "options": 263,
 }
 
-# Comparisons with an absolute bound below 0.001, which is either explicit or a library's default.
+# Comparisons with an absolute tolerance below 0.001, either given explicitly or a library's default.
 LITTLE = r"(?:[\d.]+e-(?:[4-9]|\d\d)|0\.000\d+)"
 ABSOLUTE = re.compile(
     rf"\batol=(?!0[,)])|\babs=-?{LITTLE}|<=? -?{LITTLE}(?! \*)|{LITTLE} >=? "
@@ -115,7 +115,7 @@ def test_files_are_short() -> None:
 
 
 def test_there_is_no_more_than_before() -> None:
-    """The numbers that `python -m tests.sizes` prints must not grow. If a number falls, lower its bound here, too."""
+    """The numbers that `python -m tests.sizes` prints must not grow. If a number falls, lower its bound here."""
     now = sizes()
     grown = {name: now[name] for name, most in SIZES.items() if now[name] > most}
     assert not grown, f"more than {SIZES}: remove as much as you add"
@@ -137,7 +137,7 @@ def test_every_module_has_a_layer() -> None:
 
 
 def test_what_a_page_computes_and_charts_is_drawn_by_its_layout() -> None:
-    """Only page.py may draw: of Streamlit, the app's `compute.py` and `chart.py` may use nothing but the caches."""
+    """Only page.py may draw. The app's `compute.py` and `chart.py` may use nothing of Streamlit except its caches."""
     drawn = [
         f"{path}:{node.lineno}: st.{node.attr}"
         for path, node in nodes(ast.Attribute, production)

@@ -1,4 +1,4 @@
-"""Limit how many of our files have functions that run in one call. To follow the call, a reader must open these files.
+"""Limit the number of our files with functions that run in a call. A reader must open these files to follow the call.
 
 A profiler counts the files. Code that runs only while a module is imported is not counted.
 """

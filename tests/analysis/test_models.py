@@ -1,4 +1,4 @@
-"""Test how shipped models are made: sentences left out of training, the last step, the tables in their cards."""
+"""Test how shipped models are made: which sentences are left out of training, how language is erased, model cards."""
 
 import lzma
 import tarfile

@@ -1,4 +1,4 @@
-"""Test how the benchmarks measure, and the pages that they write. The measured speeds are not tested."""
+"""Test how benchmarks compute ratios and targets, and the pages that they write. The speeds are not tested."""
 
 import json
 import os
@@ -40,7 +40,7 @@ def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_target_is_met_by_the_median_or_the_share() -> None:
     assert row([1.0, 9.0, 3.0], ">= 3").met and not row([1.0, 2.9, 9.0], ">= 3").met
     assert row([0.6], "<= 0.6").met and not row([0.7], "<= 0.6").met
-    assert row([9.0], ">= 50 % of the floor").met and not row([9.0], ">= 51 % of the floor").met  # it reached 50 %
+    assert row([9.0], ">= 50 % of the floor").met and not row([9.0], ">= 51 % of the floor").met  # 50 % is reached
 
 
 def test_sides_alternate_over_the_same_rounds_after_a_warm_up() -> None:
@@ -60,7 +60,7 @@ def test_sides_alternate_over_the_same_rounds_after_a_warm_up() -> None:
     assert compared.met and compared.reached is None and compared.peer.endswith(" steps/s")
     compared = compare("", "", [2.0], [4.0], ">= 10 % of the floor", "", "tokens", 10, 2e7, 1e8)
     assert (compared.ratios, compared.ours, compared.reached) == ([2.0], "5 tokens/s", 0.1)
-    assert compared.floor == "2 MFLOP each, 50 tokens/s" and compared.met  # 2 MFLOP at 1e8 FLOP/s allow 50 tokens/s
+    assert compared.floor == "2 MFLOP each, 50 tokens/s" and compared.met  # 1e8 / 2e6 is 50 tokens/s
 
 
 def test_pages_measured_again_take_the_place_of_their_own_rows_and_one_that_fails_stops_no_other(
@@ -78,7 +78,7 @@ def test_pages_measured_again_take_the_place_of_their_own_rows_and_one_that_fail
     for chosen in (["app", "mining"], ["app", "--rounds", "3"]):
         monkeypatch.setattr(sys, "argv", ["bench", *chosen])
         command.main()
-    mining, app = (kept / "RESULTS.md").read_text("utf-8").split("## app")  # RESULTS.md has the order of PAGES
+    mining, app = (kept / "RESULTS.md").read_text("utf-8").split("## app")  # as in PAGES, mining is before app
     app, missed = app.split("## Targets missed")
     assert "**4.00**" in mining and "**8.00**" in app and "--rounds 3" in app and "**2.00**" not in mining + app
     assert "| a step |" in mining and ">= 5, **missed**" in mining and "missed" not in app
@@ -139,9 +139,9 @@ def test_released_batches_are_by_length_within_the_budget_in_eights(tokens: int)
 @pytest.mark.slow
 @pytest.mark.long
 def test_the_page_for_a_gpu_is_rehearsed_at_a_toy_size(tmp_path: Path) -> None:
-    """Run the script for machines without a package index at a toy size, and read the file that it writes."""
+    """Run bare.sh, the script for machines without a package index, on toy sizes, and read the file that it writes."""
     script = ["bash", "bench/bare.sh", "run", str(tmp_path / "out"), "--device", "cpu", "--toy", "--rounds", "1"]
-    machine = {"PYTHON": sys.executable, "WHEELS": str(tmp_path), "TORCH_COMPILE_DISABLE": "1"}  # nothing to install
+    machine = {"PYTHON": sys.executable, "WHEELS": str(tmp_path), "TORCH_COMPILE_DISABLE": "1"}  # no wheels to install
     subprocess.run(script, check=True, capture_output=True, env={**os.environ, **machine})
     page = command.read(tmp_path / "out" / "gpu.json")
     assert page["command"] == "python -m bench training --device cuda --device cpu --toy --rounds 1"
@@ -156,7 +156,7 @@ def test_the_page_for_a_gpu_is_rehearsed_at_a_toy_size(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("size", generation.TOY, ids=lambda size: size.recipe)
 def test_generation_is_of_equal_work_at_a_toy_size(size: generation.Size, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(generation, "product_rate", lambda dtype, threads: 1e12)  # because measuring it takes seconds
+    monkeypatch.setattr(generation, "product_rate", lambda dtype, threads: 1e12)  # measuring this rate takes seconds
     options = command.parser().parse_args(["generation", "--rounds", "1"])
     exact, rounded = generation.rows_of(size, options, "as in fp32")
     assert rounded.error == "as in fp32" and min(exact.ratios + rounded.ratios) > 0

@@ -28,7 +28,7 @@ def model(recipe: Recipe) -> BGT:
     bgt = recipe.build(SizedTokenizer(V))
     assert isinstance(bgt, BGT)
     for parameter in bgt.parameters():
-        if not parameter.any():  # while these corrections are zero, the Transformer gets no gradient
+        if not parameter.any():  # a weight of only zeros would pass no gradient on to the Transformer
             torch.nn.init.normal_(parameter, std=0.1)
     return bgt.double()
 

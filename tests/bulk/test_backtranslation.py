@@ -22,7 +22,7 @@ LANGS = ["en", "fr"]
 
 
 class Shouts:
-    """A translator. It writes a text in capitals, and at a higher cost also with "!". It can't translate "rien"."""
+    """A translator into capitals, and, at a higher cost, into capitals with "!". It has no translation of "rien"."""
 
     def __init__(self, fingerprint: str = "shouts"):
         self.fingerprint = fingerprint
@@ -38,7 +38,7 @@ class Shouts:
 
 @pytest.fixture
 def bitext(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A file of eleven rows in the working folder. The fourth row is bad, and the sixth has no translation."""
+    """A file of eleven rows in the working folder. The fourth row lacks a column, and the sixth has no translation."""
     monkeypatch.setattr(backtranslation, "CHUNK", CHUNK)
     monkeypatch.chdir(tmp_path)
     rows = [f"sentence {number}\tphrase  {number}" for number in range(1, 12)]

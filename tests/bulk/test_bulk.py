@@ -104,7 +104,7 @@ def test_every_source_gives_the_same_bytes(
 
 
 class OtherEncoder(ComparesByCosine):
-    """An encoder as a user may write it: every unit of every vector is `value`."""
+    """An encoder that a user has written: every unit of every vector is `value`."""
 
     langs, latents = (), ("semantic",)
 
@@ -118,7 +118,7 @@ class OtherEncoder(ComparesByCosine):
 def test_rows_of_another_encoder_are_not_taken_for_its_own(text: Path) -> None:
     for value, fingerprint, rows in ((1, "one", 1), (2, "two", 2), (3, "two", 2), (4, "", 4), (5, "", 5)):
         bulk.embed_file(OtherEncoder(value, fingerprint), text, Path("x.npy"), lang="en")
-        assert (np.load("x.npy") == rows).all()  # an old file is kept only if the fingerprints are equal and not empty
+        assert (np.load("x.npy") == rows).all()  # a file is kept only if it has the encoder's non-empty fingerprint
 
 
 def test_no_file_lies_beside_the_record_of_another(model: Embedder, text: Path, expected: np.ndarray) -> None:

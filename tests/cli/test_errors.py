@@ -37,7 +37,7 @@ def command(
 
 @pytest.fixture
 def said_by(capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], tuple[int, str]]:
-    """said_by(arguments): run the program of this file, `group`; return its exit code and stderr."""
+    """said_by(arguments): run `group`, a program that is defined in this file; return its exit code and stderr."""
 
     def call(arguments: str) -> tuple[int, str]:
         monkeypatch.setattr("sys.argv", ["program", *arguments.split()])

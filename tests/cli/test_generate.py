@@ -49,7 +49,7 @@ def test_reranked_texts_are_in_the_order_of_their_cosine_with_the_vector(writer:
     """The expected order is computed in the test, from texts that are embedded one by one."""
     model, encoder = bgt_core.open_encoder(writer), bgt_core.open_encoder("baseline:words")
     vectors = np.load(writer.parent / "vectors.npy")
-    vectors += encoder.embed(["a cat a dog"], lang="en")  # an untrained model may generate these words
+    vectors += encoder.embed(["a cat a dog"], lang="en")  # words that an untrained model may generate
     options: dict[str, Any] = {"lang": "en", "search": bgt_core.Beam(6), "max_length": 8}
     plain, ranked = (from_vectors(model, vectors, rerank=rerank, **options) for rerank in (False, True))  # type: ignore[arg-type]
     for vector, before, after in zip(vectors, plain, ranked, strict=True):

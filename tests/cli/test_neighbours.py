@@ -15,7 +15,7 @@ Bgt = Callable[..., tuple[int, str, str]]
 
 
 class Bag:
-    """An encoder that sums one vector per word. A word has the same vector in each language, like a perfect cognate."""
+    """An encoder that sums one vector per word. The vector of a word is the same in all languages."""
 
     langs, latents, fingerprint = ("en", "fr"), ("semantic",), ""
 

@@ -57,7 +57,7 @@ def test_a_report_has_each_method_that_the_number_of_rows_allows(
         *"split pairs.tsv --langs en,fr --model baseline:random --method centring --out made --report --seed 3".split()
     )
     assert done.code == 0 and done.out.endswith("made/report.md\n"), done.err
-    assert done.err.count("not in the report: ") == 2  # the methods bgt and neural need more rows than these
+    assert done.err.count("not in the report: ") == 2  # the methods bgt and neural need more rows
     assert given == [{"centring", "leace", "shift", "subspace"}, 12, ("en", "fr"), 3]
     assert Path("made/report.md").read_text("utf-8").strip() == "measured" and Path("made/report.json").exists()
 

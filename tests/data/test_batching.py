@@ -82,15 +82,15 @@ def test_a_permutation_visits_everything_once(size: int) -> None:
 
 
 def test_permutations_look_random() -> None:
-    """In 2000 permutations of 0..9, each number is equally often at each position. The table is tested with chi-square
-    (81 degrees of freedom)."""
+    """In 2000 permutations of 0..9, each number is equally often at each position. A chi-square test (81 degrees of
+    freedom) checks the counts."""
     table = np.zeros((10, 10))
     neighbours = 0
     for epoch in range(2000):
         permuted = permute(np.arange(10), 10, seed=0, epoch=epoch)
         table[np.arange(10), permuted] += 1
         neighbours += int((np.abs(np.diff(permuted)) == 1).sum())
-    assert ((table - 200) ** 2 / 200).sum() < 140  # 1 in 10,000 fair shuffles exceeds this bound
+    assert ((table - 200) ** 2 / 200).sum() < 140  # fair shuffles exceed this once in 10,000 tests
     assert abs(neighbours / 2000 - 1.8) < 0.15  # expected number of neighbours that differ by 1: 9 * 2/10
 
 
@@ -116,7 +116,7 @@ def test_an_epoch_visits_every_pair_once(corpus: Corpus) -> None:
 
 
 def test_memory_changes_no_update(corpus: Corpus) -> None:
-    """Users set the token limit of micro-batches by their device's memory. It must not change the pairs of a step."""
+    """The token limit of micro-batches, which depends on the device's memory, must not change the pairs of a step."""
     small, large = (Batching(batch_tokens=1500, micro_tokens=size, seed=3) for size in (100, 5000))
     for step in range(5):
         assert sorted(numbers(whole(small, corpus, step))) == sorted(numbers(whole(large, corpus, step)))
@@ -129,13 +129,13 @@ def test_micro_batches_keep_their_budget(corpus: Corpus) -> None:
         widths = [max(side.ids.shape[1] for side in batch.sides.values()) for batch in batches]
         assert all(len(batch) * width <= 200 for batch, width in zip(batches, widths, strict=True))
         assert widths == sorted(widths, reverse=True)  # the batch that needs the most memory comes first
-    alone = whole(Batching(batch_tokens=1000, micro_tokens=8, seed=1), corpus, 0)  # no two pairs fit together
+    alone = whole(Batching(batch_tokens=1000, micro_tokens=8, seed=1), corpus, 0)  # no two pairs fit
     assert {len(batch) for batch in alone} == {1}
 
 
 @pytest.mark.parametrize(("parts", "micro_tokens"), [(2, 10**6), (3, 10**6), (1, 600)])
 def test_an_update_is_cut_into_equal_micro_batches(corpus: Corpus, parts: int, micro_tokens: int) -> None:
-    """There are `parts` micro-batches, or more (four in the third case) if the token limit requires it."""
+    """The number of micro-batches is `parts`, except in the third case: its token limit requires four micro-batches."""
     cut, together = Batching(1500, micro_tokens, 1, micro_batches=parts), Batching(1500, 10**6, 1)
     for step in range(3):
         batches = whole(cut, corpus, step)
@@ -143,7 +143,7 @@ def test_an_update_is_cut_into_equal_micro_batches(corpus: Corpus, parts: int, m
         tokens = [tokens_of(batch) for batch in batches]
         longest = max(side.mask.sum(1).max() for side in of_whole.sides.values())
         assert len(tokens) == (parts if micro_tokens > 1500 else 4)
-        assert max(tokens) - min(tokens) <= 2 * 2 * longest  # each part may gain or lose a pair at either end
+        assert max(tokens) - min(tokens) <= 2 * 2 * longest  # a micro-batch may gain or lose a pair at each end
         assert sum(tokens) == tokens_of(of_whole)
 
 
@@ -282,7 +282,7 @@ def test_corpora_share_an_epoch_as_a_root_of_their_tokens(temperature: float, ra
 
 
 def test_a_kind_of_weight_3_counts_as_if_its_file_were_given_thrice() -> None:
-    """Weights change the share of each kind within its corpus and the share of the corpus, at any temperature."""
+    """At any temperature, a weight changes the share of a kind within its corpus, and the share of this corpus."""
     thrice = [
         Stratum(("en", "fr"), "news", 0, 100 * times, 2_000 * times)
         if times
@@ -299,7 +299,7 @@ def test_a_kind_of_weight_3_counts_as_if_its_file_were_given_thrice() -> None:
 
 
 def test_each_epoch_holds_the_shares_and_every_row_comes_equally_often(mixture: Mixture) -> None:
-    """At any step, two rows of a stratum have been drawn equally often, or one of them once more than the other."""
+    """At any step, the numbers of draws of any two rows of a stratum differ by at most one."""
     batching = Batching(batch_tokens=130, micro_tokens=60, seed=3, temperature=5, weights={"news": 2.5})
     updates = batching.updates(mixture)
     assert updates == -(-mixture.tokens // 130)
@@ -311,7 +311,7 @@ def test_each_epoch_holds_the_shares_and_every_row_comes_equally_often(mixture: 
         for stratum, of_epoch in zip(mixture.strata, expected, strict=True):
             of_stratum = counts[stratum.first : stratum.first + stratum.rows]
             assert of_stratum.max() - of_stratum.min() <= 1
-            assert of_stratum.sum() == of_epoch * (step + 1) // updates  # the shares are also right in each update
+            assert of_stratum.sum() == of_epoch * (step + 1) // updates  # the shares are right in each update
     drawn = sum(rows * of.tokens / of.rows for rows, of in zip(expected, mixture.strata, strict=True))
     assert drawn == pytest.approx(mixture.tokens, rel=0.02)
     assert counts[mixture.strata[-1].first] > 3 * counts[mixture.strata[1].first]  # a small corpus is repeated
@@ -362,7 +362,7 @@ def test_a_share_is_permuted_and_every_place_is_as_likely() -> None:
 
 def test_sentences_are_scrambled_anew_in_each_update(corpus: Corpus) -> None:
     plain, shuffled = (Batching(100_000, 100_000, seed=1, scramble=share) for share in (0.0, 1.0))
-    assert plain.updates(corpus) == 1  # so each update has all pairs
+    assert plain.updates(corpus) == 1  # each update has all pairs
 
     def places(batching: Batching, step: int) -> dict[int, int]:
         """Map the number of each pair to the position of this number in the French sentence."""

@@ -1,6 +1,6 @@
-"""Cleaning keeps the right pairs, counts the others by reason, always writes the same bytes, and writes a card.
+"""Cleaning keeps the right pairs, counts dropped pairs by reason, always writes the same bytes, and writes a card.
 
-Back-translations are also filtered by scores, and reduced to one translation of each reference.
+Of back-translations, it keeps those with scores in given ranges, and at most one per reference.
 """
 
 import json
@@ -25,7 +25,7 @@ ROWS = [
     "Hello  there.\tBonjour à vous.",
     "hello there\tbonjour à vous !",  # a copy of the first row except for case and punctuation
     "Hello there.\tSalut.",  # not a copy of the first row, because the French differs
-    "one two three four\tun",  # one side is four times as long
+    "one two three four\tun",  # the English is four times as long as the French
     "Paris\tParis!",
     "A man plays.\tUn homme joue.",  # its English is in the evaluation set
     "word " * 9 + "\tmot",
@@ -175,7 +175,7 @@ def translations(tmp_path: Path) -> Path:
 
 
 def kept(translations: Path, out: Path, *ranges: str, columns: tuple[str, ...] = COLUMNS, **rules: Any) -> list[int]:
-    """Return the indices of the rows that are written. If cleaning altered any cell, even a number, this would fail."""
+    """Return the indices of the rows that are written. Check that cleaning has altered no cell of these rows."""
     clean([translations], columns, out, CleaningRules(keep=tuple(map(ScoreRange.parse, ranges)), **rules))
     return [TRANSLATIONS.index(line) for line in out.read_text("utf-8").splitlines()]
 
@@ -190,7 +190,7 @@ def kept(translations: Path, out: Path, *ranges: str, columns: tuple[str, ...] =
         (["words=4..100", "cost=..0.5"], [1, 3]),
         (["overlap-1=0.1..0.7"], [3, 4, 7]),  # rows 1, 2, 3, 4, 7, 8 score 3/4, 0, 1/2, 1/2, 1/2, 1
         (["overlap-2=0.5.."], [1, 8]),  # the same rows score 2/3, 0, 0, 0, 0, 1
-        (["overlap-3=..0"], [2, 3, 4, 7, 8]),  # row 1 scores 1/2; the other kept rows share no trigram
+        (["overlap-3=..0"], [2, 3, 4, 7, 8]),  # row 1 scores 1/2, and these rows score 0
         (["bleu=0.49.."], [1, 8]),  # rows 1, 2, 3, 4, 7, 8 score 0.495, 0, 0.15, 0.486, 0.45, 0.687
     ],
 )
@@ -303,4 +303,4 @@ def test_seen_takes_eight_bytes_a_hash() -> None:
     held, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert held < 9 * count
-    assert peak < 26 * count  # the last merge needs the old runs, the new run and a buffer for sorting
+    assert peak < 26 * count  # the last merge needs the old arrays, the new array and a buffer for sorting

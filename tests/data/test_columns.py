@@ -42,7 +42,7 @@ def wide(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("bad", ["one cat\ttwo cats", "one cat\t0.5\ttwo cats", "\t0.5\ttwo cats\t1"])
 def test_a_row_needs_every_column_of_the_file(bad: str, wide: Path) -> None:
-    """A row must have all columns of its file, also the skipped columns. A row with only the used columns is bad."""
+    """A row must have all columns of its file. A row without the skipped columns is invalid."""
     wide.write_text(WIDE + bad + "\n", encoding="utf-8")
     skipped = Skipped()
     assert list(read_pairs(wide, ["a", "_", "b", "_"], skipped)) == PAIRS
@@ -180,8 +180,8 @@ label label; _ _; a a; all all; English English
 
 
 def test_one_language_has_one_spelling() -> None:
-    """All 184 two-letter codes of ISO 639, including the code for hbs, are known. Each three-letter code is mapped to
-    the two-letter code of the same language."""
+    """All 184 two-letter codes of ISO 639 are known, including that of Serbo-Croatian (hbs). Each three-letter code is
+    mapped to the two-letter code of the same language."""
     for given, code in map(str.split, SPELLINGS.split(";")):
         assert lang_code(given) == code == lang_code(code)
     assert len(THREE_LETTERS) == 184 and len(set(THREE_LETTERS.values())) == 184

@@ -55,7 +55,7 @@ def tarred(files: dict[str, bytes], kind: bytes = tarfile.REGTYPE) -> bytes:
 
 @pytest.fixture
 def books(site: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Downloaded]:
-    """books(folder, pair="de-en"): download release v1 of a corpus of OPUS, which is in German and English."""
+    """books(folder, pair="de-en"): download release v1 of the corpus "books" in German and English, as from OPUS."""
     address = site.url("OPUS-Books/{release}/moses/{opus_pair}.txt.zip")
     books = DataSource("books", "novels", "public domain", (address,), "aligned", "any", "v1")
     monkeypatch.setattr(fetch, "SOURCES", (books,))

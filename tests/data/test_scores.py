@@ -25,7 +25,7 @@ from bgt_core.errors import DataError, NotFound, UsageError
     [
         ("a b c d", "a b c d", (1, 1, 1)),
         ("a b c d", "b c d a", (1, 2 / 3, 1 / 2)),
-        ("a b c d e", "a b x d", (3 / 4, 1 / 3, 0)),  # share of the translation's n-grams, as it is shorter
+        ("a b c d e", "a b x d", (3 / 4, 1 / 3, 0)),  # the translation is shorter: share of its n-grams
         ("the the cat", "the dog ran off", (2 / 3, 0, 0)),  # if counts were clipped, this would be 1 / 3
         ("a a b", "a c d", (2 / 3, 0, 0)),  # equally long: share of the reference's n-grams
         ("a c d", "a a b", (1 / 3, 0, 0)),
@@ -90,7 +90,7 @@ def test_a_small_model_by_hand() -> None:
     """Witten & Bell estimate the probability of a word as p = (c + d q) / (n + d), where n is the number of words that
     follow the context in the training text, d the number of different words among them, c the count of the word, and q
     the word's probability after the context without its first word. Without a context, p = c / n, where n = 10 here."""
-    a = (2 + 2 * 2 / 10) / (4 + 2)  # p of a after <s>; 2 of 4 words after <s> are a, the others <s>
+    a = (2 + 2 * 2 / 10) / (4 + 2)  # p of a after <s>; the 4 words after <s> are a, a, <s>, <s>
     a = (2 + a) / (2 + 1)  # p of a after <s> <s>
     b = (2 + 2 / 10) / (2 + 1)  # p of b after a
     b = (2 + b) / (2 + 1)  # p of b after <s> a

@@ -47,7 +47,7 @@ def words(*counts: int) -> tuple[str, ...]:
 
 @pytest.fixture
 def source(tmp_path: Path) -> Path:
-    """400 pairs of 5 to 12 words. Each English sentence has four translations, and is in title case for two of them."""
+    """400 pairs of 5 to 12 words. Each English sentence is in four pairs, in two of them in title case."""
     rng = np.random.default_rng(0)
     pairs = []
     for number in range(100):
@@ -151,7 +151,7 @@ def test_several_files_and_damage(source: Path, monkeypatch: pytest.MonkeyPatch)
         prepare([source, second], LANGS, trained(source), source.with_name("strict"), **limits, strict=True)
     told = prepare([source, second], LANGS, trained(source), source.with_name("store"), **limits).store
     assert told["skipped_examples"][0] == f"{second}:1: 1 column, expected 2 (en, fr)"
-    assert all(told["pairs"].values())  # some are kept, some too short, some too long
+    assert all(told["pairs"].values())  # some pairs are kept, some too short, some too long
     packed = source.with_name("corpus.tsv.gz")
     packed.write_bytes(gzip.compress(b"bad\n" + source.read_bytes())[:-9])
     for strict, message in ((True, "gz:1: 1 column"), (False, "gz is cut short or damaged")):
@@ -261,7 +261,7 @@ def test_a_mixture_is_opened_again_and_no_english_sentence_is_in_both_splits(mix
     assert isinstance(valid, Mixture) and len(mixture) + len(valid) == 100
     train, held_out = (set().union(*(texts(corpus, "en") for corpus in part.corpora)) for part in (mixture, valid))
     assert held_out and not train & held_out
-    assert 15 <= len(valid) <= 15 + 20  # 20 sentences are in both corpora, so these have two rows
+    assert 15 <= len(valid) <= 15 + 20  # each of 20 sentences has two rows, one per corpus
 
 
 def test_every_row_comes_once_an_epoch_in_batches_of_one_corpus(mixture: Mixture) -> None:

@@ -1,4 +1,4 @@
-"""Test the option `--distance` with our models: distances between posteriors or between bags of tokens; errors."""
+"""Test the option `--distance` with our models: distances between posteriors and between bags of tokens, and errors."""
 
 import json
 from collections.abc import Callable
@@ -75,8 +75,8 @@ def test_vectors_of_posteriors_are_compared_by_their_distance(distance: str, mod
 
 
 def by_hand(left: np.ndarray, right: np.ndarray) -> float:
-    """Return the cost of the cheapest pairing of two equally long lists of tokens, by trying all pairings. All tokens
-    have the same mass."""
+    """Return the cost of the cheapest pairing of two equally long lists of tokens with equal masses, by trying all
+    pairings."""
     costs = np.linalg.norm(left[:, None] - right[None], axis=-1)
     ways = permutations(range(len(right)))
     return min(sum(costs[i, j] for i, j in enumerate(way)) for way in ways) / len(left)

@@ -137,7 +137,7 @@ def test_a_name_that_opens_no_encoder_is_an_error(mine: None, spec: str, message
 
 @pytest.fixture
 def lying(saved: Path, tmp_path: Path) -> Path:
-    """A folder with files of every kind of encoder that `with_kind` can recognise by its files."""
+    """A folder with every kind of encoder that `with_kind` can recognise by the names of files."""
     modules = [{"type": "sentence_transformers.models.Transformer"}], [{"type": "bgt_core.Encode"}]
     files = {
         "st/modules.json": json.dumps(modules[0]), "onnx/onnx.json": "{}", "split/split.json": "{}",

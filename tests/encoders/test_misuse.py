@@ -114,7 +114,7 @@ def test_vectors_are_paired_row_by_row_only(encoder: SentenceEncoder) -> None:
 
 
 def test_a_pickled_encoder_gives_the_same_vectors(encoder: SentenceEncoder) -> None:
-    again = ForkingPickler.loads(ForkingPickler.dumps(encoder))  # a pool of processes sends it like this
+    again = ForkingPickler.loads(ForkingPickler.dumps(encoder))  # a pool of processes sends an encoder like this
     assert np.array_equal(again.embed(TEXTS, lang="en"), encoder.embed(TEXTS, lang="en"))
     assert again.fingerprint == encoder.fingerprint
 

@@ -36,7 +36,7 @@ def test_a_model_of_theirs_as_our_encoder(bert: Path) -> None:
     lengths = ["the " * 30, "the " * 31, "the cat"]  # the model reads 32 tokens, two of them special
     assert encoder.count_truncated(lengths, lang="en") == 1
     again = open_encoder(f"sentence-transformers:{bert / 'st'}", device="cpu")
-    assert encoder.fingerprint == again.fingerprint  # `encoder` was used, `again` was not
+    assert encoder.fingerprint == again.fingerprint  # only `encoder` has embedded text
     assert encoder.fingerprint != open_encoder(f"sentence-transformers:{bert / 'st'}", precision="bf16").fingerprint
     with pytest.raises(BgtError, match="can't load it") as error:
         open_encoder(f"sentence-transformers:{bert}", device="cpu")

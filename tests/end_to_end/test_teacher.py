@@ -105,7 +105,7 @@ def test_new_sentences_of_both_languages_are_near_the_teacher(
 
 
 def test_the_initial_map_is_the_best_rotation(folder: Path, data: list[str], tmp_path: Path) -> None:
-    """SciPy finds the same rotation if the teacher's vectors are padded with zeros to the width of the latent."""
+    """The initial map of latents to teacher vectors is the rotation that SciPy finds for zero-padded vectors."""
     start = {**SETTINGS, "train.epochs": 0.0}
     training.train("bgt-small", data[:1], tmp_path, overrides=start, teacher=[folder / "en-fr.npy"], device="cpu")
     model = checkpoint.load(tmp_path).model

@@ -17,7 +17,7 @@ WORDS["."] = [".", "?"]
 
 
 def bracketed(label: str, rng: Random, room: int = 5) -> str:
-    """Draw a random tree in brackets, with the root `label` and a limited depth."""
+    """Draw a random tree in brackets. Its root is `label`; its depth is limited by `room`."""
     if label not in RULES:
         return f"({label} {rng.choice(WORDS[label])})"
     rule = rng.choice(RULES[label]) if room > 0 else RULES[label][0]

@@ -60,7 +60,7 @@ def test_constant_values_have_a_correlation_of_zero(ours: Callable) -> None:
     values = ours(weights, np.stack([np.full(4, 0.1), gold / 3, [-3.0, 1, 2, 10]]), gold)
     assert_close(values[:, :2], [[0, 1], [0, 0]])
     assert values[0, 2] > 0.7 and values[1, 2] == 0
-    assert two_sided_p(np.array([0.0]), np.zeros((9, 1)))[0] == 1  # a system compared with itself
+    assert two_sided_p(np.array([0.0]), np.zeros((9, 1)))[0] == 1  # as for a system compared with itself
 
 
 @pytest.mark.parametrize("far", [1e4, 1e7, -1e9])
@@ -106,7 +106,7 @@ def test_each_sample_has_its_own_draws_and_shares_are_those_of_the_drawn_items()
     values, draws = bootstrap(
         lambda weights: {"first": share(weights[0], part, whole), "other": weights[1][:, :1]},
         [ItemSample(3, (1,)), ItemSample(40)],
-        resamples=250,  # drawn in three chunks
+        resamples=250,  # in three chunks of at most 100
         seed=4,
     )
     np.testing.assert_allclose(values["first"], [100 * 4 / 7, 100 * 4 / 11])
@@ -152,7 +152,7 @@ def test_without_variance_of_pairs_it_is_students_test_over_seeds() -> None:
 
 
 def test_a_system_with_one_seed_is_assumed_to_vary_like_the_other() -> None:
-    """The interval equals the textbook's prediction interval for one new observation after three others."""
+    """The interval equals Student's prediction interval for one new observation after three others."""
     first, second = score(61.0, 62.0, 63.0), score(58.0)
     estimate = contrast([(1, first), (-1, second)], 0.95)
     assert estimate.p == pytest.approx(2 * stats.t.sf(4 / np.sqrt(1 + 1 / 3), 2))

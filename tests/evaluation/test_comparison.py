@@ -19,7 +19,7 @@ class Key(NamedTuple):
 
 
 def systems(*noises: float, pairs: int = 200, seed: int = 0) -> Statistic:
-    """Make systems that score gold + noise, with `noises` as standard deviations. They share half of the variance."""
+    """Make systems that score gold + noise, with standard deviations `noises`. Half of each variance is shared."""
     rng = np.random.default_rng(seed)
     gold, shared = rng.integers(0, 26, pairs) / 5, rng.normal(size=pairs)
     errors = np.stack([(shared + rng.normal(size=pairs)) * noise / np.sqrt(2) for noise in noises])
@@ -66,7 +66,7 @@ def test_every_two_systems_are_compared_in_every_score_and_corrected_together() 
     steps = dict(zip(ordered, np.minimum(1, np.maximum.accumulate(ordered * np.arange(6, 0, -1))), strict=True))
     assert [gap.p_holm for gap in compared] == pytest.approx([steps[p] for p in expected])
     apart = differences(Statistic(systems=["a", "b"], families={"y": "own"}), values, draws, 0.9)
-    assert [gap.p_holm for gap in apart] == [gap.p for gap in apart]  # each family has one difference, so p is equal
+    assert [gap.p_holm for gap in apart] == [gap.p for gap in apart]  # one difference per family, so p is equal
     chosen = differences(Statistic(systems=["a", "b", "c"], compared=["c", "a"]), values, draws, 0.9)
     assert [(gap.first, gap.second) for gap in chosen] == [("c", "a")] * 2
     assert differences(Statistic(systems=["a"]), {"x": np.ones(1)}, {"x": np.ones((9, 1))}, 0.9) == []
@@ -85,7 +85,7 @@ def test_differences_are_paired() -> None:
 
 
 def test_paired_errors_agree_with_williams_test() -> None:
-    """Williams (1959) compares two correlations with one variable by t. On average over 20 samples, ours agrees."""
+    """Williams (1959) compares two correlations with one variable by t. The mean ratio of our z to this t must be 1."""
     rng = np.random.default_rng(1)
     ratios = []
     for _ in range(20):
@@ -114,7 +114,7 @@ def test_shares_have_wilsons_intervals_and_sign_tests() -> None:
     assert first.difference.value == pytest.approx(100 * (HITS[0] - HITS[1]).mean())
     assert first.difference.low < first.difference.value < first.difference.high
     assert first.p == pytest.approx(stats.binomtest(6, 8).pvalue) and first.p_holm == pytest.approx(2 * first.p)
-    assert (second.difference[:3], second.p, second.p_holm) == ((0, 0, 0), 1, 1)  # systems agree on these items
+    assert (second.difference[:3], second.p, second.p_holm) == ((0, 0, 0), 1, 1)  # the systems are equal on these items
     wide = compare(Statistic(systems=["a"], hits={Key("all", 12): HITS[:1]}), level=0.99).scores[Key("all", 12)][0]
     assert wide[1:3] == pytest.approx(100 * np.array(wilson(HITS[0].sum(), 12, 0.99)))
 

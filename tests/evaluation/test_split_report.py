@@ -45,7 +45,7 @@ def test_every_method_is_measured_beside_the_whole_vectors() -> None:
     assert probes.value(("language",), "bgt: shared") < 65 < 99 < probes.value(("language",), "bgt: private")
     for text in (*systems, *made.tables, "bgt-probe --model ours"):
         assert text in made.page
-    marked = {  # the systems marked as best or tied
+    marked = {  # systems with the mark "best" or "tied"
         title: {
             system
             for cells in result.scores.values()
@@ -64,4 +64,4 @@ def test_a_sentence_is_embedded_once() -> None:
     first = remembered.embed(["a 1", "b 2", "a 1"], lang="en")
     np.testing.assert_array_equal(remembered.embed(["b 2", "a 1"], lang="en"), first[[1, 0]])
     assert embedded == ["a 1", "b 2"]
-    assert not np.array_equal(remembered.embed(["a 1"], lang="fr")[0], first[0])  # another language is embedded anew
+    assert not np.array_equal(remembered.embed(["a 1"], lang="fr")[0], first[0])  # other languages are embedded anew

@@ -143,7 +143,7 @@ def test_pairs_are_ranked_by_the_gap_of_the_shares_of_pairs_below_them() -> None
     made = disagreement(ENCODERS, left, right, LANGS)
     for column, encoder in enumerate(ENCODERS.values()):
         similarities = [cosine(encoder, *pair) for pair in zip(left, right, strict=True)]
-        assert_close(made.similarities[:, column], similarities, 2e-6)  # they are rounded to six decimals
+        assert_close(made.similarities[:, column], similarities, 2e-6)  # the list has six decimals
         for row, one in enumerate(made.similarities[:, column]):
             others = np.delete(made.similarities[:, column], row)
             assert made.ranks[row, column] == pytest.approx(np.mean((others < one) + 0.5 * (others == one)))

@@ -20,7 +20,7 @@ OUTSIDE = Path(__file__).resolve().parents[2] / "examples" / "your_evaluation.py
 
 @pytest.fixture
 def outside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Install a package with an evaluation task as `pip install` does (module, entry point). Return a text file."""
+    """Install a package that defines an evaluation task: its module and entry point. Return a text file to evaluate."""
     (tmp_path / "own_evaluation.py").write_text(OUTSIDE.read_text("utf-8"), "utf-8")
     about = tmp_path / "own_evaluation-1.dist-info"
     about.mkdir()

@@ -1,5 +1,5 @@
-"""Compare beam search and sampling with simple versions without cache and batches, candidates with a loop over the
-texts, and the costs of translations with teacher forcing."""
+"""Compare beam search and sampling with simple versions, which have no cache and no batches; candidates with a loop
+over texts; and the costs of translations with costs computed by teacher forcing."""
 
 import math
 from collections.abc import Callable
@@ -32,7 +32,7 @@ L = 5
 
 @pytest.fixture(params=[0, 1, 2, "memory"], ids=["one", "two", "three", "memory"])
 def decoder(request: pytest.FixtureRequest) -> TransformerDecoder:
-    """A decoder with 7 tokens, 3 of them words. Its probabilities are nearly equal, so that sentences may end early."""
+    """A decoder with 7 tokens, of which 3 are words. All have similar probabilities, so sentences may end early."""
     if request.param == "memory":
         return made(7, 0, memory=MemoryReader(first=1, bound=4, width=8, slots=3))
     return made(7, request.param)
@@ -54,8 +54,8 @@ def latents(count: int) -> Tensor:
 
 
 def log_chances(decoder: nn.Module, latent: Tensor, past: list[int]) -> Tensor:
-    """Return the log-probabilities of the token that follows `past`, without special tokens. Computed by teacher
-    forcing, without a cache."""
+    """Compute the log-probabilities of the token that follows `past` by teacher forcing, without a cache. Special
+    tokens are left out."""
     target = Tokens.of(torch.tensor([[*past, EOS]]), torch.ones(1, len(past) + 1, dtype=torch.bool), "en")
     scores = decoder("reconstruct", "en", latent[None], target).logits()[-1].detach()
     scores[[PAD, UNK, BOS]] = -torch.inf
@@ -176,7 +176,7 @@ def test_the_beam_search_of_an_lstm_follows_the_definition(size: int) -> None:
 
 @pytest.mark.parametrize("vocab_size", [1, 7, BLOCK, 2 * BLOCK, 211, 400, 1000])
 def test_the_largest_are_topks(vocab_size: int) -> None:
-    """Some scores are equal, some blocks of scores are -inf, and some vocabulary sizes are prime."""
+    """Compare with torch.topk. Some scores are equal, some blocks are -inf, and some vocabulary sizes are prime."""
     draw = torch.Generator().manual_seed(vocab_size)
     scores = torch.randn(20, vocab_size, generator=draw)
     scores[5:10] = scores[5:10].round()
@@ -218,7 +218,7 @@ STYLES = ["Well, my brother is here.", "Oh, the cat...", "So, we do not know."]
 def test_the_same_seed_generates_the_same_text(model: bgt_core.Embedder) -> None:
     options = {"lang": "en", "search": Sample(), "max_length": 8}
     first = generate(model, SOURCES, STYLES, seed=1, **options)
-    torch.randn(3)  # torch's global generator must not matter
+    torch.randn(3)  # changes torch's global generator, which must not matter
     assert generate(model, SOURCES, STYLES, seed=1, **options) == first
     assert generate(model, SOURCES, STYLES, seed=2, **options) != first
     assert generate(model, SOURCES, STYLES, lang="en", search=GREEDY, seed=1, max_length=8) == generate(
@@ -373,7 +373,7 @@ def cost(translator: bgt_core.Embedder, source: str, tokens: list[int]) -> float
 def test_translations_are_the_cheapest_first_each_with_its_cost(
     translator: bgt_core.Embedder, french: list[str]
 ) -> None:
-    """The cost of a text is the cost of its cheapest tokenization in the beam, computed by teacher forcing."""
+    """If a beam has several tokenizations of a text, the text has the cost of the cheapest one."""
     written = BeamTranslator(translator, beam=6, count=4, max_length=LENGTH).translate(french)
     for source, translations in zip(french, written, strict=True):
         states = translator.model.states(Tokens.pad(translator.tokenizer.encode([source]), "fr"))

@@ -60,9 +60,9 @@ def test_the_anchor_explains_both_sides_and_pays(anchor: str, shared: float) -> 
     out = model("mean")(batch(anchor))
     latents = {prediction.name: prediction.latent[0].tolist() for prediction in out.predictions}
     assert latents == {
-        "reconstruct/en": [21, 21, shared, shared],  # [English latent ; semantic latent]
+        "reconstruct/en": [21, 21, shared, shared],  # [English language latent ; semantic latent]
         "reconstruct/fr": [32, 32, shared, shared],
-        "translate/en": [12, 12],  # for both anchors: the French sentence's semantic latent
+        "translate/en": [12, 12],  # for both anchors: the semantic latent of the French sentence
         "translate/fr": [11, 11],
     }
     for prediction in out.predictions:

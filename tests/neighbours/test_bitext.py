@@ -1,4 +1,4 @@
-"""Compare mining of translations with the paper's formulas, computed pair by pair. Test input forms and files."""
+"""Compare mined translations with the formulas of Artetxe and Schwenk, computed pair by pair. Test inputs and files."""
 
 import gzip
 import math
@@ -108,7 +108,7 @@ def views(count: int = 30, extra: int = 12, noise: float = 0.6, seed: int = 0) -
 
 
 def margins(left: Rows, right: Rows, k: int, margin: str) -> tuple[np.ndarray, list[list[int]], list[list[int]]]:
-    """Score each pair by itself, as in Artetxe and Schwenk (2019), sec. 3. Also return the nearest neighbours."""
+    """Score each pair by itself, as in Artetxe and Schwenk (2019), sec. 3. Return scores and nearest neighbours."""
     x, y = (side.vectors.astype(float) for side in (left, right))
     cosine = np.array([[a @ b / math.sqrt((a @ a) * (b @ b)) for b in y] for a in x])
     near_x = [sorted(range(len(y)), key=lambda j, i=i: -cosine[i, j])[:k] for i in range(len(x))]
@@ -120,7 +120,7 @@ def margins(left: Rows, right: Rows, k: int, margin: str) -> tuple[np.ndarray, l
 
 
 def straight(left: Rows, right: Rows, k: int, margin: str) -> list[tuple[float, int, int]]:
-    """Find pairs with the paper's method "max". Return (score, left row, right row) of each pair, best first."""
+    """Find pairs with that paper's method "max". Return (score, left row, right row) of each pair, best first."""
     scores, near_x, near_y = margins(left, right, k, margin)
     forward = {max((scores[i, j], i, j) for j in near) for i, near in enumerate(near_x)}
     backward = {max((scores[i, j], i, j) for i in near) for j, near in enumerate(near_y)}
@@ -223,7 +223,7 @@ def test_kept_pairs_are_counted_by_hand() -> None:
 def test_the_best_threshold_beats_every_other() -> None:
     rng = np.random.default_rng(0)
     for _ in range(20):
-        scores = rng.integers(0, 12, 40) / 10  # coarse scores, so many ties
+        scores = rng.integers(0, 12, 40) / 10  # only 12 values, so many ties
         correct = rng.random(40) < scores
 
         def f1(threshold: float, scores: np.ndarray = scores, correct: np.ndarray = correct) -> float:
@@ -235,7 +235,7 @@ def test_the_best_threshold_beats_every_other() -> None:
 
 
 def test_the_threshold_of_each_half_is_that_of_the_other_half() -> None:
-    # even rows: F1 is best, 4 / 5, if all three pairs are kept (threshold 0.3); odd rows: if one is kept (0.6)
+    # left rows 0, 2, 4: threshold 0.3 keeps all three pairs, for the best F1, 4 / 5; rows 1, 3: threshold 0.6 is best
     *_, apart = drawn([0.9, 0.5, 0.3, 0.8, 0.4], [0, 2, 4, 1, 3], [0, 0, 4, 1, 0]).against(
         np.array([0, 4, 1]), np.array([0, 4, 1])
     )

@@ -71,7 +71,7 @@ def test_approximate_search_has_its_recall_and_correct_cosines(wanted: float) ->
 
 
 def test_no_neighbour_is_repeated() -> None:
-    """Two rows may be compared in several lists. If a neighbour were returned twice, another one would be missing."""
+    """A plan may compare two rows several times. If a neighbour were returned twice, another one would be missing."""
     left, right = clustered(1000)
     plan = approximate(rows(left), rows(right), recall=1.0)
     met = sum(len(asking) * len(held) for asking, held in plan.forward)

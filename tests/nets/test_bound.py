@@ -1,5 +1,5 @@
-"""Compare binding, memory and roles with closed forms and loops. Check with a linear probe that vectors do not reveal
-their language. Check which closing marks are removed and exchanged."""
+"""Compare the parts of bound latents, and how decoders read them, with closed forms and loops. Check by a linear probe
+that vectors do not reveal their language. Check which closing marks are removed and exchanged."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -245,7 +245,7 @@ def told(vectors: dict[str, Tensor]) -> float:
 
 def test_no_linear_probe_tells_the_language(trained: WithoutLanguage) -> None:
     assert told({lang: trained.body(sentences(lang)) for lang in LANGS}) > 0.9
-    assert told({lang: trained(sentences(lang)) for lang in LANGS}) < 0.37  # chance is 1/3
+    assert told({lang: trained(sentences(lang)) for lang in LANGS}) < 0.37  # chance would be 1/3
 
 
 def test_a_frozen_body_keeps_its_means(trained: WithoutLanguage) -> None:
@@ -262,7 +262,7 @@ def test_a_frozen_body_keeps_its_means(trained: WithoutLanguage) -> None:
 
 def test_only_the_directions_between_the_means_are_lost(trained: WithoutLanguage) -> None:
     assert_close(trained.directions @ trained.directions.T, torch.eye(2))
-    trained.means += 3  # moves all means, but keeps the directions between them
+    trained.means += 3  # moves all means by the same vector, so the directions between them stay the same
     trained.body = Same(torch.randn(50, WIDTH))
     change = trained(sentences("en", 50)) - trained.body.vectors
     assert torch.linalg.matrix_rank(change - change.mean(0)) == 2
@@ -308,7 +308,7 @@ def read(body: WithoutLanguage, **sides: Tensor) -> None:
 
 
 def test_each_translation_counts_alike() -> None:
-    """The micro-batches have different sizes. Together, they have more sentences than `memory` (36) allows."""
+    """The micro-batches have different sizes. In total, they have more sentences than `memory` (36) allows."""
     batches = [torch.randn(2, rows, WIDTH) + rows for rows in (5, 1, 30)]
     body = WithoutLanguage(Same(batches[0][0]), ["en", "fr"], memory=36)
 
@@ -343,7 +343,7 @@ def test_topics_of_one_language_do_not_move_languages_apart() -> None:
 
 
 def test_the_sides_of_one_language_in_a_micro_batch_count_together() -> None:
-    """The body encodes original and altered sentences in separate calls. Each call passes on the caller's layout."""
+    """Original and altered sentences are encoded in separate calls. The caller's layout must reach the inner body."""
     asked = []
 
     class Asked(Same):
@@ -399,4 +399,4 @@ def test_marks_are_exchanged_among_sentences_that_end_in_one(marks: ClosingMarks
         alone = before in ([CAT], [DOG, ASK, SHOUT], [STOP])
         assert after == before if alone else after[:-1] == before[:-1] and after[-1] in (STOP, ASK, SHOUT)
     ends = Counter(row[-1] for row in rows if row in ([CAT, STOP], [CAT, ASK], [CAT, SHOUT]))
-    assert 10 < min(ends.values()) < max(ends.values()) < 90  # before, all 100 ended in STOP
+    assert 10 < min(ends.values()) < max(ends.values()) < 90  # all 100 ended in STOP before the exchange

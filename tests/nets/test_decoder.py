@@ -1,5 +1,5 @@
-"""Compare decoders that read a latent with a second implementation, which loops over sentences and steps, and
-multiplies [x ; latent] by one matrix. Compare the decoder that attends to a source with torch's decoder."""
+"""Compare the decoders of latents with simpler ones, which loop over sentences and steps, and multiply [x ; latent] by
+one matrix. Compare the decoder that attends to a source sentence with torch's decoder."""
 
 from collections.abc import Callable
 from itertools import chain, combinations
@@ -137,7 +137,7 @@ def test_scores_and_nats_are_those_of_the_straight_form(
 def test_one_step_at_a_time_gives_the_scores_of_teacher_forcing(
     kind: str, fuse: tuple[str, ...], share: bool, stirred: Stir, random_tokens: Callable[..., Tokens]
 ) -> None:
-    """Search for two sentences with three hypotheses each. Hypotheses change parents, and one sentence ends early."""
+    """Search for two sentences with three hypotheses each. Hypotheses may continue others; one sentence ends early."""
     decoder, z = made(kind, fuse, share, stirred), torch.randn(2, L, dtype=torch.float64)
     draw = torch.Generator().manual_seed(3)
     read, parents = torch.randint(4, V, (3, 2, 3), generator=draw), torch.tensor([[2, 0, 0], [1, 1, 2]])
@@ -200,7 +200,7 @@ Draw = Callable[..., Tokens]
 
 @pytest.fixture
 def attending(stirred: Stir) -> nn.Module:
-    """Return a float64 decoder with two layers and a vocabulary of 30. No parameter has its initial value."""
+    """Return a float64 decoder with two layers and a vocabulary of 30. Noise has been added to all parameters."""
     torch.manual_seed(0)
     layer = PlainOutput.untied(30, WIDTH)
     return stirred(AttentionDecoder(make_embedding(30, WIDTH), layer, 2, INNER, HEADS, dropout=0.1)).double().eval()
@@ -230,7 +230,7 @@ def torchs(decoder: AttentionDecoder) -> nn.TransformerDecoder:
 def test_attention_is_torchs(
     attending: AttentionDecoder, target_lengths: list[int], source_lengths: list[int], random_tokens: Draw
 ) -> None:
-    """Compare logits and gradients. In the first case, neither source nor target is padded; in the second, both are."""
+    """Compare logits and gradients. In the first case, source and target have no padding; in the second, both have."""
     decoder, target, source = attending, random_tokens(target_lengths, 30), sources(source_lengths)
     source.states.requires_grad_()
     scores = decoder("translate", "en", source, target).logits()

@@ -1,4 +1,4 @@
-"""Compare averages with values computed by hand, and GRAN with a loop over the paper's equations."""
+"""Compare averages with values computed by hand, and GRAN with a loop over the equations of its paper."""
 
 import math
 from collections.abc import Callable
@@ -63,7 +63,7 @@ def test_a_corrected_average_begins_as_the_average(random_tokens: Callable[..., 
 def test_only_the_tokens_of_a_given_layout_are_read(
     kind: str, random_tokens: Callable[..., Tokens], stirred: Callable[[torch.nn.Module], torch.nn.Module]
 ) -> None:
-    """If the layout leaves out the last three tokens of each sentence, the result is as for the shorter sentences."""
+    """A layout that leaves out the last three tokens of each sentence gives the vectors of the shortened sentences."""
     torch.manual_seed(0)
     average, body = SIFPooling(torch.rand(30), 6), Transformer(make_embedding(30, 8), 1, 8, 2, 0.0)
     make: dict[str, Callable[[], torch.nn.Module]] = {

@@ -67,7 +67,7 @@ def test_final_states_are_torchs_on_packed_sentences(random_tokens: Callable[...
 def first_cell() -> FirstCellDecoder:
     torch.manual_seed(0)
     made = FirstCellDecoder(make_embedding(V, H), PlainOutput.untied(V, L), L, 0.0, word_dropout=0.4).double()
-    with torch.no_grad():  # both vectors are 0 at first
+    with torch.no_grad():  # otherwise, first_hidden and hidden_word would be 0
         made.first_hidden.normal_(), made.hidden_word.normal_()  # type: ignore[union-attr]
     return made
 

@@ -25,7 +25,7 @@ from bgt_core.nets.output import (
 from tests.close import assert_close
 
 V, H, L = 23, 6, 5
-LENGTHS = [[1], [3, 7, 1, 5], [150, 90, 170], [300] * 5]  # the third exceeds a chunk, and the last exceeds a block
+LENGTHS = [[1], [3, 7, 1, 5], [150, 90, 170], [300] * 5]  # the third batch exceeds a chunk, the last a block
 
 
 def layers() -> dict[str, OutputLayer]:

@@ -1,4 +1,4 @@
-"""Test sums of named objectives, the device of losses, and an objective that a user defines and that uses labels."""
+"""Test sums of named objectives, the device of losses, and an objective that a user defines for labelled pairs."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -93,7 +93,7 @@ class Graded(Part):
 
 
 def test_an_objective_learns_from_data_of_its_own(tiny: Callable[..., Recipe], tsv: Path, tmp_path: Path) -> None:
-    """To add an objective, a user writes a class and a recipe. The labels come from a column of the data."""
+    """Train with `Graded`, as a user would: with a recipe for it, and with labels in a column of the data."""
     lines = tsv.read_text("utf-8").splitlines()
     text = tmp_path / "graded.tsv"
     text.write_text("".join(f"{line}\t{number % 2}\n" for number, line in enumerate(lines)), "utf-8")

@@ -159,7 +159,7 @@ PARTS = slice(2, 5), slice(5, 7)
 
 
 def composed(rng: np.random.Generator, altered: bool) -> tuple[Outputs, dict[str, np.ndarray]]:
-    """Return random outputs for four pairs, with two composed parts. If `altered`, English has altered sentences."""
+    """Return random outputs for four pairs; their composed parts are `PARTS`. `altered` adds altered English texts."""
     vectors = {name: rng.normal(size=(4, 7)) for name in ("en", "fr", "altered")}
     posteriors = {name: Point(torch.from_numpy(value)) for name, value in vectors.items()}
     meaning = {lang: posteriors[lang] for lang in ("en", "fr")}
@@ -191,7 +191,7 @@ def styled(rows: list[list[float]], numbers: list[int]) -> Styled:
 
 
 def test_two_of_a_style_and_one_of_another_by_hand() -> None:
-    """Sentences 0 and 1 share a style, sentence 2 does not. The cosine of 0 and 1 is h, the square root of 1/2."""
+    """Sentences 0 and 1 have one style, sentence 2 another. The cosine of 0 and 1 is h, the square root of 1/2."""
     h, t = math.sqrt(0.5), 0.5
     near, far = math.exp(h / t), math.exp(0 / t)
     nats = -math.log(near / (near + far)) - math.log(near / (near + near))  # sentence 0, then sentence 1
@@ -217,7 +217,7 @@ def model(tokenizer: Tokenizer) -> LatentModel:
 
 @pytest.fixture
 def taught(batch: Batch) -> Batch:
-    """Return a batch with a teacher's vectors. Their lengths differ, but lengths must not matter."""
+    """Return a batch with a teacher's vectors. The norms of the vectors differ, but must not matter."""
     rng = np.random.default_rng(1)
     vectors = rng.normal(size=(len(batch), UNITS)) * rng.uniform(0.1, 9, (len(batch), 1))
     return replace(batch, targets=torch.tensor(vectors, dtype=torch.float32))

@@ -54,7 +54,7 @@ def density(concentration: float, size: int) -> tuple[np.ndarray, np.ndarray]:
     """Return a grid of values w = mean . z, and the log-probability of each value. The density of w is proportional to
     (1 - w^2)^((m - 3) / 2) exp(k w)."""
     angle = (np.arange(100_000) + 0.5) / 100_000 * np.pi
-    log_q = (size - 2) * np.log(np.sin(angle)) + concentration * np.cos(angle)  # w = cos(angle): dw adds sin(angle)
+    log_q = (size - 2) * np.log(np.sin(angle)) + concentration * np.cos(angle)  # w = cos(angle), |dw| = sin(angle)
     return np.cos(angle), log_q - logsumexp(log_q)
 
 
@@ -121,7 +121,7 @@ def test_the_density_integrates_to_one_and_its_log_is_that_of_each_pair() -> Non
 
 
 def test_the_gradient_of_a_draw_is_that_of_finite_differences() -> None:
-    # a step of gradcheck must not change which proposal is accepted; it would do so only once in a million cases
+    # gradcheck needs steps after which the same proposal is accepted, which fails once in a million cases
     raw = (direction(3, 6, seed=7) * 2).requires_grad_()
     k = torch.tensor([0.5, 4.0, 60.0], dtype=torch.float64, requires_grad=True)
 

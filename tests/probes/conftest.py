@@ -35,7 +35,7 @@ def encoder() -> type[Encoder]:
 
 @pytest.fixture
 def fake(monkeypatch: pytest.MonkeyPatch) -> Encoder:
-    """Return the encoder that every `--model` opens, except `other` and `german`, which open other encoders."""
+    """Return the encoder that `--model NAME` opens for every name except `other` and `german`."""
     model = Encoder()
     models = {"other": Encoder(fingerprint="other"), "german": Encoder(("en", "de"), "german")}
 

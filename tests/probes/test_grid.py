@@ -34,7 +34,7 @@ def test_all_languages_are_those_of_every_encoder(encoder: Callable) -> None:
 
 
 def test_a_language_code_with_a_hyphen_is_one_language(encoder: Callable, tmp_path: Path) -> None:
-    """A hyphen also joins the languages of a multilingual cell. Here, two codes that contain hyphens are joined."""
+    """A multilingual cell's name joins languages by hyphens. Here, it joins two codes that contain hyphens."""
     for lang in ("zh-Hant", "pt-BR"):
         lines = "".join(f"{lang} {number}{'.' * (number % 2 + 1)}\n" for number in range(300))
         (tmp_path / f"{lang}.txt").write_text(lines, "utf-8")

@@ -65,7 +65,7 @@ def test_with_many_languages_orders_are_sampled() -> None:
 
 
 def test_each_draw_of_the_interval_is_scipys_rho(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Languages are drawn with replacement, and their gaps get noise. Draws with only equal values are left out."""
+    """A draw resamples the languages and adds noise to their gaps. Draws in which all values are equal are left out."""
     monkeypatch.setattr(languages, "RESAMPLES", 20)
     x, y, errors = np.array([1.0, 2.0, 2.0, 5.0]), np.array([3.0, 1.0, 4.0, 0.0]), np.array([0.0, 1.0, 3.0, 0.5])
     rng = np.random.default_rng([0, 4])

@@ -1,4 +1,4 @@
-"""Measure probes on encoders with known scores. Check notes and warnings about made-up scores."""
+"""Measure probes on encoders with known accuracies. Check the notes and warnings that made-up scores cause."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -74,7 +74,7 @@ def test_a_latent_twice_is_an_error() -> None:
 
 
 class Other(Fake):
-    """An encoder as from another training: the vectors of every second item are 0."""
+    """An encoder that stands for another training: the vectors of every second item are 0."""
 
     def embed(self, sentences: Sequence[str], *, lang: str, latent: str = "semantic") -> np.ndarray:
         vectors = super().embed(sentences, lang=lang, latent=latent)
@@ -131,8 +131,8 @@ def row(latent: str, accuracy: float, half: float = 0.05, **fields: Any) -> Prob
 @pytest.mark.parametrize(
     ("score", "best", "note"),
     [
-        (row("own", 0.60), True, "not separable from majority"),  # interval from 0.55, the majority's accuracy
-        (row("other", 0.69), True, "below length"),  # interval to 0.74, below the baseline's 0.75
+        (row("own", 0.60), True, "not separable from majority"),  # its interval begins at 0.55, the majority's accuracy
+        (row("other", 0.69), True, "below length"),  # its interval ends at 0.74, below the baseline's 0.75
         (replace(row("other", 0.69), ci_high=0.75), True, ""),
         (row("other", 0.69, note="did not converge"), True, "did not converge; below length"),
         (row("words", 0.70, half=0.2), False, "not separable from majority"),

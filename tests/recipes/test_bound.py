@@ -16,7 +16,7 @@ NUMBER = {"en": 1.0, "fr": 2.0}
 
 
 class Reads(nn.Module):
-    """A stub encoder. Its latent is: base + `NUMBER` of the language, index of the row, and last token before EOS."""
+    """A stub encoder. The units of a latent are: base + `NUMBER` of the language, row index, last token before EOS."""
 
     def __init__(self, base: float):
         super().__init__()
@@ -71,12 +71,12 @@ def test_a_share_of_the_rows_has_the_language_latent_of_another_row_of_the_same_
     mark = torch.where(torch.arange(ROWS) % 4 == 0, ASK, STOP)
     assert torch.equal(read[:, 2], mark.float())
     assert (read[:, 0] == 32).all()  # all language latents are French
-    assert len(read[moved, 1].unique()) > 0.8 * moved.sum() * (1 - 1 / torch.e)  # rows are drawn at random
+    assert len(read[moved, 1].unique()) > 0.8 * moved.sum() * (1 - 1 / torch.e)  # drawn at random
 
 
 def test_a_sentence_that_is_alone_in_its_style_keeps_its_own_language_latent() -> None:
     made = model(borrowed=1.0)
-    made.styles = lambda sides: dict.fromkeys(sides, torch.arange(ROWS).clamp(min=1))  # two rows share a style
+    made.styles = lambda sides: dict.fromkeys(sides, torch.arange(ROWS).clamp(min=1))  # rows 0 and 1 share a style
     read = latents(made)["recombine/en"][:, 1].long().tolist()
     assert read == [1, 0, *range(2, ROWS)]
 

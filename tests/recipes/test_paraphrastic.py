@@ -117,7 +117,7 @@ def test_its_loss_is_the_cross_entropy_of_both_sides(body: str, tokenizer: Token
 
 
 def test_it_filters_pairs(trained: Path, sample: list, bgt: Callable[..., Any], tmp_path: Path) -> None:
-    """In every other row, the second sentence is not a translation, but the reference of the row before."""
+    """In every other row, the second sentence is not a translation, but the reference of the previous row."""
     mixed = tmp_path / "mixed.tsv"
     texts = [pair.texts["en"] for pair in sample[:40]]
     sides = [(text, translated(text) if number % 2 else texts[number - 1]) for number, text in enumerate(texts)]

@@ -1,4 +1,4 @@
-"""Test the variational siamese network: which rows its first stage learns from, and its second stage."""
+"""Test the variational siamese network: its second stage, and the rows from which its first stage learns."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -53,7 +53,7 @@ def test_a_duplicate_is_written_from_the_other_question_and_from_nothing_else(
 
 @pytest.fixture(scope="module")
 def questions(grammar: list, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A file with a label, a sentence, and the sentence with a word more (label 1) or the next sentence (label 0)."""
+    """A file of labelled pairs: a sentence with its copy plus a word (label 1), or with the next sentence (label 0)."""
     english = [pair.texts["en"] for pair in grammar]
     rows = [
         f"{row % 2}\t{text}\t{'so ' + text if row % 2 else english[(row + 1) % len(english)]}\n"

@@ -61,7 +61,7 @@ def test_vectors_are_standardised_and_the_prior_mean_is_zero(model: VectorWriter
 
 
 def test_each_column_is_written_from_its_own_vector(model: VectorWriter, vectors: torch.Tensor, batch: Batch) -> None:
-    """Each prediction equals the decoder's prediction from the row's own vector, joined with the language latent."""
+    """In each column, the decoder gets the row's own vector of this column, joined with the language latent."""
     model.stored.fit(vectors.view(-1, UNITS))
     model.eval()
     out = model(replace(batch, targets=vectors), lambda posterior: posterior.mean)
@@ -185,7 +185,7 @@ def test_a_linear_memory_is_one_product_for_each_slot_and_one_for_all_tokens(sti
 
 
 def test_a_decoder_with_a_linear_memory_gives_the_same_scores_step_by_step(stirred: Stir) -> None:
-    """The logits equal the logits of teacher forcing. Gradients stay small if the latent and all words are hidden."""
+    """The logits equal those of teacher forcing. If the latent and all words are hidden, gradients stay small."""
     table = make_embedding(20, 8)
     decoder = TransformerDecoder(table, TiedOutput(table, 5), 5, 2, 8, 2, 0.0, memory=LinearMemory(5, 8, 3))
     dropped = Tokens.pad([[4, 5, EOS]], "en")

@@ -23,7 +23,7 @@ TINY = (
     "vocab_size=300 d_model=16 semantic_dim=12 language_dim=6 ffn_dim=24 heads=2 valid_pairs=20 batch_tokens=400 "
     "micro_tokens=400 save_every=3 valid_every=5 epochs=1.0"
 )
-# files that are not compared: some contain times or paths, and others are not results
+# these files are not compared, because they contain times or paths, or because they are not results
 OTHERS = r"^cache|\.lock$|/lock$|\.log$|metrics\.jsonl$|run\.json$|time\.json$"
 PROGRAMS = {"bgt": "bgt_core.cli", "bgt-probe": "probes.cli"}
 SIZES = ("d_model", "semantic_dim", "language_dim", "ffn_dim", "heads")

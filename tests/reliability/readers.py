@@ -1,4 +1,4 @@
-"""A table of all readers of files and texts that come from users or other programs, each with a valid input."""
+"""A table of all functions that read files or texts from users or other programs, each with a valid input."""
 
 import gzip
 import io

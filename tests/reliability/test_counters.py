@@ -1,7 +1,7 @@
 """Test the counters of `bgt evaluate fidelity` on the sentences in counters.tsv, written and labelled by hand.
 
-A line has a counter, a language, the expected result and a sentence. The result "?" means an uncertain quantity; the
-counter `numbers` skips such a sentence. `python -m tests.reliability.test_counters` prints the table in
+A line has a counter, a language, the expected result and a sentence. For a sentence with an uncertain quantity, the
+result is "?", and the counter `numbers` must skip it. `python -m tests.reliability.test_counters` prints the table in
 docs/reliability.md.
 """
 
@@ -14,13 +14,13 @@ import pytest
 from bgt_core.evaluation.facts import has_negation, names, numbers
 
 LANGS = ("en", "fr", "es", "de", "tr", "ja", "ar")
-LEAST = 0.95  # minimum share of right cases; below this share, a counter must skip the language
+LEAST = 0.95  # a counter must skip a language in which its share of right cases is lower
 COUNTERS: dict[str, Callable[[str, str], object]] = {"negation": has_negation, "numbers": numbers, "names": names}
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "reliability.md"
 
 
 class Case(NamedTuple):
-    """A sentence, and the result that a counter should return for it."""
+    """A sentence, and the result that the counter should return for the sentence."""
 
     counter: str
     lang: str

@@ -1,6 +1,6 @@
-"""Read malicious checkpoints, splits and archives: wrong sizes, names, types, depths; links; zip bombs; outside paths.
+"""Read malicious checkpoints, splits and archives: wrong sizes, names or types, deep nesting, links, zip bombs.
 
-Each file must raise a one-line error within seconds, change nothing outside the folder, and need little memory.
+Each file must raise a one-line error within seconds, change nothing outside its folder, and need little memory.
 """
 
 import gzip

@@ -113,7 +113,7 @@ def test_an_array_is_as_long_as_it_says(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 def test_what_cannot_be_printed_is_said_once(unbuffered: str) -> None:
-    """Without a buffer, writing fails at once. With a buffer, it fails only at the end, after other lines on stderr."""
+    """If stdout has no buffer, writing fails at once. Otherwise it fails at the end, after another line on stderr."""
     environment = os.environ | {"PYTHONUNBUFFERED": unbuffered}
     with Path("/dev/full").open("w") as out:
         code = "from bgt_core.cli import main; import sys; sys.argv=['bgt','data','download']; main()"
@@ -124,7 +124,7 @@ def test_what_cannot_be_printed_is_said_once(unbuffered: str) -> None:
     assert len(before) == (not unbuffered) and not any("can't be written" in line for line in before)
 
 
-ALONE = ("sets", "store")  # these are only valid together with other files
+ALONE = ("sets", "store")  # inputs of these readers are valid only together with other files
 TOKENS = [
     b"\t", b"\n", b"\0", b"\xff\xfe", b"NaN", b"-1", b"9" * 400, b"[", b"{", b'"', b"\xef\xbb\xbf", b"..", b"(", b")"
 ]  # fmt: skip

@@ -62,7 +62,7 @@ def test_a_rate_that_diverges_keeps_the_last_good_state(begun: Path, whole: Path
         training.resume(begun, device="cpu", overrides={"train.learning_rate": 1e30})
     assert error.value.exit_code == 8 and "--resume" in str(error.value)
     assert weights(kept) == before and checkpoint.steps_of(begun) == [kept]
-    last = training.resume(begun, device="cpu", overrides={"train.learning_rate": 1e-4})  # a lower learning rate
+    last = training.resume(begun, device="cpu", overrides={"train.learning_rate": 1e-4})  # lower than before
     assert all(value.isfinite().all() for value in load_file(last / "model.safetensors").values())
     assert last.name == checkpoint.steps_of(whole)[-1].name
     assert json.loads((begun / "run.json").read_text())["arguments"]["train.learning_rate"] == 1e-4

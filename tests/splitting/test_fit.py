@@ -19,7 +19,7 @@ COLUMNS = [[f"{lang} {row}" for row in range(ROWS)] for lang in ("en", "fr")]
 
 
 def encode(sentences: list[str], lang: str, latent: str) -> np.ndarray:
-    """Embed a sentence as three units of its row's meaning and three units of noise. Add 5 to French vectors."""
+    """Embed a sentence: three units are equal for both languages of a row, three are noise. French vectors get + 5."""
     rows = [int(sentence.split()[1]) for sentence in sentences]
     seeds = [[*sentence.encode()] for sentence in sentences]
     own = np.stack([np.random.default_rng(seed).standard_normal(3) for seed in seeds])
@@ -65,7 +65,7 @@ def test_sentences_stored_vectors_and_batches_give_the_same_split(tmp_path: Path
 
 
 def vectors_of(of: Any) -> dict[str, Any]:
-    """Make the arguments of `split`: an encoder that embeds N sentences as `of(N)`."""
+    """Make the argument `encoder` of `split`: an encoder that returns the vectors `of(N)` for N sentences."""
     return {"encoder": ExternalEncoder("odd", lambda texts, *_: of(len(texts)))}
 
 
@@ -151,7 +151,7 @@ def test_the_pool_has_all_columns_and_counts_any_sentence_of_the_same_row() -> N
     rng = np.random.default_rng(0)
     meaning = rng.standard_normal((40, 5))
     columns = [meaning + 0.7 * rng.standard_normal((40, 5)) for _ in range(3)]
-    columns[0][1] = columns[0][0]  # the copy is nearer than any translation
+    columns[0][1] = columns[0][0]  # so row 0 of `columns[0]` is nearer to its copy than to a translation
     right = []
     rows = [(row, vector / np.linalg.norm(vector)) for column in columns for row, vector in enumerate(column)]
     for place, (row, vector) in enumerate(rows):

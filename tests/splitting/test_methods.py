@@ -62,7 +62,7 @@ def test_after_leace_no_linear_probe_predicts_the_language_and_the_change_is_sma
     probe = LogisticRegression(max_iter=1_000)
     assert probe.fit(np.concatenate(columns), labels).score(np.concatenate(columns), labels) > 0.9
     assert probe.fit(np.concatenate(erased), labels).score(np.concatenate(erased), labels) < 0.4
-    # the orthogonal projection that makes the means equal must change the vectors more than LEACE does
+    # LEACE must change the vectors less than the orthogonal projection that makes the means equal
     between = np.stack([vectors.mean(0) for vectors in columns])
     basis = np.linalg.svd(between - between.mean(0), full_matrices=False)[2][:2]
     joined = np.concatenate(columns)
@@ -96,7 +96,7 @@ def test_bgt_of_two_languages_is_canonical_correlation_analysis() -> None:
 
 @pytest.mark.parametrize("langs", [["en", "en"], ["en", "fr"], ["en", "fr", "de"]])
 def test_bgt_finds_the_factors_of_the_data_if_there_are_many_rows(langs: list[str]) -> None:
-    """With many rows, the true posterior mean of the factors is linear in the shared part, and three are found."""
+    """With many rows, three factors are found, and their true posterior mean is linear in the shared part."""
     far = []
     for rows in (300, 30_000):
         columns = planted(langs, rows)

@@ -1,4 +1,4 @@
-"""Test the folder of a split: loading restores the split, identities need no space, damaged files are refused."""
+"""Test the folder of a split: loading restores the split, identity matrices are not stored, damage is an error."""
 
 import json
 from pathlib import Path

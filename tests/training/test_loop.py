@@ -59,7 +59,7 @@ CONFIG = TrainConfig(
 
 
 class Log(Hooks):
-    """Hooks that record the calls. After the step `stop`, the hooks ask the run to stop."""
+    """Hooks that record what they are called with. After the step `stop`, they ask the run to stop."""
 
     def __init__(self, stop: int | None = None):
         self.rows: list[dict[str, object]] = []
@@ -67,12 +67,12 @@ class Log(Hooks):
         steps = count(1)
         super().__init__(self.rows.append, self.saved.append, lambda: next(steps) == stop)
 
-    __setattr__ = object.__setattr__  # because Hooks is a frozen dataclass
+    __setattr__ = object.__setattr__  # otherwise assignments would fail: Hooks is frozen
 
 
 @pytest.fixture(scope="module")
 def mirrored(grammar: list[Pair], tokenizer: Tokenizer, tmp_path_factory: pytest.TempPathFactory) -> Corpus:
-    """A corpus with the same text in both columns. Their posteriors are equal, so the anchor has no effect."""
+    """A corpus with the same text in both columns. The columns have equal posteriors, so the anchor has no effect."""
     folder = tmp_path_factory.mktemp("mirrored")
     lines = [f"{pair.texts['en']}\t{pair.texts['en']}\n" for pair in grammar[:120]]
     (folder / "pairs.tsv").write_text("".join(lines), encoding="utf-8")
@@ -160,7 +160,7 @@ def test_a_large_gradient_is_clipped(mirrored: Corpus, exact: Callable[..., tupl
 
 
 def test_an_update_of_frozen_parts_alone_changes_nothing(mirrored: Corpus, exact: Callable[..., tuple]) -> None:
-    """Such an update occurs if a writer learns only its part for drafts, and this update hides all drafts."""
+    """Such an update occurs if a writer learns only how to read drafts, and all drafts of the update are hidden."""
     model, objective = exact()
     model.requires_grad_(False)
     model.unused = nn.Parameter(torch.ones(()))
@@ -314,7 +314,7 @@ def test_frozen_parts_do_not_move_in_an_update(topics: tuple[Corpus, int]) -> No
 def test_encoders_are_updated_until_a_group_is_no_better(
     groups: Sequence[float], most: int, updates: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Two groups of updates are compared by their losses per token."""
+    """A group of updates is compared with the next group by the loss per token."""
     numbers = []
 
     def scripted(trainer: Trainer, step: int, update: StepBatch, number: int) -> Sums:

@@ -36,7 +36,7 @@ def cosine(left: np.ndarray, right: np.ndarray) -> float:
 def test_negatives_are_those_of_a_plain_loop(
     columns: tuple[str, ...], both_sides: bool, block: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The loop compares with all other rows of the column, and with `both_sides` also of the column before it."""
+    """The loop compares a sentence with all other rows of the next column, and if `both_sides`, of its own column."""
     monkeypatch.setattr(negatives, "BLOCK", block)
     rng = np.random.default_rng(1)
     first, second = ({column: rng.normal(size=(size, 3)) for column in columns} for size in (7, 4))
@@ -59,7 +59,7 @@ def test_negatives_are_those_of_a_plain_loop(
 
 
 def test_only_the_same_row_is_excluded() -> None:
-    """A copy of the translation in another row counts as a wrong sentence, as in the papers' released code."""
+    """In another row, a copy of the translation counts as a wrong sentence, as in the papers' released code."""
     ahead, _ = nearest_other(torch.eye(3), torch.tensor([[1.0, 0, 0], [1.0, 0, 0], [0, 0.5, 1.0]]))
     assert ahead[1][0] == 1
     assert ahead[0][0] == 1

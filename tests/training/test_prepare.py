@@ -1,4 +1,4 @@
-"""Columns and settings must fit the data. A writer's vectors are computed once, and belong to the right rows."""
+"""Columns and settings must fit the data. The vectors for a writer are computed once, and belong to the right rows."""
 
 from collections.abc import Callable
 from pathlib import Path

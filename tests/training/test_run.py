@@ -62,7 +62,7 @@ class Killed(BaseException):
 
 @contextlib.contextmanager
 def killed(after: int, monkeypatch: pytest.MonkeyPatch):  # noqa: ANN201
-    """In the block, the process may write to the disk `after` times. The next write raises `Killed`."""
+    """A context in which the process may write to the disk `after` times. The next write raises `Killed`."""
     left = [after]
 
     def fatal(function: Callable) -> Callable:
@@ -91,7 +91,7 @@ def test_a_run_killed_at_any_write_ends_in_the_same_weights(
     for folder in checkpoint.steps_of(out):
         shutil.rmtree(folder)  # as if the run was killed before its first checkpoint
     (out / "metrics.jsonl").write_text("", "utf-8")
-    (out / "metrics.jsonl.partial").write_text("{", "utf-8")  # as if it was killed while removing rows
+    (out / "metrics.jsonl.partial").write_text("{", "utf-8")  # as if it was killed while it removed rows
     draw, deaths, partials = random.Random(1), 0, 0
     while True:
         try:
@@ -261,7 +261,7 @@ def average(folder: Path) -> torch.Tensor:
 
 @pytest.fixture
 def encoder(tokenizer: Tokenizer, tmp_path: Path) -> tuple[str, dict[str, np.ndarray]]:
-    """The name of an encoder that can embed the text of each token but no other text, and its vector of each token."""
+    """The name of an encoder that can embed single tokens but no other text, and its vector of each token."""
     texts = sorted({text.strip() for text in tokenizer.texts()} - {""})
     vectors = np.random.default_rng(0).normal(size=(len(texts), 12)).astype(np.float32)
     np.save(tmp_path / "texts.npy", vectors)

@@ -88,7 +88,7 @@ def test_the_elbo_is_below_the_importance_weighted_bound(
 
 def test_a_unit_counts_as_active_when_its_mean_varies(batch: Batch) -> None:
     class Units(nn.Module):
-        """A posterior with three units. One mean varies, one is always 1000, and one varies too little."""
+        """A posterior with three units. One mean varies, one is always 1000, and one varies too little to count."""
 
         def forward(self, batch: Batch) -> Outputs:
             rank = batch.sides["en"].mask.sum(1).float()
@@ -99,7 +99,7 @@ def test_a_unit_counts_as_active_when_its_mean_varies(batch: Batch) -> None:
 
 
 def test_retrieval_is_over_all_held_out_pairs(batch: Batch) -> None:
-    """The six pairs are in two batches. Of five wrong results, four are in another batch than the query."""
+    """The six pairs are in two batches. Five results are wrong; four of these are not in the batch of the query."""
 
     class Angles(nn.Module):
         """Embed English at 0, 60, 120, ... degrees, and French near its translation, except in two rows."""

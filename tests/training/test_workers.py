@@ -1,4 +1,4 @@
-"""Several worker processes compute the losses and weights of one process. A run can be resumed with more or fewer."""
+"""Several workers compute the same losses and weights as one process. A run can be resumed by more or fewer workers."""
 
 import json
 import os
@@ -77,8 +77,8 @@ def test_torchrun_trains_the_model_of_one_process_which_can_resume_the_run(
 
 
 def sums(workers: Workers) -> None:
-    """Check that gradients and values are summed over the workers, and that all workers get the same bits. Not all
-    workers have all gradients."""
+    """Check that gradients and values are summed over the workers, and that all workers get the same bits. Some
+    workers lack some gradients."""
     model = nn.ModuleDict({name: nn.Linear(30, 31) for name in ("all", "last", "none", "frozen")})
     model["frozen"].requires_grad_(False)
     torch.manual_seed(workers.rank)

@@ -105,7 +105,7 @@ def test_an_error_names_the_number_and_the_text_of_a_row(monkeypatch: pytest.Mon
     broken = np.where(np.arange(5)[:, None] == 3, np.nan, np.ones((5, 2)))
     with pytest.raises(DataError, match="ours: row 104 contains NaN or infinity, for 'd'"):
         check_finite(broken, "ours", "abcde", first=100)
-    check_finite(np.array([[0.0, 0.0], [1e-300, 1.0]]), "ours")  # zeros are allowed, and small numbers
+    check_finite(np.array([[0.0, 0.0], [1e-300, 1.0]]), "ours")  # zeros and small numbers are allowed
 
 
 def test_sentences_are_not_vectors() -> None:

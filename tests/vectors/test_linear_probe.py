@@ -1,4 +1,4 @@
-"""Compare probes with scikit-learn: with its checks of estimators, its logistic regression and its cross-validation."""
+"""Check probes with scikit-learn's tests of estimators, and compare them with its logistic regression and folds."""
 
 from collections.abc import Sequence
 
@@ -60,7 +60,7 @@ def test_each_strength_is_at_the_optimum_that_scikit_learn_finds(classes: int) -
 
 @pytest.mark.parametrize(("items", "used"), [(120, 200), (120, 300), (400, 90)], ids=["both", "wide", "unused"])
 def test_probes_are_at_the_optimum_with_few_items_and_constant_columns(items: int, used: int) -> None:
-    """There are fewer items than columns, or some columns are always 0, or both."""
+    """In each case, there are fewer items than columns, or some columns are always 0, or both."""
     rng = np.random.default_rng(0)
     vectors = np.zeros((items, 300), np.float32)
     vectors[:, rng.permutation(300)[:used]] = rng.standard_normal((items, used))

@@ -1,4 +1,4 @@
-"""Fixtures for tests of `reproduce`: a folder of small but real data, and comparisons of small systems."""
+"""Fixtures for tests of the command `reproduce`: a folder of small real data sets, and comparisons of small models."""
 
 import random
 from collections.abc import Callable
@@ -14,7 +14,7 @@ from bgt_core.grammar import Pair, pairs
 
 
 def sts_lines(sentences: list[str], count: int, rng: random.Random) -> list[tuple[float, str, str]]:
-    """Make pairs of sentences with random scores. In half of them, the right side is the left with one word changed."""
+    """Make sentence pairs with random scores. In half of the pairs, the sentences differ in only one word."""
     rows = []
     for _ in range(count):
         left, right = rng.sample(sentences, 2)
@@ -51,7 +51,7 @@ def data(tsv: Path, grammar: list[Pair], tmp_path_factory: pytest.TempPathFactor
 
 @pytest.fixture
 def reproduce(in_process: Callable[..., Any]) -> Callable[..., Any]:
-    """reproduce("toy", "--out", out): run the command in this process; return its exit code, stdout and stderr."""
+    """reproduce("toy", "--out", out): run `reproduce` in this process; return its exit code, stdout and stderr."""
     return partial(in_process, main)
 
 
@@ -86,7 +86,7 @@ def whole_run(reproduce: Callable[..., Any]) -> Callable[..., WholeRun]:
 
 @pytest.fixture
 def add(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], comparisons.Comparison]:
-    """add(tables): add the comparisons that `tables`, the text of a TOML file, defines; return the last comparison."""
+    """add(tables): add the comparisons in `tables`, which is the text of a TOML file. Return the last comparison."""
 
     def put(tables: str) -> comparisons.Comparison:
         path = tmp_path / "tables.toml"
@@ -100,6 +100,6 @@ def add(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], comp
 
 @pytest.fixture(autouse=True)
 def toy(add: Callable[[str], comparisons.Comparison], monkeypatch: pytest.MonkeyPatch) -> comparisons.Comparison:
-    """The comparison "toy", which has a scale "toy"."""
+    """The comparison "toy", whose models have the sizes of the scale "toy"."""
     monkeypatch.setitem(trainings.SAVE_EVERY, "toy", 3)
     return add(Path(__file__).with_name("toy.toml").read_text("utf-8"))

@@ -1,4 +1,4 @@
-"""Names in the papers' tables exist. The name of a training depends only on settings that affect its outcome."""
+"""Systems and measures that a comparison names exist. A training's name depends only on what affects its outcome."""
 
 import json
 from pathlib import Path
@@ -39,9 +39,9 @@ def test_a_training_is_named_by_what_decides_its_outcome() -> None:
     assert len({training().key, *(other.key for other in others)}) == 7
     renamed = training_of(ExperimentSpec("y", "bgt", latent="language"), SCALE, 1, "d")
     same = training(overrides={"model.readout": "sample"}), training(overrides={"model.d_model": 64}), renamed
-    assert {other.key for other in same} == {training().key}  # they differ only in defaults and the system's name
+    assert {other.key for other in same} == {training().key}  # these only set defaults, or rename the system
     assert {other.name for other in same} == {training().name}  # so these trainings share a folder
-    paper = training(overrides={"model.encoder_layers": 5})  # the recipe's default; the scale has 3
+    paper = training(overrides={"model.encoder_layers": 5})  # 5 is the recipe's default; the scale sets 3
     assert paper.overrides == {"model.d_model": 64, "data.vocab_size": 500}
     own = training_of(ExperimentSpec("x", "bgt"), {**SCALE, "bgt": {"model.d_model": 32}}, 1, "d")
     assert own.key == training(overrides={"model.d_model": 32}).key
@@ -63,7 +63,7 @@ def test_arguments_of_the_scale_that_a_recipe_has_not_are_left_out() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_stored_results_are_of_the_trainings_that_would_run_today(name: str) -> None:
-    """Stored results were measured on the systems of today, with the overrides and arguments of today."""
+    """A comparison that runs today trains the systems of its stored results, with the same settings."""
     comparison = COMPARISONS[name]
     planned = {(system.name, str(seed)): system for system in comparison.systems for seed in system.seeds}
     cells = results.stored(STORED, name)["cells"]

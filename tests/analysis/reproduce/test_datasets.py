@@ -109,7 +109,7 @@ def test_the_hash_of_data_is_of_its_content(tmp_path: Path) -> None:
 @pytest.fixture(scope="module")
 def folder(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with paraphrases, syntax trees of some of them and of other sentences, STS, STS Benchmark's dev set, and
-    labelled questions. The duplicate of a question is the same question with words added before it."""
+    labelled questions. Each question has a duplicate: the same words after a few added words."""
     folder = Path(shutil.copytree(data, tmp_path_factory.mktemp("data") / "all"))
     for name in ("paraphrase", "trees", "quora"):
         (folder / name).mkdir()
@@ -193,7 +193,7 @@ def test_a_share_of_labels_is_part_of_a_larger_one_and_the_other_rows_are_only_r
     assert [row[1:] for row in rows] == [row[1:] for row in given]
     assert all(row[0] == (line[0] if line in parts[1] else "0") for row, line in zip(rows, given, strict=True))
     assert sum(row[0] == "1" for row in rows) == sum(row[0] == "1" for row in parts[1])
-    assert len({dataset(system).sha256 for system in systems.values()}) == 6  # 2 stages for each of 3 shares of labels
+    assert len({dataset(system).sha256 for system in systems.values()}) == 6  # 3 shares of labels, 2 stages each
     assert first.text(tmp_path, "cpu").path.read_text("utf-8").splitlines() == given
 
 
@@ -256,7 +256,7 @@ def test_a_second_stage_starts_from_its_first_one(
 
     add(
         QUESTIONS.replace('"model.d_model" = 8', '"model.d_model" = 0')
-    )  # then the first stage fails, so the second can't start
+    )  # d_model 0 makes the first stage fail, so the second stage can't start
     command = ["questions", "--scale=toy", f"--data={folder}", f"--out={tmp_path}", "--resamples=100", "--only=repeat"]
     assert reproduce(*command, "--seeds=1", "--device=cpu", "--threads=1").code == 5
     (error,) = [json.loads(path.read_text("utf-8")) for path in tmp_path.glob("cells/var-siamese_*/error.json")]

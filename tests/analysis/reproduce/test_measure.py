@@ -1,4 +1,4 @@
-"""Compare the bootstrap of a share with the standard error of a mean."""
+"""Compare the spread of a bootstrapped share of right answers with the standard error of a mean."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Test the comparison of back-translations: selected pairs, the best range on the dev set, stored results, the page."""
+"""Test the comparison of back-translations: selected pairs, the range of scores that is best on dev data, results."""
 
 import shutil
 from collections.abc import Callable
@@ -188,7 +188,7 @@ def test_filters_are_trained_on_and_the_best_range_counts(
     folder: Path, tmp_path: Path, whole_run: Callable[..., Any]
 ) -> None:
     out = tmp_path / "out"
-    done = whole_run("selected", folder, out, code=5)  # one training fails: no sentence has 30 words
+    done = whole_run("selected", folder, out, code=5)  # one training fails, because no sentence has 30 words
     assert "1 of" in done.err.splitlines()[-1]
 
     by_system = {row["system"]: row for row in done.records["cells"]}

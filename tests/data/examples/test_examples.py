@@ -48,8 +48,8 @@ def test_translations_are_those_that_all_the_languages_have() -> None:
 
 
 def test_git_does_not_ignore_them_so_the_wheel_has_them() -> None:
-    """Git tracks the sentences in `bgt_core/data`, and the wheel contains all tracked files of `bgt_core`. In
-    .gitignore, `/data/` matches only the data folder at the root."""
+    """The wheel contains the files of `bgt_core` that git tracks, so git must track `bgt_core/data`. In .gitignore,
+    `/data/` matches only the data folder at the root."""
     ignored = (Path(__file__).resolve().parents[3] / ".gitignore").read_text("utf-8").split()
     assert "/data/" in ignored and not {"data/", "*.tsv", "*.md"} & set(ignored)
 
@@ -70,7 +70,7 @@ def test_pairs_share_a_translation_and_differ_in_one_property() -> None:
     given = [
         fr("Tu es en retard.", "You're late."),
         fr("Vous êtes en retard.", "You're late."),
-        fr("Vous êtes en retard !", "You're late."),  # differs in the closing mark, too
+        fr("Vous êtes en retard !", "You're late."),  # differs from "Tu ..." in two properties
         fr("Tu viens.", "You come."),
         fr("On part.", "We leave."),
         fr("Nous partons.", "We leave."),  # the rules find no form of address

@@ -1,4 +1,4 @@
-"""Check files of labelled pairs and thresholds. Compare measures and baselines with scikit-learn."""
+"""Check thresholds and the reading of files of labelled pairs. Compare measures and baselines with scikit-learn."""
 
 import gzip
 from collections.abc import Sequence
@@ -107,7 +107,7 @@ def drawn(request: pytest.FixtureRequest) -> tuple[np.ndarray, np.ndarray]:
 
 
 def times(weights: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Repeat each value as often as its weight says."""
+    """Repeat each value as many times as its weight says."""
     return np.repeat(values, weights.astype(int))
 
 

@@ -19,7 +19,7 @@ Sides = tuple[Sequence[str], Sequence[str]]
 
 
 class Lookup(ComparesByCosine):
-    """An encoder whose sentences are row indices. English uses the first table of vectors, French the last table."""
+    """An encoder whose sentences are row indices of a table: the first table for English, the last table for French."""
 
     langs: Sequence[str] = ()
     latents, fingerprint = ("semantic",), ""
@@ -72,7 +72,7 @@ def test_the_similarity_is_the_encoders_own() -> None:
 def test_vectors_without_information_find_as_many_as_a_guess() -> None:
     assert arrays.found(np.zeros((4, 3)), np.ones((4, 3))).tolist() == [0.25] * 4
     rng = np.random.default_rng(0)
-    signs = np.where(rng.random(100) < 0.3, -1, 1)  # on one line, so cosines are 1 or -1, up to rounding
+    signs = np.where(rng.random(100) < 0.3, -1, 1)  # vectors on one line, so cosines are 1 or -1
     one = [np.outer(signs * rng.uniform(0.1, 10, 100), rng.standard_normal(64)) for _ in PAIR]
     alike = [sum(signs == sign) for sign in signs]
     np.testing.assert_allclose(retrieved(one[0], one[0] * 1.7), [1 / np.array(alike)] * 2)
@@ -158,6 +158,6 @@ def test_copies_and_ties_count_in_the_pool_as_in_the_plain_search() -> None:
     copies = {"copies": (numbers(*[0] * 40), numbers(*[1] * 40))}
     result = evaluate(Retrieval("en,fr", pool=True), Lookup(np.ones((2, 3))), copies, resamples=100)
     for by in ("cosine", "cosine in the pool"):
-        assert result.value(("copies", by, "en to fr")) == 2.5  # of 40 equal lines, only the first is a hit
+        assert result.value(("copies", by, "en to fr")) == 2.5  # of 40 equal lines, 1 is a hit: 2.5 %
     left, right = sides_of(Lookup(table, np.ones((3, 3))), *[numbers(0, 1, 2)] * 2)
     np.testing.assert_allclose(in_pool(left, right), 1 / 3)  # the three translations are equally near

@@ -94,7 +94,7 @@ def test_the_resamples_of_a_set_depend_on_its_name_and_the_seed_only() -> None:
     assert cell.value == pytest.approx(100 * pearsonr(cosine, SETS[1].gold).statistic)
     assert (cell.low, cell.high) == pytest.approx(tuple(np.quantile(draws, [0.025, 0.975])))
     (alone,) = measured(Noisy(0.3), SETS[1:2], resamples=230, seed=6).scores[key]
-    assert alone == cell  # other data sets do not matter
+    assert alone == cell  # the cell does not depend on other data sets
 
 
 def test_each_pair_is_written_with_its_similarities(tmp_path: Path) -> None:
@@ -122,7 +122,7 @@ def test_hard_sts_is_selected_from_the_years() -> None:
 
 
 def test_every_aggregation_equals_scipys_correlations() -> None:
-    """The data are one benchmark and three years. The sets of a year have different sizes and tied gold scores."""
+    """The data are STS Benchmark and three years of STS. A year has sets of different sizes, with tied gold scores."""
     rng = np.random.default_rng(0)
     pairs = []
     sizes = {"2012 A": 30, "2012 B": 90, "2013 SMT": 50, "2014 A": 7, "2014 B": 8, "2014 C": 200, "stsb dev": 60}
@@ -179,7 +179,7 @@ def test_rates_by_hand(left: str, right: str, rate: float) -> None:
 def test_extremes_are_the_share_and_all_that_tie_with_its_last_rate() -> None:
     rates = np.array([0.1, 0.2, 0.2, 0.2, 0.5, 0.6, 0.7, 0.8, 0.9, 0.9])
     assert extreme(rates, "bottom", 0.1).nonzero()[0].tolist() == [0]
-    assert extreme(rates, "bottom", 0.2).nonzero()[0].tolist() == [0, 1, 2, 3]  # three rates are equal
+    assert extreme(rates, "bottom", 0.2).nonzero()[0].tolist() == [0, 1, 2, 3]  # three rates tie
     assert extreme(rates, "top", 0.2).nonzero()[0].tolist() == [8, 9]
     assert extreme(rates, "top", 0.21).sum() == 3
 

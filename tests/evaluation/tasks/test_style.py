@@ -144,7 +144,7 @@ def test_ties_count_half() -> None:
         return judged(compare, [Quadruple("en", "x", ("a1", "a2"), ("s1", "s2"))]).tolist()
 
     assert near(0) == near(1e-7) == near(-1e-7) == [[0.5], [0.5]]
-    assert near(1e-5) == near(1e-5, 0.999) == [[0], [0.5]]  # for STEL, the wrong alternative is nearer
+    assert near(1e-5) == near(1e-5, 0.999) == [[0], [0.5]]  # STEL: the wrong alternative is nearer
     assert near(-1e-5) == [[1], [0.5]]
     one = ExternalEncoder("one", lambda texts, lang, latent: np.ones((len(texts), 2)))
     result = evaluate(Style(lang="tr"), one)
@@ -174,7 +174,7 @@ def test_built_in_quadruples_have_two_contents_and_two_styles() -> None:
             assert name == style or len({other.value(text, lang) for text in anchors}) == 1
     assert len({(each.style, frozenset(each.anchors)) for each in items}) == len(items)  # no pair occurs twice
     firsts = Counter(PROPERTIES["address"].value(each.anchors[0], "fr") for each in items if each.lang == "fr")
-    assert min(firsts["tu"], firsts["vous"]) > 100  # either form may come first
+    assert min(firsts["tu"], firsts["vous"]) > 100  # each form often comes first
 
 
 def one_hot(numbers: Mapping[str, int]) -> ExternalEncoder:

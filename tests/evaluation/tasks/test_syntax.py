@@ -125,7 +125,7 @@ def test_dependencies_by_hand(treebank: Write) -> None:
 
 @pytest.mark.parametrize("lowest", [False, True])
 def test_the_best_choice_is_the_best_of_all_choices(lowest: bool) -> None:
-    """Compare with all possible choices. Choosing the best candidate for each query separately is sometimes worse."""
+    """Compare with all possible choices. To choose the best candidate for each query by itself is sometimes worse."""
     rng = np.random.default_rng(0)
     alone_is_worse = 0
     for _ in range(50):
@@ -148,7 +148,7 @@ pytest.importorskip("numba")
 def sentence_of(
     text: str, tags: str = "", structure: Sequence[Any] = (("S", 0, 1),), labels: str = "S", kind: str = CONSTITUENTS
 ) -> ParsedSentence:
-    """Make a sentence whose tree has a root, and all other nodes as leaves under the root."""
+    """Make a sentence with a tree in which all nodes but the root are leaves."""
     first = [*range(len(labels) - 1), 0]
     return ParsedSentence(text, tags or ["X"] * len(text.split()), structure, [*labels[1:], labels[0]], first, kind)
 
@@ -191,7 +191,7 @@ def bank_of(rows: Sequence[tuple[str, str]]) -> list[ParsedSentence]:
 def test_the_nearest_of_its_length_is_compared_with_each_query() -> None:
     pairing, encoder = pair_up(bank_of(QUERIES), bank_of(OFFERED)), ExternalEncoder("x", spelling)
     two, three = neighbours(System("x", encoder), pairing, "fr")
-    # nearest: to "a b", "b b" (ties with "a d"); to "c c", "c d"; to "a c", "c d" (tie); to "a b c", "a a b"
+    # nearest candidate of "a b": "b b" (tie with "a d"); of "c c": "c d"; of "a c": "c d" (tie); of "a b c": "a a b"
     assert (two.tolist(), three.tolist()) == ([1, 0, 0], [0])
     assert embedded == [("fr", "semantic")]
     table = evaluate(Syntax(lang="fr", latent="semantic"), {"x": encoder}, pairing, resamples=150, seed=5)
@@ -223,7 +223,7 @@ def shape(texts: list[str], lang: str, latent: str) -> np.ndarray:
 
 
 def test_rows_lie_between_chance_and_the_upper_bound(trees: list[str], treebank: Write) -> None:
-    """An encoder of the order of kinds of words is better than chance, and worse than the best possible choice."""
+    """The scores of an encoder that represents the kind of each word are above chance and below the upper bound."""
     pairing = pair_up(read_treebank([treebank("a.mrg", trees)]))
     table = evaluate(Syntax(), {"shape": ExternalEncoder("shape", shape)}, pairing, resamples=200)
     for measure, cells in table.scores.items():

@@ -1,4 +1,4 @@
-"""Check shares, chrF and sources against direct computations, with writers whose outputs are known."""
+"""Check the share of texts with the wanted style, their chrF and the sources, with writers whose outputs are known."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -59,7 +59,7 @@ def test_sources_show_another_value_and_style_sentences_the_wanted_one() -> None
     } | {("fr", source, "sentence-type", "exclamation"): 150 for source in COLUMNS}
     assert "fr sentence-type statement (5)" in result.warnings[0]
     assert "en contraction (0)" in result.warnings[0] and "fr question-form (0)" in result.warnings[0]
-    assert "politeness" not in result.warnings[0]  # no language here has rules for politeness
+    assert "politeness" not in result.warnings[0]  # neither language has rules for politeness
     own = [(source, style) for source, style in stub.pairs if source in FRENCH]
     assert len(own) == 150 + TU + 150
     assert {(source.split()[0], style.split()[0]) for source, style in own} >= {("Vous", "Tu"), ("Tu", "Vous")}

@@ -1,5 +1,5 @@
-"""Compare SentEval's protocol with a sequential version, torch's optimiser, and counts that follow from the protocol.
-With `--senteval`, a labelled file keeps its order, text and repeats, and has SentEval's minibatches."""
+"""Compare SentEval's protocol with a sequential version, torch's optimiser, and expected numbers of passes.
+With `--senteval`, items keep the order, text and repeats of their file, and are divided into SentEval's minibatches."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -39,7 +39,7 @@ def task(items: int, width: int, classes: int, noise: float, seed: int = 0) -> T
 
 @pytest.fixture(scope="module")
 def easy() -> Task:
-    """A task whose label is the sign of a unit far from 0, so that dev accuracy is 100 % at every evaluation."""
+    """A task whose label is the sign of one unit. The unit is far from 0, so dev accuracy is always 100 %."""
     rng = np.random.default_rng(0)
     labels = rng.integers(0, 2, 400)
     vectors = np.stack([20.0 * labels - 10.0, rng.standard_normal(400)], axis=1).astype(np.float32)
@@ -64,7 +64,7 @@ def numbers(result: SplitResult) -> dict[str, object]:
 def test_training_all_penalties_at_once_gives_the_results_of_one_after_another(data: Task, protocol: SentEval) -> None:
     fast, straight = split_classify(*data, protocol), sequential_senteval.split_classify(*data, protocol)
     assert numbers(fast) == numbers(straight)
-    # otherwise the test would cover neither the choice of a penalty nor the early removal of a classifier
+    # if these were equal, the test would not cover the choice of a penalty or the early removal of a classifier
     assert len(set(fast.dev_accuracies)) > 1 and len(set(fast.epochs)) > 1
 
 
@@ -101,7 +101,7 @@ def test_weights_after_training_are_those_of_torch(hidden: int) -> None:
         ({"tenacity": 0}, 8),
         ({"epoch_size": 1}, 7),
         ({"max_epoch": 0}, 4),
-        ({"max_epoch": 8}, 12),  # training does not stop after exactly 8 passes, so there are 4 more
+        ({"max_epoch": 8}, 12),  # after exactly 8 passes, training goes on for 4 more
         ({"tenacity": 99}, 204),
     ],
 )
@@ -135,7 +135,7 @@ WORDS = "the cats ca n't sleep , ` she said '' not now &quot; - LRB a 'd dog".sp
 
 
 class Noise:
-    """An encoder of random vectors, equal for equal sentences. A probe on them depends on the order of the items."""
+    """An encoder of random vectors, equal for equal sentences. Weights of a probe depend on the order of the items."""
 
     langs, latents, fingerprint = ("en",), ("semantic", "language"), ""
 

@@ -232,7 +232,7 @@ def test_labelled_items_keep_their_splits_and_have_a_card(tmp_path: Path) -> Non
     file = write(tmp_path / "xprobe/en/subj_number.tsv", LABELLED + "tr\tNN\tHe swims .\n")
     dataset = load_items(TASKS["subj-num"], "en", tmp_path)
     items, card = dataset.items, dataset.about["card"]
-    # Train loses the sentence about cats, because test has it, too. Then no train item has the label NNS.
+    # The sentence about cats is removed from train, because it is in test. So no train item has the label NNS.
     assert items.sentences == ["A dog barks.", "He's home.", "He swims."]
     assert items.splits == ["dev", "test", "train"]
     assert card["sizes"] == {"train": 1, "dev": 1, "test": 1} and card["labels"] == {"NN": 3}

@@ -85,7 +85,7 @@ def test_items_that_can_not_be_probed_are_an_error(given: Items, message: str) -
 def test_a_label_without_test_or_train_items_is_warned_of() -> None:
     made = prepare(TASK, in_turn(train="abc", dev="abc", test="ab"), lang="fr", config=ProbeConfig(seeds=2))
     assert item_warnings(made) == ["No test item has the label 'c': its accuracy is not measured."]
-    alone = items(["a", "b"] * 100 + ["c"] * 40, [*range(200), *[200] * 40])  # all "c" are one group, so in one fold
+    alone = items(["a", "b"] * 100 + ["c"] * 40, [*range(200), *[200] * 40])  # "c" is one group, so in one fold
     warnings = item_warnings(prepare(TASK, alone, lang="fr", config=ProbeConfig(seeds=10)))
     assert warnings == ["No train item has the label 'c': no probe can learn it."]
 
@@ -151,7 +151,7 @@ def test_folds_never_divide_a_group_and_test_no_item_twice() -> None:
 
 
 class Told:
-    """A probe without training: the first unit of a vector is the probability of label 1, and the rest is label 0's."""
+    """A probe without training. The first unit p of a vector is the probability of label 1, and 1 - p of label 0."""
 
     def __init__(self, seed: int, classes: Sequence[int] = (0, 1)):
         self.seed, self.classes_ = seed, np.array(classes)
@@ -219,7 +219,7 @@ def test_bits_are_logarithms_to_base_2_and_finite_for_absent_labels() -> None:
 
 
 def recurring(dev: int = 40, test: int = 60, seeds: int = 1, words: int = 8) -> tuple[Study, np.ndarray]:
-    """Make a study and its vectors. Every `words` items, the label changes, and the keys of the sentences recur."""
+    """Make a study and its vectors. After every `words` items, the label changes, and the same key words come again."""
     rows = np.arange(200 + dev + test)
     labels = rows // words % 2
     cut = tuple(np.split(rows, [200, 200 + dev]))
@@ -243,8 +243,8 @@ def test_a_key_has_one_label_and_label_frequencies_stay_the_same() -> None:
 
 
 def test_selectivity_is_accuracy_on_the_task_minus_accuracy_on_labels_of_keys() -> None:
-    """Vectors that determine the key predict the control labels; vectors that determine the label do not. Items whose
-    key occurs once are not tested, because no probe could predict their control labels."""
+    """Each key word has a control label. Vectors of key words predict control labels; vectors of labels do not. Items
+    whose key occurs once are not tested, because no probe could predict their control labels."""
     made, _ = recurring(seeds=2)
     sentences = [text if row % 7 else f"own{row}" for row, text in enumerate(made.items.sentences)]
     made = replace(made, items=replace(made.items, sentences=sentences))
@@ -259,6 +259,6 @@ def test_selectivity_is_accuracy_on_the_task_minus_accuracy_on_labels_of_keys() 
 @pytest.mark.parametrize(("kinds", "made_one"), [((30, 30, 8), True), ((29, 30, 8), False), ((30, 29, 8), False),
                                                  ((30, 30, 1), False)])  # fmt: skip
 def test_thirty_recurring_items_and_two_labels_make_a_control_task(kinds: tuple[int, int, int], made_one: bool) -> None:
-    made, vectors = recurring(*kinds[:2], words=kinds[2])  # with only one key, there is only one label
+    made, vectors = recurring(*kinds[:2], words=kinds[2])  # one key has one control label
     task = measure(probe_factory("linear"), [vectors], made.labels, made.cuts)
     assert bool(selectivity(made, [vectors], task, ProbeConfig(resamples=100))) is made_one

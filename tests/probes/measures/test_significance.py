@@ -47,7 +47,7 @@ def test_noise_of_items_is_counted_once_whether_seeds_share_them_or_not() -> Non
         runs = [bootstrap([right & tested], tested, range(len(tested[0])), 50)[0]
                 for right, tested in ((apart, folds), (alike, same))]  # fmt: skip
         variances.append([one.error()[0] ** 2 for one in runs])
-    larger = np.maximum(1, np.random.default_rng(0).chisquare(4, 10_000) / 4).mean()  # mean of the larger of two values
+    larger = np.maximum(1, np.random.default_rng(0).chisquare(4, 10_000) / 4).mean()  # mean of the larger variance
     assert np.mean(variances, axis=0) == pytest.approx([larger * 0.21 / 500, 0.21 / 100], rel=0.15)
 
 
@@ -84,7 +84,7 @@ def test_resamples_depend_on_the_seed_and_not_on_the_parts_in_which_they_are_dra
 
 
 def test_an_interval_of_a_difference_ends_at_100_points() -> None:
-    """For two seeds that disagree, Student's interval (one degree of freedom) would exceed 100 points, so it is cut."""
+    """For two seeds that disagree, Student's interval (one degree of freedom) would end above 100 points."""
     points = np.array([[0.9, -0.1]])
     paired = Runs(points, np.broadcast_to(points, (9, 1, 2)))
     gap = difference("t", "fr", ("a", "b"), paired)
@@ -112,7 +112,7 @@ def test_intervals_cover_the_truth_in_95_of_100_cases(setting: str) -> None:
     rng, held = np.random.default_rng(0), []
     for run in range(400):
         chance = 0.7 + rng.normal(0, encoder_sd, (encoders, 1, 1)) + rng.normal(0, probe_sd, (encoders, probes, 1))
-        hard = np.repeat(rng.uniform(-0.2, 0.2, 100), 2)  # both versions of a sentence are equally hard
+        hard = np.repeat(rng.uniform(-0.2, 0.2, 100), 2)  # items 2 n and 2 n + 1 are equally hard
         shape = encoders, probes, 200
         luck = np.where(rng.random(shape) < 0.1, rng.random(shape), rng.random(200))
         scores = [(luck < level + hard) & tested for level in (chance, 0.64)]

@@ -203,7 +203,7 @@ def test_top_constituents_and_the_sequences_that_are_skipped(tmp_path: Path) -> 
         "( (S (NP-SBJ (NN Rain)) (VP (VBZ falls)) (. .)) )\n"
         "(ROOT (S (NP (PRP It)) (ADVP (RB still)) (VP (VBZ rains)) (. .)))\n"
         "(S (VP (VB Go)) (. !))\n"
-        "(S (ADVP (RB Now)) (, ,) (NP (PRP it)) (VP (VBZ rains)) (. .))\n"  # skipped: contains a mark inside
+        "(S (ADVP (RB Now)) (, ,) (NP (PRP it)) (VP (VBZ rains)) (. .))\n"  # skipped: has a comma inside
         "(S (NP (PRP It)) (VP (VBZ rains)))\n",  # skipped: no mark at the end
         tmp_path,
     )
@@ -221,4 +221,4 @@ def test_rare_sequences_have_a_common_label(tmp_path: Path) -> None:
     items = top("\n".join(rows[:-2]) + "\n(S (Z (X once)) (. .))", tmp_path)
     counts = Counter(items.labels)
     assert len(counts) == 20
-    assert counts["OTHER"] == 3  # two trees with the twentieth sequence, and the tree that occurs once
+    assert counts["OTHER"] == 3  # two trees with the twentieth sequence, and the tree with the last sequence

@@ -1,4 +1,4 @@
-"""In every version of Python, `isinstance` recognises the protocols that a model implements, its capabilities."""
+"""In every version of Python, `isinstance` recognises which protocols a model implements, such as `VectorModel`."""
 
 import inspect
 

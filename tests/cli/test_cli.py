@@ -101,7 +101,7 @@ def test_an_error_is_one_line_and_a_code(command: str, code: int, message: str, 
     assert {path: path.is_file() and path.stat().st_mtime_ns for path in here.rglob("*")} == before
 
 
-EARLY = {  # command -> part of the message. No model exists, but a bad path must be reported first
+EARLY = {  # command -> part of the message: a bad path is reported before the missing model
     "embed absent.txt --out x.npy": "IN absent.txt: no such file",
     "embed text.txt --out text.txt/x.npy": "--out text.txt/x.npy: can't be written",
     "embed text.txt --out x.txt": "x.txt: write to a .npy or .safetensors",

@@ -23,7 +23,7 @@ SHORT = ("--max-length", 6, "--beam", 3)
 
 @pytest.fixture(scope="module")
 def writer(save_writer: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The checkpoint of a writer. Its parent folder also contains a file vectors.npy."""
+    """The checkpoint of a writer, in a folder that contains a file vectors.npy."""
     folder = save_writer(tmp_path_factory.mktemp("writer") / "writer", fingerprint="words 8192")
     np.save(folder.parent / "vectors.npy", bgt_core.open_encoder("baseline:words").embed(TEXTS, lang="en"))
     return folder

@@ -45,7 +45,7 @@ class Words(Tokenizer):
 
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
-    """600 pairs of 5 to 40 tokens. Each pair has a number, from 10 on, which is the first token of both sides."""
+    """600 pairs of 5 to 40 tokens, numbered from 10. The first token of both sides is the number of the pair."""
     rng = np.random.default_rng(0)
     lines = []
     for number in range(10, 610):

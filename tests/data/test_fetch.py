@@ -1,4 +1,4 @@
-"""Download small archives from a local server. Downloads become files that our readers can read, or raise an error."""
+"""Download small archives from a local server. A download gives files that our readers can read, or raises an error."""
 
 import gc
 import gzip

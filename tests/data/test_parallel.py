@@ -1,4 +1,4 @@
-"""All kinds of files are read as the same pairs. Bad lines are skipped and counted, or raise an error."""
+"""The same pairs are read from files of any kind. Bad lines are skipped and counted, or raise an error."""
 
 import gzip
 import io

@@ -116,8 +116,8 @@ def models(corpus: tuple[list[Pair], list[Pair]], tmp_path_factory: pytest.TempP
 
 @pytest.fixture(scope="module")
 def meaning(corpus: tuple[list[Pair], list[Pair]]) -> np.ndarray:
-    """Labels (N, K): whether the meaning of each pair has each of K content words, which are frequent in both halves of
-    the data. Grammatical words are left out, because syntax depends on the language as much as on the meaning."""
+    """Labels (N, K): whether each of K content words is in the meaning of a pair. The words are frequent in both halves
+    of the data. Grammatical words are left out, because syntax depends on the language as much as on the meaning."""
     closed = set(
         "past habit now future plural not never the some this what my your our own all of two three four five six ten "
         "say be ask think order how when if but compare because more who where at in to have I you he she we they "

@@ -19,7 +19,7 @@ class Key(NamedTuple):
 
 
 def systems(*noises: float, pairs: int = 200, seed: int = 0) -> Statistic:
-    """Make systems that score gold + noise, with standard deviations `noises`. Half of each variance is shared."""
+    """Make systems that score gold + noise with these standard deviations. They share half of the noise's variance."""
     rng = np.random.default_rng(seed)
     gold, shared = rng.integers(0, 26, pairs) / 5, rng.normal(size=pairs)
     errors = np.stack([(shared + rng.normal(size=pairs)) * noise / np.sqrt(2) for noise in noises])

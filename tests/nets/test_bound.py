@@ -245,7 +245,7 @@ def told(vectors: dict[str, Tensor]) -> float:
 
 def test_no_linear_probe_tells_the_language(trained: WithoutLanguage) -> None:
     assert told({lang: trained.body(sentences(lang)) for lang in LANGS}) > 0.9
-    assert told({lang: trained(sentences(lang)) for lang in LANGS}) < 0.37  # chance would be 1/3
+    assert told({lang: trained(sentences(lang)) for lang in LANGS}) < 0.37  # accuracy by chance: 1/3
 
 
 def test_a_frozen_body_keeps_its_means(trained: WithoutLanguage) -> None:
@@ -327,7 +327,7 @@ def test_each_translation_counts_alike() -> None:
 
 
 def test_topics_of_one_language_do_not_move_languages_apart() -> None:
-    """English also has chat sentences without translations. They must not change the differences between languages."""
+    """Chat sentences, which only English has, must not change the differences between the means of the languages."""
     chat, news = torch.randn(2, WIDTH)
     french, german = torch.randn(2, WIDTH)
     body = WithoutLanguage(Same(chat[None]), LANGS, memory=50)

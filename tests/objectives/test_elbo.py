@@ -98,7 +98,7 @@ def test_predictions_may_be_averaged(count: int, share: float) -> None:
 UNITS = Gaussian(  # two sentences and three units. The KL of a unit is half its squared mean
     torch.tensor([[1.0, 0.0, 2.0], [1.0, 2.0, 0.0]], dtype=torch.float64, requires_grad=True),
     torch.zeros(2, 3, dtype=torch.float64),
-)  # the means over the sentences are 0.5, 1 and 1 nats for the three units
+)  # the mean KLs of the three units are 0.5, 1 and 1 nats
 
 
 @pytest.mark.parametrize(("free", "nats"), [(0.0, 2.5), (2.0, 2.5), (3.0, 3.0)])

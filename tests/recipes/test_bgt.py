@@ -1,4 +1,4 @@
-"""Check with stub networks from which sentences' latents each prediction is made. Check the loss and the translator."""
+"""Check with stub networks from which latents each prediction is made. Check the loss and the translator."""
 
 from collections.abc import Callable
 from dataclasses import replace

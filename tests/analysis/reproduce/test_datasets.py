@@ -1,5 +1,5 @@
-"""Test the data sets of `reproduce`: translations, parsed sentences, labelled questions. Check which files change a
-set's hash, and which rows are left out of training; run `reproduce` on each set."""
+"""Test the data sets of `reproduce`: translations, parsed sentences, labelled questions. Check on
+which files the hash of a set depends, and which rows are left out of training; run `reproduce` on each set."""
 
 import json
 import random

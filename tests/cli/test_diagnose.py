@@ -31,7 +31,7 @@ def bgt(bgt: Callable) -> Bgt:
 def here(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, saved: Path, grammar: list[Pair], tsv: Path, tokenizer: Tokenizer
 ) -> Path:
-    """A working folder with a checkpoint `model`, files of pairs, and a run `run` with a checkpoint and token stores."""
+    """A working folder with a checkpoint `model`, files of pairs, and a run `run` with checkpoint and stores."""
     monkeypatch.chdir(tmp_path)
     shutil.copytree(saved, "model")
     shutil.copytree(saved, "run/step-0000007")

@@ -31,7 +31,7 @@ def bgt(bgt: Callable) -> Bgt:
 def here(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, saved: Path, grammar: list[Pair], tsv: Path, tokenizer: Tokenizer
 ) -> Path:
-    """A working folder with a checkpoint `model`, files of pairs, and a run `run` with checkpoint and stores."""
+    """A working folder with a checkpoint `model`, files of pairs, and the folder `run` of a training run."""
     monkeypatch.chdir(tmp_path)
     shutil.copytree(saved, "model")
     shutil.copytree(saved, "run/step-0000007")

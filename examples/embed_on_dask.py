@@ -1,4 +1,4 @@
-"""Embed a file on a Dask cluster: one task per shard, one model per worker process; the rows are in the lines' order.
+"""Embed a file on a Dask cluster: one task per shard, one model per worker process. Row n is the vector of line n.
 
     python examples/embed_on_dask.py text.txt.zst vectors.npy --shards 64 --scheduler tcp://head:8786
 

@@ -88,7 +88,7 @@ def nats_of(writer: Writer, texts: Sequence[str], lang: str) -> dict[str, np.nda
 
 
 def token_classes(text: str, tokens: Sequence[str], lang: str) -> list[str]:
-    """Return the class of each token, which is the class of its first character except spaces; then `END` for the end.
+    """Return each token's class, which is that of its first character except spaces; then `END` for the end.
 
     If the tokenizer replaced one character by several, the classes are wrong until the next space.
     """

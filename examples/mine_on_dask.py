@@ -47,7 +47,7 @@ class Job(NamedTuple):
             return dict(arrays)
 
     def rows(self, side: int, number: int | None = None) -> Rows:
-        """Return the vectors of a side (0 or 1: a language), or of part `number` of the side."""
+        """Return the vectors of one language, whose index is `side` (0 or 1), or of part `number` of these vectors."""
         chosen = np.load(self.folder / f"rows-{side}.npy", mmap_mode="r")
         if number is not None:
             chosen = chosen[len(chosen) * number // self.parts : len(chosen) * (number + 1) // self.parts]
@@ -58,7 +58,7 @@ class Job(NamedTuple):
             return Lists(arrays["centroids"], int(arrays["nprobe"]), float(arrays["recall"]))
 
     def held(self, side: int, number: int) -> np.ndarray:
-        """Return the indices of the lists that contain each row of a part: (N, ASSIGNMENTS)."""
+        """Return, for each row of a part, the indices of the search index's lists that contain it: (N, ASSIGNMENTS)."""
         rows = self.rows(side, number)
         return self.kept(f"held-{side}-{number}", lambda: {"held": self.lists().nearest(rows, ASSIGNMENTS)})["held"]
 

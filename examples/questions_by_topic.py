@@ -22,7 +22,7 @@ from bgt_core.neighbours.questions import QuestionStore, build
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("questions", type=Path, help="one question per line")
-    parser.add_argument("query", help="a question, to find similar questions")
+    parser.add_argument("query", help="the question to compare with the stored questions")
     parser.add_argument("--topics", type=int, default=20, help="number of topics")
     parser.add_argument("--within", type=int, default=3, help="number of the query's topics to search")
     options = parser.parse_args()

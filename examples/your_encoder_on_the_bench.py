@@ -1,4 +1,4 @@
-"""Compare your own encoder with the default model, by how well its similarities agree with gold scores and by a probe.
+"""Compare your own encoder with the default model, by the correlation of similarities with gold scores, and by a probe.
 
     python examples/your_encoder_on_the_bench.py
 

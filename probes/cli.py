@@ -125,7 +125,7 @@ def probe(
     if untrained and len(model) > 1:
         raise UsageError("can be used with only one --model.", parameter="untrained")
     if untrained and senteval:
-        raise UsageError("is not part of SentEval's protocol; leave out it or --senteval.", parameter="untrained")
+        raise UsageError("is not part of SentEval's protocol; leave out one of the two options.", parameter="untrained")
     for path in out or []:
         check_folder(path)
         check_ending(path)
@@ -230,7 +230,7 @@ def about(cells: Sequence[Cell]) -> str:
     if cells[0].trail["probe"] == "senteval":
         whole = all(
             cell.trail.get("card", {}).get("tokenisation") == VERBATIM and not cell.result.left_out for cell in cells
-        )  # whether all items of each file are used, with its order, text and repeats
+        )  # whether all items of each file are used, in its order, with unchanged text and with repeated items
         items = "items as in the file" if whole else "other items than SentEval's, which are a whole labelled file"
         return f"test accuracy in percent by SentEval's protocol, one seed, with Wilson intervals; {items}"
     cleaned = any(cell.trail.get("card", {}).get("built") == BUILT[LABELLED] for cell in cells)

@@ -5,7 +5,7 @@ average. Gaps are stored in a data frame with a row for each model and task, and
 the model besides English, or the language in which a multilingual model was probed; `task`, a probing task or "sts";
 `points`, the gap; and `error`, the standard error of the gap, 0 if unknown.
 
-The paper claims three trends of the gaps with distance, but neither tests this nor measures distance: it calls French
+The paper claims three trends of the gaps with distance, but tests no trend and measures no distance: it calls French
 and Spanish closely related to English, Arabic and Turkish more distantly related, and Japanese very distant ("paper" in
 `DISTANCES`). Here, a trend is the rank correlation of the gaps with the distances.
 """
@@ -63,7 +63,7 @@ def other_language(lang: str, langs: Sequence[str]) -> str:
 
 
 def latent_gap(difference: Difference | None) -> Difference | None:
-    """Return a difference of the two latents as semantic minus language latent; None if it is of other predictors."""
+    """Return a difference of the two latents as semantic minus language latent; None for other predictors."""
     names = (difference.first, difference.second) if difference else ()
     if difference and names == (LANGUAGE, SEMANTIC):
         low, high = -difference.ci_high, -difference.ci_low

@@ -329,7 +329,7 @@ def score_warnings(row: ProbeScore, measured: Measured, n_dev: int) -> list[str]
 
 
 def encoder_warnings(encoder: SentenceEncoder, study: Study) -> list[str]:
-    """Return a warning if an encoder, by its method `count_truncated`, truncates too many sentences."""
+    """Return a warning if an encoder truncates too many sentences, according to its method `count_truncated`."""
     count_truncated = getattr(encoder, "count_truncated", None)
     count = count_truncated(study.items.sentences, lang=study.lang) if count_truncated else 0
     if count <= MAX_TRUNCATED * len(study.labels):

@@ -99,7 +99,7 @@ class ProbeTask:
             raise UsageError(f"Task '{self.name}' is not defined for '{lang}'; choose from {', '.join(self.langs)}.")
 
     def items(self, sentences: Sequence[str], lang: str, seed: int = 0) -> Items:
-        """Label sentences. Sentences that the task can't label are skipped, and copies are used once.
+        """Label sentences. Sentences that the task can't label are skipped, and so are copies of an earlier sentence.
 
         Raises UsageError if the task is not defined for the language, or if it needs parses or labelled files.
         """
@@ -147,7 +147,7 @@ def is_punctuation(char: str) -> bool:
 
 
 def balance(items: Items, rng: Random) -> Items:
-    """Draw the same number of items of every label, which is the number of the rarest label, and keep their order."""
+    """Draw as many items of every label as the rarest label has, and keep their order."""
     rows: dict[str, list[int]] = {}
     for row in rng.sample(range(len(items.labels)), len(items.labels)):
         rows.setdefault(items.labels[row], []).append(row)

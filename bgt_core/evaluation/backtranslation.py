@@ -1,8 +1,8 @@
 """Compare machine translations with human references (Wieting, Mallinson & Gimpel 2017, sec. 5.6.1).
 
-Entropy and repetitions are measured for the references and for the translations (table 9 of the paper). A classifier
-tells references from translations; the measures are its accuracy (table 8), and the correlations of its score with
-other scores (table 10).
+For both, the entropy of n-grams and the share of repeated n-grams are measured (table 9 of the paper). A classifier
+distinguishes references from translations; its measures are its accuracy (table 8), and the correlations of its score
+with other scores (table 10).
 """
 
 import math
@@ -32,7 +32,7 @@ def ngram_entropy(sentences: Sequence[Sequence[str]], n: int) -> float:
 
 
 def repeated(words: Sequence[str], n: int) -> tuple[int, int]:
-    """Count the n-grams of a sentence that repeat an earlier n-gram, and all n-grams of the sentence.
+    """Return two counts: the n-grams of a sentence that repeat an earlier n-gram, and all its n-grams.
 
     If n is 1, words of one or two characters are ignored.
     """
@@ -67,17 +67,17 @@ def compare(
 ) -> dict[str, Statistic]:
     """Compare N references with one machine translation each; return the measures by name.
 
-    Sentences are split into words at spaces. Inverse document frequencies count each of the 2 N sentences as a document
-    (the paper uses Wikipedia). `costs` (N,) are the translations' negative log-likelihoods under the translator.
+    Sentences are split into words at spaces. For document frequencies, each of the 2 N sentences is a document (the
+    paper uses Wikipedia). `costs` (N,) are the translations' negative log-likelihoods under the translator.
     `models` may contain "perplexity", which is reported as its logarithm in bits per word, and "classifier", the
     probability that a sentence is a reference. Raises DataError if there are no pairs.
     """
     if len(references) != len(translations):
-        raise UsageError(f"{len(references)} references and {len(translations)} translations; expected as many.")
+        raise UsageError(f"{len(references)} references and {len(translations)} translations; expected equal counts.")
     if not references:
         raise DataError("there are no pairs to compare")
     sides = [[text.split() for text in side] for side in (references, translations)]
-    # for measures that are ratios of two sums over sentences: numerators and denominators by sentence, (2, N) each
+    # measures that are a ratio of two sums over sentences: name -> numerators and denominators, (2, N) each
     counts = np.array([[len(text) for text in side] for side in sides])
     rows = {"words": (counts, np.ones_like(counts))}
     for n, called in ((1, "unigram"), (3, "trigram")):
@@ -99,7 +99,7 @@ def compare(
     statistics += _ratios(rows, probabilities)
     pairs = list(zip(references, translations, strict=True))
     no_costs = np.full(len(pairs), np.nan)
-    for name, score in pair_scores({}).items():  # the scores by which pairs can be filtered
+    for name, score in pair_scores({}).items():  # the scores by which `bgt data prepare` can filter
         if name != "words" and (name != "cost" or costs is not None):
             values = score(pairs, no_costs if costs is None else costs)
             rho = _spearman(values, probabilities[1]) if probabilities else None

@@ -63,7 +63,7 @@ def share(weights: np.ndarray, part: np.ndarray, whole: np.ndarray) -> np.ndarra
 
 
 def pearson(weights: np.ndarray, systems: np.ndarray, gold: np.ndarray) -> np.ndarray:
-    """Compute Pearson's r of each system with gold in each resample; 0 if one of them is constant.
+    """Compute Pearson's r of each system with gold in each resample; 0 if the system or gold is constant.
 
     Shapes: (B, N), (S, N), (N,) -> (B, S).
     """
@@ -135,7 +135,7 @@ def two_sided_p(difference: np.ndarray, draws: np.ndarray) -> np.ndarray:
 
 
 def holm(p: np.ndarray) -> np.ndarray:
-    """Adjust p-values (M,) by Holm (1979): if all below alpha are rejected, P(any false rejection) <= alpha."""
+    """Adjust p-values (M,) by Holm (1979): P(any false rejection) <= alpha if adjusted p < alpha is rejected."""
     order = np.argsort(p)
     steps = np.maximum.accumulate((len(p) - np.arange(len(p))) * p[order])
     adjusted = np.empty(len(p))
@@ -153,13 +153,13 @@ def wilson(right: float, n: int, level: float = 0.95) -> tuple[float, float]:
     return (0.0 if right == 0 else low), (1.0 if right == n else high)  # exactly 0 or 1, without rounding error
 
 
-# Tests of weighted sums of scores; a claim of a paper, such as "a is better than b", is a weighted sum. The variance of
-# a sum has two parts. The first is the variance over resamples of the pairs, which are the same for all systems. The
-# second is the variance over trainings: the variance of a system's scores about their mean, pooled over the systems
-# with several seeds. A system with one seed is assumed to vary as much as the others. The sum divided by its standard
-# error is tested by a t distribution. The degrees of freedom follow from the number of seeds (Welch and Satterthwaite),
-# as if the first part of the variance were known exactly. If no system has several seeds, the second part is unknown
-# and left out.
+# Tests of weighted sums of scores. A claim of a paper, such as "a is better than b", says that a weighted sum is above
+# 0. The variance of a sum has two parts. The first is the variance over resamples of the pairs; all systems have the
+# same resamples. The second is the variance over trainings: the variance of a system's scores about their mean, pooled
+# over the systems with several seeds. A system with one seed is assumed to vary as much as the others. The sum divided
+# by its standard error is tested by a t distribution. The degrees of freedom follow from the number of seeds (Welch and
+# Satterthwaite), as if the first part of the variance were known exactly. If no system has several seeds, the second
+# part is unknown and left out.
 
 HOLDS, FAILS, NOT_SEPARABLE, NOT_RUN = "holds", "does not hold", "not separable", "not run"
 ERROR_EPS = 1e-9  # a smaller standard error, of scores x 100, is only rounding error

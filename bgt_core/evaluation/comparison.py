@@ -86,7 +86,7 @@ class Result:
 
     def rows(self) -> Table:
         """Make the table for .parquet and .csv files: columns `tables.ROWS`, and one row per score and system."""
-        models = sorted(self.models, key=len, reverse=True)  # longest first: systems of "a b" also begin with "a "
+        models = sorted(self.models, key=len, reverse=True)  # longest first: a system of "a b" begins with "a ", too
         owners = {
             system: next((name for name in models if f"{system} ".startswith(f"{name} ")), "")
             for system in self.systems
@@ -135,7 +135,7 @@ class Result:
             write_text(path, "\n".join(tables + [text(self.difference_table(), "")] * bool(self.differences)))
 
     def table(self, across: str | None = None) -> Table:
-        """Make a table for display: one column per value of `across`, one row per combination of the other fields.
+        """Make a table for display: a column per value of `across`, a row per combination of the keys' other fields.
 
         `across` is "system" or a field of the scores' keys, by default the field that the task chose. The table shows
         the number of items only if each system has a column.
@@ -259,7 +259,7 @@ def check_bootstrap(resamples: int, level: float = 0.95) -> None:
 def differences(
     statistic: Statistic, values: Mapping[Key, np.ndarray], draws: Mapping[Key, np.ndarray], level: float
 ) -> list[Difference]:
-    """Test the difference of any two compared systems in each score, (S,), by its paired resamples, (B, S)."""
+    """Test how any two compared systems differ in each score, given the scores (S,) and their resamples (B, S)."""
     names = list(statistic.systems)
     gaps = []
     for first, second in combinations(map(names.index, compared_of(statistic)), 2):
@@ -287,7 +287,7 @@ def compared_of(statistic: Statistic) -> Sequence[str]:
 def sign_test(first: np.ndarray, second: np.ndarray) -> float:
     """Return the exact p-value of the hypothesis that each system, (N,), is equally often better than the other.
 
-    Unlike a test that uses resamples, this one works even if one system is right about every item, and the other wrong.
+    Unlike a test by resamples, this one works even if one system is always right and the other is always wrong.
     """
     wins, losses = int((first > second).sum()), int((first < second).sum())
     return min(1.0, 2 * float(bdtr(min(wins, losses), wins + losses, 0.5)))

@@ -80,7 +80,7 @@ def numbers(text: str, lang: str) -> list[str] | None:
 
 
 def figure(digits: str, rules: Mapping[str, Any], scale: int = 1) -> str | None:
-    """Normalise a number in digits: "10,000.50" -> "10000.5". Multiply it by `scale`. None for a time or date."""
+    """Normalise a number in digits, times `scale`: "10,000.50" -> "10000.5". Return None for a time or date."""
     group = re.escape(rules["group"])
     if re.fullmatch(rf"\d{{1,3}}(?:{group}\d{{3}})+(?:[.,]\d+)?", digits):
         digits = digits.replace(rules["group"], "")
@@ -124,7 +124,7 @@ def digits(text: str) -> list[str]:
 
 
 def length(text: str, lang: str) -> int:
-    """Count the words between spaces, or the characters in a language without spaces."""
+    """Count the words, which are separated by spaces; in a language without spaces, count the characters."""
     return len(text.replace(" ", "")) if primary(lang) in UNSPACED else len(text.split())
 
 
@@ -182,9 +182,9 @@ def checks(source: str, source_lang: str, output: str, lang: str) -> list[Check]
     """Compare an output with its source: negation, numbers, names, content words, word order and length.
 
     Across languages, only negations and numbers are compared. Content words are compared only in English, French and
-    German. A content word counts as lost or added only if no other content word can have replaced it, because that word
-    may be a synonym. The check of word order distinguishes "the girl gave the boy" from "the boy gave the girl". It
-    also fails for a passive, which changes the order but not the meaning. Case is ignored.
+    German. A content word does not count as lost or added if another content word may have replaced it, because the two
+    words may be synonyms. The check of word order distinguishes "the girl gave the boy" from "the boy gave the girl". A
+    passive fails this check, although its meaning is the same. Case is ignored.
 
     >>> [check.verdict for check in checks("Tom is not 30.", "en", "tom is 40 and late.", "en")]
     ['negation lost', '30 lost', 'late added']
@@ -219,7 +219,7 @@ def differences(checked: Sequence[Check]) -> str:
 
 
 def _other_content(source: str, output: str, lang: str) -> Iterator[str]:
-    """Yield "... lost" and "... added": the content words of one text that the other text neither has nor replaces."""
+    """Yield "... lost" and "... added", with the content words that the other text neither has nor replaces."""
     if primary(lang) not in _LIGHT:
         return
     before, after = _content(source, lang), _content(output, lang)

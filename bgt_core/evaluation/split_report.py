@@ -42,7 +42,7 @@ To probe the vectors and both parts on your own text, run:
 
 
 class Report(NamedTuple):
-    """All results and tables, by title, and the page that shows them."""
+    """All results and tables of a comparison of splits, by title, and the page that shows them."""
 
     results: Mapping[str, Result]
     tables: Mapping[str, Table]
@@ -59,10 +59,10 @@ def probed(
 ) -> Statistic:
     """Cross-validate linear probes that predict the language, the closing mark or the length of a sentence.
 
-    Line n has the same meaning in all columns, so all sentences of a line are in the same one of five folds. The length
-    of a sentence is short, medium or long: each is a third of the sentences of its language, by number of characters.
-    The last system, `GUESS`, always predicts the most frequent label. A property that has the same value for all
-    sentences is omitted.
+    Line n has the same meaning in all columns, so all sentences of a line are in the same fold, of five folds in all.
+    The length of a sentence is short, medium or long: each is a third of the sentences of its language, by number of
+    characters. The last system, `GUESS`, always predicts the most frequent label. A property that has the same value
+    for all sentences is omitted.
     """
     from bgt_core.vectors.linear_probe import held_out_hits  # imported here, because it imports torch
 
@@ -81,7 +81,7 @@ def probed(
     ]
     vectors.append(np.zeros((lines * len(langs), 1)))
     folds = np.tile(np.random.default_rng(seed).permutation(lines) % FOLDS, len(langs))
-    # a line is one item of the test, because a probe tends to be right about all sentences of a line or about none
+    # the statistical test counts a line as one item: a probe tends to be right about all or none of its sentences
     hits = {
         ProbedKey(name, len(of)): np.stack(
             [held_out_hits(each, of, folds).reshape(len(langs), lines).mean(0) for each in vectors]

@@ -71,8 +71,8 @@ def read_sets(root: Path, names: Sequence[str], *, lang: str = "en", without: Se
     """Read the data sets with these names from a folder and its subfolders, each once, in the order of `names`.
 
     A name is a SemEval year, "stsb-SPLIT", "stsb-SPLIT-LANG", "sick", "sick-SPLIT", "sts17" or "sts17-LANG-LANG".
-    `lang` is the language of the SemEval years, which may be translations. `without` lists years whose pairs are left
-    out of STS Benchmark, which consists of pairs from SemEval 2012-2017. Raises UsageError for an unknown name,
+    `lang` is the language of the files of SemEval years, which may be translated. `without` lists years whose pairs are
+    left out of STS Benchmark, which consists of pairs from SemEval 2012-2017. Raises UsageError for an unknown name,
     NotFound for a missing data set, and DataError if a data set exists twice or a line is invalid.
     """
     if not root.is_dir():
@@ -158,7 +158,7 @@ def walk(root: Path) -> Iterator[tuple[str, Path]]:
 
 
 def year_of(folders: Sequence[str]) -> str | None:
-    """Return the SemEval year of the innermost folder that belongs to a year, or None (also for training data)."""
+    """Return the SemEval year of the innermost folder that has one; None for no year, and for training data."""
     for name in reversed(folders):
         if re.search("train|trial", name, re.IGNORECASE):
             return None

@@ -1,4 +1,4 @@
-"""The systems of an evaluation: each is one latent of an encoder. Also pairs about which two encoders disagree."""
+"""The systems of an evaluation, each of which is one latent of an encoder; and pairs about which encoders disagree."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -47,7 +47,7 @@ class System:
         """
         left, right = sentence_list(left, "left"), sentence_list(right, "right")
         if len(left) != len(right):
-            raise UsageError(f"has {len(left)} sentences, right has {len(right)}; expected as many.", parameter="left")
+            raise UsageError(f"has {len(left)} sentences, right {len(right)}; expected equal counts.", parameter="left")
         parts = []
         for start in range(0, len(left), PAIRS):
             sides = left[start : start + PAIRS], right[start : start + PAIRS]

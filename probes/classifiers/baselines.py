@@ -1,4 +1,4 @@
-"""Baselines: predictors with which a probe is compared, and which do not use the encoder.
+"""Baselines: predictors that do not use the encoder, for comparison with a probe.
 
 n-grams are counted over all items, including the test items. This leaks no information about the test items, because
 n-grams that do not occur in the training items get a weight of 0.

@@ -58,7 +58,7 @@ from bgt_core.errors import DataError
 Split = tuple[np.ndarray, Sequence[object]]  # (N, D) vectors and their N labels
 Parameters = list[Tensor]  # for each layer: the weights (S, out, in) and biases (S, out, 1) of S networks
 
-LANES = 16  # rows are padded to a multiple of this, a register's size; powers of two would conflict in the cache
+LANES = 16  # rows are padded to a multiple of this, a register's size; large powers of two would cause cache conflicts
 
 
 @dataclass(frozen=True)

@@ -46,7 +46,7 @@ _QUOTED = re.compile(r'"(?:[^"]|"")*"')
 EXAMPLES, GRAMMAR = "example sentences", "built-in grammar"
 GRAMMAR_LANGS = ("en", "fr")
 DRAWN = 6_000  # number of sentences drawn from the grammar
-MIN_SENTENCES = 500  # minimum number of labelled built-in sentences; five seeds test half, with intervals of 6 points
+MIN_SENTENCES = 500  # minimum number of labelled built-in sentences; five seeds test half of them (intervals: 6 points)
 BUILT = {
     LABELLED: "labels of the file",
     "conllu": "labels from parses (CoNLL-U)",
@@ -236,7 +236,7 @@ class TaskSource(NamedTuple):
 
     kind: str  # "labelled", or a kind of source in `ProbeTask.builds`
     files: tuple[Path, ...]
-    passed_over: tuple[str, ...] = ()  # a message for each file skipped because it lacks two columns
+    passed_over: tuple[str, ...] = ()  # a message for each file that is skipped because it does not have two columns
 
 
 class Text(NamedTuple):
@@ -319,7 +319,7 @@ def _folder_is(file: Path, lang: str) -> bool:
 
 
 def _is_source(file: Path, kind: str, langs: Sequence[str]) -> bool:
-    """Return whether a file is named like this kind of source in one of `langs`."""
+    """Return whether the name of a file is that of a source of this kind in one of `langs`."""
     name, folder = uncompressed(file.name), file.absolute().parent.name
     if kind in ("conllu", "trees"):
         start = re.split("[_.]", name)[0]
@@ -381,9 +381,9 @@ def read_sentences(file: Path) -> list[str]:
 def read_texts(files: Sequence[Path], langs: Sequence[str]) -> dict[str, Text]:
     """Read the sentences of each language from all files: translations (en-fr.corpus.tsv), and text of one language.
 
-    All sentences that are connected by translations form one group, because parallel corpora repeat sentences with
-    other translations, and near-copies share a translation. Raises DataError, with file and line, for an invalid line,
-    and UsageError for a file whose language is unclear.
+    All sentences that are connected by translations form one group, because parallel corpora contain a sentence with
+    several translations, and near-copies with the same translation. Raises DataError, with file and line, for an
+    invalid line, and UsageError for a file whose language is unclear.
     """
     parents: dict[tuple[str, str], tuple[str, str]] = {}  # (language, sentence) -> another node of its group
 

@@ -10,9 +10,9 @@ A control task (Hewitt & Liang, 2019) has the same inputs, but labels that can o
 accuracy on the task minus the accuracy on the control task. Hewitt and Liang give each word type a random label. A
 random label for each sentence would not work, because no test sentence occurs in training. So here each sentence has a
 key that other sentences share, and each key gets a random label. The key is the rarest of the sentence's frequent
-tokens. (First tokens would be poor keys, because a fifth of French sentences may share the label of "le". For subject
-number with 2,000 test items, the interval of selectivity was 17 points wide with first tokens, and is 4 points wide
-with rare tokens.)
+tokens. (The first token would be a poor key, because a fifth of French sentences may share the label of "le". For
+subject number with 2,000 test items, the interval of selectivity was 17 points wide with first tokens, and is 4 points
+wide with rare tokens.)
 """
 
 import sys
@@ -48,7 +48,7 @@ Vectors: TypeAlias = np.ndarray | csr_matrix  # (N, D)
 
 FREQUENT = 2_000  # number of frequent tokens that can be keys of a control task
 MIN_RECURRING = 30  # minimum number of dev items, and also of test items, with a key that occurs in train
-LEARNING_RATE, BATCH_SIZE = 3e-3, 128  # of the training of an MLP
+LEARNING_RATE, BATCH_SIZE = 3e-3, 128  # for training an MLP
 PATIENCE = 5  # an MLP's training ends after this number of epochs without a lower dev loss
 
 
@@ -216,7 +216,7 @@ class MLPProbe(Probe):
     ):
         self.hidden = hidden
         self.strengths = strengths
-        self.max_epochs = max_epochs  # a penalty whose training has not ended by then did not converge
+        self.max_epochs = max_epochs  # a network that still trains in the last epoch did not converge
         self.random_state = random_state
 
     def _train(

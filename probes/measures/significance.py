@@ -41,7 +41,7 @@ class Runs:
 
     def __sub__(self, other: Runs) -> Runs:
         """Return the paired difference. A single encoder is compared with each encoder of the other side. If both sides
-        have the same number, they are paired in order. Otherwise, each is compared with the mean of `other`."""
+        have equally many, these are paired in order. Otherwise, each is compared with the mean of `other`."""
         if 1 != len(self.points) != len(other.points) != 1:
             other = Runs(other.points.mean(0, keepdims=True), other.draws.mean(1, keepdims=True))
         return Runs(self.points - other.points, self.draws - other.draws)

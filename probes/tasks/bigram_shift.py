@@ -28,7 +28,7 @@ def pairs(sentence: str) -> list[tuple[re.Match[str], re.Match[str]]]:
 
 
 def build(sentences: Sequence[str], lang: str, rng: Random) -> Items:
-    """Use half of the sentences with such a pair unchanged, and exchange one pair of words in the others."""
+    """Of the sentences that have a pair from `pairs`, use half unchanged; exchange one pair of words in the others."""
     items, known = Items(), set(sentences)
     shift = False
     for index in rng.sample(range(len(sentences)), len(sentences)):

@@ -74,7 +74,7 @@ def invert(sentence: Parsed, parts: Clauses, lang: str) -> str:
 
 
 def build(parsed: Sequence[Parsed], lang: str, rng: Random) -> Items:
-    """Make as many items of one label as of the other. For each label, the longer clause is first in half of them."""
+    """Make as many items of one label as of the other. In half of the items of a label, the longer clause is first."""
     first_longer: list[tuple[str, str]] = []  # (sentence, inverted sentence)
     equal: list[tuple[str, str]] = []
     second_longer: list[tuple[str, str]] = []

@@ -17,7 +17,7 @@ def bin_edges(lengths: Sequence[int]) -> list[int]:
     """Return the largest length of each bin. Bins are as equally frequent as possible; no length is in two bins."""
     counts = sorted(Counter(lengths).items())
     edges: list[int] = []
-    remaining, size = len(lengths), 0  # numbers of sentences: not in closed bins; in the open bin
+    remaining, size = len(lengths), 0  # number of sentences that are in no closed bin, and in the open bin
     for index, (length, count) in enumerate(counts):
         size += count
         next_count = counts[index + 1][1] if index + 1 < len(counts) else 0

@@ -176,7 +176,7 @@ def test_texts_of_more_than_300_words_are_refused() -> None:
 def test_a_string_is_one_sentence_and_sides_are_pairs() -> None:
     with pytest.raises(UsageError, match="1 pairs: expected 2 or more"):
         disagreement(ENCODERS, "abc", "abd", LANGS)
-    with pytest.raises(UsageError, match="left has 2 sentences, right has 4; expected as many"):
+    with pytest.raises(UsageError, match="left has 2 sentences, right 4; expected equal counts"):
         disagreement(ENCODERS, LEFT[:2], RIGHT[:4], ("en", "en"))
     with pytest.raises(UsageError, match="right row 2 of 2 is of type NoneType"):
         disagreement(ENCODERS, LEFT[:2], ["a", None], LANGS)

@@ -64,10 +64,10 @@ class HeldOut(NamedTuple):
 class Fidelity(Task[HeldOut]):
     """Fidelity: does text generated from a sentence's latents keep its content?
 
-    Each sentence is the reference for generated text. The semantic latent is from the sentence itself or from its
-    translation; the style is from the sentence itself or from a random sentence. Length and closing mark are compared
-    with the style sentence, everything else with the reference. Negations, numbers and names are compared only if the
-    source of the semantic latent and the reference have the same ones.
+    Generated text is compared with a reference: a held-out sentence. The semantic latent is that of the reference or of
+    its translation; the language latent is that of the reference or of a random sentence. Length and closing mark are
+    compared with this style sentence, everything else with the reference. Negations, numbers and names are compared
+    only if they are the same in the source of the semantic latent and in the reference.
     """
 
     data = "Translations that were not trained on: TSV, Parquet, or X for X.en and X.fr."

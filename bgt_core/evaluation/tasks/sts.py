@@ -102,7 +102,7 @@ TASK = Sts
 
 
 def aggregates(name: str) -> list[str]:
-    """Return a list of the aggregate with this name, or for "all", of all aggregates. UsageError for other names."""
+    """Return a list with the aggregate of this name, or with all of them for "all". UsageError for other names."""
     check_choice([*AGGREGATES, "all"], aggregate=name)
     return list(AGGREGATES) if name == "all" else [name]
 

@@ -1,4 +1,4 @@
-"""Style: measure whether similarities compare style (STEL), even more than content (STEL-or-Content).
+"""Style: measure whether similarities reflect style (STEL), and more than content (STEL-or-Content).
 
 STEL's files, or built-in pairs of sentences -> quadruples -> similarities -> share of right choices for each style
 """
@@ -157,7 +157,7 @@ def judged(compare: Compare | None, items: Sequence[Quadruple]) -> np.ndarray:
 
 
 def tfidf(settings: Mapping[str, Any], left: Sequence[str], right: Sequence[str]) -> np.ndarray:
-    """Return the cosine of the tf-idf vectors of each pair, (N,). These sentences are also the documents of the idf."""
+    """Return the cosine of the tf-idf vectors of each pair, (N,). The idf is fitted on the same sentences."""
     return word_cosines(fitted(TfidfVectorizer(**settings), left, right), left, right)
 
 
@@ -191,7 +191,7 @@ def built_in(lang: str | None = None, seed: int = 0) -> list[Quadruple]:
     the same two values of the same property. A pair without alternatives is omitted. `seed` determines the
     alternatives, and which sentence of a pair comes first. By default, all languages are used.
     """
-    groups: dict[tuple[str, ...], list[tuple[str, dict[str, str]]]] = {}  # each pair: its meaning; value -> text
+    groups: dict[tuple[str, ...], list[tuple[str, dict[str, str]]]] = {}  # of each pair: meaning; value -> text
     for name, *both in differing(style_sentences()):
         of = both[0].lang
         texts = {PROPERTIES[name].value(each.text, of): each.text for each in both}

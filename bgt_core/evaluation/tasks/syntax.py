@@ -182,8 +182,8 @@ class Syntax(Task[Pairing]):
 
     Bracketed trees, as in the Penn Treebank, are compared by labelled F1 of brackets. Traces and functions are ignored
     (NP-SBJ counts as NP). CoNLL-U is compared by labelled attachment. Both are compared by tree edit distance (lower is
-    better) and part-of-speech accuracy. Copies of a sentence are left out. Two reference systems choose a random
-    candidate, and the candidates with the best score.
+    better) and part-of-speech accuracy. Copies of a sentence are left out. There are two reference systems: one chooses
+    a random candidate, the other the candidates with the best score.
     """
 
     data = "Parsed sentences: CoNLL-U if the name ends in .conllu, else bracketed trees."
@@ -289,7 +289,7 @@ def best_choice(parts: Sequence[Counts], *, lowest: bool) -> list[np.ndarray]:
 
     The candidate with the best ratio for a query is not always the best choice, because the score is a ratio of sums.
     The algorithm is Dinkelbach's (1967): while the ratio improves, choose for each query the candidate whose numerator
-    most exceeds the last ratio x its denominator.
+    most exceeds its denominator x the last ratio.
     """
     sign = -1 if lowest else 1
     choices = [(sign * part / whole).argmax(1) for part, whole in parts]

@@ -1,4 +1,4 @@
-"""Transfer: measure how often generated text adopts the style of another sentence, and whether it keeps its content.
+"""Transfer: measure how often text adopts the style of another sentence, and whether it keeps the source's content.
 
 pairs -> `Change`: sources, and style sentences with another value of a property -> generated sentences -> scores
 """
@@ -47,7 +47,7 @@ class Change(NamedTuple):
 
 @dataclass(frozen=True)
 class Transfer(Task[Columns]):
-    """Transfer: does generated text adopt another sentence's style, and keep its own content?
+    """Transfer: does generated text adopt another sentence's style, and keep the content of its source?
 
     Rules find five properties of style, in the languages that have them: form of address, politeness, contraction, form
     of the question and closing mark. For each value of a property, the style sentences are drawn from the sentences of

@@ -31,7 +31,7 @@ ORDERS = math.factorial(8)  # number of orders in a permutation test: all of up 
 RESAMPLES = 4_000  # number of resamples of the languages for the interval
 FEWEST = 3  # minimum number of languages for a trend
 
-# claim -> (tasks, measure of distance, or "" for all): the mean gap of the tasks falls with this distance
+# claim that the mean gap of some tasks falls with a distance -> (the tasks; the measure of distance, "" for all)
 CLAIMS = {
     "word content, subject and object number: the gap shrinks": (["word-content", "subj-num", "obj-num"], ""),
     "word content goes with the overlap of alphabets": (["word-content"], "letters"),
@@ -168,7 +168,7 @@ def judged_table(gaps: pd.DataFrame, distances: Mapping[str, Mapping[str, float]
 
 
 def separation(cells: Sequence[Cell]) -> tuple[Table, str]:
-    """Compare with the paper which latent predicts a property better.
+    """Compare with the paper's claims which latent predicts a property better.
 
     For each task, the paper claims that one latent is better, so only the signs of the differences are compared.
     Returns a table with a row for each cell that has both latents, and a sentence with the number of signs that agree.

@@ -68,9 +68,9 @@ def compare(
     """Compare N references with one machine translation each; return the measures by name.
 
     Sentences are split into words at spaces. For document frequencies, each of the 2 N sentences is a document (the
-    paper uses Wikipedia). `costs` (N,) are the translations' negative log-likelihoods under the translator.
-    `models` may contain "perplexity", which is reported as its logarithm in bits per word, and "classifier", the
-    probability that a sentence is a reference. Raises DataError if there are no pairs.
+    paper uses Wikipedia). `costs` (N,) are the translations' negative log-likelihoods under the translator. `models`
+    may contain two scores: "perplexity", which is reported as bits per word, and "classifier", the probability that a
+    sentence is a reference. Raises DataError if there are no pairs.
     """
     if len(references) != len(translations):
         raise UsageError(f"{len(references)} references and {len(translations)} translations; expected equal counts.")

@@ -41,7 +41,7 @@ def bootstrap(
     resamples: int,
     seed: int,
 ) -> tuple[dict[Key, np.ndarray], dict[Key, np.ndarray]]:
-    """Compute named statistics on the original items, (...) each, and on R = `resamples` resamples, (R, ...) each.
+    """Compute each statistic on the original items, (...), and on R = `resamples` resamples, (R, ...), by name.
 
     `statistic` takes one array of weights (B, N) for each sample, and returns one array (B, ...) for each name.
     """

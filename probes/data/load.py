@@ -111,7 +111,7 @@ def label_sentences(
 
 
 def _labelled_examples(task: ProbeTask, lang: str, seed: int) -> Items:
-    """Label built-in sentences (for a style task, the style sentences); add translations, English or else French."""
+    """Label built-in sentences (for style tasks, those about style), and add their English or French translations."""
     other = "fr" if lang == "en" else "en"
     if task.group == "style":
         chosen = [each for each in style_sentences() if (each.lang, each.other) == (lang, other)]
@@ -169,7 +169,7 @@ def load_items(
 
 
 def _card(source: TaskSource, data: Path, items: Items, verbatim: bool, **more: object) -> dict[str, Any]:
-    """Describe a data set for the trail: its sources, licences, labels, sizes and hashes."""
+    """Describe a data set for a cell's trail: its sources, licences, labels, sizes and hashes."""
     provenances = list(dict.fromkeys(provenance_of(file, source.kind) for file in source.files))
     sizes = Counter(items.splits or ["all"] * len(items.labels))
     names = {file: file.name if file == data else file.relative_to(data).as_posix() for file in source.files}

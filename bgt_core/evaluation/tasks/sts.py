@@ -44,7 +44,7 @@ class Sts(Task[Sequence[StsSet]]):
     """Semantic textual similarity: do similarities agree with human judgements?
 
     The score of a year is the mean Pearson correlation of its data sets, as in the BGT paper; --aggregate offers other
-    conventions. Pairs are resampled within each data set.
+    averages. Pairs are resampled within each data set.
     """
 
     data = "A folder of STS files in the layout of SemEval or SentEval, or YEAR/NAME.tsv."

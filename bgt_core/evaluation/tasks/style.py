@@ -69,7 +69,7 @@ class Style(Task[Sequence[Quadruple]]):
     language.
 
     Sources: Wegmann and Nguyen (2021), "Does It Capture STEL?"; Wegmann, Schraagen and Nguyen (2022), "Same Author or
-    Just Same Topic?", whose code also uses the first anchor.
+    Just Same Topic?", whose code uses the first anchor, as this task does.
     """
 
     data = (

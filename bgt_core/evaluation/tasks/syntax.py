@@ -113,7 +113,7 @@ def of_dependencies(parsed: Parsed) -> ParsedSentence:
 
 @dataclass(frozen=True, eq=False)
 class Pairing:
-    """Queries and candidates, grouped by number of words; and for each reason, the number of omitted sentences."""
+    """Queries and candidates, grouped by number of words; and the number of sentences omitted for each reason."""
 
     groups: Sequence[Group]
     left_out: dict[str, int]

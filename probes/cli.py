@@ -75,11 +75,11 @@ def probe(
     seed: options.SeedOption = 0,
     resamples: options.ResamplesOption = 2_000,
     baselines: Annotated[
-        bool, typer.Option("--baselines/--no-baselines", help="Also measure baselines that do not use the model.")
+        bool, typer.Option("--baselines/--no-baselines", help="Measure baselines, which do not use the model.")
     ] = True,
     control: Annotated[
         bool,
-        typer.Option("--control/--no-control", help="Also measure selectivity, by a control task."),
+        typer.Option("--control/--no-control", help="Measure selectivity, by a control task."),
     ] = True,
     untrained: Annotated[
         bool, typer.Option("--untrained", help="Also probe three untrained models, and means of their token vectors.")

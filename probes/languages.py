@@ -27,7 +27,7 @@ from probes.measures.significance import correct
 from probes.results.store import LEVEL, Cell, Difference
 from probes.tables import accuracy, best_baseline
 
-ORDERS = math.factorial(8)  # number of orders in a permutation test: all of up to 8 languages, else a random sample
+ORDERS = math.factorial(8)  # maximum number of orders in a permutation test; of more than 8 languages, a random sample
 RESAMPLES = 4_000  # number of resamples of the languages for the interval
 FEWEST = 3  # minimum number of languages for a trend
 

@@ -25,7 +25,7 @@ from bgt_core.tables import Estimate
 if TYPE_CHECKING:
     from sacrebleu.metrics.base import Metric
 
-    from bgt_core.generation.generate import Writer  # it imports torch, which `bgt evaluate --help` does not need
+    from bgt_core.generation.generate import Writer  # this loads torch, which `bgt evaluate --help` does not need
 
 OWN, REFERENCE, RANDOM, SWAPPED = "its own", "the reference", "a random sentence", "the swapped sentence"
 CHRF_SCORE, BLEU_SCORE, EXACT = "chrF", "BLEU", "exact %"

@@ -27,7 +27,7 @@ from bgt_core.evaluation.writing import (
 )
 from bgt_core.vectors.arrays import nearest
 
-if TYPE_CHECKING:  # it imports torch, which `bgt evaluate --help` does not need
+if TYPE_CHECKING:  # these imports load torch, which `bgt evaluate --help` does not need
     from bgt_core.embedder import Embedder
 
 ALONE, BOTH = "semantic latent", "both latents"

@@ -18,7 +18,7 @@ from bgt_core.evaluation.task import BeamSize, Task
 from bgt_core.evaluation.writing import SWAPPED, Latents, Writing, of_systems, writers, writings
 from bgt_core.grammar import ACT, GIVE, LANGS, RolePair, role_pairs
 
-if TYPE_CHECKING:  # it imports torch, which `bgt evaluate --help` does not need
+if TYPE_CHECKING:  # these imports load torch, which `bgt evaluate --help` does not need
     from bgt_core.generation.generate import Writer
 
 NAMED, RIGHT, LIKELIER = "both named %", "roles right %", "right likelier %"

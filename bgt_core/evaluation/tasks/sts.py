@@ -102,7 +102,7 @@ TASK = Sts
 
 
 def aggregates(name: str) -> list[str]:
-    """Return a list with the aggregate of this name, or with all of them for "all". UsageError for other names."""
+    """Return the aggregate of this name in a list, or all aggregates for "all". UsageError for other names."""
     check_choice([*AGGREGATES, "all"], aggregate=name)
     return list(AGGREGATES) if name == "all" else [name]
 

@@ -91,7 +91,7 @@ class Result:
             system: next((name for name in models if f"{system} ".startswith(f"{name} ")), "")
             for system in self.systems
         }
-        if len(models) == 1 and not any(owners.values()):  # then every system is a search method of the only model
+        if len(models) == 1 and not any(owners.values()):  # then the systems are the search methods of the only model
             owners = dict.fromkeys(self.systems, models[0])
         fingerprints = {name: str(getattr(model, "fingerprint", "")) for name, model in self.models.items()}
         langs = str(self.settings.get("lang") or self.settings.get("langs") or "")

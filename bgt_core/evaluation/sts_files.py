@@ -27,7 +27,7 @@ KNOWN = re.compile(r"201[2-6]|stsb-(train|dev|test)(-[^-]*)?|sick-(train|trial|t
 DEPTH = 4  # maximum depth of a file below the given folder
 # folder in SemEval's archives -> its year, for folders whose names do not contain the year
 UNPACKED = {"test-gold": "2012", "test-gs": "2013", "test_evaluation_task2a": "2015"}
-ENGLISH_FIRST = ("track2.ar-en", "track6.tr-en")  # SemEval-2017: the first column is English despite the name
+ENGLISH_FIRST = ("track2.ar-en", "track6.tr-en")  # SemEval-2017: the first column is English despite the file's name
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,7 +193,7 @@ def read_set(file: StsFile, without: Sequence[str] = ()) -> StsSet:
         if file.year == "stsb" and without:
             name += f" without {', '.join(without)}"
             names.append("year")
-            wanted.append(2 if path.name.startswith("sts-") else 3)  # "main-news/headlines/2016" or "2012test"
+            wanted.append(2 if path.name.startswith("sts-") else 3)  # as in "main-news/headlines/2016" or "2012test"
         for place, (score, left, right, *origin) in tsv_rows(path, names, wanted):
             header = place == 1 and score == "relatedness_score"
             if not header and not any(each.split("/")[-1].startswith(tuple(without)) for each in origin):

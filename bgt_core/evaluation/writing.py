@@ -266,7 +266,7 @@ def score_translations(
     )
     scores = []
     for name, metric in metrics.items():
-        copied = metric.corpus_score(sources, [references]).score  # this call also sets the signature that is returned
+        copied = metric.corpus_score(sources, [references]).score  # this call sets the signature of `metric`, too
         low, high = map(float, interval(draws[name], 0.95))
         score = Estimate(float(values[name]), low, high)
         scores.append(TranslationScore(name, score, copied, str(metric.get_signature())))

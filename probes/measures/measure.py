@@ -68,7 +68,7 @@ class ProbeConfig:
     probe: str = "linear"  # "linear", or for example "mlp50", an MLP with 50 hidden units
     seeds: int = 5  # number of probes, 1 to 10
     seed: int = 0  # seed of the random labels, splits and resamples
-    max_items: int | None = None  # maximum number of items; None for 10,000, or with SentEval's protocol for all
+    max_items: int | None = None  # maximum number of items; None for 10,000, or for all items with SentEval's protocol
     baselines: bool = True  # whether to measure baselines that do not use the encoder
     control: bool = True  # whether to measure selectivity, with a control task
     resamples: int = RESAMPLES  # number of resamples of the test items

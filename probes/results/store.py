@@ -107,7 +107,7 @@ class ProbeResult:
     left_out: int  # number of items left out because of a rare label or `max_items`
     resamples: int = 2_000  # number of resamples of the test items
     over_baseline: list[Difference] = field(default_factory=list)  # each latent minus the best baseline
-    over_majority: list[Difference] = field(default_factory=list)  # each latent minus the majority
+    over_majority: list[Difference] = field(default_factory=list)  # each latent minus the majority baseline
     warnings: list[str] = field(default_factory=list)
     labels: list[str] = field(default_factory=list)  # every label, sorted
     # a row for each prediction on a test item, with the columns `PREDICTIONS`

@@ -4,7 +4,7 @@
 
 All workers need access to the folders of the text and the output. Without --scheduler, two workers are started on this
 machine. If a worker is lost, another worker embeds its shard. If the job is stopped, run the same command again: it
-embeds the missing shards. This needs `pip install "bgt[bulk]"` here and on the workers.
+embeds the missing shards. Run `pip install "bgt[bulk]"` here and on the workers first.
 """
 
 import argparse
@@ -18,9 +18,9 @@ from dask.distributed import Client, WorkerPlugin, as_completed, get_worker
 import bgt_core
 from bgt_core import bulk
 
-# Dask sets MALLOC_TRIM_THRESHOLD_=65536. With it, the allocator constantly returns memory to the system, which takes a
-# third of the embedding time. The line below replaces Dask's setting on workers that are started here. A running
-# cluster needs the same setting in its own configuration.
+# Dask sets MALLOC_TRIM_THRESHOLD_=65536. With this setting, the allocator constantly returns memory to the system,
+# which takes a third of the embedding time. The line below replaces Dask's setting on workers that are started here. A
+# running cluster needs the same setting in its own configuration.
 dask.config.set({"distributed.nanny.pre-spawn-environ": {"OMP_NUM_THREADS": 1, "MKL_NUM_THREADS": 1}})
 
 

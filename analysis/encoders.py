@@ -44,7 +44,7 @@ from probes.measures.measure import MLPProbe
 ENGLISH, LANGS = "en", "fr,es,de,tr,ja,ar"
 CURVE = (500, 1_000, 2_000, 4_000, 16_000)  # numbers of sentence pairs on which splits are fitted
 PAIRS = 4_000  # number of pairs on which splits are fitted, except in the table that compares numbers of pairs
-LONG = ("fr", "ja")  # only these languages also use 16,000 pairs, because embedding so many takes minutes
+LONG = ("fr", "ja")  # 16,000 pairs are only tried for these languages, because embedding so many takes minutes
 SVD_UNITS = 384  # vectors that are too wide for a split are reduced to this number of units
 MOST_FACTORS = 256  # most factors in a split of several languages; with more, fitting takes a quarter of an hour
 # The searched store has 3,000 sentences per language, besides the test sentences. A query returns 20 results.

@@ -36,7 +36,7 @@ class Measurement:
     """One row on a page of results."""
 
     work: str  # description of the measured work
-    against: str  # the other side: the peer or the limit
+    against: str  # name of the peer or the limit that our time is compared with
     ratios: list[float]  # for each round, the peer's time divided by ours; against a limit, the measured value
     target: str  # such as ">= 5" for the median of `ratios`, or ">= 75 % of the floor" for `reached`
     ours: str  # our median speed or value, with its unit

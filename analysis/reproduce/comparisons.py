@@ -1,10 +1,10 @@
 """The papers' comparisons: systems, published numbers, claims and scales. Each paper has a TOML file in `tables`.
 
-- A system has a recipe, settings that override the settings of the scale, and seeds. `like` copies another system.
+- A system has a recipe, settings that override the scale's settings, and seeds. `like` names a system to copy from.
 - A claim is [first, second, place in the paper, measure]. It means that the first system has a higher score than the
   second system. The default measure is the main measure of the comparison. A claim can also be that a weighted sum of
   scores is above 0.
-- A single published number of a system is in the main measure. A list of numbers has one for each of `measures`.
+- A published number is in the main measure. If it is a list, it has a number for each of `measures`.
 - A scale has settings for single recipes. `every` has settings for all recipes in which these settings exist.
 
 The name `all` means all comparisons of BGT's paper.
@@ -29,7 +29,7 @@ SETS = "mean of sets"  # the mean over all data sets of the STS years and SICK (
 # the translation, in the style of the reference or of a random sentence.
 CHRF_OWN, EXACT_OWN, CHRF_OTHER, CHRF_STYLE = "chrF own", "exact own", "chrF other's meaning", "chrF random style"
 FIDELITY = (CHRF_OWN, EXACT_OWN, CHRF_OTHER, CHRF_STYLE)
-F1 = STRUCTURE[CONSTITUENTS]  # F1 of labelled constituents, between a sentence and its nearest neighbour
+F1 = STRUCTURE[CONSTITUENTS]  # F1 of labelled constituents, of the trees of a sentence and its nearest neighbour
 SYNTAX = (*STRUCTURE.values(), EDITS, TAGS)
 # A gap is the score of the semantic latent minus that of the syntactic latent, times the sign (1 or -1).
 STS_GAP, DEV_GAP, F1_GAP = "STS gap", "STSB dev gap", "F1 gap"
@@ -63,7 +63,7 @@ class ExperimentSpec:
     latent: str = SEMANTIC  # the latent to measure
     against: str = "BGT"  # the system that this system is compared with
     selection: Selection | None = None  # the training pairs; None: all translations between `langs`
-    share: float = 1.0  # share of the training rows whose labels are used; the other rows have no label
+    share: float = 1.0  # share of the training rows whose labels are used; the other rows count as unlabelled
     starts_from: str = ""  # the first-stage system (same seed) whose weights are the initial weights; "" if none
     best_of: Sequence[str] = ()  # this system is not trained, but is the best of these systems on STSB's dev set
 

@@ -44,7 +44,7 @@ from bgt_core.training.prepare import train_tokenizer
 
 Langs = tuple[str, ...]
 
-RULES = CleaningRules(1, 1_000, max_ratio=9.0, unit="characters")  # limits that suit all languages
+RULES = CleaningRules(1, 1_000, max_ratio=9.0, unit="characters")  # limits of length that suit all languages
 HASHED = {"least": RULES.min_length, "most": RULES.max_length, "max_ratio": RULES.max_ratio, "unit": RULES.unit}
 # Rules that have their default values are not hashed. So hashes stay valid when new rules are added.
 HASHED |= {"max_pairs": RULES.max_pairs, "seed": RULES.seed}
@@ -71,7 +71,7 @@ class Dataset:
     trees: tuple[Path, ...] = ()  # files of parsed sentences, to compare the syntax of nearest neighbours
 
     def measured(self, embedder: Embedder, resamples: int) -> Scores:
-        """Measure each latent of a trained system: STS, translations, syntax, and the gaps between latents."""
+        """Measure each latent of a trained system by STS, translations and syntax, and the gaps between latents."""
         scores = measure.sts(embedder, self.sets, self.hard, resamples)
         semantic = measure.translations(embedder, self.translations, self.langs, resamples)
         if self.trees:
@@ -199,7 +199,7 @@ class LabelledQuestions(Dataset):
 
     train: LabelledPairs
     test: LabelledPairs
-    share: float  # share of the training rows whose labels are used; the other rows have no label
+    share: float  # share of the training rows whose labels are used; the other rows count as unlabelled
     all_rows: bool  # whether to include the rows without a label, as non-duplicates
 
     @cached_property

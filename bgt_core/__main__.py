@@ -5,7 +5,7 @@ from importlib import import_module
 
 
 def main(module: str = "bgt_core.cli", program: str = "bgt") -> None:
-    """Import a module and run its function `main`. If the user interrupts the import or the run, print one line."""
+    """Import a module and run its function `main`; if the user interrupts this, print one line, not a traceback."""
     try:
         import_module(module).main()
     except KeyboardInterrupt:

@@ -1,9 +1,9 @@
 """Choose a run's device, precision and seed, and multiply matrices with torch's fastest operators.
 
 By default, torch multiplies float32 matrices with MKL, which runs at half speed on processors that are not from Intel.
-On such processors, this module calls oneDNN instead. Only the gradients of weights are still computed with MKL, which
-is equally fast for them or up to a third faster. Both libraries give the same result up to rounding. On all processors,
-oneDNN also multiplies 8-bit integers.
+On such processors, this module calls oneDNN instead. The gradients of weights are still computed with MKL, because
+oneDNN computes them no faster. Both libraries give the same result up to rounding. On all processors, oneDNN also
+multiplies 8-bit integers.
 
 torch does not document its oneDNN operators, and a release of torch may change or drop them. So this module tries each
 operator once, during its import. If an operator fails, the module uses a documented one instead.
@@ -28,7 +28,7 @@ from torch import Tensor, nn
 
 from bgt_core.errors import NotFound, UsageError, check_choice
 
-TINY = 1e-30  # minimum of the largest absolute value, because values that are all zero would get the scale 0
+TINY = 1e-30  # lower bound of a matrix's largest absolute value; otherwise a matrix of zeros would get the scale 0
 
 
 class Linear(nn.Linear):
@@ -102,7 +102,7 @@ def matmul_dtype(x: Tensor) -> torch.dtype:
 
 
 def uses_onednn(x: Tensor) -> bool:
-    """Whether `linear` multiplies x with oneDNN, which fails if x is empty, and can't be exported or compiled."""
+    """Whether `linear` multiplies x with oneDNN: not if x is empty, nor during export or compilation."""
     if not USES_ONEDNN or torch.compiler.is_compiling():
         return False
     return x.device.type == "cpu" and x.dtype == torch.float32 and len(x) > 0
@@ -235,7 +235,7 @@ def usual_defaults() -> Iterator[None]:
     """Use float32 and the CPU as torch's defaults, in a `with` block or in a decorated function."""
     given = torch.get_default_dtype()
     if given is torch.float32 and torch.get_default_device().type == "cpu":
-        yield  # without `with torch.device`, because it would slow down every operation
+        yield  # not inside `with torch.device`, which would slow down every operation
         return
     torch.set_default_dtype(torch.float32)
     try:
@@ -251,10 +251,10 @@ def seed_everything(*numbers: int) -> None:
 
 
 def keep_memory() -> None:
-    """Tell glibc to keep freed memory until `release_memory` is called; no effect with other C libraries. If memory is
-    returned, the system has to fill hundreds of megabytes with zeros before each training step (3% of its time)."""
+    """Tell glibc to keep freed memory until `release_memory` is called; no effect with other C libraries. Otherwise,
+    the system would fill hundreds of megabytes with zeros before each training step (3% of the step's time)."""
     if sys.platform == "linux" and hasattr(libc := ctypes.CDLL(None), "mallopt"):
-        for option, size in ((M_TRIM_THRESHOLD, 2**31 - 1), (M_MMAP_THRESHOLD, 2**25)):  # 2**25: glibc's maximum
+        for option, size in ((M_TRIM_THRESHOLD, 2**31 - 1), (M_MMAP_THRESHOLD, 2**25)):  # glibc accepts at most 2**25
             libc.mallopt(option, size)
 
 

@@ -73,7 +73,7 @@ def kind_of_folder(folder: Path) -> str:
     """Return "sentence-transformers", "onnx" or "split" if a folder contains an encoder of this kind. Return "" for all
     other folders, such as checkpoints. UsageError if the folder contains encoders of two kinds."""
     kinds = [kind for name, kind in KINDS_OF_FOLDERS.items() if (folder / name).is_file()]
-    # because a checkpoint that was exported for sentence-transformers counts as a checkpoint
+    # A checkpoint that was exported for sentence-transformers counts as a checkpoint, not as another encoder.
     if kinds[:1] == ["sentence-transformers"] and "bgt_core" in (folder / "modules.json").read_text("utf-8", "replace"):
         kinds = kinds[1:]
     if len(kinds) > 1:
@@ -259,7 +259,7 @@ def load(path: Path | str, device: torch.device | str = "cpu") -> Checkpoint:
         # Check shapes on the meta device, which needs no memory even if a damaged configuration demands a huge model.
         with torch.device("meta"), WithoutValues():
             check_shapes(sizes.make_model(tokenizer, columns), folder / WEIGHTS, all_names=True)
-        with torch.device("cpu"), WithoutValues():  # even if torch's default device is another
+        with torch.device("cpu"), WithoutValues():  # whatever torch's default device is
             model = sizes.make_model(tokenizer, columns).float()
     fill(model, folder / WEIGHTS)
     return Checkpoint(folder, config, model.to(device), tokenizer)
@@ -305,8 +305,8 @@ def tensors(model: nn.Module) -> Iterator[tuple[str, Tensor]]:
 
 
 def check_shapes(model: nn.Module, path: Path, all_names: bool) -> None:
-    """Raise DataError if a tensor has another shape in the model than in the file. With `all_names`, also raise it if
-    only the model or only the file has a tensor. Reads only the file's header."""
+    """Raise DataError if a tensor has another shape in the model than in the file. With `all_names`, also raise it if a
+    tensor is missing in the model or in the file. Reads only the file's header."""
     from safetensors import safe_open
 
     with _readable(path), safe_open(path, "pt") as file:
@@ -321,7 +321,7 @@ def check_shapes(model: nn.Module, path: Path, all_names: bool) -> None:
 
 def warm_start(model: nn.Module, folder: Path) -> list[str]:
     """Copy the weights of a checkpoint to the model's tensors of the same names. Return the names of all other tensors
-    of the model, which keep their values. DataError if no names are equal, or if shapes differ."""
+    of the model, which keep their values. DataError if they have no name in common, or if shapes differ."""
     path = folder / WEIGHTS
     check_shapes(model, path, all_names=False)
     others = fill(model, path)
@@ -338,7 +338,7 @@ def fill(model: nn.Module, path: Path) -> list[str]:
         if (value := weights.get(name)) is None:
             others.append(name)
             continue
-        # If any value is NaN or infinite, an extreme is too. Testing only the extremes is 30 times as fast.
+        # If any value is NaN or infinite, so is the minimum or the maximum. Testing only these two is 30 times as fast.
         if value.is_floating_point() and value.numel() and not all(end.isfinite() for end in value.aminmax()):
             raise DataError(
                 f"{path}: parameter '{name}' contains NaN or infinity: training diverged. Use an older checkpoint."
@@ -444,7 +444,7 @@ def is_path(name: str) -> bool:
 
 
 def upload(name: str, files: Mapping[str, Path | bytes], *, private: bool = False) -> str:
-    """Upload files to the repository ORG/NAME on the hub in one commit, and return its address.
+    """Upload files to the repository ORG/NAME on the hub in one commit, and return the repository's URL.
 
     Creates the repository if it does not exist; `private` then makes it private. Raises UsageError if the name is not
     ORG/NAME, and NotFound in the same cases as `folder_of`.

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, runtime_checkabl
 
 import numpy as np
 
-if TYPE_CHECKING:  # because processes that prepare text must not import torch, which takes a second
+if TYPE_CHECKING:  # processes that prepare text must not import torch, which takes a second
     import torch
     from torch import Tensor, nn
 
@@ -75,7 +75,7 @@ class Batch:
     anchor: str  # the column that provides the semantic latent of the whole batch (paper, sec. 3)
     shift: int = 1  # column i is predicted from column i + shift, modulo the number of columns; changes in each step
     negatives: Mapping[str, Tokens] = field(default_factory=dict)  # One hard negative for each row of each column.
-    # Sentences of some columns after an alteration that keeps their words but changes their meaning.
+    # Altered sentences of some columns: nearly the same words as the sentences of the batch, but another meaning.
     altered: Mapping[str, Tokens] = field(default_factory=dict)
     labels: Tensor | None = None  # (B,) float32, the labels of the rows; None if the data have no labels
     targets: Tensor | None = None  # (B, D) float32: vectors of the teacher, another encoder, for these rows
@@ -183,7 +183,7 @@ class Outputs:
     negatives: Mapping[str, Posterior] = field(default_factory=dict)  # semantic posteriors of `Batch.negatives`
     altered: Mapping[str, Posterior] = field(default_factory=dict)  # semantic posteriors of `Batch.altered`
     composed: Sequence[slice] = ()  # Parts of the semantic latent that depend on word order.
-    # Column -> (B,) cosines of `Batch.targets` with the semantic means, mapped to the space of the teacher's vectors.
+    # For each column: (B,) cosines between the teacher's vectors, `Batch.targets`, and the mapped semantic means.
     agreement: Mapping[str, Tensor] = field(default_factory=dict)
     styles: Mapping[str, Styled] = field(default_factory=dict)  # language -> its language latents; only in training
     batch: Batch | None = None  # the batch, for objectives that need data such as its labels; only in training
@@ -339,7 +339,7 @@ class DecoderState(Protocol):
     position: int  # number of tokens that each hypothesis has so far
 
     def reorder(self, parents: Tensor) -> None:
-        """Make hypothesis i of each sentence continue hypothesis parents[:, i], (B, n)."""
+        """Replace hypothesis i of each sentence by a copy of hypothesis parents[:, i]; `parents` is (B, n)."""
 
     def select(self, rows: Tensor) -> None:
         """Keep only the sentences with these row indices, (B',)."""

@@ -219,7 +219,7 @@ def rows_of(longest: int, budget: int, most: int) -> int:
 
 
 def shaped(sentences: Sequence[Sequence[int]], lang: str, full: int, spare: int) -> tuple[Tokens, PackedLayout | None]:
-    """Pad sentences, given as token ids, the longest first. Return the batch and its layout; None is the packed layout.
+    """Pad sentences, given as token ids, the longest first. Return the batch and its layout; None means packed.
 
     If at most `spare` tokens of padding are needed, the batch is padded to `full` rows and to a length that `on_grid`
     returns, and the encoder computes the padding too. So batches have few different shapes. This saves time and memory,

@@ -78,13 +78,13 @@ def prepare(
         str,
         Option(
             help="Languages of the columns, as in en,fr; or names and languages, as in "
-            "reference:en,translation:en,cost:label, where label is a column of numbers."
+            "reference:en,translation:en,cost:label, where label marks a column of numbers."
         ),
     ],
     out: OutOption,
     min_length: Annotated[int, Option(help="Minimum length of each sentence, in words.")] = 1,
     max_length: Annotated[int, Option(help="Maximum length of each sentence, in words.")] = 100,
-    max_ratio: Annotated[float, Option(help="Maximum ratio of the longest sentence of a row to the shortest.")] = 9.0,
+    max_ratio: Annotated[float, Option(help="Maximum ratio of the longest to the shortest length in a row.")] = 9.0,
     tokenizer: Annotated[
         Path | None, Option(help="A SentencePiece model; lengths are then counted in its tokens.")
     ] = None,
@@ -96,10 +96,10 @@ def prepare(
         list[str] | None,
         Option(
             metavar="SCORE=MIN..MAX",
-            help="Keep only rows with a score in this range, as in cost=0..2. The range includes MIN and MAX; either "
-            "may be left out. Scores of the translation: words (number of words, at most 100), cost (the column of "
-            "numbers), overlap-1, overlap-2, overlap-3 (share of its n-grams that are in the reference), bleu (0 to "
-            "1), perplexity, classifier. May be repeated.",
+            help="Keep only rows with a score in this range, as in cost=0..2. The range includes MIN and MAX, and "
+            "MIN or MAX may be left out. Scores of the translation: words (number of words; 100 if there are more), "
+            "cost (the column of numbers), overlap-1, overlap-2, overlap-3 (share of its words, word pairs or triples "
+            "that are in the reference), bleu (0 to 1), perplexity, classifier. May be repeated.",
         ),
     ] = None,
     language_model: Annotated[
@@ -196,7 +196,7 @@ def backtranslate(
     out: Annotated[
         Path,
         Option(
-            help="Output file, .tsv, .tsv.gz, .tsv.xz or .tsv.zst. Columns: reference, translation, cost, row of IN."
+            help="Output file, .tsv, .tsv.gz, .tsv.xz or .tsv.zst. Columns: reference, translation, cost, row in IN."
         ),
     ],
     model: options.TranslatorOption,

@@ -1,4 +1,4 @@
-"""Print an error as one line for the user of a command, and exit with its code.
+"""Print an error as one line for the user of a command, and exit with the code of the error.
 
 If an error of the library names a Python parameter, the name of the command's option is printed instead. Errors of
 typer's parser, such as an unknown option, are printed in the same way.
@@ -26,7 +26,7 @@ OUTPUTS = ("out", "items")  # Parameters that name output files.
 # Parameters that are not checked as paths, because they may be names on the hub, or because the command checks them.
 UNCHECKED = ("model", "path", "store", "classifier")
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
-ParserError: Any = typer.BadParameter.__base__  # click's UsageError; its module depends on typer's version
+ParserError: Any = typer.BadParameter.__base__  # click's UsageError, whose module depends on typer's version
 
 
 def spelling(option: Any) -> str:
@@ -56,7 +56,7 @@ def from_parser(error: Any) -> UsageError:
 
 
 class Command(TyperCommand):
-    """A command, made by `app.command(cls=Command)`, that checks its paths before it runs. Its errors name options."""
+    """A command, made by `app.command(cls=Command)`. It first checks its paths. Its errors name its options."""
 
     def invoke(self, ctx: Any) -> Any:
         try:
@@ -82,11 +82,11 @@ def spell_langs(given: dict[str, Any]) -> None:
     """Replace each language in a command's arguments by its code (`lang_code`): EN, eng and eng_Latn become en."""
     for name in LANGS & given.keys():
         value = given[name]
-        if isinstance(value, list):  # an option of bgt-probe, as in fr,en or en-fr
+        if isinstance(value, list):  # an option of bgt-probe: lists (fr,en) or pairs (en-fr) of languages
             given[name] = [",".join(lang_codes(part.strip()) for part in each.split(",")) for each in value]
         elif isinstance(value, str) and not (
             name == "langs" and "," not in value
-        ):  # not for en-fr: the command rejects it
+        ):  # `--langs en-fr` is left to the command, which rejects it
             if not value.strip():
                 raise UsageError("'': expected a language code, as in en.", parameter=name)
             given[name] = ",".join(map(canonical_column, value.split(",")))

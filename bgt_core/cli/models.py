@@ -62,12 +62,12 @@ def export(
     ] = None,
     latent: Annotated[
         str | None,
-        Option(help="Latent for --to onnx: semantic, language, or another of the model.", show_default="semantic"),
+        Option(help="Latent for --to onnx, such as semantic or language.", show_default="semantic"),
     ] = None,
     lang: Annotated[
         str | None,
         Option(
-            help="Language of the sentences that an exported split or language latent (--to onnx) embeds.",
+            help="Language of the sentences to embed; for --to onnx with a split or a language latent.",
             show_default="the model's first",
         ),
     ] = None,

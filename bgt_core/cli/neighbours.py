@@ -49,7 +49,7 @@ def mine(
     ] = 0.95,
     gold: Annotated[
         Path | None,
-        Option(help="Known translations, to compute precision and recall. Each line is A <tab> B, two line numbers."),
+        Option(help="Known translations, to compute precision and recall: line number in A, tab, line number in B."),
     ] = None,
     model: options.EncoderOption = str(PRETRAINED),
     device: options.DeviceOption = "auto",

@@ -70,8 +70,8 @@ DistanceOption = Annotated[
     Option(
         "--distance",
         help="Distance by which a model compares sentences: cosine, euclidean, w2, mahalanobis or jensen-shannon "
-        "(between posteriors), wmd (between bags of tokens; needs POT), or probability (of a var-siamese). May be "
-        "repeated; the results then show each distance separately.",
+        "(between posteriors), wmd (between bags of tokens; needs POT), or probability (only for a var-siamese). May "
+        "be repeated; the results then show each distance separately.",
         show_default="the default of the model, usually cosine",
     ),
 ]
@@ -88,7 +88,7 @@ def open_models(
 ) -> dict[str, SentenceEncoder]:
     """Open encoders. Return {name: encoder}, with the names of `short_names`; if distances are given, each encoder is
     returned once per distance, under the name "NAME DISTANCE". If no distances are given and `own_probability` is True,
-    duplicate classifiers compare sentences by their probability."""
+    duplicate classifiers compare sentences by the probability that they predict."""
     from bgt_core.encoders.distances import compared_by, with_own_probability
 
     names = short_names(specs)
@@ -108,7 +108,7 @@ def short_names(specs: Sequence[str]) -> dict[str, str]:
 
 
 def unnamed(spec: str) -> str:
-    """Return SPEC for NAME=SPEC. Return other specs unchanged, and NAME=SPEC too if a file or folder has this name."""
+    """Return SPEC for NAME=SPEC, unless a file or folder is called "NAME=SPEC". Return other specs unchanged."""
     match = re.fullmatch(r"[\w.-]+=(.+)", spec)
     return match[1] if match and not Path(spec).exists() else spec
 

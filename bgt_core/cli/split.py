@@ -27,7 +27,7 @@ def split(
         list[str],
         Argument(
             help="Data: rows of sentences with the same meaning, as TSV, Parquet, or X for the files X.en and X.fr. X "
-            "can also stand for files of their vectors, X.en.npy and X.fr.npy. Write en-fr=FILE to name the columns of "
+            "can also stand for files of vectors, X.en.npy and X.fr.npy. Write en-fr=FILE to name the columns of "
             "one file; _ skips a column, as in en,fr,_=FILE."
         ),
     ],
@@ -55,7 +55,7 @@ def split(
     ] = "bgt",
     factors: Annotated[
         int | None,
-        Option(min=1, help="Units of the shared part, for bgt and neural.", show_default="chosen on held-out rows"),
+        Option(min=1, help="For bgt and neural: units of the shared part.", show_default="chosen on held-out rows"),
     ] = None,
     report: Annotated[
         bool,
@@ -68,7 +68,7 @@ def split(
 ) -> None:
     """Split an encoder's vectors into a part that sentences with the same meaning share, and the rest.
 
-    Afterwards, `--model split:FOLDER` opens an encoder whose latents semantic and language are these parts.
+    Afterwards, `--model split:FOLDER` opens an encoder with these two parts as its latents, semantic and language.
     """
     from bgt_core.data.columns import parse_columns, parse_source, read_columns
     from bgt_core.data.parallel import Skipped, source_files

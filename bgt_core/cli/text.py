@@ -21,7 +21,7 @@ def embed(
     source: SourceArgument,
     out: Annotated[Path, Option(help="Output file, .npy or .safetensors.")],
     lang: Annotated[str, Option(help="Language of the sentences.")] = "en",
-    latent: Annotated[str, Option(help="Latent: semantic, language, or another of the model.")] = "semantic",
+    latent: Annotated[str, Option(help="Latent of the model, such as semantic or language.")] = "semantic",
     model: options.EncoderOption = str(PRETRAINED),
     device: options.DeviceOption = "auto",
     precision: options.PrecisionOption = "auto",

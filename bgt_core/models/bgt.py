@@ -78,8 +78,8 @@ class WritingModel(LatentModel):
 
 
 def cosine_to_targets(means: Tensor, targets: Tensor) -> Tensor:
-    """Return the cosines of row i of `means` and row i of `targets`: (B, D), (B, D) -> (B,). Targets may be very large
-    or very small."""
+    """Return the cosines of row i of `means` and row i of `targets`: (B, D), (B, D) -> (B,). The values of `targets`
+    may be very large or very small."""
     exponents = torch.frexp(targets.abs().amax(-1, keepdim=True)).exponent.clamp(-126, 126)
     return F.cosine_similarity(means.float(), torch.ldexp(targets, -exponents), dim=-1)
 

@@ -2,7 +2,7 @@
 marks. The other files of `nets` do not depend on this file.
 
 Word order is encoded by holographic binding (Plate 1995), which stores the vectors of many positions in one vector. A
-vector of K units is treated as K/2 complex numbers. To bind the vector to position p, complex number j is rotated by
+vector of K units is treated as K/2 complex numbers. To bind a vector to position p, its complex number j is rotated by
 the angle p * w_j, as in rotary embeddings (Su et al. 2021). The bound vectors are added up. To read position p, the sum
 is rotated back by p * w_j. The result is the vector of position p plus noise, because the vectors of all other
 positions are still rotated by some angle.
@@ -29,7 +29,7 @@ from bgt_core.nets.output import OutputLayer, SentencePrediction
 
 
 class Binding(nn.Module):
-    """Bind vectors of `width` units to positions. `width` must be even; a position may be any real number.
+    """Bind vectors of `width` units to positions p, any real numbers: rotate pair j of units by the angle p * w_j.
 
     The angles w_j are evenly spaced over the circle. So the rotations for up to width / 2 consecutive integer positions
     are orthogonal: for positions p and q, the mean over j of exp(i (p - q) w_j) is 0 unless p = q.
@@ -48,19 +48,19 @@ class Binding(nn.Module):
         return math.pi * ((2 * torch.arange(numbers, dtype=dtype, device=like.device) + 1) / numbers - 1)
 
     def bind(self, vectors: Tensor, positions: Tensor) -> Tensor:
-        """Bind vectors (..., K) to positions, which are broadcast to (...). Return (..., K), with unchanged norms."""
+        """Rotate vectors (..., K) by their positions, broadcast to (...). Return (..., K), with the same norms."""
         turns = positions[..., None] * self.angles(vectors)
         cos, sin = turns.cos(), turns.sin()
         real, imaginary = vectors.chunk(2, dim=-1)
         return torch.cat([real * cos - imaginary * sin, real * sin + imaginary * cos], dim=-1)
 
     def unbind(self, memory: Tensor, positions: Tensor) -> Tensor:
-        """Return the vector that `memory` (..., K) has at each position, plus noise. The shapes are as in `bind`."""
+        """Return the vector that is bound to each position in `memory` (..., K), plus noise. Shapes: see `bind`."""
         return self.bind(memory, -positions)
 
 
 class BoundPooling(nn.Module):
-    """An encoder's body that concatenates three vectors: an average of token vectors, a bound part, and roles.
+    """An encoder's body that concatenates three vectors: an average of token vectors, the bound part, and the roles.
 
     The bound part has `bound` units and encodes word order. Each token has a vector, which is bound to the token's
     position (`Binding`), and the bound part is the sum of these vectors. So a decoder can read the vector of each
@@ -171,7 +171,7 @@ SHARP = 3.0  # scale of the slots' initial weights; with 1, each slot would atte
 
 
 class RolePooling(nn.Module):
-    """A vector of roles: 8 slots that attend to tokens, and 4 relations that attend to pairs of tokens.
+    """Encode roles (who does what to whom) by 8 slots, sums over tokens, and 4 relations, sums over pairs of tokens.
 
     Let c_t be the vector of token t minus the mean vector of the sentence. This difference removes the component that
     related words such as "boy" and "girl" share. Let U, V and W be trained matrices.

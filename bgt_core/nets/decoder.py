@@ -42,7 +42,7 @@ class KVCache:
     position: int = 0  # position of the next token, the same for all hypotheses
 
     def reorder(self, parents: Tensor) -> None:
-        """Make hypothesis i of each sentence continue hypothesis parents[:, i], (B, n)."""
+        """Replace hypothesis i of each sentence by a copy of hypothesis parents[:, i]; `parents` is (B, n)."""
         where = parents[:, :, None].expand(-1, -1, self.ancestor_mask.shape[2])
         self.ancestor_mask = self.ancestor_mask.gather(1, where)
 

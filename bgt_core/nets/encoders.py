@@ -71,7 +71,7 @@ class SIFPooling(nn.Module):
     def words(self, side: Tokens, layout: PackedLayout) -> tuple[Tensor, Tensor]:
         """Return token vectors of length 1, and token weights: Tokens (B, T) -> (N, H), (N,). EOS has weight 0."""
         ids = layout.pack(side.ids)  # (N,)
-        weights = self.rarity[ids] * (ids != EOS) * math.sqrt(self.width)  # so that a unit of the mean is about N(0, 1)
+        weights = self.rarity[ids] * (ids != EOS) * math.sqrt(self.width)  # sqrt makes units of the mean about N(0, 1)
         return F.normalize(self.table(ids)), weights
 
     def pool(self, vectors: Tensor, weights: Tensor, layout: PackedLayout) -> Tensor:

@@ -150,7 +150,7 @@ class SelfAttention(nn.Module):
     ) -> Tensor:
         """x (N, H), allowed broadcastable to (B, heads, T, S) -> (N, H)."""
         qkv, blocks, mixed = self.qkv(x), layout.length_blocks, []
-        # `split`, because slices would create a gradient for all tokens in the backward pass, one for each slice
+        # `split`, because in the backward pass each slice would create a gradient for all tokens
         parts = qkv.split([len(part.flat_index) for *_, part in blocks]) if len(blocks) > 1 else [qkv]
         for of_block, (rows, _, part) in zip(parts, blocks, strict=True):
             here = allowed

@@ -122,7 +122,7 @@ class LSTMState:
     position: int = 0  # position of the next token, the same for all hypotheses
 
     def reorder(self, parents: Tensor) -> None:
-        """Make hypothesis i of each sentence continue hypothesis parents[:, i], (B, n)."""
+        """Replace hypothesis i of each sentence by a copy of hypothesis parents[:, i]; `parents` is (B, n)."""
         layers, _, _, width = self.hidden.shape
         where = parents[None, :, :, None].expand(layers, -1, -1, width)
         self.hidden, self.cell = self.hidden.gather(2, where), self.cell.gather(2, where)
@@ -232,7 +232,7 @@ class TwoLatentDecoder(RecurrentDecoder):
     """An LSTM that computes p(sentence | syntactic latent, semantic latent) (Chen et al. 2019).
 
     The latent is [syntactic ; semantic] (B, L). In each step, the LSTM reads the first `syntactic` units of the latent,
-    and the previous token, as in the authors' decoder for generation. If there is no `table`, it does not read tokens.
+    and the previous token, as in the authors' decoder for generation. Without a `table`, the LSTM reads no tokens.
     The output layer reads the semantic latent.
     """
 

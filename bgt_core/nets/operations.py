@@ -254,7 +254,7 @@ class _FusedNLL(torch.autograd.Function):
 
         `learns`: whether gradients were enabled in the caller; torch always disables them inside this method."""
         wants_gradient = learns and any(ctx.needs_input_grad[:3])
-        dtype = torch.promote_types(x.dtype, torch.float32)  # for softmax and sums; products have the dtype of x
+        dtype = torch.promote_types(x.dtype, torch.float32)  # dtype of softmax and sums; products have the dtype of x
         block = BLOCK * 4 // x.itemsize if x.device.type == "cpu" else GPU_BLOCK
         used = weight.to(x.dtype)
         shared = None if offset is None else offset.to(dtype)

@@ -44,7 +44,7 @@ def check_compared(columns: Sequence[str]) -> None:
     """Raise UsageError for fewer than two text columns."""
     if len(columns) < 2:
         raise UsageError(
-            f"columns {', '.join(columns)}: similarity needs two columns; add a column, or set the weight to 0"
+            f"columns {', '.join(columns)}: comparing sentences needs two columns; add one, or set this weight to 0"
         )
 
 

@@ -31,7 +31,7 @@ class Margin(Part):
     margin: float = 0.4
     weight: float = 1.0
     both_sides: bool = False  # if true, search negatives in both columns; this also applies to mega-batches
-    mined_only: bool = False  # if true, the loss of batches without negatives is 0 (before `train.mega_batch_start`)
+    mined_only: bool = False  # if true, batches without negatives, before `train.mega_batch_start`, have no loss
 
     def __post_init__(self) -> None:
         if not 0 < self.margin < 2:

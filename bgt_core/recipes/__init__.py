@@ -59,8 +59,8 @@ class WideAsTokens:
 
 
 def listed(name: str) -> dict[str, Any]:
-    """Return a recipe's settings from recipes.toml. They extend and replace the settings of the recipe that its entry
-    "like" names. Lists become tuples."""
+    """Return a recipe's settings from recipes.toml. If the recipe has the entry "like", add all other settings of the
+    recipe that is named there. Lists become tuples."""
 
     def joined(below: Any, above: Any) -> Any:
         if not isinstance(above, dict):

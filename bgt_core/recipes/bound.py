@@ -33,7 +33,7 @@ from bgt_core.nets.output import LanguageOutput, OutputLayer, TiedOutput
 class BoundConfig:
     """A BGT whose semantic latent has three parts: an average of token vectors, states bound to positions, and roles.
 
-    All nets share one token table. Decoders attend to memory slots, which are computed from the latents.
+    Roles encode who does what to whom. All nets share one token table. Decoders attend to vectors made of latents.
     """
 
     d_model: int = 256
@@ -41,12 +41,12 @@ class BoundConfig:
     train_rarity: bool = False  # learn each token's weight in the average; needs a teacher
     average_from: str = ""  # an encoder that embeds each token's text; its vectors initialise the token vectors
     bound_dim: int = 384  # units of the part with states bound to positions; an even number
-    bound_share: float = 0.03  # weight of this part in the cosine; a larger weight lowers STS scores
+    bound_share: float = 0.03  # weight of the bound part in the cosine of two semantic latents; more lowers STS scores
     roles_dim: int = 256  # units of the part that encodes who does what to whom, at any position; a multiple of 16
-    roles_share: float = 0.2  # weight of this part in the cosine
+    roles_share: float = 0.2  # weight of the roles in the cosine of two semantic latents
     composed_layers: int = 3  # layers of the Transformer whose states are bound to positions
     roles_layers: int = 2  # Layers of the Transformer that finds roles.
-    # Number of positions to which decoders attend. The vector of a later position is only added to the token there.
+    # Number of positions to which decoders attend. Vectors of later positions are only added to their tokens.
     memory_slots: int = 24
     tag_dim: int = 0  # width of the language's vector, if all languages share nets; 0: each language has its own nets
     language_dim: int = 64

@@ -44,7 +44,7 @@ class WriterConfig:
     dropout: float = 0.0
     word_dropout: float = 0.1
     draft_layers: int = 2  # layers of the Transformer that encodes drafts, if a column such as draft_en has drafts
-    hidden_share: float = 0.1  # share of training rows without the vector, and share without the language latent
+    hidden_share: float = 0.1  # share of training rows that hide the vector, and share that hide the language latent
 
     def __post_init__(self) -> None:
         check_least(1, vector_dim=self.vector_dim, memory_slots=self.memory_slots)
@@ -117,8 +117,8 @@ class Drafted:
 
 
 class DraftReader(nn.Module):
-    """Encode drafts with a Transformer. A linear map of a difference is added to each state of a draft: the vector of
-    the sentence to generate minus the vector of the draft. Both vectors are the encoder's, of `units` units."""
+    """Encode drafts with a Transformer, and add to each state a linear map of the difference between two vectors of the
+    writer's encoder, (..., `units`): the vector of the sentence to generate minus the vector of the draft."""
 
     def __init__(self, body: Transformer, units: int):
         super().__init__()

@@ -183,7 +183,7 @@ def updates_of(trainer: Trainer, corpus: Corpus | Mixture, steps: range) -> Iter
 
 
 def encoder_updates(trainer: Trainer, corpus: Corpus | Mixture, steps: int, step: int) -> Iterator[StepBatch]:
-    """Make the encoder-only updates that precede `step`. They use the data of epochs that would follow the run."""
+    """Make the encoder-only updates that precede `step`. Their rows are those of epochs after the end of the run."""
     count = trainer.config.aggressive_steps
     return updates_of(trainer, corpus, range(steps + step * count, steps + (step + 1) * count))
 
@@ -275,8 +275,8 @@ def inference_and_generation_parameters(model: Model) -> tuple[list[nn.Parameter
 
 
 def train_step(trainer: Trainer, step: int, update: StepBatch, *inner: int) -> Sums:
-    """Update once all parameters that require a gradient. Random draws depend on the seed, the step and the index of
-    the micro-batch; in aggressive training, also on the index of the encoder update, `inner`."""
+    """Make one update of all parameters that require a gradient. Random draws depend on the seed, the step and the
+    index of the micro-batch; in aggressive training, also on the index of the encoder update, `inner`."""
     config, sums = trainer.config, Sums()
     # Only `bgt-bound` has these modules, which track the mean vectors of the languages and remove their differences.
     erasing = [part for part in trainer.model.modules() if isinstance(part, WithoutLanguage)]

@@ -88,9 +88,9 @@ def hard_negatives(
     """Find a negative for each of S rows in each column. For each column, return the negatives as indices of sentences
     in this column, (S,).
 
-    The negative of a row is a sentence of another row. It is the sentence that is nearest to this row's sentence in the
-    previous column (the last column precedes the first). With `both_sides`, the negative may also be a sentence of the
-    previous column; then S is added to its index.
+    The negative of a row in column c is a sentence of another row: the sentence of c that is nearest to the row's
+    sentence in the previous column (the last column precedes the first). With `both_sides`, it may also be a sentence
+    of the previous column; then S is added to its index.
     """
     joined = {column: torch.cat([of_batch[column] for of_batch in means]) for column in columns}
     if len(columns) == 2:  # one matrix product serves both directions

@@ -30,7 +30,7 @@ from bgt_core.models.bgt import LatentModel
 from bgt_core.nets.output import LabelPrediction
 from bgt_core.recipes import Recipe
 
-SETTINGS = "run.json"  # recipe, settings and data of a run; it is written last, so a folder with it is a complete run
+SETTINGS = "run.json"  # recipe, settings and data of a run; written last, so a folder with it is completely prepared
 LOCK = "run.lock"  # exists while a process trains; a killed process leaves it behind
 VECTORS = "vectors-{}" + PARTIAL  # a file of vectors for each data file; removed when the token store has a copy
 WIDTH, WEIGHT = "model.teacher_dim", "objective.distillation.weight"
@@ -107,7 +107,7 @@ def check_teacher(recipe: Recipe, files: Iterable[object]) -> None:
     """Raise UsageError if the recipe needs a teacher's vectors and all `files` of vectors are None."""
     if (weight := recipe.arguments.get(WEIGHT, 0.0)) and not any(files):
         raise UsageError(
-            f"is missing: {WEIGHT} is {weight:g}; give a teacher's vectors, or set it to 0", parameter="teacher"
+            f"is missing: {WEIGHT} is {weight:g}; give a teacher's vectors, or set this to 0", parameter="teacher"
         )
 
 
@@ -167,11 +167,11 @@ def meta_model(recipe: Recipe, tokenizer: Tokenizer) -> LatentModel:
 
 
 def check_batches(recipe: Recipe, model: LatentModel, out: Path) -> None:
-    """Pass one batch of each corpus and split through a `meta_model`. Check that the recipe can learn from the columns,
-    and that all labels are classes of the model, because on a GPU any other label would end the process."""
+    """Pass a training batch and a held-out batch of each corpus through a `meta_model`. Check that the recipe can learn
+    from the columns, and that labels are classes of the model; on a GPU, any other label would end the process."""
     model.eval()  # in training, a writer may skip the draft of a batch by chance, and would then learn nothing from it
     for corpus in (part for split in SPLITS for part in open_corpus(out / "data", split).corpora):
-        if not len(corpus):  # all rows of the corpus are in the other split
+        if not len(corpus):  # all rows of the corpus are held out, or none is
             continue
         batch = make_batch(corpus, np.arange(min(2, len(corpus))), 0).to("meta")
         if recipe.train.mega_batch:
@@ -268,7 +268,7 @@ def sources_of(recipe: Recipe, data: Sequence[str | Path | Source], teacher: Tea
         return sources
     if len(teacher) != len(sources):
         counts = f"{len(teacher)} files of vectors for {len(sources)} data files"
-        raise UsageError(f"has {counts}; give one for each data file, or none for all of them", parameter="teacher")
+        raise UsageError(f"has {counts}; give one for each data file, or none at all", parameter="teacher")
     files = [None if path is None else Path(path) for path in teacher]
     return [replace(source, targets=path) for source, path in zip(sources, files, strict=True)]
 

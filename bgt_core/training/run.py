@@ -218,7 +218,7 @@ def train_here(workers: Workers, out: Path, recipe: Recipe, device_name: str, re
     warn_if_slow(device, recipe.train.precision if workers.is_main else "auto")
     keep_memory()
     if recipe.train.composition_l2 or recipe.train.table_l2:
-        began = initial_model(recipe, tokenizer, corpus) if newest else model  # for the initial token tables of the run
+        began = initial_model(recipe, tokenizer, corpus) if newest else model  # has the initial token tables
         start = {name: table.detach().clone() for name, table in token_tables(began).items()}
         penalty = Penalty(model.to(device), recipe.train, start)
     model = model.to(device).train()

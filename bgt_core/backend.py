@@ -57,7 +57,7 @@ def compiles_shapes(x: Tensor) -> bool:
 
 
 def on_grid(count: int) -> int:
-    """Round a count up by less than an eighth: above 16 to a multiple of 2, above 32 to a multiple of 4, and so on."""
+    """Round up by less than an eighth: counts above 16 to a multiple of 2, above 32 to a multiple of 4, and so on."""
     step = 1 << max(0, (count - 1).bit_length() - 4)
     return -(-count // step) * step
 
@@ -251,8 +251,8 @@ def seed_everything(*numbers: int) -> None:
 
 
 def keep_memory() -> None:
-    """Tell glibc to keep freed memory until `release_memory` is called; no effect with other C libraries. Otherwise,
-    the system would fill hundreds of megabytes with zeros before each training step (3% of the step's time)."""
+    """Tell glibc to keep freed memory until `release_memory` is called; no effect with other C libraries. Without this
+    call, the system would fill hundreds of megabytes with zeros before each training step (3% of the step's time)."""
     if sys.platform == "linux" and hasattr(libc := ctypes.CDLL(None), "mallopt"):
         for option, size in ((M_TRIM_THRESHOLD, 2**31 - 1), (M_MMAP_THRESHOLD, 2**25)):  # glibc accepts at most 2**25
             libc.mallopt(option, size)

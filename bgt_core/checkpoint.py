@@ -7,7 +7,7 @@
     metrics.jsonl           the metrics of the training run; only in exported models
 
 Loading compares each file with its hash, and unpickles nothing. Saving writes the folder under another name and then
-renames it, so that no checkpoint is incomplete. Only functions that need torch import it, because that takes a second.
+renames it, so that no checkpoint is incomplete. Only functions that need torch import it: the import takes a second.
 """
 
 from __future__ import annotations

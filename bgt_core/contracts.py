@@ -73,9 +73,9 @@ class Batch:
 
     sides: Mapping[str, Tokens]
     anchor: str  # the column that provides the semantic latent of the whole batch (paper, sec. 3)
-    shift: int = 1  # column i is predicted from column i + shift, modulo the number of columns; changes in each step
+    shift: int = 1  # column i is predicted from column i + shift, modulo their number; each step changes the shift
     negatives: Mapping[str, Tokens] = field(default_factory=dict)  # One hard negative for each row of each column.
-    # Altered sentences of some columns: nearly the same words as the sentences of the batch, but another meaning.
+    # altered: for some columns, altered sentences, with nearly the same words as the batch but another meaning.
     altered: Mapping[str, Tokens] = field(default_factory=dict)
     labels: Tensor | None = None  # (B,) float32, the labels of the rows; None if the data have no labels
     targets: Tensor | None = None  # (B, D) float32: vectors of the teacher, another encoder, for these rows
@@ -176,14 +176,14 @@ class Outputs:
     """The outputs of a model for a batch. Objectives compute the loss from these outputs alone."""
 
     semantic: Mapping[str, Posterior]  # The semantic posterior of each column.
-    # The posteriors with a KL term: latent -> {name: posterior}. For example {"semantic": {"semantic": posterior of the
-    # anchor}, "language": {"en": posterior of the English column, ...}}. Metrics contain these names, as in "kl/en".
+    # posteriors: those with a KL term, latent -> {name: posterior}. For example {"semantic": {"semantic": posterior of
+    # the anchor}, "language": {"en": posterior of the English column, ...}}. Metrics have these names: "kl/en".
     posteriors: Mapping[str, Mapping[str, Posterior]]
     predictions: Sequence[Prediction] = field(default_factory=list)
     negatives: Mapping[str, Posterior] = field(default_factory=dict)  # semantic posteriors of `Batch.negatives`
     altered: Mapping[str, Posterior] = field(default_factory=dict)  # semantic posteriors of `Batch.altered`
     composed: Sequence[slice] = ()  # Parts of the semantic latent that depend on word order.
-    # For each column: (B,) cosines between the teacher's vectors, `Batch.targets`, and the mapped semantic means.
+    # agreement: for each column, (B,) cosines of the teacher's vectors `Batch.targets` and the mapped semantic means.
     agreement: Mapping[str, Tensor] = field(default_factory=dict)
     styles: Mapping[str, Styled] = field(default_factory=dict)  # language -> its language latents; only in training
     batch: Batch | None = None  # the batch, for objectives that need data such as its labels; only in training
@@ -199,7 +199,7 @@ class Loss:
     """The loss of a batch, summed over its rows. The training loop divides it by the number of rows of an update."""
 
     total: Tensor  # The training loss, a scalar with a gradient.
-    # Metrics without a gradient: (B,) if there is a value per row ("reconstruct/en"), or () for a sum ("kl/semantic").
+    # terms: metrics without a gradient, (B,) if there is one value per row ("reconstruct/en"), () for a sum ("kl/en").
     terms: Mapping[str, Tensor]
 
 

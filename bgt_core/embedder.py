@@ -24,7 +24,7 @@ from bgt_core.vectors.arrays import cosine_similarity, cosines, unit
 
 BATCH_TOKENS, CPU_TOKENS = 8_192, 2_048  # maximum tokens of a batch, padding included: on a GPU, on a CPU
 LONG = 64  # Batches of sentences with more tokens than this have fewer rows, because attention costs more.
-# On a CPU, batches are padded to give them equal shapes. The padding is at most 1 / SPARE of the tokens of a call.
+# SPARE: on a CPU, batches are padded to equal shapes, by at most 1 / SPARE of the tokens of a call.
 SPARE = 32
 
 

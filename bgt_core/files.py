@@ -22,7 +22,7 @@ from bgt_core.errors import BgtError, DataError, NotFound, UsageError
 
 OF_FILES = ("sentence-transformers", "onnx", "vectors", "split")  # kinds of encoders that may be named KIND:PATH
 PARTIAL = ".partial"  # Suffix of an unfinished file or folder.
-# A part of temporary names that differs between machines, because two machines may write to the same disk.
+# MACHINE: a part of temporary names that differs between machines, because two may write to the same disk.
 MACHINE = hashlib.sha256(platform.node().encode()).hexdigest()[:6]
 
 
@@ -201,7 +201,7 @@ def file_lock(path: Path, *, wait: bool = False) -> Iterator[bool]:
     With `wait`, wait until the lock is free. A lock is released when its process ends, but the file stays. Raises
     NotFound if the file can't be written.
     """
-    # in seconds; not 0, because other processes lock the file briefly to test whether it is locked
+    # In seconds. It is not 0, because other processes lock the file briefly to test whether it is locked.
     lock = FileLock(path, timeout=-1 if wait else 0.25)
     with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)

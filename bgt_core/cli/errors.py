@@ -23,7 +23,7 @@ from bgt_core.errors import BgtError, Interrupted, NotFound, OutOfMemory, UsageE
 
 LANGS = {"lang", "langs", "columns", "source_lang", "into", "of"}  # parameters whose values are languages
 OUTPUTS = ("out", "items")  # Parameters that name output files.
-# Parameters that are not checked as paths, because they may be names on the hub, or because the command checks them.
+# UNCHECKED: not checked as paths, because they may be names on the hub, or because the command checks them.
 UNCHECKED = ("model", "path", "store", "classifier")
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
 ParserError: Any = typer.BadParameter.__base__  # click's UsageError, whose module depends on typer's version

@@ -95,7 +95,7 @@ def run(
 
 
 def task_command(name: str, task: type[Task[Any]]) -> Any:
-    """Return the command of a task. It has the options of `run`, and an option for each task field with a help text."""
+    """Return the command of a task. It has the options of `run`, and one for each task field that has a help text."""
     hints = get_type_hints(task, include_extras=True)
     settings = [each for each in fields(task) if get_origin(hints[each.name]) is Annotated]  # type: ignore[arg-type]
     parameters = list(inspect.signature(run, eval_str=True).parameters.values())[2:]

@@ -117,7 +117,7 @@ def retrieve_similar(
     device: options.DeviceOption = "auto",
     precision: options.PrecisionOption = "auto",
 ) -> None:
-    """Find stored questions with the same meaning as a new question, and the probability that the meaning is the same.
+    """Find stored questions with the same meaning as a new question, and estimate the probability of the same meaning.
 
     A trained var-siamese ranks the stored questions by this probability. Other encoders rank them by cosine.
     """

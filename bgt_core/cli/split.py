@@ -91,7 +91,7 @@ def split(
         named = {name: lang for each in sources for name, lang in parse_columns(read_columns(each.columns)).items()}
     skipped, text = Skipped(), [source for source in sources if not vector_files(source)]
     for source in text:
-        source_files(source.path, source.columns, once=not report)  # fail before a model opens if files are absent
+        source_files(source.path, source.columns, once=not report)  # fail early if a file is missing
     opened = [read(source, named, skipped) for source in sources]
     check_settings([each for each, _ in opened], method, factors)
     if report and len(text) < len(sources):

@@ -58,7 +58,7 @@ class LatentModel(nn.Module):
 
 
 class WritingModel(LatentModel):
-    """A model with a decoder for each language, `decoders`, which generates sentences from latents."""
+    """A model that generates sentences from latents; `decoders` has one decoder for each language."""
 
     decoders: nn.ModuleDict
 

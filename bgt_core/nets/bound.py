@@ -1,5 +1,5 @@
-"""Our extension of the paper: a semantic latent that encodes word order and roles, but not the language or closing
-marks. The other files of `nets` do not depend on this file.
+"""Our extension of the paper: a semantic latent that encodes word order and who does what, but not the language or
+closing marks. The other files of `nets` do not depend on this file.
 
 Word order is encoded by holographic binding (Plate 1995), which stores the vectors of many positions in one vector. A
 vector of K units is treated as K/2 complex numbers. To bind a vector to position p, its complex number j is rotated by
@@ -274,11 +274,11 @@ class WithoutLanguage(nn.Module):
         self.register_buffer("means", torch.zeros(len(self.langs), self.width))
         self.register_buffer("read", torch.zeros(len(self.langs)))  # number of sentences in each mean, at most `memory`
         self.register_buffer("directions", torch.zeros(len(self.langs) - 1, self.width))  # Orthonormal, or zero.
-        # For each language: the sum of its vectors in the current micro-batch, and the number of these vectors.
+        # micro_batch: for each language, the sum of its vectors in the current micro-batch, and their number.
         self.register_buffer("micro_batch", torch.zeros(len(self.langs), self.width + 1), persistent=False)
-        # For each language, four sums over its sentences since the last update (`compare_languages`): (1) the vector
-        # minus the language's mean and minus the common shift, only in micro-batches with several languages; (2) the
-        # common shift, in all micro-batches; (3) the count of sentences in sum 1; (4) the count of sentences in sum 2.
+        # seen: for each language, four sums over its sentences since the last update (`compare_languages`): (1) the
+        # vector minus the language's mean and minus the common shift, only in micro-batches with several languages; (2)
+        # the common shift, in all micro-batches; (3) and (4) the numbers of sentences in sums 1 and 2.
         self.register_buffer("seen", torch.zeros(len(self.langs), 2 * self.width + 2), persistent=False)
 
     def forward(self, side: Tokens, layout: PaddedLayout | None = None) -> Tensor:

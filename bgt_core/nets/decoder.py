@@ -213,7 +213,7 @@ class TransformerDecoder(CausalDecoder):
         fuse: Other places where z enters. With "attention", z enters each layer (`DecoderLayer`). With "word", a linear
             map of z is added to each input token. The paper maps [word ; z]; here, the trained table replaces the map
             of the word.
-        memory: Another map of z. Its vectors are added to the input tokens, and each layer attends to its slots.
+        memory: Maps z to vectors that are added to the input tokens, and to slots to which each layer attends.
     """
 
     def __init__(

@@ -110,8 +110,8 @@ class TokenAndPositionEmbedding(nn.Module):
 
 
 def blocks_of(q: Tensor, k: Tensor) -> list[slice]:
-    """Split T queries (B, heads, T, D) into blocks. Attention to the keys (B, heads, S, D) is computed one block after
-    another, so that memory does not grow with T * S. Texts of up to about a thousand words need only one block."""
+    """Split T queries (B, heads, T, D) into blocks. Attention to the keys (B, heads, S, D) is computed block by block,
+    so that memory does not grow with T * S. Texts of up to about a thousand words need only one block."""
     if torch.compiler.is_compiling():  # one block, because a compiled graph must work for any T
         return [slice(None)]
     size = max(1, BLOCK_SCORES // (q.shape[0] * q.shape[1] * k.shape[2]))
@@ -128,7 +128,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, allowed: Tensor | None) -> Tensor:
     if len(blocks := blocks_of(q, k)) > 1:
         rows = [allowed if allowed is None or allowed.shape[-2] == 1 else allowed[..., block, :] for block in blocks]
         return torch.cat([attend(q[:, :, block], k, v, row) for block, row in zip(blocks, rows, strict=True)], dim=2)
-    # no torch attention on a CPU, because batched products are several times faster for many small matrices
+    # On a CPU, batched products are several times faster than torch's attention, if there are many small matrices.
     scores = exact(q @ k.transpose(-1, -2)).mul_(q.shape[-1] ** -0.5)
     if allowed is not None:  # add a float32 mask, because masked_fill and adding a 16-bit mask are slower
         scores.add_(torch.zeros_like(allowed, dtype=scores.dtype).masked_fill_(~allowed, -math.inf))

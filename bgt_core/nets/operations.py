@@ -222,8 +222,8 @@ def nll(
 
     The offset (B, V) is added to the scores of all tokens of a sentence. The loss is a scalar: the sum over tokens of
     (1 - smoothing) * NLL + smoothing * mean over V of -log p. The second result is the NLL of each sentence, (B,),
-    without smoothing and without a gradient. The forward pass also computes the gradients, one block of tokens after
-    another. So memory does not grow with N x V, and no score is computed twice.
+    without smoothing and without a gradient. The forward pass also computes the gradients, in blocks of tokens. So
+    memory does not grow with N x V, and no score is computed twice.
     """
     layout = PackedLayout.of(target)
     x, ids = features.to(matmul_dtype(features)), layout.pack(target.ids)

@@ -29,7 +29,7 @@ class Elbo(Part):
     label_smoothing: float = 0.1
     weights: Mapping[str, float] = field(default_factory=dict)  # latent -> weight of its KL; 1 by default
     free_nats: Mapping[str, float] = field(default_factory=dict)  # Latent -> free nats per row; 0 by default.
-    # If true, average the NLLs of the predictions instead of adding them, as the released translation baseline does.
+    # average_predictions: if true, average the predictions' NLLs, as the released translation baseline does; else sum.
     average_predictions: bool = False
     sigmoid_midpoint: int = 0  # update at which the KL's sigmoid factor is 1/2 (Bowman et al. 2016)
     sigmoid_steepness: float = 0.0  # steepness of this sigmoid, per update; 0 switches the factor off

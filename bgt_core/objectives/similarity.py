@@ -142,7 +142,7 @@ class AlteredMargin(Part):
 
 @dataclass(frozen=True)
 class Composition(Part):
-    """A contrastive loss for each composed part of the semantic latent (`Outputs.composed`), such as bound units.
+    """A contrastive loss for each part of the semantic latent that depends on word order (`Outputs.composed`).
 
     It is the loss of `Contrast`, computed on the units of the part, with more candidates t': the altered forms of the
     sentence s and of its translation. An altered form has the same words in other roles, or a negation.

@@ -208,7 +208,7 @@ class Seq2SeqConfig(PaperConfig):
     # translate-both: each column is generated from another column. translate: all other columns are generated from the
     # first. reconstruct: the first column is generated from itself.
     task: str = "translate-both"
-    body: str = "transformer"  # or "lstm", which ignores `ffn_dim` and `heads`
+    body: str = "transformer"  # "transformer", or "lstm", which ignores `ffn_dim` and `heads`
 
     def __post_init__(self) -> None:
         check_choice(TASKS, task=self.task)

@@ -46,9 +46,9 @@ class BoundConfig:
     roles_share: float = 0.2  # weight of the roles in the cosine of two semantic latents
     composed_layers: int = 3  # layers of the Transformer whose states are bound to positions
     roles_layers: int = 2  # Layers of the Transformer that finds roles.
-    # Number of positions to which decoders attend. Vectors of later positions are only added to their tokens.
+    # memory_slots: number of positions to which decoders attend. Later vectors are only added to their tokens.
     memory_slots: int = 24
-    tag_dim: int = 0  # width of the language's vector, if all languages share nets; 0: each language has its own nets
+    tag_dim: int = 0  # width of each language's vector, if languages share nets; 0: each language has its own nets
     language_dim: int = 64
     language_layers: int = 1
     decoder_layers: int = 2
@@ -60,7 +60,7 @@ class BoundConfig:
     own_share: float = 0.5
     borrowed_share: float = 0.5  # Share of rows that get the language latent of another sentence in the same style.
     exchanged_marks: float = 0.5  # Share of rows that get the closing mark of another sentence.
-    # Initial log variances of the posteriors. A wide semantic posterior hides the words of a long sentence.
+    # The next two are initial log variances of posteriors. A wide semantic posterior hides words of a long sentence.
     semantic_log_variance: float = -6.0
     language_log_variance: float = -3.0
     teacher_dim: int = 0  # units of the teacher's vectors (`--teacher`): average_dim, or 0 without a teacher

@@ -89,7 +89,7 @@ class GRANConfig(WideAsTokens):
     """One encoder for all languages: a gated recurrent averaging network (GRAN)."""
 
     d_model: int = 300  # width of token vectors and of the LSTM's states
-    dropout: float = 0.0  # applied to token vectors
+    dropout: float = 0.0  # dropout of token vectors
 
     def make_model(self, tokenizer: Tokenizer, columns: Mapping[str, str]) -> Siamese:
         table = nn.Embedding(tokenizer.vocab_size, self.d_model)  # its initial values are drawn from N(0, 1)

@@ -39,8 +39,8 @@ class TrainConfig:
     micro_tokens: int = 4_000  # maximum padded tokens per column of a micro-batch; more tokens need more memory
     micro_batches: int = 1  # minimum number of micro-batches per update, so that workers can share them
     learning_rate: float = 5e-4  # Peak learning rate.
-    # Number of updates in which the learning rate rises linearly to its peak; then it falls as 1 / sqrt(step). If this
-    # is 0, the rate is constant. (`objective.elbo.warmup_steps` is another setting, for the weight of the KL.)
+    # warmup_steps: updates in which the learning rate rises linearly to its peak; then it falls as 1 / sqrt(step). 0: a
+    # constant rate. (`objective.elbo.warmup_steps` is another setting, for the weight of the KL.)
     warmup_steps: int = 4_000
     cooldown: float = 0.0  # share of the run, at its end, in which a second factor of the rate falls linearly to 0
     weight_decay: float = 1e-4  # decoupled weight decay of every parameter, as in the released code
@@ -54,8 +54,8 @@ class TrainConfig:
     mega_batch: int = 0  # maximum number of updates searched together for negatives; 0: use in-batch negatives only
     mega_batch_warmup: int = 0  # number of updates after which mega-batches grow by 1 update; 0: full size at once
     mega_batch_start: float = 0.0  # Number of epochs before the search for negatives starts.
-    # Maximum number of encoder-only updates before each full update (He et al. 2019: 100). They stop after the first
-    # epoch that has not raised the mutual information. 0: ordinary training.
+    # aggressive_steps: maximum number of encoder-only updates before each full update (He et al. 2019: 100). They stop
+    # after the first epoch that has not raised the mutual information. 0: ordinary training.
     aggressive_steps: int = 0
     valid_every: int = 1_000  # number of updates between validations
     save_every: int = 1_000  # number of updates between checkpoints

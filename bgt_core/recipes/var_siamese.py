@@ -27,7 +27,7 @@ Sizes, learning rates and the annealing of the KL, sigmoid(0.002 (step - 2500)),
 - The encoder returns its last hidden states; in the released code it returns the LSTM's cells before the output gate.
 - The model repeats both questions of every row. So if a question is in several pairs, it is repeated several times per
   epoch; in the paper it is repeated once.
-- A posterior's KL counts once per row; in the paper it counts twice if a duplicate is also generated from it.
+- A posterior's KL counts once per row; in the paper it counts twice if it also generates a duplicate.
 - The learning rate is constant; in the paper it falls by 4% in 5,000 updates.
 - There is no L1 penalty. The paper's penalty (1e-5) applies to a number that is itself a penalty.
 - Adam's second beta is 0.98; in the paper it is 0.999. The size of an update is counted in tokens: about 256 pairs in
@@ -67,7 +67,7 @@ class ParaphraseVAEConfig:
     d_model: int = 300  # width of token vectors
     hidden_dim: int = 1_000  # width of the encoder's states in each direction
     semantic_dim: int = 1_000  # width of the latent, and of the decoder's states
-    dropout: float = 0.0  # applied to token vectors, and to the decoder's states
+    dropout: float = 0.0  # dropout of token vectors and of the decoder's states
     word_dropout: float = 0.4  # share of the previous tokens that are hidden from the decoder
     readout: str = "sample"
     log_variance: float = 0.0  # initial log variance of posteriors
@@ -111,7 +111,7 @@ class VarSiameseConfig(SecondStageConfig):
 
     features: tuple[str, ...] = ("w2", "hadamard")
     hidden_dim: int = 1_000  # width of the perceptron's hidden layer
-    dropout: float = 0.0  # applied to the perceptron's input, and to its hidden units
+    dropout: float = 0.0  # dropout of the perceptron's input and of its hidden units
 
     def __post_init__(self) -> None:
         if not self.features:

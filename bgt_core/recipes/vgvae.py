@@ -6,9 +6,9 @@
 | row of the table | settings | published: STS benchmark, Pearson x 100, semantic / syntactic |
 |---|---|---|
 | base | all weights in the rows below are 0, and `train.mega_batch=0` | 45.5 / 40.8 |
-| WPL: places of words | base with `objective.position.weight=1` | 51.5 / 28.1 |
-| DPL: a margin | base with `objective.margin.weight=12` and `train.mega_batch=20` | 68.4 / 37.8 |
-| PRL: a paraphrase's meaning | base with `objective.paraphrase.weight=1` | 67.9 / 29.6 |
+| WPL: word position loss | base with `objective.position.weight=1` | 51.5 / 28.1 |
+| DPL: margin loss on paraphrases | base with `objective.margin.weight=12` and `train.mega_batch=20` | 68.4 / 37.8 |
+| PRL: generation with a paraphrase's meaning | base with `objective.paraphrase.weight=1` | 67.9 / 29.6 |
 | PRL + WPL, PRL + DPL, DPL + WPL | the settings of both rows | 69.8 / 23.2, 71.2 / 31.7, 71.0 / 24.1 |
 | ALL | none: the default | 72.3 / 20.1 |
 | ALL + LSTM | `model.syntactic_body=lstm`, `model.decoder=lstm` | 72.9 / 11.3 |
@@ -62,14 +62,14 @@ class VGVAEConfig:
 
     semantic_body: str = "average"  # the mean of token vectors; or "lstm", the mean of a BiLSTM's states
     syntactic_body: str = "average"
-    decoder: str = "bag-of-words"  # or "lstm", or "lstm-without-previous-word"
+    decoder: str = "bag-of-words"  # "bag-of-words", "lstm" or "lstm-without-previous-word"
     d_model: int = 50  # width of token vectors, and of the output of an encoder's body
     semantic_dim: int = 50
-    syntactic_dim: int = 50  # 0 removes the syntactic latent
+    syntactic_dim: int = 50  # units of the syntactic latent; 0 removes it
     hidden_dim: int = 100  # width of the decoder's states, and of the perceptrons' layers
     hidden_layers: int = 3  # number of layers of the perceptrons
     positions: int = 32  # number of positions that are predicted; words at later positions are skipped
-    dropout: float = 0.0  # applied to token vectors, and to an LSTM's states
+    dropout: float = 0.0  # dropout of token vectors and of an LSTM's states
     readout: str = "sample"
     log_variance: float = 0.0  # initial log variance of the syntactic posterior
 

@@ -44,7 +44,7 @@ class WriterConfig:
     dropout: float = 0.0
     word_dropout: float = 0.1
     draft_layers: int = 2  # layers of the Transformer that encodes drafts, if a column such as draft_en has drafts
-    hidden_share: float = 0.1  # share of training rows that hide the vector, and share that hide the language latent
+    hidden_share: float = 0.1  # share of training rows whose vector is hidden, and share whose language latent is
 
     def __post_init__(self) -> None:
         check_least(1, vector_dim=self.vector_dim, memory_slots=self.memory_slots)
@@ -132,7 +132,7 @@ class DraftReader(nn.Module):
 
 class CorrectingDecoder(TransformerDecoder):
     """p(sentence | latent, draft): the layers attend to the draft's tokens and to the latent's slots. Without a draft,
-    it computes the same as a `TransformerDecoder`, which has the same parameters."""
+    its results are those of a `TransformerDecoder`, which has the same parameters."""
 
     def forward(self, role: Role, column: str, context: Tensor | Drafted, target: Tokens) -> SentencePrediction:
         """Predict `target` (B, T) from latents (B, L), with or without drafts."""

@@ -313,7 +313,7 @@ def change(recipe: Recipe, document: dict[str, Any], overrides: Mapping[str, Any
 
 
 def differing(one: Mapping[str, Any], other: Mapping[str, Any]) -> str:
-    """Return the name of the first setting that differs although earlier updates depend on it; "" if none does."""
+    """Return the name of the first differing setting on which earlier updates depend; "" if there is none."""
     for name in one:
         changes = name.startswith(("train.", "objective.")) and name != "train.seed"
         if not changes and name in other and one[name] != other[name]:

@@ -102,7 +102,7 @@ def check_whole(least: int, **settings: object) -> None:
     """Raise UsageError if a setting is not an integer of at least `least`."""
     for name, value in settings.items():
         if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
-            raise UsageError(f"{value} must be at least {least}, a whole number", parameter=name)
+            raise UsageError(f"{value} must be a whole number of at least {least}", parameter=name)
 
 
 def check_choice(known: Iterable[str], **settings: str | None) -> None:

@@ -86,7 +86,7 @@ def test_a_batch_has_at_most_batch_size_sentences(
 
 @pytest.mark.parametrize("size", [0, 1.5, "2"])
 def test_a_batch_size_is_a_whole_number_of_at_least_1(model: bgt_core.Embedder, size: Any) -> None:
-    with pytest.raises(UsageError, match=f"batch_size {size} must be at least 1"):
+    with pytest.raises(UsageError, match=f"batch_size {size} must be a whole number of at least 1"):
         model.embed("It is late.", lang="en", batch_size=size)
 
 

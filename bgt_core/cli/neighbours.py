@@ -90,7 +90,7 @@ def mine(
 
 
 def retrieve_similar(
-    store: Annotated[Path, Argument(metavar="STORE", help="A folder of stored questions, which --build makes.")],
+    store: Annotated[Path, Argument(metavar="STORE", help="A folder of stored questions, as made by --build.")],
     questions: Annotated[list[str] | None, Argument(metavar="QUESTION...", help="New questions.")] = None,
     file: Annotated[
         Path | None, Option(metavar="FILE", help="New questions, one per line (.gz, .xz, .zst too); - reads stdin.")

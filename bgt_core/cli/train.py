@@ -125,7 +125,7 @@ def show_progress() -> Iterator[Callable[[dict[str, Any]], None]]:
     task = bar.add_task("training", total=None)
 
     def report(row: dict[str, Any]) -> None:
-        bar.start()  # not earlier, because only one of several workers reports rows
+        bar.start()  # only now, because only one of several workers reports rows
         if row["kind"] == "data":
             counts = ", ".join(f"{count} {what}" for what, count in row["pairs"].items())
             lines = [f"data: {counts}", *(f"skipped {example}" for example in row["skipped"])]

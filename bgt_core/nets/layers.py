@@ -40,7 +40,7 @@ class KeyValues:
         """Append keys and values of n tokens, (B, heads, n, H/heads). Return all keys and values so far, which are
         (B, heads, S, H/heads)."""
         start, self.used = self.used, self.used + keys.shape[2]
-        if self.used > self.store.shape[3]:  # double the room, so that a token is copied about once on average
+        if self.used > self.store.shape[3]:  # double the room, so that on average a token is copied about once
             grown = keys.new_empty(2, *keys.shape[:2], 2 * self.used, keys.shape[3])
             grown[:, :, :, :start] = self.store[:, :, :, :start]
             self.store = grown

@@ -18,7 +18,7 @@ from torch import Tensor
 from bgt_core.backend import compiles_shapes, linear, matmul_dtype, pad_to_grid
 from bgt_core.contracts import Tokens
 
-STEPS = 1 << 16  # how many values a 16-bit integer has; dropout draws one 16-bit integer for each unit
+STEPS = 1 << 16  # number of values of a 16-bit integer; dropout draws one such integer for each unit
 CHUNK = 32  # tokens per softmax; with a vocabulary of 8,000, their scores fit into the cache of a CPU core
 BLOCK = 1024  # maximum number of tokens whose float32 scores are in memory at once; twice as many in bf16
 SLAB = 2048  # rows of the weight's gradient that are computed at once; fewer rows need less memory

@@ -70,7 +70,7 @@ def test_vectors_of_any_kind_and_scale_give_the_same_pairs(left: Any, right: Any
         ({"right": np.where(np.arange(40)[:, None] == 8, np.inf, RIGHT)}, "right: row 9 contains NaN or infinity"),
         ({"left": LEFT[:, :3]}, "Vectors of 3 and 8 units can't be compared"),
         ({"left": ["a"], "right": ["a"], **WORDS, "langs": "en"}, "langs en: expected 2 languages, as in en,fr"),
-        ({"k": 2.5}, "k 2.5 must be at least 1, a whole number"),
+        ({"k": 2.5}, "k 2.5 must be a whole number of at least 1"),
         ({"margin": "cosine"}, "margin 'cosine': choose from ratio, distance, absolute"),
         ({"recall": 0.0}, "recall 0.0: expected a share"),
         ({"recall": 95}, "recall 95: expected a share"),

@@ -101,8 +101,8 @@ OTHER_WIDTH = {"data": [(["en", "fr"], [np.eye(ROWS, 5), np.eye(ROWS, 5)])]}
         (vectors_of(lambda rows: np.full((rows, 3), 0.1)), "all sentences in en are the same"),
         (INFINITE, "^en-fr, fr: row 1 contains NaN or infinity"),
         (OTHER_WIDTH, "of 5 and of 6 units: use vectors of a single encoder"),
-        *[({"factors": wrong}, "^factors .* must be at least 1, a whole number") for wrong in (2.5, 0)],
-        *[({"seed": wrong}, "^seed .* must be at least 0, a whole number") for wrong in (-1, None)],
+        *[({"factors": wrong}, "^factors .* must be a whole number of at least 1") for wrong in (2.5, 0)],
+        *[({"seed": wrong}, "^seed .* must be a whole number of at least 0") for wrong in (-1, None)],
         ({"method": ["bgt"]}, "^method '.*': choose from bgt"),
         *[
             ({"data": wrong}, "^data must be a list of sets of columns, each with its languages")

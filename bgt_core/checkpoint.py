@@ -321,7 +321,7 @@ def check_shapes(model: nn.Module, path: Path, all_names: bool) -> None:
 
 def warm_start(model: nn.Module, folder: Path) -> list[str]:
     """Copy the weights of a checkpoint to the model's tensors of the same names. Return the names of all other tensors
-    of the model, which keep their values. DataError if they have no name in common, or if shapes differ."""
+    of the model, which keep their values. DataError if no name matches, or if shapes differ."""
     path = folder / WEIGHTS
     check_shapes(model, path, all_names=False)
     others = fill(model, path)

@@ -39,7 +39,7 @@ def writing(path: Path, way_out: str = "") -> Iterator[None]:
 def atomic_file(path: Path) -> Iterator[Path]:
     """Yield a temporary path beside `path`; rename it to `path` if the block ends without an error, else delete it.
 
-    If several processes write the same file, the complete file of the last process stays. Temporary files left by
+    If several processes write the same file, the file of the last one to finish stays. Temporary files left by
     killed processes of this machine are deleted. Raises NotFound if the file can't be written.
     """
     partial = path.with_name(f"{path.name}.{os.getpid()}-{MACHINE}{PARTIAL}")

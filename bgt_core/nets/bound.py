@@ -48,7 +48,7 @@ class Binding(nn.Module):
         return math.pi * ((2 * torch.arange(numbers, dtype=dtype, device=like.device) + 1) / numbers - 1)
 
     def bind(self, vectors: Tensor, positions: Tensor) -> Tensor:
-        """Rotate vectors (..., K) by their positions, broadcast to (...). Return (..., K), with the same norms."""
+        """Rotate vectors (..., K) by the angles of their positions, which are broadcast to (...): (..., K)."""
         turns = positions[..., None] * self.angles(vectors)
         cos, sin = turns.cos(), turns.sin()
         real, imaginary = vectors.chunk(2, dim=-1)
@@ -338,7 +338,7 @@ class ClosingMarks(nn.Module):
         self.register_buffer("marks", marks, persistent=False)
 
     def closing(self, side: Tokens) -> Tensor:
-        """Find closing marks, (B, T) bool: marks that only marks or EOS follow. The first token never counts."""
+        """Find closing marks, (B, T) bool: marks followed only by marks and EOS. The first token is never one."""
         inside = side.mask & (side.ids != EOS)
         others = inside & ~self.marks[side.ids]
         words_after = others.flip(1).cumsum(1).flip(1)  # the count includes the token itself

@@ -1,6 +1,6 @@
 """Packed tensors, which have no padding; and dropout, softmax and a loss that need less time and memory than torch's.
 
-Layers only compute real tokens; padding is added for attention and removed after it. A packed tensor (N, H) contains
+Layers process only real tokens; padding is added for attention, and removed afterwards. A packed tensor (N, H) contains
 the N real tokens of B sentences: the rows of the padded tensor (B, T, H) one after another, without padding.
 """
 

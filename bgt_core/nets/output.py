@@ -222,7 +222,7 @@ class Perceptron(nn.Module):
         return self.after_first(self.first(x))
 
     def after_first(self, x: Tensor) -> Tensor:
-        """Apply all operations that follow the first linear map: (..., H) -> (..., H)."""
+        """Apply all operations that follow the MLP's first linear map: (..., H) -> (..., H)."""
         x = torch.relu(x)
         for layer in self.layers:
             x = torch.relu(layer(x))
@@ -316,8 +316,8 @@ class PositionPrediction:
         return f"{self.role}/{self.column}"
 
     def nll(self, smoothing: float = 0.0) -> tuple[Tensor, Tensor]:
-        """Return (loss, nats), a scalar and (B,): the cross-entropy of each token's true position. Only positions that
-        exist in the sentence are possible."""
+        """Return (loss, nats), a scalar and (B,): the cross-entropy of each token's true position. Positions after the
+        end of a sentence have probability 0."""
         layout, predictor = PackedLayout.of(self.target), self.predictor
         ids, place = layout.pack(self.target.ids), layout.columns  # (N,)
         words = predictor.table(ids)

@@ -63,7 +63,7 @@ class Elbo(Part):
 
     def annealing(self, step: int) -> float:
         """Return the factor of the KL at an update, from 0 to 1: min(1, step / warmup_steps). If the steepness is above
-        0, this is multiplied by sigmoid(steepness * (step - midpoint))."""
+        0, the factor is also multiplied by sigmoid(steepness * (step - midpoint))."""
         linear = min(1.0, step / self.warmup_steps) if self.warmup_steps else 1.0
         if not self.sigmoid_steepness:
             return linear

@@ -33,7 +33,7 @@ from bgt_core.nets.output import LanguageOutput, OutputLayer, TiedOutput
 class BoundConfig:
     """A BGT whose semantic latent has three parts: an average of token vectors, states bound to positions, and roles.
 
-    Roles encode who does what to whom. All nets share one token table. Decoders attend to vectors made of latents.
+    Roles encode who does what to whom. All nets share one token table. Decoders attend to vectors made from latents.
     """
 
     d_model: int = 256

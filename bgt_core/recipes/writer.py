@@ -83,7 +83,7 @@ class WriterConfig:
 
 
 class LinearMemory(Memory):
-    """A decoder's memory of a latent: a linear map for each slot, and a linear map that is added to all tokens."""
+    """A decoder's memory of a latent: a linear map for each slot, and one whose result is added to all tokens."""
 
     def __init__(self, latent: int, width: int, slots: int):
         super().__init__()
@@ -125,7 +125,7 @@ class DraftReader(nn.Module):
         self.body, self.lacking = body, xavier_linear(units, body.width, bias=False)
 
     def forward(self, latent: Tensor, drafts: Tokens, lacking: Tensor) -> Drafted:
-        """Encode drafts (B, T), given latents (B, L) and the differences between vectors, (B, D)."""
+        """Encode drafts (B, T), given latents (B, L) and the differences `lacking` between vectors, (B, D)."""
         layout = PackedLayout.of(drafts)
         return Drafted(latent, self.body.states(drafts, layout) + layout.repeat(self.lacking(lacking)), drafts)
 

@@ -73,7 +73,7 @@ def make_optimizer(model: Model, config: TrainConfig) -> torch.optim.AdamW:
 
 def learning_rate(step: int, steps: int, config: TrainConfig) -> float:
     """Return the learning rate of a step. It rises linearly to its peak, and then falls as 1 / sqrt(step) (Vaswani et
-    al. 2017); without warm-up it is constant. At the end of the run, `cooldown` also lowers it linearly to 0."""
+    al. 2017); without warm-up it is constant. At the end, another factor (`cooldown`) falls linearly to 0."""
     done, warmup, falling = step + 1, config.warmup_steps, config.cooldown * steps
     rate = config.learning_rate * (min(done / warmup, (warmup / done) ** 0.5) if warmup else 1.0)
     return rate * min(1.0, (steps - step) / falling) if falling else rate

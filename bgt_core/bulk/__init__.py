@@ -2,11 +2,11 @@
 
     embed_file(bgt_core.load(), Path("text.txt.zst"), Path("vectors.npy"), lang="en")
 
-A file of vectors is complete or absent. A complete file is not computed again for the same text, the same settings and
-an encoder with the same `fingerprint`. An empty fingerprint never matches.
+A file of vectors is written completely or not at all. The file is not computed again if text and settings are the same
+and the encoder has the same `fingerprint`. An empty fingerprint never counts as the same.
 
 Shards divide the work among processes: shard (2, 4) embeds the second quarter of the lines into
-vectors-00002-of-00004.npy. Shards consist of whole chunks, so that all shards in order equal the file made without
+vectors-00002-of-00004.npy. Shards consist of whole chunks, so the shards joined in order equal the file made without
 shards, bit for bit.
 """
 
@@ -35,7 +35,7 @@ from bgt_core.files import alone, atomic_file, read_json, record_path, write_jso
 
 SUFFIXES = (".npy", ".safetensors")
 CHUNK = 8_192  # number of lines that are embedded and written together
-CHUNK_BYTES = 8 * 2**20  # a chunk with this many bytes of text ends early, so that long lines don't fill the memory
+CHUNK_BYTES = 8 * 2**20  # a chunk of fewer lines ends at this many bytes, so that long lines don't fill the memory
 
 
 class Written(NamedTuple):
@@ -104,7 +104,7 @@ def embed_file(
 
 
 def _write(out: Path, rows: int, width: int, vectors: Iterable[np.ndarray], inputs: Mapping[str, object]) -> Written:
-    """Write a file of vectors, and a record of the inputs from which they were made."""
+    """Write a file of vectors, and a record of the inputs from which the vectors were made."""
     with alone(out), atomic_file(out) as work:
         with work.open("wb") as file:
             file.write(header(out.suffix, rows, width))
@@ -163,7 +163,7 @@ def _file(source: Path, out: Path) -> Iterator[Path]:
 
 
 def validate_and_hash(file: Path, name: Path) -> tuple[int, str]:
-    """Check all text, so that errors are found before it is embedded; return (number of lines, SHA-256 of the text)."""
+    """Find errors before any text is embedded; return (number of lines, SHA-256 of the text)."""
     total, blank, digest = 0, True, hashlib.sha256()
     for number, line in text_lines(file, sentences=True, name=name):
         total = number
@@ -175,7 +175,7 @@ def validate_and_hash(file: Path, name: Path) -> tuple[int, str]:
 
 
 def _chunks(numbered: Iterable[tuple[int, str]], first: int, last: int) -> Iterator[list[str]]:
-    """Group the lines with index `first` to `last` - 1 into chunks; the ends of chunks do not depend on `first`."""
+    """Group the lines with index `first` to `last` - 1 into chunks, which end at the same lines whatever `first` is."""
     chunk: list[str] = []
     size = 0
     for number, line in islice(numbered, first, last):
@@ -197,7 +197,7 @@ def part(out: Path, number: int, shards: int) -> Path:
 
 
 def shard_range(total: int, number: int, shards: int, chunk: int) -> tuple[int, int]:
-    """Return (first row, last row + 1) of a shard. Shards consist of whole chunks, and differ by one chunk at most."""
+    """Return (first row, last row + 1) of a shard. Shards differ by at most one chunk; chunks are not divided."""
     chunks = -(-total // chunk)
     return min(total, chunk * (chunks * (number - 1) // shards)), min(total, chunk * (chunks * number // shards))
 

@@ -10,10 +10,10 @@ follow each other, the best first:
 
 `reference` is the sentence of the bitext in the target language; `translation` is a translation of the other sentence.
 `cost` is the negative log-likelihood of the translation in nats per token, or "nan" if the translator computes none.
-`row` is the number of the row in the bitext, from 1. To read only the texts, skip the other columns: "a,b,_,_=FILE".
+`row` is the number of the row in the bitext, from 1. To read only the two texts, name the columns "a,b,_,_=FILE".
 
-A table is complete or absent. If it is complete and was made from the same inputs, it is not made again. Shards divide
-the work among processes, as in `bgt_core.bulk`; `cat` joins their tables.
+A table is written completely or not at all. An existing table is not made again if its inputs were the same. Shards
+divide the work among processes, as in `bgt_core.bulk`; the shell command `cat` joins their tables.
 """
 
 from collections import Counter
@@ -40,10 +40,11 @@ class SentenceTranslator(Protocol):
 
     @property
     def fingerprint(self) -> str:
-        """One line that identifies the model and its settings; empty if unknown, so that no old table is reused."""
+        """One line that identifies the model and its settings. If it is empty (unknown), no old table is reused."""
 
     def translate(self, sentences: Sequence[str]) -> Sequence[Sequence[tuple[str, float]]]:
-        """Return, for each of N sentences, a list of (translation, cost), the best first; [] if nothing was found."""
+        """Return a list of (translation, cost) for each of N sentences, the best first; [] if there is no translation.
+        """
 
 
 class BackTranslated(NamedTuple):
@@ -72,11 +73,11 @@ def backtranslate(
     Args:
         translator: Translates sentences into the language `into`.
         source: The bitext, in a format of `read_pairs`.
-        out: A .tsv file (plain, .gz, .xz or .zst); its card OUT.json names the sources.
+        out: A .tsv file (plain, .gz, .xz or .zst). The card OUT.json, written beside it, names the sources.
         langs: The columns of the bitext in order: two languages, and "_" for each column to skip.
         into: The target language, one of `langs`.
         shard: (i, n): translate only shard i of n shards, counted from 1, and write it to `part(out, i, n)`.
-        strict: Whether a bad row raises an error, before any translation. Otherwise bad rows are left out.
+        strict: Whether a bad row raises an error, before any row is translated. Otherwise bad rows are left out.
         report: Called after each chunk with the number of rows done and the number of all rows.
 
     Raises:

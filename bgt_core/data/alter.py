@@ -1,8 +1,8 @@
-"""Add to each pair of translations an altered form of one sentence, with nearly the same words but another meaning.
+"""Add an altered sentence to each pair of translations: nearly the words of one sentence, but another meaning.
 
-The rules drop or add a negation (English, French), or exchange two words (any language with spaces between words).
-The altered sentences on which the shipped models were trained come from other rules, which exchanged the roles of words
-in parsed sentences. Commit d1f45c03 of the repository contains the code of those rules.
+The rules drop or add a negation (English, French), or exchange two words (any language with spaces between words). The
+altered sentences on which the shipped models were trained come from older rules, which exchanged words of different
+roles, such as subject and object, in parsed sentences (code: commit d1f45c03).
 """
 
 import re
@@ -18,7 +18,7 @@ from bgt_core.data.parallel import Skipped, check_table, pair_file, read_pairs, 
 from bgt_core.errors import DataError, UsageError
 
 NEGATION, WORDS = "negation", "words"  # kinds of alteration
-NEGATED = 0.3  # probability of using a negation rule that applies; in all other cases, two words are exchanged
+NEGATED = 0.3  # probability that a negation rule is used if one applies; otherwise two words are exchanged
 _FINITE = r"\b(am|is|are|was|were|will|would|could|should|must|does|did|do|has|have|had)"
 _VERBE = r"(est|es|suis|sont|sommes|êtes|était|étaient|ai|as|a|avons|avez|ont|avait|peut|peux|veut|veux|doit|dois)\b"
 _NEGATIONS = {  # language -> two pairs (pattern, replacement): the first drops a negation, the second adds a negation
@@ -60,7 +60,7 @@ def exchanged(text: str, rng: Random) -> str:
     if len({cores[place].casefold() for place in places}) < 2:
         return ""
     first = second = places[0]
-    while cores[first].casefold() == cores[second].casefold():  # drawing both again makes all pairs equally likely
+    while cores[first].casefold() == cores[second].casefold():  # draw both again: all pairs are equally likely
         first, second = rng.sample(places, 2)
     for row, core in ((first, cores[second]), (second, cores[first])):
         words[row] = words[row].replace(cores[row], core, 1)
@@ -77,7 +77,7 @@ def alter_rows(source: Path, langs: Sequence[str], out: Path, *, of: str) -> tup
         of: The language whose sentences are altered.
 
     Returns:
-        The number of pairs that were written and dropped, and the number of rows with each kind of alteration. A pair
+        The numbers of pairs that were written and dropped, and the number of rows with each kind of alteration. A pair
         is dropped if no two words of the sentence to be altered differ.
 
     Raises:

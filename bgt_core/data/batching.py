@@ -6,8 +6,8 @@ split into micro-batches, whose gradients are summed. Rows are drawn uniformly, 
 
 In a mixture, the share of a corpus in each update is proportional to n^(1/T) (Arivazhagan et al. 2019, "Massively
 multilingual NMT in the wild"). T is the temperature; a higher T makes the shares more equal. n is the number of tokens
-in the corpus, each counted with the weight of its kind of text. Within a corpus, the share of a kind of text is
-proportional to the number of tokens of this kind, times the weight of the kind.
+in the corpus, each multiplied by the weight of its kind of text (such as news). Within a corpus, the share of a kind of
+text is proportional to the number of tokens of this kind, times the weight of the kind.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from bgt_core.data.columns import altered_columns
 from bgt_core.data.store import Corpus, Mixture, Stratum
 from bgt_core.errors import DataError, UsageError
 
-ROUNDS = 6  # number of rounds of the Feistel network; 4 are enough for a permutation that looks random
+ROUNDS = 6  # number of rounds of the Feistel network; 4 rounds are enough to make a permutation look random
 
 
 def rows_per_epoch(strata: Sequence[Stratum], temperature: float, weights: Mapping[str, float]) -> list[int]:
@@ -119,9 +119,9 @@ WINDOW = 8192  # validation rows are sorted by length within groups of this size
 class StepBatch:
     """The micro-batches of an optimiser step that one worker processes."""
 
-    rows: int  # number of rows of the update, over all workers
+    rows: int  # number of rows of the update, summed over all workers
     batches: Mapping[int, Batch]  # index of the micro-batch in the update -> micro-batch
-    closes_mega_batch: bool = True  # whether this update ends a mega-batch, so that training can resume after it
+    closes_mega_batch: bool = True  # whether this update is the last of a mega-batch; training resumes only there
 
     def pin(self) -> StepBatch:
         """Copy the batches to pinned memory, from which a GPU can copy while it computes."""
@@ -135,7 +135,7 @@ class Batching:
     The anchor column, which provides the semantic latent, alternates: in micro-batch i of step s, the anchor is column
     (seed + s + i) modulo the number of columns. In the paper, the anchor alternates "within a batch" (sec. 3); in the
     released code, it alternates per micro-batch, by a counter that starts at 0 in every new process. `Batch.shift`,
-    which determines from which column each column is predicted, changes in the same way.
+    which determines from which column each column is predicted, changes with s and i in the same way.
     """
 
     # approximate number of tokens per update, EOS included; only the longest side of each row counts (paper: 25,000)
@@ -144,7 +144,7 @@ class Batching:
     seed: int
     scramble: float = 0.0  # share of the training sentences whose tokens are permuted
     micro_batches: int = 1  # minimum number of micro-batches, of similar size, into which an update is split
-    temperature: float = 1.0  # above 1, rows of small corpora are drawn more often than rows of large ones
+    temperature: float = 1.0  # above 1, rows of small corpora are drawn more often than rows of large corpora
     weights: Mapping[str, float] = field(default_factory=dict)  # kind of text -> weight in sampling
 
     def __post_init__(self) -> None:
@@ -162,7 +162,7 @@ class Batching:
         if not len(corpus):
             raise DataError(f"the {corpus.split} split of {corpus.folder} has no pairs; prepare it with more pairs")
         counts = self._sampled(corpus)
-        largest = max(counts) if counts else len(corpus)  # with more updates, some would be empty
+        largest = max(counts) if counts else len(corpus)  # with more updates than rows, some would be empty
         return min(largest, -(-corpus.tokens // self.batch_tokens))
 
     def update(self, corpus: Corpus | Mixture, step: int, worker: int = 0, workers: int = 1) -> StepBatch:
@@ -235,8 +235,8 @@ def split_to_fit(lengths: np.ndarray, micro_tokens: int) -> Iterator[np.ndarray]
     """Split rows into groups of similar length. With padding, a group's longest side has at most `micro_tokens` tokens.
 
     `lengths` is (B, sides). A group that is too large is divided into two with nearly equal numbers of tokens, so that
-    workers have equal loads. A row that is longer than the limit is a group by itself. The groups with the longest rows
-    come first: if the memory is too small for them, training fails at once.
+    workers have equal loads. A row with more than `micro_tokens` tokens is a group by itself. The groups with the
+    longest rows come first: if the memory is too small for them, training fails at once.
     """
     if len(lengths) > 1 and len(lengths) * lengths.max() > micro_tokens:
         for half in split_evenly(lengths, 2):
@@ -256,9 +256,9 @@ def deal(sizes: Sequence[int], workers: int) -> list[int]:
 
 
 def split_evenly(lengths: np.ndarray, portions: int) -> list[np.ndarray]:
-    """Divide rows by length into portions with nearly equal numbers of tokens; the first portion has the longest rows.
+    """Divide rows by length into groups with nearly equal numbers of tokens; the first group has the longest rows.
 
-    `lengths` is (B, sides). Returns the row indices of each portion, in ascending order.
+    `lengths` is (B, sides). Returns the row indices of each group, in ascending order.
     """
     order, tokens = longest_first(lengths), lengths.sum(axis=1)
     middles = np.cumsum(tokens[order]) - tokens[order] / 2

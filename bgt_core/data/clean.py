@@ -35,11 +35,11 @@ Report = Callable[[int, int | None], None]  # called with the number of pairs re
 
 @dataclass(frozen=True)
 class CleaningRules:
-    """The rules that a pair must meet to be kept; lengths are in `unit`."""
+    """The rules that a pair must meet to be kept; lengths are measured in `unit`."""
 
     min_length: int = 1
     max_length: int = 100
-    max_ratio: float = 9.0  # maximum ratio of the longer side's length to the shorter side's length, 9 as in Moses
+    max_ratio: float = 9.0  # maximum ratio of the longer side's length to the shorter side's length (Moses: 9)
     unit: str = "words"
     max_pairs: int | None = None  # keep a random sample of this size; it does not depend on the order of the sources
     seed: int = 1
@@ -63,7 +63,7 @@ class Candidates(NamedTuple):
     keys: list[tuple[str, ...]]  # the `key` of each text
     lengths: np.ndarray  # (N, L), lengths of the texts, in `CleaningRules.unit`
     costs: np.ndarray  # (N,) float64, the numbers of the label column; NaN if there is no such column
-    identities: np.ndarray  # (N,) uint64, a hash of each row's first key or of all its keys; equal hashes mean copies
+    identities: np.ndarray  # (N,) uint64, hash of each row's first key, or of all its keys; copies have equal hashes
 
     def where(self, stays: np.ndarray) -> Candidates:
         """Select the rows for which `stays`, (N,) bool, is true."""
@@ -72,7 +72,7 @@ class Candidates(NamedTuple):
         return Candidates(rows, texts, keys, self.lengths[stays], self.costs[stays], self.identities[stays])
 
 
-Filter = Callable[[Candidates], np.ndarray]  # takes N candidates, returns whether to keep each, (N,) bool
+Filter = Callable[[Candidates], np.ndarray]  # takes N candidates, returns whether to keep each of them, (N,) bool
 
 
 class Cleaned(NamedTuple):
@@ -104,10 +104,10 @@ def clean(
             numbers has "label" in place of a language, as in "cost:label"; it is written to `out`, too.
         out: The TSV file to write.
         rules: The rules; by default `CleaningRules()`.
-        exclude: Files or folders of evaluation sentences, with one sentence per line or several in columns. A pair is
-            dropped if any of its sides is one of these sentences; case and punctuation are ignored.
-        models: Models for scores in `rules.keep` that this package does not define: {name of the score: model}. They
-            score the sentences of the second column.
+        exclude: Files or folders of evaluation sentences: one sentence per line, or several separated by tabs. A pair
+            is dropped if any of its sides is one of these sentences; case and punctuation are ignored.
+        models: {name: model}. Each model computes a score that `rules.keep` names and this package does not define. It
+            scores the sentences of the second column.
         tokenizer: A SentencePiece model, if the unit of lengths is "tokens".
         licence: The licence to write to the card; by default the licence that `bgt data download` recorded.
         strict: Whether the first bad row raises an error; otherwise bad rows are skipped.
@@ -120,7 +120,7 @@ def clean(
     rules, models = rules or CleaningRules(), models or {}
     check_table(out)
     langs = parse_columns(read_columns(columns))
-    names, all_names = list(langs), [column.partition(":")[0] for column in columns]  # all_names: with skipped columns
+    names, all_names = list(langs), [column.partition(":")[0] for column in columns]  # `all_names` has skipped columns
     label = next((index for index, lang in enumerate(langs.values()) if lang == LABEL), -1)
     if not sources or len(langs) - (label >= 0) < 2:
         raise UsageError(f"{len(sources)} sources of {', '.join(columns)}: expected a source, and two columns of text.")
@@ -275,7 +275,7 @@ def _files(path: Path) -> list[Path]:
     return [file for file in files if file.suffix != ".json" and not file.name.startswith(".")]
 
 
-# Find copies of sentences: compute keys that ignore case and punctuation, and keep their hashes in a compact set.
+# Find copies of sentences: compute keys that ignore case and punctuation, and keep hashes of the keys in a compact set.
 
 
 def key(sentence: str) -> str:
@@ -352,9 +352,9 @@ def copy_key(sentence: str) -> str:
 def join_copies(sentences: Sequence[str], groups: Sequence[int]) -> list[int]:
     """Join groups of sentences that contain copies of the same sentence.
 
-    If group A shares a sentence with B, and B shares one with C, then all three are joined. `groups[i]` is the number
-    of the group of sentence i. Returns the new group number of each sentence, (N,): joined groups get the number of the
-    group whose sentence comes first.
+    If group A shares a sentence with B, and B shares another with C, then all three are joined. `groups[i]` is the
+    number of the group of sentence i. Returns the new group number of each sentence, (N,): joined groups get the number
+    of the group whose sentence comes first.
     """
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components

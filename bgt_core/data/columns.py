@@ -122,7 +122,7 @@ def parse_columns(columns: Iterable[str]) -> dict[str, str]:
 def parse_source(text: str, columns: Sequence[str] = ()) -> Source:
     """Parse COLUMNS=FILE: the file in "en-fr=a.tsv" has the columns en and fr; "a.tsv" alone has all `columns`.
 
-    "news/en-fr=a.tsv" also names the kind of text. In "a,b,_=a.tsv", the third column is skipped. `columns` are the
+    In "news/en-fr=a.tsv", "news" is the kind of text. In "a,b,_=a.tsv", the third column is skipped. `columns` are the
     known names; if `columns` is empty, any name is allowed. Raises UsageError for an unknown column.
     """
     head, equals, path = text.partition("=")
@@ -144,7 +144,7 @@ def parse_source(text: str, columns: Sequence[str] = ()) -> Source:
 
 
 def is_file(text: str) -> bool:
-    """Test whether a file or folder of that name exists; return False for a name that the system rejects."""
+    """Test whether a file or folder of that name exists; return False for a name that the operating system rejects."""
     try:
         return Path(text).exists()
     except (OSError, ValueError):
@@ -152,7 +152,7 @@ def is_file(text: str) -> bool:
 
 
 def parse_weights(text: str) -> dict[str, float]:
-    """Parse weights above 0: "news:3,docs:0.5" -> {"news": 3.0, "docs": 0.5}; UsageError for anything else."""
+    """Parse weights of kinds of text: "news:3,docs:0.5" -> {"news": 3.0, "docs": 0.5}; UsageError for anything else."""
     weights: dict[str, float] = {}
     for part in filter(None, text.split(",")):
         kind, _, weight = part.partition(":")
@@ -232,8 +232,8 @@ def takes(known: Collection[str], lang: str) -> bool:
 def lang_hint(text: str, known: Collection[str] = ()) -> str:
     """Return a hint for the end of a message about an unknown language: " Did you mean 'en'?"; "" if there is no guess.
 
-    `text` may be the name of a language, or another form of a language's code (zh for zh-Hans). If `known` is not
-    empty, the hint suggests one of these languages.
+    `text` may be the name of a language, or another code of a language (zh for zh-Hans). If `known` is not empty, the
+    hint suggests one of these languages.
     """
     code = NAMES.get(text.lower(), "")
     if not known:

@@ -2,8 +2,8 @@
 
     download(choose("tatoeba", pair="en-fr"), Path("data"))
 
-`pooch` downloads each archive of a source to OUT/.download, complete or not at all. One of the functions in `LAYOUTS`
-converts the unpacked files. The manifest OUT/bgt-data.json records the sources, SHA-256 sums and licences.
+The library `pooch` downloads each archive of a source to OUT/.download, completely or not at all. One of the functions
+in `LAYOUTS` converts the unpacked files. The manifest OUT/bgt-data.json records the sources, SHA-256 sums and licences.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from bgt_core.files import alone, file_lock, sha256_file, write_json, writing
 if TYPE_CHECKING:
     import requests
 
-SMALL, MOST = 2**26, 100  # an archive may grow to SMALL bytes, or MOST times its size (text grows 3 to 20 times)
+SMALL, MOST = 2**26, 100  # maximum unpacked size: SMALL bytes, or MOST times the archive (text: 3 to 20 times)
 UNPROMISED = 2**30  # maximum number of bytes of a file whose size the server does not announce
 CHUNK = 4096  # number of rows that are written together
 NOT_TEXT = (b"version https://git-lfs", b"<!doctype", b"<html")  # first bytes of a reply that is not the requested text
@@ -57,15 +57,15 @@ CODE = r"[a-z]{2,3}(?:_[A-Za-z]+)?"  # a language code of OPUS, such as fr or pt
 class DataSource(NamedTuple):
     """One data set.
 
-    Its addresses may contain {opus_pair}, {release}, and {iso}, the three-letter code of the language that is not
-    English.
+    Its addresses may contain {opus_pair}, {release} and {iso}. In place of {iso} stands the three-letter code of the
+    language that is not English.
     """
 
     name: str  # the name that users type
     what: str  # a short description
     licence: str
     addresses: tuple[str, ...]
-    layout: str = "files"  # key of `LAYOUTS`, which maps it to the function that converts the files
+    layout: str = "files"  # key in `LAYOUTS` of the function that converts the files
     pairs: str = ""  # allowed language pairs: "any", "any pair with en", or a single pair; "" if the data are not pairs
     release: str = ""  # the default release; "needed" if users must choose one, "" if there are no releases
 
@@ -108,7 +108,7 @@ class Choice(NamedTuple):
 
     @property
     def archives(self) -> list[str]:
-        """The addresses of the source's archives."""
+        """The web addresses of the source's archives."""
         other = next((lang for lang in self.langs if lang != "en"), "")
         values = {"opus_pair": "-".join(sorted(self.langs)), "iso": THREE_LETTERS.get(other, other)}
         return [address.format(**values, release=self.release) for address in self.source.addresses]
@@ -117,7 +117,7 @@ class Choice(NamedTuple):
 def choose(name: str, *, pair: str | None = None, release: str | None = None) -> Choice:
     """Check a user's choice of a source, languages and release; UsageError if the source does not offer them.
 
-    `name` is the name of one of `SOURCES`, or "opus:NAME" for any other corpus of OPUS, with the spelling of OPUS.
+    `name` is the name of one of `SOURCES`, or "opus:NAME" for any other corpus of OPUS; NAME is spelt as in OPUS.
     """
     known = {source.name: source for source in SOURCES}
     if name.lower().startswith("opus:") and len(name) > 5:
@@ -160,7 +160,7 @@ class Downloaded(NamedTuple):
 
     files: list[Path]  # all files of the source that are now in the folder
     left_out: dict[str, int]  # reason -> number of rows left out
-    new: bool  # False if all files were there before
+    new: bool  # False if all files already existed
 
 
 class OutputFile(NamedTuple):
@@ -205,7 +205,7 @@ def download(choice: Choice, out: Path, *, report: Report = lambda done, total: 
                     archives[address] = {**manifest.facts(archive), "trusted": why}
                     unpacked += unpack(archive, work / f"{number}.d")
                 made = LAYOUTS[choice.source.layout](unpacked, choice, out, left_out)
-            except DataError:  # a bad archive is deleted; after other errors, such as a full disk, it is kept
+            except DataError:  # delete a bad archive; after other errors, such as a full disk, keep it
                 shutil.rmtree(work, ignore_errors=True)
                 raise
             entry = {"what": choice.source.what, "licence": choice.source.licence, "archives": archives}
@@ -260,7 +260,7 @@ class _Bar:
         self.total = self.done = 0  # in bytes; `pooch` sets the total, to 0 if the server does not announce it
 
     def update(self, count: int) -> None:
-        if self.done > (self.total or UNPROMISED):  # pooch counts the last block as full, so this may exceed the total
+        if self.done > (self.total or UNPROMISED):  # without `count`, because pooch rounds it up for the last block
             raise DataError(f"{self.address}: the server has sent {self.done:,} bytes, more than expected; stopped.")
         self.done += count
         self.report(min(self.done, self.total or self.done), self.total or None)
@@ -273,7 +273,7 @@ class _Bar:
 
 
 def unpack(archive: Path, folder: Path) -> list[Path]:
-    """Unpack a zip, tar, tar.gz or gz file into `folder`. Replace an old folder, and write nothing outside it.
+    """Unpack a zip, tar, tar.gz or gz file into `folder`, and nothing outside it. An old `folder` is replaced.
 
     Returns the unpacked files, sorted by name, without the files that macOS adds to archives. If `archive` has another
     format, returns only `archive`.
@@ -426,7 +426,7 @@ def _check_text(path: Path) -> None:
             raise DataError(f"{path}: expected text, found {start[:30]!r}; the address may have changed.")
 
 
-# Requests to servers. Their errors name the address, the reason, and what the user can do.
+# Send requests to servers. Error messages name the address, the reason, and what the user can do.
 
 
 def check_encrypted(response: requests.Response, **_: object) -> None:
@@ -437,7 +437,7 @@ def check_encrypted(response: requests.Response, **_: object) -> None:
 
 
 def close_failed(response: requests.Response, **_: object) -> None:
-    """Close the connection of a request that failed, which `pooch` would leave open; a hook of `requests`."""
+    """Close the connection if a request failed, because `pooch` would leave it open; a hook for `requests`."""
     if not response.ok:
         response.close()
 
@@ -458,7 +458,7 @@ def explained(url: str) -> Iterator[None]:
         raise NotFound(f"{url}: the connection broke; run the command again to download this file.") from error
     except (requests.ConnectionError, requests.Timeout) as error:
         inner, reason = error, type(error).__name__
-        while inner is not None:  # the innermost error is the operating system's
+        while inner is not None:  # the innermost error comes from the operating system
             reason = inner.strerror if isinstance(inner, OSError) and inner.strerror else reason
             inner = inner.__cause__ or inner.__context__  # type: ignore[assignment]
         proxy = proxy_of(url)
@@ -469,7 +469,7 @@ def explained(url: str) -> Iterator[None]:
 
 
 def proxy_of(url: str) -> str:
-    """Describe the proxy of an address, and the variable that sets it, for an error message; "" if there is none."""
+    """Return the proxy of an address and the variable that sets the proxy, as text for an error; "" without a proxy."""
     from requests.utils import get_environ_proxies, select_proxy
 
     proxy = select_proxy(url, get_environ_proxies(url))

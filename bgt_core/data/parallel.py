@@ -1,8 +1,8 @@
 """Read files of translations (TSV, Moses, Parquet) as pairs of normalised sentences, and write such pairs (TSV).
 
-`read_pairs` calls `checked_chunks`, which counts bad rows. That function calls `chunks` for rows of bytes, and `check`
-for the valid rows among them. Files are read in blocks, so the memory used does not grow with the size of a file. The
-same pairs always give the same file, byte for byte.
+`read_pairs` calls `checked_chunks`, which gets rows of bytes from `chunks`, gets the valid rows from `check`, and
+counts the bad rows. Files are read in blocks, so the memory used does not grow with the size of a file. The same pairs
+always give the same file, byte for byte.
 """
 
 import glob
@@ -38,7 +38,7 @@ Bad = tuple[int, str, str]  # index of the row in its chunk, the reason, and a m
 
 @dataclass
 class Skipped:
-    """Counts of the bad lines that are skipped, for each reason, and messages about the first bad lines."""
+    """The number of skipped bad lines for each reason, and messages about the first of them."""
 
     counts: Counter[str] = field(default_factory=Counter)  # reason -> number of lines
     examples: list[str] = field(default_factory=list)  # "file:line: message"
@@ -84,7 +84,7 @@ def source_files(source: Path | str, columns: Sequence[str], *, once: bool = Fal
     if pipe or source.is_file():
         return [source]
     sides = [[path for end in SUFFIXES if (path := Path(f"{source}.{name}{end}")).is_file()] for name in columns]
-    if not all(sides):  # file names may contain other language codes, as in corpus.eng_Latn
+    if not all(sides):  # file names may have other codes of these languages, as in corpus.eng_Latn
         paths = filter(Path.is_file, sorted(source.parent.glob(f"{glob.escape(source.name)}.*")))
         beside = {uncompressed(path.name)[len(source.name) + 1 :]: path for path in paths}
         others = [matching(name, beside) for name in columns]
@@ -227,7 +227,7 @@ def _moses(files: Sequence[Path]) -> Iterator[Row]:
 
 
 def _parquet(file: Path, columns: Sequence[str]) -> Iterator[list[Row]]:
-    import pyarrow as pa  # slow to import, and only this format needs it
+    import pyarrow as pa  # slow to import, and needed only for Parquet
     import pyarrow.parquet as pq
 
     with reading_parquet(file), pq.ParquetFile(file) as table:
@@ -247,7 +247,7 @@ def _parquet(file: Path, columns: Sequence[str]) -> Iterator[list[Row]]:
 
 @contextmanager
 def pair_file(out: Path) -> Iterator[Callable[[Sequence[Row]], None]]:
-    """Yield a function that writes rows of UTF-8 cells. The file `out` appears, complete, when the `with` block ends.
+    """Yield a function that writes rows of UTF-8 cells. The complete file `out` appears when the `with` block ends.
 
     If the block raises an error, no file is left. Raises UsageError if the suffix is not in `TABLES` or another process
     is writing the file, NotFound if the file can't be written.

@@ -1,8 +1,9 @@
 """Find and change, by rules, properties of wording that a translation may lose, such as the form of address.
 
-The probing tasks with the same names (`probes.tasks`) state where each rule comes from, and how accurate it is on
-sentences that people labelled. The rules ignore case, except in German, where only the capital distinguishes the formal
-Sie from "she" and "they". In German text without any capitals, "sie" with a plural verb counts as formal.
+Each property has a probing task of the same name (`probes.tasks`), which states where the rules come from, and how
+accurate they are on labelled sentences. The rules ignore case, except in German, where only the capital S distinguishes
+formal "Sie" (you) from "sie" (she, they). In German text without any capitals, "sie" with a plural verb counts as
+formal.
 """
 
 import re
@@ -24,7 +25,7 @@ Rule = Callable[[str], str]  # takes a text, returns the value of a property; ""
 
 
 def final_mark(text: str) -> str:
-    """Return the mark that ends the sentence: ".", "?", "!", "..." or "". Quotes and brackets after it are ignored.
+    """Return the final mark: ".", "?", "!", "..." or "". Quotes and brackets that follow the mark are ignored.
 
     >>> final_mark("« Où est-il ? »")
     '?'
@@ -40,7 +41,7 @@ def _patterns(patterns: Mapping[str, Iterable[str]], flags: int = re.IGNORECASE)
 
 
 def _one_of(patterns: Mapping[str, Iterable[str]]) -> Rule:
-    """Make a rule that returns the value whose pattern matches a text, or "" unless exactly one pattern matches."""
+    """Make a rule that returns the only value with a matching pattern; "" if no value or several values have one."""
     compiled = _patterns(patterns)
 
     def rule(text: str) -> str:
@@ -109,7 +110,7 @@ def values(text: str, lang: str) -> tuple[str, ...]:
 
 
 def signature(text: str, lang: str) -> tuple[str | bool, ...]:
-    """Describe a sentence's style: the value of each property, and whether it has each wording listed for its language.
+    """Describe a sentence's style: the value of each property, and which of the wordings of its language it contains.
 
     >>> signature("It's late.", "en") == signature("That's Tom.", "en") != signature("It is late.", "en")
     True
@@ -121,12 +122,12 @@ def signature(text: str, lang: str) -> tuple[str | bool, ...]:
     return (*values(text, lang), *wordings)
 
 
-# Change one property of a sentence: "I'm late." -> "I am late.". From pairs of such sentences, decoders learn to take
-# the property from the language latent. If the rules are unsure, they return no other form of the sentence.
+# Change one property of a sentence: "I'm late." -> "I am late.". From a sentence and its changed form, decoders learn
+# to take the property from the language latent. If the rules are unsure, they return no changed form.
 
 Forms = Callable[[str], list[str]]
 
-EXCHANGED = {  # language -> property to change; not tu and vous in French, because the data have pairs with both
+EXCHANGED = {  # language -> property to change; in French not tu and vous: the data have pairs with both
     "en": "contraction",
     "fr": "question-form",
     "es": "address",
@@ -137,7 +138,7 @@ EXCHANGED = {  # language -> property to change; not tu and vous in French, beca
 
 
 def exchanger(lang: str, texts: Sequence[str], paraphrases: Sequence[Sequence[str]] = ()) -> Forms:
-    """Make a function that changes a sentence: it returns forms with another value of the property `EXCHANGED[lang]`.
+    """Make a function that returns forms of a sentence with another value of the property `EXCHANGED[lang]`.
 
     Args:
         lang: One of the languages in `EXCHANGED`.
@@ -164,7 +165,7 @@ _RULES = WORDING["exchange"]
 
 
 def _filled(lang: str, pattern: str) -> str:
-    """Replace each {name} in a pattern by the pattern of that name."""
+    """Replace each {name} in a pattern by the language's pattern of that name."""
     for name, part in _RULES[lang].items():
         if isinstance(part, str):
             pattern = pattern.replace(f"{{{name}}}", part)
@@ -277,7 +278,7 @@ def _german(texts: Sequence[str], paraphrases: Sequence[Sequence[str]]) -> Calla
 
 
 def _formal_verbs(paraphrases: Sequence[Sequence[str]]) -> dict[str, str]:
-    """Map verb forms for du to the most common form for Sie in the same position of equally long paraphrases."""
+    """Map each verb form for du to the form for Sie that most often has its position in equally long paraphrases."""
     seen: dict[str, Counter[str]] = defaultdict(Counter)
     for pair in paraphrases:
         by_value = {PROPERTIES["address"].value(text, "de"): _WORDS.findall(text.lower()) for text in pair}
@@ -373,7 +374,7 @@ def _turkish(text: str) -> list[str]:
 
 _ICHIDAN = ("る", "ない", "た")
 _SURU = ("する", "しない", "した")
-_POLITE_ENDINGS = (("ません", 1), ("ました", 2), ("ます", 0))  # polite ending, and the `number` that `plain` needs
+_POLITE_ENDINGS = (("ません", 1), ("ました", 2), ("ます", 0))  # polite ending, and its argument `number` for `plain`
 _NA_ADJECTIVES = ("きれい", "嫌い", "くらい", "ぐらい", "みたい")  # these end in い, but are not i-adjectives
 _LONGEST = 4  # maximum length of the character sequences that are counted in the texts
 _OCCURRENCES = 4  # a form is used if the count of its ending is at least this

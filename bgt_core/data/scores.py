@@ -104,7 +104,7 @@ def sentence_bleu(reference: str, translation: str) -> float:
 
 @functools.cache
 def bleu_metric() -> BLEU:
-    """Return sacrebleu's metric, which is made only once."""
+    """Return sacrebleu's metric; all calls return the same object."""
     from sacrebleu.metrics import BLEU
 
     return BLEU(tokenize="none", smooth_method="add-k", smooth_value=1, effective_order=True, force=True)
@@ -189,7 +189,7 @@ class Perplexity:
         return cls(sentences)
 
     def __call__(self, sentences: Sequence[str]) -> np.ndarray:
-        """Return the perplexities of N sentences, (N,) float64: 2^(bits per word), where the end counts as a word."""
+        """Return perplexities, (N,) float64: 2^(bits per word), where the end of a sentence counts as a word."""
         from nltk.util import ngrams
 
         return np.array([self.model.perplexity(ngrams(padded_words(text), ORDER)) for text in sentences], np.float64)

@@ -1,7 +1,7 @@
 """Write and open token stores. A store contains a corpus of rows, or a mixture of corpora with different columns.
 
 `prepare` reads, tokenises and writes rows chunk by chunk. `open_corpus` opens the files of a store as a `Corpus` or a
-`Mixture`, which memory-maps them. So no corpus is loaded into memory.
+`Mixture`, which memory-maps the files. So no corpus is loaded into memory.
 """
 
 from __future__ import annotations
@@ -55,9 +55,9 @@ def prepare(
             tokenizer and settings is opened instead of written again.
         min_tokens: Minimum number of tokens of every side of a row, EOS not counted (paper, sec. 4: 5).
         max_tokens: Maximum number of tokens of every side, EOS not counted (paper: 100).
-        valid_pairs: Number of rows to hold out. A hash of the first column's text, ignoring case, selects the rows. So
-            in all corpora, rows with the same sentence in the first column are in the same split, and a few more rows
-            than `valid_pairs` may be held out.
+        valid_pairs: Number of rows to hold out. A hash of the first column's text, ignoring case, selects the rows.
+            Rows of any corpus with the same sentence in the first column are in the same split, so a few more rows than
+            `valid_pairs` may be held out.
         seed: The seed of this hash.
         strict: Whether a bad row raises an error; otherwise bad rows are left out and counted.
 
@@ -86,7 +86,7 @@ def prepare(
         for names, of_part in parts.items()
     ]
     for of_part in parts.values():
-        target_width(of_part)  # unsuitable vectors raise an error here, before the long encoding
+        target_width(of_part)  # unsuitable vectors raise an error here, before the slow tokenising
     if out.exists():
         return _reuse(out, settings, strict)
     with atomic_folder(out) as work:
@@ -168,7 +168,7 @@ def _encode(
     dtype = np.dtype("uint16" if tokenizer.vocab_size <= 2**16 else "uint32")
     counts = Counter({"kept": 0, "too short": 0, "too long": 0})
     kinds = dict.fromkeys((source.kind for source in sources), 0)
-    tokens, longest = dict.fromkeys(texts, 0), dict.fromkeys(texts, 0)  # EOS included
+    tokens, longest = dict.fromkeys(texts, 0), dict.fromkeys(texts, 0)  # these numbers include EOS
     width = target_width(sources)
     names = [f"{column}.{kind}" for column in texts for kind in ("ids", "offsets")] + ["hashes"]
     names += ["labels"] * (label >= 0) + ["targets"] * bool(width)
@@ -255,7 +255,7 @@ def _split(work: Path, store: Json, limit: int) -> None:
 
 
 def _read(file: Path, dtype: type, start: int, count: int) -> np.ndarray:
-    """Read up to `count` values from index `start`. A memory-mapped file would fill the memory with its pages."""
+    """Read up to `count` values from index `start`, without memory-mapping, which would fill the memory with pages."""
     return np.fromfile(file, dtype, count, offset=start * np.dtype(dtype).itemsize)
 
 
@@ -275,7 +275,7 @@ def target_width(sources: Sequence[Source]) -> int:
 
 
 def read_targets(path: Path) -> np.ndarray:
-    """Memory-map a file of vectors, floats (rows, D); NotFound if it is absent, DataError if it is anything else."""
+    """Memory-map a file of vectors, floats (rows, D); NotFound if it is absent, DataError for any other file."""
     targets = read_npy(path)
     if targets.ndim != 2 or targets.dtype.kind != "f" or not targets.shape[1]:
         raise DataError(f"{path}: {targets.dtype} {targets.shape}; expected floats (rows, D)")
@@ -370,11 +370,11 @@ class Corpus:
 
     @property
     def corpora(self) -> list[Corpus]:
-        """A list with only this corpus, so that a corpus can be used in place of a `Mixture`."""
+        """A list of only this corpus; a `Mixture` has a list of several, so code can treat both alike."""
         return [self]
 
     def parts(self, indices: np.ndarray) -> list[tuple[Corpus, np.ndarray]]:
-        """Return this corpus with the given rows as the only part, so that it can replace a `Mixture`."""
+        """Return a single part, this corpus with the given rows, in the form of `Mixture.parts`."""
         return [(self, indices)]
 
     def lengths(self, indices: np.ndarray) -> np.ndarray:
@@ -393,7 +393,7 @@ class Corpus:
         occurs = np.zeros(vocab_size, bool)
         for column, of_column in self.columns.items():
             if of_column == lang:
-                for start in range(0, len(self._ids[column]), BLOCK):  # in blocks, because bincount makes 64-bit copies
+                for start in range(0, len(self._ids[column]), BLOCK):  # in blocks: bincount copies its input to 64 bits
                     occurs |= np.bincount(self._ids[column][start : start + BLOCK], minlength=vocab_size) > 0
         return occurs
 
@@ -407,7 +407,7 @@ class Corpus:
 
 
 class Mixture:
-    """Several corpora with different columns. Row indices continue from each corpus to the next."""
+    """Several corpora with different columns. The row indices of a corpus continue those of the corpus before it."""
 
     def __init__(self, corpora: Sequence[Corpus]):
         self.corpora = list(corpora)

@@ -52,7 +52,7 @@ def sentence_list(sentences: str | Iterable[str], parameter: str = "sentences") 
         parameter: The name of the argument in error messages.
 
     Raises:
-        UsageError: `sentences` is of another type, such as a table or bytes, or one of its rows is not a string.
+        UsageError: `sentences` is of another type, such as a table or bytes, or one of its elements is not a string.
     """
     if isinstance(sentences, str):
         return [sentences]
@@ -153,7 +153,8 @@ class Tokenizer:
     def encode(self, sentences: str | Iterable[str], *, normalised: bool = False) -> list[list[int]]:
         """Encode N sentences as N lists of token ids, each ending in EOS.
 
-        The sentences are first normalised, unless they are `normalised` already. UsageError as in `sentence_list`.
+        The sentences are first normalised, unless they are `normalised` already. Raises UsageError as `sentence_list`
+        does.
         """
         texts = list(sentences) if normalised else [normalise(text) for text in sentence_list(sentences)]
         return self._pieces.encode(texts, add_eos=True, num_threads=CORES if len(texts) > MANY else 1)
@@ -201,12 +202,12 @@ def _sample(sentences: Iterable[str], size: int) -> list[str]:
 
 
 _CODES = defaultdict[str, list[int]](list)  # Unicode category -> its code points
-for _code in chain(range(0x1EA00), range(0xE0000, 0xE0200)):  # the ranges of all assigned characters of these kinds
+for _code in chain(range(0x1EA00), range(0xE0000, 0xE0200)):  # contain all characters of the categories used below
     _CODES[unicodedata.category(chr(_code))].append(_code)
 
 
 def _characters(categories: set[str]) -> str:
-    """Return the characters of these Unicode categories, except spaces, as ranges for the brackets of a pattern."""
+    """Return the characters of these Unicode categories, except spaces, as ranges inside the brackets of a pattern."""
     codes = sorted(chain.from_iterable(_CODES[category] for category in categories))
     chosen = [code for code in codes if not chr(code).isspace()]
     runs = (list(run) for _, run in groupby(enumerate(chosen), lambda place: place[1] - place[0]))

@@ -54,8 +54,8 @@ RECORDS = (".csv", ".json", ".jsonl", ".ndjson")  # suffixes of files that never
 def text_lines(path: Path, *, sentences: bool = False, name: Path | None = None) -> Iterator[tuple[int, str]]:
     """Yield the number (from 1) and the text of each line of a UTF-8 file (plain, .gz, .xz or .zst) or of stdin ("-").
 
-    Line ends and a byte order mark are removed. See `line_lists` for the arguments and errors. DataError is also raised
-    for text that is not UTF-8 or contains a NUL; it names the file and the line.
+    Line ends and a byte order mark are removed. See `line_lists` for the arguments and for further errors. Raises
+    DataError, which names the file and the line, for text that is not UTF-8 or contains a NUL.
     """
     blocks = line_lists(path, sentences=sentences, name=name)
     for number, line in enumerate(chain.from_iterable(blocks), 1):
@@ -139,7 +139,7 @@ def _check_start(block: bytes, name: Path) -> None:
 
 
 def _wide(block: bytes) -> str:
-    """Return the encoding of `WIDE` in which a block with NULs is text with line feeds; "" if there is none."""
+    """Guess in which encoding of `WIDE` a block with NULs is text with line feeds; "" if in none of them."""
     sample = block[:SAMPLE]
     for encoding in WIDE if b"\0" in sample else ():
         text = sample[: len(sample) // 4 * 4].decode(encoding, "replace")
@@ -216,5 +216,5 @@ def number(text: str) -> float:
 
 
 def no_number(text: str) -> str:
-    """Return the end of an error message about a cell that `number` can't parse; it follows the name of the column."""
+    """Return what an error message says, after the column's name, about a cell that `number` can't parse."""
     return f"is not a number: {text.strip()[:60]!r}; expected one with a decimal point, as 4.5"

@@ -1,4 +1,5 @@
-"""Read parsed sentences from bracketed trees (Penn Treebank) or CoNLL-U files, and join their tokens to ordinary text.
+"""Read parsed sentences from bracketed trees (Penn Treebank) or CoNLL-U files, and turn their tokens into ordinary
+text.
 
 The models expect ordinary text, but the files of evaluations are tokenised. SentEval's files were tokenised by Moses
 ("I can 't", "&quot;"), and xprobe's files by other rules ("l' action", "Madrid ' in"). Trees have the tokens of the
@@ -40,7 +41,7 @@ _WIDE_SPACE = re.compile(f"(?<={_WIDE}) (?={_WIDE})")
 def detokenise(sentence: str, lang: str) -> str:
     """Turn a tokenised sentence, with spaces between its tokens, into ordinary normalised text."""
     tokens = [_TREEBANK.get(token, token) for token in html.unescape(sentence).replace(" @-@ ", "-").split()]
-    text, glued = "", True  # glued: whether no space precedes the next token
+    text, glued = "", True  # `glued`: no space precedes the next token
     quoting: set[str] = set()  # the kinds of quotes that are open
     for before, token, after in zip(["", *tokens], tokens, [*tokens[1:], ""], strict=False):
         left, right = _glued(token, before, after, lang)
@@ -56,7 +57,7 @@ def detokenise(sentence: str, lang: str) -> str:
 
 
 def _glued(token: str, before: str, after: str, lang: str) -> tuple[bool, bool]:
-    """Return whether a token is joined to the token before it, and whether it is joined to the token after it."""
+    """Return whether a token is written without a space before it, and without a space after it."""
     if token in _APOSTROPHE:
         if lang == "tr" and before[-1:].isalnum() and after[:1].islower():  # a name and its ending, as in Ali'nin
             return True, True
@@ -188,7 +189,7 @@ class Word:
 
 @dataclass(frozen=True)
 class Surface:
-    """A written token: a word, or several words that are written as one (French "du" is "de" and "le")."""
+    """A token of the written text: a word, or several words written as one (French "du" is "de" and "le")."""
 
     first: int  # `Word.number` of the first word
     last: int  # `Word.number` of the last word

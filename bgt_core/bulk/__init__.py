@@ -163,7 +163,7 @@ def _file(source: Path, out: Path) -> Iterator[Path]:
 
 
 def validate_and_hash(file: Path, name: Path) -> tuple[int, str]:
-    """Find errors before any text is embedded; return (number of lines, SHA-256 of the text)."""
+    """Check all text for errors before any of it is embedded; return (number of lines, SHA-256 of the text)."""
     total, blank, digest = 0, True, hashlib.sha256()
     for number, line in text_lines(file, sentences=True, name=name):
         total = number

@@ -43,8 +43,7 @@ class SentenceTranslator(Protocol):
         """One line that identifies the model and its settings. If it is empty (unknown), no old table is reused."""
 
     def translate(self, sentences: Sequence[str]) -> Sequence[Sequence[tuple[str, float]]]:
-        """Return a list of (translation, cost) for each of N sentences, the best first; [] if there is no translation.
-        """
+        """Return a list of (translation, cost) for each of N sentences, the best first; [] without a translation."""
 
 
 class BackTranslated(NamedTuple):

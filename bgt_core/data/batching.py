@@ -29,7 +29,7 @@ ROUNDS = 6  # number of rounds of the Feistel network; 4 rounds are enough to ma
 
 
 def rows_per_epoch(strata: Sequence[Stratum], temperature: float, weights: Mapping[str, float]) -> list[int]:
-    """Return the number of rows, at least 1, that an epoch draws from each stratum.
+    """Return the number of rows, at least 1, that an epoch draws from each stratum (the rows of one kind of text).
 
     In total, the rows of an epoch have about as many tokens as all strata together. `weights` maps kinds of text to
     weights; a kind that is not in `weights` has weight 1.

@@ -1,4 +1,4 @@
-"""Clean parallel text: normalise and filter pairs, drop copies and evaluation sentences, and write the other pairs.
+"""Clean parallel text: normalise and filter pairs, drop copies and evaluation sentences, and write the remaining pairs.
 
 The hashes that detect copies need 8 bytes of memory for each pair kept, and up to 24 bytes for a short time. The same
 sources and settings always give the same file, byte for byte.
@@ -239,7 +239,7 @@ def length_unit(columns: Sequence[str]) -> str:
 
 def _count(rules: CleaningRules, langs: Iterable[str], tokenizer: Path | None) -> Count:
     if (rules.unit == "tokens") != (tokenizer is not None):
-        raise UsageError("tokens needs a tokenizer, and other units don't: give both, or neither.", parameter="unit")
+        raise UsageError("tokens needs a tokenizer, and no other unit uses one.", parameter="unit")
     if tokenizer:
         model = Tokenizer.load(tokenizer)
         return lambda sentences: [len(ids) - 1 for ids in model.encode(sentences)]  # EOS does not count
@@ -279,10 +279,9 @@ def _files(path: Path) -> list[Path]:
 
 
 def key(sentence: str) -> str:
-    """Reduce a normalised sentence to a key: in lower case and Unicode form NFKC, without punctuation and spaces.
+    """Reduce a normalised sentence to a key: lower case, Unicode form NFKC, without punctuation, symbols and spaces.
 
-    Symbols are removed, too. If nothing would remain, the key is the sentence in lower case. Two sentences with the
-    same key count as copies.
+    If nothing would remain, the key is the sentence in lower case. Two sentences with the same key count as copies.
     """
     folded = unicodedata.normalize("NFKC", sentence).casefold() if not sentence.isascii() else sentence.lower()
     return folded.translate(_not_in_keys()) or folded
@@ -344,7 +343,7 @@ def copy_key(sentence: str) -> str:
     """Return a key that ignores case, repeated spaces, Unicode form and invisible characters.
 
     Most tokenizers produce the same tokens for two sentences with the same key, so most encoders produce the same
-    vector. Such copies must not be in both the training data and the test data.
+    vector. So a sentence of the test data must not have the same key as one of the training data.
     """
     return normalise(unicodedata.normalize("NFKC", normalise(sentence)).casefold())
 

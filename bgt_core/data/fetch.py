@@ -247,7 +247,7 @@ def _get(address: str, folder: Path, trusted: manifest.Json, report: Report) -> 
     if digest != trusted.get("sha256", digest):
         raise DataError(
             f"{address}: SHA-256 is {digest}, expected {trusted['sha256']} ({trusted['trusted']}). The server's "
-            f"file has changed, or is damaged. To accept a new version, remove its source from {manifest.NAME}."
+            f"file has changed, or is damaged. To accept a new version, remove this source from {manifest.NAME}."
         )
     return path
 
@@ -317,7 +317,8 @@ def unpack(archive: Path, folder: Path) -> list[Path]:
 
 
 def _check_size(archive: Path, size: int) -> None:
-    """Raise DataError if `size`, the unpacked bytes, is too much for text: the archive may be meant to fill a disk."""
+    """Raise DataError if the unpacked `size`, in bytes, is too large for text: the archive may be meant to fill a
+    disk."""
     allowed = max(SMALL, MOST * archive.stat().st_size)
     if size > allowed:
         raise DataError(

@@ -150,7 +150,7 @@ REMEMBERED = 2**20  # number of n-grams whose probability is cached
 
 
 class Perplexity:
-    """Scores sentences by their perplexity under nltk's interpolated Witten-Bell model of the training sentences.
+    """Scores sentences by their perplexity under nltk's interpolated Witten-Bell model, trained on other sentences.
 
     The paper trains KenLM on 40,000 references (sec. 5.6), but KenLM's Python package can't train models. Perplexities
     of different language models are not comparable, so choose a range by the perplexities of your own text.

@@ -153,8 +153,7 @@ class Tokenizer:
     def encode(self, sentences: str | Iterable[str], *, normalised: bool = False) -> list[list[int]]:
         """Encode N sentences as N lists of token ids, each ending in EOS.
 
-        The sentences are first normalised, unless they are `normalised` already. Raises UsageError as `sentence_list`
-        does.
+        The sentences are first normalised, unless `normalised` is true. Raises UsageError as `sentence_list` does.
         """
         texts = list(sentences) if normalised else [normalise(text) for text in sentence_list(sentences)]
         return self._pieces.encode(texts, add_eos=True, num_threads=CORES if len(texts) > MANY else 1)

@@ -78,9 +78,9 @@ def line_lists(file: Path, *, sentences: bool = False, name: Path | None = None)
 
     Args:
         file: A plain, .gz, .xz or .zst file, or "-" for stdin.
-        sentences: Whether each line must be one sentence. If so, an error is also raised for JSON, for files whose
-            suffix is in `RECORDS`, for tables (a tab in the first line, or in most lines of the first block), and for a
-            carriage return inside a line. Other tabs count as white space.
+        sentences: Whether each line must be one sentence. If so, these raise an error: JSON, files whose suffix is in
+            `RECORDS`, tables (a tab in the first line, or in most lines of the first block), and a carriage return
+            inside a line. Other tabs count as white space.
         name: The name of the file in messages, if `file` is a copy.
 
     Raises:

@@ -1,5 +1,4 @@
-"""Read parsed sentences from bracketed trees (Penn Treebank) or CoNLL-U files, and turn their tokens into ordinary
-text.
+"""Read parsed sentences from bracketed trees (Penn Treebank) or CoNLL-U files, and make ordinary text of their tokens.
 
 The models expect ordinary text, but the files of evaluations are tokenised. SentEval's files were tokenised by Moses
 ("I can 't", "&quot;"), and xprobe's files by other rules ("l' action", "Madrid ' in"). Trees have the tokens of the

@@ -35,7 +35,7 @@ class Kind(NamedTuple):
     form: str
     about: str  # the meaning of FORM
     runs: str  # a sentence that says how and where the encoder runs
-    needs: tuple[str, str] | None = None  # a required module, and the extra that installs it
+    needs: tuple[str, str] | None = None  # a required module, and the extra (pip install "bgt[EXTRA]") that installs it
 
 
 KINDS = {
@@ -75,9 +75,9 @@ KNOWN = re.compile(
 
 
 def with_kind(spec: str) -> str:
-    """Add the kind to a spec that lacks it. A path's kind is recognised by its files; models that sentence-transformers
-    publishes are recognised by their names. Our models and unknown specs get no kind. Raises UsageError for a folder
-    with files of two kinds, and for a file that is not an encoder."""
+    """Add the kind to an encoder's name that lacks it. A path's kind is recognised by its files, and models of
+    sentence-transformers by their names. Our models and unknown names get no kind. Raises UsageError for a folder with
+    files of two kinds, and for a file that is not an encoder."""
     from bgt_core.checkpoint import kind_of_folder, own_modules
 
     path = os.path.expanduser(spec)
@@ -102,7 +102,7 @@ def load(path: str | Path = PRETRAINED, device: str | torch.device = "auto", pre
         path: A folder; the name of a shipped model, such as "bgt-multilingual"; or ORG/NAME or ORG/NAME@REVISION, which
             is downloaded from the hub unless a folder has this name. The default is bgt-en-fr (recipe `bgt-bound`).
         device: "cpu", "cuda", "cuda:1", a device of torch, or "auto": a GPU if available.
-        precision: "fp32", "bf16", "auto" (bf16 if the device multiplies it natively), or on a CPU "int8".
+        precision: "fp32", "bf16", "auto" (bf16 if the device has instructions for it), or on a CPU "int8".
 
     Returns:
         The model with its tokenizer.
@@ -123,10 +123,10 @@ def open_encoder(
 ) -> SentenceEncoder:
     """Open an encoder by its name: a path, KIND:FORM as in `KINDS`, or a name on the hub.
 
-    An encoder that is not ours has one latent, "semantic", and accepts any `lang` (its `langs` are empty), unless it
-    defines latents or languages. Its vectors are checked. A pickled encoder is opened again when it is unpickled.
-    `precision` applies to our models and to models of sentence-transformers; "auto" leaves the latter unchanged. Raises
-    UsageError for an unknown spec, NotFound for an absent encoder, DataError for an object that is not an encoder.
+    An encoder that is not ours has one latent, "semantic", and accepts any `lang` (its `langs` are empty), unless its
+    code defines others. Its vectors are checked. A pickled encoder is opened again when it is unpickled. `precision`
+    applies to our models and to models of sentence-transformers; for these, "auto" changes nothing. Raises UsageError
+    for an unknown spec, NotFound for an absent encoder, DataError for an object that is not an encoder.
     """
     if not isinstance(spec, str | os.PathLike):
         raise UsageError(f"{spec}: expected a folder, or the name of a model", parameter="path")
@@ -154,8 +154,8 @@ def open_encoder(
 
 
 def identity(encoder: SentenceEncoder) -> str:
-    """Return a fingerprint of the encoder. For our models, it does not depend on precision and device, because they
-    change vectors very little."""
+    """Return a fingerprint of the encoder. For our models, it does not depend on precision and device, which change
+    vectors very little."""
     return getattr(encoder, "identity", encoder.fingerprint)
 
 

@@ -19,7 +19,7 @@ from bgt_core.errors import UsageError
 # Number of hash buckets. Among forty words, the probability that any two share a bucket is 0.1. In half of these cases,
 # the two words count with opposite signs.
 BUCKETS = 2**13
-UNTRAINED = 3  # number of untrained models with different seeds; a single model could have good weights by chance
+UNTRAINED = 3  # number of untrained models with different seeds; the weights of a single one could be good by chance
 
 
 def open_encoder(name: str, device: str = "auto", precision: str = "auto") -> ExternalEncoder | Embedder:
@@ -43,9 +43,9 @@ def words() -> ExternalEncoder:
 def tfidf() -> ExternalEncoder:
     """Make a tf-idf encoder: counts of tokens, each weighted by -log of the token's probability.
 
-    The tokenizer and the probabilities come from the shipped model, which was trained on English and French text. They
-    are fixed, so a sentence has the same vector in every text. Text in other languages is cut into short tokens. (Model
-    cards use `FittedTfIdf`, which counts words and is fitted on the test sentences.)
+    The tokenizer and the probabilities come from the shipped model, which was trained on English and French text. Both
+    are fixed, so the vector of a sentence does not depend on the other sentences. Text in other languages is cut into
+    short tokens. (Model cards use `FittedTfIdf`, which counts words and is fitted on the test sentences.)
     """
     tokenizer = Tokenizer.load(PRETRAINED / checkpoint.TOKENIZER)
     rarity = -np.log(tokenizer.probabilities())  # (V,), 0 for special tokens

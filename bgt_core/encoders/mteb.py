@@ -25,8 +25,8 @@ from bgt_core.errors import UsageError
 class MtebEncoder(AbsEncoder):
     """An encoder for mteb, which stores its scores under `name` (ORG/NAME) and `revision`.
 
-    Vectors are compared by cosine. Sentences are embedded in the language `lang`; if it is None, in the language of the
-    task's subset.
+    Vectors are compared by cosine. The language of the sentences is `lang`; if it is None, the language of the task's
+    subset.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class MtebEncoder(AbsEncoder):
         if not known:
             raise UsageError(
                 f"{task.name}/{subset} is in {', '.join(langs)}, and the model only supports "
-                f"{', '.join(self.model.langs)}. To embed it in one of these languages, pass lang= to MtebEncoder."
+                f"{', '.join(self.model.langs)}. To embed it in a language of the model, pass lang= to MtebEncoder."
             )
         if self.latent != SEMANTIC and len(langs) > 1:
             raise UsageError(
@@ -74,7 +74,7 @@ def load_mteb(
     device: str = "auto",
     precision: str = "auto",
 ) -> MtebEncoder:
-    """Open a checkpoint, a run or ORG/NAME on the hub for mteb. The revision is the hash of the weights.
+    """Open a checkpoint, a run, or the model ORG/NAME on the hub for mteb. The revision is the hash of the weights.
 
     `name` is "bgt/FOLDER" by default. The name of the latent is added to it, unless it is the semantic latent.
     """

@@ -6,9 +6,9 @@
     OUT/tokenizer.model  SentencePiece: text to ids
     OUT/onnx.json        settings of both files
 
-Our models compute on packed tokens, whose number depends on the data. In an ONNX graph, all shapes must follow from the
-shapes of its inputs, so the exported encoder computes all B x T positions (`PaddedLayout`). Before the folder appears,
-the vectors of the exported file are compared with vectors that the model computes in double precision.
+Our models skip padding, so the number of positions that they compute depends on the data. In an ONNX graph, all shapes
+follow from the shapes of the inputs, so the exported encoder computes all B x T positions (`PaddedLayout`). Before the
+folder appears, the vectors of the exported file are compared with vectors that the model computes in double precision.
 """
 
 import copy

@@ -55,9 +55,9 @@ def export(
     if split and latent not in (None, SEMANTIC):
         raise UsageError(f"{latent}: only the {SEMANTIC} latent of a split can be exported.", parameter="latent")
     if split and lang is None:
-        raise UsageError("is needed: a split has a different map for each language.", parameter="lang")
+        raise UsageError("is needed: a split treats each language differently.", parameter="lang")
     if (latent or lang) and to != ONNX and not split:
-        text = "chooses the encoder of an ONNX file. Other forms have all encoders: leave it out."
+        text = "chooses the encoder of an ONNX file. Other formats contain all encoders: leave it out."
         raise UsageError(text, parameter="latent" if latent else "lang")
     if to == SENTENCE_TRANSFORMERS:
         needs("sentence_transformers", "sentence-transformers")
@@ -88,13 +88,13 @@ def export(
 
 
 def push(path: Path | str, name: str, *, private: bool = False) -> str:
-    """Upload a checkpoint and its model card to the repository `name` (ORG/NAME) on the hub. Return the web address.
+    """Upload a checkpoint and its model card to the repository `name` (ORG/NAME) on the hub. Return its web address.
 
     Raises UsageError for a checkpoint with training state, and the errors of `checkpoint.upload`.
     """
     loaded = checkpoint.load(path)
     if checkpoint.OPTIMIZER in loaded.config["files"]:
-        raise UsageError(f"{loaded.folder}: has training state. Export it by `bgt export`, then upload that folder.")
+        raise UsageError(f"{loaded.folder}: has training state. Export it by `bgt export`, and upload the new folder.")
     files = {file: loaded.folder / file for file in (checkpoint.CONFIG, *loaded.config["files"])}
     use = USE_TRANSLATOR if isinstance(loaded.model, TranslationModel) else USE
     if isinstance(loaded.model, VectorModel):

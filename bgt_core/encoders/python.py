@@ -70,7 +70,7 @@ def open_encoder(name: str, device: str = "auto", precision: str = "auto") -> Ex
         elif inspect.isclass(own):
             raise DataError(
                 f"{spec}: is a class that needs arguments. Make an object of it in the module, or write a function "
-                "without arguments that makes one, and give its name."
+                "without arguments that makes one, and use the name of the object or function."
             )
     if not _verb(own) and not callable(own):
         expected = "expected an object with `embed` or `encode`, or a function from sentences to vectors"

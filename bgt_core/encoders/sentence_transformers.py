@@ -1,6 +1,6 @@
 """Use our models and splits in sentence-transformers (5.7 or newer). Needs the extra `sentence-transformers`.
 
-`bgt_core.load` opens a folder of `bgt export --to sentence-transformers`. So does the library, in three ways:
+A folder of `bgt export --to sentence-transformers` is opened by `bgt_core.load`, or in the library in three ways:
 
     load_sentence_transformer(path)                       recommended; needs no flag
     SentenceTransformer(modules=[BGTModule.load(path)])   the same, and more modules can be added
@@ -50,8 +50,8 @@ vectors = model.encode(["Where is the station?"])"""
 def open_encoder(name: str, device: str = "auto", precision: str = "auto") -> ExternalEncoder:
     """Open a model of sentence-transformers, on the hub or in a folder, with its own pooling, prompts and scaling.
 
-    Raises NotFound if the library can't load the model. (`encoders.open_encoder` opens exported models of ours as
-    checkpoints instead.)
+    Raises NotFound if the library can't load the model. (Our own exported models are opened as checkpoints, by
+    `encoders.open_encoder`.)
     """
     if is_path(name) and not os.path.isdir(name):
         raise NotFound(f"sentence-transformers:{name}: no such folder.")
@@ -75,7 +75,7 @@ def open_encoder(name: str, device: str = "auto", precision: str = "auto") -> Ex
         return sum(len(ids) > limit for ids in tokenizer(sentences, truncation=False, verbose=False)["input_ids"])
 
     def fingerprint() -> str:
-        """Hash the weights and the configuration. Device and library version only change rounding, and are left out."""
+        """Hash the weights and the configuration. Leave out device and library version: they only change rounding."""
         tokenizer = getattr(model.tokenizer, "backend_tokenizer", None)
         if tokenizer is None:  # a slow tokenizer can't be serialised completely
             return ""

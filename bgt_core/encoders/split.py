@@ -1,4 +1,4 @@
-"""Encoders that split another encoder's vectors. Latent `semantic` is the shared part, `language` the private part."""
+"""Encoders that split vectors of another encoder: `semantic` is the shared part, `language` the private part."""
 
 from functools import lru_cache, partial
 from pathlib import Path
@@ -48,7 +48,7 @@ def part(split: Split, vectors: np.ndarray, lang: str, latent: str) -> np.ndarra
 
 
 def open_encoder(name: str | Path, device: str = "auto", precision: str = "auto") -> ExternalEncoder:
-    """Open a folder of `bgt split`, and the encoder whose vectors the split was fitted on.
+    """Open a split, in a folder written by `bgt split`, and the encoder whose vectors it was fitted on.
 
     Raises UsageError if this encoder is unknown because the split was fitted on stored vectors, DataError if the
     encoder has changed.

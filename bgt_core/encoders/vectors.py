@@ -26,7 +26,7 @@ def open_encoder(name: str, device: str = "cpu", precision: str = "fp32") -> Ext
 
 
 def look_up(path: Path, name: str = "") -> ExternalEncoder:
-    """Open a file of vectors as an encoder. It finds a sentence that equals a stored sentence after `normalise`.
+    """Open a file of vectors as an encoder, which looks up the vectors of sentences after `normalise`.
 
     `name`, by default the path, appears in messages. Raises UsageError for another kind of file, NotFound if the file
     is absent, DataError if it is damaged or has two different vectors for a sentence. The encoder raises DataError for

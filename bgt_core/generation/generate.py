@@ -1,7 +1,7 @@
 """Generate sentences with the meaning of one sentence and the style of another, or translate sentences.
 
-`generate` embeds the texts that a beam search finds, and returns the text whose latents are most similar to the given
-latents. `candidates` returns all these texts. `BeamTranslator` translates without latents, with a model of
+`generate` embeds the texts that a beam search finds, and returns the text whose latents are most similar to those of
+the two sentences. `candidates` returns all texts found. `BeamTranslator` translates without latents, with a model of
 `bgt train translator`.
 """
 
@@ -25,11 +25,11 @@ from bgt_core.generation.search import AT_ONCE, Context, Report, decode, decoder
 from bgt_core.nets.output import SentencePrediction
 from bgt_core.vectors.arrays import matrix
 
-# The best weights for reranking in the grid (0.25, 0.5, 1) x (0, 0.1, 0.2, 0.3, 0.5, 1). With reranking, the text keeps
-# both latents better, and chrF is higher. With a likelihood weight of 0, reranking prefers ungrammatical sentences if
-# the style is taken from another sentence.
+# The best pair of weights for reranking, of all pairs from (0.25, 0.5, 1) and (0, 0.1, 0.2, 0.3, 0.5, 1). With
+# reranking, the latents of the text are closer to both given latents, and chrF is higher. With a likelihood weight of
+# 0, reranking prefers ungrammatical sentences if the style is taken from another sentence.
 SECOND_WEIGHT, LIKELIHOOD_WEIGHT = 0.5, 0.3
-BATCH_TOKENS = 4_096  # maximum number of source tokens in a batch, with padding; limits the memory for states
+BATCH_TOKENS = 4_096  # maximum number of source tokens in a batch, with padding; limits memory
 
 
 def generate(
@@ -52,7 +52,7 @@ def generate(
         lang: Language of the styles, and of the output.
         source_lang: Language of the sources, by default `lang`.
         search: A `Beam` or a `Sample`.
-        rerank: Whether to return the text whose latents are most similar to the given latents; else the most probable.
+        rerank: Whether to return the text whose latents are most similar to the decoded latents, not the most probable.
         seed: Seed of a `Sample`; the same seed gives the same text.
         max_length: Maximum number of tokens of an output.
 
@@ -123,7 +123,7 @@ def from_vectors(
         max_length: Maximum number of tokens of a text.
 
     Returns:
-        For each vector, a list: the distinct texts of the beam, the best first; or the one text of a `Sample`.
+        For each vector, a list: the distinct texts of the beam, the best first; or the only text of a `Sample`.
 
     Raises:
         UsageError: The model lacks the language or a decoder, or does not support the style or the corrections.
@@ -248,7 +248,7 @@ def scored(
 
 
 def drafted(bgt: Embedder, latents: Mapping[str, np.ndarray], drafts: Sequence[str], lang: str) -> Iterator[Context]:
-    """Yield inputs with which the decoder corrects drafts, up to `AT_ONCE` rows at a time; UsageError if it can't."""
+    """Yield inputs with which the decoder corrects drafts, at most `AT_ONCE` rows at a time; UsageError if it can't."""
     model = bgt.model
     if not isinstance(model, CorrectingModel):
         raise UsageError(
@@ -322,7 +322,7 @@ class Writer:
 
     def token_nats(self, latents: Mapping[str, np.ndarray], sentences: Sequence[str], *, lang: str) -> list[np.ndarray]:
         """Return -log p(token | previous tokens, latents) in nats for each token, EOS included, of N sentences of
-        `lang`: N arrays (T,). UsageError if the decoder does not predict tokens one after the other."""
+        `lang`: N arrays (T,). UsageError if the decoder does not use the previous tokens."""
         ids = self.bgt.tokenizer.encode(sentences)
         nats: list[float] = []
         for prediction in self._predictions(latents, ids, lang):
@@ -356,8 +356,8 @@ class BeamTranslator:
 
     The target language is `lang`, by default the model's first target language. The model has one source language; if
     `source_lang` is given, it must be that language. `translate` returns the `count` best translations of a beam of
-    `beam` hypotheses. Translations end at `max_length` tokens. A source with more tokens is not translated, because a
-    model is bad at sentences that are longer than all its training sentences.
+    `beam` hypotheses. A translation has at most `max_length` tokens. A source with more tokens is not translated,
+    because a model is bad at sentences that are longer than all its training sentences.
 
     Raises UsageError for a model that does not translate, for a language that it lacks, and for invalid numbers.
     """

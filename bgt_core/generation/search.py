@@ -30,7 +30,7 @@ class Context(Protocol):
     def device(self) -> torch.device: ...
 
 
-Report = Callable[[int], None]  # called with the number of tokens so far; it may raise an exception to end the search
+Report = Callable[[int], None]  # called with the number of tokens so far; it may end the search by an exception
 
 
 def quiet(tokens: int) -> None:
@@ -58,8 +58,8 @@ def decode(
     """Generate a sentence of `lang` for each row of the latents, {name: (N, L)}.
 
     The input of the decoder is [language ; semantic], as in training. (The released code decodes from another vector
-    than it trains with.) Raises UsageError if the latents differ in length or are not the latents of the model, or if
-    the model lacks the language.
+    than the one it trains with.) Raises UsageError if the latents differ in length or are not the latents of the model,
+    or if the model lacks the language.
 
     >>> bgt = bgt_core.load()
     >>> latents = {latent: bgt.embed(["Is it late?"], lang="en", latent=latent) for latent in bgt.latents}

@@ -50,7 +50,7 @@ class Pairs(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Sentences:
-    """The N distinct sentences of a text, in order. With copies, a row's k neighbours might be the same sentence."""
+    """The N distinct sentences of a text, in order. Copies are left out, or they might be all k neighbours of a row."""
 
     texts: list[str]  # normalised
     first: np.ndarray  # (N,) index of the first line with each sentence
@@ -102,7 +102,7 @@ class Mined:
     def against(self, left: np.ndarray, right: np.ndarray) -> list[Kept]:
         """Compare the candidates with G known translations, given as row numbers (G,) in both texts.
 
-        Copies of a known translation count once.
+        If a known translation is given several times, it counts once.
 
         Returns:
             The counts for up to four rules. "all" keeps all pairs; "threshold" keeps the pairs that reach `threshold`,
@@ -168,7 +168,7 @@ def mine(
     recall: float = 0.95,
     report: Report = silent,
 ) -> Mined:
-    """Find translations in two texts: pairs of sentences with a higher cosine than they have with other neighbours.
+    """Find translations in two texts: sentences that are more similar to each other than to other neighbours.
 
         mined = mine(english, french, encoder=bgt_core.load(), langs=("en", "fr"), threshold=1.1)
         for score, i, j in zip(*mined.pairs):
@@ -310,7 +310,7 @@ def distinct(sentences: Iterable[str]) -> Sentences:
 def read_sentences(path: Path) -> Sentences:
     """Read the sentences of a UTF-8 file with one sentence per line; UsageError for a file of vectors."""
     if path.suffix == ".npy":
-        raise UsageError(f"takes {path}, which contains vectors; give its text as an argument.", parameter="vectors")
+        raise UsageError(f"takes {path}, which contains vectors; give their text as an argument.", parameter="vectors")
     sentences = distinct(line for _, line in text_lines(path, sentences=True))
     if not sentences.texts:
         raise DataError(f"{path}: empty; expected one sentence per line.")

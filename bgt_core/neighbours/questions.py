@@ -162,15 +162,15 @@ def build(
         out: The folder to make.
         encoder: A trained `var-siamese`, which ranks questions by the probability that they are duplicates, or any
             other encoder, which ranks them by cosine.
-        model: The value of --model that opens `encoder`; later commands use it.
+        model: The value of --model that opens `encoder`; later commands open the encoder by it.
         lang: Language of the questions.
         dev: Labelled pairs (`evaluation.tasks.pairs.LabelledPairs`) on which probabilities are calibrated. Without
             them, the probabilities of a `var-siamese` are not calibrated, and results by cosine have no probability.
         report: Called with the number of questions embedded so far, and the number of all questions.
 
     Raises:
-        UsageError: `out` exists.
-        DataError: The text has no questions, or `dev` is not suitable for calibration. Also the errors of `embed_file`.
+        UsageError: `out` exists. `embed_file` may raise further errors.
+        DataError: The text has no questions, or `dev` is not suitable for calibration.
     """
     load_faiss()
     ranking = Ranking(encoder)
@@ -272,7 +272,7 @@ class QuestionStore:
         return [self._nearest(vector, of, k, count) for vector, of in zip(vectors, rows, strict=True)]
 
     def _nearest(self, vector: np.ndarray, rows: np.ndarray, k: int, count: int) -> list[Hit]:
-        """Rank the `count` questions of these rows that are nearest to the query, and return the k best."""
+        """Of the questions in `rows`, rank the `count` nearest to the query, and return the k best."""
         point, points = self.ranking.points(vector[None]), self._points[rows]
         if count < len(rows):
             faiss = load_faiss()

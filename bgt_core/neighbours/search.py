@@ -22,7 +22,7 @@ from bgt_core.vectors.arrays import binary_scaled
 BLOCK = 16_384  # maximum number of queries, and of candidates, in a block
 POINTS = 16  # number of rows per list on which k-means is trained; 64 give no better lists
 ITERATIONS = 5  # number of iterations of k-means; 10 give no better lists
-ASSIGNMENTS = 2  # number of lists that contain each row; with 2 instead of 1, a quarter of the probes is enough
+ASSIGNMENTS = 2  # number of lists that contain each row; with 2 instead of 1, a quarter of the probes suffices
 SAMPLE = 500  # number of rows of each set whose exact neighbours determine the number of lists to probe
 
 Block = tuple[np.ndarray, np.ndarray]  # row numbers of queries, and of the candidates to compare with them

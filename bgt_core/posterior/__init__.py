@@ -105,6 +105,6 @@ READOUTS: Mapping[str, Readout] = {"sample": sample, "mean": mean}  # no lambdas
 
 
 def readout_named(name: str) -> Readout:
-    """Return the readout with this name, "sample" or "mean"; UsageError for other names."""
+    """Return the function `sample` or `mean` by its name; UsageError for other names."""
     check_choice(READOUTS, readout=name)
     return READOUTS[name]

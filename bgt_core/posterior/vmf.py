@@ -11,7 +11,7 @@ from numpy.polynomial import Polynomial
 from torch import Tensor
 
 ATTEMPTS = 48  # number of proposals per sample; two in three are accepted, so all 48 are rejected once in 1e22 samples
-EPS = 1e-12  # lower bound of lengths and squared lengths, because 0 would give NaN or infinity
+EPS = 1e-12  # lower bound of lengths and squared lengths, because division by 0 gives NaN or infinity
 
 
 @dataclass(frozen=True, eq=False)

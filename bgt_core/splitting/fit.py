@@ -24,7 +24,7 @@ METHODS: dict[str, Callable[..., Split]] = {
     "shift": methods.shift,
     "subspace": methods.subspace,
 }
-FACTORED = ("bgt", "neural")  # methods that have a number of factors, and can also split a single language
+FACTORED = ("bgt", "neural")  # methods with a number of factors; only these can split a single language
 TRAINED_ON = {"neural": 200_000}  # method that needs vectors, not only their sums -> maximum number of training rows
 LEAST = 50  # minimum number of rows for every method
 CONSTANT = 1e-12  # a variance below this share of the squared mean counts as rounding error
@@ -116,7 +116,7 @@ def check_settings(langs: Sequence[Sequence[str]], method: str, factors: int | N
         if len(each) < 2:
             raise UsageError(f"{','.join(each)}: expected two columns or more", parameter="langs")
     known = set(langs[0])
-    for _ in langs:  # each round adds the languages that are in a set of columns with a known language
+    for _ in langs:  # each round adds the languages that share a set of columns with a language in `known`
         known = known.union(*(each for each in langs if not known.isdisjoint(each)))
     if apart := [lang for each in langs for lang in each if lang not in known]:
         raise UsageError(

@@ -1,4 +1,4 @@
-"""Compute the means and covariances of vectors, and draw samples of them, batch by batch, in constant memory."""
+"""Compute the means and covariances of vectors, and draw samples of the vectors, batch by batch, in constant memory."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class Statistics:
         return len(next(iter(self.means.values())))
 
     def constant(self, lang: str) -> np.ndarray:
-        """Mark the units, (D,), that are constant in a language, because their rounding errors could reveal it."""
+        """Mark the units, (D,), that are constant in a language, because rounding errors could reveal the language."""
         return np.sqrt(self.covariances[lang].diagonal()) <= 1e-7 * np.abs(self.means[lang])
 
 
@@ -82,7 +82,7 @@ def statistics(moments: Iterable[Moments]) -> Statistics:
         rows[lang] += part.count
         means[lang] = means.get(lang, 0) + part.mean[part.block(column)] * part.count
     means = {lang: total / rows[lang] for lang, total in means.items()}
-    counts: Counter[tuple[str, str, bool]] = Counter()  # keys: two languages, and whether both are the same column
+    counts: Counter[tuple[str, str, bool]] = Counter()  # keys: languages of two columns; are both the same column?
     sums: dict[tuple[str, str, bool], np.ndarray] = {}
     for part, i, left in columns:
         for j, right in enumerate(part.langs):
@@ -138,9 +138,9 @@ class RandomRows:
 class Gathered:
     """Sums and samples of the rows of a set of columns.
 
-    A row is either held out, or summed and offered to the training sample of at most `keep` rows. This depends only on
-    the seed and on the row's number. So several processes can gather different rows of the same columns, and their
-    merged results equal the result for all rows.
+    A row is either held out, or summed and offered to the training sample of at most `keep` rows. Which of the two
+    happens depends only on the seed and on the row's number. So several processes can gather different rows of the same
+    columns, and their merged results equal the result for all rows.
     """
 
     def __init__(self, langs: Sequence[str], width: int, keep: int, most_held_out: int, seed: int):
@@ -150,7 +150,7 @@ class Gathered:
         self.different: dict[str, set[int]] = {lang: set() for lang in langs}
 
     def add(self, first: int, columns: Columns, vectors: Sequence[np.ndarray]) -> None:
-        """Add N rows: their columns, and each column's vectors (N, D). The first of them has the row number `first`."""
+        """Add N rows: their columns, and each column's vectors (N, D). The first row has the number `first`."""
         checked = []
         for lang, column, of in zip(self.langs, columns, vectors, strict=True):
             texts = () if isinstance(column, np.ndarray) else column

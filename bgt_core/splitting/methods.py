@@ -10,10 +10,10 @@ paraphrases of one language, the eigenvectors take the place of the singular vec
 multi-battery factor analysis (Browne 1980), fitted by least squares to the whitened cross-covariances. If two languages
 have no common rows, their cross-covariance is taken from the fit, and the fit is repeated until it converges.
 
-Neural BGT adds a hidden layer to each language's linear map, and trains both so that the shared parts of a row become
-similar. The loss is InfoNCE (van den Oord et al. 2018): for each sentence, predict which sentence of a batch in the
-other language is in the same row. With InfoNCE, shared parts find more translations than with an evidence lower bound
-(docs/guide/split.md compares both).
+Neural BGT adds a network with a hidden layer to each language's linear map, and trains map and network so that the
+shared parts of a row become similar. The loss is InfoNCE (van den Oord et al. 2018): for each sentence, predict which
+sentence of a batch in the other language is in the same row. With InfoNCE, shared parts find more translations than
+with an evidence lower bound (docs/guide/split.md compares both).
 """
 
 from collections.abc import Sequence
@@ -121,13 +121,13 @@ def bgt(
         spectrum = shared_nats(whitened if fitted is None else fitted, roots_of, statistics, held_out)
         scored.append((spectrum, shrinkage, roots_of, whitened, fitted))
     spectrum, shrinkage, roots_of, whitened, fitted = max(scored, key=lambda each: each[0].sum())
-    if fitted is None:  # the cross-covariance of two languages is fitted exactly, so only the chosen one is decomposed
+    if fitted is None:  # two languages: decompose the cross-covariance of the chosen shrinkage only
         fitted = loadings(whitened, 2, most)
     total = np.cumsum(spectrum)
     if factors is None:
         factors = int(np.argmax(total >= SHARE * total.max())) + 1
     fitted = fitted[:, :, :factors]
-    stacked = fitted.reshape(-1, factors)  # a factor's sign is arbitrary: choose it by a rule that ignores rounding
+    stacked = fitted.reshape(-1, factors)  # a factor's arbitrary sign: make its largest loading positive
     fitted = fitted * np.sign(stacked[np.abs(stacked).argmax(0), np.arange(factors)])
     strengths = np.square(fitted).sum(1).mean(0).clip(1e-12, 1 - 1e-6)  # (K,) correlations
     maps = {}
@@ -200,12 +200,12 @@ class Reader(nn.Module):
         factors, width = start.read.shape
         self.offset: Tensor
         self.register_buffer("offset", torch.tensor(start.offset, dtype=torch.float32))
-        self.root = scale**0.5  # vectors are divided by it twice, because the scale itself may exceed float32
+        self.root = scale**0.5  # vectors are divided by the root twice, because float32 may not hold the scale
         self.read = nn.Parameter(torch.tensor(start.read * scale, dtype=torch.float32))
         self.up, self.down = nn.Linear(width, UNITS), nn.Linear(UNITS, factors, bias=False)
         nn.init.zeros_(self.down.weight)
         with torch.no_grad():
-            self.up.weight /= float(np.sqrt(np.trace(covariance) / width)) / scale  # scaled as for units of variance 1
+            self.up.weight /= float(np.sqrt(np.trace(covariance) / width)) / scale  # as if the units had variance 1
 
     def forward(self, vectors: Tensor) -> Tensor:
         centred = (vectors - self.offset) / self.root / self.root
@@ -341,7 +341,7 @@ def leace(statistics: Statistics) -> Split:
 
 
 def subspace(statistics: Statistics) -> Split:
-    """Remove each language's first uncentred principal axis, about the direction of its mean (Yang et al. 2021)."""
+    """Remove each language's first uncentred principal axis, roughly the direction of its mean (Yang et al. 2021)."""
     same, none = np.eye(statistics.width), np.zeros(statistics.width)
     maps = {}
     for lang, mean in statistics.means.items():

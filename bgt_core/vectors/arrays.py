@@ -57,7 +57,7 @@ def numbers(given: object, name: str, *shapes: tuple[int | str, ...]) -> np.ndar
 
     Args:
         given: An array; a torch tensor of any type, on any device; a sparse SciPy matrix; a pandas frame of numbers; or
-            a list, a Series or an iterator of rows, each of one of these kinds.
+            a list, a Series or an iterator of rows, where each row has one of these types.
         name: Name of the numbers in error messages.
         shapes: Allowed shapes; "N" is any size, "D" any size but 0. By default (N, D).
 
@@ -130,7 +130,7 @@ def _fits(sizes: tuple[int, ...], shape: tuple[int | str, ...]) -> bool:
 
 def _array(given: Any, name: str) -> np.ndarray:
     """Convert `given` to an array, as `numbers` does, without checks of its type and shape."""
-    torch, pandas = sys.modules.get("torch"), sys.modules.get("pandas")  # if None, `given` is not of this library
+    torch, pandas = sys.modules.get("torch"), sys.modules.get("pandas")  # None: `given` is not from this library
     if torch is not None and isinstance(given, torch.Tensor):
         tensor = given.detach().to_dense().resolve_neg().resolve_conj()
         if tensor.is_floating_point() and tensor.element_size() < 4:  # NumPy lacks bfloat16 and float8
@@ -282,7 +282,7 @@ def above(first: np.ndarray, second: np.ndarray) -> np.ndarray:
 
 
 def hits(similarity: np.ndarray, own: np.ndarray) -> np.ndarray:
-    """Return 1 for each query whose most similar answer is the correct one, else 0; 1/k if k answers tie: (N,).
+    """Return 1 for each query whose most similar answer is correct, else 0; 1/k if it ties with k - 1 others: (N,).
 
     `similarity` (N, M) compares queries with answers; `own` (N,) is the column of each query's correct answer.
     """

@@ -195,7 +195,7 @@ class Probe(ClassifierMixin, BaseEstimator):
         return self.classes_[most_probable]
 
     def _valid(self, *given: Any, **settings: Any) -> Any:
-        """Run scikit-learn's checks of arrays, without their warning if the sum of large float32 numbers overflows."""
+        """Run scikit-learn's checks of arrays, and hide their warning about overflow in float32 sums."""
         with np.errstate(invalid="ignore"):
             return validate_data(self, *given, **settings)
 

@@ -215,7 +215,7 @@ def read(path: Path) -> tuple[dict[str, Any], np.ndarray]:
     """Open a file of vectors: return its record, and the vectors, (N, D) float32, mapped from disk.
 
     The record describes the text, the encoder and the settings. Raises NotFound if the file or its record is absent,
-    DataError if the record does not fit the file.
+    DataError if the record does not match the file.
     """
     try:
         provenance = read_json(record_path(path))

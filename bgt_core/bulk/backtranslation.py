@@ -94,7 +94,7 @@ def backtranslate(
     check_output(out)
     files, skipped = source_files(source, langs), Skipped()
     before = list(map(stat_signature, files))
-    total = sum(chunk.size for chunk in checked_chunks(source, langs, skipped, strict))  # first check all rows
+    total = sum(chunk.size for chunk in checked_chunks(source, langs, skipped, strict))  # check all rows first
     first, last = shard_range(total, *(shard or (1, 1)), CHUNK)
     inputs: dict[str, object] = {"lines": [first, last], "text": list(map(sha256_file, files)), "langs": list(langs)}
     inputs |= {"into": into, "translator": translator.fingerprint, "version": __version__}

@@ -329,7 +329,7 @@ class Seen:
         return fresh
 
     def smallest(self, count: int) -> int:
-        """Return the largest of the `count` smallest hashes."""
+        """Return the `count`-th smallest hash."""
         return int(np.partition(np.concatenate(self._runs), count - 1)[count - 1])
 
 

@@ -57,7 +57,7 @@ CODE = r"[a-z]{2,3}(?:_[A-Za-z]+)?"  # a language code of OPUS, such as fr or pt
 class DataSource(NamedTuple):
     """One data set.
 
-    Its addresses may contain {opus_pair}, {release} and {iso}. In place of {iso} stands the three-letter code of the
+    Its addresses may contain {opus_pair}, {release} and {iso}. {iso} is replaced by the three-letter code of the
     language that is not English.
     """
 
@@ -150,7 +150,7 @@ def choose(name: str, *, pair: str | None = None, release: str | None = None) ->
     return Choice(chosen, langs, release or chosen.release)
 
 
-# Download, unpack and convert.
+# Download, unpack and convert data sets.
 
 Report = Callable[[int, int | None], None]  # called with the bytes read so far and the total (None if unknown)
 
@@ -260,7 +260,7 @@ class _Bar:
         self.total = self.done = 0  # in bytes; `pooch` sets the total, to 0 if the server does not announce it
 
     def update(self, count: int) -> None:
-        if self.done > (self.total or UNPROMISED):  # without `count`, because pooch rounds it up for the last block
+        if self.done > (self.total or UNPROMISED):  # `count` is added later: pooch rounds up the last block
             raise DataError(f"{self.address}: the server has sent {self.done:,} bytes, more than expected; stopped.")
         self.done += count
         self.report(min(self.done, self.total or self.done), self.total or None)
@@ -317,8 +317,7 @@ def unpack(archive: Path, folder: Path) -> list[Path]:
 
 
 def _check_size(archive: Path, size: int) -> None:
-    """Raise DataError if the unpacked `size`, in bytes, is too large for text: the archive may be meant to fill a
-    disk."""
+    """Raise DataError if `size`, in bytes, is too large for unpacked text: the archive may be meant to fill a disk."""
     allowed = max(SMALL, MOST * archive.stat().st_size)
     if size > allowed:
         raise DataError(

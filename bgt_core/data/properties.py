@@ -215,7 +215,7 @@ def _french(text: str) -> list[str]:
     elided = "qu'" if asks == "que" else spaced
     forms = [f"{elided}est-ce {_elided('que', statement)}{statement}"]
     plural = {"nous": "ons", "vous": "ez"}.get(subject, "")
-    if subject != "je" and verb.endswith(plural) and verb not in _NO_FRENCH_VERB:  # else the form is uncertain
+    if subject != "je" and verb.endswith(plural) and verb not in _NO_FRENCH_VERB:  # else the new form is uncertain
         link = "-t-" if subject in ("il", "elle", "on") and verb[-1] in "aeéè" else "-"
         forms.append(f"{_elided('que', begin) if asks == 'que' else spaced}{begin}{link}{subject}{rest}")
     forms += [] if asks else [statement]
@@ -278,7 +278,7 @@ def _german(texts: Sequence[str], paraphrases: Sequence[Sequence[str]]) -> Calla
 
 
 def _formal_verbs(paraphrases: Sequence[Sequence[str]]) -> dict[str, str]:
-    """Map each verb form for du to the form for Sie that most often has its position in equally long paraphrases."""
+    """Map each verb form for du to the form for Sie that is most often at its position in equally long paraphrases."""
     seen: dict[str, Counter[str]] = defaultdict(Counter)
     for pair in paraphrases:
         by_value = {PROPERTIES["address"].value(text, "de"): _WORDS.findall(text.lower()) for text in pair}

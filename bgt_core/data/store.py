@@ -231,7 +231,7 @@ def _split(work: Path, store: Json, limit: int) -> None:
     """Hold out the rows with hashes up to `limit`, and write the row indices of each split."""
     size = store["pairs"]["kept"]
     ends = np.cumsum(list(store["kinds"].values()))
-    sums = {split: np.zeros((len(ends), 2), np.int64) for split in SPLITS}  # for each kind: rows and tokens
+    sums = {split: np.zeros((len(ends), 2), np.int64) for split in SPLITS}  # for each kind of text: rows and tokens
     with ExitStack() as stack:
         files = {split: stack.enter_context((work / f"{split}.index").open("wb")) for split in SPLITS}
         for start in range(0, size, BLOCK):

@@ -1,8 +1,8 @@
 """Read parsed sentences from bracketed trees (Penn Treebank) or CoNLL-U files, and make ordinary text of their tokens.
 
-The models expect ordinary text, but the files of evaluations are tokenised. SentEval's files were tokenised by Moses
-("I can 't", "&quot;"), and xprobe's files by other rules ("l' action", "Madrid ' in"). Trees have the tokens of the
-Penn Treebank ("ca n't", "-LRB-"). `detokenise` guesses the original spaces.
+The models expect ordinary text, but the data of evaluations are tokenised. SentEval's files were tokenised by Moses ("I
+can 't", "&quot;"), and xprobe's files by other rules ("l' action", "Madrid ' in"). Trees have the tokens of the Penn
+Treebank ("ca n't", "-LRB-"). `detokenise` guesses the original spaces.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def detokenise(sentence: str, lang: str) -> str:
 
 
 def _glued(token: str, before: str, after: str, lang: str) -> tuple[bool, bool]:
-    """Return whether a token is written without a space before it, and without a space after it."""
+    """Return whether a token has no space before it, and whether it has no space after it."""
     if token in _APOSTROPHE:
         if lang == "tr" and before[-1:].isalnum() and after[:1].islower():  # a name and its ending, as in Ali'nin
             return True, True
@@ -110,7 +110,7 @@ class Tree:
         return 1 + max(child.depth for child in self.children) if self.children else 0
 
     def text(self, lang: str) -> str:
-        """Join the words to ordinary text."""
+        """Join the words into ordinary text."""
         return detokenise(" ".join(leaf.word for leaf in self.leaves), lang)
 
 

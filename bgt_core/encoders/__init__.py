@@ -126,7 +126,7 @@ def open_encoder(
     An encoder that is not ours has one latent, "semantic", and accepts any `lang` (its `langs` are empty), unless its
     code defines others. Its vectors are checked. A pickled encoder is opened again when it is unpickled. `precision`
     applies to our models and to models of sentence-transformers; for these, "auto" changes nothing. Raises UsageError
-    for an unknown spec, NotFound for an absent encoder, DataError for an object that is not an encoder.
+    for an unknown name, NotFound for an absent encoder, DataError for an object that is not an encoder.
     """
     if not isinstance(spec, str | os.PathLike):
         raise UsageError(f"{spec}: expected a folder, or the name of a model", parameter="path")
@@ -168,7 +168,7 @@ def named_encoder(name: str, known: str, opens: Opens, user: str) -> SentenceEnc
     except NotFound as error:
         raise NotFound(
             f"{user} was made from vectors of {name}, which was not found. If {name} is a relative path, run "
-            f'this in the folder that it is relative to, or correct "encoder" in the JSON file of {user}. ({error})'
+            f'this in the folder where the path begins, or correct "encoder" in the JSON file of {user}. ({error})'
         ) from None
     if known and identity(encoder) != known:
         raise DataError(

@@ -23,7 +23,7 @@ from bgt_core.errors import UsageError
 
 
 class MtebEncoder(AbsEncoder):
-    """An encoder for mteb, which stores its scores under `name` (ORG/NAME) and `revision`.
+    """An encoder for mteb. In mteb, its scores are stored under `name` (ORG/NAME) and `revision`.
 
     Vectors are compared by cosine. The language of the sentences is `lang`; if it is None, the language of the task's
     subset.

@@ -104,8 +104,8 @@ def push(path: Path | str, name: str, *, private: bool = False) -> str:
 
 
 def read_figures(path: Path) -> dict[str, object]:
-    """Read the figures of a model card, such as scores, from a JSON file; NotFound if it is absent, DataError if it has
-    another form."""
+    """Read the figures of a model card, such as scores, from a JSON file; NotFound if it is absent, DataError if it is
+    invalid."""
     figures = read_json(path)
     if not isinstance(figures, dict):
         raise DataError(f"{path}: expected a JSON object.")

@@ -109,7 +109,7 @@ def _calling(spec: str, function: Callable[..., Any]) -> Callable[[list[str], st
     except TypeError as error:
         raise DataError(
             f"{spec}: {title}{signature} can't be called with a list of sentences: {error}. Give the name of a "
-            "function that calls it, or of the method of an object."
+            "function that calls it with all arguments, or of the method of an object."
         ) from None
 
     def call(texts: list[str], lang: str, latent: str) -> Any:

@@ -17,8 +17,8 @@ from bgt_core.splitting.parts import Split
 def split_encoder(name: str, split: Split, inner: SentenceEncoder, fingerprint: str = "") -> ExternalEncoder:
     """Make an encoder from a split and `inner`, the encoder on whose semantic vectors the split was fitted.
 
-    The latents are semantic, (N, K), and language, (N, D), for the split's languages. `name` appears in messages.
-    `fingerprint` identifies the split, for example by the hash of its file; it is "" if unknown.
+    The encoder has the split's languages, and the latents semantic, (N, K), and language, (N, D). `name` appears in
+    messages. `fingerprint` identifies the split, for example by the hash of its file; it is "" if unknown.
     """
 
     @lru_cache(maxsize=2)  # most callers need both parts of sentences in two languages

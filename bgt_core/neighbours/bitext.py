@@ -50,7 +50,7 @@ class Pairs(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Sentences:
-    """The N distinct sentences of a text, in order. Copies are left out, or they might be all k neighbours of a row."""
+    """The N distinct sentences of a text, in order. Without copies, a row has k different nearest neighbours."""
 
     texts: list[str]  # normalised
     first: np.ndarray  # (N,) index of the first line with each sentence

@@ -46,8 +46,8 @@ class Ranking:
     """The rules by which the vectors (N, D) of an encoder are searched and ranked.
 
     A trained `var-siamese` ranks questions by the log odds that they are duplicates of the query. The search finds the
-    questions with the smallest Wasserstein distance W2 between the posteriors. For Gaussians with diagonal covariances,
-    W2 is the Euclidean distance between the points [mean ; standard deviation], so FAISS can search exactly.
+    posteriors with the smallest Wasserstein distance W2 to the query's. For Gaussians with diagonal covariances, W2 is
+    the Euclidean distance between the points [mean ; standard deviation], so FAISS can search exactly.
 
     Any other encoder ranks by cosine. The points are then its vectors, scaled to length 1, so that the point with the
     smallest Euclidean distance has the highest cosine.
@@ -258,8 +258,8 @@ class QuestionStore:
         """Find the k best stored questions for each query, best first.
 
         The model ranks the `shortlist` nearest questions, or all questions if `shortlist` is None. `among` restricts
-        the search: it returns, for a query, the row numbers (M,) of the questions to search, such as the questions on
-        the query's topics (`examples/questions_by_topic.py`). Raises UsageError if `k` or `shortlist` is below 1, or a
+        the search: it maps a query to the row numbers (M,) of the questions to search, such as the questions on the
+        query's topics (`examples/questions_by_topic.py`). Raises UsageError if `k` or `shortlist` is below 1, or a
         query is empty.
         """
         check_least(1, k=k, shortlist=shortlist)

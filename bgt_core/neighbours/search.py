@@ -3,7 +3,7 @@
 Both searches work in blocks. A block is a set of queries and a set of candidates, which are compared in one matrix
 product. Only the vectors of one block are in memory; the others can stay on disk. Exact search compares all pairs.
 
-Approximate search uses an inverted file, as FAISS calls it. K-means divides the vectors into `nlist` lists, and each
+Approximate search uses what FAISS calls an inverted file. K-means divides the vectors into `nlist` lists, and each
 query is compared only with the vectors in the `nprobe` nearest lists: it "probes" these lists. This module processes
 one list after the other. In contrast, `faiss.IndexIVFFlat` keeps a copy of all vectors in memory, and processes one
 query after the other.
@@ -34,7 +34,7 @@ def silent(done: int, total: int) -> None:
 
 
 def load_faiss() -> Any:
-    """Import FAISS; raise NotFound with the command that installs FAISS if it is absent."""
+    """Import FAISS. If it is absent, raise NotFound, which names the command that installs it."""
     try:
         import faiss
     except ImportError:
@@ -204,7 +204,7 @@ def ranks_of_nearest(queries: Rows, candidates: Rows, lists: Lists, sample: np.n
 
 
 def pair_up(probing: Sequence[np.ndarray], held: Sequence[np.ndarray]) -> list[Block]:
-    """Return blocks that compare, for each list, the queries that probe it with the candidates that it contains."""
+    """For each list, return blocks that compare the queries that probe the list with the candidates in the list."""
     lists = zip(probing, held, strict=True)
     return [block for queries, candidates in lists for block in product(chunks(queries), chunks(candidates))]
 

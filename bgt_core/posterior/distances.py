@@ -1,5 +1,5 @@
-"""Distances between two Gaussian posteriors (Deudon 2018, sec. 4). They measure the similarity of two sentences, and
-are features for a classifier of sentence pairs.
+"""Distances between two Gaussian posteriors (Deudon 2018, sec. 4). The distances measure how similar two sentences are,
+and serve as features for a classifier of sentence pairs.
 
 Covariances are diagonal, so each measure is a sum over latent units. The *terms* of a measure are the summands, one per
 unit. A similarity is computed from the sum; it is high for sentences with the same meaning. The leading dimensions of
@@ -33,10 +33,10 @@ def jensen_shannon_terms(left: Gaussian, right: Gaussian) -> Tensor:
     """Return KL(p1 || m) / 2 + KL(p2 || m) / 2 in nats, (..., L), where m is the Gaussian with the mean and variance of
     the mixture (p1 + p2) / 2.
 
-    In the Jensen-Shannon divergence, m is the mixture itself, for which there is no closed form. With this Gaussian m,
-    the value is an upper bound of the divergence, and with any other Gaussian it would be larger. The value equals
-    log(s) - (log(sigma1) + log(sigma2)) / 2 with s^2 = (sigma1^2 + sigma2^2) / 2 + (mu1 - mu2)^2 / 4. The paper names
-    the divergence, but gives no formula.
+    In the Jensen-Shannon divergence, m is the mixture itself, and there is no closed form. With this Gaussian m, the
+    value is an upper bound of the divergence, and with any other Gaussian it would be larger. The value equals log(s) -
+    (log(sigma1) + log(sigma2)) / 2 with s^2 = (sigma1^2 + sigma2^2) / 2 + (mu1 - mu2)^2 / 4. The paper names the
+    divergence, but gives no formula.
     """
     variance = 0.5 * (left.log_variance.exp() + right.log_variance.exp())
     mixed = variance + 0.25 * (left.mean - right.mean).square()

@@ -99,7 +99,7 @@ def sample_cosine(concentration: Tensor, size: int, generator: torch.Generator |
 def reflect(z: Tensor, mean: Tensor) -> Tensor:
     """Reflect z (B, L) by the Householder reflection that maps the first axis to the mean direction (B, L)."""
     normal = F.one_hot(torch.zeros((), dtype=torch.long, device=z.device), z.shape[1]).to(z.dtype) - mean
-    length = normal.square().sum(1, keepdim=True).clamp(min=EPS)  # because it is 0 if the mean equals the first axis
+    length = normal.square().sum(1, keepdim=True).clamp(min=EPS)  # the sum is 0 if the mean equals the first axis
     return z - 2 * normal * (normal * z).sum(1, keepdim=True) / length
 
 

@@ -113,7 +113,7 @@ class RandomRows:
         self.arrays: list[np.ndarray] = []  # `most` rows each, of which `count` are used; the first array has the keys
 
     def add(self, *arrays: np.ndarray) -> list[np.ndarray]:
-        """Add rows, whose keys are the first array. Return the rows that did not enter the sample, or left it."""
+        """Add rows; the first array has their keys. Return the rows that were not added, and the replaced rows."""
         if not self.arrays:
             self.arrays = [np.empty((self.most, *array.shape[1:]), array.dtype) for array in arrays]
         taken = min(self.most - self.count, len(arrays[0]))

@@ -4,9 +4,9 @@ Linear BGT assumes that sentences with the same meaning share a latent z, from w
 
     x_l = mean_l + A_l z + rest_l,    z ~ N(0, I)
 
-For two languages this is probabilistic CCA (Bach and Jordan 2005). Its maximum-likelihood maps have a closed form: the
+For two languages this is probabilistic CCA (Bach and Jordan 2005). The maximum-likelihood A_l have a closed form: the
 singular vectors of the whitened cross-covariance, times the square roots of the canonical correlations. (For
-paraphrases of one language, the eigenvectors take the place of the singular vectors.) For more languages it is
+paraphrases of one language, the eigenvectors take the place of the singular vectors.) For more languages this is
 multi-battery factor analysis (Browne 1980), fitted by least squares to the whitened cross-covariances. If two languages
 have no common rows, their cross-covariance is taken from the fit, and the fit is repeated until it converges.
 
@@ -127,7 +127,7 @@ def bgt(
     if factors is None:
         factors = int(np.argmax(total >= SHARE * total.max())) + 1
     fitted = fitted[:, :, :factors]
-    stacked = fitted.reshape(-1, factors)  # a factor's arbitrary sign: make its largest loading positive
+    stacked = fitted.reshape(-1, factors)  # a factor's sign is arbitrary: make its largest loading positive
     fitted = fitted * np.sign(stacked[np.abs(stacked).argmax(0), np.arange(factors)])
     strengths = np.square(fitted).sum(1).mean(0).clip(1e-12, 1 - 1e-6)  # (K,) correlations
     maps = {}

@@ -130,7 +130,7 @@ def _fits(sizes: tuple[int, ...], shape: tuple[int | str, ...]) -> bool:
 
 def _array(given: Any, name: str) -> np.ndarray:
     """Convert `given` to an array, as `numbers` does, without checks of its type and shape."""
-    torch, pandas = sys.modules.get("torch"), sys.modules.get("pandas")  # None: `given` is not from this library
+    torch, pandas = sys.modules.get("torch"), sys.modules.get("pandas")  # None if the library is not imported
     if torch is not None and isinstance(given, torch.Tensor):
         tensor = given.detach().to_dense().resolve_neg().resolve_conj()
         if tensor.is_floating_point() and tensor.element_size() < 4:  # NumPy lacks bfloat16 and float8

@@ -171,7 +171,7 @@ class Probe(ClassifierMixin, BaseEstimator):
         fits = self._train(train, choosing, strengths, random.randint(2**31))
 
         self.dev_losses_ = np.array([] if dev is None else [_loss(layers, *choosing) for layers, _ in fits])
-        best = int(self.dev_losses_.argmin()) if dev is not None else 0  # if several tie, the strongest penalty
+        best = int(self.dev_losses_.argmin()) if dev is not None else 0  # among ties, the strongest penalty
         self.strength_, (self.layers_, self.converged_) = strengths[best], fits[best]
         if not self.converged_:
             warnings.warn(

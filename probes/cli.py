@@ -69,7 +69,7 @@ def probe(
     seeds: Annotated[
         int,
         typer.Option(
-            help="Number of probes to train, 1 to 10. Without fixed splits, each tests on another tenth of the items."
+            help="Number of probes to train, 1 to 10. Without fixed splits, each is tested on a different tenth."
         ),
     ] = 5,
     seed: options.SeedOption = 0,
@@ -192,7 +192,7 @@ def say(line: str) -> None:
 
 
 def write(path: Path, table: ProbeTable) -> None:
-    """Write a table in the format that the ending of the file's name selects. No partial file is ever left."""
+    """Write a table in the format that the ending of the file's name selects. An error leaves no partial file."""
     from bgt_core.files import atomic_file, write_text
     from bgt_core.tables import save
     from probes.results.store import write_cells

@@ -139,7 +139,7 @@ def count_words(sentence: str) -> int:
 
 @cache
 def is_punctuation(char: str) -> bool:
-    """Return whether a character is punctuation in Unicode, or one of ASCII's 32 marks (also $ + < = > ^ ` | ~)."""
+    """Return whether a character is punctuation in Unicode, or one of ASCII's 32 marks, such as $ + < = > ^ ` | ~."""
     return char in string.punctuation or unicodedata.category(char).startswith("P")
 
 

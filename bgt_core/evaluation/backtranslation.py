@@ -77,7 +77,7 @@ def compare(
     if not references:
         raise DataError("there are no pairs to compare")
     sides = [[text.split() for text in side] for side in (references, translations)]
-    # measures that are a ratio of two sums over sentences: name -> numerators and denominators, (2, N) each
+    # each measure in `rows` is a ratio of two sums over sentences: name -> numerators and denominators, (2, N) each
     counts = np.array([[len(text) for text in side] for side in sides])
     rows = {"words": (counts, np.ones_like(counts))}
     for n, called in ((1, "unigram"), (3, "trigram")):

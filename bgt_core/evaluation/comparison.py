@@ -115,7 +115,7 @@ class Result:
         return about | {"scores": self.records(), "differences": differences}
 
     def save(self, path: Path) -> None:
-        """Write the result to a file, in the format that the name's ending selects. No partial file is ever left.
+        """Write the result to a file, in the format that the name's ending selects. An error leaves no partial file.
 
         .parquet and .csv files contain `rows`. .json files contain everything, including differences and their
         p-values. .tex and .md files contain the table of scores and the table of differences.

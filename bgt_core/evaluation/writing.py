@@ -59,7 +59,7 @@ def writers(models: Mapping[str, Any], langs: Sequence[str], beam: int) -> dict[
 
 @dataclass(frozen=True, eq=False)
 class Writing:
-    """A plan to generate N sentences in `lang`, from the semantic and the language latents of other sentences.
+    """A plan to generate N sentences in `lang`, from the semantic and the language latents of given sentences.
 
     Sentence n has the semantic latent of row n of `source_lang`, and the language latent of row `styles[n]` of `lang`.
     Its reference is row n of `lang`.

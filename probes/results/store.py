@@ -164,7 +164,7 @@ def write_cells(file: Path | io.BytesIO, cells: Sequence[Cell]) -> None:
 
 
 def read_cells(file: Path | str, content: bytes | None = None) -> list[Cell]:
-    """Read the cells of a run from `file`, or from `content`, the bytes of the file; then only messages use `file`.
+    """Read the cells of a run from `file`, or from its bytes, `content`; then `file` is only named in messages.
 
     Raises NotFound if the file is absent, and DataError if it is damaged, or of another kind or version.
     """

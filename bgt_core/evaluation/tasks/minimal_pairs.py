@@ -1,4 +1,4 @@
-"""Generate minimal pairs of the grammar from their latents, and measure whether the text keeps who does what."""
+"""Generate minimal pairs of the grammar from latents, and measure whether the text keeps who does what to whom."""
 
 from __future__ import annotations
 

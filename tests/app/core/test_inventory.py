@@ -77,6 +77,16 @@ def test_memory_is_bounded_and_what_is_shared_counts_once(monkeypatch: pytest.Mo
     assert [inventory.recalled(key) is not None for key in keys] == [False, False, True]
 
 
+def test_an_uploaded_text_is_shown_by_rows_spread_over_it_whose_ids_stay() -> None:
+    table = pd.DataFrame({"0": [f"Line {n}." for n in range(101)], "1": [f"Ligne {n}." for n in range(101)]})
+    whole = ParallelText(("en", "fr"), None, columns=("en", "fr"), table=table, digest="spread")
+    shown = inventory.sentences(whole, 3)
+    assert shown["id"].tolist() == ["en0", "en50", "en100", "fr0", "fr50", "fr100"]
+    assert shown["text"].tolist()[1:5:3] == ["Line 50.", "Ligne 50."] and shown["pair"].tolist() == [0, 50, 100] * 2
+    every = inventory.sentences(whole, 200).set_index("id")["text"]
+    assert every[shown["id"]].tolist() == shown["text"].tolist()
+
+
 def test_the_text_of_most_languages_comes_first() -> None:
     given = [part for langs in ("en,de", "en,fr,de", "en,es") for part in ("--data", f"{langs}=triples.tsv")]
     built_in = [f"{inventory.EXAMPLES} (en-fr)", f"{inventory.EXAMPLES} (en-de)", inventory.BUILT_IN]

@@ -6,7 +6,7 @@ The network is trained in two stages. First it learns to repeat and to reformula
     bgt train var-siamese --init-from runs/vae --data quora.tsv --out runs/siamese
     bgt evaluate pairs test.tsv --model runs/siamese --dev dev.tsv --train quora.tsv
 
-| first stage | published: accuracy on Quora's dev / test, and area under the ROC curve of minus W2 on test |
+| first stage | published: accuracy on Quora's dev / test, and area under the ROC curve on test, scored by minus W2 |
 |---|---|
 | var-siamese-repeat | 88.18 / 88.24, 86.74 |
 | var-siamese-reformulate | 89.05 / 88.86, 86.27 |
@@ -29,7 +29,7 @@ Sizes, learning rates and the annealing of the KL, sigmoid(0.002 (step - 2500)),
   epoch; in the paper it is repeated once.
 - A posterior's KL counts once per row; in the paper it counts twice if it also generates a duplicate.
 - The learning rate is constant; in the paper it falls by 4% in 5,000 updates.
-- There is no L1 penalty. The paper's penalty (1e-5) applies to a number that is itself a penalty.
+- We use no L1 penalty. The paper applies one (1e-5) to a number that is itself a penalty.
 - Adam's second beta is 0.98; in the paper it is 0.999. The size of an update is counted in tokens: about 256 pairs in
   the first stage, and 128 in the second.
 

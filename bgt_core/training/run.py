@@ -163,7 +163,7 @@ def recipe_for(
     teacher: Teacher = (),
 ) -> Recipe:
     """Configure a recipe for these columns and data. With `init_from`, use the sizes of this checkpoint. With
-    `teacher`, turn on the settings for learning from the teacher's vectors."""
+    `teacher`, turn on the settings for learning from its vectors."""
     settings: dict[str, Any] = inherited(name, str(init_from)) if init_from else {}
     if columns := list(map(canonical_column, columns)) or named_columns(data):
         settings["data.columns"] = columns

@@ -75,8 +75,8 @@ def validate(trainer: Trainer, batches: Iterable[Batch]) -> dict[str, float]:
 
 
 def terms_of(out: Outputs) -> dict[str, Tensor]:
-    """Return metrics of each row, (B,): the ELBO first, then NLL and KL, in nats. For rows with labels also return
-    whether the label is predicted correctly, and with a teacher the distance from the teacher's vectors."""
+    """Return metrics of each row, (B,): the ELBO first, then NLL and KL, in nats. If rows have labels, also return
+    whether each is predicted correctly; with a teacher, the distance from its vectors."""
     terms: dict[str, Tensor] = {}
     for prediction in out.predictions:
         terms[prediction.name] = prediction.nll()[1]

@@ -30,7 +30,7 @@ from bgt_core.data.textfile import number, text_lines
 from bgt_core.errors import DataError, NotFound, UsageError, check_choice, check_least
 
 Count = Callable[[Sequence[str]], list[int]]  # takes N sentences, returns their lengths
-Report = Callable[[int, int | None], None]  # called with the number of pairs read so far, and None (unknown total)
+Report = Callable[[int, int | None], None]  # called with the number of pairs read, and None for the unknown total
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ from bgt_core.files import alone, file_lock, sha256_file, write_json, writing
 if TYPE_CHECKING:
     import requests
 
-SMALL, MOST = 2**26, 100  # maximum unpacked size: SMALL bytes, or MOST times the archive (text: 3 to 20 times)
+SMALL, MOST = 2**26, 100  # maximum unpacked size: SMALL bytes, or MOST times the archive's size (text: 3 to 20 times)
 UNPROMISED = 2**30  # maximum number of bytes of a file whose size the server does not announce
 CHUNK = 4096  # number of rows that are written together
 NOT_TEXT = (b"version https://git-lfs", b"<!doctype", b"<html")  # first bytes of a reply that is not the requested text
@@ -49,9 +49,9 @@ CODE = r"[a-z]{2,3}(?:_[A-Za-z]+)?"  # a language code of OPUS, such as fr or pt
 
 
 # The addresses in sources.tsv come from public code of 2020-2026, and the licences from the web pages of the sources.
-# Neither has been checked on the servers. If the SHA-256 of an archive is in published.tsv (copied from the
-# library `datasets`), a download must match it. Otherwise the first download is trusted, and later downloads must have
-# the same SHA-256 as the first.
+# Neither addresses nor licences were checked on the servers. If the SHA-256 of an archive is in published.tsv (copied
+# from the library `datasets`), a download must match it. Otherwise the first download is trusted, and later downloads
+# must have the same SHA-256 as the first.
 
 
 class DataSource(NamedTuple):

@@ -33,7 +33,7 @@ SAMPLE = 1_000  # number of rows at the start of a TSV that are checked for quot
 TABLES = tuple(f".tsv{packed}" for packed in SUFFIXES)  # suffixes of the tables that can be written
 
 Row = Sequence[bytes]  # the cells of one row, one per column
-Bad = tuple[int, str, str]  # index of the row in its chunk, the reason, and a message with the value and the rule
+Bad = tuple[int, str, str]  # index of the row in its chunk, the reason, and a message about the value
 
 
 @dataclass

@@ -150,7 +150,7 @@ def _wide(block: bytes) -> str:
 
 
 def _check_sentences(some: list[bytes], before: int, name: Path) -> None:
-    """Raise DataError unless each line in `some` is one sentence; `before` is the number of lines before these."""
+    """Raise DataError unless each line in `some` is one sentence; `before` lines precede them."""
     expected = "expected one sentence per line"
     number, line = next(((row, line) for row, line in enumerate(some, before + 1) if line.strip()), (0, b""))
     if not before and number:

@@ -160,8 +160,8 @@ class WordMover(ExternalEncoder):
 
 
 class ReferenceProbability:
-    """Score sentences by a trained classifier. The score is the probability that a person wrote the sentence, and not a
-    machine translator. `data.clean.clean(models={"classifier": ...})` selects pairs by this score."""
+    """Score sentences by a trained classifier. The score is the probability that a person, not a machine translator,
+    wrote the sentence. `data.clean.clean(models={"classifier": ...})` selects pairs by this score."""
 
     def __init__(self, embedder: Embedder):
         """Raises UsageError if the model is not a reference classifier."""

@@ -52,7 +52,7 @@ def generate(
         lang: Language of the styles, and of the output.
         source_lang: Language of the sources, by default `lang`.
         search: A `Beam` or a `Sample`.
-        rerank: Whether to return the text whose latents are most similar to the decoded latents, not the most probable.
+        rerank: Whether to return the text with latents most similar to the decoded ones, not the most probable text.
         seed: Seed of a `Sample`; the same seed gives the same text.
         max_length: Maximum number of tokens of an output.
 

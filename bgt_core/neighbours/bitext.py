@@ -182,9 +182,9 @@ def mine(
     Args:
         left, right: A list of sentences (copies and blank sentences are ignored); `Sentences` from a file; vectors
             (N, D) in any form that `vectors.arrays` accepts; or `Rows` of a file of vectors.
-        encoder, langs: The encoder, and the languages of `left` and `right`; needed only for sentences, whose
-            vectors are kept in memory. For millions of sentences, write the vectors to files with `bgt embed`, and give
-            `Rows` of these files.
+        encoder, langs: The encoder, and the languages of `left` and `right`; needed only for sentences. Their vectors
+            are kept in memory. For millions of sentences, write the vectors to files with `bgt embed`, and give `Rows`
+            of these files.
         k: Number of nearest neighbours over which the mean cosine is computed.
         margin: "ratio", "distance", or "absolute", which is the cosine itself.
         threshold: Minimum score of a pair.

@@ -78,8 +78,7 @@ def probe(
         bool, typer.Option("--baselines/--no-baselines", help="Measure baselines, which do not use the model.")
     ] = True,
     control: Annotated[
-        bool,
-        typer.Option("--control/--no-control", help="Measure selectivity, by a control task."),
+        bool, typer.Option("--control/--no-control", help="Measure selectivity, by a control task.")
     ] = True,
     untrained: Annotated[
         bool, typer.Option("--untrained", help="Also probe three untrained models, and means of their token vectors.")

@@ -100,10 +100,7 @@ def test_eight_bits_round_by_about_a_hundredth() -> None:
     assert torch.equal(rounded[:, 3], torch.full((40,), 0.5))
 
 
-@pytest.mark.parametrize(
-    ("name", "flags"),
-    [("_onednn", (False, True)), ("prepack_int8", (True, False))],
-)
+@pytest.mark.parametrize(("name", "flags"), [("_onednn", (False, True)), ("prepack_int8", (True, False))])
 def test_an_operator_that_changed_is_not_used(
     name: str, flags: tuple[bool, bool], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -61,8 +61,7 @@ def export(
         Option("--card", help="With --to checkpoint: a JSON file of measured scores and other facts to store."),
     ] = None,
     latent: Annotated[
-        str | None,
-        Option(help="Latent for --to onnx, such as semantic or language.", show_default="semantic"),
+        str | None, Option(help="Latent for --to onnx, such as semantic or language.", show_default="semantic")
     ] = None,
     lang: Annotated[
         str | None,

@@ -110,8 +110,7 @@ def retrieve_similar(
     lang: Annotated[str, Option(help="Language of the questions, for --build.")] = "en",
     k: Annotated[int, Option("--top", help="Number of stored questions to print for each new question.")] = 10,
     model: Annotated[
-        str | None,
-        Option(help=f"{options.ENCODER}.", show_default="the store's; with --build, the shipped model"),
+        str | None, Option(help=f"{options.ENCODER}.", show_default="the store's; with --build, the shipped model")
     ] = None,
     as_json: options.JsonOption = False,
     device: options.DeviceOption = "auto",

@@ -58,8 +58,7 @@ def split(
         Option(min=1, help="For bgt and neural: units of the shared part.", show_default="chosen on held-out rows"),
     ] = None,
     report: Annotated[
-        bool,
-        Option("--report", help="Also measure all methods on held-out rows, and write report.md and report.json."),
+        bool, Option("--report", help="Also measure all methods on held-out rows, and write report.md and report.json.")
     ] = False,
     sts_data: Annotated[Path | None, Option(help="A folder of STS files, for the report.", show_default="none")] = None,
     seed: options.SeedOption = 0,

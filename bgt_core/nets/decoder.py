@@ -87,14 +87,7 @@ class DecoderLayer(nn.Module):
     """
 
     def __init__(
-        self,
-        width: int,
-        latent: int,
-        ffn_dim: int,
-        heads: int,
-        dropout: float,
-        fuses: bool = True,
-        slots: bool = False,
+        self, width: int, latent: int, ffn_dim: int, heads: int, dropout: float, fuses: bool = True, slots: bool = False
     ):
         super().__init__()
         self.attention, self.feed = SelfAttention(width, heads), FeedForward(width, ffn_dim)

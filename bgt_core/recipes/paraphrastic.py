@@ -24,19 +24,7 @@ use Adam with a learning rate of 0.001, and train for 20 and 3 epochs. The two r
 `train.composition_l2` and `train.table_l2`, both with the factor 1/2 of the released code. Both are 0 by default, as in
 the paper.
 
-Differences from the papers:
-
-- SentencePiece tokens replace words. Their vectors start from N(0, 1), as in `sp`; the paper starts from
-  paragram-sl999. `--init-from` starts from the vectors of another run, for example a run on PPDB.
-- The size of an update is counted in tokens. If a pair has 20 tokens, an update has about 100 pairs. If pairs are
-  shorter, lower `train.batch_tokens`.
-- If `train.micro_tokens` or `train.micro_batches` divides an update into micro-batches, negatives are searched within
-  each micro-batch. With `train.mega_batch=1`, they are searched in the whole update. With a larger number, they are
-  searched in this many updates together (40 for the models trained on ParaNMT).
-- Adam's second beta is 0.98, as in all our recipes; in the papers it is 0.999. The gradient is clipped at 25. The last
-  epoch is kept, not the epoch with the best score on STS 2016.
-
-We have not trained these systems at the papers' sizes.
+docs/differences.md lists the differences. We have not trained these systems at the papers' sizes.
 """
 
 from __future__ import annotations

@@ -17,8 +17,9 @@ stage, a classifier compares two posteriors by `model.features`: one or more of 
 euclidean, cosine and hadamard (see `posterior.distances`). `freeze=["encoders"]` leaves the posteriors of the first
 stage unchanged.
 
-Sizes, learning rates and the annealing of the KL, sigmoid(0.002 (step - 2500)), are as in the paper. Differences:
+Sizes, learning rates and the annealing of the KL, sigmoid(0.002 (step - 2500)), are as in the paper.
 
+<<<<<<< HEAD
 - SentencePiece tokens replace words. Their vectors start from N(0, 1 / d_model); the paper starts from GloVe. Here
   decoders also predict EOS.
 - Here exp(log variance) is always the variance. The released code uses it as the standard deviation when it draws a
@@ -34,6 +35,9 @@ Sizes, learning rates and the annealing of the KL, sigmoid(0.002 (step - 2500)),
   the first stage, and 128 in the second.
 
 We have not trained the network at the paper's size.
+=======
+docs/differences.md lists the differences. We have not trained the network at the paper's size.
+>>>>>>> 3978da73 (Differences from the papers and from SentEval are a page of the documentation)
 """
 
 from __future__ import annotations

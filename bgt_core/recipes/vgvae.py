@@ -17,22 +17,9 @@
 
 Sizes and rates are taken from the script in the released code: 50 units everywhere, perceptrons with three layers of
 100 units, batches of about 30 pairs, Adam with a learning rate of 0.001, 50 epochs, and the margin loss from the third
-epoch on. Differences from the released code:
+epoch on.
 
-- The released losses are means over the words of a sentence; ours are sums over the tokens. For 12 tokens, the same
-  balance needs weights that are 12 times as large. So the released weights of the KL (1e-4 semantic, 1e-3 syntactic)
-  and of the margin (1) become 1.2e-3, 1.2e-2 and 12. With sums, long sentences count more than short sentences.
-- Here a negative is the nearest sentence in the other column of 20 updates, which are encoded before the first of
-  these updates (`train.mega_batch`). The released code searches the 20 batches before the current one, and encodes them
-  again for each batch. It also reconstructs the negatives; here they are only compared.
-- SentencePiece tokens replace words. An average skips unknown tokens. Each direction of a BiLSTM has half of `d_model`.
-- The LSTM decoder reads the previous word, like a later decoder of the authors. The decoder of the released code does
-  not; `model.decoder=lstm-without-previous-word` is this decoder.
-- The position loss is -log p; in the released code it is -log(p + 1e-4). Adam's second beta is 0.98; in the released
-  code it is 0.999. The gradient is clipped at 25. The last epoch is kept, not the epoch with the best score on SemEval
-  2017.
-
-We have not trained the model at the paper's size.
+docs/differences.md lists the differences. We have not trained the model at the paper's size.
 """
 
 from __future__ import annotations

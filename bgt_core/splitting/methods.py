@@ -213,11 +213,7 @@ class Reader(nn.Module):
 
 
 def neural(
-    statistics: Statistics,
-    held_out: Sequence[HeldOut],
-    rows: Sequence[HeldOut],
-    *,
-    factors: int | None = None,
+    statistics: Statistics, held_out: Sequence[HeldOut], rows: Sequence[HeldOut], *, factors: int | None = None
 ) -> Split:
     """Fit neural BGT: start from linear BGT, train on `rows`, and keep the weights with the lowest held-out loss.
 

@@ -19,27 +19,7 @@ classifier has its own early stopping, and leaves the stack when it stops. The p
   equal; accuracies are in percent, rounded to two decimals.
 - SentEval then trains the winner again with the same seed. The weights would be the same, so this step is left out.
 
-Some faults of the original are not copied. It seeds the global generators of NumPy and torch, it runs only on CUDA and
-with old libraries, and it raises a bare KeyError for labels that are absent from train. It sets `size_average = False`
-after the loss is made, to sum the loss over a minibatch; torch has ignored this since 0.4.1, so that SentEval computes
-the mean.
-
-Three options of SentEval are not supported: dropout before the sigmoid (off by default), other optimisers, and the
-scikit-learn mode, whose solver depends on the library's version. For the published table, the number of hidden units
-(50, 100 or 200) and the dropout were chosen on dev; SentEval's code does not do this.
-
-Two parts of the protocol are in other modules: `probes.probe.by_senteval` removes the hidden layer for word content and
-orders the items, and `probes.data.load.load_items` with `senteval` keeps the order, repeats, labels and tokens of a
-labelled file, and joins the tokens by single spaces. So `bgt-probe --senteval` predicts the same label for every item
-of a labelled file as SentEval's `PROBINGEval`; `python -m bench probing --senteval CLONE` compares the two. The
-differences:
-
-- An item whose label is not in train is left out; SentEval fails with a KeyError.
-- SentEval has no `max_items`, and can't make labels from text or parses. If you use either, the output mentions it.
-
-Without --senteval there are more differences, which are intended and which the output mentions too. Tokens are joined
-to ordinary text, without the quotes of a CSV writer. A sentence is used once, or not at all if it has two labels; all
-versions of a sentence are in one split. There are at most 10,000 items, in random order. The probes also differ.
+docs/differences.md lists the faults of the original that are not copied, and all differences from it.
 """
 
 import math

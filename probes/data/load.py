@@ -289,7 +289,7 @@ def find_source(data: Path, task: ProbeTask, lang: str) -> TaskSource:
     raise NotFound(
         f"No '{lang}' data for task '{task.name}' in {data}: it needs {needs(task, lang)}"
         f"{''.join(f' (passed over {line})' for line in passed_over)}."
-        f"{' Get it with bgt data download senteval-probing.' if task.file and lang == 'en' else ''}",
+        f"{' Get it with bgt data download senteval-probing.' if task.file and lang == 'en' else ''}"
     )
 
 

@@ -68,11 +68,7 @@ def test_pairs_in_another_style_are_made_by_rules_and_found_among_paraphrases(tm
         "Tu me manques.\tVous me manquez.",
     ]
     assert read["en-en2.fr"] == ["I'm late.\tI am late."]
-    assert set(read["en-fr"]) == {
-        "I am late.\tTu viens ?",
-        "I'm late.\tEst-ce que tu viens ?",
-        "I'm late.\tViens-tu ?",
-    }
+    assert set(read["en-fr"]) == {"I am late.\tTu viens ?", "I'm late.\tEst-ce que tu viens ?", "I'm late.\tViens-tu ?"}
 
 
 def test_means_meet_and_no_other_weight_changes(

@@ -203,8 +203,7 @@ def test_an_empty_split(corpus: Corpus, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong",
-    [{"batch_tokens": 0}, {"micro_tokens": 0}, {"seed": -1}, {"temperature": 0}, {"weights": {"news": 0.0}}],
+    "wrong", [{"batch_tokens": 0}, {"micro_tokens": 0}, {"seed": -1}, {"temperature": 0}, {"weights": {"news": 0.0}}]
 )
 def test_impossible_settings_are_refused(wrong: dict) -> None:
     with pytest.raises(BgtError, match=r"must be (at least 1|above 0)"):

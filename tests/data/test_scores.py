@@ -9,14 +9,7 @@ import numpy as np
 import pytest
 import sacrebleu
 
-from bgt_core.data.scores import (
-    Perplexity,
-    ScoreRange,
-    chosen_scores,
-    overlap,
-    pair_scores,
-    sentence_bleu,
-)
+from bgt_core.data.scores import Perplexity, ScoreRange, chosen_scores, overlap, pair_scores, sentence_bleu
 from bgt_core.errors import DataError, NotFound, UsageError
 
 

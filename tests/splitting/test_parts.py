@@ -55,8 +55,7 @@ def test_identity_matrices_are_not_stored(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "array"),
-    [("en/read", np.ones((3, 4))), ("fr/centre", np.full(2, np.nan)), ("fr/down", np.ones((2, 9)))],
+    ("name", "array"), [("en/read", np.ones((3, 4))), ("fr/centre", np.full(2, np.nan)), ("fr/down", np.ones((2, 9)))]
 )
 def test_an_array_with_a_wrong_shape_or_nan_is_an_error(tmp_path: Path, name: str, array: np.ndarray) -> None:
     folder = saved(tmp_path, MAPS)

@@ -70,10 +70,7 @@ def in_turn(**labels: str) -> Items:
         (in_turn(train="a", dev="ab", test="ab"), "items with the label 'a' alone"),
         (in_turn(train="ab", test="ab"), "has no dev items"),
         (in_turn(train="ab", dev="ab"), "has no test items"),
-        (
-            items(["a", "b"] * 69, list(range(138))),
-            "got 138 items with 2 labels; it needs 140 items with 2 labels",
-        ),
+        (items(["a", "b"] * 69, list(range(138))), "got 138 items with 2 labels; it needs 140 items with 2 labels"),
     ],
 )
 def test_items_that_can_not_be_probed_are_an_error(given: Items, message: str) -> None:

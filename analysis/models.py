@@ -3,14 +3,8 @@
     python -m analysis.models mixture DATA OUT fr               # write training and held-out files
     python -m analysis.models erase CHECKPOINT OUT en-fr=FILE   # the last step: estimate language means again
 
-DATA/parallel contains files of translations between English and another language, such as en-fr.tatoeba.tsv.xz.
-DATA/mono contains files of one language, such as en.ewt.txt.xz. DATA/mixture/altered.tar.xz contains rows that were
-made by the rules of commit d1f45c03: pairs and paraphrases with an altered sentence, and pairs from the grammar.
-
-`mixture` writes files named OUT/KIND/COLUMNS.tsv, for `bgt train --data KIND/COLUMNS=FILE`. They contain translations
-of each kind of text, the altered rows, pairs that differ in style (kind "style"), and text in one language. A pair
-differs in style because a rule changed one sentence, or because the two are paraphrases. The held-out pairs are in
-OUT/held-out/en-fr.tsv. The sources of each kind are listed below and in the models' cards.
+`mixture` writes files named OUT/KIND/COLUMNS.tsv, for `bgt train --data KIND/COLUMNS=FILE`: translations of each kind
+of text, rows altered by the rules of commit d1f45c03, pairs that differ in style, and text in one language.
 """
 
 import json

@@ -1,17 +1,11 @@
-"""Read the training and test data of the comparisons. They are in a folder with these files:
+"""Read the training and test data of the comparisons. analysis/reproduce.md names the files of the data folder; two
+comparisons need more:
 
-    FOLDER/parallel/en-fr.*            translations: TSV (.gz .xz .zst) or Parquet, English first
-    FOLDER/retrieval/en-fr.*.tsv       test set of translation retrieval; optional
     FOLDER/paraphrase/en.NAME.tsv.xz   for `vgvae`: pairs of paraphrases; files of words (ppdb) are skipped
     FOLDER/trees/en.NAME.ptb.xz        for `vgvae`: trees as for `bgt evaluate syntax`, or en.NAME.conllu.xz
-    FOLDER/quora/train.tsv.xz          for `var-siamese`: training rows with a label, 1 or 0, and two questions
-    FOLDER/quora/dev.tsv.xz            for `var-siamese`: test rows in the same form
-    FOLDER/...                         STS 2012-2016 (at least one year), the dev set of STS Benchmark, and
-                                       SemEval-2017, as for `bgt evaluate sts`
+    FOLDER/quora/{train,dev}.tsv.xz    for `var-siamese`: rows with a label, 1 or 0, and two questions
 
-The data of the comparison `backtranslation` are described in the module `paraphrases`. Pairs that contain a test
-sentence are never used for training. Cleaned pairs and tokenizers are written to OUT/data. Trainings with the same data
-settings share these files.
+Cleaned pairs and tokenizers are written to OUT/data. Trainings with the same data settings share these files.
 """
 
 import hashlib

@@ -1,10 +1,4 @@
-"""Select training pairs by filters from tables of back-translations and human paraphrases. The folder contains:
-
-    FOLDER/backtranslated/fr-news.tsv.xz   columns reference, translation, cost, row, as in the output of
-                                           `bgt data backtranslate`; a reference's translations are adjacent,
-                                           and the first has the lowest cost
-    FOLDER/paraphrase/en.NAME.tsv.xz       pairs of sentences with the same meaning, written by people
-    FOLDER/...                             STS and the dev set of STS Benchmark, as in `datasets`, and SICK
+"""Select training pairs by filters from tables of back-translations and human paraphrases (analysis/reproduce.md).
 
 In each table, a third of the references, with all their translations, is set aside. The reference classifier and the
 language model are trained on this third. Pairs are selected from the other references.

@@ -4,14 +4,12 @@ The standard error of a mean has two parts. The first part is due to the choice 
 bootstrap over whole groups of items, because versions of one sentence are not independent. All predictors are scored on
 the same resamples, so that differences are paired. The second part is due to the seeds: it is the variance of their
 scores, with Student's t, because there are few seeds. This variance already contains the noise of the items that the
-seeds do not share (with folds, of all items), so only the noise of shared items is added. A few seeds may have similar
-scores by chance. So their variance counts as at least the noise of the items that they do not share, and the error is
-never less than the error from the test items.
+seeds do not share (with folds, of all items), so only the noise of shared items is added. By chance, a few seeds may
+have similar scores. So their variance counts as at least the noise of the items that they do not share.
 
 The degrees of freedom are the number of seeds minus 1, divided by the seeds' share of the variance. For this share, the
 variance of the seeds counts as at least half the noise of their items. In simulations, the interval covers the true
-mean in at least 95% of all cases, and in at least 93% of the cases in which the seeds have similar scores; with five
-folds it is a tenth wider than Student's interval.
+mean in at least 95% of all cases, and in at least 93% of the cases in which the seeds have similar scores.
 """
 
 from __future__ import annotations

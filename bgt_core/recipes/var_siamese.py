@@ -19,25 +19,7 @@ stage unchanged.
 
 Sizes, learning rates and the annealing of the KL, sigmoid(0.002 (step - 2500)), are as in the paper.
 
-<<<<<<< HEAD
-- SentencePiece tokens replace words. Their vectors start from N(0, 1 / d_model); the paper starts from GloVe. Here
-  decoders also predict EOS.
-- Here exp(log variance) is always the variance. The released code uses it as the standard deviation when it draws a
-  latent, and as the variance everywhere else.
-- In the released code the classifier's scores pass through a ReLU; here they do not.
-- The encoder returns its last hidden states; in the released code it returns the LSTM's cells before the output gate.
-- The model repeats both questions of every row. So if a question is in several pairs, it is repeated several times per
-  epoch; in the paper it is repeated once.
-- A posterior's KL counts once per row; in the paper it counts twice if it also generates a duplicate.
-- The learning rate is constant; in the paper it falls by 4% in 5,000 updates.
-- We use no L1 penalty. The paper applies one (1e-5) to a number that is itself a penalty.
-- Adam's second beta is 0.98; in the paper it is 0.999. The size of an update is counted in tokens: about 256 pairs in
-  the first stage, and 128 in the second.
-
-We have not trained the network at the paper's size.
-=======
 docs/differences.md lists the differences. We have not trained the network at the paper's size.
->>>>>>> 3978da73 (Differences from the papers and from SentEval are a page of the documentation)
 """
 
 from __future__ import annotations

@@ -34,5 +34,5 @@ def test_an_example_runs(name: str, tmp_path: Path) -> None:
 
 
 def test_every_example_is_run() -> None:
-    on_dask = {"embed_on_dask.py", "mine_on_dask.py", "split_on_dask.py"}
+    on_dask = {"embed_on_dask.py", "mine_on_dask.py"}
     assert {path.name for path in EXAMPLES.glob("*.py")} == {*RUNS, *on_dask}

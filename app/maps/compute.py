@@ -47,13 +47,10 @@ def title_of(key: str, second: str, fitted: Spaces) -> str:
     return "  ".join([rows.latent_title(SEMANTIC if key == SEMANTIC else second), *signs])
 
 
-def view(
-    fitted: Spaces, second: str, colour: str, langs: Sequence[str], paths: Mapping[str, np.ndarray],
-    lines: Sequence[str], theme: str = "light",
-) -> dict[str, Any]:  # fmt: skip
-    """Return what the maps in the browser need: the rows, their places on each map, and the columns of the bars."""
-    table = fitted.semantic.rows
-    place = pd.Index(table["id"])
+def drawn(fitted: Spaces, second: str, paths: Mapping[str, np.ndarray], of: str = "") -> list[dict[str, Any]]:
+    """Return the name and title of each map, and its panels with the places of rows. `of` is the title of a second
+    model, whose maps have other names than those of the first."""
+    place = pd.Index(fitted.semantic.rows["id"])
 
     def panel(key: str, space: spaces.Space) -> dict[str, Any]:
         return {
@@ -64,10 +61,24 @@ def view(
         }
 
     maps = {SEMANTIC: {SEMANTIC: fitted.semantic}} | ({second: fitted.second} if fitted.second else {})
+    return [
+        {
+            "name": f"{name} of {of}" if of else name,
+            "title": rows.latent_title(name) + f", {of}" * bool(of),
+            "panels": [panel(key, space) for key, space in spaces_of.items()],
+        }
+        for name, spaces_of in maps.items()
+    ]
+
+
+def view(
+    fitted: Spaces, second: str, colour: str, langs: Sequence[str], paths: Mapping[str, np.ndarray],
+    lines: Sequence[str], theme: str = "light",
+) -> dict[str, Any]:  # fmt: skip
+    """Return what the maps in the browser need: the rows, their places on each map, and the columns of the bars."""
+    table = fitted.semantic.rows
     return {
-        "maps": [
-            {"name": name, "panels": [panel(key, space) for key, space in of.items()]} for name, of in maps.items()
-        ],
+        "maps": drawn(fitted, second, paths),
         "rows": {name: table[name].tolist() for name in ("id", "lang", "text", "translation")}
         | {"pair": table["pair"].where(~table["own"], -1).tolist()},
         "columns": [column(table, name, langs, theme) for name in rows.charted(table, colour)],

@@ -68,7 +68,12 @@ def page(loaded: state.Loaded) -> None:
     with above:
         seen = fitted, loaded.second_latent, choice.colour, langs, ways, choice.lines
         more = {"file": f"bgt-maps-{loaded.short}", "large": st.query_params.get(selection.LARGE, SEMANTIC).lower()}
-        _maps(data=compute.view(*seen, theme=display.current_theme()) | more, key="maps_view")
+        data = compute.view(*seen, theme=display.current_theme()) | more
+        if (second := state.second()) and set(langs) <= set(second.langs):
+            with st.spinner(f"Computing the maps of {verbatim(second.title)}"):
+                beside = spaces.spaces(second, table, method)
+            data["maps"] += compute.drawn(beside, second.second_latent, {}, second.title)
+        _maps(data=data, key="maps_view")
         figure = compute.figure_of(*seen[:4])
         alone = partial(compute.standalone, lambda: compute.view(*seen) | more, f"{loaded.title}: maps")
         selection.inspect(selection.Shown(loaded, fitted, method, langs, figure, alone))

@@ -13,8 +13,6 @@ import bgt_core
 from bgt_core import bulk
 from bgt_core.grammar import Pair
 from bgt_core.neighbours.bitext import mine, read_sentences, read_vectors, write_pairs
-from bgt_core.splitting import parts
-from tests.close import assert_close
 
 pytestmark = [pytest.mark.slow, pytest.mark.long]
 
@@ -51,21 +49,6 @@ def test_two_workers_write_the_vectors_of_one_process(saved: Path, grammar: list
     assert whole == f"{out}: 20000 x 12"
     assert out.read_bytes() == alone.read_bytes()
     assert first.stat().st_mtime_ns == written  # the first shard was not computed again
-
-
-def test_two_workers_fit_the_split_of_one_process(tmp_path: Path) -> None:
-    rng = np.random.default_rng(0)
-    shared = rng.standard_normal((3_001, 4))
-    columns = [shared @ rng.standard_normal((4, 6)) + 0.5 * rng.standard_normal((3_001, 6)) for _ in range(2)]
-    for lang, column in zip(["en", "fr"], columns, strict=True):
-        np.save(tmp_path / f"x.{lang}.npy", column.astype(np.float32))
-    alone = bgt_core.split(None, [(["en", "fr"], columns)], method="neural")
-    (line,) = run(tmp_path, "split_on_dask.py", "x", "--out", "split", "--parts", "3", "--method", "neural")
-    assert line == f"split: {alone.shared_width} shared units of 6, from {alone.about['rows']:,} rows"
-    merged = parts.load(tmp_path / "split").split
-    for lang, vectors in zip(["en", "fr"], columns, strict=True):
-        for ours, theirs in zip(merged.parts(vectors, lang), alone.parts(vectors, lang), strict=True):
-            assert_close(ours, theirs, 1e-3)
 
 
 def test_a_killed_job_is_resumed_and_finds_the_pairs_of_one_process(tmp_path: Path) -> None:

@@ -44,9 +44,8 @@ class OneMap {
 
   // Takes a map's points: {name, panels: [{title, rows, x, y, path}]}.
   draw(spec) {
-    this.name = spec.name;
-    this.title = `${spec.name[0].toUpperCase()}${spec.name.slice(1)} latent`;
-    this.box.setAttribute("aria-label", `Map of the ${spec.name} latent: ${this.view.size} sentences, coloured by ${this.view.colour.title.toLowerCase()}. A table below lists the same sentences.`);
+    [this.name, this.title] = [spec.name, spec.title];
+    this.box.setAttribute("aria-label", `Map of the ${this.title[0].toLowerCase()}${this.title.slice(1)}: ${this.view.size} sentences, coloured by ${this.view.colour.title.toLowerCase()}. A table below lists the same sentences.`);
     this.canvas.setAttribute("aria-label", `${this.title}: arrow keys go from point to point, Enter takes one, plus and minus zoom`);
     if (spec !== this.spec) {
       const size = this.view.size;

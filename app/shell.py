@@ -71,7 +71,7 @@ PAGES = {
     for page in (
         Page("sentence", "", "A sentence", "home"),
         Page("maps", "maps", "Maps", "scatter_plot",
-             "Click a point, or draw around several. Ctrl and the mouse wheel zoom.", link=False),
+             "Click a point, or draw around several.", link=False),
         Page("pairs", "pairs", "Pairs", "compare_arrows",
              "Do two sentences share their meaning, their style, or both? A point is a pair: the farther right, the "
              "nearer in the **semantic** latent; the higher up, the nearer in the **{second}** latent.", link=False),

@@ -42,7 +42,7 @@ A_SENTENCE = {"mean", "log_variance", "fuse_latent", "latent", "project", "corre
 
 @dataclass(frozen=True)
 class Size:
-    """A model, and micro-batch sizes to try: pairs times tokens of the longest sentence. The released code uses 500."""
+    """A model, and the micro-batch sizes to try: numbers of pairs, times the tokens of the longest sentence."""
 
     name: str
     arguments: Mapping[str, int]

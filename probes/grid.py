@@ -115,7 +115,7 @@ def table(
 
 @dataclass(frozen=True, eq=False)
 class Grid:
-    """The cells that make up a table; the fields are the parameters of `table` and `probes.run`."""
+    """Which cells a table has. The fields have the meaning of the same parameters of `table()` and `probes.run()`."""
 
     tasks: Sequence[str | ProbeTask]
     langs: Sequence[str]

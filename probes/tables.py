@@ -112,7 +112,7 @@ def short_table(cells: Sequence[Cell]) -> Table:
 
 
 def gap_table(gaps: Sequence[Difference]) -> Table:
-    """Make a table with a row for each difference, in points."""
+    """Make a table with one row per difference. Differences are in percentage points."""
     rows = [
         [
             gap.task,

@@ -133,7 +133,7 @@ def outside(loaded: state.Loaded) -> None:
         "Latents": ", ".join(loaded.latents),
         "Units": units,
         "Languages": loaded.reads,
-        "Fingerprint": loaded.short,
+        "Fingerprint": loaded.fingerprint[:8] or loaded.short,
     }
     table(pd.DataFrame(known.items(), columns=["", "Known"]), "The known properties of this encoder")
     st.markdown(

@@ -238,12 +238,12 @@ def restore() -> bool:
     own = recalled(key) if new else None
     if new:
         st.session_state.update(own=own or OwnTexts(), own_key=key if own else "")
-    put(PARAMETER, st.session_state["own_key"])  # because the address of each page is empty at first
+    put(PARAMETER, st.session_state["own_key"])  # because the URL of a newly opened page has no parameters
     return own is not None or not (new and key)
 
 
 def kept(own: OwnTexts) -> str:
-    """Store a state and return its key. If the states need too much memory, drop the least recently used ones."""
+    """Store a user's texts and return their key. If all stored texts need too much memory, drop the oldest ones."""
     key = secrets.token_urlsafe(KEY_BYTES)
     with _lock:
         _kept[key] = own

@@ -21,7 +21,7 @@ from probes.languages import PUBLISHED, other_language
 from probes.results.store import Cell, read_cells
 from probes.tasks import TASKS
 
-FIRST = "length"  # the default task, which exists for all languages and sentences
+FIRST = "sentence-type"  # the default task: it exists in every language, and only one latent has its property
 TITLES = {
     "task": "Task", "points": "Difference", "ci_low": "95%: from", "ci_high": "95%: to", "paper_gap": "The paper's",
     "best": "Baseline, %", "which": "Which baseline", "shown": "Shown by", "lang": "Language", "model": "Model",

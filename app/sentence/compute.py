@@ -21,7 +21,7 @@ NEAREST = 5
 SEARCHES = (replace(DEFAULT_SEARCH, size=1), DEFAULT_SEARCH)  # the first is fast; the second then replaces its result
 CLOSE = 1  # maximum difference in words between sentences that count as equally long
 LONGEST = 3  # maximum number of words that express a property together: "est-ce que tu", "I am late"
-NO_WORD = "intonation"  # the form of a question that only the voice or the closing mark shows
+NO_WORD = "intonation"  # a question with the words of a statement: only voice or question mark show it
 USUAL = "inversion"  # the form of a question that can occur in any style
 FORMS = ("Comment allez-vous ?", "Comment vas-tu ?")  # the same question in both forms of address
 

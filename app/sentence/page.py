@@ -29,7 +29,7 @@ ENDS = {  # closing mark -> description in words
     "question": "with a question mark", "exclamation": "with an exclamation mark", "full stop": "with a full stop",
     "ellipsis": "with an ellipsis", rows.NONE: "without a mark", rows.OTHER: "with another mark",
 }  # fmt: skip
-MANY = 40  # sentences with more words and marks get no bars
+MANY = 40  # maximum number of words and punctuation marks of a sentence with bars
 
 
 def heading(place: DeltaGenerator, loaded: state.Loaded | None = None) -> None:

@@ -217,7 +217,7 @@ def backtranslate(
     device: options.DeviceOption = "auto",
     precision: options.WeightsOption = "auto",
 ) -> None:
-    """Make paraphrases of one column of parallel text, the references: translate the other column into its language.
+    """Make paraphrases of one column of a parallel text: translate the other column into its language.
 
     The cost is the negative log-likelihood of the translation, in nats per token. An output file that is complete is
     not computed again; to split a long text among several processes, use --shard. To train on the pairs:

@@ -164,7 +164,7 @@ class Downloaded(NamedTuple):
 
 
 class OutputFile(NamedTuple):
-    """A file that a function of `LAYOUTS` has made; only tables have columns and a number of rows."""
+    """A file that a function of `LAYOUTS` wrote. Only for a table, `columns` and `rows` are set."""
 
     path: Path
     columns: Sequence[str] = ()

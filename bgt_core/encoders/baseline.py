@@ -33,7 +33,7 @@ def open_encoder(name: str, device: str = "auto", precision: str = "auto") -> Ex
 
 
 def words() -> ExternalEncoder:
-    """Make a bag-of-words encoder: counts of lower-cased words, hashed into 8,192 signed units."""
+    """Make a bag-of-words encoder: counts of lower-cased words, hashed with random signs into 8,192 units."""
     bag = HashingVectorizer(n_features=BUCKETS, token_pattern=r"\w+", norm=None, dtype=np.float32)
     return ExternalEncoder(
         "baseline:words", lambda texts, lang, latent: bag.transform(texts).toarray(), fingerprint=f"words {BUCKETS}"

@@ -302,7 +302,7 @@ class PositionPredictor(nn.Module):
 
 @dataclass(frozen=True, eq=False)
 class PositionPrediction:
-    """A prediction of the position of each token in its sentence. The scores are computed only by `nll`."""
+    """A prediction of the position of each token in its sentence. Only `nll` computes the scores of all positions."""
 
     column: str
     predictor: PositionPredictor

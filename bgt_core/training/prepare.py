@@ -193,7 +193,7 @@ def check_batches(recipe: Recipe, model: LatentModel, out: Path) -> None:
                     raise DataError(f"label {wrong[0]:g} is not {rule}")
 
 
-# A writer learns to generate text from the vectors of another encoder, which its recipe names in `model.encoder`.
+# A writer learns to generate text from the vectors of an encoder, which the writer's recipe names in `model.encoder`.
 
 
 def with_encoder(recipe: Recipe, device: str) -> tuple[Recipe, SentenceEncoder | None]:

@@ -62,7 +62,7 @@ def test_the_anchor_explains_both_sides_and_pays(anchor: str, shared: float) -> 
     assert latents == {
         "reconstruct/en": [21, 21, shared, shared],  # [English language latent ; semantic latent]
         "reconstruct/fr": [32, 32, shared, shared],
-        "translate/en": [12, 12],  # for both anchors: the semantic latent of the French sentence
+        "translate/en": [12, 12],  # both hypotheses start from the French sentence's semantic latent
         "translate/fr": [11, 11],
     }
     for prediction in out.predictions:

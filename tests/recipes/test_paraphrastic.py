@@ -1,4 +1,4 @@
-"""Test the recipes for paraphrases: avg, gran (which starts from avg's vectors), and the classifier of references."""
+"""Test the recipes avg and gran (which starts from avg's vectors), and the classifier of human and machine text."""
 
 import json
 from collections.abc import Callable

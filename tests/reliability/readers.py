@@ -39,7 +39,7 @@ from probes.results.store import read_cells
 
 
 class Reader(NamedTuple):
-    """A valid input, the file name for this input, and the function that reads the file."""
+    """A function that reads a file, a valid content of the file, and the file's name."""
 
     right: bytes | str  # content of the file, or a path in the folder `prepared`
     file: str

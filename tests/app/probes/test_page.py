@@ -70,7 +70,7 @@ def test_a_probe_runs_on_the_spot_beside_what_is_stored(opened: Open, start: Cal
     assert app.success and CREDIT in [caption.value for caption in app.caption]
     result, after = (app.dataframe[at].value for at in range(2))
     live = after["Mark"].str.startswith("run here")
-    assert live.sum() == 1 and live[0] and after.loc[0, "Task"] == "Length"  # the new result comes first
+    assert live.sum() == 1 and live[0] and after.loc[0, "Task"] == "Closing mark"  # the new result comes first
     assert result.loc[0, "Mark"] == after.loc[0, "Mark"] and len(result) == 1  # it is also shown below the button
     numbers = ["Task", "Language", "Semantic, %", "Baseline, %", "Trained + tested on"]
     assert after[~live][numbers].to_numpy().tolist() == stored[numbers].to_numpy().tolist()
@@ -122,6 +122,7 @@ def test_a_probe_runs_on_a_file_of_ones_own(opened: Open) -> None:
     app.session_state["own"] = inventory.OwnTexts(uploaded={"Yours: mine.txt (en)": text})
     app.run()
     app.selectbox(key="pdata").set_value("Yours: mine.txt (en)")
+    app.selectbox(key="ptask").set_value("length")
     app.selectbox(key="items").set_value(500)
     app.press("Run")
     assert app.dataframe[0].value.loc[0, "Data"] == "Yours: mine.txt (en)"

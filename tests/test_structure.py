@@ -21,7 +21,7 @@ LINES_OF_A_FUNCTION = 70
 PARAMETERS = 12
 MODULES_AT_THE_TOP = 12
 SIZES = {
-    "lines of Python outside tests": 39_990,
+    "lines of Python outside tests": 39_999,
     "lines of Python in tests": 27_950,
     "files of Python outside tests": 236,
     "commands": 27,

@@ -133,6 +133,9 @@ def compared(table: pd.DataFrame, chosen: np.ndarray) -> pd.DataFrame:
     lines.append(("Words in a sentence", *mean_difference(lengths[chosen], lengths[~chosen])))
     marks = dict.fromkeys((*rows.MARKS.values(), rows.OTHER, rows.NONE))
     shares = {f"Closing mark: {mark}": table["mark"] == mark for mark in marks}
+    for name in filter(table.__contains__, rows.STYLES):
+        values = (value for value in table[name].unique() if value != rows.NONE)
+        shares |= {f"{rows.STYLES[name]}: {value}": table[name] == value for value in values}
     langs = table["lang"].unique().tolist()
     shares |= {rows.language_name(lang): table["lang"] == lang for lang in langs if len(langs) > 1}
     by_share = [(title, *share_difference(has.to_numpy(), chosen)) for title, has in shares.items()]

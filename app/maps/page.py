@@ -115,11 +115,14 @@ def corpus_of(loaded: state.Loaded, choice: Choice) -> pd.DataFrame | None:
 
 
 def brought(langs: Sequence[str]) -> None:
-    """If a link from another page contains a sentence, draw the sentence as a star."""
-    text, lang = st.query_params.get(STAR, ""), st.query_params.get(STAR_LANG, "")
+    """Draw a sentence as a star: the sentence in the link that opened the page, or a new one typed on another page."""
+    typed = st.session_state.get("sentence") or "", st.session_state.get("language") or ""
+    text, lang = st.query_params.pop(STAR, ""), st.query_params.pop(STAR_LANG, "")
+    if not text and typed[0] != controls.EXAMPLE and typed != st.session_state.get("brought"):
+        text, lang = typed
+    st.session_state["brought"] = typed
     if not text or lang not in langs:
         return
-    del st.query_params[STAR], st.query_params[STAR_LANG]
     for table in own_rows([lang]):
         if there := table.loc[table["text"] == text, "id"].tolist():
             selection.choose(there)

@@ -147,7 +147,8 @@ def in_directions(loaded: Loaded, source: str, lang: str) -> None:
             table = pd.DataFrame(cells, columns=["Direction", "To the left", "To the right"])
             display.table(table, "The sentence generated at both ends of every direction")
             exports.offer(f"bgt-directions-{loaded.short}-{lang}", table)
-    go_to("maps", "Drag it on the map", "scatter_plot", star=source, star_lang=lang, data=name)
+    there = {"star": source, "star_lang": lang, "data": name, "maps": loaded.second_latent}
+    go_to("maps", "Drag it on the map", "scatter_plot", **there)
     if texts[name].credit:
         st.caption(f"Directions were found on real text. {texts[name].credit}")
 

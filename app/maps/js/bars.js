@@ -37,15 +37,15 @@ class Bars {
       bar.append(part("b", ""));
       button.append(part("span", bin.short ?? bin.label), bar, part("em", ""));
       button.addEventListener("pointerdown", (event) => this.press(chart, code, event));
-      button.addEventListener("pointerenter", (event) => { if (event.buttons & 1) this.reach(chart, code); });
-      button.addEventListener("click", (event) => { if (!event.detail) this.toggle(chart, code, event.shiftKey); }); // by key
+      button.addEventListener("pointerenter", (event) => { if (event.buttons & 1 && event.pointerType !== "touch") this.reach(chart, code); });
+      button.addEventListener("click", (event) => { if (!event.detail || event.pointerType === "touch") this.toggle(chart, code, event.shiftKey); }); // by key or finger
       return button;
     });
     return chart;
   }
 
   press(chart, code, event) {
-    if (event.button !== 0) return;
+    if (event.button !== 0 || event.pointerType === "touch") return; // a finger may be about to scroll the page
     event.target.releasePointerCapture?.(event.pointerId);
     this.from = { chart, code };
     this.toggle(chart, code, event.shiftKey);

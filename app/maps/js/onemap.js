@@ -39,6 +39,7 @@ class OneMap {
     this.box.addEventListener("dblclick", (event) => { if (!event.target.closest(".bgt-card")) this.reset(); });
     this.box.addEventListener("wheel", (event) => this.wheel(event), { passive: false });
     this.canvas.addEventListener("keydown", (event) => this.key(event));
+    this.canvas.addEventListener("blur", () => this.view.tip(null));
     new ResizeObserver(() => this.resize()).observe(this.box);
   }
 
@@ -289,8 +290,8 @@ class OneMap {
     const [zoom, { focus = -1, movable = [] }] = [{ "+": 1.4, "-": 1 / 1.4 }[event.key], this.view.lit ?? {}];
     if (step && event.shiftKey && focus >= 0 && movable.includes(this.name)) this.nudge(focus, step);
     else if (step) this.walk(step);
-    else if (event.key === "Enter" && this.small) this.view.enlarge(this);
-    else if (event.key === "Enter" && this.cursor >= 0) this.view.click(this.cursor);
+    else if ([" ", "Enter"].includes(event.key) && this.small) this.view.enlarge(this);
+    else if ([" ", "Enter"].includes(event.key) && this.cursor >= 0) this.view.click(this.cursor);
     else if (event.key === "Escape") this.view.dismiss();
     else if (zoom) this.zoom(zoom);
     else return;

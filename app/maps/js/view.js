@@ -199,6 +199,8 @@ class View {
 
   click(row) {
     this.closed = null;
+    this.tip(null);
+    if (row === this.lit?.focus && count(unpacked(this.lit.chosen)) === 1) return this.change(); // it is the star already
     this.choose(bitsOf([row], this.size), false, row);
   }
 
@@ -222,6 +224,7 @@ class View {
 
   // Escape or a cross: the card goes first, then the selection.
   dismiss() {
+    this.tip(null);
     const focus = this.lit?.focus ?? -1;
     if (focus >= 0 && this.closed !== focus) {
       this.closed = focus;
@@ -257,6 +260,7 @@ class View {
     map.overlay();
     const now = performance.now();
     if (!this.lit.movable.includes(map.name)) return;
+    if (dropped && map.small) this.enlarge(map); // only the large map has room for the sentence that is written there
     if (!dropped && (this.waiting || now - (this.sent ?? 0) < PAUSE)) return;
     [this.waiting, this.sent] = [true, now];
     this.host("moved", { key: this.key, id: this.rows.id[focus], map: map.name, x: spot.x, y: spot.y, at: now });

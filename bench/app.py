@@ -50,8 +50,7 @@ STORED = {100_000: (30, 1_500), 1_000_000: (300, 4_000)}  # points -> limits: se
 WIDTH = 64  # units in each stored vector
 PATIENCE = 600_000  # how long the browser waits for a result before it fails, in milliseconds
 AT_REST = "[data-testid=stApp][data-test-script-state=notRunning]"
-POINTS = """least => [...document.querySelectorAll(".js-plotly-plot")].some(plot => (plot.data ?? []).filter(
-    trace => trace.mode === "markers").reduce((sum, trace) => sum + (trace.customdata?.length ?? 0), 0) >= least)"""
+POINTS = """least => [...document.querySelectorAll(".bgt-view[data-drawn]")].some(root => root.bgtView.size >= least)"""
 NEAREST = """() => document.querySelector("[data-testid=stMain]").innerText.split("Nearest in the")[1] ?? \"\""""
 CHANGED = f"old => {{ const now = ({NEAREST})(); return now && now !== old; }}"
 OTHER_HEADING = "old => ![...document.querySelectorAll('h1')].some(heading => heading.innerText === old)"
@@ -222,7 +221,7 @@ def switches(tab: Page) -> list[float]:
 def lasso(tab: Page) -> float:
     """Select most of the first map with a lasso. Return the seconds until the number of selected sentences is shown."""
     tab.wait_for_timeout(1_000)
-    box = tab.locator(".nsewdrag").first.bounding_box()
+    box = tab.locator(".bgt-large .bgt-map").bounding_box()
     assert box
     corners = [(0.02, 0.02), (0.98, 0.02), (0.98, 0.98), (0.02, 0.98), (0.02, 0.04)]
     points = [(box["x"] + x * box["width"], box["y"] + y * box["height"]) for x, y in corners]

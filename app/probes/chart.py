@@ -57,7 +57,7 @@ class Lines:
         return self.grid[-1]
 
     def finished(self, title: str) -> go.Figure:
-        figure = finish(self.figure, title, round(130 + UNIT * self.total), self.theme)
+        figure = finish(self.figure, title, round(120 + UNIT * self.total), self.theme)
         figure.layout.annotations += tuple(map(go.layout.Annotation, self.texts))
         figure.layout.shapes += tuple(map(go.layout.Shape, self.bands))
         figure.update_yaxes(

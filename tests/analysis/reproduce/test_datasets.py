@@ -260,7 +260,7 @@ def test_a_second_stage_starts_from_its_first_one(
     command = ["questions", "--scale=toy", f"--data={folder}", f"--out={tmp_path}", "--resamples=100", "--only=repeat"]
     assert reproduce(*command, "--seeds=1", "--device=cpu", "--threads=1").code == 5
     (error,) = [json.loads(path.read_text("utf-8")) for path in tmp_path.glob("cells/var-siamese_*/error.json")]
-    assert error["error"].startswith("var-siamese-repeat") and "must be finished" in error["error"]
+    assert error["error"].startswith("var-siamese-repeat") and "is not finished" in error["error"]
 
 
 @pytest.mark.parametrize("scale", ["small", "paper"])

@@ -69,7 +69,10 @@ def page(loaded: state.Loaded) -> None:
         seen = fitted, loaded.second_latent, choice.colour, langs, ways, choice.lines
         more = {"file": f"bgt-maps-{loaded.short}", "large": st.query_params.get(selection.LARGE, SEMANTIC).lower()}
         data = compute.view(*seen, theme=display.current_theme()) | more
-        if (second := state.second()) and set(langs) <= set(second.langs):
+        second = state.second()
+        if second and not {*langs} <= {*second.langs}:
+            st.caption(f"No maps of {verbatim(second.title)}: it does not read all of these languages.")
+        elif second:
             with st.spinner(f"Computing the maps of {verbatim(second.title)}"):
                 beside = spaces.spaces(second, table, method)
             data["maps"] += compute.drawn(beside, second.second_latent, {}, second.title)

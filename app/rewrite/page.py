@@ -26,15 +26,7 @@ TITLES = {  # property, which is also a probing task -> title of its direction
     "sentence-type": "More of a question", "address": "More formal", "politeness": "More polite",
     "contraction": "More contracted",
 }  # fmt: skip
-FAR = {
-    "question",
-    "vous",
-    "Sie",
-    "usted",
-    "siz",
-    "polite",
-    "short",
-}  # values of properties towards which a positive step leads
+FAR = {"question", "vous", "Sie", "usted", "siz", "polite", "short"}  # the values that positive steps lead to
 STEP = 2.0  # from one value to the other; farther away, the latent is unlike those in training
 AS_IT_IS = "as it is"
 MOST = 5  # maximum number of rows and of columns of a grid

@@ -16,20 +16,20 @@ from bgt_core.errors import BgtError
 from bgt_core.evaluation.bootstrap import wilson
 from probes.results.store import MAJORITY
 
-PROBE_TITLES = {"punct-num": "Punctuation"}  # task -> its title in a card's scores, if it is not the task's name
-UNTRAINED = "untrained "  # prefix of a card's columns that have scores before training
+PROBE_TITLES = {"punct-num": "Punctuation"}  # titles of probing tasks that differ from the task's name
+UNTRAINED = "untrained "  # prefix of the card's columns that hold scores of the untrained model
 HERE = Path(__file__).parent
 BGT = "wieting2020bilingual"
-ADDRESSES = {  # key of a paper in `papers.bib` -> its address
+ADDRESSES = {  # URLs of the papers, by their keys in `papers.bib`
     BGT: "https://aclanthology.org/2020.emnlp-main.122/",
     "chen2019multitask": "https://aclanthology.org/N19-1254/",
     "wieting2017backtranslated": "https://aclanthology.org/D17-1026/",
 }
-PAPERS = {  # recipe -> its paper; the paper of all other recipes is BGT's
+PAPERS = {  # papers by recipe; all other recipes belong to the BGT paper
     "vgvae": "chen2019multitask", **dict.fromkeys(("avg", "gran", "translator"), "wieting2017backtranslated"),
 }  # fmt: skip
-ENDS = ("low", "high")  # columns of a card with the ends of the interval of the column "score"
-ONE_DIGIT = re.compile(r"%|x 100|chrF|BLEU")  # numbers in these units are shown with one decimal
+ENDS = ("low", "high")  # a card's columns for both ends of the confidence interval of "score"
+ONE_DIGIT = re.compile(r"%|x 100|chrF|BLEU")  # units whose numbers are rounded to one decimal
 TITLES = {
     "data": "Training data", "protocol": "How it was measured", "fidelity": "Fidelity of generated text",
     "kept": "Negation and numbers kept", "transfer": "Style taken over", "roles": "Who did what to whom",
@@ -37,18 +37,18 @@ TITLES = {
 }  # fmt: skip
 EXAMPLE = "Hello."
 WRITING, TRAINING, DATA = "Generated text", "Training", "Data"
-TABS = {  # tab -> the records of the card that it shows
+TABS = {  # the fields of the model card that each tab shows
     WRITING: ("fidelity", "kept", "transfer", "roles"),
     TRAINING: ("command", "training"),
     DATA: ("data", "licence", "limits"),
 }
-FACT = 160  # width of the box of a number in pixels
-LONG = 12  # tables with more rows scroll
+FACT = 160  # width in pixels of the box that shows one number
+LONG = 12  # a table with more rows than this scrolls
 HELP_OF = {
     "Updates": "The updates of its last training, which may have started from another model.",
     "Checkpoint": "The start of the SHA-256 hash of model.safetensors: exported files are named after it.",
 }
-COLLAPSED = 0.1  # nats; a latent with a smaller KL has almost no information
+COLLAPSED = 0.1  # nats; a latent with a smaller KL holds almost no information about its sentence
 
 
 def page(loaded: state.Loaded) -> None:
@@ -72,7 +72,7 @@ def one(loaded: state.Loaded) -> None:
         "Updates": f"{info['step']:,}",
         "Checkpoint": loaded.short,
     }
-    with st.container(horizontal=True):  # so that two numbers are side by side on a phone
+    with st.container(horizontal=True):  # a horizontal container keeps two numbers side by side on a phone
         for title, value in facts.items():
             st.metric(title, value, border=True, help=HELP_OF.get(title), width=FACT)
     st.caption(f"Reads {loaded.translates or loaded.languages}.")
@@ -122,12 +122,12 @@ def stored(loaded: state.Loaded) -> None:
 
 
 def outside(loaded: state.Loaded) -> None:
-    """Show the known properties of an encoder that is not a checkpoint of this toolkit."""
+    """Show the known properties of an encoder from another library, which has no checkpoint of this toolkit."""
     st.info(f"This is an external encoder: its card, training and settings are unknown. {loaded.device}.")
     lang = loaded.langs[0]
     try:
         units = f"{loaded.embed([EXAMPLE], lang=lang).shape[1]:,}"
-    except BgtError:  # a file of vectors can only embed its own sentences
+    except BgtError:  # an encoder that only looks up stored vectors cannot embed other sentences
         units = "unknown"
     known = {
         "Latents": ", ".join(loaded.latents),
@@ -144,7 +144,7 @@ def outside(loaded: state.Loaded) -> None:
 
 
 def records(card: Mapping[str, object]) -> None:
-    """Show entries of the model's card: a list of records (data, licences) as a table, any other value as text."""
+    """Show one field of the model card: a list of records (data sets, licences) as a table, any other value as text."""
     for name, value in card.items():
         title = TITLES.get(name, name.capitalize())
         st.subheader(verbatim(title))
@@ -160,7 +160,7 @@ def records(card: Mapping[str, object]) -> None:
 
 
 def scores(loaded: state.Loaded) -> None:
-    """Show a table of the card's scores."""
+    """Show the scores of the model card as a table."""
     card = loaded.info.get("card", {})
     if not card.get("scores"):
         return
@@ -172,9 +172,9 @@ def scores(loaded: state.Loaded) -> None:
 
 
 def training(loaded: state.Loaded) -> None:
-    """Show the last report on held-out pairs. The export has all reports."""
+    """Show the metrics of the last evaluation on held-out pairs. The export has those of all evaluations."""
     reports = [row for row in loaded.log if row.get("kind") == "valid"]
-    # the second columns of a language, such as "en2", are only in the export
+    # columns such as "en2", the second text in a language, are only in the export
     held_out = {name: value for name, value in reports[-1].items() if not name[-1].isdigit()} if reports else None
     if not held_out or not any(name == "elbo" or name.startswith(("retrieval/", "kl/")) for name in held_out):
         return
@@ -203,7 +203,7 @@ def training(loaded: state.Loaded) -> None:
 
 
 def bound(held_out: Mapping[str, float]) -> list[tuple[str, str]]:
-    """Return the ELBO and the KL of each latent that has a prior, as (title, nats)."""
+    """Return the ELBO and the KL of each latent that has a prior, as pairs (title, value in nats)."""
     parts = [("ELBO", f"{held_out['elbo']:.1f}")] if "elbo" in held_out else []
     for name, value in held_out.items():
         latent, _, lang = name.removeprefix("kl/").partition("/")
@@ -215,7 +215,7 @@ def bound(held_out: Mapping[str, float]) -> list[tuple[str, str]]:
 
 
 def paper(loaded: state.Loaded) -> tuple[str, str]:
-    """Return the address of the paper that introduced the recipe's model, and the paper's BibTeX entry."""
+    """Return the URL of the paper that introduced the recipe's model, and the paper's BibTeX entry."""
     name = PAPERS.get(loaded.info.get("recipe", ""), BGT)
     entries = (HERE / "papers.bib").read_text("utf-8").strip().split("\n\n")
     return ADDRESSES[name], next(entry for entry in entries if name in entry)
@@ -228,7 +228,7 @@ def readable(value: object) -> str:
 
 
 def cell(measure: str, value: object, ends: tuple[float, float] | None) -> str:
-    """Format a value as text: a number with its interval, and with as many decimals as suit its unit."""
+    """Format a value as text. A number gets as many decimals as suit its unit, and its confidence interval if known."""
     if not isinstance(value, int | float) or value != value:
         return "" if value is None or value != value else str(value)
     form = "z.1f" if ONE_DIGIT.search(measure) or abs(value) > 1 else "z.2f"
@@ -237,7 +237,7 @@ def cell(measure: str, value: object, ends: tuple[float, float] | None) -> str:
 
 
 def intervals(card: Mapping[str, Any]) -> dict[tuple[str, str], tuple[float, float]]:
-    """Return each score's interval in percent, under (measure, column), if the card has the numbers that it needs."""
+    """Return each score's confidence interval in percent, by (measure, column), if the card has all numbers for it."""
     ends = {}
     how = next((str(row["how"]) for row in card.get("protocol", []) if row["score"] == "Retrieval"), "")
     among = re.search(r"among ([\d,]+) translations", how)
@@ -257,13 +257,13 @@ def intervals(card: Mapping[str, Any]) -> dict[tuple[str, str], tuple[float, flo
 def score_table(
     measures: Mapping[str, float | Mapping[str, float]], intervals: Mapping[tuple[str, str], tuple[float, float]]
 ) -> pd.DataFrame:
-    """Return a row of texts with intervals for each measure, and another row if there are scores before training."""
+    """Return a table of formatted scores, one row per measure, and another row for the untrained model if known."""
     table = {name: value if isinstance(value, Mapping) else {"score": value} for name, value in measures.items()}
     names = dict.fromkeys(column.removeprefix(UNTRAINED) for row in table.values() for column in row)
     columns = [column for column in names if column not in ENDS]
     lines = []
     for measure, row in table.items():
-        # scores before training are in rows of their own, because more columns would not fit on a phone
+        # scores of the untrained model get rows of their own, because more columns would not fit on a phone
         for before, title in (("", measure), (UNTRAINED, f"{measure}, untrained")):
             keys = [before + column for column in columns]
             own = {"score": (row["low"], row["high"])} if {*ENDS} <= {*row} else {}

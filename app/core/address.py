@@ -1,4 +1,4 @@
-"""A page's address, which keeps its controls and selection; links to pages; and components with JavaScript."""
+"""Keep a page's settings and selection in its URL; link to pages; mount components that are written in JavaScript."""
 
 import re
 import string
@@ -19,7 +19,7 @@ JS = Path(__file__).parent / "js"
 
 
 class Bound(TypedDict):
-    """Arguments of a widget that keep its value in the address. An empty value in a link sets the widget to None."""
+    """Arguments that make Streamlit keep a widget's value in the URL. An empty value in a URL means None."""
 
     bind: Literal["query-params"]
 
@@ -29,16 +29,16 @@ BOUND: Bound = {"bind": "query-params"}
 
 @contextmanager
 def on_all_pages() -> Iterator[None]:
-    """Keep the values of bound widgets that several pages have under the same keys when the user goes back. Here, they
-    belong to the main script: Streamlit takes parameters of a page out of the address when another page opens."""
+    """Let pages share the values of the widgets in this `with` block. The widgets belong to the main script, because
+    Streamlit forgets the URL parameters of a page's own widgets when another page opens."""
     context = get_script_run_ctx()
     with context.run_with_active_hash(context.pages_manager.main_script_hash) if context else nullcontext():
         yield
 
 
 def write_on_arrival(texts: Mapping[str, str], usual: Mapping[str, str]) -> None:
-    """Write the values of such widgets into the address of a page that was just opened, which lacks them, except the
-    defaults in `usual`."""
+    """Write the values of widgets that several pages share into the URL of a page that was just opened, because the URL
+    of a new page has no parameters. Values that equal the default in `usual` are left out."""
     context = get_script_run_ctx()
     if context and st.session_state.get("arrived") and not context.fragment_ids_this_run:
         with context.session_state.query_params() as parameters:
@@ -47,20 +47,20 @@ def write_on_arrival(texts: Mapping[str, str], usual: Mapping[str, str]) -> None
 
 
 def link() -> str:
-    """Return the address of this page with its current settings. The address bar may show these settings only later."""
+    """Return the URL of this page with its current settings. The browser may show this URL only later."""
     address = (st.context.url or "").rstrip("/")
     parameters = urlencode([(name, value) for name in st.query_params for value in st.query_params.get_all(name)])
     return f"{address}?{parameters}" if parameters else address
 
 
 def go_to(folder: str, label: str, icon: str = "arrow_forward", **parameters: str) -> None:
-    """Show a link that opens the page in this folder with these parameters."""
+    """Show a link that opens the page in this folder with these URL parameters."""
     page = st.session_state["pages"][folder]
     st.page_link(page, label=label, icon=f":material/{icon}:", query_params=parameters or None)
 
 
 def in_link() -> str:
-    """Describe the content of the link to this view."""
+    """Describe which settings the link to the current view contains."""
     results = bool(st.session_state.get("uploaded") or st.session_state.get("probed"))
     return (
         f"It contains all settings{', but no results that you uploaded or computed here' * results}. While the app "
@@ -78,14 +78,14 @@ def one_entry_per_page() -> None:
     st.session_state["page"] = here
 
 
-# This makes Streamlit serve the script of the plotly package, at an address that contains the names of this module and
-# component. `js/plotly.js` loads the script from there, once per browser tab.
+# This makes Streamlit serve the script of the plotly package, at a URL that contains the names of this module and
+# component. `js/plotly.js` loads the script from that URL, once per browser tab.
 declare_component("plotly_js", path=str(Path(plotly.__file__).parent / "package_data"))
 
 
 def mounted(name: str, *parts: str, folder: Path = JS) -> ComponentRenderer:
-    """Mount the component in `NAME.js` of a folder, with the styles in `NAME.css` if that file exists. `parts` are the
-    names of other JavaScript files in the folder, whose functions the component calls. All files may call
+    """Mount the JavaScript component in `NAME.js` of a folder, with the styles in `NAME.css` if that file exists.
+    `parts` names other JavaScript files in the folder, whose functions the component calls. All files may call
     `withPlotly(callback)`."""
     css = folder / f"{name}.css"
     files = [JS / "plotly.js", *(folder / f"{part}.js" for part in (*parts, name))]
@@ -94,7 +94,7 @@ def mounted(name: str, *parts: str, folder: Path = JS) -> ComponentRenderer:
         html="<div></div>",
         css=css.read_text("utf-8") if css.is_file() else None,
         js="\n".join(file.read_text("utf-8") for file in files),
-        isolate_styles=False,  # isolated, the component would lack the styles that plotly writes into the page
+        isolate_styles=False,  # an isolated component would lack the styles that plotly writes into the page
     )
 
 
@@ -102,16 +102,16 @@ _copy = mounted("copy")
 
 
 def copy_link() -> None:
-    """Show a button that copies the link to this view, with its settings and selection."""
+    """Show a button that copies a URL of the current view, with its settings and selected rows, to the clipboard."""
     _copy(data={"link": link()}, key="copy_link", width="content")
 
 
-ROWS = "rows"  # the parameter that contains the selection
-MAX_ROWS = 1_500  # maximum number of characters of a parameter; some programs cut longer addresses
+ROWS = "rows"  # the URL parameter that contains the selected rows
+MAX_ROWS = 1_500  # maximum number of characters of a URL parameter; some programs cut longer URLs
 
 
 def put(parameter: str, text: str) -> str:
-    """Set a parameter of the address, and return its text. If the text is empty or too long, remove the parameter, and
+    """Set a URL parameter, and return its text. If the text is empty or too long for a URL, remove the parameter, and
     return "" instead."""
     if not text or len(text) > MAX_ROWS:
         st.query_params.pop(parameter, None)
@@ -122,13 +122,13 @@ def put(parameter: str, text: str) -> str:
 
 
 def linked_rows() -> str:
-    """Return the selection in the address of the page; "" if it has none, or if this session itself wrote it there."""
+    """Return the row ids in the page's URL; "" if it has none, or if this session itself wrote them there."""
     rows = st.query_params.get(ROWS, "")
     return "" if rows == st.session_state.get("kept_rows") else rows
 
 
 def as_ranges(ids: Sequence[str]) -> str:
-    """Write ids as ranges. Each id is a prefix and a number: en3, en4, en7, fr2 -> "en3-4.7~fr2"."""
+    """Write row ids as ranges. Each id is a prefix and a number: en3, en4, en7, fr2 -> "en3-4.7~fr2"."""
     numbers: dict[str, list[int]] = {}
     for name in ids:
         prefix = name.rstrip(string.digits)
@@ -136,7 +136,7 @@ def as_ranges(ids: Sequence[str]) -> str:
     groups = []
     for prefix, members in numbers.items():
         ranges = []
-        # number minus position is the same for all numbers of a range
+        # in a sorted list, number minus position is the same for all numbers of an unbroken range
         for _, run in groupby(enumerate(sorted(members)), lambda each: each[1] - each[0]):
             together = [number for _, number in run]
             ranges.append(f"{together[0]}-{together[-1]}" if len(together) > 1 else f"{together[0]}")
@@ -145,7 +145,7 @@ def as_ranges(ids: Sequence[str]) -> str:
 
 
 def in_ranges(text: str, ids: Sequence[str]) -> list[str]:
-    """Return the `ids` that are in the ranges of a text written by `as_ranges`. For any other text, return no ids."""
+    """Return the `ids` in the ranges of a text that `as_ranges` wrote; return no ids for any other text."""
     held: dict[str, list[tuple[int, int]]] = {}
     for group in text.split("~"):
         if match := re.fullmatch(r"((?:.*?\D)?)(\d{1,9}(?:-\d{1,9})?(?:\.\d{1,9}(?:-\d{1,9})?)*)", group):

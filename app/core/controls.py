@@ -1,4 +1,4 @@
-"""Controls that several pages use, for choices, numbers, sentences and models; and warnings about typed text."""
+"""Controls that several pages use to choose options, numbers, sentences and models; warnings about typed text."""
 
 import math
 import unicodedata
@@ -13,16 +13,16 @@ from app.core.address import BOUND, on_all_pages, write_on_arrival
 from app.core.display import verbatim
 from app.core.inventory import ParallelText
 
-COUNTS = [100, 300, 1_000, 5_000, 25_000, 100_000, 1_000_000]  # numbers of rows that the user can choose
+COUNTS = [100, 300, 1_000, 5_000, 25_000, 100_000, 1_000_000]  # the numbers of rows that the user can choose from
 SIDE_BY_SIDE = 4  # maximum number of languages that are shown side by side
-CHARACTER, MARGINS = 6.6, 16  # width of a character of a column's title, and of both margins, in pixels
-LINE, MOST_LINES = 21, 12  # height of a line in pixels; maximum number of lines in a cell
-EXAMPLE = "You are late."  # shown until the user types a sentence
+CHARACTER, MARGINS = 6.6, 16  # in pixels: width of a character in a column's title, and width of both margins
+LINE, MOST_LINES = 21, 12  # height of a line in pixels; maximum number of lines in a table's cell
+EXAMPLE = "You are late."  # the sentence that is shown until the user types another
 T = TypeVar("T")
 
 
 def choose_text(langs: Sequence[str]) -> ParallelText | None:
-    """Let the user choose sentences in the model's languages. If the app has none, show a message and return None."""
+    """Let the user choose sentences in the model's languages. If the app has none, show a message, return None."""
     texts = inventory.readable(langs)
     if not texts:
         st.info(
@@ -42,8 +42,8 @@ def choose_text(langs: Sequence[str]) -> ParallelText | None:
 
 
 def chosen_models(table: pd.DataFrame, loaded: state.Loaded, usual: Sequence[str]) -> list[str]:
-    """Let the user choose models. The choice returns to `usual` when the sidebar has other models, or when one of them
-    gets its first result."""
+    """Let the user choose models. The choice is reset to `usual` when other models are chosen in the sidebar, or when
+    one of these models gets its first result."""
     key, models = "only_model", sorted(table["model"].unique(), key=lambda model: (model != loaded.title, model))
     changed = st.session_state.get(f"{key}_of") not in (None, (loaded.title, usual))
     if changed or not {key} & {*st.session_state, *st.query_params}:
@@ -55,13 +55,13 @@ def chosen_models(table: pd.DataFrame, loaded: state.Loaded, usual: Sequence[str
 
 
 def choice(title: str, options: Sequence[T], key: str, default: T | None = None, **settings: Any) -> T:
-    """Show the options side by side, and let the user choose one. The page's address keeps the choice."""
+    """Show the options side by side, and let the user choose an option. The page's URL keeps the choice."""
     default = options[0] if default is None else default
     return st.segmented_control(title, options, default=default, required=True, key=key, **settings, **BOUND) or default
 
 
 def language(title: str, langs: Sequence[str], key: str, default: str | None = None) -> str:
-    """Let the user choose a language; without `default`, the first is preselected. The address keeps the choice."""
+    """Let the user choose a language; without `default`, the first is preselected. The page's URL keeps the choice."""
     if len(langs) > SIDE_BY_SIDE:
         at = langs.index(default) if default else 0
         return st.selectbox(title, langs, at, format_func=rows.language_name, key=key, width=200, **BOUND)
@@ -71,8 +71,8 @@ def language(title: str, langs: Sequence[str], key: str, default: str | None = N
 def sentence(
     loaded: state.Loaded, title: str, keys: tuple[str, str], usual: str, hint: Callable[[str], str], example: str = ""
 ) -> tuple[str, str]:
-    """Ask for a sentence and its language, whose keys are the same on all pages. An empty field stands for the hint, a
-    sentence in the language, and its language follows `usual`."""
+    """Ask for a sentence and its language in two widgets with these `keys`, which are the same on all pages. While the
+    field is empty, return the sentence `hint(language)`. The default language is `usual`."""
     key, lang_key = keys
     changed = st.session_state.get(f"usual {key}") != (title, usual) and not st.session_state.get(key)
     if (changed and lang_key not in st.query_params) or st.session_state.get(lang_key) not in loaded.langs:
@@ -91,13 +91,13 @@ def sentence(
 
 
 def count(title: str, options: Sequence[int], key: str, first: int = 0, width: int | Literal["stretch"] = 120) -> int:
-    """Let the user choose a number; the default is the number at the index `first`. The address keeps the choice."""
+    """Let the user choose a number; the default is `options[first]`. The page's URL keeps the choice."""
     return st.selectbox(title, options, first, format_func="{:,}".format, key=key, width=width, **BOUND)
 
 
 def warn(loaded: state.Loaded, texts: Sequence[str], lang: str, title: str = "", key: str = "") -> None:
-    """Warn about texts that the model can't read well in `lang`. With `key`, show a button that changes the language in
-    the control with this key if most texts are in another language."""
+    """Warn about texts in `lang` that the model can't read well. If most texts are in another language, show a button
+    that sets the language control with this `key` to that language."""
     for warning in state.warnings(loaded, texts, lang):
         st.warning(f"{title}: {warning}" if title else warning, icon=":material/translate:")
     if key and (other := rows.other_language(texts, lang)) in loaded.langs:
@@ -106,20 +106,20 @@ def warn(loaded: state.Loaded, texts: Sequence[str], lang: str, title: str = "",
 
 
 def bounded(text: str, most: int, title: str) -> str:
-    """Return the first `most` characters of a text. Show a warning if the text is longer."""
+    """Return the first `most` characters of a text. If the text is longer, show a warning that it was cut."""
     if len(text) > most:
         st.warning(f"{title} is too long: only its first {most:,} characters are used.")
     return text[:most]
 
 
 def width(title: str) -> int:
-    """Return the width in pixels that a column needs for its title."""
+    """Return the width in pixels that a table's column needs for its title."""
     return math.ceil(CHARACTER * len(title) + MARGINS)
 
 
 def row_height(sentences: pd.DataFrame, width: int) -> int | None:
-    """Return the height in pixels of the longest sentence in a column of this width; None if one line is enough."""
+    """Return the height in pixels of a row whose longest sentence fits into this width; None if one line is enough."""
     wide = [[unicodedata.east_asian_width(char) in "WF" for char in text] for text in sentences.to_numpy().ravel()]
     longest = max((len(each) + sum(each) for each in wide), default=0)
-    lines = math.ceil(1.2 * CHARACTER * longest / (width - MARGINS))  # lines break between words, so they are not full
+    lines = math.ceil(1.2 * CHARACTER * longest / (width - MARGINS))  # lines that break between words are not full
     return LINE * min(lines, MOST_LINES) if lines > 1 else None

@@ -1,4 +1,4 @@
-"""How texts, tables and figures are shown: text of users unchanged; colours, symbols and settings of all figures."""
+"""Show texts, tables and figures. Users' texts are shown unchanged. All figures share colours, symbols and settings."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,14 +17,14 @@ from bgt_core.contracts import LANGUAGE, SEMANTIC, SYNTACTIC
 from bgt_core.errors import BgtError
 
 HELP = Path(__file__).parents[1] / "help"
-MARKS = re.compile(r"[\\`*_\[\]{}<>&$~|!]|:(?=[A-Za-z])")  # characters with a meaning in Markdown or Streamlit
-ADDRESS = re.compile(r":(?=//)|\bwww(?=\.)|@", re.IGNORECASE)  # parts by which Streamlit recognises addresses to link
-BLOCK = re.compile(r"(#{1,6}|[-+]|\d{1,9}[.)])(\s|$)|-{3,}$")  # starts of headings, lists and rules
-JOINER = "\N{WORD JOINER}"  # an invisible character
+MARKS = re.compile(r"[\\`*_\[\]{}<>&$~|!]|:(?=[A-Za-z])")  # characters with a special meaning in Markdown or Streamlit
+ADDRESS = re.compile(r":(?=//)|\bwww(?=\.)|@", re.IGNORECASE)  # parts of addresses that Streamlit turns into links
+BLOCK = re.compile(r"(#{1,6}|[-+]|\d{1,9}[.)])(\s|$)|-{3,}$")  # Markdown's marks for headings, lists and rules
+JOINER = "\N{WORD JOINER}"  # an invisible character that separates nothing
 
 
 def verbatim(text: object, *, addresses: bool = False) -> str:
-    """Escape text so that Markdown shows it unchanged, on one line. Addresses become links only with `addresses`."""
+    """Escape text so that Markdown shows it unchanged, on one line. URLs become links only if `addresses` is true."""
     line = " ".join(str(text).split())
     if not addresses:
         line = ADDRESS.sub(rf"\g<0>{JOINER}", line)
@@ -32,13 +32,13 @@ def verbatim(text: object, *, addresses: bool = False) -> str:
 
 
 def problem(error: BgtError) -> None:
-    """Show an error in red, without interpreting names and values in it as Markdown."""
+    """Show an error in red. Names and values in its message are not interpreted as Markdown."""
     st.error(verbatim(error), icon=":material/error:")
 
 
 @contextmanager
 def failing() -> Iterator[None]:
-    """Show an error that is raised inside the `with` block. The page continues after the block."""
+    """Show an error that is raised inside the `with` block on the page, and continue after the block."""
     try:
         yield
     except BgtError as error:
@@ -46,8 +46,8 @@ def failing() -> Iterator[None]:
 
 
 def table(rows: pd.DataFrame, alt: str) -> None:
-    """Show all rows of a table. Its texts are not interpreted as Markdown, but addresses are links."""
-    escape_cell = partial(verbatim, addresses=True)  # st.table interprets Markdown
+    """Show all rows of a table. Its texts are not interpreted as Markdown, but URLs become links."""
+    escape_cell = partial(verbatim, addresses=True)
     shown = rows.map(escape_cell).rename(columns=escape_cell)
     st.table(shown, border="horizontal", hide_index=True, alt=alt)
 
@@ -69,8 +69,8 @@ def frame(
 
 
 def help_of(name: str, second: str = "", writes: bool = True) -> None:
-    """Show `help/NAME.md` in a closed box. If the model has no second latent, or generates no text, the lines about
-    that are left out."""
+    """Show the help text `help/NAME.md` in a closed box. Lines about a second latent or generated text are left out if
+    the model has no second latent, or generates no text."""
     lines = (HELP / f"{name}.md").read_text("utf-8").splitlines()
     shown = [line for line in lines if (second or "{second}" not in line) and (writes or "{writes}" not in line)]
     with st.expander("How to read this", icon=":material/help:"):
@@ -78,12 +78,12 @@ def help_of(name: str, second: str = "", writes: bool = True) -> None:
 
 
 def written(text: str) -> None:
-    """Show generated text."""
+    """Show a sentence that the model generated."""
     st.html(f'<p class="written" style="font-size:1.4rem;margin:0">{escape(text) or "(nothing)"}</p>')
 
 
-# Okabe and Ito's colours without yellow and black: each of these two is invisible in one theme. Other marks are grey. A
-# colour means the same in both themes, so that a link can be described by its colours.
+# Okabe and Ito's colours for colour-blind readers, without yellow and black, each of which is invisible in one of the
+# themes. A colour means the same in the light and the dark theme, so that users can describe a figure by its colours.
 _OKABE_ITO = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00")
 PALETTE = {"light": _OKABE_ITO, "dark": _OKABE_ITO}
 # Each latent and language has one colour in all figures; languages also have their own symbols. A search found the
@@ -100,13 +100,13 @@ LANGUAGES = {
 }  # fmt: skip
 AMOUNTS = {
     "light": "viridis",
-    "dark": ("#39568c", "#287d8e", "#20a386", "#55c667", "#b8de29", "#fde725"),  # the bright part of viridis
+    "dark": ("#39568c", "#287d8e", "#20a386", "#55c667", "#b8de29", "#fde725"),  # viridis without its darkest colours
 }
-PAGE = {"light": "#ffffff", "dark": "#171614"}  # theme -> background of the page, as in `.streamlit/config.toml`
+PAGE = {"light": "#ffffff", "dark": "#171614"}  # theme -> background colour of the page, as in `.streamlit/config.toml`
 REST = "#999999"
-INK = {"light": "#31333f", "dark": "#fafafa"}  # Streamlit's own greys for titles are too pale to read
-SOFT = {"light": "#666666", "dark": "#a0a0a0"}  # for less important text and marks
-SYMBOLS = ("circle", "diamond", "square", "triangle-up", "cross", "pentagon", "hourglass")  # one for each language
+INK = {"light": "#31333f", "dark": "#fafafa"}  # colour of titles; Streamlit's own greys are too pale to read
+SOFT = {"light": "#666666", "dark": "#a0a0a0"}  # colour of less important text and marks in each theme
+SYMBOLS = ("circle", "diamond", "square", "triangle-up", "cross", "pentagon", "hourglass")  # one per language
 STARS = ("star", "star-diamond", "star-square", "star-triangle-up", "asterisk", "hexagram", "hash")  # for own sentences
 GLYPHS = ("●", "◆", "■", "▲", "✚", "⬟", "⧗")
 EDGE = "rgba(128, 128, 128, 0.55)"
@@ -120,55 +120,55 @@ def current_theme() -> str:
 
 
 def cycled(values: Sequence[str], index: int) -> str:
-    """Return the item at `index`, starting again after the last item."""
+    """Return `values[index]`, starting again from the first value after the last."""
     return values[index % len(values)]
 
 
 def latent_colour(latent: str, theme: str) -> str:
-    """Return the colour of a latent; grey for a baseline."""
+    """Return the colour of a latent in figures; baselines are grey."""
     return LATENTS[theme].get(latent, REST)
 
 
 def lang_colour(lang: str, theme: str) -> str:
-    """Return the colour of a language in every figure. Languages that are not in `LANGUAGES` use the palette."""
+    """Return the colour of a language, the same in all figures. Languages outside `LANGUAGES` use the palette."""
     return LANGUAGES[theme].get(lang) or cycled(PALETTE[theme], lang_place(lang))
 
 
 def lang_place(lang: str) -> int:
-    """Return the index of a language's symbol in `SYMBOLS`, `STARS` and `GLYPHS`: the same in every figure."""
+    """Return the index of a language's symbol in `SYMBOLS`, `STARS` and `GLYPHS`, which is the same in every figure."""
     known = list(LANGUAGES["light"])
     return known.index(lang) if lang in known else len(known) + sum(map(ord, lang))
 
 
 def lang_symbol(lang: str) -> str:
-    """Return the symbol of a language in every figure."""
+    """Return the plotly symbol of a language, which is the same in every figure."""
     return cycled(SYMBOLS, lang_place(lang))
 
 
 def lang_title(lang: str, name: str) -> str:
-    """Return the language's symbol as a character, followed by `name`."""
+    """Return `name` after the character that looks like the language's symbol."""
     return f"{cycled(GLYPHS, lang_place(lang))} {name}"
 
 
 def square(latent: str, theme: str) -> str:
-    """Return a small HTML square in the colour of a latent."""
+    """Return HTML that draws a small square in the colour of a latent."""
     size = "display:inline-block;width:.8em;height:.8em;border-radius:2px"
     return f'<span style="{size};background:{latent_colour(latent, theme)}"></span>'
 
 
 def plain(text: str) -> str:
-    """Escape text for plotly, which interprets tags and entities."""
+    """Escape text for plotly, which interprets HTML tags and entities."""
     return escape(text, quote=False)
 
 
 def hover_label(theme: str) -> dict[str, object]:
-    """Return the style of hover text, with a plain background instead of the mark's colour."""
+    """Return the style of a figure's hover text, with a plain background instead of the colour of the point."""
     ground = {"light": "#ffffff", "dark": "#262730"}[theme]
     return {"align": "left", "bgcolor": ground, "font": {"color": INK[theme], "size": PIXELS["small"]}}
 
 
 def finish(figure: go.Figure, title: str, height: int, theme: str) -> go.Figure:
-    """Apply the layout of every figure except maps."""
+    """Apply the layout that all figures except maps share."""
     figure.update_layout(
         title={"text": title, "font": {"size": PIXELS["title"], "color": INK[theme]}, "x": 0},
         height=height,

@@ -1,4 +1,4 @@
-"""Exports of a page: its rows, their vectors, its figure, and a link to the current view."""
+"""Let the user download a page's rows, their vectors and its figure, and copy a link to the current view."""
 
 import io
 import textwrap
@@ -19,15 +19,15 @@ from app.core.address import in_link, link, mounted
 from app.core.display import INK, PIXELS, SOFT, plain, verbatim
 from bgt_core.tables import Table, latex_text
 
-WIDTHS_MM = (180, 85)  # width of two columns of a journal, or of the text on an A4 page; width of one column
+WIDTHS_MM = (180, 85)  # widths of a figure for print: two columns of a journal or the text of an A4 page; one column
 DOTS_PER_INCH = 300
-INCH = 25.4, 96  # in millimetres, and in the browser's pixels
+INCH = 25.4, 96  # an inch in millimetres, and in the browser's pixels
 MAX_VECTORS = 20_000  # maximum number of points in a vector drawing; most programs can't open an SVG with more
 # Every system has one of these fonts, most of which have the widths of Arial: text that fits here also fits elsewhere.
 FONTS = "Arial, Liberation Sans, Helvetica, DejaVu Sans, sans-serif"
-CAPTION = {"size": 11, "line": 15, "letters": 100}  # sizes in pixels; letters per line of the widest of these fonts
-CAPTIONED, NAMED, COLOURED = "Caption", "Names of groups", "Colours"  # parts of a figure that the user can leave out
-GREYS = 40, 190  # darkest and lightest grey of a figure without colours, of 255
+CAPTION = {"size": 11, "line": 15, "letters": 100}  # sizes in pixels; how many letters of the widest font fit on a line
+CAPTIONED, NAMED, COLOURED = "Caption", "Names of groups", "Colours"  # parts of an export that the user can omit
+GREYS = 40, 190  # brightness (0 to 255) of the darkest and lightest grey in a figure without colours
 FORMULA = ("=", "+", "-", "@", "\t")  # spreadsheets evaluate cells that start with one of these as formulas
 SNIPPET = """import plotly.io as pio
 figure = pio.read_json("{name}.json")
@@ -36,10 +36,10 @@ _figure = mounted("figure")
 
 
 def chart(name: str, draw: Callable[..., go.Figure], alt: str, **settings: Any) -> Any:
-    """Show a figure in the browser's theme. Plotly's buttons, including the lasso, are only shown with `on_select`."""
+    """Show a figure in the browser's theme. Plotly's toolbar, with the lasso, is only shown if `on_select` is set."""
     figure = draw(theme=display.current_theme())
     config: dict[str, Any] = {
-        "displayModeBar": "on_select" in settings,  # on a phone it would always cover the marks
+        "displayModeBar": "on_select" in settings,  # on a phone, the toolbar would always cover the points
         "displaylogo": False,
         "scrollZoom": False,
         "modeBarButtonsToRemove": ["zoomIn2d", "zoomOut2d", "autoScale2d", "select2d"],
@@ -62,10 +62,10 @@ def offer(
     vectors: Callable[[], Mapping[str, np.ndarray]] | None = None,
     page: Callable[[], str] | None = None,
 ) -> None:
-    """Show a button that opens the list of exports. A file is made only when the user downloads it. `latex` is the
+    """Show a button that opens the list of downloads. A file is made only when the user downloads it. `latex` is the
     table as readers should see it. `figure(theme="light")` draws the figure; `caption` is written below the figure's
-    title. `vectors` returns the vectors (N, D) of the table's rows in each latent. `page` returns the view as HTML.
-    With it, PNG and SVG show the maps as they are on the screen."""
+    title. `vectors` returns the vectors (N, D) of the table's rows in each latent. `page` returns the current view as
+    HTML; then PNG and SVG show the maps as they are on the screen."""
     with st.popover(title, icon=":material/download:"):
         if table is not None:
             st.markdown("**Rows**")
@@ -87,7 +87,7 @@ def offer(
 # This is not a fragment: on the pages of the maps and pairs, a rerun that overtakes another rerun would remove the
 # container of the fragment, but not the elements in it.
 def drawings(name: str, figure: Callable[..., go.Figure], caption: str, page: Callable[[], str] | None) -> None:
-    """Offer the figure for print (PNG and SVG, drawn by the browser), screens (HTML) and notebooks (JSON)."""
+    """Offer the figure for print (PNG, SVG), screens (HTML) and notebooks (JSON). The browser draws PNG and SVG."""
     st.markdown("**Figure**")
     options = [CAPTIONED, *[NAMED] * bool(page), COLOURED]
     parts = st.pills("With", options, selection_mode="multi", default=options, key=f"{name} parts")
@@ -110,7 +110,7 @@ def drawings(name: str, figure: Callable[..., go.Figure], caption: str, page: Ca
             drawing |= {"caption": caption * (CAPTIONED in parts), "width": width, "named": named, "grey": grey}
         else:
             drawing["figure"] = paper().to_json()
-        _figure(data=drawing, key=f"figure_{name}")  # the browser saves a drawing whenever the id is new
+        _figure(data=drawing, key=f"figure_{name}")  # a new id makes the browser draw and save the figure
     st.caption(
         f"PNG: {DOTS_PER_INCH} dpi. SVG: a vector drawing, if the figure has up to {MAX_VECTORS:,} points. "
         f"{'HTML: the maps as one file that works without the app. ' * bool(page)}In a notebook, this code "
@@ -125,7 +125,7 @@ def download(name: str, kind: str, make: Callable[[], str | bytes]) -> None:
 
 
 def as_csv(table: pd.DataFrame) -> bytes:
-    """Encode a table as CSV in UTF-8. Cells that a spreadsheet would evaluate as formulas get an apostrophe."""
+    """Encode a table as CSV in UTF-8. An apostrophe is put before cells that a spreadsheet would evaluate."""
 
     def uncomputed(cell: Any) -> Any:
         return f"'{cell}" if str(cell).startswith(FORMULA) else cell
@@ -135,7 +135,7 @@ def as_csv(table: pd.DataFrame) -> bytes:
 
 
 def as_vectors(table: pd.DataFrame, vectors: Mapping[str, np.ndarray]) -> bytes:
-    """Encode as Parquet the id, text and language of each row, and its float32 vector in each latent (N, D)."""
+    """Encode rows as Parquet: id, text, language, and the float32 vector in each latent, given as arrays (N, D)."""
     columns: dict[str, Any] = {name: pa.array(table[name]) for name in ("id", "text", "lang") if name in table}
     for latent, rows in vectors.items():
         flat = np.ascontiguousarray(rows, np.float32)  # (N, D)
@@ -146,13 +146,13 @@ def as_vectors(table: pd.DataFrame, vectors: Mapping[str, np.ndarray]) -> bytes:
 
 
 def as_latex(table: pd.DataFrame) -> str:
-    """Format a table as a LaTeX tabular in the style of booktabs. Cells with NaN are empty."""
+    """Format a table as a LaTeX tabular with the rules of the package booktabs. NaN becomes an empty cell."""
     cells = table.astype(object).where(table.notna(), None).to_numpy().tolist()
     return latex_text(Table(list(table.columns), cells))
 
 
 def publication(figure: go.Figure, caption: str = "", width_mm: float = WIDTHS_MM[0], grey: bool = False) -> go.Figure:
-    """Copy a figure in the light theme for print, with a caption; as a vector drawing if the figure has few points."""
+    """Copy a figure in the light theme for print, with a caption. With few points, it becomes a vector drawing."""
     drawing: dict[str, Any] = figure.to_dict()
     points = sum(len(trace["x"]) for trace in figure.data if trace.type == "scattergl")
     for trace in drawing["data"]:
@@ -161,10 +161,10 @@ def publication(figure: go.Figure, caption: str = "", width_mm: float = WIDTHS_M
     paper = go.Figure(drawing)
     title = paper.layout.title.text
     letters = round(CAPTION["letters"] * width_mm / WIDTHS_MM[0])
-    lines = [plain(line) for line in textwrap.wrap(caption, letters)]  # file names in it may contain tags
+    lines = [plain(line) for line in textwrap.wrap(caption, letters)]  # a caption may contain file names with HTML tags
     heading = f'<span style="font-size:{PIXELS["title"]}px;color:{INK["light"]}"><b>{title}</b></span>'
     above = CAPTION["line"] * (len(lines) + (2 if title else 1))
-    between = paper.layout.margin.t if title is None and paper.layout.margin.t else 12  # room for the titles of panels
+    between = paper.layout.margin.t if title is None and paper.layout.margin.t else 12  # space for the titles of panels
     paper.update_layout(
         template="plotly_white",
         width=round(width_mm / INCH[0] * INCH[1]),
@@ -183,7 +183,7 @@ def publication(figure: go.Figure, caption: str = "", width_mm: float = WIDTHS_M
 
 
 def in_grey(figure: go.Figure) -> None:
-    """Replace the colours of marks and lines by greys that differ as much as their number allows."""
+    """Replace the colours of points and lines by greys, which are spread evenly from dark to light."""
     marks = [trace[part] for trace in figure.data for part in ("marker", "line") if part in trace]
     marks = [mark for mark in marks if isinstance(mark.color, str)]
     colours = list(dict.fromkeys(mark.color for mark in marks))

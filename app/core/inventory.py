@@ -39,14 +39,14 @@ PROBES_FOLDER = "probes"  # folder inside a model's folder with results of `bgt-
 
 @dataclass(frozen=True)
 class ParallelText:
-    """A text in several languages, sentence by sentence, or in a single one."""
+    """A set of sentences with translations in several languages, or of sentences in one language."""
 
-    langs: tuple[str, ...]  # the languages that are shown
+    langs: tuple[str, ...]  # the languages whose sentences are shown
     file: Path | None  # TSV (perhaps compressed) or Parquet, one column per language; None for built-in sentences
     credit: str = ""  # the source of the sentences in Markdown, shown below them
-    columns: tuple[str, ...] = ()  # columns of the file, if they differ from `langs`
-    # The table of an uploaded file; None for other texts. Its columns "0", "1", and so on have the sentences in the
-    # languages `columns`; "gold" and "own:NAME" may follow. In pairs of sentences, two columns are in one language.
+    columns: tuple[str, ...] = ()  # languages of the file's columns, if they differ from `langs`
+    # The table of an uploaded file; None for other texts. Its columns "0", "1", ... contain the sentences in the
+    # languages `columns`; "gold" and "own:NAME" may follow. Pairs in one language have two columns with it.
     table: pd.DataFrame = field(default=None, compare=False, repr=False)
     digest: str = ""  # hash of the table
 
@@ -57,11 +57,11 @@ class ParallelText:
 
     @property
     def unit(self) -> str:
-        """The plural noun for the rows of the text."""
+        """The plural noun for the rows of the text: "sentences", "pairs" or "translations"."""
         return {1: "sentences", 2: "pairs"}.get(len(self.langs), "translations")
 
     def alone(self, lang: str) -> ParallelText:
-        """Return the sentences in one language, without their translations."""
+        """Return the same text with the sentences of only one language, without their translations."""
         return replace(self, langs=(lang,), columns=self.columns or self.langs)
 
 
@@ -69,7 +69,7 @@ GRAMMAR = ParallelText(("en", "fr"), None)
 
 
 def texts_in(texts: Mapping[str, ParallelText], langs: Sequence[str]) -> dict[str, ParallelText]:
-    """Return the texts that a model of these languages can read, those with the most languages first."""
+    """Return the texts that a model of these languages can read; texts in more of its languages come first."""
     if len(langs) == 1:
         (lang,) = langs
         single = {name: text.alone(lang) for name, text in texts.items() if lang in text.langs}
@@ -80,21 +80,21 @@ def texts_in(texts: Mapping[str, ParallelText], langs: Sequence[str]) -> dict[st
 
 @dataclass(frozen=True)
 class StartOptions:
-    """The models and files that pages may open. A link can select only these."""
+    """The models and files named when the app was started. Pages and links can open only these."""
 
-    models: dict[str, str]  # name -> spec for `open_encoder`; the first is the default
+    models: dict[str, str]  # name -> argument for `open_encoder`; the first model is the default
     texts: dict[str, ParallelText]
     results: tuple[Path, ...]  # files that `bgt-probe` wrote, or folders of such files
     questions: Path | None = None  # a store that `bgt retrieve-similar` built
 
     @property
     def langs(self) -> list[str]:
-        """The languages of all texts, for encoders that accept any language."""
+        """The languages of all texts; for encoders that accept any language."""
         return list(dict.fromkeys(lang for text in self.texts.values() for lang in text.langs))
 
 
 def read(arguments: Sequence[str] | None = None) -> StartOptions:
-    """Parse the options after `--`. All except --questions may be repeated. Raises UsageError for an invalid --data."""
+    """Parse the app's command-line options. All but --questions may be repeated. Raises UsageError for wrong --data."""
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     parser.add_argument("--model", action="append", default=[])
     parser.add_argument("--data", action="append", default=[])
@@ -109,7 +109,7 @@ def read(arguments: Sequence[str] | None = None) -> StartOptions:
     texts = [parallel_text(argument) for argument in dict.fromkeys(given.data)]
     names = told_apart([name for name, _ in texts], [str(text.file) for _, text in texts])
     texts_of_user = {name: text for name, (_, text) in zip(names, texts, strict=True)}
-    # the examples are in English and another language, or in the four languages that share the most examples
+    # examples in English and one other language, and in four languages together
     sets = [*((LANGS[0], lang) for lang in LANGS[1:]), LANGS[:4]]
     examples = {f"{EXAMPLES} ({'-'.join(langs)})": ParallelText(langs, None, CREDIT) for langs in sets}
     return StartOptions(models, examples | {BUILT_IN: GRAMMAR} | texts_of_user, results, given.questions)
@@ -122,7 +122,7 @@ def shipped() -> dict[str, str]:
 
 
 def checkpoints(path: str) -> list[str]:
-    """Return the checkpoints and runs in a folder; a single model's folder or name is returned unchanged."""
+    """Return the checkpoints and training runs in a folder; return a single model's folder or name unchanged."""
     folder = Path(path)
     if not os.path.isdir(path) or is_model(folder) or (folder / "modules.json").is_file():
         return [path]
@@ -134,13 +134,13 @@ def is_model(folder: Path) -> bool:
 
 
 def short_names(specs: Sequence[str], taken: Collection[str] = ()) -> dict[str, str]:
-    """Return short name -> spec, in the order of the specs."""
+    """Return a dict from short names to the models' specs, in the order of the specs."""
     names = told_apart([short_name(spec) for spec in specs], [pathname(spec) for spec in specs], taken)
     return dict(zip(names, specs, strict=True))
 
 
 def short_name(spec: str) -> str:
-    """Return a model's short name: the name of its folder or file, or the part of the spec after its kind."""
+    """Return a model's short name: the name of its folder or file, or its spec without the kind of encoder."""
     kind = path_kind(spec)
     if kind in ("baseline:", "python:"):
         return spec if kind == "baseline:" else spec.removeprefix(kind)
@@ -148,12 +148,12 @@ def short_name(spec: str) -> str:
 
 
 def public(text: str) -> str:
-    """Return the short name of an absolute path, or of a spec that contains one. Other text is returned unchanged."""
+    """Return the short name of an absolute path or of a spec that contains one, and any other text unchanged."""
     return short_name(text) if os.path.isabs(os.path.expanduser(pathname(text))) else text
 
 
 def portable(spec: str) -> str:
-    """Return a spec without the folders above the model's folder, for files that are passed on to other people."""
+    """Return a model's spec without the path above its folder, for files that are passed on to other people."""
     path = pathname(spec)
     if not os.path.exists(path):
         return spec
@@ -162,7 +162,7 @@ def portable(spec: str) -> str:
 
 
 def told_apart(names: Sequence[str], paths: Sequence[str], taken: Collection[str] = ()) -> list[str]:
-    """Make names different: put the path's folder before repeated names, and a number after those still repeated."""
+    """Make names unique: put the path's folder before repeated names, and a number after those still repeated."""
     different: list[str] = []
     for name, path in zip(names, paths, strict=True):
         folder = os.path.basename(os.path.dirname(os.path.abspath(path)))
@@ -179,18 +179,18 @@ def free_name(name: str, taken: Collection[str]) -> str:
 
 
 def pathname(spec: str) -> str:
-    """Return a spec without its kind: "vectors:FILE" -> "FILE"."""
+    """Return a model's spec without the prefix for the kind of encoder: "vectors:FILE" -> "FILE"."""
     return spec.removeprefix(path_kind(spec))
 
 
 def path_kind(path: str) -> str:
-    """Return the kind of an external encoder, such as "vectors:", or an empty text for a checkpoint."""
+    """Return the prefix for the kind of encoder in a spec, such as "vectors:"; "" for a checkpoint of this toolkit."""
     kind, colon, _ = path.partition(":")
     return "" if os.path.exists(path) else kind + colon if colon else ""
 
 
 def parallel_text(argument: str) -> tuple[str, ParallelText]:
-    """Return the name and the text of an argument such as "en,fr,de=triples.tsv". Columns named "_" are skipped."""
+    """Parse an argument such as "en,fr,de=triples.tsv" into the text and its name. Columns named "_" are skipped."""
     langs, equals, file = argument.partition("=")
     codes = tuple(langs.split(","))
     read = read_columns(codes)
@@ -199,11 +199,11 @@ def parallel_text(argument: str) -> tuple[str, ParallelText]:
     return f"{Path(file).name} ({'-'.join(read)})", ParallelText(read, Path(file), columns=codes)
 
 
-PARAMETER = "own"  # the parameter of the address that contains the key
-KEY_BYTES = 16  # random, so that nobody can guess another user's key
-MAX_KEPT = 1_000  # maximum number of states, over all sessions
-MAX_BYTES = 300_000_000  # maximum size of all states
-MODEL_BYTES = 10_000_000  # assumed size of an encoder
+PARAMETER = "own"  # the URL parameter with the key of the user's stored texts
+KEY_BYTES = 16  # number of random bytes, so that nobody can guess another user's key
+MAX_KEPT = 1_000  # maximum number of `OwnTexts` in memory, over all sessions
+MAX_BYTES = 300_000_000  # maximum size of all `OwnTexts` in memory, in bytes
+MODEL_BYTES = 10_000_000  # assumed size of an encoder, in bytes
 # Streamlit's caches are not used here: users can clear them, and these texts cannot be computed again.
 _kept: OrderedDict[str, OwnTexts] = OrderedDict()
 _lock = threading.Lock()
@@ -211,12 +211,12 @@ _lock = threading.Lock()
 
 @dataclass(frozen=True, eq=False)
 class OwnTexts:
-    """A user's texts and encoders. A change makes a new state, so that an old link still shows the old state."""
+    """A user's texts and encoders. A change makes a new object with a new key, so that old links keep the old one."""
 
-    typed: tuple[pd.DataFrame, ...] = ()  # sentences drawn as stars, in the form of `rows.typed`
+    typed: tuple[pd.DataFrame, ...] = ()  # typed sentences, which maps show as stars: the results of `rows.typed`
     uploaded: Mapping[str, ParallelText] = field(default_factory=dict)  # name -> text
     models: Mapping[str, Any] = field(default_factory=dict)  # title -> `state.Loaded` of an opened or split encoder
-    split: Any = None  # the last split on the page "Your encoder", a `Made`
+    split: Any = None  # the last split that the page "Your encoder" made, a `Made`
 
 
 def of_session() -> OwnTexts:
@@ -224,7 +224,7 @@ def of_session() -> OwnTexts:
 
 
 def change(**parts: Any) -> None:
-    """Replace some fields of the session's state, and write the key of the new state into the address."""
+    """Replace some of the user's texts or encoders in this session, and write the new key into the URL."""
     own = replace(of_session(), **parts)
     st.session_state["own"] = own
     st.session_state["own_key"] = kept(own) if own.typed or own.uploaded or own.models or own.split else ""
@@ -232,7 +232,7 @@ def change(**parts: Any) -> None:
 
 
 def restore() -> bool:
-    """Load the state that belongs to the key in the address, once per session. Return False if it is no longer kept."""
+    """Load the user's texts whose key is in the URL, once per session. Return False if they are no longer in memory."""
     key = st.query_params.get(PARAMETER, "")
     new = "own_key" not in st.session_state
     own = recalled(key) if new else None
@@ -260,7 +260,7 @@ def recalled(key: str) -> OwnTexts | None:
 
 
 def _bytes() -> int:
-    """Return the size of all states in bytes. A table in several states counts once; an encoder's size is a guess."""
+    """Estimate the size of all users' texts and encoders in bytes. A table in several `OwnTexts` counts once."""
     models = {id(model) for own in _kept.values() for model in own.models.values()}
     tables = [
         table for own in _kept.values() for table in (*own.typed, *(text.table for text in own.uploaded.values()))
@@ -270,7 +270,7 @@ def _bytes() -> int:
 
 
 def readable(langs: Sequence[str], least: int = 1) -> dict[str, ParallelText]:
-    """Return the texts with at least `least` columns that a model of these languages can read, the user's own first."""
+    """Return the texts with at least `least` columns in these languages. Those that the user uploaded come first."""
     texts = texts_in(of_session().uploaded, langs) | texts_in(read().texts, langs)
     return {name: text for name, text in texts.items() if len(text.sides) >= least}
 
@@ -285,9 +285,9 @@ def columns_of(text: ParallelText, count: int) -> tuple[list[list[str]], list[st
 
 
 def sentences(text: ParallelText, count: int) -> pd.DataFrame:
-    """Return the first `count` translations, one row per language. Of a text in one language, return the first `count`
-    different sentences. Of an uploaded text, return rows that are spread evenly over it, because a file may be sorted.
-    The user's other columns are named "own:NAME". The table is shared: do not change it."""
+    """Return the sentences of the first `count` rows of a text, language by language. Repeated sentences of a text in
+    one language are left out. Of an uploaded file, which may be sorted, the rows are spread evenly. The user's other
+    columns are named "own:NAME". All callers share the table: do not change it."""
     if text.table is not None:
         return _uploaded(text.digest, text.langs, count, text)
     return _sentences(text, count, text.file.stat().st_mtime_ns if text.file and text.file.exists() else 0)
@@ -307,18 +307,18 @@ def _sentences(text: ParallelText, count: int, written: int) -> pd.DataFrame:
 
 @st.cache_resource(max_entries=6, show_spinner="Reading sentences")
 def _uploaded(digest: str, langs: Sequence[str], count: int, _text: ParallelText) -> pd.DataFrame:
-    """Return one row per sentence. A pair of sentences in one language has two rows."""
+    """Return a table of sentences, one per row. A pair of sentences in one language has two rows."""
     table, sides = _text.table, _text.sides
-    if len(sides) == 1:  # each sentence once, because copies would hide each other on a map
+    if len(sides) == 1:  # copies of a sentence would hide each other on a map
         table = table.drop_duplicates(sides)
     places = np.linspace(0, len(table) - 1, min(count, len(table))).astype(int)
     table = table.iloc[places]
     langs = [_text.columns[int(side)] for side in sides]
     sentences = rows.translations(list(zip(*(table[side] for side in sides), strict=True)), langs)
     prefixes = sentences["id"].str.rstrip(string.digits)
-    if len(set(langs)) < len(langs):  # both sides are in one language, so that their ids would be equal
+    if len(set(langs)) < len(langs):  # with both columns in one language, ids would be equal
         prefixes = pd.Series(np.repeat([langs[0], f"{langs[1]}2_"], len(table)))
-    pair = np.tile(places, len(sides))  # in the whole text, so that ids stay the same if more rows are shown
+    pair = np.tile(places, len(sides))  # index in the whole text, so that ids stay the same if more rows are shown
     sentences = sentences.assign(id=prefixes + pair.astype(str).astype(object), pair=pair)
     own = table.drop(columns=[column for column in table if column.isdecimal()])
     taken = f"{rows.OWN_COLUMN}gold" in own  # whether the user has a column called "gold" besides the scores

@@ -17,12 +17,12 @@ from bgt_core.evaluation.bootstrap import ItemSample, pearson
 from bgt_core.evaluation.comparison import Result, Statistic, compare
 from bgt_core.evaluation.systems import word_effects
 
-LEAST = 0.005  # effects below this are 0 when rounded to two decimals
-LONGEST = 120  # maximum number of characters shown of a sentence, above the table of its words
+LEAST = 0.005  # smaller effects are 0 when rounded to two decimals
+LONGEST = 120  # maximum number of characters shown of a sentence above the table of its words
 
 
 class Pair(NamedTuple):
-    """Two sentences with their languages."""
+    """Two sentences and the language of each."""
 
     text: str
     lang: str
@@ -30,7 +30,7 @@ class Pair(NamedTuple):
     other_lang: str
 
 
-PAIRS = (  # pairs that are similar in one latent only
+PAIRS = (  # pairs that are similar in only one of the latents
     Pair("Tu es en retard.", "fr", "Vous êtes en retard.", "fr"),
     Pair("I haven't seen him.", "en", "I have not seen him.", "en"),
     Pair("Can you help me?", "en", "Tu peux m'aider ?", "fr"),
@@ -41,7 +41,7 @@ LABELS = dict(zip(PAIRS, ("tu / vous", "contracted", "translated", "negated", "r
 
 
 def cosines_of(loaded: Loaded, pair: Pair) -> dict[str, float]:
-    """Return the cosine of a pair in each latent; only in the semantic latent for a pair in two languages."""
+    """Return the cosine of two sentences in each latent. In two languages, only semantic latents are comparable."""
     cosines = {}
     for latent in loaded.latents if pair.lang == pair.other_lang else (SEMANTIC,):
         left, right = (embed(loaded, [text], lang, latent) for text, lang in (pair[:2], pair[2:]))
@@ -51,12 +51,12 @@ def cosines_of(loaded: Loaded, pair: Pair) -> dict[str, float]:
 
 @st.cache_data(max_entries=8, show_spinner=False, hash_funcs=BY_DIGEST)
 def of_start_page(loaded: Loaded) -> list[tuple[Pair, dict[str, float]]]:
-    """Return the `PAIRS` in the model's languages, with their cosines."""
+    """Return those of the `PAIRS` that are in the model's languages, with their cosines in each latent."""
     return [(pair, cosines_of(loaded, pair)) for pair in PAIRS if {pair.lang, pair.other_lang} <= set(loaded.langs)]
 
 
 class ItemsKey(NamedTuple):
-    """The name of a score, and the number of items from which it is computed."""
+    """The name of a score, and the number of test items."""
 
     score: str
     items: int
@@ -65,8 +65,8 @@ class ItemsKey(NamedTuple):
 def compared(
     systems: Mapping[str, np.ndarray], score: Callable[[np.ndarray, np.ndarray], np.ndarray], name: str
 ) -> Result:
-    """Compute a score from the N numbers of each system, with intervals and differences between systems. `score` maps
-    bootstrap weights (B, N) and the numbers of S systems (S, N) to scores (B, S)."""
+    """Compute a score of each system from its N numbers, with bootstrap intervals and differences between systems.
+    `score` maps bootstrap weights (B, N) and the systems' numbers (S, N) to scores (B, S)."""
     numbers = np.stack([np.asarray(row, float) for row in systems.values()])
     items = numbers.shape[1]
     return compare(
@@ -79,15 +79,15 @@ def compared(
 
 
 def correlations(similarities: Mapping[str, np.ndarray], gold: np.ndarray) -> Result:
-    """Return Pearson's r x 100 with human scores for each system. Raises DataError for fewer than 3 pairs, or if all
-    human scores are the same."""
+    """Return each system's Pearson correlation x 100 with human scores. Raises DataError for fewer than 3 pairs, or if
+    all human scores are the same."""
     if len(gold) < 3 or np.ptp(gold) == 0:
         raise DataError(f"{len(gold)} pairs with {len(set(gold))} different scores; give 3 pairs and 2 scores or more.")
     return compared(similarities, lambda weights, systems: 100 * pearson(weights, systems, gold), "Pearson x 100")
 
 
 def shares(hits: Mapping[str, np.ndarray]) -> Result:
-    """Return the mean of each system's N numbers, in percent."""
+    """Return the percentage of hits of each system, with intervals; `hits` maps a system to N zeros and ones."""
     return compared(
         hits, lambda weights, systems: 100 * (weights @ systems.T) / weights.sum(1, keepdims=True), "share, %"
     )
@@ -104,7 +104,7 @@ def beside_first(result: Result) -> pd.DataFrame:
 
 
 def show_scores(result: Result, title: str, name: str, system: str = "Model") -> None:
-    """Show each system's score, and its difference from the first system's score, with intervals and an export."""
+    """Show a table of each system's score and its difference from the first system's, with intervals and an export."""
     st.markdown(f"**{title}**")
     scores, lines = beside_first(result), []
     for row in scores.itertuples():
@@ -117,14 +117,14 @@ def show_scores(result: Result, title: str, name: str, system: str = "Model") ->
 
 
 def show_words(systems: Mapping[str, tuple[Loaded, str]], pair: Pair) -> None:
-    """Show how much each word of both sentences adds to the similarity. A system is a model and one of its latents."""
+    """Show how much each word of two sentences adds to their similarity. A system is a model and one of its latents."""
     langs = pair.lang, pair.other_lang
     try:
         of_systems = {
             title: word_effects({title: model}, pair.text, pair.other, langs, latent)
             for title, (model, latent) in systems.items()
         }
-    except UsageError as error:  # a sentence has too many words
+    except UsageError as error:  # raised for sentences with too many words
         st.caption(str(error))
         return
     words = next(iter(of_systems.values()))
@@ -132,7 +132,7 @@ def show_words(systems: Mapping[str, tuple[Loaded, str]], pair: Pair) -> None:
         st.caption("Neither sentence has two words.")
         return
     effects = pd.DataFrame({title: [each.effects[0] for each in of] for title, of in of_systems.items()})
-    effects = effects.where(effects.abs() >= LEAST, 0.0)  # to avoid -0.00
+    effects = effects.where(effects.abs() >= LEAST, 0.0)  # otherwise, small negative effects would be shown as -0.00
     for side, (column, text) in enumerate(zip(st.columns(2), (pair.text, pair.other), strict=True)):
         places = [at for at, each in enumerate(words) if each.side == side]
         part = effects.iloc[places]

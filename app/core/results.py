@@ -1,4 +1,4 @@
-"""Results of probes: titles and groups of the tasks; results from files and from this session; tables of results."""
+"""Results of probes: the tasks' titles and groups; reading results from files and from this session; result tables."""
 
 import re
 from collections import Counter, defaultdict
@@ -21,7 +21,7 @@ from probes.task import needs
 from probes.tasks import GROUPS as SENTEVAL_GROUPS
 from probes.tasks import TASKS
 
-# Names of two groups of tasks. The semantic latent should do better on the first, the second latent on the second.
+# Two groups of probing tasks: the semantic latent should be better at the first, the second latent at the second.
 MEANING, ADDED = "Meaning", "What a language adds"
 TASK_GROUPS = {
     ADDED: SENTEVAL_GROUPS["style"], MEANING: SENTEVAL_GROUPS["semantic"], "Form": SENTEVAL_GROUPS["syntax"],
@@ -38,7 +38,7 @@ TASK_TITLES = {
 
 
 def task_title(task: str) -> str:
-    """Return the title of a task. The title of a user-defined task is its name."""
+    """Return the title of a probing task. The title of a user-defined task is its name."""
     return TASK_TITLES.get(task, task)
 
 
@@ -47,7 +47,7 @@ def task_group(task: str) -> str:
 
 
 def why_not_run(name: str, lang: str) -> str:
-    """Explain why the app can't label sentences in this language for the task; return "" if it can."""
+    """Explain why the app can't label sentences in this language for a probing task; return "" if it can."""
     task = TASKS[name]
     if "texts" in task.builds:
         return "It can't be run here, as it needs sentences in two languages: use `bgt-probe --lang en-fr`."
@@ -59,25 +59,25 @@ def why_not_run(name: str, lang: str) -> str:
 
 
 def tasks_in_order(tasks: Sequence[str]) -> list[str]:
-    """Sort tasks by group, in the order of `TASK_GROUPS`."""
+    """Sort probing tasks by their group, in the order of `TASK_GROUPS`."""
     known = [task for members in TASK_GROUPS.values() for task in members]
     return sorted(tasks, key=lambda task: known.index(task) if task in known else len(known))
 
 
-# Columns that identify a result. `probe` is the kind of probe, `run` describes the numbers of sentences and seeds,
-# `items` identifies the labelled sentences, `live` is true if a user ran the probe in the app, `data` is the source of
-# the sentences. `mark` tells apart results of the same model, language and task.
+# Columns that identify a result. `probe` is the kind of classifier, `run` has the numbers of sentences and seeds,
+# `items` hashes the labelled sentences, `live` is true if the user ran the probe in the app, `data` names the source of
+# the sentences. `mark` tells results of the same model, language and task apart.
 SOURCE = ["model", "fingerprint", "lang", "task", "probe", "items", "run", "seed", "live", "data", "mark"]
 CELL = ["model", "lang", "task"]
 SCORES = [*SOURCE, *"latent accuracy ci_low ci_high n_train n_test classes sd note".split()]
-OPTIONAL = ["selectivity", "information"]  # NaN unless the probe was run with these measures
+OPTIONAL = ["selectivity", "information"]  # measures that are NaN unless the probe was run with them
 GAPS = [*SOURCE, *"langs first second points ci_low ci_high p adjusted_p n_test".split()]  # `langs` is like "en fr"
 FLOATS = [*"accuracy ci_low ci_high sd points p adjusted_p".split(), *OPTIONAL]
 COMMAND = "bgt-probe --lang {lang} --model {model} --out {lang}.parquet"
 
 
 class Key(NamedTuple):
-    """Identifies a result that has predictions."""
+    """The columns that identify a result whose predictions are stored."""
 
     model: str
     task: str
@@ -88,7 +88,7 @@ class Key(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class ResultTables:
-    """Results as tables. Models of the same name with different weights stay separate."""
+    """Results of probes as tables. Models with the same name but different weights stay separate."""
 
     scores: pd.DataFrame  # accuracies as fractions
     gaps: pd.DataFrame  # differences in percentage points
@@ -96,15 +96,15 @@ class ResultTables:
 
 
 def gathered(paths: Iterable[Path], uploaded: Iterable[Cell] = (), probed: Iterable[Cell] = ()) -> ResultTables:
-    """Gather the results of files and folders, of uploads, and of this session's probes. Equal results are included
-    once. Models have the same names as in the app. If models of one name have different weights, a hash is added to the
-    name; if a probe is not linear, the kind of probe is added."""
+    """Gather the results of files and folders, of uploads, and of this session's probes, without repeated results.
+    Models have the same names as in the app. A hash is added to names of models with different weights, and the kind of
+    classifier is added unless it is linear."""
     stored = [*(cell for path in paths for cell in read_path(path)), *uploaded]
     every = [*((cell, False) for cell in stored), *((cell, True) for cell in probed)]
     titles = model_titles([cell for cell, _ in every])
 
     def identity(cell: Cell, live: bool) -> tuple[Any, ...]:
-        """Return a key that is the same for equal results. It ignores the model's name and the notes."""
+        """Return a key that equal results share. It ignores the model's name and the notes."""
         numbers = tuple(replace(row, note="") for row in cell.result.rows)
         return live, weights(cell), cell.trail["probe"], cell.trail.get("items_sha256"), cell.result.seed, numbers
 
@@ -125,7 +125,7 @@ def gathered(paths: Iterable[Path], uploaded: Iterable[Cell] = (), probed: Itera
 
 
 def source_of(cell: Cell, live: bool, titles: Mapping[tuple[str, str], str]) -> dict[str, Any]:
-    """Return the values of the columns `SOURCE` for a result. `mark` is "" for a stored result."""
+    """Return the values of the columns `SOURCE` for a result. `mark` is "" if the result was not run in the app."""
     result, trail = cell.result, cell.trail
     first, seeds = result.rows[0], f"{result.seeds} {'seed' if result.seeds == 1 else 'seeds'}"
     run = f"{first.n_train:,} + {first.n_test:,} sentences, {seeds}"
@@ -147,12 +147,12 @@ def source_of(cell: Cell, live: bool, titles: Mapping[tuple[str, str], str]) -> 
 
 
 def weights(cell: Cell) -> str:
-    """Return the hash of the model's weights: the part of the fingerprint before its precision and device."""
+    """Return the hash of the model's weights: the first part of its fingerprint, before precision and device."""
     return cell.trail["fingerprint"].partition(" ")[0]
 
 
 def mark(sources: Sequence[dict[str, Any]]) -> None:
-    """Set `mark` of each stored result to its run and data, if its model, language and task have several results."""
+    """Set `mark` to the run and the data where a model, language and task have several stored results."""
     runs = defaultdict(set)
     for source in sources:
         runs[tuple(source[name] for name in CELL)].add((source["items"], source["run"], source["seed"]))
@@ -162,12 +162,12 @@ def mark(sources: Sequence[dict[str, Any]]) -> None:
         if len(runs[cell]) > 1 and not source["live"]:
             source["mark"] = f"{source['run']}, {source['data']}"
         again[*cell, source["mark"]] += 1
-        if (count := again[*cell, source["mark"]]) > 1:  # measured again on another device or by another version
+        if (count := again[*cell, source["mark"]]) > 1:  # the same run on another device, or by another version
             source["mark"] += f" ({count})"
 
 
 def model_titles(cells: Sequence[Cell]) -> dict[tuple[str, str], str]:
-    """Return (name, hash of the weights) -> title for each model."""
+    """Return the title of each model, by its name and the hash of its weights."""
     trainings = list(dict.fromkeys((cell.model, weights(cell)) for cell in cells))
     names = {known: name for name, path in inventory.read().models.items() for known in (path, name)}
     in_app = set(names)
@@ -178,19 +178,19 @@ def model_titles(cells: Sequence[Cell]) -> dict[tuple[str, str], str]:
     for model, fingerprint in trainings:
         if count[model] > 1:
             titles[model, fingerprint] = f"{names[model]} {fingerprint[:8]}"
-        else:  # two names with the same weights are one model; the name in the app is preferred
+        else:  # models with equal weights are one model; its name in the app is preferred
             same = [other for other, its in trainings if its == fingerprint and count[other] == 1]
             titles[model, fingerprint] = names[next((other for other in same if other in in_app), same[0])]
     return titles
 
 
 def framed(rows: list[dict[str, Any]], columns: list[str]) -> pd.DataFrame:
-    """Make a table with these columns, in which None becomes NaN."""
+    """Make a table of these columns from rows, with NaN instead of None."""
     return pd.DataFrame(rows, columns=columns).astype({name: float for name in FLOATS if name in columns})
 
 
 def read_path(path: Path) -> list[Cell]:
-    """Read a file, or all files of a folder; results inside a model's folder belong to that model."""
+    """Read results from a file, or from all files of a folder. Results inside a model's folder belong to that model."""
     if not path.is_dir():
         return read_file(path)
     cells = [cell for file in sorted(path.glob("*.parquet")) for cell in read_file(file)]
@@ -201,7 +201,7 @@ def read_path(path: Path) -> list[Cell]:
 
 
 def read_file(file: Path) -> list[Cell]:
-    """Read a file. Its content is cached until the file changes."""
+    """Read results from a file. They are cached until the file changes."""
     try:
         return _read_file(file, file.stat().st_mtime_ns)
     except OSError as error:
@@ -214,15 +214,15 @@ def _read_file(file: Path, written: int) -> list[Cell]:
 
 
 def all_results() -> ResultTables:
-    """Return all results: from the files named when the app was started, from uploaded files, and from this session's
-    probes."""
+    """Return all results of probes: from the files named when the app was started, from uploads, and from this
+    session."""
     uploaded = [cell for cells in st.session_state.get("uploaded", []) for cell in cells]
     return gathered(inventory.read().results, uploaded, st.session_state.get("probed", []))
 
 
 LATENTS = (SEMANTIC, LANGUAGE, SYNTACTIC)
-NAMED = 3  # maximum number of tasks that are listed by their titles
-SEPARABLE = 0.05  # one latent predicts a property better than the other if the Holm-adjusted p-value is below this
+NAMED = 3  # maximum number of tasks that a sentence lists by their titles
+SEPARABLE = 0.05  # one latent predicts a property better than another if the Holm-adjusted p-value is below this
 RULE = (
     "A latent **shows** a property if the 95% interval of its probe's accuracy is above the accuracy of always "
     "predicting the most frequent label. Other latents may still encode the property: a linear probe can miss it."
@@ -230,7 +230,7 @@ RULE = (
 
 
 def shown(scores: pd.DataFrame) -> pd.Series:
-    """Return, for each result, the latents that show the property according to `RULE`, as in "semantic, language"."""
+    """Return, for each result, the latents that hold the property by the test in `RULE`, as in "semantic, language"."""
     keys = [*CELL, "mark"]
     majority = scores[scores["latent"] == MAJORITY].set_index(keys)["accuracy"].groupby(level=keys).first()
     latents = scores[scores["latent"].isin(LATENTS)].join(majority.rename("majority"), on=keys)
@@ -240,8 +240,8 @@ def shown(scores: pd.DataFrame) -> pd.Series:
 
 
 def leads(model: Path, second_latent: str) -> dict[str, list[str]]:
-    """Return, for each latent, the tasks whose property it shows, and predicts better than the other latent does, in
-    most languages. The largest difference comes first. Empty if the model's folder has no results."""
+    """Return, for each latent, the tasks whose property it holds, and predicts better than the other latent in most
+    languages; the largest difference first. Empty if the model's folder has no results."""
     folder = model / inventory.PROBES_FOLDER
     if not folder.is_dir():
         return {}
@@ -259,17 +259,17 @@ def leads(model: Path, second_latent: str) -> dict[str, list[str]]:
 
 
 def accuracies(model: Path, latents: Sequence[str]) -> dict[str, tuple[float, ...]]:
-    """Return the latents' accuracies on each task, averaged over languages, from the results in a model's folder."""
+    """Return each latent's accuracies on all tasks, averaged over languages, from the results in a model's folder."""
     scores = gathered([model / inventory.PROBES_FOLDER]).scores
     means = scores.pivot_table("accuracy", "task", "latent").reindex(columns=list(latents)).dropna()
     return {str(task): tuple(row) for task, *row in means.itertuples()}
 
 
 def nats(log: Sequence[Mapping[str, Any]], langs: Sequence[str]) -> tuple[float, float]:
-    """Return how many nats of information about a sentence the language latent has, and how many both latents have
-    together: the KL on held-out pairs, averaged over the model's languages. Without a training log, both are NaN."""
+    """Return how many nats of information about a sentence the language latent holds, and both latents together: the KL
+    on held-out pairs, averaged over the model's languages. Both are NaN without a training log."""
     held_out: Mapping[str, Any] = next((row for row in reversed(log) if row.get("kind") == "valid"), {})
-    every = f"kl/{SEMANTIC}"  # a report has this one value, or one for each language
+    every = f"kl/{SEMANTIC}"  # a row of the log has one KL for all languages, or one for each
     own = float(np.mean([held_out.get(f"kl/{lang}", np.nan) for lang in langs]))
     shared = float(np.mean([held_out.get(f"{every}/{lang}", held_out.get(every, np.nan)) for lang in langs]))
     return own, own + shared
@@ -295,7 +295,7 @@ def provenance(results: pd.DataFrame) -> str:
     """Describe the source of results in a caption: models, data, numbers of sentences and seeds."""
     trainings = dict.fromkeys(results[["model", "fingerprint"]].itertuples(index=False, name=None))
     models = [f"{model} (fingerprint {name[:8]})" for model, name in trainings]
-    if len(models) > 1:  # numbered in the order of the figures
+    if len(models) > 1:  # models are numbered in the order of the figures
         models = [f"{number} {model}" for number, model in enumerate(models, 1)]
     data = dict.fromkeys(source for sources in results["data"] for source in sources.split(", "))
     counts = [map(int, re.findall(r"\d+", run.replace(",", ""))) for run in results["run"].unique()]

@@ -1,4 +1,4 @@
-"""Tables of sentences: one row per sentence, with counts of its words and punctuation marks. Guesses of languages."""
+"""Tables with one row per sentence, and counts of its words and punctuation marks; guesses of a text's language."""
 
 import math
 import re
@@ -19,38 +19,38 @@ from bgt_core.data.properties import PROPERTIES, final_mark
 from bgt_core.data.text import normalise
 from bgt_core.evaluation.facts import has_negation
 
-# Each line has a language's code, its English name, and its names in various languages, as they occur in column titles.
+# Each line: a language's code, its English name, and its names in other languages, as in users' column titles.
 _LANGUAGES = [line.split("\t") for line in Path(__file__).with_name("languages.tsv").read_text("utf-8").splitlines()]
 LANGUAGE_NAMES = {code: name for code, name, _ in _LANGUAGES}
 COUNTED = {"words": "Length in words", "punctuation": "Punctuation marks", "mark": "Closing mark"}
-STYLES = {  # name of a property of style, in `bgt_core.data.properties` and as a probing task -> title
+STYLES = {  # titles of style properties, by their names in `bgt_core.data.properties` and as probing tasks
     "address": "Form of address", "politeness": "Politeness", "contraction": "Contraction",
     "question-form": "Form of the question",
 }  # fmt: skip
 CLUSTER = "cluster"
 COLOURS = {"mark": COUNTED["mark"], **STYLES, CLUSTER: "Cluster of meaning", **COUNTED, "lang": "Language"}
-OWN_COLUMN = "own:"  # prefix of the names of the user's columns
+OWN_COLUMN = "own:"  # prefix of the names of columns that the user uploaded
 MARKS = {".": "full stop", "!": "exclamation", "?": "question", "...": "ellipsis"}
 NEGATION_LANGS = ("en", "fr", "es", "de", "ja", "ar")  # Turkish is excluded, because it negates inside words
 ARABIC_NEGATION = re.compile(r"(?<!\w)(?:لا|لم|لن|ليس|ليست|لست|لسنا|ليسوا|غير)(?!\w)")
 MAX_OWN = 200  # maximum number of sentences that a user can type
-CATEGORIES = 6  # maximum number of categories; more colours could not be distinguished
+CATEGORIES = 6  # maximum number of categories; readers could not tell more colours apart
 OTHER, NONE = "other", "none"
-SMOOTHING = 0.1  # added to each n-gram's count
-CERTAIN = 10.0  # nats by which the likeliest language must lead; then about one sentence in a thousand is misjudged
+SMOOTHING = 0.1  # added to each n-gram's count, so that no probability is 0
+CERTAIN = 10.0  # nats by which the likeliest language must lead; about one sentence in a thousand is then misjudged
 LETTERS = 6  # the language of a text with fewer letters is not guessed
 LATIN_END = "\u0370"  # the first character after the Latin letters
 SEEN = 0.8  # minimum share of a text's n-grams that the example sentences of the guessed language contain
-SAMPLE = 200  # maximum number of texts that are checked
+SAMPLE = 200  # maximum number of texts whose language is guessed
 SEPARATORS = re.compile(r"[^\w']+|[\d_]+")
 ADDRESSES = re.compile(r"\S+[@/]\S*|www\.\S+")
-INSIDE = re.compile(r"(?<!^)(?<![.!?…] )(?<![¿¡«“\"(])\b\w+")  # words that are not the first word of a sentence
+INSIDE = re.compile(r"(?<!^)(?<![.!?…] )(?<![¿¡«“\"(])\b\w+")  # matches words that do not begin a sentence
 
-Profiles = Mapping[str, Mapping[str, float]]  # language -> n-gram -> log-probability; the key "" is for unseen n-grams
+Profiles = Mapping[str, Mapping[str, float]]  # language -> n-gram -> log-probability; "" stands for unseen n-grams
 
 
 def language_name(lang: str) -> str:
-    """Return the name of a language, or its code if that is unknown. "en2", a second column, is "English 2"."""
+    """Return the name of a language, or its code if unknown. "en2", a second column in English, is "English 2"."""
     code, number = re.fullmatch(r"(.*?)(\d*)", lang, re.DOTALL).groups()  # type: ignore[union-attr]
     return f"{LANGUAGE_NAMES[code]} {number}".strip() if code in LANGUAGE_NAMES else lang
 
@@ -86,17 +86,17 @@ def punctuation(text: str) -> int:
 
 
 def mark(text: str) -> str:
-    """Return the name of the sentence's closing mark: "full stop", ..., "other" or "none"."""
+    """Return the name of the sentence's final punctuation mark: "full stop", ..., "other" or "none"."""
     return MARKS.get(final_mark(text)) or (OTHER if unicodedata.category(text[-1:] or " ")[0] == "P" else NONE)
 
 
 def negated(text: str, lang: str) -> bool:
-    """Return whether a word of the sentence is a negation. `lang` is one of `NEGATION_LANGS`."""
+    """Return whether the sentence has a negation word. `lang` must be one of `NEGATION_LANGS`."""
     return bool(ARABIC_NEGATION.search(text) if lang == "ar" else has_negation(text, lang))
 
 
 def table(texts: Sequence[str], lang: str, translations: Sequence[str] | None, start: int = 0) -> pd.DataFrame:
-    """Make a table of N sentences, numbered from `start`. They are the user's own if `translations` is None."""
+    """Make a table of N sentences, numbered from `start`. Without `translations`, they are the user's own."""
     numbers = range(start, start + len(texts))
     own = translations is None
     prefix = "own" if own else f"{lang}_" if lang[-1].isdigit() else lang  # en2_0, because en20 is row 20 of en
@@ -116,7 +116,7 @@ def table(texts: Sequence[str], lang: str, translations: Sequence[str] | None, s
 
 
 def translations(texts: Sequence[Sequence[str]], langs: Sequence[str]) -> pd.DataFrame:
-    """Make a table of N translations: N rows of the first language, then N of the second, and so on."""
+    """Make a table of N translations: N rows with their sentences in the first language, then N in the second, ..."""
     tables = []
     for column, lang in enumerate(langs):
         others = [" / ".join(text for at, text in enumerate(row) if at != column) for row in texts]
@@ -125,7 +125,7 @@ def translations(texts: Sequence[Sequence[str]], langs: Sequence[str]) -> pd.Dat
 
 
 def parts(table: pd.DataFrame) -> list[tuple[str, list[str]]]:
-    """Divide a table into runs of rows in the same language. Return the language and the sentences of each run."""
+    """Divide a table into consecutive rows in the same language. Return the language and sentences of each part."""
     langs = table["lang"].to_numpy()
     starts = [0, *(np.flatnonzero(langs[1:] != langs[:-1]) + 1).tolist(), len(table)]
     texts = table["text"].tolist()
@@ -133,12 +133,12 @@ def parts(table: pd.DataFrame) -> list[tuple[str, list[str]]]:
 
 
 def examples(langs: Sequence[str], count: int) -> pd.DataFrame:
-    """Return the first `count` example sentences that exist in all of these languages."""
+    """Return the first `count` built-in example sentences that exist in all of these languages."""
     return translations(example_sentences(langs)[:count], langs)
 
 
 def of_grammar(langs: Sequence[str], count: int) -> pd.DataFrame:
-    """Return `count` translations from the built-in grammar."""
+    """Return `count` translations that the built-in grammar generates."""
     return translations([[pair.texts[lang] for lang in langs] for pair in grammar.pairs(count)], langs)
 
 
@@ -150,14 +150,14 @@ def colours(langs: Sequence[str]) -> list[str]:
 
 
 def charted(table: pd.DataFrame, colour: str) -> list[str]:
-    """Return the columns of a table that have bars beside the maps: those with two values or more, and the colour."""
+    """Return the columns of a table with a bar chart beside the maps: those with two values or more, and the colour."""
     own = [name for name in table if name.startswith(OWN_COLUMN)]
     names = dict.fromkeys(["words", "mark", *STYLES, "lang", *own, colour])
     return [name for name in names if name in table and (name == colour or table[name].nunique() > 1)]
 
 
 def styled(rows: pd.DataFrame, name: str) -> pd.Series:
-    """Return each row's value of a property in `STYLES`, converted by `as_colour`; "none" for a row without a value."""
+    """Return each row's value of a style property in `STYLES`, converted by `as_colour`; "none" for rows without it."""
     values = [PROPERTIES[name].value(text, lang) for text, lang in zip(rows["text"], rows["lang"], strict=True)]
     return as_colour(pd.Series(values, rows.index, dtype=str))
 
@@ -168,7 +168,7 @@ def colour_title(colour: str) -> str:
 
 
 def as_colour(values: pd.Series) -> pd.Series:
-    """Convert a column (N,) to values for colours: to numbers if all cells are numbers and more than six differ, else
+    """Convert a column (N,) to values for colours: to numbers if all cells are numbers with more than six values, else
     to at most six categories. Rarer categories become "other", and empty cells "none"."""
 
     def label_order(label: str) -> tuple[bool, int, str]:
@@ -188,8 +188,8 @@ def as_colour(values: pd.Series) -> pd.Series:
 
 
 def matching(rows: pd.DataFrame, text: str) -> list[str]:
-    """Return the ids of the rows that contain a text as whole words, ignoring case. If no row does, the text may also
-    be part of a word."""
+    """Return the ids of the rows that contain a text as whole words, ignoring case; if no row does, of those that
+    contain it as part of a word."""
     contains = rows[rows["text"].str.contains(text, case=False, regex=False)]
     start, end = r"(?<!\w)" * text[:1].isalnum(), r"(?!\w)" * text[-1:].isalnum()
     whole = contains["text"].str.contains(f"{start}{re.escape(text)}{end}", case=False)
@@ -197,15 +197,15 @@ def matching(rows: pd.DataFrame, text: str) -> list[str]:
 
 
 def typed(lines: str, lang: str, taken: int) -> tuple[pd.DataFrame, int]:
-    """Make a table of the different sentences that a user typed, one per line; also return the number of lines over the
-    limit. `taken` is the number of sentences that the user typed before."""
+    """Make a table of the different sentences that a user typed, one per line. `taken` is the number of sentences typed
+    before. Also return how many lines exceed the limit."""
     texts = list(dict.fromkeys(filter(None, map(normalise, lines.splitlines()))))
     within = texts[: max(0, MAX_OWN - taken)]
     return table(within, lang, None, taken), len(texts) - len(within)
 
 
 def ngrams(text: str) -> list[str]:
-    """Return the n-grams of one to three characters of a text. Everything between two words counts as one space."""
+    """Return the character n-grams (1 to 3) of a text. All characters between two words count as one space."""
     text = f" {SEPARATORS.sub(' ', text.lower().replace('’', chr(39))).strip()} "
     return [text[at : at + n] for n in (1, 2, 3) for at in range(len(text) - n + 1) if text[at : at + n] != " "]
 
@@ -228,8 +228,8 @@ def shipped_profiles() -> Profiles:
 
 
 def likeliest(grams: Collection[str], known: Profiles) -> tuple[str, dict[str, float]]:
-    """Return the language in which the n-grams are likeliest ("" without any), and how many nats less likely they are
-    in each language."""
+    """Return the language in which the n-grams are likeliest, and for each language, how many nats less likely they are
+    in it. The language is "" for a text without n-grams."""
     if not grams:
         return "", {}
     likelihoods = {lang: sum(log.get(gram, log[""]) for gram in grams) for lang, log in known.items()}
@@ -238,7 +238,7 @@ def likeliest(grams: Collection[str], known: Profiles) -> tuple[str, dict[str, f
 
 
 def another_language(text: str, lang: str, known: Profiles | None = None) -> str:
-    """Guess the language of a text; return "" unless it is certainly not `lang`. Addresses and names are ignored."""
+    """Guess the language of a text; return "" unless it is almost certainly not `lang`. URLs and names are ignored."""
     known = known or shipped_profiles()
     text = ADDRESSES.sub(" ", text.strip())
     if not text.isupper():
@@ -256,7 +256,7 @@ def another_language(text: str, lang: str, known: Profiles | None = None) -> str
 
 
 def guess(texts: Sequence[str]) -> str:
-    """Guess the language of each text, and return the most frequent language; "" if no text has letters."""
+    """Return the language that most of the texts are in, as far as can be guessed; "" if no text has letters."""
     best = Counter(likeliest(ngrams(text), shipped_profiles())[0] for text in sample(texts))
     del best[""]
     return best.most_common(1)[0][0] if best else ""
@@ -268,7 +268,7 @@ def sample(texts: Sequence[str]) -> Sequence[str]:
 
 
 def other_language(texts: Sequence[str], lang: str) -> str:
-    """Return the most frequent other language if more than half of the texts are certainly not in `lang`, else ""."""
+    """Return the commonest other language if more than half of the texts are certainly not in `lang`, else ""."""
     looked_at = sample([text for text in texts if text.strip()])
     others = Counter(filter(None, (another_language(text, lang) for text in looked_at)))
     return others.most_common(1)[0][0] if others.total() > len(looked_at) / 2 else ""

@@ -1,5 +1,5 @@
-"""Models and their vectors, and the lock that admits one request to the models at a time. All sessions share the models
-and the vectors of many sentences. The least recently used vectors are dropped if memory is short."""
+"""Opened models and cached vectors, which all sessions share, and the lock that admits one request to the models at a
+time. The least recently used vectors are dropped if memory is short."""
 
 import hashlib
 import threading
@@ -27,45 +27,45 @@ from bgt_core.generation.options import DEFAULT_SEARCH, Search
 if TYPE_CHECKING:
     from bgt_core.generation.generate import Candidate
 
-PATIENCE = 60  # seconds to wait for another session's request
-AT_ONCE = 5_000  # sentences per request; smaller requests have more batch shapes, each of which costs oneDNN memory
-KEPT_BYTES = 400_000_000  # maximum size of all kept vectors; the newest are always kept
-FEW = 64  # up to this number of sentences, embedding is faster than a look-up
-RUNS = {f"{name}:": kind.runs for name, kind in KINDS.items()}  # kind of encoder -> a sentence that says where it runs
+PATIENCE = 60  # seconds that a request waits for another session's request
+AT_ONCE = 5_000  # sentences per request; smaller requests have more batch shapes, and oneDNN needs memory for each
+KEPT_BYTES = 400_000_000  # maximum size in bytes of all cached vectors; the newest always stay
+FEW = 64  # for so few sentences, embedding is faster than looking up vectors
+RUNS = {f"{name}:": kind.runs for name, kind in KINDS.items()}  # kind of encoder -> a sentence about where it runs
 MAX_LENGTH = 60  # maximum number of generated tokens
-MAX_CHARACTERS = 500  # maximum length of a source sentence, far longer than training sentences
-UNKNOWN_SHARE = 0.1  # minimum share of unknown tokens for a warning
+MAX_CHARACTERS = 500  # maximum characters of a source sentence; training sentences are far shorter
+UNKNOWN_SHARE = 0.1  # share of unknown tokens from which the user is warned
 _inference = threading.Lock()
 
 
 @dataclass(frozen=True, eq=False)
 class Loaded:
-    """A model in use: an encoder for probes and evaluation. Vectors are cached, and requests wait for each other."""
+    """An opened model, with the interface of an encoder. Vectors are cached, and requests wait for each other."""
 
     title: str  # a short name without a path, unique in the session
-    reader: SentenceEncoder  # the result of `open_encoder`
-    langs: Sequence[str]  # the languages that it reads; if it reads any, the languages of the app's texts
-    info: Mapping[str, Any]  # the checkpoint's description; empty for external encoders
-    log: list[dict[str, Any]]  # the rows of its training log; empty for external encoders
+    reader: SentenceEncoder  # the encoder that `open_encoder` returned
+    langs: Sequence[str]  # the model's languages; if it reads any language, those of the app's texts
+    info: Mapping[str, Any]  # the checkpoint's description; empty for encoders from other libraries
+    log: list[dict[str, Any]]  # the rows of its training log; empty for encoders from other libraries
     device: str  # a sentence that says where the model runs
-    spec: str = ""  # its name for `open_encoder`; it may contain a path, and is only shown as help
+    spec: str = ""  # the model's name for `open_encoder`; it may contain a path, so it is only shown as help
 
     @property
     def bgt(self) -> Any:
-        """The `Embedder` of a `bgt` model; None for external encoders."""
+        """The `Embedder` of a model of this toolkit; None for encoders from other libraries."""
         from bgt_core.embedder import Embedder
 
         return self.reader if isinstance(self.reader, Embedder) else None
 
     @cached_property
     def digest(self) -> str:
-        """The name of the model's vectors in caches. It is random for an encoder without a fingerprint."""
+        """The key of the model's vectors in caches; random for an encoder without a fingerprint."""
         files = self.info.get("files", {})
         return " ".join(files.values()) or self.reader.fingerprint or uuid.uuid4().hex
 
     @property
     def short(self) -> str:
-        """The start of a SHA-256 hash, for file names: of the weights, or of an external encoder's digest."""
+        """The start of a SHA-256 hash of the weights, or else of `digest`, for file names."""
         files = self.info.get("files")
         return (files["model.safetensors"] if files else content([self.digest]))[:8]
 
@@ -76,7 +76,7 @@ class Loaded:
 
     @property
     def translates(self) -> str:
-        """The direction of translation, such as "French into English"; "" for a model that does not translate."""
+        """The languages that the model translates, as in "French into English"; "" if it does not translate."""
         model = self.bgt and self.bgt.model
         written = " and ".join(map(rows.language_name, model.translates if isinstance(model, TranslationModel) else ()))
         return f"{self.languages} into {written}" if written else ""
@@ -104,7 +104,7 @@ class Loaded:
 
     @property
     def reads(self) -> str:
-        """The languages that the model reads. If they are unknown, the languages in which the app uses the model."""
+        """The model's languages; if unknown, the languages for which the app uses it."""
         stated = "" if self.reader.langs else "Its languages are unknown. Shown: "
         return self.translates or stated + self.languages
 
@@ -126,12 +126,12 @@ class Loaded:
         return self.reader.similarity_pairwise(left, right)
 
 
-# Keys by which Streamlit's caches distinguish models.
+# How Streamlit's caches hash models.
 BY_DIGEST: dict[str | type, Callable[[Any], Any]] = {Loaded: attrgetter("digest")}
 
 
 def titles() -> list[str]:
-    """Return the titles of the models in the start options, then of those opened or split in this session."""
+    """Return the titles of the models named when the app was started, then of those opened or split in this session."""
     return [*inventory.read().models, *inventory.of_session().models]
 
 
@@ -142,7 +142,7 @@ def model() -> Loaded:
 
 
 def second() -> Loaded | None:
-    """Return the model chosen under "Compare with"; None if none is chosen, or if it is the first model."""
+    """Return the model chosen under "Compare with"; None if none is chosen, or if the first model is."""
     return st.session_state.get("second")
 
 
@@ -169,13 +169,13 @@ def of_spec(title: str, spec: str) -> Loaded:
 
 
 def checkpoint(title: str, path: str, opens: Callable[[Path], SentenceEncoder]) -> Loaded:
-    """Open a `bgt` model with its description and training log. `opens` opens the folder, and may raise BgtError."""
+    """Open a model of this toolkit with its training log. `opens` opens the folder, and may raise BgtError."""
     info = bgt_core.info(path)
     folder = Path(info["folder"])
-    logs = [folder / "metrics.jsonl", folder.parent / "metrics.jsonl"]  # in a checkpoint, or in the run around it
+    logs = [folder / "metrics.jsonl", folder.parent / "metrics.jsonl"]  # in the checkpoint, or in its training run
     log = next((read_log(file, info["step"]) for file in logs if file.is_file()), [])
     reader: Any = opens(folder)
-    reader.embed([], lang=reader.langs[0])  # raises if a writer's encoder has changed
+    reader.embed([], lang=reader.langs[0])  # raises an error if a writer's encoder has changed
     device = f"Runs on {'the CPU' if reader.device.type == 'cpu' else reader.device}"
     if isinstance(reader.model, VectorModel):
         device += f", from vectors of {inventory.short_name(reader.model.stored.encoder)}"
@@ -184,7 +184,7 @@ def checkpoint(title: str, path: str, opens: Callable[[Path], SentenceEncoder]) 
 
 def read_log(path: Path, last: int) -> list[dict[str, Any]]:
     """Read the rows of a training log up to the step `last`, because the run may have continued after the checkpoint. A
-    report on held-out pairs is skipped if one of its values is not a number."""
+    row about held-out pairs is skipped if one of its values is not a number."""
     rows = [row for _, row in json_lines(path) if row.get("kind") and isinstance(row.get("step"), int)]
     return [
         row
@@ -206,15 +206,15 @@ def inference() -> Iterator[None]:
 
 
 def embed(loaded: Loaded, texts: Sequence[str], lang: str, latent: str) -> np.ndarray:
-    """Embed sentences: (N, D). If there are many, all sessions share their vectors, which are then read-only."""
+    """Embed sentences; return vectors (N, D). Sessions share the vectors of many sentences, which are read-only."""
     return embed_parts(loaded, [(lang, list(texts))], latent)
 
 
 def embed_parts(loaded: Loaded, parts: Sequence[tuple[str, Sequence[str]]], latent: str) -> np.ndarray:
-    """Embed the sentences of all parts in order: (N, D). A part is (language, sentences). Sharing is as in `embed`."""
+    """Embed the (language, sentences) of each part in order; return vectors (N, D), shared like those of `embed`."""
 
     def read(texts: Sequence[str], lang: str) -> np.ndarray:
-        with inference():  # locked for each request, so that a long text does not block other users
+        with inference():  # each batch takes the lock anew, so that a long text does not block other users
             return loaded.reader.embed(texts, lang=lang, latent=latent)
 
     if sum(len(texts) for _, texts in parts) <= FEW:
@@ -227,7 +227,7 @@ def candidates(
     loaded: Loaded, semantic: np.ndarray, second: np.ndarray, lang: str, search: Search = DEFAULT_SEARCH
 ) -> "list[list[Candidate]]":
     """Generate candidates in `lang` for each row of `semantic` (N, L) and `second` (N, M), the most faithful first."""
-    from bgt_core.generation import generate  # slow to import
+    from bgt_core.generation import generate  # importing this module is slow
 
     latents = {SEMANTIC: semantic, loaded.second_latent: second}
     with inference():
@@ -237,13 +237,13 @@ def candidates(
 def write(
     loaded: Loaded, semantic: np.ndarray, second: np.ndarray, lang: str, search: Search = DEFAULT_SEARCH
 ) -> list[str]:
-    """Generate candidates for each row of both latents, and return the most faithful candidate of each row."""
+    """Generate a sentence from each row of both latents: the candidate that keeps the latents best."""
     return [best.text for best, *_ in candidates(loaded, semantic, second, lang, search)]
 
 
 @dataclass(eq=False)
 class Matrix:
-    """Vectors (N, D), or None while they are not computed yet."""
+    """A cache entry: vectors (N, D), or None until they are computed."""
 
     vectors: np.ndarray | None = None
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -251,15 +251,15 @@ class Matrix:
 
 @st.cache_resource(show_spinner=False)
 def _kept() -> OrderedDict[str, Matrix]:
-    """Return the kept vectors, the newest last."""
+    """Return the cache of vectors, in which the most recently used entry is last."""
     return OrderedDict()
 
 
 def filled(
     key: str, parts: Sequence[tuple[str, Sequence[str]]], embed: Callable[[Sequence[str], str], np.ndarray]
 ) -> np.ndarray:
-    """Return the vectors kept under a key: (N, D), read-only. If there are none yet, embed the sentences of all parts
-    in order, and show the progress. A part is (language, sentences). `embed` gets up to 5,000 sentences at once."""
+    """Return the vectors (N, D), read-only, that are cached under a key. If there are none, embed the sentences of all
+    parts in order, each (language, sentences), and show the progress. `embed` gets up to 5,000 sentences at once."""
     kept = _kept()
     matrix = kept.setdefault(key, Matrix())
     kept.move_to_end(key)
@@ -273,12 +273,12 @@ def filled(
                 if done:
                     bar.progress(done / count, f"Embedding: {done:,} of {count:,} sentences")
                 of_batch = embed(texts, lang)
-                if not done:  # allocated once, as soon as the width is known
+                if not done:  # the array is allocated as soon as the vectors' size is known
                     vectors = np.empty((count, of_batch.shape[1]), np.float32)
                 vectors[done : done + len(texts)] = of_batch
                 done += len(texts)
             bar.empty()
-            vectors.setflags(write=False)  # shared by all sessions
+            vectors.setflags(write=False)  # all sessions share this array
             matrix.vectors = vectors
     while len(kept) > 1 and sum(one.vectors.nbytes for one in [*kept.values()] if one.vectors is not None) > KEPT_BYTES:
         kept.popitem(last=False)
@@ -302,5 +302,5 @@ def warnings(loaded: Loaded, texts: Sequence[str], lang: str) -> list[str]:
 
 
 def content(texts: Sequence[str]) -> str:
-    """Hash texts."""
+    """Hash a list of texts."""
     return hashlib.sha256("\n".join(texts).encode()).hexdigest()

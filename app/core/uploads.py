@@ -25,32 +25,32 @@ from bgt_core.data.text import normalise
 from bgt_core.data.textfile import NOT_TEXT, no_number, number
 from bgt_core.errors import DataError
 
-GOLD, COLOUR, LEFT_OUT = "gold", "own", ""  # uses of a column without text; the use of other columns is their language
+GOLD, COLOUR, LEFT_OUT = "gold", "own", ""  # uses of a column without sentences; the use of other columns is a language
 USES = {GOLD: "Scores people gave", COLOUR: "Colour by it", LEFT_OUT: "Leave out"}
-MAX_CATEGORIES = 50  # maximum number of different cells in a column of categories
+MAX_CATEGORIES = 50  # maximum number of different values in a column of categories
 NO_TEXT = ("genre", "split")  # names of columns that do not contain sentences
 PREVIEWED = 5  # number of rows in the preview of a file
 KINDS = ["csv", "tsv", "txt"]
 MAX_MEGABYTES = 20
 MAX_ROWS, MAX_COLUMNS = 50_000, 100
-MAX_CHARACTERS = 2_000  # maximum length of a sentence
+MAX_CHARACTERS = 2_000  # maximum length of a sentence in characters
 SCORES = ("gold", "score", "label", "similarity", "relatedness")  # names of columns with human scores
-TITLES = {  # a first row that contains one of these is a header
+TITLES = {  # titles that show that the first row of a table is a header
     *SCORES, "id", "text", "sentence", "sentence1", "sentence2", "source", "target", "left", "right", "genre",
 }  # fmt: skip
 MARKS = {  # byte order mark -> encoding; UTF-32 comes first, because its marks begin like those of UTF-16
     codecs.BOM_UTF32_LE: "utf-32", codecs.BOM_UTF32_BE: "utf-32",
     codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16",
 }  # fmt: skip
-SEPARATORS = "\t;|,"  # the first wins a tie; the comma is last, because it may be a decimal comma in every row
+SEPARATORS = "\t;|,"  # in a tie, the first is chosen; the comma is last, because every row may have a decimal comma
 SAMPLE = 1_000  # maximum number of rows from which the separator is detected
-EVEN = 0.5  # minimum share of rows with the same number of columns
+EVEN = 0.5  # the right separator gives at least this share of rows the same number of columns
 ADVICE = "Save it as CSV (UTF-8)"
-csv.field_size_limit(2**31 - 1)  # maximum number of characters in a cell; only the file size is limited
+csv.field_size_limit(2**31 - 1)  # csv's limit of characters per cell is lifted; only the file's size is limited
 
 
 def choose_name(names: Sequence[str], key: str, **settings: Any) -> str | None:
-    """Let the user choose one of these texts or upload another; return None if there are no texts."""
+    """Let the user choose one of these texts or upload another text; return None if there is no text."""
     if st.session_state.get(key) not in names:  # the chosen text has no pairs, or was removed
         st.session_state.pop(key, None)
     name = st.selectbox("Pairs", names, key=key, **settings) if names else None
@@ -59,7 +59,7 @@ def choose_name(names: Sequence[str], key: str, **settings: Any) -> str | None:
 
 
 def button(key: str = "data") -> None:
-    """Show the button that opens the dialog. The uploaded text is then chosen in the select box with this key."""
+    """Show the button that opens the upload dialog. The select box with this key then shows the uploaded text."""
     st.button(
         "Upload", icon=":material/upload:", help="Your own sentences, translations or pairs", width="content",
         on_click=st.session_state.update, kwargs={"uploading": key},
@@ -69,7 +69,7 @@ def button(key: str = "data") -> None:
 
 
 def remove_button(name: str, key: str, names: Sequence[str]) -> None:
-    """Show a button that removes a text if the user uploaded it. `key` is the select box of these names."""
+    """Show a button that removes a text if the user uploaded it. The select box with this key lists `names`."""
 
     def remove() -> None:
         own = inventory.of_session().uploaded
@@ -88,7 +88,7 @@ def close() -> None:
 
 @st.dialog("Your own sentences", width="large", on_dismiss=close)
 def dialog() -> None:
-    """Ask for a file and the use of its columns, and show warnings."""
+    """Ask for a file and for the use of each of its columns, and show warnings."""
     file = st.file_uploader(
         f"Sentences, translations, or pairs of sentences: one per line, up to {MAX_ROWS:,}, as {', '.join(KINDS)} in "
         "UTF-8",
@@ -110,7 +110,7 @@ def dialog() -> None:
 
 
 def use(table: pd.DataFrame, file: str, file_id: str) -> None:
-    """Ask for the use of each column, with a guess as the default, and offer the resulting text."""
+    """Ask for the use of each column of a table, with a guess as the default, and offer the resulting text."""
     loaded = state.model()
     names = {lang: rows.language_name(lang) for lang in loaded.langs} | USES
     guessed = guessed_uses(table, tuple(loaded.langs))
@@ -138,7 +138,7 @@ def use(table: pd.DataFrame, file: str, file_id: str) -> None:
 
 @st.cache_data(max_entries=8, show_spinner=False)
 def guessed_uses(table: pd.DataFrame, langs: Sequence[str]) -> list[str]:
-    """Guess the use of each column from its name and cells: a language, `GOLD`, `COLOUR` or `LEFT_OUT`."""
+    """Guess the use of each column from its title and cells: a language, `GOLD`, `COLOUR` or `LEFT_OUT`."""
     uses = [guessed_use(title, table[title], langs) for title in table]
     languages = [use for use in uses if use in langs]
     if not languages:
@@ -164,7 +164,7 @@ def guessed_use(title: str, values: pd.Series, langs: Sequence[str]) -> str:
     if name == "id":
         return LEFT_OUT
     no_words = wordless(values)
-    misspelt = name in SCORES and no_words and values.str.contains(r"\d").any()  # so that `check` explains it
+    misspelt = name in SCORES and no_words and values.str.contains(r"\d").any()  # so that `check` explains the error
     if numbers(values) or misspelt:
         return GOLD if name in SCORES else COLOUR
     if name in NO_TEXT or values.nunique() <= min(MAX_CATEGORIES, len(values) // 5):
@@ -176,8 +176,8 @@ def guessed_use(title: str, values: pd.Series, langs: Sequence[str]) -> str:
 
 
 def text_of(name: str, table: pd.DataFrame, uses: Sequence[str], drop: bool) -> tuple[str, ParallelText, str]:
-    """Return the name of the text, the text, and a sentence that says how many rows were left out, and why. If `drop`
-    is true, repeated rows are left out. Raises DataError for columns that do not form a text."""
+    """Make a text from an uploaded table. Return its name, the text, and a sentence about the rows left out and why. If
+    `drop` is true, repeated rows are left out. Raises DataError if the columns do not form a text."""
     sides = [title for title, use in zip(table, uses, strict=True) if use not in USES]
     columns = tuple(use for use in uses if use not in USES)
     check(table, uses, columns)
@@ -200,7 +200,7 @@ def text_of(name: str, table: pd.DataFrame, uses: Sequence[str], drop: bool) -> 
     words = "; ".join(f"{count:,} {reason}" for count, reason in left_out if count)
     if not kept.any():
         raise DataError(f"No row can be used: {words}. Choose other columns.")
-    own = {  # columns for colours: numbers, or categories without empty names
+    own = {  # columns for colours: numbers, or categories in which empty cells become "none"
         f"{rows.OWN_COLUMN}{title}": pd.to_numeric(table[title]) if numbers(table[title])
         else table[title].replace("", rows.NONE)
         for title, use in zip(table, uses, strict=True) if use == COLOUR
@@ -214,7 +214,7 @@ def text_of(name: str, table: pd.DataFrame, uses: Sequence[str], drop: bool) -> 
 
 
 def check(table: pd.DataFrame, uses: Sequence[str], columns: Sequence[str]) -> None:
-    """Raise DataError for columns that do not form a text."""
+    """Raise DataError if columns with these uses do not form a text."""
     if not columns:
         raise DataError("No column of sentences: choose the language of at least one.")
     times = Counter(columns)
@@ -225,16 +225,15 @@ def check(table: pd.DataFrame, uses: Sequence[str], columns: Sequence[str]) -> N
     for title, use in zip(table, uses, strict=True):
         if use == GOLD and not numbers(table[title]):
             wrong = [cell for cell in table[title] if cell and (math.isnan(number(cell)) or not cell.isascii())]
-            wrong.sort(key=lambda cell: "," in cell)  # report a cell without a comma, if possible
+            wrong.sort(key=lambda cell: "," in cell)  # a cell without a comma is the clearer example in the error
             why = f"a cell {no_number(wrong[0])}" if wrong else "it has no numbers"
             raise DataError(f"Column {title} can't be used as scores: {why}. Choose another use.")
 
 
 @st.cache_data(max_entries=4, show_spinner="Reading the file")
 def cells(name: str, content: bytes, header: bool | None = None) -> pd.DataFrame:
-    """Read the columns of a file. Every cell is a string cleaned by `normalise`; blank rows are dropped. `header`
-    states whether the first row has the columns' names; None means to guess. Raises DataError for a file that is not a
-    table."""
+    """Read the columns of a file. Each cell is a string that `normalise` has cleaned; blank rows are dropped. `header`
+    says whether the first row is a header; None means to guess. Raises DataError if the file is not a table."""
     kind = name.rpartition(".")[2].lower()
     if kind not in KINDS:
         raise DataError(f"{name}: not a table of text. {ADVICE}; .{', .'.join(KINDS[1:])} are read, too.")
@@ -253,7 +252,7 @@ def cells(name: str, content: bytes, header: bool | None = None) -> pd.DataFrame
 
 
 def from_rows(name: str, lines: list[list[str]], header: bool | None) -> dict[str, list[str]]:
-    """Return the columns of a table. Raises DataError unless all rows have the same number of cells."""
+    """Return the columns of a table by title. Raises DataError if rows differ in their number of cells."""
     for row, line in enumerate(lines, 1):
         if len(line) != len(lines[0]):
             width = f"{len(line)} column{'s' * (len(line) != 1)}"
@@ -267,24 +266,24 @@ def from_rows(name: str, lines: list[list[str]], header: bool | None) -> dict[st
     titles = [""] * len(lines[0])
     if is_header(lines) if header is None else header:
         titles, lines = [normalise(title) for title in lines[0]], lines[1:]
-    names: list[str] = []  # made different from each other
+    names: list[str] = []  # unique column names
     for at, title in enumerate(titles, 1):
         unnumbered = title or f"Column {at}"
         names.append(unnumbered if unnumbered not in names else f"{unnumbered} ({at})")
     columns = zip(titles, names, map(with_points, zip(*lines, strict=True)), strict=False)
-    # leave out columns without a title and text, which Excel adds
+    # Excel adds columns without a title and text; leave them out
     return {name: column for title, name, column in columns if title or any(map(str.strip, column))}
 
 
 def with_points(cells: Sequence[str]) -> list[str]:
-    """Replace decimal commas by points if all cells of a column are numbers. Commas between thousands stay."""
+    """Replace decimal commas by points if all cells are numbers. Commas that separate thousands stay."""
     commas = all(re.fullmatch(r"\s*([-+]?\d+(,\d+)?(e[-+]?\d+)?)?\s*", cell, re.IGNORECASE) for cell in cells)
     decimal = commas and any(re.search(r",(?!\d{3}\s*$)|^\s*[-+]?0,", cell) for cell in cells)
     return [cell.replace(",", ".") for cell in cells] if decimal else list(cells)
 
 
 def is_header(lines: Sequence[Sequence[str]]) -> bool:
-    """Return whether the first row has the columns' names: one of `TITLES`, a language, or a word above numbers."""
+    """Return whether the first row is a header: it has one of `TITLES`, a language, or a word above numbers."""
     first, below = lines[0], lines[1:]
     if any(normalise(cell).lower() in TITLES or title_key(normalise(cell)) in LANG_OF_TITLE for cell in first):
         return True
@@ -295,16 +294,16 @@ def is_header(lines: Sequence[Sequence[str]]) -> bool:
 
 
 def wordless(values: Iterable[str]) -> bool:
-    """Return whether cells have no words but only numbers in any spelling, dates and marks, and are not all empty."""
+    """Return whether the cells contain only numbers in any notation, dates and punctuation, and are not all empty."""
     filled = [value for value in values if value]
     spelt = re.compile(r"[\W\d_]*(((?<=\d)e[-+]?\d+|nan|inf|infinity|n/?a|none|null)[\W\d_]*)?", re.IGNORECASE)
     return bool(filled) and all(map(spelt.fullmatch, filled))
 
 
 def numbers(values: Iterable[str]) -> bool:
-    """Return whether all cells are finite numbers or empty, and at least one is not empty."""
+    """Return whether each cell is a finite number or empty, and at least one is a number."""
     filled = pd.Series([value for value in values if value], dtype="string")
-    parsed = pd.to_numeric(filled, errors="coerce")  # as `text_of` does, for which 1_000 is not a number
+    parsed = pd.to_numeric(filled, errors="coerce")  # `text_of` parses numbers the same way: 1_000 is not a number
     return bool(len(filled)) and bool(np.isfinite(parsed.astype(float)).all())
 
 
@@ -327,9 +326,8 @@ def decoded(name: str, content: bytes) -> str:
 
 
 def rows_of(name: str, text: str, usual: str, most: int) -> list[list[str]]:
-    """Split a table into rows, and return the first `most` rows that are not blank. The first line may declare the
-    separator, as Excel writes it (sep=;). If no line declares the separator, or if another program has saved the file
-    since (sep=,;), it is detected."""
+    """Split a table into rows, and return the first `most` rows that are not blank. Excel may declare the separator on
+    the first line (sep=;). Otherwise, and if a later program changed the separator (sep=,;), it is detected."""
     if declared := re.match(r'"?sep=([^\w\s"]|\t)"?([,;|\t]*) *\n', text, re.IGNORECASE):
         text = text[declared.end() :]
     text = re.sub(r"\n{2,}", "\n", text)  # reading millions of blank lines takes a minute
@@ -341,9 +339,9 @@ def rows_of(name: str, text: str, usual: str, most: int) -> list[list[str]]:
 
 
 def separator_of(text: str, usual: str) -> str:
-    """Return the separator that gives most rows the same number of columns; `usual` if no separator fits. If it is not
-    `usual`, a comma or semicolon before a space counts as part of a sentence, and a comma counts as a separator only if
-    some line ends in two quoted cells with a comma between them."""
+    """Return the separator with which most rows have the same number of columns; `usual` if there is none. For a
+    separator other than `usual`, a comma or semicolon before a space is part of a sentence, and a comma must stand
+    between two quoted cells at the end of some line."""
     fits = {}
     commas = usual == "," or re.search(r'",\s*"(?:[^"]|"")*"$', text, re.MULTILINE)
     for separator in SEPARATORS if commas else SEPARATORS.replace(",", ""):
@@ -369,8 +367,8 @@ def split(text: str, separator: str) -> Iterator[list[str]]:
 
 
 def quoted(text: str) -> bool:
-    """Return whether quotes in tab-separated text enclose cells; otherwise, they belong to sentences. They enclose
-    cells if all cells except numbers are in quotes, or if a cell in quotes contains doubled quotes."""
+    """Return whether quotes in tab-separated text enclose cells, or belong to sentences. They enclose cells if all
+    cells except numbers are in quotes, or if a cell in quotes contains doubled quotes."""
     lines = [line.split("\t") for line in text.split("\n", SAMPLE)[:SAMPLE] if line.strip()]
     cells = [cell for line in lines for cell in line if len(line) > 1 and not re.fullmatch(r"[\s\d.,+-]*", cell)]
     enclosed = [cell for cell in cells if re.fullmatch(r'"(?:[^"]|"")*"', cell)]

@@ -1,4 +1,4 @@
-"""Maps of latents as figures of plotly: a point for each sentence."""
+"""Draw maps of latents as plotly figures, in which each point is a sentence."""
 
 import textwrap
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -19,7 +19,7 @@ AXIS = {"showgrid": False, "zeroline": False, "showticklabels": False, "ticks": 
 LAYOUT = {
     "margin": {"l": 4, "r": 4, "t": 28, "b": 56},
     "dragmode": "lasso",
-    "paper_bgcolor": "rgba(0, 0, 0, 0)",  # transparent, so that it is the background of the page
+    "paper_bgcolor": "rgba(0, 0, 0, 0)",  # transparent, so that the page's background shows through
     "plot_bgcolor": display.GROUND,
     "uirevision": "map",
     "hoverlabel": {"align": "left"},
@@ -28,20 +28,20 @@ LAYOUT = {
         "entrywidthmode": "fraction", "title": None, "bgcolor": "rgba(0, 0, 0, 0)",
     },
 }  # fmt: skip
-MAX_SVG = 5_000  # maximum number of points of an SVG map; larger maps use WebGL
-CLIPPED = (2, 98)  # percentiles at the ends of a colour scale
-LARGER = 3  # the first language's marks are larger by this many pixels, so that marks drawn over them leave an edge
+MAX_SVG = 5_000  # maximum number of points of a map in SVG; larger maps use WebGL
+CLIPPED = (2, 98)  # percentiles of the values at both ends of a colour scale
+LARGER = 3  # pixels by which the first language's points are larger, so that points drawn over them leave an edge
 
 
 @dataclass(frozen=True)
 class Style:
-    """How the rows are drawn in every panel of a figure."""
+    """The style of the points in all panels of a figure."""
 
-    colour: str  # a column name
-    groups: Sequence[tuple[str, str, str]]  # `categories`; empty if `colour` is a number
-    chosen: frozenset[str]  # ids of rows
+    colour: str  # the column that sets the colours of points
+    groups: Sequence[tuple[str, str, str]]  # the result of `categories`; empty if the column is numeric
+    chosen: frozenset[str]  # ids of the highlighted rows
     kind: type[go.Scatter] | type[go.Scattergl]
-    size: int  # pixels
+    size: int  # diameter of a point in pixels
     opacity: float
     theme: str
 
@@ -92,7 +92,7 @@ def latent_map(
 
 
 def panes(titles: Sequence[str], side_by_side: bool) -> tuple[go.Figure, list[tuple[int, int]]]:
-    """Return an empty figure with titles on the left, and the row and column of each pane of the figure."""
+    """Return an empty figure whose panes have these titles on the left, and the (row, column) of each pane."""
     if side_by_side and len(titles) > 1:
         others = len(titles) - 1
         specs: list[list[dict | None]] = [[{"rowspan": others}, {}], *([None, {}] for _ in range(others - 1))]
@@ -111,7 +111,7 @@ def panes(titles: Sequence[str], side_by_side: bool) -> tuple[go.Figure, list[tu
 
 
 def categories(values: pd.Series, colour: str, langs: Sequence[str], theme: str) -> list[tuple[str, str, str]]:
-    """Return each category of a column, its label and its colour."""
+    """Return the categories of a column, each as (category, label, colour)."""
     order = {"mark": MARK_ORDER, "lang": langs}.get(colour) or list(values.cat.categories)
     groups = []
     for at, value in enumerate(order):
@@ -125,7 +125,7 @@ def categories(values: pd.Series, colour: str, langs: Sequence[str], theme: str)
 
 
 def panel(table: pd.DataFrame, style: Style) -> Iterator[go.Scatter | go.Scattergl]:
-    """Yield the points of one map: one trace per language, category and kind (the text's sentences or the user's)."""
+    """Yield plotly traces of the points of one map, by language and category; the user's sentences are separate."""
     langs = table["lang"].unique()
     for (lang, own), part in table.groupby(["lang", "own"], sort=False):
         symbol = cycled(display.STARS if own else display.SYMBOLS, display.lang_place(lang))
@@ -147,7 +147,7 @@ def panel(table: pd.DataFrame, style: Style) -> Iterator[go.Scatter | go.Scatter
 
 
 def colour_scale(values: pd.Series, colour: str, theme: str) -> dict[str, Any]:
-    """Return the colour scale of a numeric column, between two percentiles, because there may be extreme values."""
+    """Return the colour scale of a numeric column. It spans two percentiles, so that outliers don't compress it."""
     low = high = None
     ends: dict[str, Any] = {}
     if pd.api.types.is_numeric_dtype(values):
@@ -160,7 +160,7 @@ def colour_scale(values: pd.Series, colour: str, theme: str) -> dict[str, Any]:
 
 
 def points(table: pd.DataFrame, symbol: str, style: Style) -> go.Scatter | go.Scattergl:
-    """Return the trace of these rows. If any row of the figure is chosen, the others are faded."""
+    """Return a plotly trace of these rows. If any row of the figure is highlighted, the others are faded."""
     ids = table["id"].tolist()
     line = {"width": 0 if style.kind is go.Scattergl else 0.6, "color": EDGE}
     return style.kind(
@@ -173,13 +173,13 @@ def points(table: pd.DataFrame, symbol: str, style: Style) -> go.Scatter | go.Sc
         marker={"symbol": symbol, "size": style.size, "opacity": style.opacity, "line": line},
         selectedpoints=[at for at, row in enumerate(ids) if row in style.chosen] if style.chosen else None,
         selected={"marker": {"opacity": 1, "size": style.size + min(3, style.size // 2)}},
-        # otherwise, they would have the size of chosen points
+        # without this, faded points would get the size of highlighted points
         unselected={"marker": {"opacity": 0.18 * style.opacity, "size": style.size}},
         showlegend=False,
     )
 
 
 def hover(text: str, translation: str, lang: str) -> str:
-    """Return the hover text of a point in short lines, escaped for plotly."""
+    """Return a point's hover text: sentence and translation, broken into short lines and escaped for plotly."""
     own, other = ([plain(line) for line in textwrap.wrap(part, 48)[:6]] for part in (text, translation))
     return "<br>".join([f"<b>{plain(language_name(lang))}</b>", *own, *(f"<i>{line}</i>" for line in other)])

@@ -1,4 +1,4 @@
-"""Maps of vectors in two dimensions, their trustworthiness, and clusters. Slow libraries are imported in functions."""
+"""Map vectors to two dimensions, measure how trustworthy such maps are, and cluster vectors."""
 
 import warnings
 from collections.abc import Callable
@@ -11,13 +11,13 @@ from threadpoolctl import threadpool_limits
 
 from bgt_core.vectors.arrays import unit
 
-AXES = 50  # number of principal axes for t-SNE and UMAP; the maps are at least as trustworthy as with all axes
-ANGLE, STEPS = 0.8, 750  # t-SNE's maps are as trustworthy as with its defaults, 0.5 and 1,000, in half the time
-WIDE = 2_048  # with more units, as in bags of words, a few axes are found faster without the covariance matrix
-BLOCK = 4_096  # number of rows that are scaled at a time; a copy of all rows would double the memory
-PLACED_BY = 5  # number of nearest rows whose median is the place of a new row on a t-SNE or UMAP map
+AXES = 50  # number of principal components passed to t-SNE and UMAP; maps of all dimensions are no better
+ANGLE, STEPS = 0.8, 750  # with these, t-SNE is as trustworthy as with its defaults (0.5, 1,000), in half the time
+WIDE = 2_048  # from this size (bags of words), a few principal components are faster to find without the covariance
+BLOCK = 4_096  # number of rows scaled at a time, because a copy of all rows would double the memory
+PLACED_BY = 5  # a new row on a t-SNE or UMAP map is placed at the median of this many nearest rows
 CLUSTERED = 5_000  # maximum number of rows from which the means of clusters are computed
-REACHED_IN = 20  # number of steps after which a vector has reached its new place on a plane
+REACHED_IN = 20  # iterations after which a moved vector has reached its new place on a map
 TRUST_NEIGHBOURS, TRUST_ROWS = 15, 1_000
 COSINE, EUCLIDEAN = "Cosine", "Euclidean"
 # Metric -> function that scales rows (N, D) so that the Euclidean distances of the scaled rows follow the metric.
@@ -25,43 +25,43 @@ SCALED: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     COSINE: unit,
     EUCLIDEAN: partial(np.asarray, dtype=float),  # float32 cannot contain the squares of 1e30 and 1e-30
 }
-# Rows count as all the same if their variance / mean square is below this, because rounding can cause that much.
+# All rows count as equal if their variance / mean square is below this value, which rounding alone can reach.
 ROUNDING = {COSINE: 1e-13, EUCLIDEAN: 0.0}
-FLOAT32 = np.finfo(np.float32).min, np.finfo(np.float32).max  # limits of the numbers that models accept
+FLOAT32 = np.finfo(np.float32).min, np.finfo(np.float32).max  # smallest and largest number that models accept
 LEAST = 5  # minimum number of different points for t-SNE and UMAP; fewer points are mapped by PCA
-APART = 3e-7  # points coincide at a distance below this fraction of their length; rounding moves points less
-FINEST = 1e-14  # points also coincide at a distance below this fraction of the largest coordinate
+APART = 3e-7  # points closer than this fraction of their length count as equal; rounding errors are smaller
+FINEST = 1e-14  # points closer than this fraction of the largest coordinate also count as equal
 
 
 @dataclass(frozen=True)
 class Method:
-    """The settings of a map. PCA uses neither `neighbours` nor `seed`."""
+    """A method of projection to two dimensions and its settings. PCA uses neither `neighbours` nor `seed`."""
 
     name: str = "PCA"
-    neighbours: int = 15  # for t-SNE, the perplexity
+    neighbours: int = 15  # number of neighbours for UMAP, perplexity for t-SNE
     seed: int = 0
-    axes: tuple[str, str] = field(default=("Longer", "Question"), repr=False)  # for a map on chosen axes
-    ends: tuple[str, str, str] = field(default=("", "", ""), repr=False)  # of an axis between sentences; their language
-    metric: str = COSINE  # a key of SCALED
+    axes: tuple[str, str] = field(default=("Longer", "Question"), repr=False)  # names of both axes of a chosen plane
+    ends: tuple[str, str, str] = field(default=("", "", ""), repr=False)  # the sentences of an axis, and their language
+    metric: str = COSINE  # the metric, a key of SCALED
 
 
 @dataclass(frozen=True, eq=False)
 class Projection:
-    """A fitted map."""
+    """A map of vectors to two dimensions, fitted to rows of vectors."""
 
-    xy: np.ndarray  # (N, 2), the places of the fitted rows
-    project: Callable[[np.ndarray], np.ndarray]  # places more rows, (M, D) -> (M, 2)
-    variance: float | None  # the fraction of the variance that a map by PCA shows; None for other maps
-    axes: np.ndarray | None = None  # (D, 2), of unit length, if the map is a projection on a plane
-    read: tuple[str, ...] = ()  # how well each probe axis can be read from the latent
+    xy: np.ndarray  # (N, 2), the coordinates of the fitted rows
+    project: Callable[[np.ndarray], np.ndarray]  # maps new rows, (M, D) -> (M, 2)
+    variance: float | None  # the fraction of the variance that two principal components explain; None for other maps
+    axes: np.ndarray | None = None  # (D, 2), the unit vectors of the axes if the map is linear
+    read: tuple[str, ...] = ()  # how well a probe predicts the property of each axis from held-out vectors
     metric: str = COSINE
-    neighbours: float | None = None  # number of neighbours used, at most the method's; None if unknown or none
+    neighbours: float | None = None  # number of neighbours used; None if unknown, or if the method uses none
 
 
-@threadpool_limits.wrap(limits=1)  # on busy cores, several OpenMP threads wait for each other and take 7 times as long
+@threadpool_limits.wrap(limits=1)  # on busy cores, OpenMP threads wait for each other and take 7 times as long
 def fit(vectors: np.ndarray, method: Method) -> Projection:
-    """Fit a map to vectors (N, D). The same input gives the same map, and points that coincide have the same place. For
-    fewer than `LEAST` different points, PCA replaces t-SNE and UMAP, because their native code may crash the
+    """Project vectors (N, D) to two dimensions. Equal inputs give equal maps, and equal vectors have the same place.
+    PCA replaces t-SNE and UMAP for fewer than `LEAST` different points, because their native code may crash the
     process."""
     plane = principal_axes(vectors, 2, method.metric)
     pca = Projection(plane.project(vectors), plane.project, plane.variance, plane.axes, metric=method.metric)
@@ -71,8 +71,8 @@ def fit(vectors: np.ndarray, method: Method) -> Projection:
         points = principal_axes(vectors, AXES, method.metric).project(vectors)
     else:
         points = SCALED[method.metric](vectors)
-    if method.metric == EUCLIDEAN:  # both methods compute in float32, but vectors may be huge and far from the origin
-        points = points - np.median(points, 0)  # a few long rows do not change the median
+    if method.metric == EUCLIDEAN:  # in float32, which both methods use, huge vectors lose digits far from the origin
+        points = points - np.median(points, 0)  # unlike the mean, the median is not changed by a few long rows
         points /= np.abs(points).max()
     first, place = different(points, APART if method.metric == COSINE else FINEST)
     if len(first) < LEAST:
@@ -91,9 +91,9 @@ def fit(vectors: np.ndarray, method: Method) -> Projection:
 
 
 def different(points: np.ndarray, least: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return the indices (K,) of points (N, D) that coincide with no earlier point, and which of these K each point is
-    (N,). Points coincide at a distance of at most `least`, or of `APART` times their length. They are then neighbours
-    along any line, so each point is only compared with the next point along a random line."""
+    """Return the indices (K,) of the points (N, D) that equal no earlier point, and for each of the N points, which of
+    these K points it equals. Points are equal at a distance of at most `least`, or of `APART` times their length. Equal
+    points are neighbours along any line, so each point is only compared with the next one along a random line."""
     order = np.argsort(points @ np.random.default_rng(0).normal(size=points.shape[1]))
     lengths = np.linalg.norm(points[order[1:]], axis=1)
     apart = np.linalg.norm(np.diff(points[order], axis=0), axis=1) > np.maximum(APART * lengths, least)
@@ -105,8 +105,8 @@ def different(points: np.ndarray, least: float) -> tuple[np.ndarray, np.ndarray]
 
 
 def placed(vectors: np.ndarray, xy: np.ndarray, metric: str = COSINE) -> Projection:
-    """Return a map on which vectors (N, D) have the places `xy` (N, 2). A new row is placed at the median of the places
-    of its nearest rows; their mean could be in the empty space between two parts of the map."""
+    """Return a map on which vectors (N, D) have the given coordinates `xy` (N, 2). A new row gets the median
+    coordinates of its nearest rows; the mean could be in the empty space between two parts of the map."""
 
     def among_neighbours(new: np.ndarray) -> np.ndarray:
         rows = SCALED[metric](vectors)
@@ -119,11 +119,11 @@ def placed(vectors: np.ndarray, xy: np.ndarray, metric: str = COSINE) -> Project
 
 @dataclass(frozen=True, eq=False)
 class PrincipalAxes:
-    """The mean (D,) of scaled rows, and the K axes (D, K) along which they vary most."""
+    """The mean (D,) of scaled rows, and their K leading principal axes (D, K)."""
 
     mean: np.ndarray
     axes: np.ndarray
-    variance: float  # the fraction of the variance that is along the axes
+    variance: float  # the fraction of the variance that these axes explain
     metric: str
 
     def project(self, vectors: np.ndarray) -> np.ndarray:
@@ -134,7 +134,7 @@ class PrincipalAxes:
 
 
 def principal_axes(vectors: np.ndarray, count: int, metric: str = COSINE) -> PrincipalAxes:
-    """Return the `count` leading axes of scaled rows (N, D). The largest component of each axis is positive."""
+    """Compute the `count` leading principal axes of scaled rows (N, D). Each axis has a positive largest component."""
     scaled = SCALED[metric]
     if vectors.shape[1] > WIDE:
         from sklearn.decomposition import PCA
@@ -147,7 +147,7 @@ def principal_axes(vectors: np.ndarray, count: int, metric: str = COSINE) -> Pri
         pca = PCA(count, svd_solver="arpack" if len(rows) > count else "full", random_state=0).fit(rows)
         return PrincipalAxes(origin + pca.mean_, pca.components_.T, float(pca.explained_variance_ratio_.sum()), metric)
     total, products, squares = np.zeros(vectors.shape[1]), np.zeros((vectors.shape[1],) * 2), 0.0
-    origin = scaled(vectors[:1])[0]  # subtracted, because products of large numbers lose small digits
+    origin = scaled(vectors[:1])[0]  # the origin is subtracted, because products of large numbers lose digits
     for start in range(0, len(vectors), BLOCK):
         rows = scaled(vectors[start : start + BLOCK])
         squares += float(np.square(rows).sum())
@@ -157,7 +157,7 @@ def principal_axes(vectors: np.ndarray, count: int, metric: str = COSINE) -> Pri
     mean = total / len(vectors)
     values, axes = np.linalg.eigh(products / len(vectors) - np.outer(mean, mean))
     least = least_variance(squares / len(vectors), metric)
-    if values.sum() < least:  # all rows are the same
+    if values.sum() < least:
         values, axes = np.zeros_like(values), np.zeros_like(axes)
     leading = np.pad(axes, ((0, 0), (max(0, count - len(axes)), 0)))[:, ::-1][:, :count]
     leading = leading * np.sign(leading[np.abs(leading).argmax(0), range(count)])
@@ -166,21 +166,21 @@ def principal_axes(vectors: np.ndarray, count: int, metric: str = COSINE) -> Pri
 
 
 def least_variance(mean_square: float, metric: str) -> float:
-    """Return the total variance below which rows with this mean square count as all the same."""
+    """Return the total variance below which all rows count as equal, given their mean square."""
     return max(ROUNDING[metric] * mean_square, float(np.finfo(float).tiny))
 
 
 def umap(points: np.ndarray, neighbours: int, seed: int) -> np.ndarray:
-    """Map points (N, K) by UMAP with exact neighbours, because UMAP's own search takes half a minute to compile."""
+    """Map points (N, K) by UMAP with exact neighbours. UMAP's own neighbour search takes half a minute to compile."""
     from sklearn.neighbors import NearestNeighbors
     from umap import UMAP, umap_
 
     for slow in (umap_.smooth_knn_dist, umap_.compute_membership_strengths):
-        with suppress(AttributeError, RuntimeError):  # raised if numba can't compile, or can't cache the compiled code
+        with suppress(AttributeError, RuntimeError):  # raised if numba can't compile code, or can't cache it
             slow.enable_caching()
     distances, nearest_rows = NearestNeighbors(n_neighbors=neighbours, algorithm="brute").fit(points).kneighbors(points)
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "precomputed_knn")  # it warns about `transform`, which is not used
+        warnings.filterwarnings("ignore", "precomputed_knn")  # UMAP warns that `transform` would not work
         reducer = UMAP(
             n_neighbors=neighbours, random_state=seed, n_jobs=1, precomputed_knn=(nearest_rows, distances)
         ).fit(points)
@@ -188,17 +188,17 @@ def umap(points: np.ndarray, neighbours: int, seed: int) -> np.ndarray:
 
 
 def moved(projection: Projection, vectors: np.ndarray, vector: np.ndarray, xy: np.ndarray) -> np.ndarray:
-    """Change a vector (D,) so that its place on a map of vectors (N, D) is `xy` (2,). On a plane, the vector moves
-    along the axes. On other maps, it becomes the mean of the vectors nearest to `xy`. With the cosine metric, the
-    vector keeps its length, so that it cannot reach every place on a plane."""
+    """Change a vector (D,) so that its place on the map of vectors (N, D) is `xy` (2,). On a linear map, the vector
+    moves along the axes. On other maps, it becomes the mean of the vectors nearest to `xy`. With the cosine metric, the
+    vector keeps its length, so that it cannot reach every place on a linear map."""
     scaled = SCALED[projection.metric]
     start = scaled(vector[None])[0]
     lengths = [np.linalg.norm(each.astype(float)) for each in (vector, start)]  # float32 overflows at 1e30 squared
-    length = float(lengths[0] / lengths[1]) if vector.any() else 1.0  # the vector's length / after scaling
+    length = float(lengths[0] / lengths[1]) if vector.any() else 1.0  # the length before / after scaling
     if projection.axes is None:
         nearest_rows = np.argsort(((projection.xy - xy) ** 2).sum(1), kind="stable")[:PLACED_BY]
         return np.clip(length * scaled(vectors[nearest_rows].mean(0, dtype=float, keepdims=True))[0], *FLOAT32)
-    for _ in range(REACHED_IN):  # a step reaches `xy`, but with the cosine metric, scaling moves the vector away
+    for _ in range(REACHED_IN):  # with the cosine metric, rescaling moves the vector away from `xy` after each step
         step = projection.axes @ (xy - projection.project(start[None])[0])
         start = scaled(start[None] + step)[0]
     return np.clip(length * start.astype(float), *FLOAT32)
@@ -217,8 +217,8 @@ def trust(vectors: np.ndarray, xy: np.ndarray, metric: str = COSINE) -> float | 
 
 @threadpool_limits.wrap(limits=1)
 def clusters(vectors: np.ndarray, fitted_on: np.ndarray, count: int) -> np.ndarray:
-    """Assign each vector (N, D) to one of `count` groups by k-means at unit length. Return the group numbers (N,), from
-    0 for the largest group. The means are computed from at most 5,000 of the rows in the mask `fitted_on` (N,)."""
+    """Cluster vectors (N, D) into `count` groups by k-means at unit length. Return the group numbers (N,); group 0 is
+    the largest. The cluster means are computed from at most 5,000 of the rows in the mask `fitted_on` (N,)."""
     from sklearn.cluster import KMeans
 
     rows = np.flatnonzero(fitted_on)
@@ -232,7 +232,7 @@ def clusters(vectors: np.ndarray, fitted_on: np.ndarray, count: int) -> np.ndarr
 
 
 def central(vectors: np.ndarray, group: np.ndarray) -> int:
-    """Return the index of the vector (N, D) with the highest cosine to the mean of `group`, which is a mask (N,)."""
+    """Return the index of the vector (N, D) most similar to the mean of the group in the mask `group` (N,)."""
     rows = np.flatnonzero(group)
     units = unit(vectors[rows])
     return int(rows[(units @ units.mean(0)).argmax()])

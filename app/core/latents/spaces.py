@@ -43,22 +43,22 @@ from bgt_core.errors import DataError, NotFound
 from bgt_core.files import atomic_file
 from bgt_core.vectors.arrays import unit
 
-QUOTED = 30  # maximum number of characters of a sentence that names a cluster
+QUOTED = 30  # maximum length of the sentence that a cluster is named after, in characters
 FILE = "maps.safetensors"
 SENTENCES = 300  # number of translations shown when the app opens
 METHODS = (geometry.Method("t-SNE", 30), geometry.Method("UMAP", 15))
-TEXTS = (LANGS[:2], LANGS[:4])  # each text with stored maps: its languages, which the model must read
-CHOSEN_AXES = "Chosen axes"  # name of the method whose axes the user chooses
-FREE = "Between two sentences"  # name of an axis
-COMPONENT, COMPONENTS = "PCA", 10  # start of the names of axes that are principal components; their number
+TEXTS = (LANGS[:2], LANGS[:4])  # languages of each set of example sentences whose maps are stored
+CHOSEN_AXES = "Chosen axes"  # the name of the method that lets the user choose both axes
+FREE = "Between two sentences"  # the name of the axis from one sentence to another
+COMPONENT, COMPONENTS = "PCA", 10  # prefix of the names of principal components; their number
 FOLDS = 5
-STRENGTHS = np.logspace(-3, 3, 13)  # ridge penalties, in units of the mean variance of a latent's dimension
+STRENGTHS = np.logspace(-3, 3, 13)  # ridge penalties, relative to the mean variance of a latent's dimensions
 
 _umap = threading.Lock()  # two threads must not enter numba's default threading layer at once
 
 
 def content(table: pd.DataFrame) -> str:
-    """Hash the languages and sentences of a table, in order."""
+    """Hash the languages and sentences of a table; their order matters."""
     hashed = hashlib.sha256()
     for lang, texts in rows.parts(table):
         hashed.update("\n".join([lang, *texts, ""]).encode())
@@ -72,7 +72,7 @@ class Space:
     rows: pd.DataFrame
     vectors: np.ndarray
     projection: geometry.Projection
-    digest: str  # identifies the model, the latent and the fitted sentences
+    digest: str  # hash of the model, the latent and the sentences to which the map is fitted
 
     @cached_property
     def content(self) -> str:
@@ -85,29 +85,29 @@ class Space:
         return ~self.rows["own"].to_numpy()
 
 
-# Keys by which Streamlit's caches distinguish models and spaces.
+# How Streamlit's caches hash models and spaces.
 BY_DIGEST = state.BY_DIGEST | {Space: attrgetter("digest")}
 
 
 class Spaces(NamedTuple):
-    """The maps of the latents: one of all rows for the semantic latent, and one per language for a second latent."""
+    """The maps of both latents: one of all rows for the semantic latent; one per language for a second latent."""
 
     semantic: Space
     second: dict[str, Space]
 
 
 def spaces(loaded: Loaded, table: pd.DataFrame, method: geometry.Method) -> Spaces:
-    """Map both latents of all rows."""
+    """Embed and map all rows in both latents."""
     parts = table.groupby("lang", sort=False) if loaded.second_latent else ()
     second = {lang: space(loaded, part, loaded.second_latent, method) for lang, part in parts}
     return Spaces(space(loaded, table, SEMANTIC, method), second)
 
 
 def space(loaded: Loaded, table: pd.DataFrame, latent: str, method: geometry.Method) -> Space:
-    """Map a latent of all rows. The map is fitted to the text's rows; then the user's own rows are placed on it."""
+    """Embed and map all rows in one latent. The map is fitted to the text's rows; the user's own rows are added."""
     vectors = vectors_of(loaded, table, latent)
     own = table["own"].to_numpy()
-    given = vectors[~own] if own.any() else vectors  # avoid a needless copy
+    given = vectors[~own] if own.any() else vectors
     digest = key(loaded.digest, table[~own], latent)
     if method.name == CHOSEN_AXES:
         langs = tuple(table["lang"].unique().tolist())
@@ -131,7 +131,7 @@ def _fitted(digest: str, method: geometry.Method, _vectors: np.ndarray, _folder:
 
 
 def stored(loaded: Loaded, table: pd.DataFrame, method: geometry.Method) -> bool:
-    """Return whether the model ships with maps of the text's rows by this method, for all latents."""
+    """Return whether the model's folder has maps of these sentences by this method, for all latents."""
     maps = _stored(loaded.info.get("folder", ""))
     given = latents_of(table[~table["own"].to_numpy()], loaded.second_latent)
     return bool(maps) and all(name(key(loaded.digest, part, latent), method) in maps for latent, part in given)
@@ -154,7 +154,7 @@ def vectors_of(loaded: Loaded, table: pd.DataFrame, latent: str) -> np.ndarray:
 
 
 def with_columns(spaces: Spaces, names: Collection[str]) -> Spaces:
-    """Add these columns of `rows.COLOURS` to the rows of the spaces, and convert the user's columns for colours."""
+    """Add these columns of `rows.COLOURS` to the tables of the maps, and convert the user's columns into colours."""
     semantic = spaces.semantic
     added: dict[str, Any] = {}
     for name in names:
@@ -175,7 +175,7 @@ def with_columns(spaces: Spaces, names: Collection[str]) -> Spaces:
 
 @st.cache_data(max_entries=8, show_spinner=False)
 def _clusters(digest: str, content: str, _space: Space) -> pd.Categorical:
-    """Assign each row to a cluster. The name of a cluster is its most central sentence."""
+    """Assign each row to a cluster. A cluster is named after its most central sentence."""
     table, groups = _space.rows, geometry.clusters(_space.vectors, _space.given, rows.CATEGORIES)
     first = _space.given & (table["lang"] == table["lang"].iloc[0]).to_numpy()
     names: list[str] = []
@@ -195,7 +195,7 @@ def vector(space: Space, row: str) -> np.ndarray:
 def nearest(
     loaded: Loaded, vector: np.ndarray, table: pd.DataFrame, vectors: np.ndarray, count: int, but: str = ""
 ) -> pd.DataFrame:
-    """Return the rows whose vectors (N, D) are most similar to a vector (D,), without the row with the id `but`."""
+    """Return the `count` rows whose vectors (N, D) are nearest to a vector (D,), except the row with the id `but`."""
     near = table.assign(Cosine=loaded.similarity(vector[None], vectors)[0])
     near = near[near["id"] != but].sort_values("Cosine", ascending=False, kind="stable").head(count)
     return near[["id", "Cosine", "lang", "text"]].rename(columns={"lang": "In", "text": "Sentence"})
@@ -203,24 +203,24 @@ def nearest(
 
 @st.cache_data(max_entries=64, show_spinner=False, hash_funcs=BY_DIGEST)
 def trust(space: Space, method: geometry.Method) -> float | None:
-    """Return the trustworthiness of the map; None if its vectors are all the same, or too few."""
+    """Return the trustworthiness of the map; None if its vectors are all equal, or too few."""
     if space.projection.variance == 0:
         return None
     return geometry.trust(space.vectors[space.given], space.projection.xy, method.metric)
 
 
 def key(model: str, table: pd.DataFrame, latent: str) -> str:
-    """Return a key for the vectors of a table: the model's digest, the latent, and a hash of the sentences."""
+    """Hash the vectors of a table by the model's digest, the latent, and the sentences."""
     return f"{model} {latent} {content(table)}"
 
 
 def name(key: str, method: geometry.Method) -> str:
-    """Return the name under which a map is stored, for the vectors with this key and for this method."""
+    """Return the name under which the map of these vectors by this method is stored."""
     return hashlib.sha256(f"{key} {method}".encode()).hexdigest()
 
 
 def read(folder: Path) -> dict[str, np.ndarray]:
-    """Read the maps (N, 2) in a model's folder, by the names from `name`. Raises DataError if the file is damaged."""
+    """Read the stored maps (N, 2) in a model's folder, by name. Raises DataError if the file is damaged."""
     path = folder / FILE
     if not path.is_file():
         return {}
@@ -232,7 +232,7 @@ def read(folder: Path) -> dict[str, np.ndarray]:
 
 
 def latents_of(table: pd.DataFrame, second_latent: str) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Yield (latent, rows) for each map: the semantic latent and all rows, the second and the rows of a language."""
+    """Yield (latent, rows) for each map: all rows in the semantic latent, those of each language in the second."""
     yield SEMANTIC, table
     if second_latent:
         for _, part in table.groupby("lang", sort=False):
@@ -240,7 +240,7 @@ def latents_of(table: pd.DataFrame, second_latent: str) -> Iterator[tuple[str, p
 
 
 def write(folder: Path) -> None:
-    """Compute the maps of a model for the texts in `TEXTS` that it can read, and write them into its folder."""
+    """Compute maps of a model for the sentences in `TEXTS` that it can read, and write them into its folder."""
     encoder = bgt_core.load(folder)
     digest = " ".join(bgt_core.info(folder)["files"].values())
     second_latent = next((latent for latent in encoder.latents if latent != SEMANTIC), "")
@@ -257,8 +257,8 @@ def write(folder: Path) -> None:
             shutil.copymode(folder / "config.json", partial)  # safetensors creates files that only their owner can read
 
 
-# The properties that an axis can show: a function of a sentence and its language, and the languages for which the
-# function is defined. Length is not defined for Japanese, which has no spaces.
+# The sentence properties that an axis can show, each with its function of (sentence, language) and the languages for
+# which it is defined. Length is not defined for Japanese, which has no spaces.
 FACTORS: dict[str, tuple[Callable[[str, str], float], Sequence[str]]] = {
     "Longer": (lambda text, lang: float(rows.words(text)), [lang for lang in LANGS if lang != "ja"]),
     "Question": (lambda text, lang: float(text.rstrip()[-1:] in ("?", "？", "؟")), LANGS),
@@ -268,9 +268,9 @@ FACTORS: dict[str, tuple[Callable[[str, str], float], Sequence[str]]] = {
 
 @dataclass(frozen=True)
 class Reading:
-    """How well a factor is predicted for held-out sentences, with a 95% interval."""
+    """How well a linear probe predicts a property of held-out sentences, with a 95% confidence interval."""
 
-    measure: str  # "AUC" for a factor that is 0 or 1, else "correlation"
+    measure: str  # "AUC" for a property that is 0 or 1, else "correlation"
     value: float
     low: float
     high: float
@@ -281,7 +281,7 @@ class Reading:
 
 @dataclass(frozen=True, eq=False)
 class Axis:
-    """A linear readout of a latent: score = vectors (N, D) at unit length @ weights (D,) + bias."""
+    """A linear score of a latent: vectors (N, D) at unit length @ weights (D,) + bias."""
 
     name: str
     weights: np.ndarray
@@ -292,8 +292,8 @@ class Axis:
 def axis(
     loaded: Loaded, langs: tuple[str, ...], latent: str, name: str, given: np.ndarray, method: geometry.Method
 ) -> Axis:
-    """Return an axis by its name: of a probe, between two sentences, or a principal component, such as "PCA 2". Where a
-    language latent is not that of the two sentences, the first component replaces the axis between them."""
+    """Return an axis by its name: a probe's, "Between two sentences", or a principal component, such as "PCA 2". A map
+    of another language than the two sentences' gets the first component instead of the axis between them."""
     if name in FACTORS:
         return probe_axis(loaded, langs, latent, name)
     *ends, lang = method.ends
@@ -310,13 +310,13 @@ def axis(
 
 
 def axes_offered(langs: Sequence[str]) -> list[str]:
-    """Return the names of the probes that are defined for all of these languages."""
+    """Return the names of the properties that are defined for all of these languages."""
     return [name for name, (_, labelled) in FACTORS.items() if set(langs) <= set(labelled)]
 
 
 @st.cache_resource(max_entries=64, show_spinner=False, hash_funcs=BY_DIGEST)
 def probe_axis(loaded: Loaded, langs: tuple[str, ...], latent: str, name: str) -> Axis:
-    """Fit an axis on the example sentences in these languages. Raises NotFound if it is not defined for them."""
+    """Fit a probe of a property to the example sentences in these languages. Raises NotFound if undefined for them."""
     if name not in axes_offered(langs):
         able = ", ".join(FACTORS[name][1]) if name in FACTORS else "none"
         raise NotFound(f"No axis '{name}' in {', '.join(langs)}: sentences are labelled in {able}.")
@@ -334,7 +334,7 @@ def probe_axis(loaded: Loaded, langs: tuple[str, ...], latent: str, name: str) -
     for fold in range(FOLDS):
         test = folds == fold
         weights, bias = ridge(vectors[~test], values[~test])
-        # without the mean of the training values, which is lower in folds with higher test values
+        # subtract the training values' mean, which is lower in folds with higher test values
         held_out[test] = vectors[test] @ weights + bias - values[~test].mean()
     spread = float(values.std())
     weights, bias = ridge(vectors, (values - values.mean()) / spread)
@@ -351,8 +351,8 @@ def ridge(vectors: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, float]:
 
 
 def reading(scores: np.ndarray, values: np.ndarray, different: int) -> Reading:
-    """Measure how well a factor is predicted: by the area under the ROC curve if it is 0 or 1 (interval: Hanley and
-    McNeil 1982), else by the correlation (interval: Fisher's z). The interval is for `different` sentences."""
+    """Measure how well scores predict a property: by the area under the ROC curve if it is 0 or 1 (interval: Hanley and
+    McNeil 1982), else by the correlation (interval: Fisher's z). `different` is the number of independent sentences."""
     if set(values) <= {0.0, 1.0}:
         ones, zeros = scores[values == 1], scores[values == 0]
         positive, negative = different * values.mean(), different * (1 - values.mean())

@@ -1,4 +1,4 @@
-"""The app's maps, and its plane of pairs, as widgets for notebooks. The points that a user selects are a data frame."""
+"""The app's maps and its plane of pairs as notebook widgets, whose selected points are available as a data frame."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -20,11 +20,11 @@ from app.pairs import compute as of_pairs
 from bgt_core.contracts import SentenceEncoder
 from bgt_core.errors import UsageError
 
-NEIGHBOURS = {"t-SNE": 30, "UMAP": 15, "PCA": None}  # method -> its number of neighbours, as in the app
+NEIGHBOURS = {"t-SNE": 30, "UMAP": 15, "PCA": None}  # number of neighbours of each method, as in the app
 
 
 class Maps(anywidget.AnyWidget):
-    """Linked maps of the latents of sentences. A click, or a line drawn around points, changes `selection`."""
+    """A widget with linked maps of sentence latents. Clicking or encircling points changes the property `selection`."""
 
     _esm = "\n".join((of_maps.JS / f"{name}.js").read_text("utf-8") for name in (*of_maps.VIEW, "notebook"))
     _css = of_maps.JS / "maps.css"
@@ -36,7 +36,8 @@ class Maps(anywidget.AnyWidget):
 
     @property
     def selection(self) -> pd.DataFrame:
-        """The selected rows: language, sentence, translation, length in words, closing mark, and your columns."""
+        """The selected rows: language, sentence, translation, word count, closing punctuation mark, and your
+        columns."""
         own = {name: name.removeprefix(OWN_COLUMN) for name in self.table if name.startswith(OWN_COLUMN)}
         chosen = self.table[unpacked(self.picked.get("rows", ""), len(self.table))]
         return chosen[["lang", "text", "translation", "words", "mark", *own]].rename(columns=own)
@@ -81,7 +82,7 @@ def maps(
 
 
 class Pairs:
-    """A plane of pairs by their similarity in both latents. A line drawn around points changes `selection`."""
+    """A widget that places pairs by their similarity in both latents. Encircling points changes `selection`."""
 
     def __init__(self, plane: of_pairs.Plane):
         self.table, self.places = plane.pairs, list[int]()
@@ -127,6 +128,6 @@ def pairs(encoder: SentenceEncoder, left: Sequence[str], right: Sequence[str], l
 
 
 def model_of(encoder: SentenceEncoder) -> Loaded:
-    """Return an encoder as the app's pages take it, without Streamlit's warnings that there is no page."""
+    """Wrap an encoder as a model for the app's functions, without Streamlit's warnings that no page exists."""
     set_log_level("ERROR")
     return Loaded("encoder", encoder, encoder.langs or ("en",), {}, [], "")

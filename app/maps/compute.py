@@ -1,4 +1,4 @@
-"""The figures of the maps and their captions, and the comparison of a selection with the other sentences."""
+"""Draw the maps of latents and describe them; compare the selected sentences with the others; interpolate latents."""
 
 import base64
 import json
@@ -23,24 +23,24 @@ from bgt_core.contracts import SEMANTIC
 from bgt_core.evaluation.bootstrap import wilson
 
 JS = Path(__file__).parent / "js"
-VIEW = ("points", "paint", "card", "legend", "bars", "onemap", "view")  # files that any page or notebook can mount
-MAP_HEIGHT = 240  # pixels of each language's map
-SHADES = 24  # number of colours of a scale
-KEYWORDS = 8  # maximum number of words that stand out
-FEW, COUNTED = 3, 20_000  # minimum number of sentences with a word that stands out; maximum number of sentences counted
+VIEW = ("points", "paint", "card", "legend", "bars", "onemap", "view")  # any page or notebook can load these files
+MAP_HEIGHT = 240  # height in pixels of each language's map
+SHADES = 24  # number of colours in a colour scale
+KEYWORDS = 8  # maximum number of keywords of a selection
+FEW, COUNTED = 3, 20_000  # minimum sentences that contain a keyword; maximum sentences whose words are counted
 WORD = re.compile(r"[^\W\d_]{2,}(?:['’][^\W\d_]+)*")
-MARK = 0.015  # width of a mark as a fraction of the map
+MARK = 0.015  # width of a point as a fraction of the map's width
 
 
 def figure_of(fitted: Spaces, second: str, colour: str, langs: Sequence[str]) -> partial:
-    """Return a function that draws all maps as one figure of plotly."""
+    """Return a function that draws all maps as one plotly figure."""
     places = {SEMANTIC: fitted.semantic, **fitted.second}
     tables = {title_of(key, second, fitted): space.rows for key, space in places.items()}
     return partial(chart.latent_map, tables, colour, langs, height=MAP_HEIGHT * max(2, len(fitted.second)))
 
 
 def title_of(key: str, second: str, fitted: Spaces) -> str:
-    """Return the title of a panel: the latent, and the symbols and names of its languages."""
+    """Return the title of a map: its latent, and the symbols and names of its languages."""
     langs = [key] if key != SEMANTIC else [*fitted.second]
     name_of = rows.language_name if len(fitted.second) <= 3 else str  # more full names would not fit
     signs = (display.lang_title(lang, name_of(lang)) for lang in langs)
@@ -48,8 +48,8 @@ def title_of(key: str, second: str, fitted: Spaces) -> str:
 
 
 def drawn(fitted: Spaces, second: str, paths: Mapping[str, np.ndarray], of: str = "") -> list[dict[str, Any]]:
-    """Return the name and title of each map, and its panels with the places of rows. `of` is the title of a second
-    model, whose maps have other names than those of the first."""
+    """Return each map's name, title and panels with the coordinates of its rows. `of` is the title of a second model,
+    whose maps have other names than those of the first model."""
     place = pd.Index(fitted.semantic.rows["id"])
 
     def panel(key: str, space: spaces.Space) -> dict[str, Any]:
@@ -75,7 +75,7 @@ def view(
     fitted: Spaces, second: str, colour: str, langs: Sequence[str], paths: Mapping[str, np.ndarray],
     lines: Sequence[str], theme: str = "light",
 ) -> dict[str, Any]:  # fmt: skip
-    """Return what the maps in the browser need: the rows, their places on each map, and the columns of the bars."""
+    """Return the data with which the browser draws the maps: rows, their coordinates on each map, and bar charts."""
     table = fitted.semantic.rows
     return {
         "maps": drawn(fitted, second, paths),
@@ -86,14 +86,14 @@ def view(
         "lines": lines,
         "languages": {lang: rows.language_name(lang) for lang in langs},
         "shapes": {lang: display.lang_symbol(lang) for lang in langs},
-        "key": fitted.semantic.content,  # selections with another key are ignored
+        "key": fitted.semantic.content,  # hash of the sentences; selections with another hash are ignored
     }
 
 
 def standalone(data: Callable[[], Mapping[str, Any]], title: str) -> str:
-    """Return the maps as one HTML file, which works without the app and without a network."""
+    """Return the maps as one HTML file, which works without the app and without internet access."""
     script = "\n".join((JS / f"{name}.js").read_text("utf-8") for name in VIEW)
-    sent = json.dumps(data()).replace("<", "\\u003c")  # so that no text can end the script
+    sent = json.dumps(data()).replace("<", "\\u003c")  # escaped, so that no text can end the <script> element
     style = f"body {{ margin: 1rem; }}\n{(JS / 'maps.css').read_text('utf-8')}"
     start = f"new View(document.getElementById('maps'), () => {{}}).draw({sent});"
     head = f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{display.plain(title)}</title>'
@@ -101,7 +101,7 @@ def standalone(data: Callable[[], Mapping[str, Any]], title: str) -> str:
 
 
 def column(table: pd.DataFrame, name: str, langs: Sequence[str], theme: str) -> dict[str, Any]:
-    """Return a column for bars and colours: the categories with the code of each row, or numbers with their scale."""
+    """Return a column for bar charts and colours: the category of each row, or numbers with a colour scale."""
     values, about = table[name], {"name": name, "title": rows.colour_title(name)}
     if pd.api.types.is_numeric_dtype(values):
         scale = chart.colour_scale(values, name, theme)
@@ -116,7 +116,7 @@ def column(table: pd.DataFrame, name: str, langs: Sequence[str], theme: str) -> 
 
 
 def encoded(values: np.ndarray) -> dict[str, str]:
-    """Encode numbers (N,) as plotly does: their type, and their bytes in base64."""
+    """Encode an array (N,) of numbers as plotly does: the name of its dtype, and its bytes in base64."""
     return {"dtype": values.dtype.str[1:], "bdata": base64.b64encode(values.tobytes()).decode()}
 
 
@@ -126,7 +126,7 @@ def among(table: pd.DataFrame, ids: frozenset[str]) -> np.ndarray:
 
 
 def compared(table: pd.DataFrame, chosen: np.ndarray) -> pd.DataFrame:
-    """Compare the chosen rows, a mask (N,), with the others: one measure per row, as texts with 95% intervals."""
+    """Compare the selected rows, a mask (N,), with all other rows: one measure per row, as texts with 95% intervals."""
     count = int(chosen.sum())
     lines = [("Sentences", f"{count:,}", f"{len(chosen) - count:,}", "")]
     lengths = table["words"].to_numpy()
@@ -140,7 +140,7 @@ def compared(table: pd.DataFrame, chosen: np.ndarray) -> pd.DataFrame:
     shares |= {rows.language_name(lang): table["lang"] == lang for lang in langs if len(langs) > 1}
     by_share = [(title, *share_difference(has.to_numpy(), chosen)) for title, has in shares.items()]
     lines += [line for line in by_share if {*line[1:3]} - {"0%", ""}]
-    # only sentences in the languages of the selection, because words of other languages would stand out
+    # compare with sentences in the same languages only, or words of other languages would become keywords
     comparable = table["lang"].isin(table["lang"][chosen].unique()).to_numpy()
     here, elsewhere = table["text"][chosen].tolist(), table["text"][comparable & ~chosen].tolist()
     lines.append(("Words that stand out", keywords(here, elsewhere), keywords(elsewhere, here), ""))
@@ -148,18 +148,18 @@ def compared(table: pd.DataFrame, chosen: np.ndarray) -> pd.DataFrame:
 
 
 def keywords(here: Sequence[str], elsewhere: Sequence[str]) -> str:
-    """Return the words that occur in at least `FEW` sentences here, and at least twice as often as elsewhere. They are
-    sorted by the number of sentences here, times the log of how much more often they occur. Large texts are sampled."""
+    """Return the words in at least `FEW` of the selected sentences `here` that are at least twice as frequent as
+    `elsewhere`, sorted by number of sentences x log ratio of frequencies. Large texts are sampled."""
     sides = [texts[:: 1 + len(texts) // COUNTED] for texts in (here, elsewhere)]
     own, others = (Counter(word for text in side for word in {*WORD.findall(text.lower())}) for side in sides)
-    # elsewhere, add one sentence that contains all words, so that no ratio is infinite
+    # add one sentence with all words to the others, so that no ratio is infinite
     ratio = {word: (own[word] / len(sides[0])) / ((others[word] + 1) / (len(sides[1]) + 1)) for word in own}
     weight = {word: own[word] * math.log(of) for word, of in ratio.items() if own[word] >= FEW and of >= 2}
     return ", ".join(sorted(weight, key=lambda word: (-weight[word], word))[:KEYWORDS])
 
 
 def mean_difference(left: np.ndarray, right: np.ndarray) -> tuple[str, str, str]:
-    """Return both means, and their difference with a 95% interval (Welch's t-test), as texts."""
+    """Return both means, and their difference with a 95% confidence interval (Welch's t-test), as texts."""
     from scipy.stats import ttest_ind
 
     first, second = (f"{part.mean():.1f}" if len(part) else "" for part in (left, right))
@@ -172,8 +172,8 @@ def mean_difference(left: np.ndarray, right: np.ndarray) -> tuple[str, str, str]
 
 
 def share_difference(has: np.ndarray, chosen: np.ndarray) -> tuple[str, str, str]:
-    """Return the share of the chosen rows, and of the other rows, that are in `has`, and the difference of the shares
-    with its 95% interval (Newcombe 1998, method 10)."""
+    """Return the share of selected rows, and of other rows, that are in the mask `has`, and the difference of these
+    shares with its 95% confidence interval (Newcombe 1998, method 10), as texts."""
     counts = [(int(has[side].sum()), int(side.sum())) for side in (chosen, ~chosen)]
     first, second = (f"{right / count:.0%}" if count else "" for right, count in counts)
     if not (first and second):
@@ -186,7 +186,7 @@ def share_difference(has: np.ndarray, chosen: np.ndarray) -> tuple[str, str, str
 
 
 def with_places(fitted: Spaces, second_latent: str) -> pd.DataFrame:
-    """Return the rows, indexed by id, with their places on the maps of the semantic latent (x, y) and second latent."""
+    """Return all rows by id, with their coordinates on the maps of the semantic (x, y) and the second latent."""
     table = fitted.semantic.rows.set_index("id", drop=False)
     if not fitted.second:
         return table
@@ -195,7 +195,7 @@ def with_places(fitted: Spaces, second_latent: str) -> pd.DataFrame:
 
 
 def vectors_of(fitted: Spaces, second_latent: str, chosen: Sequence[str]) -> dict[str, np.ndarray]:
-    """Return the vectors (N, D) of the chosen rows in each latent, or of all rows if none is chosen."""
+    """Return the vectors (N, D) of the selected rows in each latent, or of all rows if none is selected."""
     ids = list(chosen) or fitted.semantic.rows["id"].tolist()
     vectors = {}
     for latent, held in {SEMANTIC: [fitted.semantic], second_latent: list(fitted.second.values())}.items():
@@ -206,7 +206,7 @@ def vectors_of(fitted: Spaces, second_latent: str, chosen: Sequence[str]) -> dic
 
 
 def caption(method: geometry.Method, fitted: Spaces, second_latent: str) -> str:
-    """Describe how the maps were made, and how trustworthy they are."""
+    """Describe how the maps were computed, and how trustworthy they are."""
     alone = len(fitted.second) == 1
     space_of = {SEMANTIC: fitted.semantic}
     space_of |= {second_latent if alone else rows.language_name(lang): s for lang, s in fitted.second.items()}
@@ -240,7 +240,7 @@ def caption(method: geometry.Method, fitted: Spaces, second_latent: str) -> str:
 
 
 def coincide(table: pd.DataFrame) -> tuple[int, int]:
-    """Count the translations whose sentences are at most a mark's width apart on the map, and all translations."""
+    """Count the translations whose points are at most one point's width apart on the map, and all translations."""
     places = table.loc[~table["own"].to_numpy()].groupby("pair")[["x", "y"]]
     apart = (places.max() - places.min()).max(axis=1)[places.size() > 1]
     width = MARK * np.ptp(table[["x", "y"]].to_numpy(), axis=0).max()
@@ -253,17 +253,17 @@ def enumerated(values: Mapping[str, float | None], form: str) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Interpolation:
-    """The sentences generated between two sentences, and the moved latents, (steps, D) each."""
+    """Sentences generated between two sentences, and the interpolated latents, (steps, D) each."""
 
-    model: str  # the model's digest
+    model: str  # `digest` of the model that generated them
     lang: str
-    measured: str  # the latent in which the cosines are measured
+    measured: str  # the latent whose cosines to both ends are shown
     table: pd.DataFrame
     latents: Mapping[str, np.ndarray]
 
 
 def paths(walk: Interpolation | None, fitted: Spaces) -> dict[str, np.ndarray]:
-    """Return map -> places (steps, 2) of an interpolation on the map. A map is "semantic" or a language."""
+    """Return the coordinates (steps, 2) of an interpolation on each map, "semantic" or a language."""
     maps: dict[str, np.ndarray] = {}
     if walk is None:
         return maps

@@ -1,8 +1,7 @@
-"""Maps of both latents of the same sentences: the controls above them, the figures, and the sentences to draw.
+"""The page "Maps": the controls above the maps, the sentences to map, and the maps of both latents.
 
-One component with JavaScript draws the maps, another exchanges the selection. A new selection only reruns the fragment
-with the second component, so that figures and texts are neither created nor sent again.
-"""
+One JavaScript component draws the maps, another exchanges the selection with the server. A new selection reruns only
+the fragment with the second component, so that figures and texts are neither created nor sent again."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,10 +19,10 @@ from app.core.latents import geometry, spaces
 from app.maps import compute, selection
 from bgt_core.contracts import LANGUAGE, SEMANTIC
 
-STAR, STAR_LANG = "star", "star_lang"  # parameters of the address: a sentence to add, and its language
+STAR, STAR_LANG = "star", "star_lang"  # URL parameters: a sentence to show as a star, and its language
 STEPS = 9  # number of steps of an interpolation
-MAX_STYLED = 20_000  # maximum number of sentences whose properties of style are computed for the bars
-QUICK = 400  # maximum number of sentences that t-SNE maps without a button, in seconds; UMAP must first be compiled
+MAX_STYLED = 20_000  # maximum number of sentences whose style properties are computed for bar charts
+QUICK = 400  # up to this number, t-SNE maps are computed unasked, in seconds; UMAP must first be compiled
 SECONDS, PER_SECOND = {"UMAP": 30, "t-SNE": 0}, 100  # time that a method needs to start; sentences that it then maps
 # Slow methods: the maximum number of translations (about a minute), and the name and default of their parameter.
 PROJECTIONS = {"UMAP": (5_000, "Neighbours", 15), "t-SNE": (1_000, "Perplexity", 30)}
@@ -36,14 +35,14 @@ _maps = mounted("maps", *compute.VIEW, folder=compute.JS)
 
 @dataclass(frozen=True)
 class Choice:
-    """The settings above the maps."""
+    """The settings that the user chose above the maps."""
 
     text: ParallelText
-    colour: str  # a key of rows.COLOURS, or a column of the user
+    colour: str  # the column for colours: a key of rows.COLOURS, or a column of the user
     count: int  # maximum number of rows of the text
     method: geometry.Method
-    lines: list[str]  # the lines drawn on the maps: "translations", "density"
-    compute: DeltaGenerator  # place for the button that computes maps
+    lines: list[str]  # the lines to draw on the maps: "translations", "density"
+    compute: DeltaGenerator  # the place on the page for the button that computes maps
 
 
 def page(loaded: state.Loaded) -> None:
@@ -86,9 +85,9 @@ def page(loaded: state.Loaded) -> None:
 
 
 def corpus_of(loaded: state.Loaded, choice: Choice) -> pd.DataFrame | None:
-    """Return the sentences to map, and show their number. If they are too few, show a message and return None."""
+    """Return the sentences to map, and show how many they are. If they are too few, show a message and return None."""
     shown = loaded.digest, choice.text
-    if st.session_state.setdefault("chosen_of", shown) != shown:  # the old selection does not apply to other sentences
+    if st.session_state.setdefault("chosen_of", shown) != shown:  # a selection does not apply to a new set of sentences
         selection.forget()
         st.session_state["chosen_of"] = shown
     corpus = everything = inventory.sentences(choice.text, choice.count)
@@ -118,7 +117,7 @@ def corpus_of(loaded: state.Loaded, choice: Choice) -> pd.DataFrame | None:
 
 
 def brought(langs: Sequence[str]) -> None:
-    """Draw a sentence as a star: the sentence in the link that opened the page, or a new one typed on another page."""
+    """Show a star for the sentence in the link that opened this page, or for a sentence newly typed on another page."""
     typed = st.session_state.get("sentence") or "", st.session_state.get("language") or ""
     text, lang = st.query_params.pop(STAR, ""), st.query_params.pop(STAR_LANG, "")
     if not text and typed[0] != controls.EXAMPLE and typed != st.session_state.get("brought"):
@@ -136,7 +135,7 @@ def brought(langs: Sequence[str]) -> None:
 
 
 def restore(table: pd.DataFrame) -> None:
-    """Restore the selection in the link that opened the page."""
+    """Select the rows that the link to this page names."""
     linked = linked_rows()
     if "chosen" not in st.session_state or linked:
         words = st.query_params.get("find", "").strip()
@@ -144,7 +143,8 @@ def restore(table: pd.DataFrame) -> None:
 
 
 def choose(loaded: state.Loaded) -> Choice | None:
-    """Show the row of controls. The default method is t-SNE if the model ships with maps by it, else PCA."""
+    """Show the row of controls above the maps. The default method is t-SNE if the model ships with its maps, else
+    PCA."""
     with st.container(key="strip", horizontal=True, vertical_alignment="bottom"):
         text = controls.choose_text(loaded.langs)
         if text is None:
@@ -172,7 +172,7 @@ def choose(loaded: state.Loaded) -> Choice | None:
 
 
 def choose_projection(name: str, langs: Sequence[str]) -> geometry.Method:
-    """Ask for the settings of a method: two axes, or a metric and perhaps neighbours and a seed."""
+    """Ask for the settings of a projection method: two axes, or a metric and perhaps neighbours and a seed."""
     if name == spaces.CHOSEN_AXES:
         components = [f"{spaces.COMPONENT} {number}" for number in range(1, spaces.COMPONENTS + 1)]
         axes = [*spaces.axes_offered(langs), *components, spaces.FREE]
@@ -194,7 +194,7 @@ def choose_projection(name: str, langs: Sequence[str]) -> geometry.Method:
 
 
 def add_sentences(langs: Sequence[str]) -> None:
-    """Show the form for the user's own sentences, which are drawn as stars."""
+    """Show a form in which the user types sentences; the maps show them as stars."""
     with st.form("add", border=False, clear_on_submit=True):
         lines = st.text_area(f"Your sentences, one per line, up to {rows.MAX_OWN}", height=140)
         lang = st.segmented_control(
@@ -209,7 +209,7 @@ def add_sentences(langs: Sequence[str]) -> None:
 
 
 def add(lines: str, lang: str) -> int:
-    """Draw the user's sentences as stars, and select them. Return the number of lines over the limit."""
+    """Show the typed sentences as stars, and select them. Return how many lines exceed the limit."""
     own = inventory.of_session().typed
     table, left_out = rows.typed(lines, lang, sum(map(len, own)))
     if len(table):
@@ -225,7 +225,7 @@ def own_rows(langs: Sequence[str]) -> list[pd.DataFrame]:
 
 def fit(loaded: state.Loaded, table: pd.DataFrame, choice: Choice) -> tuple[geometry.Method, spaces.Spaces]:
     """Map the latents by the chosen method; return the method used and the maps. PCA replaces UMAP and t-SNE unless
-    their maps are stored, fast to compute, or requested by the button."""
+    their maps are stored, are fast to compute, or were requested by the button."""
     method, pca = choice.method, geometry.Method(metric=choice.method.metric)
     most = PROJECTIONS[method.name][0] if method.name in PROJECTIONS else choice.count
     request = loaded.digest, choice.text, choice.count, method
@@ -245,7 +245,7 @@ def fit(loaded: state.Loaded, table: pd.DataFrame, choice: Choice) -> tuple[geom
 
 
 def between(loaded: state.Loaded, ends: Sequence[str], langs: Sequence[str]) -> compute.Interpolation | None:
-    """Show the form for two sentences, by default `ends`, and the last interpolation, which is also returned."""
+    """Show a form that interpolates between two sentences, by default `ends`, and its last result; return it too."""
     st.subheader("Between two sentences")
     if loaded.cannot_write:
         st.info(loaded.cannot_write, icon=":material/edit_off:")
@@ -276,7 +276,7 @@ def between(loaded: state.Loaded, ends: Sequence[str], langs: Sequence[str]) -> 
 
 
 def follow(walk: compute.Interpolation) -> None:
-    """Show the different sentences on the way, and how similar they are to both ends."""
+    """Show the different sentences of an interpolation, and their similarity to both ends."""
     runs = walk.table[walk.table["text"] != walk.table["text"].shift()]
     st.markdown(
         f"{runs['text'].nunique()} different sentences in {len(walk.table)} steps of the {walk.measured} latent:"

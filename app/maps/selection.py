@@ -1,4 +1,4 @@
-"""The parts of the page of maps that change with the selection: search, nearest sentences, star, selected rows."""
+"""The parts of the page "Maps" that depend on the selection: search, nearest sentences, star, table of rows."""
 
 import base64
 from collections.abc import Callable, Mapping, Sequence
@@ -22,14 +22,14 @@ MAX_LISTED = 1_000  # maximum number of rows in the table
 COLUMNS = {"lang": "Language", "text": "Sentence", "translation": "Translation", **rows.COUNTED}
 SINGLE = {name: title for name, title in COLUMNS.items() if name not in ("lang", "translation")}  # for one language
 NEAREST = 10  # number of sentences listed for each latent
-FOUND = 20  # number of sentences that a search by meaning or style selects
-MAX_OFFERED = 200  # maximum number of sentences in the select box
+FOUND = 20  # number of sentences that a search by meaning or by style selects
+MAX_OFFERED = 200  # maximum number of sentences to choose from in the select box
 WORDS, MEANING, STYLE = "Words", "Meaning", "Style"
-ALONE = "alone"  # parameter of the address: the sentences that are mapped alone
-LEAST = 3  # minimum number of a text's rows for a map
-LARGE, PIN = "maps", "pin"  # parameters of the address: the name of the large map, and the id of the pinned sentence
-WIRE = "maps_wire"  # key of the component that exchanges selections with the browser
-SLICES = "slice"  # parameter of the address: NAME:RANGES, repeated for each slice
+ALONE = "alone"  # URL parameter: the row ids if only some sentences are mapped
+LEAST = 3  # minimum number of sentences for a map
+LARGE, PIN = "maps", "pin"  # URL parameters: the name of the large map, and the id of the pinned sentence
+WIRE = "maps_wire"  # key of the JavaScript component that exchanges selections with the browser
+SLICES = "slice"  # URL parameter: NAME:RANGES of rows, repeated for each saved selection
 _wire = mounted("selection", folder=compute.JS)
 
 
@@ -43,19 +43,19 @@ def forget() -> None:
 
 
 def map_alone(ids: Sequence[str]) -> None:
-    """Map only these sentences, or all if the list is empty. The address keeps a list that is short enough."""
+    """Map only the sentences with these ids, or all if the list is empty. The URL keeps a list that is short enough."""
     st.session_state[ALONE] = list(ids)
     put(ALONE, as_ranges(ids))
 
 
 def choose(chosen: Sequence[str]) -> None:
-    """Select these rows, and show the nearest sentences of a single row. A dragged star returns to its place."""
+    """Select these rows. If it is one row, also show its nearest sentences. A dragged star returns to its place."""
     st.session_state.pop("moved", None)
     st.session_state.update(chosen=list(chosen), focus=chosen[0] if len(chosen) == 1 else None)
 
 
 class Shown(NamedTuple):
-    """The content of the maps."""
+    """The maps on the page, with functions that draw and export them."""
 
     loaded: state.Loaded
     fitted: spaces.Spaces
@@ -87,9 +87,9 @@ def inspect(shown: Shown) -> None:
     data = {
         "key": fitted.semantic.content,
         "chosen": packed(selection),
-        "lit": packed(selection if len(chosen) != 1 else selection | near_any),  # rows that are not lit fade
-        "focus": place_of.get(row or "", -1),  # the row drawn as a star
-        "near": [  # for each latent, the nearest rows, which get rings
+        "lit": packed(selection if len(chosen) != 1 else selection | near_any),  # highlighted rows; all others fade
+        "focus": place_of.get(row or "", -1),  # index of the row whose point is a star
+        "near": [  # the nearest rows in each latent, whose points get rings
             {"latent": latent, "rows": [place_of[other] for other in of["id"]], "colour": colours[latent]}
             for latent, of in near.items()
         ],
@@ -112,7 +112,7 @@ def inspect(shown: Shown) -> None:
 
 
 def listed_near(near: Mapping[str, pd.DataFrame], lang: str, several: bool) -> None:
-    """Show the nearest sentences in each latent, side by side."""
+    """Show the nearest sentences in each latent side by side."""
     for column, (latent, table) in zip(st.columns(len(near), gap="large"), near.items(), strict=True):
         where = ": any language" if latent == SEMANTIC else f": {rows.language_name(lang)} only"
         title = f"{rows.latent_title(latent)}{where * several}"
@@ -124,7 +124,7 @@ def listed_near(near: Mapping[str, pd.DataFrame], lang: str, several: bool) -> N
 
 
 def listed(shown: Shown, chosen: Sequence[str]) -> None:
-    """Describe and list the chosen rows, or all rows if none is chosen."""
+    """Describe and list the selected rows, or all rows if none is selected."""
     loaded, fitted, method, langs, figure, page = shown
     table, second, count = fitted.semantic.rows, loaded.second_latent, len(chosen)
     by_words = st.session_state["find"].strip() and st.session_state["find_by"] == WORDS  # the link has the words
@@ -150,10 +150,10 @@ def listed(shown: Shown, chosen: Sequence[str]) -> None:
         if count == 2 and not loaded.cannot_write:
             ends = dict(zip(("start", "end"), table.loc[table["id"].isin(chosen), "text"], strict=True))
             if st.button("Interpolate between these", on_click=st.session_state.update, kwargs=ends):
-                st.rerun()  # the form is outside this fragment
+                st.rerun()  # rerun the whole page: the form is outside this fragment
         alone = LEAST <= count < len(table)
         if alone and st.button("Map these alone", on_click=map_alone, args=(chosen,)):
-            st.rerun()  # the maps, too, are outside this fragment
+            st.rerun()  # rerun the whole page: the maps are outside this fragment
         offer_slices(table["id"], chosen)
         copy_link()
         exports.offer(
@@ -167,38 +167,38 @@ def listed(shown: Shown, chosen: Sequence[str]) -> None:
 
 
 def packed(mask: np.ndarray) -> str:
-    """Encode a mask (N,) in base64, with the first row in the lowest bit; "" if no row is set."""
+    """Encode a mask (N,) as bits in base64, with the first row in the lowest bit; "" if no row is set."""
     return base64.b64encode(np.packbits(mask, bitorder="little").tobytes()).decode() if mask.any() else ""
 
 
 def unpacked(text: str, count: int) -> np.ndarray:
-    """Decode a text that `packed` has returned into a mask (count,)."""
+    """Decode the text that `packed` returned into a mask (count,)."""
     bits = np.frombuffer(base64.b64decode(text), np.uint8)
     return np.unpackbits(bits, count=count, bitorder="little").astype(bool) if text else np.zeros(count, bool)
 
 
 def event_of(name: str) -> dict[str, Any]:
-    """Return the browser's last event of this name: "picked" {key, rows, id, find}, "moved" {key, id, map, x, y, at},
-    "pin" {value} or "maps" {value}."""
+    """Return the last event of this name that the browser sent: "picked" {key, rows, id, find}, "moved" {key, id, map,
+    x, y, at}, "pin" {value} or "maps" {value}."""
     return dict(st.session_state[WIRE][name] or {})
 
 
 def pick(fitted: spaces.Spaces) -> None:
-    """Select the points that the user clicked, encircled, filtered, or found by words."""
+    """Select the rows whose points the user clicked, encircled, filtered by bars, or found by words."""
     picked = event_of("picked")
     ids = fitted.semantic.rows["id"]
-    if picked.get("key") == fitted.semantic.content:  # otherwise, the user picked points on other maps
+    if picked.get("key") == fitted.semantic.content:  # otherwise, the event is about maps of other sentences
         choose(ids[unpacked(picked["rows"], len(ids))].tolist())
         st.session_state.update(find=picked.get("find", ""), find_by=WORDS)
 
 
 def keep(parameter: str) -> None:
-    """Keep in the address which map the user made the large one, or which sentence the user pinned."""
+    """Keep the map that the user enlarged, or the sentence that the user pinned, in the page's URL."""
     put(parameter, event_of(parameter).get("value", ""))
 
 
 def move(fitted: spaces.Spaces, method: geometry.Method) -> None:
-    """Store on which map, and to which place, the user dragged the star."""
+    """Store the map on which the user dragged the star, and the star's new position."""
     event = event_of("moved")
     if event.get("key") == fitted.semantic.content:
         st.session_state["moved"] = event | {"of": (fitted.semantic.digest, method)}
@@ -207,7 +207,7 @@ def move(fitted: spaces.Spaces, method: geometry.Method) -> None:
 def written(
     loaded: state.Loaded, fitted: spaces.Spaces, method: geometry.Method, row: str, lang: str
 ) -> dict[str, str] | None:
-    """Return the sentences generated before and after the star was dragged; None if it was not, or on other maps."""
+    """Return the sentences generated before and after the user dragged the star; None without a drag on these maps."""
     moved = st.session_state["moved"]
     if (moved["id"], *moved["of"]) != (row, fitted.semantic.digest, method):
         return None
@@ -231,7 +231,7 @@ def generated(loaded: state.Loaded, latents: dict[str, np.ndarray], lang: str) -
 
 
 def alike(loaded: state.Loaded, fitted: spaces.Spaces, pinned: str, row: str) -> str:
-    """Say how similar two rows are in each latent that both have."""
+    """Describe how similar two sentences are in each latent that both have."""
     held = [(SEMANTIC, fitted.semantic), *((loaded.second_latent, space) for space in fitted.second.values())]
     cosines = []
     for latent, space in ((latent, space) for latent, space in held if {pinned, row} <= {*space.rows["id"]}):
@@ -243,8 +243,8 @@ def alike(loaded: state.Loaded, fitted: spaces.Spaces, pinned: str, row: str) ->
 def nearest(
     loaded: state.Loaded, fitted: spaces.Spaces, chosen: Sequence[str]
 ) -> tuple[str | None, str, dict[str, pd.DataFrame]]:
-    """Let the user choose a sentence. The user's own and the selected sentences are offered first. Return the id and
-    the language of the chosen sentence, and its nearest rows in each latent, with `Cosine`; else (None, "", {})."""
+    """Let the user choose a sentence; the user's own and the selected sentences come first. Return its id, language and
+    nearest rows in each latent, with the column `Cosine`; else (None, "", {})."""
     table = fitted.semantic.rows.set_index("id")
     focus = st.session_state.get("focus")
     focus = focus if focus in table.index else None  # None if the row is no longer on the maps
@@ -293,7 +293,7 @@ def search(loaded: state.Loaded, fitted: spaces.Spaces, any_chosen: bool) -> Non
 
 
 def find(loaded: state.Loaded, fitted: spaces.Spaces) -> None:
-    """Select the sentences that match the text, or none if the model is busy."""
+    """Select the sentences that match the typed text. If the model is busy, select none."""
     text, way, table = st.session_state["find"].strip(), st.session_state["find_by"], fitted.semantic.rows
     if not text:
         choose([])
@@ -310,7 +310,7 @@ def find(loaded: state.Loaded, fitted: spaces.Spaces) -> None:
 
 
 def offer_slices(ids: Sequence[str], chosen: Sequence[str]) -> None:
-    """Show the controls that select a saved slice, and that save the selection as a new slice."""
+    """Show the controls that restore a saved selection, and that save the selected rows under a name."""
     kept = slices(ids)
 
     def keep() -> None:
@@ -332,7 +332,7 @@ def offer_slices(ids: Sequence[str], chosen: Sequence[str]) -> None:
 
 
 def slices(ids: Sequence[str]) -> dict[str, list[str]]:
-    """Return the saved slices of the session, at first those in the link, without rows that are not on the maps."""
+    """Return the session's saved selections (name -> ids), at first those in the link, without ids not on the maps."""
     if SLICES not in st.session_state:
         parts = (text.rpartition(":") for text in st.query_params.get_all(SLICES))
         linked = {name: in_ranges(ranges, ids) for name, _, ranges in parts if name}
@@ -342,7 +342,7 @@ def slices(ids: Sequence[str]) -> dict[str, list[str]]:
 
 
 def keep_slices(slices: dict[str, list[str]]) -> None:
-    """Set the slices of the session, and write as many of them into the address as fit."""
+    """Store the saved selections, and write as many of them into the page's URL as fit."""
     st.session_state[SLICES] = slices
     texts = [f"{name}:{as_ranges(ids)}" for name, ids in slices.items()]
     st.query_params[SLICES] = [

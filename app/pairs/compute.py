@@ -1,4 +1,4 @@
-"""Pairs of sentences, and their similarities in both latents, which show on which pairs the latents disagree."""
+"""Compute similarities of sentence pairs in both latents, and find and draw pairs on which the latents disagree."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -34,20 +34,20 @@ TICKS = (1, 50, 90, 99, 99.9)  # percentiles marked on the axes
 MAX_SEARCHED = 5_000  # maximum number of sentences whose neighbours are searched, because the time is quadratic
 AT_ONCE = 1_000  # number of rows whose similarities are computed at once
 BAGS = 100  # number of pairs whose bags of words are in memory at once
-ANCHORS = 300  # translations used to compare two sentences of different languages; `help/pairs.md` names it
-REWORDED = ("en", "fr", "es", "tr")  # languages whose rules change the form of a sentence without lists of words
-NEIGHBOURS = 300  # number of sentences among which the nearest in meaning is suggested
-AXES = ("semantic", "style")  # columns with the similarities of pairs
+ANCHORS = 300  # number of translations through which two languages are compared; `help/pairs.md` names it
+REWORDED = ("en", "fr", "es", "tr")  # languages in which rules can change a sentence's form without word lists
+NEIGHBOURS = 300  # number of sentences among which a partner is searched for a typed sentence
+AXES = ("semantic", "style")  # columns with the similarity of a pair in each latent
 GOLD = f"{rows.OWN_COLUMN}gold"
-QUADRANTS = {  # (near in meaning, near in style) -> name, in the order of the page
+QUADRANTS = {  # (near in meaning, near in style) -> name of this quadrant
     (False, True): "Near in style only", (True, True): "Near in both", (False, False): "Near in neither",
     (True, False): "Near in meaning only",
 }  # fmt: skip
 CORNERS = ((0.01, 0.99), (0.99, 0.99), (0.01, 0.01), (0.99, 0.01))  # (x, y) of the quadrants' names in the figure
 LOOKS = {START: ("diamond-open", 13), EARLIER: ("star-open", 13), MINE: ("star", 18)}  # symbol and size of marked pairs
-NONE = "without a value"  # legend entry of points without a value of the colour
-EXTREME = 2  # number of pairs listed for each quadrant
-MAX_SVG = 2_000  # maximum number of points for SVG; more are drawn with WebGL
+NONE = "without a value"  # legend entry of points without a value in the column for colours
+EXTREME = 2  # number of pairs listed in each quadrant
+MAX_SVG = 2_000  # maximum number of points drawn as SVG; more are drawn with WebGL
 MAX_HOVER = 10_000  # maximum number of points with their own hover text
 SHORT = 70  # maximum number of characters of a sentence in a hover text
 HEIGHT = 520
@@ -56,11 +56,11 @@ CLIPPED = 0.98  # quantile above which all values have the same colour
 
 @dataclass(frozen=True)
 class PairSource:
-    """A source of pairs. Random pairs of the text's sentences are added to the pairs of the source."""
+    """A way to make pairs from a text. Random pairs of the text's sentences are added for comparison."""
 
     left: str  # language of the left sentences
     right: str
-    given: bool  # whether the text has the pairs: translations, or the user's pairs; otherwise they are found by search
+    given: bool  # whether the text's rows are the pairs; otherwise, pairs are found by similarity
     built_in: bool = False  # whether the pairs come from the built-in grammar
 
     @property
@@ -74,7 +74,7 @@ class PairSource:
 
 
 def sources(text: ParallelText) -> list[PairSource]:
-    """Return the sources of pairs for a text. Sources with pairs in one language come first."""
+    """Return the ways to make pairs from a text; those within one language come first."""
     own = [PairSource(text.langs[0], text.langs[0], True)] if len(text.sides) > len(text.langs) else []
     own += [PairSource(lang, lang, False) for lang in text.langs]
     own += [PairSource(lang, lang, False, True) for lang in text.langs if lang in LANGS]
@@ -84,11 +84,11 @@ def sources(text: ParallelText) -> list[PairSource]:
 def compared(
     loaded: Loaded, text: ParallelText, count: int, source: PairSource
 ) -> tuple[pd.DataFrame, dict[str, np.ndarray]]:
-    """Return a table of pairs from the first `count` rows of a text, and the similarities of random pairs in ascending
-    order, by the names in `AXES`. Both are shared: do not change them. The table has the columns `kind`; `left` and
-    `right`; `left_row` and `right_row`, the ids of these sentences' rows; the similarities `semantic` and `style`;
-    `semantic_rank` and `style_rank`, the percentage of random pairs that are less similar; and, for given pairs, the
-    user's columns."""
+    """Return a table of pairs from the first `count` rows of a text, and the sorted similarities of random pairs, by
+    the names in `AXES`. Both are shared: do not change them. The table has the columns `kind`; `left` and `right`;
+    `left_row` and `right_row`, the ids of these sentences; the similarities `semantic` and `style`; `semantic_rank` and
+    `style_rank`, the percentage of random pairs that are less similar; and the user's columns if the text has the
+    pairs."""
     table = inventory.sentences(text, count)
     made, random = _compared(loaded.digest, content(table["text"]), source, table, loaded)
     own = [column for column in table if column.startswith(rows.OWN_COLUMN)]
@@ -105,7 +105,7 @@ def _compared(
     part = _table[_table["lang"].isin([source.left, source.right])]
     if not source.given:
         part = part.drop_duplicates("text").head(MAX_SEARCHED)
-    size = len(part) // 2 if source.given else len(part)  # given pairs: all left sentences, then all right ones
+    size = len(part) // 2 if source.given else len(part)  # such a text has all left sentences before all right ones
     if source.built_in:
         known = built_in(source.left)
         own = rows.table([*known["left"], *known["right"]], source.left, None).assign(id="")
@@ -129,15 +129,14 @@ def _compared(
 
 
 def vectors_of(loaded: Loaded, part: pd.DataFrame) -> list[np.ndarray]:
-    """Return the vectors of the rows in the semantic latent, and in the second latent if the model has one."""
+    """Embed rows in the semantic latent, and in the second latent if there is one: a list of arrays (N, D)."""
     return [spaces.vectors_of(loaded, part, latent) for latent in (SEMANTIC, loaded.second_latent) if latent]
 
 
 def similarities(
     loaded: Loaded, source: PairSource, vectors: Sequence[np.ndarray], left: np.ndarray, right: np.ndarray
 ) -> dict[str, np.ndarray]:
-    """Return the similarities of the rows `left` and `right` of the vectors, by the names in `AXES`: (P,)
-    each, rounded."""
+    """Return the rounded similarities (P,) of the rows `left` and `right` of the vectors, by the names in `AXES`."""
     values = dict.fromkeys(AXES, np.full(len(left), np.nan))
     for axis, of in zip(AXES, vectors, strict=False):
         translated = axis != SEMANTIC and source.left != source.right
@@ -154,7 +153,7 @@ def ranks(values: Any, random: np.ndarray) -> np.ndarray:
 
 @cache
 def built_in(lang: str) -> pd.DataFrame:
-    """Return pairs of the built-in grammar (`kind`, `left`, `right`), with words that no shipped model has seen."""
+    """Generate pairs with the built-in grammar (`kind`, `left`, `right`), with words unknown to all shipped models."""
     pairs = []
     for triple in triples(BUILT_IN, held_out=True):
         sentence, paraphrase, altered = triple.texts[lang]
@@ -166,7 +165,7 @@ def built_in(lang: str) -> pd.DataFrame:
 def indices(
     loaded: Loaded, source: PairSource, vectors: Sequence[np.ndarray], size: int
 ) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
-    """Yield each kind of pairs, with the indices of their left and right sentences; built-in sentences are last."""
+    """Yield (kind, left, right) for each kind of pairs, with the indices of their sentences; built-in kinds last."""
     if source.given:
         yield OWN_PAIRS if source.left == source.right else "Translations", np.arange(size), np.arange(size) + size
     elif source.built_in:
@@ -182,7 +181,7 @@ def indices(
 
 
 def nearest(loaded: Loaded, vectors: np.ndarray) -> np.ndarray:
-    """Return the index of the most similar other vector for each vector: (N, D) -> (N,)."""
+    """For each vector (N, D), return the index (N,) of the most similar other vector."""
     places = []
     for start in range(0, len(vectors), AT_ONCE):
         similarities = loaded.similarity(vectors[start : start + AT_ONCE], vectors)
@@ -213,12 +212,12 @@ def across(loaded: Loaded, style: np.ndarray, left: np.ndarray, right: np.ndarra
 
 @st.cache_resource(max_entries=1)
 def bag_of_words() -> SentenceEncoder:
-    """Return the baseline: an encoder of word counts in which rare words have more weight."""
+    """Return the tf-idf baseline: an encoder of word counts in which rare words have more weight."""
     return open_encoder("baseline:tfidf")
 
 
 def alike(loaded: Loaded, pair: pairs.Pair) -> dict[str, float]:
-    """Return the similarity of two sentences in each latent that can be compared, by tf-idf, and by shared words."""
+    """Return the similarity of two sentences in each comparable latent, by tf-idf, and by shared words."""
     bags = (bag_of_words().embed([text], lang=lang) for text, lang in (pair[:2], pair[2:]))
     by_latent = {rows.latent_title(latent): of for latent, of in pairs.cosines_of(loaded, pair).items()}
     overlap = rows.overlap(pair.text, pair.other)
@@ -226,8 +225,8 @@ def alike(loaded: Loaded, pair: pairs.Pair) -> dict[str, float]:
 
 
 def suggested(loaded: Loaded, text: str, lang: str, other_lang: str) -> str:
-    """Return a sentence to compare with: the same sentence in another form, such as contracted, if rules can change it,
-    else the nearest in meaning of the sentences in `other_lang`, or the first for an empty text; "" without any."""
+    """Suggest a sentence to compare with a text: the text in another form, such as contracted, if rules can change it;
+    else the nearest in meaning in `other_lang`, or the first sentence if the text is empty; "" if there is none."""
     if forms := exchanger(lang, ())(text) if lang == other_lang in REWORDED else []:
         return forms[0]
     known = next((each for each in inventory.readable(loaded.langs).values() if other_lang in each.langs), None)
@@ -247,8 +246,8 @@ def marked(
     table: pd.DataFrame,
     random: dict[str, np.ndarray],
 ) -> pd.DataFrame:
-    """Return the pairs of the start page and the user's pairs as rows of `compared`, with the column `label`, if they
-    are in the languages of `source`. `table` has the rows of the text."""
+    """Return the pairs of the start page and the user's pairs in the form that `compared` returns, with the column
+    `label`, if they are in the languages of `source`. `table` has the rows of the text."""
     known = {pair: (START, label) for pair, label in pairs.LABELS.items()} | dict.fromkeys(earlier, (EARLIER, ""))
     known |= {mine: (MINE, "yours")} if mine else {}
     turned = {pair: pair if pair.lang == source.left else pairs.Pair(*pair[2:], *pair[:2]) for pair in known}
@@ -285,13 +284,13 @@ def judged(given: pd.DataFrame, second_latent: str, langs: tuple[str, str]) -> R
 
 
 def misjudged(given: pd.DataFrame) -> pd.Series:
-    """Return each pair's standard score by the semantic latent, minus its standard score by the human scores."""
+    """Return each pair's cosine in the semantic latent minus its human score, after standardising both."""
     semantic, gold = ((given[name] - given[name].mean()) / max(given[name].std(), 1e-12) for name in ("semantic", GOLD))
     return semantic - gold
 
 
 def ordered(pairs: pd.DataFrame) -> str:
-    """Describe how similar the built-in pairs of each kind are in meaning, and whether paraphrases are most similar."""
+    """Describe how similar each kind of built-in pairs is in meaning, and whether paraphrases are most similar."""
     medians = pairs.groupby("kind", sort=False)["semantic"].median()
     near = ", ".join(f"{kind.lower()} {medians[kind]:z.2f}" for kind in (PARAPHRASES, NEGATIONS, ROLES))
     nearer = [kind.lower() for kind in (NEGATIONS, ROLES) if medians[kind] >= medians[PARAPHRASES]]
@@ -301,12 +300,12 @@ def ordered(pairs: pd.DataFrame) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Plane:
-    """The content of the figure."""
+    """The pairs in the figure and how they are drawn: x is the similarity in meaning, y in style."""
 
-    pairs: pd.DataFrame  # as returned by `compared`
+    pairs: pd.DataFrame  # the table that `compared` returned
     random: dict[str, np.ndarray]  # name in `AXES` -> similarities of random pairs
-    stars: pd.DataFrame  # pairs with their own symbols, as returned by `marked`
-    colour: str  # a column of categories or numbers
+    stars: pd.DataFrame  # pairs with their own symbols, which `marked` returned
+    colour: str  # the column for colours: categories or numbers
     colour_title: str
     axes: tuple[str, str]  # titles of the axes
 
@@ -320,7 +319,7 @@ class Plane:
     @cached_property
     def quadrants(self) -> dict[str, pd.DataFrame]:
         """The pairs of each quadrant, by the quadrant's name. They are sorted by their distance from the nearer of the
-        two `lines`, the largest distance first. The unit is the standard deviation over all pairs."""
+        two `lines`, the largest distance first, in standard deviations over all pairs."""
         meaning, style = (self.pairs[axis].to_numpy() - line for axis, line in zip(AXES, self.lines, strict=True))
         spread = [max(self.pairs[axis].std(), 1e-12) for axis in AXES]
         table = self.pairs.assign(extreme=np.minimum(np.abs(meaning) / spread[0], np.abs(style) / spread[1]))
@@ -388,7 +387,7 @@ def draw(plane: Plane, theme: str = "light") -> go.Figure:
     # a tick needs at least 100 random pairs below it and 100 above it
     at = [each for each in TICKS if min(each, 100 - each) * compared >= 100]
     styles = pd.concat([pairs["style"], plane.stars["style"]])
-    room = 0.18 * max(styles.max() - styles.min(), 0.1)  # for the names of the quadrants
+    room = 0.18 * max(styles.max() - styles.min(), 0.1)  # space for the names of the quadrants
     for axis, update, apart in zip(AXES, (figure.update_xaxes, figure.update_yaxes), (0, room / 3), strict=True):
         ticks = {each: float(np.percentile(plane.random[axis], each)) for each in at}
         clear = [one for one in at if all(ticks[more] - ticks[one] > apart for more in at if more > one)]
@@ -399,7 +398,7 @@ def draw(plane: Plane, theme: str = "light") -> go.Figure:
 
 
 def traces(pairs: pd.DataFrame, colour: str, title: str, theme: str) -> Iterator[tuple[str, np.ndarray, dict]]:
-    """Yield the name, rows and marker of each group of points of one colour. The last group is drawn on top."""
+    """Yield the name, rows and marker of each group of points of the same colour. The last group is drawn on top."""
     values = pairs[colour]
     if pd.api.types.is_numeric_dtype(values):
         missing = values.isna().to_numpy()
@@ -410,7 +409,7 @@ def traces(pairs: pd.DataFrame, colour: str, title: str, theme: str) -> Iterator
         shown = np.flatnonzero(~missing)
         amounts = values.to_numpy(float)[shown]
         scale = {"color": amounts, "colorscale": AMOUNTS[theme], "colorbar": bar}
-        if len(amounts):  # otherwise, a few extreme values could make all others look alike
+        if len(amounts):  # clip the scale; otherwise, a few extreme values would make all others look alike
             scale |= {"cmin": float(amounts.min()), "cmax": float(np.quantile(amounts, CLIPPED))}
         yield title, shown, scale
         return
@@ -424,7 +423,7 @@ def traces(pairs: pd.DataFrame, colour: str, title: str, theme: str) -> Iterator
 
 
 def share(rank: float, compared: int) -> str:
-    """Describe `rank`, a percentage of random pairs; `compared` is the number of random pairs."""
+    """Describe which percentage `rank` of the `compared` random pairs is less similar."""
     return f"all {compared:,} random pairs" if rank == 100 else f"{rank:.1f} % of {compared:,} random pairs"
 
 

@@ -1,4 +1,4 @@
-"""Two models compared on pairs: the pairs on which they disagree most, and the translations that each finds."""
+"""Compare two models on pairs: the pairs on which they disagree most, and how many translations each of them finds."""
 
 from collections.abc import Sequence
 
@@ -14,16 +14,16 @@ from bgt_core.contracts import SEMANTIC
 from bgt_core.evaluation.systems import System, disagreement
 from bgt_core.evaluation.tasks.retrieval import embed_distinct, hits_of
 
-MAX_PAIRS = 1_000  # maximum number of pairs in which translations are searched, because the time is quadratic
-SHOWN = 20  # number of pairs in the table
+MAX_PAIRS = 1_000  # maximum number of pairs for retrieval, whose time is quadratic
+SHOWN = 20  # number of pairs listed in the table
 GAP = "Second minus first"
 DISAGREEMENTS, RETRIEVAL = "Disagreements", "Translations found"
 
 
 @st.fragment
 def compare(models: Sequence[Loaded], shown: ParallelText | None) -> None:
-    """Compare the semantic latents of two models on the pairs of `shown`, or of the first text that both models read.
-    Actions here rerun only this fragment."""
+    """Compare the semantic latents of two models on the pairs of `shown`, or of the first text that both can read. User
+    actions in this part rerun only this fragment."""
     st.header(" and ".join(verbatim(model.title) for model in models), anchor=False)
     langs = [lang for lang in models[0].langs if lang in models[1].langs]
     found = inventory.readable(langs, 2).values() if langs else []
@@ -69,7 +69,7 @@ def disagreements(models: Sequence[Loaded], text: ParallelText) -> None:
 
 
 def retrieval(models: Sequence[Loaded], text: ParallelText) -> None:
-    """Show how often each model finds the translation of a sentence."""
+    """Show how often each model's nearest neighbour of a sentence is its translation."""
     left, right, *more = text.langs
     if more:
         with st.container(horizontal=True):
@@ -92,7 +92,7 @@ def retrieval(models: Sequence[Loaded], text: ParallelText) -> None:
 def translations_found(
     model: Loaded, langs: tuple[str, str], left: Sequence[str], right: Sequence[str]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return whether the nearest right sentence of each left sentence is its translation, and vice versa: (N,) each."""
+    """Return whether the nearest right sentence of each left sentence is its translation (N,), and the reverse (N,)."""
     system = System(model.title, model)
     of_left, of_right = (embed_distinct(system, side, lang) for side, lang in zip((left, right), langs, strict=True))
     return hits_of(of_left, of_right, model.similarity)

@@ -1,4 +1,4 @@
-"""Pairs of sentences and their similarity in both latents: two typed sentences, pairs of a text, or of a file."""
+"""The page "Pairs": similarities of sentence pairs in both latents, for typed pairs, pairs of a text, or a file."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -13,10 +13,10 @@ from app.pairs import compute, models
 from app.pairs.compute import GOLD
 from bgt_core.contracts import SEMANTIC
 
-MINE, EXAMPLES, FILE = "My sentences", "Example sentences", "A file"  # sources of points
-REMEMBERED = 20  # maximum number of typed pairs that stay on the plane
+MINE, EXAMPLES, FILE = "My sentences", "Example sentences", "A file"  # where the pairs come from
+REMEMBERED = 20  # maximum number of earlier typed pairs in the figure
 COUNTS = [300, 1_000, 5_000, 25_000, 50_000]
-WORST = 10  # number of pairs listed on which people and the model differ most
+WORST = 10  # number of listed pairs on which the model and human scores differ most
 MAX_SELECTED = 1_000  # maximum number of rows in the table of selected pairs
 WIDTH = 400  # width in pixels of a column of sentences in that table
 ONE_LATENT = (
@@ -32,13 +32,13 @@ ALT = "Pairs of sentences, with the percentages of random pairs that are less si
 
 @dataclass(frozen=True, eq=False)
 class Chosen:
-    """The choices made above the plane."""
+    """The settings that the user chose above the figure."""
 
     text: inventory.ParallelText
     count: int  # maximum number of rows of the text
     source: compute.PairSource
     plane: compute.Plane
-    own: bool  # whether the points are the user's sentences among random pairs
+    own: bool  # whether the user's typed pairs are shown among random pairs
 
 
 def page(loaded: state.Loaded) -> None:
@@ -83,14 +83,14 @@ def typed(loaded: state.Loaded) -> pairs.Pair | None:
 
 
 def remembered(mine: pairs.Pair | None) -> list[pairs.Pair]:
-    """Return the other pairs that the user compared in this session, and remember the present one."""
+    """Return the pairs that the user compared earlier in this session, and remember the present pair."""
     known = [pair for pair in st.session_state.get("typed_pairs", []) if pair != mine]
     st.session_state["typed_pairs"] = [*known, *([mine] if mine else [])][-REMEMBERED:]
     return known
 
 
 def choose(loaded: state.Loaded, mine: pairs.Pair | None) -> Chosen | None:
-    """Let the user choose the source of points, the pairs to draw, and their colour."""
+    """Let the user choose where the pairs come from, which pairs to draw, and their colours."""
     texts = inventory.readable(loaded.langs)
     files = {name: text for name, text in texts.items() if text.file or text.table is not None}
     linked = st.session_state.get("data") or st.query_params.get("data")
@@ -127,7 +127,7 @@ def choose(loaded: state.Loaded, mine: pairs.Pair | None) -> Chosen | None:
     if points == MINE:
         table = table[table["kind"] == compute.RANDOM].reset_index(drop=True)
     own = {column: column.removeprefix(rows.OWN_COLUMN) for column in table if column.startswith(rows.OWN_COLUMN)}
-    gold = {GOLD: "Scores people gave"} if GOLD in own else {}  # the default, if there are any
+    gold = {GOLD: "Scores people gave"} if GOLD in own else {}  # human scores are the default colour, if there are any
     colours = {**gold, "kind": "Kind of pair", **own, **gold}
     colour = "kind"
     if own:
@@ -141,7 +141,7 @@ def choose(loaded: state.Loaded, mine: pairs.Pair | None) -> Chosen | None:
 
 
 def two_sentences(loaded: state.Loaded, mine: pairs.Pair | None, chosen: Chosen | None) -> None:
-    """Show the similarity of the typed sentences by each measure, for both models, and compare it with random pairs."""
+    """Show the similarity of the typed sentences by each measure and model, and compare it with random pairs."""
     second = state.second()
     if mine is None:
         return
@@ -162,7 +162,7 @@ def two_sentences(loaded: state.Loaded, mine: pairs.Pair | None, chosen: Chosen 
 
 
 def nearer(pair: pd.Series, chosen: Chosen) -> str:
-    """Describe which percentage of random pairs is less similar than a pair, in each latent."""
+    """Say which percentage of random pairs is less similar than this pair in each latent."""
     compared, parts = len(chosen.plane.random["semantic"]), []
     for axis, name in zip(compute.AXES, ("meaning", "style"), strict=True):
         rank = pair[f"{axis}_rank"]
@@ -172,7 +172,7 @@ def nearer(pair: pd.Series, chosen: Chosen) -> str:
 
 @st.fragment
 def explore(loaded: state.Loaded, chosen: Chosen) -> None:
-    """Show the plane, the selected pairs, and the extreme pairs. A selection reruns only this fragment."""
+    """Show the figure, the selected pairs, and the extreme pairs. A new selection reruns only this fragment."""
     plane, source = chosen.plane, chosen.source
     counts = "; ".join(f"{name}: {len(part):,}" for name, part in plane.quadrants.items())
     left, details = st.columns([2, 1], gap="medium")
@@ -217,7 +217,7 @@ def explore(loaded: state.Loaded, chosen: Chosen) -> None:
 
 
 def hints(chosen: Chosen) -> None:
-    """Explain how to select points, and what counts as near."""
+    """Explain how to select points, and when a pair counts as near."""
     plane = chosen.plane
     st.markdown(
         "**Click a point** to read its pair. To list several, press the lasso in the row of buttons above the "
@@ -231,7 +231,7 @@ def hints(chosen: Chosen) -> None:
 
 
 def inspect(chosen: Chosen, selected: pd.DataFrame) -> None:
-    """Show the selected pair, compared with random pairs, or the number of selected pairs. Link to the maps."""
+    """Show the selected pair in comparison with random pairs, or how many pairs are selected. Link to the maps."""
     first = selected.iloc[0]
     if len(selected) == 1:
         st.caption(first["kind"])
@@ -244,7 +244,7 @@ def inspect(chosen: Chosen, selected: pd.DataFrame) -> None:
         fields = {"sentence": first["left"], "other": first["right"], "language": chosen.source.left,
                   "other_language": chosen.source.right}  # fmt: skip
         if st.button("Compare these two", on_click=st.session_state.update, args=(fields,)):
-            st.rerun()  # the fields are outside this fragment
+            st.rerun()  # rerun the whole page: the text fields are outside this fragment
     else:
         st.markdown(f"**{len(selected):,} selected pairs**, listed below")
     if not chosen.source.built_in:  # sentences of built-in pairs are not on the maps
@@ -252,12 +252,12 @@ def inspect(chosen: Chosen, selected: pd.DataFrame) -> None:
 
 
 def to_maps(selected: pd.DataFrame, count: int) -> None:
-    """Link to the maps. There, the sentences of these pairs are selected, as many as fit into an address."""
+    """Show a link that opens the maps with the sentences of these pairs selected, as many as fit into a URL."""
     linked = selected
     while len(ids := as_ranges(list({*linked["left_row"], *linked["right_row"]}))) > MAX_ROWS:
         linked = linked.head(len(linked) // 2)
     needed = next(size for size in controls.COUNTS if size >= min(count, controls.COUNTS[-1]))
-    key = st.session_state.get("own_key", "")  # needed if the link is opened in a new tab
+    key = st.session_state.get("own_key", "")  # key of the user's texts, needed if the link is opened in a new tab
     parameters = {"data": st.session_state.get("data", ""), inventory.PARAMETER: key}
     label = "See on the maps" if len(linked) == len(selected) else f"See the first {len(linked)} on the maps"
     more = {name: value for name, value in parameters.items() if value}

@@ -1,7 +1,7 @@
-"""The shell: the list of pages, and everything around a page. A page is a folder whose `page.py` has a function
-`page(loaded)`. The shell opens the model, and imports a page when the user opens it, because imports are slow. It draws
-the heading, the page or the reason why the model does not fit it, an error where the page stopped, `help/FOLDER.md`,
-and the link to the view. To add a page, add a folder and a line in `PAGES`."""
+"""The frame of the app: the list of pages, and everything around a page. A page is a folder whose `page.py` has a
+function `page(loaded)`; it is imported when the user opens it, because imports are slow. The frame opens the model, and
+draws the heading, the page or the reason why the model does not fit it, an error where the page stopped,
+`help/FOLDER.md`, and a link to the view. To add a page, add a folder and a line in `PAGES`."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -31,21 +31,21 @@ LOST = (
     "The app keeps your own sentences, files and encoders until it stops or needs the memory. The page is not shown, "
     "because it would show another model or text."
 )
-OLD = {  # old path -> folder of the new page
+OLD = {  # paths of old links, with the folder of the page that replaced each
     "plane": "pairs", "similarity": "pairs", "languages": "probes", "latents": "maps", "style": "rewrite",
     "models": "pairs",
 }  # fmt: skip
-RENAMED = {  # parameter of an old link -> its name today
+RENAMED = {  # URL parameters of old links, with their present names
     "left": "sentence", "right": "other", "one_left_lang": "language", "one_right_lang": "other_language",
     "sentence_en": "sentence", "sentence_fr": "sentence", "dlang": "language", "mlang": "language",
     "glang": "other_language",
 }  # fmt: skip
-THREAD = ("sentence", "language", "other", "other_language")  # fields that several pages have
-TEXTS = ("data", "pdata")  # parameters of the address whose values are names of texts
+THREAD = ("sentence", "language", "other", "other_language")  # keys of the fields that several pages share
+TEXTS = ("data", "pdata")  # URL parameters whose values are names of texts
 
 
 def a_writer(loaded: state.Loaded) -> str:
-    """Explain why the model can't generate text, and which models can. Return "" if the model can."""
+    """Explain why the model can't generate text, and which models can; return "" if the model can."""
     return loaded.cannot_write and (
         f"{loaded.cannot_write} Choose another model in the sidebar, one that was trained with a `bgt` recipe, or with "
         "`vgvae` and `model.decoder=lstm`."
@@ -54,16 +54,16 @@ def a_writer(loaded: state.Loaded) -> str:
 
 @dataclass(frozen=True)
 class Page:
-    """A page of the app."""
+    """A page in the app's navigation."""
 
     folder: str
-    path: str  # path of the page in the address
+    path: str  # path of the page in its URL
     title: str
     icon: str
     about: str = ""  # text under the title, with {second} for the second latent; "" if the page draws its own heading
-    lacks: Callable[[state.Loaded], str] = lambda loaded: ""  # why a model does not fit the page, or ""
+    lacks: Callable[[state.Loaded], str] = lambda loaded: ""  # returns why a model does not fit the page, or ""
     shown: Callable[[inventory.StartOptions], bool] = lambda options: True
-    link: bool = True  # whether the shell shows the link to the view; pages with fragments show it themselves
+    link: bool = True  # whether the frame shows the link to the view; pages with fragments show it themselves
 
 
 PAGES = {
@@ -91,7 +91,7 @@ PAGES = {
 
 
 def main() -> None:
-    """Draw the app: the sidebar, and the page that the address names."""
+    """Draw the app: the sidebar, and the page whose path is in the URL."""
     st.set_page_config("Bilingual Generative Transformer", str(HERE / "icon.svg"), layout="wide")
     st.html(HERE / "style.css")
     address.one_entry_per_page()
@@ -124,7 +124,7 @@ def main() -> None:
         sentence.heading(above)  # shown while the model loads
     if following := st.session_state.pop("next_model", None):
         st.session_state["ckpt"] = following
-    for key in {*THREAD} & {*st.session_state}:  # otherwise, Streamlit forgets the fields that a page does not have
+    for key in {*THREAD} & {*st.session_state}:  # otherwise, Streamlit forgets fields that a page lacks
         st.session_state[key] = st.session_state[key]
     with st.sidebar:
         st.selectbox("Model", state.titles(), key="ckpt", on_change=go_on, **address.BOUND)
@@ -166,12 +166,12 @@ def compare_with(loaded: state.Loaded) -> None:
 
 
 def moved(page: st.Page) -> None:
-    """Open the page that replaced the page of an old address, with the settings in the link."""
+    """Open the page that replaced the page of an old link, with the settings in the link."""
     st.switch_page(page, query_params=st.query_params.to_dict())
 
 
 def draw(page: Page, above: DeltaGenerator) -> None:
-    """Draw a page. An error appears where the page stopped. `above` is the place for the page's own heading."""
+    """Draw a page. An error appears where the page stopped. A page with its own heading draws it at `above`."""
     loaded = state.model()
     module = import_module(f"app.{page.folder}.page")
     if page.about:
@@ -204,8 +204,8 @@ def refused(title: str, explained: str, error: BgtError) -> None:
 
 
 def not_here(kept: bool) -> list[str]:
-    """List the models and texts that the link names, but that this app lacks. `kept` says whether the app still has the
-    user's own texts and encoders."""
+    """List the models and texts that the link names but this app lacks. `kept` says whether the user's own texts and
+    encoders are still in memory."""
     linked = {name: st.query_params.get_all(name) for name in ("ckpt", "with", *TEXTS)}
     models = [name for name in (*linked["ckpt"], *linked["with"]) if name and name not in state.titles()]
     every = [inventory.EXAMPLES, *inventory.read().texts, *inventory.of_session().uploaded]

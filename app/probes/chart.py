@@ -1,5 +1,5 @@
-"""Draw results of probes: each latent's accuracy and the best baseline, or the difference between two latents. The name
-of each row is above its marks, so that the figure fits on a phone."""
+"""Draw results of probes: each latent's accuracy and the best baseline's, or the difference between two latents. The
+name of each row is above its points, so that the figure fits on a phone."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,14 +13,14 @@ from app.core.results import OTHER_TASKS, TASK_GROUPS, language_names, task_grou
 from bgt_core.contracts import LANGUAGE, SEMANTIC, SYNTACTIC
 from probes.results.store import is_baseline
 
-# Latent -> its symbol. Results with other names are of baselines.
+# The plotly symbol of each latent. Results of anything else are baselines.
 LATENTS = {SEMANTIC: "circle", LANGUAGE: "diamond", SYNTACTIC: "diamond"}
-LINE = ["task", "lang", "model", "mark"]  # columns that identify a row of a figure
+LINE = ["task", "lang", "model", "mark"]  # columns whose values identify a row of a figure
 RUN_HERE = "Run here"
 BASELINE = "best baseline"
 PAPER = "the paper"
-UNIT, NAME, MARK = 25, 12, 9  # height of a row, its name and its marks in pixels: they must not cover each other
-HIGHLIGHT = "rgba(230, 159, 0, 0.16)"  # background of results computed in this session
+UNIT, NAME, MARK = 25, 12, 9  # in pixels: heights of a row, its name and its points, which must not cover each other
+HIGHLIGHT = "rgba(230, 159, 0, 0.16)"  # background of results that were computed in this session
 GRID = "rgba(128, 128, 128, 0.25)"
 
 
@@ -32,19 +32,19 @@ class Lines:
     theme: str
     total: float = 0.0
     grid: list[float] = field(default_factory=list)
-    # These are added to the figure together, because plotly copies all of them at each addition.
+    # All texts are added to the figure together, because plotly copies all of them at each addition.
     texts: list[dict[str, Any]] = field(default_factory=list)
     bands: list[dict[str, Any]] = field(default_factory=list)
 
     def heading(self, text: str, ticks: tuple[int, ...]) -> None:
-        """Add a heading for the rows below it, with the values of the x axis."""
+        """Add a heading above a group of rows, with the values of the x axis."""
         y = self._take(0.9)
         self._write(f"<b>{plain(text)}</b>", y, PIXELS["title"])
         font = {"size": 11, "color": SOFT[self.theme]}
         self.texts += [{"x": tick, "y": y, "text": str(tick), "showarrow": False, "font": font} for tick in ticks]
 
     def row(self, name: str, mark: str = "", live: bool = False) -> float:
-        """Add a row, and return the y of its marks. `mark`, on a second line, tells apart results of the same name."""
+        """Add a row, and return the y of its points. `mark`, on a second line, distinguishes results of one name."""
         height = 1.5 if mark else 1
         middle = self._take(height)
         if live:
@@ -67,20 +67,20 @@ class Lines:
         return figure
 
     def _take(self, height: float) -> float:
-        """Make room for a row, and return its middle."""
+        """Reserve space for a row, and return the y of its middle."""
         self.total += height
         return -self.total + height / 2
 
     def _write(self, text: str, y: float, size: int) -> None:
         place = {"x": 0, "xref": "paper", "xanchor": "left", "y": y, "align": "left", "showarrow": False}
         font = {"size": size, "color": INK[self.theme]}
-        # without a border, which would cover the name of the row above
+        # no border, because it would cover the name of the row above
         self.texts.append({**place, "text": text, "font": font, "bgcolor": PAGE[self.theme], "borderpad": 0})
 
 
 def probe_dots(scores: pd.DataFrame, theme: str = "light") -> go.Figure:
     """Draw each latent's accuracy with its interval, and a tick for the best baseline, whose hover text lists all
-    baselines. `scores` has the columns `results.SCORES`; there is one line per result, sorted by `in_order`."""
+    baselines. `scores` has the columns `results.SCORES`, sorted by `in_order`; each result gets one line."""
     fractions = ["accuracy", "ci_low", "ci_high"]
     scores = scores.assign(**{name: 100 * scores[name] for name in fractions})
     values = scores[scores["latent"].isin(list(LATENTS))].pivot_table("accuracy", LINE, "latent", sort=False)
@@ -119,8 +119,8 @@ def probe_dots(scores: pd.DataFrame, theme: str = "light") -> go.Figure:
 
 
 def gap_dots(gaps: pd.DataFrame, theme: str = "light") -> go.Figure:
-    """Draw the difference in accuracy between the semantic and the second latent in points, with its interval. Marks
-    have the colour and symbol of the language; open grey marks are the paper's. `gaps` comes from `page.with_paper`."""
+    """Draw the difference in accuracy between the semantic and the second latent, with its interval. Points have the
+    colour and symbol of the language; open grey ones are the paper's. `gaps` comes from `page.with_paper`."""
     figure = go.Figure()
     figure.add_vline(0, line={"color": REST, "width": 1.5})
     lines, y = placed(figure, gaps.assign(lead=gaps["points"]), (), theme)
@@ -156,7 +156,7 @@ def dots(
     several: bool,
     hover: str,
 ) -> go.Scatter:
-    """Return one mark per row at the number in the column `value`, with the interval from `ci_low` to `ci_high`."""
+    """Return one point per row at the number in the column `value`, with the interval from `ci_low` to `ci_high`."""
     x, low, high = part[value], part["ci_low"], part["ci_high"]
     return go.Scatter(
         x=x,
@@ -173,7 +173,7 @@ def dots(
 def placed(
     figure: go.Figure, results: pd.DataFrame, ticks: tuple[int, ...], theme: str
 ) -> tuple[Lines, dict[tuple[str, ...], float]]:
-    """Write the names of `results` in order, and `ticks` in the headings. Return the lines and each result's y."""
+    """Write the names of `results` in order, and `ticks` in the headings. Return the rows, and the y of each result."""
     lines, y = Lines(figure, theme), {}
     several = results["model"].nunique() > 1
     for group, part in in_order(results).groupby("group", sort=False):
@@ -199,5 +199,5 @@ def key(row: Any) -> tuple[str, ...]:
 
 
 def label(row: Any, several: bool) -> str:
-    """Return the name of a line of the figure. It includes the model if the figure has several models."""
+    """Return the name of a row of the figure; it includes the model if the figure has several models."""
     return plain(" · ".join([task_title(row.task), language_names(row.lang), *([row.model] if several else [])]))

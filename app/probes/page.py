@@ -1,4 +1,4 @@
-"""The page on probes: train a small probe, upload results, and look at all results."""
+"""The page on probes: the user trains a small probe, uploads results, and looks at all results."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -21,7 +21,7 @@ from probes.languages import PUBLISHED, other_language
 from probes.results.store import Cell, read_cells
 from probes.tasks import TASKS
 
-FIRST = "sentence-type"  # the default task: it exists in every language, and only one latent has its property
+FIRST = "sentence-type"  # the default task: it exists in all languages, and only one latent holds its property
 TITLES = {
     "task": "Task", "points": "Difference", "ci_low": "95%: from", "ci_high": "95%: to", "paper_gap": "The paper's",
     "best": "Baseline, %", "which": "Which baseline", "shown": "Shown by", "lang": "Language", "model": "Model",
@@ -29,12 +29,12 @@ TITLES = {
     "information": "Bits per item", "run": "Trained + tested on", "data": "Data", "classes": "Classes",
     "note": "Note", "mark": "Mark",
 }  # fmt: skip
-HIGHLIGHT = "background-color: rgba(230, 159, 0, 0.16)"  # for results computed in this session, as in the figure
-MAX_LISTED = 200  # maximum number of listed sentences; the export has all
+HIGHLIGHT = "background-color: rgba(230, 159, 0, 0.16)"  # of results computed in this session, as in the figure
+MAX_LISTED = 200  # maximum number of listed sentences; the export has all of them
 ITEM_TITLES = {"pvi": "Bits", "sentence": "Sentence", "label": "Label", "predicted": "Predicted"}
 ACCURACY, DIFFERENCE = "Accuracy", "Difference"  # the two views
-SHARED_FORM = ("length", "punct-num", "punct-first")  # properties of form that translations mostly share
-EXPECTED = dict.fromkeys((*SHARED_FORM, "gender"), -1)  # -1: the second latent should be more accurate
+SHARED_FORM = ("length", "punct-num", "punct-first")  # properties of form in which translations mostly agree
+EXPECTED = dict.fromkeys((*SHARED_FORM, "gender"), -1)  # -1: the paper expects the second latent to be more accurate
 MUCH = 10  # if both latents have over 10 times the second one's information, the semantic latent also encodes form
 
 
@@ -54,7 +54,7 @@ def page(loaded: state.Loaded) -> None:
 
 
 def run_small(loaded: state.Loaded) -> None:
-    """Show the form that trains a probe, and the result."""
+    """Show a form that trains a probe on few sentences, and show its result."""
     with st.container(border=True):
         st.markdown("**Run a small probe**")
         with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -69,7 +69,7 @@ def run_small(loaded: state.Loaded) -> None:
             name = st.selectbox("On", list(texts) or ["(none)"], key="pdata", width=220, **BOUND)
             reason = results.why_not_run(task, lang)
             pressed = st.button("Run", type="primary", icon=":material/play_arrow:", disabled=bool(reason))
-        about = TASKS[task].about  # a question about a sentence
+        about = TASKS[task].about  # what the probe predicts, as a question about a sentence
         st.caption(f"{about[:1].upper()}{about[1:]} {reason}")
         if not pressed:
             return
@@ -79,7 +79,7 @@ def run_small(loaded: state.Loaded) -> None:
             st.button("Stop", key="stop_probe", icon=":material/stop:")
 
         def report(line: str) -> None:
-            """Show a step; Streamlit ends the script here if the user pressed Stop or left the page."""
+            """Show a step of the probe. Streamlit ends the script here if the user pressed Stop or left the page."""
             box.update(label=f"Computing: {line}")
 
         try:
@@ -111,9 +111,9 @@ def run(
     seeds: int,
     report: Callable[[str], None],
 ) -> Cell:
-    """Train and test a probe as `bgt-probe` does, on at most `items` sentences of a text named `source`; without
-    `text`, on the task's default data. `report` is called with each step; an exception that it raises stops the
-    probe."""
+    """Train and test a probe as `bgt-probe` does, on at most `items` sentences of the text named `source`; without
+    `text`, on the task's default data. `report` is called with each step; if it raises an exception, the probe
+    stops."""
     config = probes.ProbeConfig(max_items=items, seeds=seeds)
     dataset = None
     if text:
@@ -123,14 +123,14 @@ def run(
 
 
 def texts_of(lang: str) -> dict[str, inventory.ParallelText | None]:
-    """Return all texts with sentences in a language, by name. None stands for the example sentences."""
+    """Return all texts with sentences in a language by name. None stands for the built-in example sentences."""
     examples = {inventory.EXAMPLES: None} if lang in LANGS else {}
     others = {**inventory.read().texts, **inventory.of_session().uploaded}
     return examples | {name: text for name, text in others.items() if lang in text.langs and not text.credit}
 
 
 def upload() -> None:
-    """Let the user upload files of results. They stay, although Streamlit empties the uploader on other pages."""
+    """Let the user upload results of probes. They stay, although Streamlit clears the upload field on other pages."""
     if "result_files" not in st.session_state:
         st.session_state["earlier"] = st.session_state.get("uploaded", [])
     files = st.file_uploader(
@@ -148,7 +148,7 @@ def upload() -> None:
 
 
 def show(known: results.ResultTables, loaded: state.Loaded) -> None:
-    """Show results as accuracies or as differences of the latents, filtered by model, language and task."""
+    """Show results as accuracies or as differences between latents, filtered by model, language and task."""
     own = [model.title for model in (loaded, state.second()) if model and model.title in set(known.scores["model"])]
     st.subheader("Results" if loaded.title in own else "Results of other models")
     live = known.scores["live"].astype(bool)
@@ -159,7 +159,7 @@ def show(known: results.ResultTables, loaded: state.Loaded) -> None:
         table = table[table["model"].isin(controls.chosen_models(table, loaded, usual))]
         table = narrowed(table, "lang", "Language", results.language_names)
         table = narrowed(table, "task", "Task", results.task_title)
-    # the differences of the chosen models, languages and tasks, in the order of `table`
+    # the differences for the chosen models, languages and tasks, in the order of `table`
     gaps = with_paper(table[results.CELL].drop_duplicates().merge(known.gaps, on=results.CELL))
     if table.empty:
         st.info("No result matches all filters; remove one.")
@@ -215,15 +215,15 @@ def show(known: results.ResultTables, loaded: state.Loaded) -> None:
 
 
 def narrowed(table: pd.DataFrame, column: str, title: str, name: Callable[[str], str]) -> pd.DataFrame:
-    """Show a filter of a column, and return the rows that pass."""
+    """Show a filter for the values of a column, and return the rows that pass it."""
     values = sorted(table[column].unique(), key=name)
     wanted = st.multiselect(title, values, format_func=name, key=f"only_{column}", placeholder="All", **BOUND)
     return table[table[column].isin(wanted)] if wanted else table
 
 
 def with_paper(gaps: pd.DataFrame) -> pd.DataFrame:
-    """Keep the differences between the semantic and the second latent. Add `paper_gap`: the difference in points that
-    the paper reports, if the model is for English and one other language and has language latents; else NaN."""
+    """Select the differences between the semantic and the second latent. Add `paper_gap`: the difference in percentage
+    points that the paper reports, for models of English and one other language with language latents; else NaN."""
     own = gaps[(gaps["first"] == SEMANTIC) & gaps["second"].isin((LANGUAGE, SYNTACTIC))]
     cells = [
         PUBLISHED.get((other_language(row.lang, row.langs.split()), row.task, row.lang))
@@ -249,7 +249,7 @@ def verdict(gaps: pd.DataFrame) -> tuple[str, list[str]]:
 
 
 def reason(loaded: state.Loaded, contrary: Sequence[str]) -> str:
-    """Explain why a semantic latent with much information contradicts the paper's claim on form; "" if it does not."""
+    """Explain why a semantic latent with much information can contradict the paper's claim on form; "" for others."""
     own, both = results.nats(loaded.log, loaded.langs)
     if set(SHARED_FORM).isdisjoint(contrary) or not both > MUCH * own:
         return ""
@@ -263,7 +263,7 @@ def reason(loaded: state.Loaded, contrary: Sequence[str]) -> str:
 
 
 def listed(wide: pd.DataFrame) -> None:
-    """Show one row per result, with the numbers next to the task, so that a phone shows both."""
+    """Show a table of results. The numbers are next to the task, so that both fit on a phone."""
     latents = {name: f"{name.capitalize()}, %" for name in results.LATENTS if name in wide}
     formats = dict.fromkeys((*latents.values(), TITLES["best"]), "%.1f")
     formats |= {TITLES[name]: "%+.1f" for name in ("points", "ci_low", "ci_high", "paper_gap")}
@@ -278,12 +278,12 @@ def listed(wide: pd.DataFrame) -> None:
 
 
 def highlighted(row: pd.Series) -> list[str]:
-    """Return the CSS of each cell of a row."""
+    """Return the CSS of each cell of a row; this session's results are highlighted."""
     return [HIGHLIGHT if row["Mark"].startswith("run here") else ""] * len(row)
 
 
 def by_sentence(items: Mapping[results.Key, Cell]) -> None:
-    """Show the predictions of one result for each test sentence, and compare two latents or baselines."""
+    """Show the predictions for each test sentence of one result, and compare two latents or baselines."""
 
     def title_of(key: results.Key) -> str:
         tested = pc.count_distinct(items[key].predictions["item"]).as_py()

@@ -1,4 +1,4 @@
-"""Find stored questions with the same meaning as a typed one."""
+"""The page that finds stored questions with the same meaning as a typed question."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,7 +19,7 @@ EXAMPLE = "How do I learn a language quickly?"
 
 def page(loaded: Loaded) -> None:
     folder = inventory.read().questions
-    assert folder is not None  # otherwise, the page is not listed
+    assert folder is not None  # the app has no such page without a store of questions
     card = folder / CARD
     try:
         store = opened(loaded, folder, card.stat().st_mtime_ns if card.is_file() else 0)
@@ -49,12 +49,12 @@ def page(loaded: Loaded) -> None:
 
 @st.cache_resource(max_entries=3, show_spinner="Reading the questions", hash_funcs=BY_DIGEST)
 def opened(loaded: Loaded, folder: Path, written_ns: int) -> QuestionStore:
-    """Open the store in a folder, once for all sessions. Raises BgtError if another model made it."""
+    """Open the store of questions in a folder, once for all sessions. Raises BgtError if another model made it."""
     return QuestionStore.open(folder, loaded.reader)
 
 
 def table(store: QuestionStore, hits: Sequence[Hit], threshold: float | None) -> pd.DataFrame:
-    """Return one row per question, with the columns that this store has."""
+    """Return a table of the questions found, with the columns that this store has."""
     near = pd.DataFrame({"Question": [hit.question for hit in hits]})
     if threshold is not None:
         near["Probability"] = [hit.probability for hit in hits]
@@ -64,7 +64,7 @@ def table(store: QuestionStore, hits: Sequence[Hit], threshold: float | None) ->
 
 
 def explanation(store: QuestionStore) -> str:
-    """Explain the columns."""
+    """Explain the columns of the table."""
     ranked = "They are ranked by the cosine of their vector and that of your question."
     if store.card.by == "probability":
         ranked = (

@@ -1,4 +1,4 @@
-"""Generate text in a grid of meanings and styles, and move one sentence along directions of style."""
+"""The page that generates each of several meanings in each of several styles, and changes a style gradually."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -21,15 +21,15 @@ from bgt_core.errors import DataError
 from bgt_core.evaluation.facts import checks, differences
 from bgt_core.vectors.maps import Directions, directions
 
-FITTED_ON = 2_000  # maximum number of translations from which directions are fitted
-TITLES = {  # property, which is also a probing task -> title of its direction
+FITTED_ON = 2_000  # maximum number of translations to which directions of style are fitted
+TITLES = {  # title of the direction for each style property, which is also a probing task
     "sentence-type": "More of a question", "address": "More formal", "politeness": "More polite",
     "contraction": "More contracted",
 }  # fmt: skip
-FAR = {"question", "vous", "Sie", "usted", "siz", "polite", "short"}  # the values that positive steps lead to
-STEP = 2.0  # from one value to the other; farther away, the latent is unlike those in training
+FAR = {"question", "vous", "Sie", "usted", "siz", "polite", "short"}  # positive steps along a direction lead to these
+STEP = 2.0  # length of the step from one value to the other; a longer step leaves the latents seen in training
 AS_IT_IS = "as it is"
-MOST = 5  # maximum number of rows and of columns of a grid
+MOST = 5  # maximum number of rows and of columns of the grid
 MEANINGS_AND_STYLES = {
     "en": (
         ("You are late.", "Can you help me?", "We are going to the beach tomorrow."),
@@ -44,7 +44,7 @@ MEANINGS_AND_STYLES = {
 
 @st.fragment
 def page(loaded: state.Loaded) -> None:
-    """Write the user's sentence in the style of the other one, beside more meanings and styles, and in directions."""
+    """Generate the user's sentence in the style of another one, in a grid of styles, and with gradual changes."""
     with st.container(border=True):
         left, right = st.columns(2)
         with left:
@@ -77,7 +77,7 @@ def page(loaded: state.Loaded) -> None:
 
 
 def defaults(lang: str) -> tuple[Sequence[str], Sequence[str]]:
-    """Return the default meanings and styles. If none are chosen for a language, use short example sentences."""
+    """Return the default meanings and styles; short example sentences for a language without its own defaults."""
     if lang in MEANINGS_AND_STYLES or lang not in LANGS:
         return MEANINGS_AND_STYLES.get(lang, ((), ()))
     short = [text for (text,) in example_sentences((lang,)) if len(text) < 30]
@@ -85,8 +85,8 @@ def defaults(lang: str) -> tuple[Sequence[str], Sequence[str]]:
 
 
 def lines(title: str, first: str, default: Sequence[str], key: str) -> list[str]:
-    """Ask for more sentences, one per line. Return the first sentence and the different lines, up to the limit of the
-    grid. Show a caption if there are more."""
+    """Ask for more sentences, one per line. Return `first` and the different lines, up to the size of the grid. Show a
+    caption if there are more."""
     text = st.text_area(f"{title}, one per line", "\n".join(default), key=key, height=90, **BOUND)
     stripped = (line.strip()[: state.MAX_CHARACTERS] for line in (first, *(text or "").splitlines()))
     sentences = list(dict.fromkeys(filter(None, stripped)))
@@ -96,7 +96,7 @@ def lines(title: str, first: str, default: Sequence[str], key: str) -> list[str]
 
 
 def grid(loaded: Loaded, meanings: Sequence[str], meaning_lang: str, styles: Sequence[str], lang: str) -> None:
-    """Show a grid of generated sentences."""
+    """Show a grid of generated sentences: each meaning in each style."""
     table, rebuilt = written_grid(loaded, meanings, meaning_lang, styles, lang)
     pairs = zip(meanings, rebuilt, strict=True)
     notices = {meaning: beyond(meaning, again, meaning_lang) for meaning, again in pairs}
@@ -105,7 +105,7 @@ def grid(loaded: Loaded, meanings: Sequence[str], meaning_lang: str, styles: Seq
     of_row, of_column = (display.square(latent, display.current_theme()) for latent in squares)
     st.html(f"{of_row} cosine to the row's semantic latent &emsp; {of_column} cosine to the column's {second} latent")
     cells = table.pivot(index="meaning", columns="style", values="text").loc[meanings, styles]
-    latex = cells.reset_index(allow_duplicates=True)  # a style may be the word "meaning"
+    latex = cells.reset_index(allow_duplicates=True)  # the style sentence itself may be the word "meaning"
     exports.offer(f"bgt-grid-{loaded.short}", table.rename(columns={"second": second}), latex=latex)
 
 
@@ -147,8 +147,8 @@ def in_directions(loaded: Loaded, source: str, lang: str) -> None:
 
 @st.fragment
 def sliders(loaded: Loaded, fitted: Directions, source: str, lang: str, moving: Mapping[str, tuple[str, str]]) -> None:
-    """Show a slider for each direction that changes the sentence, with the accuracies of the probes of its property.
-    Moving it reruns only this fragment."""
+    """Show a slider for each direction that changes the sentence, with the accuracies of probes of its property. Moving
+    a slider reruns only this fragment."""
     if not moving:
         return
     steps, probes = np.zeros(len(fitted.names)), probe_accuracies(loaded, lang)
@@ -170,9 +170,9 @@ def sliders(loaded: Loaded, fitted: Directions, source: str, lang: str, moving: 
 
 @st.cache_data(max_entries=32, show_spinner=False, hash_funcs=BY_DIGEST)
 def probe_accuracies(loaded: Loaded, lang: str) -> dict[str, tuple[float, float]]:
-    """Return task -> accuracies of the probes of the second latent and of the semantic latent, from the results stored
-    with the model."""
-    from app.core import results  # slow to import
+    """Return, for each probing task, the accuracies of probes of the second latent and of the semantic latent, from the
+    results stored with the model."""
+    from app.core import results  # importing this module is slow
 
     folder = Path(loaded.info["folder"]) / inventory.PROBES_FOLDER
     scores = results.gathered([folder] if folder.is_dir() else []).scores
@@ -182,7 +182,7 @@ def probe_accuracies(loaded: Loaded, lang: str) -> dict[str, tuple[float, float]
 
 
 def beyond(text: str, rebuilt: str, lang: str) -> str:
-    """Return a warning if the reconstruction of a sentence fails a check, else ""."""
+    """Return a warning if the model fails to reconstruct the meaning of a sentence from its own latents, else ""."""
     if not (changed := differences(checks(text, lang, rebuilt, lang))):
         return ""
     return (
@@ -195,18 +195,18 @@ def beyond(text: str, rebuilt: str, lang: str) -> str:
 def written_grid(
     loaded: Loaded, meanings: Sequence[str], meaning_lang: str, styles: Sequence[str], lang: str
 ) -> tuple[pd.DataFrame, list[str]]:
-    """Generate every meaning in every style: one row per pair, grouped by meaning. Also reconstruct each meaning.
+    """Generate every meaning in every style: one row per combination, grouped by meaning. Also reconstruct each
+    meaning.
 
-    The column `semantic` is the cosine of the semantic latents of the generated text and the meaning. `second` is the
-    cosine of the second latents of the generated text and the style. `unchanged`, for comparison, is the cosine of the
-    second latents of the meaning's own sentence and the style; NaN if these are in different languages. `changed`
-    describes the parts of the meaning that the generated text lost.
-    """
+    The column `semantic` is the cosine between the semantic latents of the generated text and of the meaning. `second`
+    is the cosine between the second latents of the generated text and of the style. `unchanged`, for comparison, is the
+    cosine between the second latents of the meaning's own sentence and of the style; NaN if these are in different
+    languages. `changed` describes the parts of the meaning that the generated text lost."""
     semantic, own = (embed(loaded, meanings, meaning_lang, latent) for latent in (SEMANTIC, loaded.second_latent))
     second = embed(loaded, styles, lang, loaded.second_latent)
     cells = np.repeat(semantic, len(styles), axis=0), np.tile(second, (len(meanings), 1))
     count = len(cells[0])
-    if meaning_lang == lang:  # one search generates the cells and the reconstructions
+    if meaning_lang == lang:  # one beam search generates the grid and the reconstructions
         ranked = candidates(loaded, np.concatenate([cells[0], semantic]), np.concatenate([cells[1], own]), lang)
         unchanged = loaded.similarity(own, second)
     else:
@@ -225,8 +225,8 @@ def written_grid(
 
 @st.cache_resource(max_entries=8, show_spinner="Finding directions", hash_funcs=BY_DIGEST)
 def fitted_directions(loaded: Loaded, text: ParallelText, lang: str) -> tuple[Directions, dict[str, tuple[str, str]]]:
-    """Fit directions of the second latent to the properties of sentences. Also return the values at both ends of each.
-    Raises DataError for sentences without different properties."""
+    """Fit directions in the second latent along which properties of sentences change. Also return each property's
+    values at both ends. Raises DataError for sentences without different properties."""
     table = inventory.sentences(text, FITTED_ON)
     texts = table.loc[table["lang"] == lang, "text"].tolist()
     factors, ends = {}, {}
@@ -246,14 +246,14 @@ def fitted_directions(loaded: Loaded, text: ParallelText, lang: str) -> tuple[Di
 
 @st.cache_data(max_entries=64, show_spinner="Writing", hash_funcs=BY_DIGEST)
 def write_moved(loaded: Loaded, _directions: Directions, source: str, lang: str, steps: np.ndarray) -> list[str]:
-    """Move the second latent of a sentence in K directions, and generate a sentence for each row of `steps` (S, K)."""
+    """Move a sentence's second latent along K directions, and generate a sentence for each row of `steps` (S, K)."""
     second = _directions.move(embed(loaded, [source], lang, loaded.second_latent), steps)
     semantic = np.repeat(embed(loaded, [source], lang, SEMANTIC), len(second), axis=0)
     return write(loaded, semantic, second, lang)
 
 
 def html(table: pd.DataFrame, notices: Mapping[str, str], second_latent: str, theme: str) -> str:
-    """Return the grid as HTML: one row per meaning, with its notice if it has one, and one column per style."""
+    """Return the grid as HTML: one row per meaning, with its warning if it has one, and one column per style."""
     styles = list(dict.fromkeys(table["style"]))
     heads = "".join(f'<th scope="col">{escape(style)}</th>' for style in styles)
     lines = []

@@ -1,4 +1,4 @@
-"""One sentence: its neighbours in each latent, text generated from them, the effect of each word, and its style."""
+"""Find a sentence's neighbours in each latent, generate text from it, and measure its style and each word's effect."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -16,20 +16,20 @@ from bgt_core.data.properties import PROPERTIES, final_mark
 from bgt_core.data.text import spans, without
 from bgt_core.generation.options import DEFAULT_SEARCH, Search
 
-COMPARED = 1_000  # number of sentences to compare with in a language without example sentences
+COMPARED = 1_000  # number of sentences to search in languages without example sentences
 NEAREST = 5
 SEARCHES = (replace(DEFAULT_SEARCH, size=1), DEFAULT_SEARCH)  # the first is fast; the second then replaces its result
-CLOSE = 1  # maximum difference in words between sentences that count as equally long
-LONGEST = 3  # maximum number of words that express a property together: "est-ce que tu", "I am late"
-NO_WORD = "intonation"  # a question with the words of a statement: only voice or question mark show it
-USUAL = "inversion"  # the form of a question that can occur in any style
-FORMS = ("Comment allez-vous ?", "Comment vas-tu ?")  # the same question in both forms of address
+CLOSE = 1  # sentences whose word counts differ by at most this count as equally long
+LONGEST = 3  # maximum number of words that together express a style property: "est-ce que tu", "I am late"
+NO_WORD = "intonation"  # a question with the words of a statement; only intonation or the question mark shows it
+USUAL = "inversion"  # the form of question that fits any style
+FORMS = ("Comment allez-vous ?", "Comment vas-tu ?")  # the same French question in both forms of address
 
 
 @st.cache_resource(max_entries=8, show_spinner=False)
 def corpus(langs: tuple[str, ...]) -> pd.DataFrame:
-    """Return the sentences to compare with: the example sentences in each language, or the app's first text if there
-    are no examples. The columns are `length` and those of `rows.table`. The table is shared: do not change it."""
+    """Return the sentences among which neighbours are searched: example sentences, or the app's first text if there are
+    none. The columns are `length` and those of `rows.table`. All callers share the table: do not change it."""
     parts = []
     for lang in langs:
         texts = [sentence for (sentence,) in example_sentences([lang])] if lang in LANGS else []
@@ -48,8 +48,8 @@ def length(text: str, lang: str) -> int:
 
 
 def nearest(loaded: Loaded, text: str, lang: str, latent: str, count: int | None = NEAREST) -> pd.DataFrame:
-    """Return the `count` sentences nearest to a text, or all, with their `cosine` and without the text itself. They are
-    in any language for the semantic latent, and in the language of the text for the second latent."""
+    """Return the `count` sentences nearest to a text, or all, with their `cosine`; the text itself is left out. In the
+    semantic latent they are in any language, in the second latent in the language of the text."""
     table = corpus(tuple(loaded.langs) if latent == SEMANTIC else (lang,))
     if table.empty:
         return table.assign(cosine=[])
@@ -61,20 +61,20 @@ def nearest(loaded: Loaded, text: str, lang: str, latent: str, count: int | None
 
 
 def alike(text: str, lang: str, table: pd.DataFrame) -> pd.DataFrame:
-    """Return whether each sentence has the text's closing `mark`, and the text's `length` within one word."""
+    """Return whether each sentence ends in the text's punctuation `mark`, and has its `length` within one word."""
     same_length = (table["length"] - length(text, lang)).abs() <= CLOSE
     return pd.DataFrame({"mark": table["mark"] == rows.mark(text), "length": same_length & (table["lang"] == lang)})
 
 
 def partner(loaded: Loaded, text: str, lang: str) -> tuple[str, str]:
-    """Return a sentence for exchanging latents, and its language: if possible, in the other French form of address."""
+    """Return a sentence for exchanging latents, and its language; if possible, in the other French form of address."""
     if lang in ("en", "fr") and "fr" in loaded.langs:
         return FORMS[PROPERTIES["address"].value(text, lang) == "vous"], "fr"
     return fitting(loaded, text, lang), lang
 
 
 def fitting(loaded: Loaded, text: str, lang: str) -> str:
-    """Return the sentence with another closing mark that is nearest in the second latent; "" if there is none."""
+    """Return the sentence nearest in the second latent that ends in another punctuation mark; "" if there is none."""
     near = nearest(loaded, text, lang, loaded.second_latent, None)
     return next(iter(near.loc[~alike(text, lang, near)["mark"], "text"]), "")
 
@@ -89,8 +89,8 @@ def written(
     meaning_lang: str = "",
 ) -> pd.DataFrame:
     """Generate a sentence in `lang` from each of N meanings, in `meaning_lang`, and the style with the same index. The
-    column `meaning` is the cosine of the semantic latents of the generated text and the meaning; `style` is the cosine
-    of the second latents of the generated text and the style."""
+    column `meaning` is the cosine between the semantic latents of the generated text and of the meaning; `style` is the
+    cosine between the second latents of the generated text and of the style."""
     semantic = embed(loaded, meanings, meaning_lang or lang, SEMANTIC)
     second = embed(loaded, styles, lang, loaded.second_latent)
     texts = write(loaded, semantic, second, lang, search)
@@ -101,7 +101,7 @@ def written(
 
 
 def left_out(loaded: Loaded, text: str, lang: str) -> pd.DataFrame:
-    """Return how far each latent moves (1 - cosine) if a word or mark is left out, one row per `word`."""
+    """Return how far each latent moves (1 - cosine) when a word or mark is left out, one row per `word`."""
     columns = {}
     for latent in loaded.latents:
         whole, parts = np.split(embed(loaded, [text, *without(text, lang)], lang, latent), [1])
@@ -120,18 +120,18 @@ def learnt_from(loaded: Loaded) -> str:
 
 
 def wording(text: str, lang: str) -> dict[str, str]:
-    """Return the properties in `rows.STYLES` that a sentence has, with their values, as in {"address": "vous"}."""
+    """Return the values of a sentence's style properties, by the names in `rows.STYLES`, as in {"address": "vous"}."""
     values = {name: PROPERTIES[name].value(text, lang) for name in rows.STYLES}
     return {name: value for name, value in values.items() if value}
 
 
 def title(name: str, value: str) -> str:
-    """Return the title of a property's value, such as "vous" or "short form"."""
+    """Return the title of the value of a style property, such as "vous" or "short form"."""
     return f"{value} form" if name == "contraction" else value
 
 
 def showing(text: str, lang: str, values: Mapping[str, str]) -> set[str]:
-    """Return the words of a text, in lower case, that express these properties alone or with their neighbours."""
+    """Return the words of a text, in lower case, that express these style properties alone or with their neighbours."""
     shown = set[str]()
     words = [] if primary(lang) in UNSPACED else text.split()
     for name, value in values.items():
@@ -147,7 +147,7 @@ def showing(text: str, lang: str, values: Mapping[str, str]) -> set[str]:
 
 
 def taken_over(text: str, lang: str, style: str, source: str, source_lang: str) -> dict[str, str]:
-    """Return the properties that a generated text shares with its style sentence, but not with its source."""
+    """Return the style properties that a generated text shares with its style sentence, but not with its source."""
     of_style, of_source = wording(style, lang), wording(source, source_lang)
     values = wording(text, lang)
     return {

@@ -1,4 +1,4 @@
-"""The start page: one sentence, and the information in each of its latents."""
+"""The start page, which shows the information that each latent has about one sentence."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence, Set
@@ -21,19 +21,19 @@ from bgt_core.data.columns import UNSPACED, primary
 from bgt_core.data.text import WORD, normalise, spans, without
 from bgt_core.evaluation.facts import Check, checks, differences
 
-MAX_CHARACTERS = 300  # maximum length; far more than the training sentences of the shipped models have
+MAX_CHARACTERS = 300  # maximum length in characters; training sentences of the shipped models are far shorter
 EXAMPLE = "You are late."
 MEANING_YOURS, STYLE_YOURS = "Your meaning, in the style of {}", "The meaning of {}, in your style"
-ISOLATE, END_ISOLATE = "\u2068", "\u2069"  # text between these characters keeps its own direction
-ENDS = {  # closing mark -> description in words
+ISOLATE, END_ISOLATE = "\u2068", "\u2069"  # Unicode: text between these keeps its own writing direction
+ENDS = {  # descriptions of the punctuation marks that end a sentence
     "question": "with a question mark", "exclamation": "with an exclamation mark", "full stop": "with a full stop",
     "ellipsis": "with an ellipsis", rows.NONE: "without a mark", rows.OTHER: "with another mark",
 }  # fmt: skip
-MANY = 40  # maximum number of words and punctuation marks of a sentence with bars
+MANY = 40  # sentences with more words and punctuation marks than this get no bar chart
 
 
 def heading(place: DeltaGenerator, loaded: state.Loaded | None = None) -> None:
-    """Show the title, the model's training, and results of probes. Before a model is loaded, assume the usual kind."""
+    """Show the title, the model's training, and results of probes. While a model loads, assume the usual kind."""
     second = loaded.second_latent if loaded else LANGUAGE
     learnt_from = compute.learnt_from(loaded) if loaded and loaded.info else "translations"
     semantic = f"{square(SEMANTIC)} <b>semantic latent</b>"
@@ -58,8 +58,8 @@ def heading(place: DeltaGenerator, loaded: state.Loaded | None = None) -> None:
 
 
 def tells_more(loaded: state.Loaded) -> str:
-    """Describe which properties probes predict better from which latent; "" if the model has no stored results."""
-    from app.core import results  # slow to import, and not needed while the model loads
+    """Describe which properties probes predict better from which latent; "" if no results are stored for the model."""
+    from app.core import results  # importing this module is slow, and not needed while the model loads
 
     folder = Path(loaded.info["folder"]) if loaded.info else None
     leads = results.leads(folder, loaded.second_latent) if folder else {}
@@ -69,7 +69,7 @@ def tells_more(loaded: state.Loaded) -> str:
     parts = []
     for place, (latent, tasks) in reversed([*enumerate(leads.items())]):
         notes = {task: f" {of[place]:.0%} (from the other {of[1 - place]:.0%})" for task, of in accuracies.items()}
-        tasks = sorted(tasks, key=lambda task: results.task_group(task) != results.MEANING)  # meaning first
+        tasks = sorted(tasks, key=lambda task: results.task_group(task) != results.MEANING)  # meaning comes first
         parts.append(f"from the {latent} latent: {results.named(tasks, notes) or 'no property that was tested'}")
     own, both = results.nats(loaded.log, loaded.langs)
     much = f" The {loaded.second_latent} latent has {own:.0f} of {both:,.0f} nats of information." * (both == both)
@@ -83,7 +83,7 @@ def page(loaded: state.Loaded) -> None:
                 with st.container(gap="xsmall"):
                     st.html(pair_html(pair, cosines, loaded.latents))
                     fields = ("sentence", "language", "other", "other_language")
-                    fill = dict(zip(fields, pair, strict=True))  # set by the button before the page is drawn
+                    fill = dict(zip(fields, pair, strict=True))  # the button stored this before the page is drawn again
                     st.button(
                         "Try it", key=f"pair{number}", on_click=st.session_state.update, args=(fill,), type="tertiary"
                     )
@@ -110,7 +110,7 @@ def page(loaded: state.Loaded) -> None:
 
 
 def named(models: Sequence[state.Loaded]) -> Iterator[state.Loaded]:
-    """Yield models. If there are two, show each model's title above what is drawn for it."""
+    """Yield each model. If there are two, show the model's title above what is drawn for it."""
     for model in models:
         if len(models) > 1:
             st.markdown(f"**{verbatim(model.title)}**")
@@ -149,7 +149,7 @@ def nearest(loaded: state.Loaded, text: str, lang: str) -> None:
 
 
 def links(loaded: state.Loaded, text: str, lang: str) -> None:
-    """Show links that take the sentence to other pages, and the source of the sentences it was compared with."""
+    """Show links that take the sentence to other pages, and name the source of its neighbours."""
     with st.container(horizontal=True, vertical_alignment="center"):
         label = "See it on both maps" if loaded.second_latent else "See it on the map"
         drawn = next((name for name, each in inventory.readable(loaded.langs).items() if lang in each.langs), None)
@@ -161,7 +161,7 @@ def links(loaded: state.Loaded, text: str, lang: str) -> None:
 
 
 def in_common(loaded: state.Loaded, text: str, lang: str, latent: str, near: pd.DataFrame) -> str:
-    """Count the neighbours that share the text's closing mark, length and style, and compare with all sentences."""
+    """Say how many neighbours, and how many of all sentences, share the text's final mark, length and style."""
     every = compute.nearest(loaded, text, lang, latent, None)
     of_all, shared = compute.alike(text, lang, every), compute.alike(text, lang, near)
     count, usual = shared["mark"].sum(), of_all["mark"].mean()
@@ -198,7 +198,7 @@ def rebuilt(loaded: state.Loaded, text: str, lang: str) -> None:
 
 @st.fragment
 def swaps(writers: Sequence[state.Loaded], text: str, lang: str) -> None:
-    """Exchange latents with another sentence. By default, write an English sentence in both French forms of address."""
+    """Exchange latents with another sentence; by default, give an English sentence both French forms of address."""
     st.subheader("Recombination: one of its latents exchanged")
     first = writers[0]
     fitting, fitting_lang = compute.partner(first, text, lang)
@@ -219,7 +219,7 @@ def swaps(writers: Sequence[state.Loaded], text: str, lang: str) -> None:
 
 
 def exchanged(loaded: state.Loaded, text: str, ways: Sequence[tuple[str, str, str, str]]) -> None:
-    """Show the sentence that is generated in each way: (source, its language, style sentence, its language)."""
+    """Show the sentence that is generated for each of `ways`: (source, its language, style sentence, its language)."""
     places = []
     for side, (source, _, style, _) in zip(st.columns(2, gap="large"), ways, strict=True):
         quoted = f"“{ISOLATE}{verbatim(style if source == text else source)}{END_ISOLATE}”"
@@ -240,7 +240,7 @@ def exchanged(loaded: state.Loaded, text: str, ways: Sequence[tuple[str, str, st
 
 
 def words(loaded: state.Loaded, text: str, lang: str) -> None:
-    """Show how far each latent moves if a word is left out."""
+    """Show how far each latent moves when a word of the sentence is left out."""
     count = len(spans(text, lang))
     if not 2 <= count <= MANY:
         about = f"sentences with 2 to {MANY} words and marks; yours has {count}."
@@ -275,12 +275,12 @@ def square(latent: str) -> str:
 
 
 def coloured(latent: str, more: str = "") -> str:
-    """Return a style attribute with a latent's colour, followed by more CSS."""
+    """Return an HTML style attribute with the colour of a latent, followed by more CSS."""
     return f'style="--bgt:{display.latent_colour(latent, display.current_theme())};{more}"'
 
 
 def head(title: str, explained: str, latent: str) -> str:
-    """Return a heading in a latent's colour, with a line of text below it."""
+    """Return a heading as HTML in the colour of a latent, with a line of text below it."""
     return f'<div class="bgt-head" {coloured(latent)}><h3>{escape(title)}</h3><p>{escape(explained)}</p></div>'
 
 
@@ -311,7 +311,7 @@ def tag(text: str, same: bool) -> str:
 
 
 def marked(text: str, known: Set[str]) -> str:
-    """Return the text as HTML in which the `known` words are marked, ignoring case."""
+    """Return the text as HTML that highlights the `known` words, ignoring case."""
     parts = re.split(f"({WORD.pattern})", text)
     return "".join(f"<mark>{escape(part)}</mark>" if part.casefold() in known else escape(part) for part in parts)
 
@@ -336,7 +336,7 @@ def output(
     written: Any, second: str, lang: str, checked: Sequence[Check], taken: Mapping[str, str] | None = None
 ) -> str:
     """Return a row of `compute.written` as HTML, with the checks against its source and the cosine in each latent.
-    `taken` are the properties that come from the style sentence; the words that express them are marked."""
+    Words that express the style properties `taken` from the style sentence are highlighted."""
     taken, text = taken or {}, written.text
     tags = "".join(tag(f"{compute.title(name, value)}, from the style", True) for name, value in taken.items())
     facts = "".join(
@@ -355,7 +355,7 @@ def output(
 
 
 def bars(table: pd.DataFrame, latents: Sequence[str], highest: float, lang: str) -> str:
-    """Return the sentence as HTML. Over each word is a bar for each latent, as high as the value in its column."""
+    """Return the sentence as HTML with bars over each word: one for each latent, as high as the value in its column."""
     words = []
     for row in table.to_dict("records"):
         drawn = "".join(

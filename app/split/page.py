@@ -1,4 +1,4 @@
-"""Split an encoder's vectors into two latents; open other encoders, and writers that generate text from vectors."""
+"""Split an encoder's vectors into two latents; open other encoders, and writers, which generate text from vectors."""
 
 from __future__ import annotations
 
@@ -35,17 +35,17 @@ from bgt_core.splitting.fit import FACTORED, ROWS, TRAINED_ON, fit, verdict
 from bgt_core.splitting.gather import MOST_UNITS, gather, needed_rows
 from bgt_core.vectors.arrays import cosine_similarity
 
-Progress = Callable[[float, str], object]  # called with the completed share and the next step
+Progress = Callable[[float, str], object]  # called with the completed fraction and the name of the next step
 
 MOST = 50_000  # maximum number of pairs
 AT_ONCE = 512  # number of pairs embedded between two progress reports
-EMBEDDED, FITTED = 0.7, 0.8  # progress after embedding all pairs, and after fitting the split
-DRAWN = 400  # maximum number of pairs on the maps
-HEIGHT = 330  # pixels of the figure
+EMBEDDED, FITTED = 0.7, 0.8  # completed fraction after embedding all pairs, and after fitting the split
+DRAWN = 400  # maximum number of pairs shown on the maps
+HEIGHT = 330  # height of the figure in pixels
 SHOWN = 4  # number of sentences whose neighbours are shown
-FOUND = 50  # maximum number of encoders on this machine that are offered
+FOUND = 50  # maximum number of encoders on this machine that are listed
 MAX_MEGABYTES, MAX_UNPACKED = 500, 2**31  # maximum size of a file of vectors, and of its arrays in bytes
-KINDS = tuple(kind for kind in state.RUNS if kind != "python:")  # the kinds that do not run foreign code
+KINDS = tuple(kind for kind in state.RUNS if kind != "python:")  # kinds of encoders that do not run foreign code
 ALT = "Two maps of the held-out sentences: the vectors as they are, and the shared parts"
 ABOUT = {  # a description of each method, shown after its name
     "bgt": "factors that translations share",
@@ -68,7 +68,7 @@ def page(loaded: Loaded) -> None:
         result(made)
     elif loaded.second_latent:
         st.info(f"{verbatim(loaded.title)} has two latents already. Open an encoder, or choose one in the sidebar.")
-        with st.expander("Split its vectors all the same", key=f"splitter {loaded.title}"):  # the key keeps it open
+        with st.expander("Split its vectors all the same", key=f"splitter {loaded.title}"):  # with a key, it stays open
             divide(loaded)
     else:
         divide(loaded)
@@ -77,7 +77,7 @@ def page(loaded: Loaded) -> None:
 
 
 def divide(loaded: Loaded) -> None:
-    """Let the user choose pairs and a method, and split the encoder's vectors."""
+    """Let the user choose pairs of sentences and a method, and split the encoder's vectors into two latents."""
     texts = inventory.readable(loaded.langs, 2)
     controls = st.container(horizontal=True, vertical_alignment="bottom")
     with controls:
@@ -149,7 +149,7 @@ def another(loaded: Loaded) -> None:
 
 
 def writer(loaded: Loaded) -> None:
-    """Let the user open a writer for the vectors of the chosen encoder."""
+    """Let the user open a writer, which generates text from the vectors of the chosen encoder."""
     with st.expander("Write text from its vectors", icon=":material/edit_note:"), st.form("writer", border=False):
         folder = st.text_input("Writer", placeholder="FOLDER", key="split_writer")
         st.caption(
@@ -171,7 +171,7 @@ def add(loaded: Loaded, done: str) -> None:
 
 
 def result(made: Made) -> None:
-    """Show the effect of the split in one figure, and buttons to use it."""
+    """Show in a figure how the split changed the vectors, and buttons that use it."""
     about = made.stored.split.about
     st.subheader(made.verdict, anchor=False)
     st.caption(
@@ -203,12 +203,12 @@ class Made:
     stored: parts.StoredSplit
     loaded: state.Loaded
     verdict: str
-    maps: Mapping[str, pd.DataFrame]  # title -> rows for `latent_map`, of the vectors or their shared parts
-    neighbours: Sequence[tuple[str, str, str]]  # a sentence, and the sentences nearest to it before and after
+    maps: Mapping[str, pd.DataFrame]  # title -> rows of a map, of the original vectors or of their shared parts
+    neighbours: Sequence[tuple[str, str, str]]  # a sentence, its nearest sentence before the split, and after it
 
 
 def on_this_machine() -> list[str]:
-    """List encoders in the hub's cache, the current folder and its subfolders, by names that `opened` accepts."""
+    """List encoders in the Hugging Face cache, this folder and its subfolders, by names that `opened` accepts."""
     cache = Path(os.environ.get("HF_HOME", Path.home() / ".cache" / "huggingface")) / "hub"
     cached = {path.parents[2].name for path in cache.glob("models--*/snapshots/*/modules.json")}
     names = [f"sentence-transformers:{'/'.join(name.split('--')[1:])}" for name in sorted(cached)]
@@ -220,7 +220,7 @@ def on_this_machine() -> list[str]:
 
 
 def opened(typed: str) -> state.Loaded:
-    """Open an encoder and guess its kind if needed. Raises UsageError for a kind that runs code."""
+    """Open an encoder, and guess its kind if it is not given. Raises UsageError for a kind that runs foreign code."""
     spec = with_kind(typed)
     kind = inventory.path_kind(spec)
     if kind and kind not in KINDS:
@@ -246,7 +246,7 @@ def uploaded(name: str, content: bytes) -> state.Loaded:
 
 
 def with_writer(loaded: state.Loaded, path: str) -> state.Loaded:
-    """Return the encoder together with the writer in a folder. Raises BgtError if that is no writer for the encoder."""
+    """Combine an encoder with the writer in a folder. Raises BgtError if the folder has no writer for this encoder."""
     if not Path(path).is_dir():
         raise NotFound(f"{path}: not a folder; expected a run of `bgt train writer`, or a checkpoint of it.")
     title = inventory.free_name(f"{loaded.title}, with {inventory.short_name(path)}", state.titles())
@@ -263,7 +263,7 @@ def methods(columns: Sequence[Sequence[str]], width: int, langs: Sequence[str]) 
 
 
 def make(loaded: state.Loaded, text: ParallelText, method: str, progress: Progress) -> Made:
-    """Fit a split, and compute its effect on held-out pairs. `progress` gets the completed share and the next step."""
+    """Split an encoder, and measure the effect on held-out pairs. `progress` gets the done fraction and next step."""
     columns, langs = inventory.columns_of(text, MOST)
     count, start = len(columns[0]), perf_counter()
 
@@ -277,7 +277,7 @@ def make(loaded: state.Loaded, text: ParallelText, method: str, progress: Progre
     split = fit([gathered], method)
     title = f"{loaded.title}, split ({method})"
     name = inventory.portable(loaded.spec or loaded.title)
-    with tempfile.TemporaryDirectory() as folder:  # saved and loaded again, to have the numbers of the download
+    with tempfile.TemporaryDirectory() as folder:  # saved and loaded, so that the numbers are those of the download
         path = Path(folder) / "split"
         parts.save(path, parts.StoredSplit(split, name, identity(loaded.reader)))
         stored = parts.load(path)
@@ -312,7 +312,7 @@ def nearest(vectors: np.ndarray, sentences: Sequence[str]) -> list[str]:
 
 
 def archive(made: Made) -> bytes:
-    """Return a zip file of the folder that `bgt split` would have written."""
+    """Return a zip file of the folder that the command `bgt split` would have written."""
     with tempfile.TemporaryDirectory() as folder:
         parts.save(Path(folder, "zipped", "split"), made.stored)
         return Path(shutil.make_archive(f"{folder}/split", "zip", f"{folder}/zipped")).read_bytes()

@@ -14,7 +14,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-# name -> module that defines it. Modules are imported on first use, so that `bgt-probe --help` does not import torch
+# The module that defines each name. It is imported on first use, so that `bgt-probe --help` does not import torch.
 _HOMES = {
     "Cell": "results.store",
     "Items": "task",

@@ -1,4 +1,4 @@
-"""Run `bgt-probe` by `python -m probes`."""
+"""Run the command `bgt-probe` by `python -m probes`."""
 
 from bgt_core.__main__ import main as start
 

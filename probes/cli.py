@@ -1,8 +1,8 @@
-"""`bgt-probe`: check the options, open the encoders, measure all cells, then write and print the results.
+"""The command `bgt-probe`: check the options, open the encoders, run all probes, then write and print the results.
 
 The table goes to stdout, progress to stderr. The exit codes are those of `bgt`: 0 done; 1 internal error; 2 wrong
 usage; 3 a file, device or library is absent; 4 invalid data or checkpoint; 6 out of memory. `bgt-probe` also exits with
-5 if some cells failed, and with 130 if it was interrupted. Even then, the finished cells are written and printed.
+5 if some tasks failed, and with 130 if it was interrupted. Even then, the finished results are written and printed.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def probe(
     A probe is a small classifier. The table shows the test accuracy of each probe, with intervals, and the accuracy of
     baselines.
     """
-    if list_tasks:  # list the tasks before the slow imports, which only measuring needs
+    if list_tasks:  # this comes before the slow imports, which are only needed to run probes
         from bgt_core.tables import show
         from probes.tasks import TASKS
 
@@ -152,12 +152,12 @@ def probe(
 
 
 def main() -> None:
-    """Run `bgt-probe`."""
+    """Run the command `bgt-probe`."""
     run(app, "bgt-probe")
 
 
 def measure(grid: Grid, context: typer.Context, out: Sequence[Path], as_json: bool) -> int:
-    """Measure the cells of a grid, write and print the results, and return the exit code."""
+    """Run all probes of a table, write and print the results, and return the exit code."""
     from probes.grid import ProbeTable
     from probes.tables import corrected
 
@@ -168,7 +168,7 @@ def measure(grid: Grid, context: typer.Context, out: Sequence[Path], as_json: bo
         stopped = True
         say(f"bgt-probe: stopped after {len(table.cells)} results")
     if not table.cells:
-        if table.failures and not stopped:  # repeat the first error at the end of the output
+        if table.failures and not stopped:  # repeat the first error at the end of the output, where users see it
             error = table.failures[0][1]
             raise type(error)(f"{error.args[0]} So nothing could be measured.", parameter=error.parameter)
         return STOPPED
@@ -191,7 +191,7 @@ def say(line: str) -> None:
 
 
 def write(path: Path, table: ProbeTable) -> None:
-    """Write a table in the format that the ending of the file's name selects. An error leaves no partial file."""
+    """Write a table in the format that the file's suffix selects. If an error occurs, no partial file is left."""
     from bgt_core.files import atomic_file, write_text
     from bgt_core.tables import save
     from probes.results.store import write_cells
@@ -209,7 +209,7 @@ def write(path: Path, table: ProbeTable) -> None:
 
 
 def document(table: ProbeTable) -> dict[str, Any]:
-    """Convert the results and the failures to a dict for JSON."""
+    """Convert the results and the failures of a table to a dict for JSON."""
     from probes.results.store import SCHEMA
 
     return {
@@ -221,7 +221,7 @@ def document(table: ProbeTable) -> dict[str, Any]:
 
 
 def about(cells: Sequence[Cell]) -> str:
-    """Explain the numbers of a table in one line."""
+    """Explain in one line how the numbers of a table were measured."""
     from probes.data.load import BUILT, LABELLED, VERBATIM
 
     first = cells[0].result
@@ -229,7 +229,7 @@ def about(cells: Sequence[Cell]) -> str:
     if cells[0].trail["probe"] == "senteval":
         whole = all(
             cell.trail.get("card", {}).get("tokenisation") == VERBATIM and not cell.result.left_out for cell in cells
-        )  # whether all items of each file are used, in its order, with unchanged text and with repeated items
+        )  # whether every labelled file is used as it is: all items, in order, with unchanged text and copies
         items = "items as in the file" if whole else "other items than SentEval's, which are a whole labelled file"
         return f"test accuracy in percent by SentEval's protocol, one seed, with Wilson intervals; {items}"
     cleaned = any(cell.trail.get("card", {}).get("built") == BUILT[LABELLED] for cell in cells)
@@ -241,7 +241,7 @@ def about(cells: Sequence[Cell]) -> str:
 
 
 def show_tables(cells: Sequence[Cell]) -> None:
-    """Print the scores and the differences and, if there are several models, a table with a column for each model."""
+    """Print the accuracies and the differences and, for several models, a table with one column per model."""
     from bgt_core.tables import LEGEND, show
     from probes.tables import gap_table, short_table, wide_table
 

@@ -1,4 +1,4 @@
-"""Measure tables of cells. A cell is one task in one language, for one encoder and one kind of probe."""
+"""Run probes for several encoders, tasks and languages. A `Cell` is the result of one encoder, task and language."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,7 +20,7 @@ from probes.task import ProbeTask
 from probes.tasks import GROUPS, find
 
 ALL = "all"
-LANGS = ("en", "fr", "es", "de", "tr", "ja", "ar")  # meaning of "all" if encoders accept any language
+LANGS = ("en", "fr", "es", "de", "tr", "ja", "ar")  # what "all" stands for if encoders accept any language
 
 
 def measure_cell(
@@ -35,7 +35,7 @@ def measure_cell(
     config: ProbeConfig = DEFAULT,
     report: Report = silent,
 ) -> Cell:
-    """Measure as `probes.run` does, and record the weights, the data, the version and the date in the cell.
+    """Run a probe as `probes.run` does, and record the weights, the data, the version and the date in the result.
 
         cell = probes.measure_cell(bgt_core.load(), "length", lang="en", name="shipped")
 
@@ -61,13 +61,13 @@ def measure_cell(
 
 @dataclass
 class ProbeTable:
-    """The cells of a table, in the order of measurement, and the failures: (label of the cell, error)."""
+    """The results of a table, in the order of measurement, and a (label, error) for each failure."""
 
     cells: list[Cell] = field(default_factory=list)
     failures: list[tuple[str, BgtError]] = field(default_factory=list)
 
     def records(self) -> list[dict[str, Plain]]:
-        """Return a dict for each latent and baseline of each cell, for example for `pandas.DataFrame`."""
+        """Return a dict for each latent and baseline of each result, for example for `pandas.DataFrame`."""
         return long_table(self.cells).records() if self.cells else []
 
 
@@ -115,7 +115,7 @@ def table(
 
 @dataclass(frozen=True, eq=False)
 class Grid:
-    """Which cells a table has. The fields have the meaning of the same parameters of `table()` and `probes.run()`."""
+    """The encoders, tasks and languages of a table. All fields mean the same as in `table()` and `probes.run()`."""
 
     tasks: Sequence[str | ProbeTask]
     langs: Sequence[str]
@@ -126,12 +126,12 @@ class Grid:
     references: Mapping[str, Sequence[SentenceEncoder]] = field(default_factory=dict)
 
     def check(self) -> None:
-        """Raise UsageError or NotFound if an argument is wrong for every encoder."""
+        """Raise UsageError or NotFound for an argument that is wrong for every encoder."""
         for task in self.named():
             for lang in langs_of(task, [lang for lang in self.langs if lang != ALL]):
                 task.check(lang)
             if self.data is None and "text" not in task.builds:
-                task.items([], next(iter(task.langs), "en"))  # raises an error that names the sources of the task
+                task.items([], next(iter(task.langs), "en"))  # raises an error that names the files that the task needs
         if self.data and not self.data.exists():
             raise NotFound(f"{self.data}: no such file or folder.", parameter="data")
 
@@ -198,7 +198,7 @@ class Grid:
             raise type(reason)(f"{reason.args[0]} So {text}", parameter=reason.parameter)
 
     def _rows(self, skip: Callable[[BgtError], None]) -> Iterator[tuple[ProbeTask, str, bool]]:
-        """Yield (task, language, whether the user named the task itself). Skip a group's tasks that have no source."""
+        """Yield (task, language, whether the user named the task). Tasks of a named group are skipped without data."""
         named = self.named()
         members = [find(name) for group in self.tasks if isinstance(group, str) for name in GROUPS.get(group, ())]
         known = [encoder.langs for encoder in self.encoders.values() if encoder.langs]
@@ -216,13 +216,13 @@ class Grid:
                 yield task, lang, task in named
 
     def named(self) -> list[ProbeTask]:
-        """Return the tasks that the user named one by one, not by a group. They must be measured in every language."""
+        """Return the tasks that the user named themselves, not by a group. It is an error if a language lacks them."""
         tasks = [task if isinstance(task, ProbeTask) else find(task) for task in self.tasks if task not in GROUPS]
         return list(dict.fromkeys(tasks))
 
 
 def langs_of(task: ProbeTask, langs: Sequence[str]) -> list[str]:
-    """Return the languages in which to measure a task. For a task that compares languages, all languages are joined."""
+    """Return the languages in which to run a task. For a task that compares languages, all are joined: "en-fr"."""
     if "texts" in task.builds and langs and all(len(split_langs(lang)) == 1 for lang in langs):
         return ["-".join(langs)]
     return list(langs)

@@ -27,11 +27,11 @@ from probes.measures.significance import correct
 from probes.results.store import LEVEL, Cell, Difference
 from probes.tables import accuracy, best_baseline
 
-ORDERS = math.factorial(8)  # maximum number of orders in a permutation test; of more than 8 languages, a random sample
-RESAMPLES = 4_000  # number of resamples of the languages for the interval
+ORDERS = math.factorial(8)  # permutations in a permutation test: all of up to 8 languages, or a random sample for more
+RESAMPLES = 4_000  # number of bootstrap resamples of the languages for an interval
 FEWEST = 3  # minimum number of languages for a trend
 
-# claim that the mean gap of some tasks falls with a distance -> (the tasks; the measure of distance, "" for all)
+# The paper's claims that the mean gap of some tasks falls with a distance: (the tasks, the distance or "" for all).
 CLAIMS = {
     "word content, subject and object number: the gap shrinks": (["word-content", "subj-num", "obj-num"], ""),
     "word content goes with the overlap of alphabets": (["word-content"], "letters"),
@@ -41,14 +41,14 @@ CLAIMS = {
 _SCORES, _LANGUAGES = (
     pd.read_csv(Path(__file__).with_name(name), sep="\t", comment="#") for name in ("published.tsv", "distances.tsv")
 )
-# (the model's language besides English, task, language of the sentences) -> the paper's scores of both latents
+# The paper's scores of both latents, by (the model's language besides English, task, language of the sentences).
 PUBLISHED = {(other, task, lang): tuple(scores) for _, other, task, lang, *scores in _SCORES.itertuples()}
-# measure of distance to English -> {language: distance}
+# Measures of distance to English, each with the distance of every language.
 DISTANCES = {name: column.dropna().to_dict() for name, column in _LANGUAGES.set_index("lang").items()}
 
 
 def paper_gaps() -> pd.DataFrame:
-    """Return the gaps of the paper's table 3, on English sentences."""
+    """Return the differences between the latents' scores in the paper's table 3, on English sentences."""
     points = _SCORES["semantic"] - _SCORES["language"]
     return _SCORES.assign(points=points, error=0.0)[_SCORES["lang"] == "en"]
 
@@ -73,7 +73,7 @@ def latent_gap(difference: Difference | None) -> Difference | None:
 
 
 def probe_gaps(cells: Sequence[Cell]) -> pd.DataFrame:
-    """Return the gaps of all results that compare both latents.
+    """Return the score differences of all results that compare both latents.
 
     For a bilingual model with English, only results on English sentences are used, as in the paper; for a multilingual
     model, results in each language except English. The standard errors are computed from the intervals as if these were
@@ -90,7 +90,7 @@ def probe_gaps(cells: Sequence[Cell]) -> pd.DataFrame:
 
 
 def mean_gaps(gaps: pd.DataFrame, tasks: Sequence[str]) -> pd.DataFrame:
-    """Average `points` and `error` over the models with the same `other`, then over tasks; the index is `other`.
+    """Average `points` and `error` over models of the same language `other`, then over tasks; the index is `other`.
 
     Languages that lack a task are left out.
     """
@@ -136,7 +136,7 @@ def spearman_interval(x: np.ndarray, y: np.ndarray, errors: np.ndarray) -> tuple
 
 
 def language_table(gaps: pd.DataFrame, distances: Mapping[str, Mapping[str, float]]) -> Table:
-    """Make a table with a row for each language, which has its distances to English and its gap for each task."""
+    """Make a table with a row per language: its distances to English, and the latents' difference in each task."""
     tasks = gaps["task"].unique()
     means = gaps.pivot_table("points", "other", "task").reindex(gaps["other"].unique(), columns=tasks)
     rows: list[list[Value]] = []
@@ -147,7 +147,7 @@ def language_table(gaps: pd.DataFrame, distances: Mapping[str, Mapping[str, floa
 
 
 def judged_table(gaps: pd.DataFrame, distances: Mapping[str, Mapping[str, float]]) -> Table:
-    """Make a table of verdicts, from `gaps` and from the paper's scores: a row for each claim and measure of distance.
+    """Test the paper's claims on `gaps` and on its own scores; return a table with a row for each claim and distance.
 
     A claim holds if the gap falls significantly with distance. Holm's correction is applied to all trends of `gaps`,
     and separately to all trends of the paper's scores.

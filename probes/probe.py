@@ -35,14 +35,14 @@ from probes.tasks import find
 
 Report = Callable[[str], None]  # called with a line of text at each step; raising an exception ends the work
 DEFAULT = ProbeConfig()
-DOMINANT = 0.90  # share of one label above which accuracy is not informative
-MAX_DEVIATION = 3  # number of half-widths of an interval by which dev and test accuracy may differ by chance
-MAX_TRUNCATED = 0.01  # maximum share of sentences that an encoder may truncate without a warning
+DOMINANT = 0.90  # if one label has a larger share than this, accuracy is not informative
+MAX_DEVIATION = 3  # maximum difference of dev and test accuracy by chance, in half-widths of the interval
+MAX_TRUNCATED = 0.01  # if an encoder truncates a larger share of sentences, a warning is given
 NO_HIDDEN_LAYER = "word-content"  # SentEval never uses a hidden layer for this task
 
 
 def silent(line: object) -> None:
-    """A `Report` that prints nothing."""
+    """Ignore a line of progress; the `Report` function of calls that print nothing."""
 
 
 def run(
@@ -102,7 +102,7 @@ def probeable(latents: Sequence[str], lang: str) -> list[str]:
 
 
 def check(encoder: SentenceEncoder, lang: str, latents: Sequence[str]) -> None:
-    """Raise UsageError for a language or latent that the encoder lacks; empty `langs` stand for any language."""
+    """Raise UsageError for a language or latent that the encoder lacks. Empty `langs` stand for any language."""
     langs = split_langs(lang)
     for each in langs:
         known_lang(each, encoder.langs, "the model")
@@ -125,8 +125,8 @@ def by_probes(
     config: ProbeConfig,
     report: Report,
 ) -> ProbeResult:
-    """Score all predictors with the probes that `config` selects. The arguments are those of `run`."""
-    inputs: dict[str, Sequence[Vectors]] = {}  # latent -> its vectors
+    """Train and test the probes that `config` selects on each latent and baseline. The arguments are those of `run`."""
+    inputs: dict[str, Sequence[Vectors]] = {}  # vectors of each latent, one array per encoder seed
     measured: dict[str, Measured] = {}
     for name, make, vectors in predictors(study, encoder, latents, references, config):
         report(f"{study.task} {study.lang}: {name}")
@@ -168,7 +168,7 @@ def predictors(
     references: Mapping[str, Sequence[SentenceEncoder]],
     config: ProbeConfig,
 ) -> Iterator[tuple[str, ProbeFactory, Sequence[Vectors]]]:
-    """Yield each predictor's name, the factory of its probes, and its inputs: vectors (N, D) for each encoder seed."""
+    """Yield (name, function that makes a probe, vectors (N, D) per encoder seed) for each latent and baseline."""
     make, items = probe_factory(config.probe), study.items
     for latent in latents:
         yield latent, make, [embed_items(encoder, study, latent)]
@@ -183,11 +183,11 @@ def predictors(
 
 
 def score(study: Study, name: str, measured: Measured, runs: Runs, config: ProbeConfig) -> ProbeScore:
-    """Compute the accuracy of one predictor, its intervals and its V-information."""
+    """Compute the accuracy of one latent or baseline, its intervals and its V-information."""
     tested = int(study.tested.any(0).sum())
     low, high = wilson(runs.mean * tested, tested)
     boot_low, boot_high = runs.interval()
-    if low == 0 or high == 1:  # all or no predictions are correct, so all resamples are equal
+    if low == 0 or high == 1:  # if all or no predictions are correct, all resamples are equal
         boot_low, boot_high = min(low, boot_low), max(high, boot_high)
     encoders, seeds = runs.points.shape
     return ProbeScore(
@@ -244,7 +244,7 @@ def by_senteval(
 def result_of(
     study: Study, config: ProbeConfig, rows: list[ProbeScore], measured: Mapping[str, Measured], **more: Any
 ) -> ProbeResult:
-    """Make a result from scores and measured predictions; `more` contains the other fields of the result."""
+    """Make a result from the scores and predictions of all latents and baselines; `more` has the other fields."""
     tables = []
     for predictor, of in measured.items():
         encoder, seed, item = np.nonzero(of.predicted >= 0)
@@ -277,7 +277,7 @@ def result_of(
 
 
 def with_note(row: ProbeScore, majority: ProbeScore, best: ProbeScore | None) -> ProbeScore:
-    """Add a note if the score is not above the majority's score, or a latent's score is below the score of `best`."""
+    """Add a note if a score is not above the majority baseline's, or if a latent's score is below that of `best`."""
     notes = [row.note] if row.note else []
     if row.latent != MAJORITY and row.ci_low <= majority.accuracy:
         notes.append("not separable from majority")

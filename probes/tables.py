@@ -1,4 +1,4 @@
-"""Compare cells that have the same items, and make tables: long, short and wide tables, and tables of differences."""
+"""Compare results for the same items, and make tables of results: long, short and wide, and of differences."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, replace
@@ -14,13 +14,13 @@ from probes.results.store import LEVEL, MAJORITY, Cell, Difference, ProbeScore, 
 
 UNSEPARABLE = "not separable from majority"
 INTERVAL = f"{100 * LEVEL:g}% CI"
-TEXTS = ["sentence", "label"]  # two predictions with equal values in these columns are for the same item
+TEXTS = ["sentence", "label"]  # predictions with equal values in these columns are for the same item
 TRAIL = ("data", "fingerprint", "items_sha256", "version", "measured")
 
 
 def gap(left: Cell, first: str, right: Cell, second: str) -> Difference:
-    """Return the accuracy of predictor `first` of cell `left` minus that of predictor `second` of cell `right`, in
-    points, paired on the test items. Raises DataError if the cells have different items."""
+    """Return the accuracy of `first` in the result `left` minus the accuracy of `second` in `right`, in percentage
+    points, paired on the test items. Raises DataError if the results have different items."""
     (right_one, tested, items), (right_two, others, same) = (
         correctness(cell.predictions, name) for cell, name in ((left, first), (right, second))
     )
@@ -33,8 +33,8 @@ def gap(left: Cell, first: str, right: Cell, second: str) -> Difference:
 
 
 def correctness(predictions: pa.Table, predictor: str) -> tuple[np.ndarray, np.ndarray, pa.Table]:
-    """Select the predictions of one predictor of a cell. Return whether each prediction is right, (E, S, N) bool;
-    whether each probe seed was tested on each item, (S, N) bool; and the N items."""
+    """Select the predictions of one latent or baseline. Return whether each prediction is right, (E, S, N) bool;
+    whether the probe of each seed was tested on each item, (S, N) bool; and the N items."""
     table = predictions.filter(compute.equal(predictions["predictor"], predictor)).combine_chunks()
     encoder, seed, item = (table[name].to_numpy() for name in ("encoder", "seed", "item"))
     _, first, column = np.unique(item, return_index=True, return_inverse=True)
@@ -46,7 +46,7 @@ def correctness(predictions: pa.Table, predictor: str) -> tuple[np.ndarray, np.n
 
 
 def corrected(cells: Sequence[Cell]) -> list[Cell]:
-    """Add p-values with Holm's correction to the differences of a table's cells, and update the notes of the scores.
+    """Add Holm-corrected p-values to the differences of all results of a table, and update the notes of the scores.
 
     The displayed differences are one family of tests. The differences between latents and the majority baseline are
     another.
@@ -66,7 +66,7 @@ def corrected(cells: Sequence[Cell]) -> list[Cell]:
 
 
 def _with_note(row: ProbeScore, gap: Difference) -> ProbeScore:
-    """Add a note if a latent's score is not significantly above the majority's score, with Holm's correction."""
+    """Add a note if a latent's accuracy is not significantly above the majority baseline's, after Holm's correction."""
     notes = [part for part in row.note.split("; ") if part and not part.startswith(UNSEPARABLE)]
     p = gap.p if gap.adjusted_p is None else gap.adjusted_p
     if p >= 1 - LEVEL or gap.points <= 0:
@@ -76,7 +76,7 @@ def _with_note(row: ProbeScore, gap: Difference) -> ProbeScore:
 
 
 def long_table(cells: Sequence[Cell]) -> Table:
-    """Make a table with a row for each predictor of each cell, and a column for each field of its score."""
+    """Make a table with one row per latent or baseline of each result, and one column per field of its score."""
     records = [
         {"model": cell.model, **asdict(row), "seeds": cell.result.seeds, "seed": cell.result.seed}
         | {name: cell.trail[name] for name in TRAIL}
@@ -87,7 +87,7 @@ def long_table(cells: Sequence[Cell]) -> Table:
 
 
 def short_table(cells: Sequence[Cell]) -> Table:
-    """Make a table for display, with a row per predictor. Accuracies are in percent; empty columns are left out."""
+    """Make a table for display, with a row per latent or baseline, accuracies in percent, and no empty columns."""
     several = len({cell.model for cell in cells}) > 1
     probes = len({cell.trail["probe"] for cell in cells}) > 1
     rows = [(cell, row) for cell in cells for row in cell.result.rows]
@@ -171,6 +171,6 @@ def accuracy(cell: Cell, latent: str) -> Estimate:
 
 
 def best_baseline(cell: Cell) -> ProbeScore | None:
-    """Return the score of the best baseline or reference of a cell; None if the cell has no baseline."""
+    """Return the score of the most accurate baseline or reference encoder; None if there is none."""
     others = [row for row in cell.result.rows if is_baseline(row.latent, cell.trail["latents"])]
     return max(others, key=lambda row: row.accuracy, default=None)

@@ -1,4 +1,4 @@
-"""Probing tasks and their items, and functions that select items, or find the words and marks of a sentence."""
+"""Probing tasks and their labelled sentences; functions that balance and split them, and that split text into words."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from bgt_core.errors import UsageError
 
 SPLITS = ("train", "dev", "test")
 MIN_ITEMS = 140  # minimum number of items of a task; with fewer items, intervals are wider than 16 points
-RARE = 20  # minimum number of items with a label; rarer labels can't be learnt, and are left out
+RARE = 20  # minimum number of items per label; rarer labels can't be learnt, and are left out
 SIZES = {"train": 100_000, "dev": 10_000, "test": 10_000}  # number of items of each split (paper, sec. 5.2; SentEval)
 # A word is a run of letters and digits: l'eau has two words, and punctuation has none. In Chinese and Japanese, which
 # are written without spaces, each character is a word.
@@ -35,8 +35,8 @@ class Items:
     sentences: list[str] = field(default_factory=list)
     labels: list[str] = field(default_factory=list)
     groups: list[int] = field(default_factory=list)
-    splits: list[str] | None = None  # one of `SPLITS` for each sentence; None if splits are not fixed
-    translations: list[str] | None = None  # a translation of each sentence; None if one is missing
+    splits: list[str] | None = None  # the split of each sentence, one of `SPLITS`; None if splits are not fixed
+    translations: list[str] | None = None  # the translation of each sentence; None if any is missing
     other: str = ""  # the language of the translations
 
     def add(self, sentence: str, label: str, group: int) -> None:
@@ -46,7 +46,7 @@ class Items:
         self.groups.append(group)
 
     def take(self, rows: Sequence[int]) -> Items:
-        """Return the items with the row numbers `rows`, in that order."""
+        """Return the items with the indices `rows`, in that order."""
         return Items(
             [self.sentences[row] for row in rows],
             [self.labels[row] for row in rows],
@@ -82,10 +82,10 @@ class ProbeTask:
 
     name: str
     about: str  # the question to answer about a sentence, in one line
-    builds: Mapping[str, Build]  # kind of source -> labelling function; the first kind that a folder has is used
+    builds: Mapping[str, Build]  # labelling functions by kind of source; the first kind that a folder has is used
     langs: tuple[str, ...] = ()  # languages for which the task is defined; empty: any language
     file: str = ""  # name of SentEval's labelled file, without ".txt"
-    classes: int = 0  # number of labels in the published data, if smaller data may have fewer labels; else 0
+    classes: int = 0  # number of labels in the published data if smaller data may have fewer, else 0
     reordered: bool = False  # whether the versions of a sentence differ only in word order
     group: str = ""  # surface, syntax or semantic, as in SentEval, or style; users can choose tasks by group
 
@@ -143,11 +143,8 @@ def is_punctuation(char: str) -> bool:
     return char in string.punctuation or unicodedata.category(char).startswith("P")
 
 
-# Functions that select items: they balance labels, remove copies and rare labels, and draw splits of the paper's sizes.
-
-
 def balance(items: Items, rng: Random) -> Items:
-    """Draw as many items of every label as the rarest label has, and keep their order."""
+    """Draw as many items of every label as the rarest label has; the items keep their order."""
     rows: dict[str, list[int]] = {}
     for row in rng.sample(range(len(items.labels)), len(items.labels)):
         rows.setdefault(items.labels[row], []).append(row)
@@ -166,7 +163,7 @@ def distinct(items: Items) -> Items:
 
 
 def contradicting(items: Items) -> dict[str, list[str]]:
-    """Return the sentences that have several labels: sentence -> its labels."""
+    """Return the sentences that have several labels, each with its labels."""
     labels: dict[str, dict[str, None]] = {}
     for sentence, label in zip(items.sentences, items.labels, strict=True):
         labels.setdefault(sentence, {})[label] = None
@@ -183,7 +180,7 @@ def in_one_split(items: Items) -> Items:
     """Keep each group in only one split: in test if the group occurs there, else in dev, else in train."""
     if items.splits is None:
         return items
-    highest: dict[int, int] = {}  # group -> the rank of the split in which it is kept
+    highest: dict[int, int] = {}  # group -> rank of the split that keeps it
     ranks = [SPLITS.index(split) for split in items.splits]
     for group, rank in zip(items.groups, ranks, strict=True):
         highest[group] = max(rank, highest.get(group, 0))
@@ -216,7 +213,7 @@ def draw_splits(items: Items, rng: Random, sizes: Mapping[str, int] = SIZES) -> 
         rows.setdefault(group, []).append(row)
     order = list(rows)
     rng.shuffle(order)
-    split_of: dict[int, str] = {}  # row -> its split
+    split_of: dict[int, str] = {}  # index of an item -> its split
     for group in order:
         for split in reversed(SPLITS):
             if len(rows[group]) <= room[split]:

@@ -1,1 +1,1 @@
-"""Probes: classifiers over fixed vectors, and baselines."""
+"""The classifiers that serve as probes of fixed vectors, and baselines that do not use the encoder."""

@@ -25,10 +25,10 @@ from bgt_core.vectors.linear_probe import LinearProbe
 from probes.results.store import MAJORITY
 from probes.task import count_words
 
-MANY_LABELS = 50  # with this many labels or more, naive Bayes is used, because logistic regression would take hours
+MANY_LABELS = 50  # from this number of labels, naive Bayes replaces logistic regression, which would take hours
 FEATURES = 20_000  # maximum number of n-grams; the most frequent are kept
 
-Inputs = Callable[[Sequence[str]], np.ndarray | csr_matrix]  # N sentences -> (N, features)
+Inputs = Callable[[Sequence[str]], np.ndarray | csr_matrix]  # a function that turns N sentences into features, (N, F)
 
 
 class MajorityProbe(DummyClassifier):
@@ -42,7 +42,8 @@ class MajorityProbe(DummyClassifier):
 
 
 class BagProbe(ClassifierMixin, BaseEstimator):
-    """Logistic regression on sparse counts. The L2 penalty is reduced step by step as long as the dev loss falls."""
+    """Logistic regression on sparse counts. The L2 penalty is lowered step by step while the loss on dev items
+    falls."""
 
     def __init__(self, strengths: Sequence[float] = (0.01, 0.1, 1.0)):
         self.strengths = strengths
@@ -69,11 +70,11 @@ class BagProbe(ClassifierMixin, BaseEstimator):
         return self
 
     def predict_log_proba(self, X: csr_matrix) -> np.ndarray:
-        """Return the natural log-probability of each of the K labels, (N, K)."""
+        """Return the natural log-probability of each of the K labels for each item, (N, K)."""
         return np.log(self.probe_.predict_proba(X).clip(min=np.finfo(np.float32).tiny))
 
     def predict(self, X: csr_matrix) -> np.ndarray:
-        """Predict labels, (N,)."""
+        """Predict the labels (N,) of counts (N, features)."""
         return self.probe_.predict(X)
 
 
@@ -87,7 +88,7 @@ def count_grams(sentences: Sequence[str], **options: object) -> csr_matrix:
     return CountVectorizer(min_df=2, max_features=FEATURES, dtype=np.float32, **options).fit_transform(sentences)
 
 
-# name -> (function that computes the features of sentences, function that makes a probe)
+# The baselines by name: a function that computes the features of sentences, and one that makes the classifier.
 BASELINES: dict[str, tuple[Inputs, Callable[[], ClassifierMixin]]] = {
     MAJORITY: (lambda sentences: np.zeros((len(sentences), 1), dtype=np.float32), MajorityProbe),
     "length": (lengths, LinearProbe),

@@ -35,10 +35,10 @@ from torch.optim.adam import adam
 
 from bgt_core.errors import DataError
 
-Split = tuple[np.ndarray, Sequence[object]]  # (N, D) vectors and their N labels
+Split = tuple[np.ndarray, Sequence[object]]  # vectors (N, D) and their N labels
 Parameters = list[Tensor]  # for each layer: the weights (S, out, in) and biases (S, out, 1) of S networks
 
-LANES = 16  # rows are padded to a multiple of this, a register's size; large powers of two would cause cache conflicts
+LANES = 16  # rows are padded to a multiple of a register's size; large powers of two would cause cache conflicts
 
 
 @dataclass(frozen=True)
@@ -46,10 +46,10 @@ class SentEval:
     """The settings of SentEval's protocol. Users of SentEval set only `hidden` and `seed`."""
 
     hidden: int = 0  # number of units of the hidden layer; 0 for no hidden layer
-    penalties: tuple[float, ...] = (1e-5, 1e-4, 1e-3, 1e-2)  # L2 penalties
+    penalties: tuple[float, ...] = (1e-5, 1e-4, 1e-3, 1e-2)  # L2 penalties, each for a classifier of its own
     batch_size: int = 64
-    epoch_size: int = 4  # passes over train between two scores on dev
-    tenacity: int = 5  # number of tolerated failures; one more failure ends training
+    epoch_size: int = 4  # passes over the training items between two evaluations on the dev items
+    tenacity: int = 5  # number of evaluations without a new best that are tolerated; the next ends training
     max_epoch: int = 200  # training ends after more than this number of passes
     seed: int = 1111
 
@@ -58,17 +58,17 @@ class SentEval:
 class SplitResult:
     """The result of `split_classify`; accuracies are in percent with two decimals, as in SentEval."""
 
-    penalty: float  # the penalty with the best dev accuracy
+    penalty: float  # the penalty whose classifier has the best dev accuracy
     dev_accuracy: float
     test_accuracy: float
     dev_accuracies: tuple[float, ...]  # best dev accuracy of each penalty
-    epochs: tuple[int, ...]  # number of passes over train before each classifier stopped, one per penalty
+    epochs: tuple[int, ...]  # number of passes over the training items by each classifier, one per penalty
     predicted: np.ndarray  # (N,) predicted labels of the test items
 
 
 @dataclass
 class Candidate:
-    """The classifier with one of the penalties, and the state of its early stopping."""
+    """The classifier with a certain L2 penalty, and the state of its early stopping."""
 
     penalty: float
     most_correct: int = -1  # highest number of correct dev items so far
@@ -95,7 +95,7 @@ def split_classify(train: Split, dev: Split, test: Split, protocol: SentEval | N
     stack = Stack(sizes, protocol.penalties, protocol.seed)
     order = np.random.RandomState(protocol.seed)
     candidates = [Candidate(penalty) for penalty in protocol.penalties]
-    running, epochs = candidates, 0  # running[i] is the candidate for network i of the stack
+    running, epochs = candidates, 0  # running[i] is the classifier that network i of the stack trains
     while running and epochs <= protocol.max_epoch:
         for _ in range(protocol.epoch_size):
             stack.train(train_vectors, labels, order.permutation(len(labels)), protocol.batch_size)
@@ -115,7 +115,7 @@ def split_classify(train: Split, dev: Split, test: Split, protocol: SentEval | N
 
     accuracies = [_percent(candidate.most_correct, len(dev_labels)) for candidate in candidates]
     winner = candidates[accuracies.index(max(accuracies))]
-    predicted = _predict(winner.best_parameters, torch.tensor(test_vectors))[0].numpy()  # (N,)
+    predicted = _predict(winner.best_parameters, torch.tensor(test_vectors))[0].numpy()
     return SplitResult(
         penalty=winner.penalty,
         dev_accuracy=max(accuracies),
@@ -127,22 +127,22 @@ def split_classify(train: Split, dev: Split, test: Split, protocol: SentEval | N
 
 
 class Stack:
-    """S networks with the same shape and initial weights but different L2 penalties, and their states of Adam.
+    """S networks with equal shapes and initial weights but different L2 penalties, and their optimiser states (Adam).
 
     A bias is the weight of an extra unit that is always 1. So each layer is one matrix, and its gradient is one matrix.
     """
 
     def __init__(self, sizes: Sequence[int], penalties: Sequence[float], seed: int, learning_rate: float = 1e-3):
         self.learning_rate = learning_rate
-        self.steps = [torch.zeros(()) for _ in sizes[1:]]  # one counter for each layer; `adam` increments it
+        self.steps = [torch.zeros(()) for _ in sizes[1:]]  # the step counter of each layer, which `adam` increments
         generator = torch.Generator().manual_seed(seed)
         values = []
         for depth, (inputs, outputs) in enumerate(pairwise(sizes)):
             weight, bias = torch.empty(outputs, inputs), torch.empty(outputs, 1)
-            nn.init.kaiming_uniform_(weight, a=math.sqrt(5), generator=generator)  # as nn.Linear does
+            nn.init.kaiming_uniform_(weight, a=math.sqrt(5), generator=generator)  # the initialisation of nn.Linear
             nn.init.uniform_(bias, -1 / math.sqrt(inputs), 1 / math.sqrt(inputs), generator=generator)
             columns = 0 if depth else -(inputs + 1) % LANES
-            rows = int(depth < len(sizes) - 2)  # a row of unused weights for the unit that is always 1
+            rows = int(depth < len(sizes) - 2)  # an unused row of weights for the unit that is always 1
             layer = nn.functional.pad(torch.cat([weight, bias], 1), (0, columns, 0, rows))
             values.append(layer.repeat(len(penalties), 1, 1))
         self.sizes = sizes
@@ -150,7 +150,7 @@ class Stack:
         self._set_state(values, means, squares, torch.tensor(penalties)[:, None, None])
 
     def _set_state(self, values: list[Tensor], means: list[Tensor], squares: list[Tensor], penalties: Tensor) -> None:
-        """Set the weights of each layer, (S, out, in), Adam's two moments, and the penalties, (S, 1, 1)."""
+        """Set the weights of each layer (S, out, in), Adam's two moments for them, and the penalties (S, 1, 1)."""
         self.values, self.means, self.squares, self.penalties = values, means, squares, penalties
         # these arrays are reused, because allocating them in every step makes training up to a quarter slower
         self.gradients = [torch.empty_like(layer) for layer in values]
@@ -159,14 +159,14 @@ class Stack:
             self.parameters += [weights[:, :outputs, :inputs], weights[:, :outputs, inputs : inputs + 1]]
 
     def keep(self, networks: list[int]) -> None:
-        """Keep only the networks with these indices."""
+        """Keep only the networks with these indices, and stop training the others."""
         values, means, squares = ([part[networks] for part in row] for row in (self.values, self.means, self.squares))
         self._set_state(values, means, squares, self.penalties[networks])
 
     def train(self, vectors: Tensor, labels: np.ndarray, order: np.ndarray, batch_size: int) -> None:
-        """Train for one pass over vectors (N, D) and class indices (N,), in the order of the row numbers `order`."""
+        """Train all networks for one pass over vectors (N, D) and class indices (N,), in the order of rows `order`."""
         whole = len(order) - len(order) % batch_size
-        for batches in (order[:whole].reshape(-1, batch_size), order[whole:].reshape(1, -1)):  # the last is smaller
+        for batches in (order[:whole].reshape(-1, batch_size), order[whole:].reshape(1, -1)):  # the last may be smaller
             if batches.size:
                 batch = torch.zeros(batches.shape[1], self.values[0].shape[2])
                 items = batch[:, : vectors.shape[1]]
@@ -177,13 +177,15 @@ class Stack:
                     self._update(batch, right)
 
     def _targets(self, labels: np.ndarray) -> np.ndarray:
-        """Return the positions (M, S * B) of M minibatches' class indices (M, B) in flattened logits (S, C, B)."""
+        """Return the positions (M, S * B) of M minibatches' class indices (M, B) in their flattened logits (S, C,
+        B)."""
         batches, items = labels.shape
         networks = np.arange(len(self.penalties))[:, None]
         return ((networks * self.sizes[-1] + labels[:, None]) * items + np.arange(items)).reshape(batches, -1)
 
     def _update(self, batch: Tensor, targets: Tensor) -> None:
-        """Take a step of Adam on a minibatch (B, in); `targets` (S * B,) are positions in the flattened logits."""
+        """Take an Adam step on a minibatch (B, in); `targets` (S * B,) are the classes' positions in flattened
+        logits."""
         first, *others = self.values
         signals = [torch.mm(first.flatten(0, 1), batch.T).unflatten(0, first.shape[:2])]  # one product for all networks
         for weights in others:
@@ -199,8 +201,7 @@ class Stack:
             gradient = torch.bmm(weights.mT, gradient).mul_(signal)
             gradient.addcmul_(gradient, signal, value=-1)  # the derivative of a sigmoid is signal (1 - signal)
         first_change.flatten(0, 1).addmm_(gradient.flatten(0, 1), batch, alpha=share)
-        # call the function that torch.optim.Adam calls, because the class takes longer than the update of a small
-        # network
+        # torch.optim.Adam calls this function too; the class itself takes longer than the update of a small network
         adam(
             self.values, self.gradients, self.means, self.squares, [], self.steps, lr=self.learning_rate,
             beta1=0.9, beta2=0.999, eps=1e-8, weight_decay=0.0, amsgrad=False, maximize=False, fused=True,
@@ -208,7 +209,7 @@ class Stack:
 
 
 def forward(parameters: Parameters, vectors: Tensor) -> Tensor:
-    """Return the logits (S, C, N) of vectors (N, D)."""
+    """Return the logits (S, C, N) that S networks compute from vectors (N, D)."""
     weight, bias = parameters[:2]
     signal = torch.mm(weight.flatten(0, 1), vectors.T).unflatten(0, weight.shape[:2]).add_(bias)  # one product for all
     for weight, bias in zip(parameters[2::2], parameters[3::2], strict=True):
@@ -217,7 +218,7 @@ def forward(parameters: Parameters, vectors: Tensor) -> Tensor:
 
 
 def _predict(parameters: Parameters, vectors: Tensor) -> Tensor:
-    """Predict class indices (S, N) of vectors (N, D)."""
+    """Predict the class indices (S, N) of vectors (N, D) with each of S networks."""
     return forward(parameters, vectors).argmax(1)
 
 
@@ -226,9 +227,10 @@ def _percent(count: int, items: int) -> float:
 
 
 def _checked(name: str, split: Split, classes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the vectors (N, D) float32 and the class indices (N,) of a split. Raises DataError for NaN or infinity."""
+    """Return float32 vectors (N, D) and class indices (N,). Raises DataError for vectors with NaN or infinity."""
     vectors = np.asarray(split[0], np.float32)
-    # NaN or infinity makes the sum non-finite. A float32 sum can also overflow, so a float64 sum is checked next
+    # NaN or infinity in the vectors makes their sum non-finite. A float32 sum can also overflow, so the float64 sum
+    # decides.
     with np.errstate(over="ignore"):
         finite = math.isfinite(vectors.sum()) or math.isfinite(vectors.sum(dtype=np.float64))
     if not finite:

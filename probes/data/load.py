@@ -1,4 +1,4 @@
-"""Load the labelled items of a task in one language, from files or built-in sentences, and describe them in a card."""
+"""Load the labelled sentences of a probing task in one language, from files or built-in, and describe their source."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _LANG = re.compile(r"[a-z]{2}(-[A-Z\d]\w+)*")
 _QUOTED = re.compile(r'"(?:[^"]|"")*"')
 EXAMPLES, GRAMMAR = "example sentences", "built-in grammar"
 GRAMMAR_LANGS = ("en", "fr")
-DRAWN = 6_000  # number of sentences drawn from the grammar
+DRAWN = 6_000  # number of sentences that the built-in grammar generates
 MIN_SENTENCES = 500  # minimum number of labelled built-in sentences; five seeds test half of them (intervals: 6 points)
 BUILT = {
     LABELLED: "labels of the file",
@@ -64,15 +64,15 @@ TOKENISATION = {
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """Labelled items, with a description of them."""
+    """Labelled sentences of a probing task, with a description of their source."""
 
     items: Items
-    about: Mapping[str, Any]  # entries of a result's trail: data, items_sha256 and, for items from a file, card
-    note: str = ""  # why sentences of the grammar are used instead of the built-in sentences
+    about: Mapping[str, Any]  # the data's description in results: data, items_sha256 and, for items from a file, card
+    note: str = ""  # why generated sentences are used instead of the built-in ones
 
 
 def dataset_of(items: Items, source: str, note: str = "", **about: Any) -> Dataset:
-    """Make a data set, with a hash of the items; `source` describes where the items come from."""
+    """Make a `Dataset`, with a hash of its items; `source` says where the items come from."""
     parts = [items.sentences, items.labels, items.groups, items.splits]
     text = json.dumps([*parts, items.translations] if items.translations else parts)
     sha256 = hashlib.sha256(text.encode()).hexdigest()
@@ -111,7 +111,7 @@ def label_sentences(
 
 
 def _labelled_examples(task: ProbeTask, lang: str, seed: int) -> Items:
-    """Label built-in sentences (for style tasks, those about style), and add their English or French translations."""
+    """Label built-in sentences (for style tasks, those about style); add English or French translations."""
     other = "fr" if lang == "en" else "en"
     if task.group == "style":
         chosen = [each for each in style_sentences() if (each.lang, each.other) == (lang, other)]
@@ -169,7 +169,7 @@ def load_items(
 
 
 def _card(source: TaskSource, data: Path, items: Items, verbatim: bool, **more: object) -> dict[str, Any]:
-    """Describe a data set for a cell's trail: its sources, licences, labels, sizes and hashes."""
+    """Describe a data set in a result: its sources, licences, labels, sizes and hashes."""
     provenances = list(dict.fromkeys(provenance_of(file, source.kind) for file in source.files))
     sizes = Counter(items.splits or ["all"] * len(items.labels))
     names = {file: file.name if file == data else file.relative_to(data).as_posix() for file in source.files}
@@ -182,12 +182,12 @@ def _card(source: TaskSource, data: Path, items: Items, verbatim: bool, **more: 
         "labels": dict(sorted(Counter(items.labels).items(), key=lambda pair: (-pair[1], pair[0]))),
         "tokenisation": VERBATIM if verbatim else TOKENISATION.get(source.kind, "as written"),
         "artefacts": list(dict.fromkeys(line for provenance in provenances for line in provenance.artefacts)),
-        "sha256": {name: sha256_file(file) for file, name in names.items()},  # hash of each file as it is on disk
+        "sha256": {name: sha256_file(file) for file, name in names.items()},  # hash of the bytes of each file on disk
     }
 
 
 def _build(task: ProbeTask, kind: str, files: tuple[Path, ...], lang: str, rng: Random) -> Items:
-    """Label the sentences in files. Sentences that are translations of each other form one group."""
+    """Label the sentences in files by the task's rules. Sentences with a common translation form one group."""
     build = task.builds[kind]
     if kind == "conllu":
         return build(read_conllu(files), lang, rng)
@@ -207,7 +207,7 @@ def _build(task: ProbeTask, kind: str, files: tuple[Path, ...], lang: str, rng: 
 
 
 def _learnable(items: Items, notes: list[str]) -> Items:
-    """Leave out items whose label can't be learnt, and add a note about them."""
+    """Leave out items whose label is too rare to be learnt, and add a note on how many."""
     kept = common(items)
     why = "their label is not in train" if items.splits else f"their label has fewer than {RARE}"
     _note_left_out(notes, items, kept, f"{why}, {some(set(items.labels) - set(kept.labels))}")
@@ -215,7 +215,7 @@ def _learnable(items: Items, notes: list[str]) -> Items:
 
 
 def _without_contradictions(items: Items, notes: list[str]) -> Items:
-    """Leave out sentences that have several labels, and add a note about them."""
+    """Leave out sentences that have several labels, and add a note on how many."""
     unclear = contradicting(items)
     kept = items.take([row for row, sentence in enumerate(items.sentences) if sentence not in unclear])
     for sentence, labels in list(unclear.items())[:1]:
@@ -228,19 +228,16 @@ def _note_left_out(notes: list[str], before: Items, after: Items, why: str) -> N
         notes.append(f"{count:,} {'item' if count == 1 else 'items'} left out: {why}")
 
 
-# Find and read the files of a task.
-
-
 class TaskSource(NamedTuple):
-    """The files from which a task's items are made."""
+    """The files from which a task's labelled sentences are made."""
 
-    kind: str  # "labelled", or a kind of source in `ProbeTask.builds`
+    kind: str  # "labelled" if the file has labels, else a key of `ProbeTask.builds`
     files: tuple[Path, ...]
     passed_over: tuple[str, ...] = ()  # a message for each file that is skipped because it does not have two columns
 
 
 class Text(NamedTuple):
-    """N different sentences of one language, normalised. Sentences that share a translation are in one group."""
+    """N different, normalised sentences in one language. Sentences with a common translation are in one group."""
 
     sentences: list[str]
     groups: list[int]
@@ -294,7 +291,7 @@ def find_source(data: Path, task: ProbeTask, lang: str) -> TaskSource:
 
 
 def _kind_of_file(file: Path, task: ProbeTask) -> str:
-    """Return the kind of source that a single file is, judged by its suffix or its first line."""
+    """Return what a single file contains (labels, trees, parses or text), judged by its suffix or its first line."""
     name = uncompressed(file.name)
     if name.endswith((".conllu", *TREES)):
         return "conllu" if name.endswith(".conllu") else "trees"
@@ -313,13 +310,13 @@ def _stem(file: Path) -> str:
 
 
 def _folder_is(file: Path, lang: str) -> bool:
-    """Return whether a labelled file is in a folder of this language. Folders without a language code are English."""
+    """Return whether a labelled file's folders name this language. Folders without a language are English."""
     folder = file.absolute().parent.name
     return folder == lang or (lang == "en" and not _LANG.fullmatch(folder))
 
 
 def _is_source(file: Path, kind: str, langs: Sequence[str]) -> bool:
-    """Return whether the name of a file is that of a source of this kind in one of `langs`."""
+    """Return whether a file's name is that of a file of this kind in one of the languages `langs`."""
     name, folder = uncompressed(file.name), file.absolute().parent.name
     if kind in ("conllu", "trees"):
         start = re.split("[_.]", name)[0]
@@ -334,7 +331,7 @@ def _langs_of(files: Sequence[Path]) -> set[str]:
 
 
 def pair_of(file: Path) -> tuple[str, str] | None:
-    """Return the languages in the name of a TSV of translations, as (en, fr) for en-fr.corpus.tsv.xz; else None."""
+    """Return the two languages in the name of a TSV of translations: (en, fr) for en-fr.corpus.tsv.xz; else None."""
     name, *rest = file.name.split(".")
     langs = split_langs(name)
     primary = [lang.partition("-")[0] for lang in langs]
@@ -350,7 +347,7 @@ def read_labelled(file: Path, lang: str, reordered: bool = False, verbatim: bool
     """
     items = Items()
     splits: list[str] = []
-    groups: dict[tuple[str, ...], int] = {}  # words -> group
+    groups: dict[tuple[str, ...], int] = {}  # the words of a sentence -> its group
     for number, line in text_lines(file):
         cells = line.rstrip().split("\t")
         if len(cells) < 3:
@@ -374,7 +371,7 @@ def read_labelled(file: Path, lang: str, reordered: bool = False, verbatim: bool
 
 
 def read_sentences(file: Path) -> list[str]:
-    """Read the different sentences of a text file with one sentence per line, normalised."""
+    """Read a text file with one sentence per line; return the different sentences, normalised."""
     return list(dict.fromkeys(filter(None, (normalise(line) for _, line in text_lines(file, sentences=True)))))
 
 
@@ -385,7 +382,7 @@ def read_texts(files: Sequence[Path], langs: Sequence[str]) -> dict[str, Text]:
     several translations, and near-copies with the same translation. Raises DataError, with file and line, for an
     invalid line, and UsageError for a file whose language is unclear.
     """
-    parents: dict[tuple[str, str], tuple[str, str]] = {}  # (language, sentence) -> another node of its group
+    parents: dict[tuple[str, str], tuple[str, str]] = {}  # (language, sentence) -> a parent in its group's tree
 
     def head(node: tuple[str, str]) -> tuple[str, str]:
         parents.setdefault(node, node)
@@ -404,7 +401,7 @@ def read_texts(files: Sequence[Path], langs: Sequence[str]) -> dict[str, Text]:
         for sentence in read_sentences(file):
             head((lang, sentence))
     texts = {lang: Text([], []) for lang in langs}
-    numbers: dict[tuple[str, str], int] = {}  # node that represents a group -> index of the group
+    numbers: dict[tuple[str, str], int] = {}  # root of a group's tree -> index of the group
     for node in list(parents):
         group = numbers.setdefault(head(node), len(numbers))
         lang, sentence = node
@@ -415,7 +412,7 @@ def read_texts(files: Sequence[Path], langs: Sequence[str]) -> dict[str, Text]:
 
 
 class Provenance(NamedTuple):
-    """The origin of a corpus, the licence that its publisher states, and known artefacts."""
+    """The origin of a corpus, the licence that its publisher states, and known faults of its texts."""
 
     about: str
     licence: str
@@ -423,7 +420,7 @@ class Provenance(NamedTuple):
 
 
 _ROWS = Path(__file__).with_name("corpora.tsv").read_text("utf-8").splitlines()[1:]
-# part of a file's name that identifies the corpus, or "senteval", "treebank" or "unknown" -> provenance
+# Provenance by a part of a file's name that identifies the corpus, or by "senteval", "treebank" or "unknown".
 CORPORA = {
     name: Provenance(about, licence, tuple(filter(None, artefacts.split(" | "))))
     for name, about, licence, artefacts in (row.split("\t") for row in _ROWS)
@@ -431,7 +428,7 @@ CORPORA = {
 
 
 def provenance_of(file: Path, kind: str) -> Provenance:
-    """Find a file's provenance by a part of its name, else of the names of the two folders above it, else by `kind`."""
+    """Find the provenance of a file by its name, by the names of the two folders above it, or else by `kind`."""
     for name in (*file.name.split("."), *(folder.name for folder in file.absolute().parents[:2])):
         if name in CORPORA:
             return CORPORA[name]

@@ -40,15 +40,15 @@ from probes.measures.significance import MIN_RESAMPLES, RESAMPLES, bootstrap
 from probes.task import MIN_ITEMS, SPLITS, Items, ProbeTask, common, in_one_split, some, split_tokens, with_copies
 
 MAX_ITEMS = 10_000
-FOLDS = 10  # one fold is for testing, one for choosing the L2 penalty, and eight are for training
+FOLDS = 10  # of ten folds, one is for testing, one for choosing the L2 penalty, and eight are for training
 
-Cut = tuple[np.ndarray, np.ndarray, np.ndarray]  # row numbers of the train, dev and test items
-ProbeFactory = Callable[[int], ClassifierMixin]  # seed -> new probe
-Vectors: TypeAlias = np.ndarray | csr_matrix  # (N, D)
+Cut = tuple[np.ndarray, np.ndarray, np.ndarray]  # indices of the train, dev and test items
+ProbeFactory = Callable[[int], ClassifierMixin]  # a function that makes a new probe from a seed
+Vectors: TypeAlias = np.ndarray | csr_matrix  # vectors (N, D), dense or sparse
 
-FREQUENT = 2_000  # number of frequent tokens that can be keys of a control task
-MIN_RECURRING = 30  # minimum number of dev items, and also of test items, with a key that occurs in train
-LEARNING_RATE, BATCH_SIZE = 3e-3, 128  # for training an MLP
+FREQUENT = 2_000  # number of frequent tokens that a control task can use as keys of sentences
+MIN_RECURRING = 30  # minimum number of dev and of test items whose key also occurs in training
+LEARNING_RATE, BATCH_SIZE = 3e-3, 128  # hyperparameters of the training of an MLP
 PATIENCE = 5  # an MLP's training ends after this number of epochs without a lower dev loss
 
 
@@ -95,19 +95,19 @@ def hidden_units(probe: str) -> int:
 
 @dataclass(frozen=True, eq=False)
 class Study:
-    """N labelled items in one language, with the train, dev and test items of each probe seed."""
+    """N labelled items in one language, divided into train, dev and test items for each seed of the probe."""
 
     task: str
     lang: str
     items: Items
-    names: list[str]  # the different labels, sorted
+    names: list[str]  # the labels in alphabetical order
     labels: np.ndarray  # (N,) indices into `names`
     cuts: list[Cut]
-    left_out: int  # number of items that were left out
+    left_out: int  # number of items that were left out as too rare or too many
 
     @property
     def tested(self) -> np.ndarray:
-        """Whether the probe of each of S seeds is tested on each of N items, (S, N) bool."""
+        """A mask (S, N): whether the probe of each of S seeds is tested on each of N items."""
         return np.stack([np.isin(np.arange(len(self.labels)), test) for _, _, test in self.cuts])
 
 
@@ -151,7 +151,7 @@ def select(items: Items, limit: int, seed: int, in_order: bool = False) -> tuple
     """
     joined = with_copies(items)
     learnable = common(joined if in_order else in_one_split(joined))
-    rows: dict[int, list[int]] = {}  # group -> its rows
+    rows: dict[int, list[int]] = {}  # group -> indices of its items
     for row, group in enumerate(learnable.groups):
         rows.setdefault(group, []).append(row)
     order = list(rows)
@@ -165,7 +165,7 @@ def select(items: Items, limit: int, seed: int, in_order: bool = False) -> tuple
 
 
 def cuts_of(items: Items, seeds: int, seed: int) -> list[Cut]:
-    """Return the train, dev and test rows for each of at most 10 probe seeds; the items of a group stay together.
+    """Divide items into train, dev and test for each of at most 10 probe seeds; the items of a group stay together.
 
     Without fixed splits, groups are shuffled once and divided into ten folds; the probe of seed k is tested on fold k,
     and fold k + 1 is its dev set. So no item is tested twice. With fixed splits and several seeds, each seed omits a
@@ -189,18 +189,16 @@ def cuts_of(items: Items, seeds: int, seed: int) -> list[Cut]:
     return [(train[~np.isin(groups[train], dealt[k::FOLDS])], dev, test) for k in range(seeds)]
 
 
-# Train and test probes, and measure their accuracy and V-information.
-
-
 @dataclass(frozen=True, eq=False)
 class Measured:
-    """The predictions of one predictor for N items, with E encoder seeds and S probe seeds; arrays are (E, S, N)."""
+    """One latent's or baseline's predictions for N items, by E encoder seeds and S probe seeds; arrays are (E, S,
+    N)."""
 
     predicted: np.ndarray  # int32, -1 for items outside a seed's test split
     bits: np.ndarray  # float32, -log2 of the probability of the true label; NaN for items outside a seed's test split
     saved: np.ndarray  # float32, pointwise V-information in bits
     right: np.ndarray  # bool, False for items outside a seed's test split
-    dev: float  # mean over seeds of the accuracy on dev
+    dev: float  # accuracy on the dev items, averaged over seeds
     unconverged: int  # how many of the E * S probes did not converge
 
 
@@ -216,7 +214,7 @@ class MLPProbe(Probe):
     ):
         self.hidden = hidden
         self.strengths = strengths
-        self.max_epochs = max_epochs  # a network that still trains in the last epoch did not converge
+        self.max_epochs = max_epochs  # a network that still trains in the last epoch counts as not converged
         self.random_state = random_state
 
     def _train(
@@ -226,8 +224,8 @@ class MLPProbe(Probe):
         penalties = [1 / (strength * len(labels)) for strength in strengths]
         stack = Stack([vectors.shape[1], self.hidden, len(self.classes_)], penalties, seed, LEARNING_RATE)
         order = np.random.default_rng(seed)
-        best: dict[int, tuple[float, int, Layers]] = {}  # index of a penalty -> lowest loss, its epoch and layers
-        running = list(range(len(strengths)))  # running[i] is the index of the penalty of network i
+        best: dict[int, tuple[float, int, Layers]] = {}  # penalty index -> its lowest loss, with epoch and layers
+        running = list(range(len(strengths)))  # running[i] is the index of the penalty with which network i is trained
         for epoch in range(self.max_epochs):
             stack.train(vectors, labels, order.permutation(len(labels)), BATCH_SIZE)
             scores = forward(stack.parameters, dev[0])  # (S, K, N)
@@ -246,13 +244,13 @@ class MLPProbe(Probe):
 
 
 def _layers(parameters: Sequence[Tensor]) -> Layers:
-    """Convert parameters, which alternate between weights (out, in) and biases (out, 1), to `Layers`."""
+    """Convert a list that alternates between weights (out, in) and biases (out, 1) to `Layers`."""
     arrays = [part.double().numpy() for part in parameters]
     return [(weight.T, bias[:, 0]) for weight, bias in zip(arrays[::2], arrays[1::2], strict=True)]
 
 
 def probe_factory(probe: str) -> ProbeFactory:
-    """Return a function that makes a probe of the kind "linear" or "mlp50" from a seed; UsageError for another kind."""
+    """Return a function that makes a probe from a seed. `probe` is "linear", or such as "mlp50"; else UsageError."""
     hidden = hidden_units(probe)
     if hidden:
         return lambda seed: MLPProbe(hidden, random_state=seed)
@@ -260,11 +258,11 @@ def probe_factory(probe: str) -> ProbeFactory:
 
 
 def embed_items(encoder: SentenceEncoder, study: Study, latent: str) -> np.ndarray:
-    """Embed the sentences of a study, (N, D). If the labels are languages, a sentence is embedded in its language."""
+    """Embed the sentences of a study, (N, D). If the labels are languages, each sentence is in its own language."""
     sentences = study.items.sentences
     if len(split_langs(study.lang)) == 1:
         return encoder.embed(sentences, lang=study.lang, latent=latent)
-    vectors: dict[int, np.ndarray] = {}  # row number -> vector
+    vectors: dict[int, np.ndarray] = {}  # index of an item -> its vector
     for label, lang in enumerate(study.names):
         rows = np.flatnonzero(study.labels == label)
         vectors |= zip(rows, encoder.embed([sentences[row] for row in rows], lang=lang, latent=latent), strict=True)
@@ -316,7 +314,7 @@ def share_bits(trained: np.ndarray, labels: np.ndarray, classes: int) -> np.ndar
 
 
 def keys(sentences: Sequence[str]) -> list[str]:
-    """Return the key of each sentence: the rarest of its tokens that are among the 2,000 most frequent tokens."""
+    """Return each sentence's key for a control task: its rarest token among the 2,000 most frequent tokens."""
     tokens = [split_tokens(sentence.lower()) for sentence in sentences]
     common = dict(Counter(token for words in tokens for token in set(words)).most_common(FREQUENT))
     return [
@@ -328,9 +326,9 @@ def keys(sentences: Sequence[str]) -> list[str]:
 def control_labels(
     names: Sequence[str], labels: np.ndarray, train: np.ndarray, seed: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Draw one of `labels` for each key. Return each item's new label, (N,), and whether its key is in train, (N,).
+    """Draw a random label for each key of a control task. Return each item's label and whether it is tested, (N,) each.
 
-    An item whose key is not in train is not tested, because its label can't be memorised.
+    Items are not tested if their key is not among the training items, because their label can't be memorised.
     """
     kinds, kind = np.unique(names, return_inverse=True)
     drawn = np.random.default_rng(seed).choice(labels, len(kinds))

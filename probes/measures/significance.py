@@ -38,8 +38,8 @@ class Runs:
     draws: np.ndarray  # (B, E, S)
 
     def __sub__(self, other: Runs) -> Runs:
-        """Return the paired difference. A single encoder is compared with each encoder of the other side. If both sides
-        have equally many, these are paired in order. Otherwise, each is compared with the mean of `other`."""
+        """Return the paired difference of two systems. A single encoder is compared with each encoder of the other
+        system. Equally many encoders are paired in order. Otherwise, each is compared with the mean of `other`."""
         if 1 != len(self.points) != len(other.points) != 1:
             other = Runs(other.points.mean(0, keepdims=True), other.draws.mean(1, keepdims=True))
         return Runs(self.points - other.points, self.draws - other.draws)
@@ -56,7 +56,7 @@ class Runs:
         """
         noise = self.draws - self.points  # (B, E, S)
         axis = 2 if len(self.points) > 1 else 1
-        scores, noise = self.points.mean(axis - 1).ravel(), noise.mean(axis)  # (n,), (B, n): one per seed
+        scores, noise = self.points.mean(axis - 1).ravel(), noise.mean(axis)  # (n,), (B, n) for n seeds
         seeds, items = len(scores), noise.mean(1).var(ddof=1)
         if seeds == 1:
             return math.sqrt(items), math.inf
@@ -72,7 +72,7 @@ class Runs:
         return self.mean - half, self.mean + half
 
     def p(self) -> float:
-        """Return the two-sided p-value for a mean of 0: the interval with level 1 - p just touches 0."""
+        """Return the two-sided p-value for a mean of 0: the interval at confidence level 1 - p just touches 0."""
         error, freedom = self.error()
         return float(2 * t.sf(abs(self.mean) / error, freedom)) if error else float(self.mean == 0)
 
@@ -80,7 +80,7 @@ class Runs:
 def bootstrap(
     scores: Sequence[np.ndarray], tested: np.ndarray, groups: Sequence[int], resamples: int = RESAMPLES, seed: int = 0
 ) -> list[Runs]:
-    """Compute the mean scores of several predictors over the test items, and over resamples that they all share.
+    """Average the scores of several predictors over the test items, and over bootstrap resamples that all share.
 
     `scores` contains one (E, S, N) array for each predictor; `tested` (S, N) marks the items on which the probe of each
     seed was tested. If a resample contains none of a seed's test items, the seed's mean over all its test items is
@@ -114,7 +114,8 @@ def _by_group(rows: np.ndarray, group: np.ndarray) -> np.ndarray:
 
 
 def difference(task: str, lang: str, names: tuple[str, str], paired: Runs) -> Difference:
-    """Return the difference of two predictors in points, given `paired` runs; its interval is cut at -100 and 100."""
+    """Return the difference of two predictors in percentage points, given paired scores; the interval is cut to
+    +-100."""
     low, high = (100 * min(1.0, max(-1.0, end)) for end in paired.interval())
     return Difference(task, lang, *names, 100 * paired.mean, low, high, paired.p())
 

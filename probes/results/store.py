@@ -23,7 +23,7 @@ from bgt_core.files import parse_json, reading_parquet
 SCHEMA = "bgt-probe/6"  # version of the classes below, of the files and of the JSON output of `bgt-probe`
 LEVEL = 0.95  # confidence level of every interval
 MAJORITY = "majority"  # the baseline that always predicts the most frequent label
-TRANSLATION = "semantic, translation"  # the semantic latent of each sentence's translation
+TRANSLATION = "semantic, translation"  # a probe of the semantic latent of each sentence's translation
 PREDICTIONS = pa.schema(
     {
         "predictor": pa.string(),
@@ -38,9 +38,9 @@ PREDICTIONS = pa.schema(
         "pvi": pa.float32(),
     }
 )
-CELL = ("model", "fingerprint", "task", "lang", "probe")  # columns of a file that precede `PREDICTIONS`
+CELL = ("model", "fingerprint", "task", "lang", "probe")  # the columns of a file before those in `PREDICTIONS`
 METADATA = b"bgt-probe"
-# entries that every trail in a file must have -> their types
+# The entries that a result's `trail` must have, with their types.
 TRAIL = {"fingerprint": str, "langs": list, "latents": list, "probe": str, "data": str}
 # type of a field -> types that are accepted from a file
 KINDS: dict[Any, tuple[type, ...]] = {str: (str,), int: (int,), float: (float, int)}
@@ -58,8 +58,8 @@ class ProbeScore:
 
     task: str
     lang: str
-    latent: str  # semantic, language, or the name of a baseline
-    n_train: int  # number of training items of a probe (mean over seeds)
+    latent: str  # a latent, or the name of a baseline
+    n_train: int  # number of training items, averaged over probe seeds
     n_test: int  # number of different test items, over all seeds
     classes: int
     accuracy: float
@@ -68,7 +68,7 @@ class ProbeScore:
     sd: float  # standard deviation of the accuracy over probe seeds; 0 for one seed
     note: str = ""
     probe: str = "linear"
-    encoders: int = 1  # number of encoders; a reference may have several, such as three untrained models
+    encoders: int = 1  # number of encoders; a baseline may have several, such as three untrained models
     encoder_sd: float = 0.0  # standard deviation of the accuracy (a mean over probes) over these encoders
     boot_low: float | None = None  # bootstrap interval, which allows for the choice of sentences, probes and encoders
     boot_high: float | None = None
@@ -88,9 +88,9 @@ class Difference:
     first: str
     second: str
     points: float
-    ci_low: float  # paired interval, which allows for the choice of sentences, probes and encoders
+    ci_low: float  # 95% interval of the paired difference over sentences, probes and encoders
     ci_high: float
-    p: float  # two-sided, from the same standard error as the interval
+    p: float  # two-sided p-value, from the same standard error as the interval
     adjusted_p: float | None = None  # with Holm's correction over a table's differences; see `significance.correct`
 
 
@@ -103,11 +103,11 @@ class ProbeResult:
     seeds: int  # number of probe seeds
     seed: int  # the first probe seed
     rows: list[ProbeScore]
-    difference: Difference | None  # the first latent minus the second latent
+    difference: Difference | None  # the first latent's accuracy minus the second's
     left_out: int  # number of items left out because of a rare label or `max_items`
     resamples: int = 2_000  # number of resamples of the test items
-    over_baseline: list[Difference] = field(default_factory=list)  # each latent minus the best baseline
-    over_majority: list[Difference] = field(default_factory=list)  # each latent minus the majority baseline
+    over_baseline: list[Difference] = field(default_factory=list)  # each latent's accuracy minus the best baseline's
+    over_majority: list[Difference] = field(default_factory=list)  # each latent's minus the majority baseline's
     warnings: list[str] = field(default_factory=list)
     labels: list[str] = field(default_factory=list)  # every label, sorted
     # a row for each prediction on a test item, with the columns `PREDICTIONS`
@@ -138,7 +138,7 @@ class Cell:
 
     @property
     def setting(self) -> tuple[str, str, str]:
-        """The task, language and kind of probe. Cells with the same setting and the same items can be compared."""
+        """The task, language and kind of probe. Results with equal settings and equal items can be compared."""
         return self.result.task, self.result.lang, str(self.trail["probe"])
 
     def as_dict(self) -> dict[str, Any]:
@@ -147,7 +147,7 @@ class Cell:
 
 
 def write_cells(file: Path | io.BytesIO, cells: Sequence[Cell]) -> None:
-    """Write the cells of a run of `bgt-probe` to a file."""
+    """Write the results of a run of `bgt-probe` to a file."""
     parts = []
     for cell in cells:
         table = cell.predictions
@@ -164,7 +164,7 @@ def write_cells(file: Path | io.BytesIO, cells: Sequence[Cell]) -> None:
 
 
 def read_cells(file: Path | str, content: bytes | None = None) -> list[Cell]:
-    """Read the cells of a run from `file`, or from its bytes, `content`; then `file` is only named in messages.
+    """Read results from `file`, or from its bytes `content`; then `file` is only named in messages.
 
     Raises NotFound if the file is absent, and DataError if it is damaged, or of another kind or version.
     """
@@ -204,7 +204,7 @@ def _result(plain: Mapping[str, Any]) -> ProbeResult:
 
 
 def _record(kind: type, plain: Mapping[str, Any]) -> Any:
-    """Make an instance of the dataclass `kind` from `plain`; entries that are not fields of `kind` are ignored."""
+    """Make an instance of the dataclass `kind` from a dict; entries that are not fields of `kind` are ignored."""
     value = kind(**{each.name: plain[each.name] for each in fields(kind) if each.name in plain})
     for each in fields(kind):
         if not isinstance(getattr(value, each.name), KINDS[each.type]):

@@ -28,7 +28,7 @@ def pairs(sentence: str) -> list[tuple[re.Match[str], re.Match[str]]]:
 
 
 def build(sentences: Sequence[str], lang: str, rng: Random) -> Items:
-    """Of the sentences that have a pair from `pairs`, use half unchanged; exchange one pair of words in the others."""
+    """Exchange a pair of words from `pairs` in half of the sentences that have one, and leave the others unchanged."""
     items, known = Items(), set(sentences)
     shift = False
     for index in rng.sample(range(len(sentences)), len(sentences)):
@@ -38,7 +38,7 @@ def build(sentences: Sequence[str], lang: str, rng: Random) -> Items:
             continue
         left, right = rng.choice(movable)
         shifted = f"{sentence[: left.start()]}{right[0]} {left[0]}{sentence[right.end() :]}"
-        if shifted in known:  # the exchanged sentence is already in the text
+        if shifted in known:  # the changed sentence already occurs in the text
             continue
         items.add(shifted if shift else sentence, SHIFTED if shift else ORIGINAL, index)
         known.add(shifted)

@@ -24,12 +24,12 @@ SUBJECTS = ("nsubj", "csubj", "expl")
 
 
 class Clauses(NamedTuple):
-    """The parts of a sentence with two coordinated clauses, as written."""
+    """The parts of a sentence with two coordinated clauses, as lists of words."""
 
     first: list[Surface]
     link: list[Surface]  # the conjunction, and the comma before it if there is one
     second: list[Surface]
-    end: list[Surface]  # the final marks
+    end: list[Surface]  # the punctuation that ends the sentence
 
 
 def clauses(sentence: Parsed) -> Clauses | None:
@@ -74,7 +74,7 @@ def invert(sentence: Parsed, parts: Clauses, lang: str) -> str:
 
 
 def build(parsed: Sequence[Parsed], lang: str, rng: Random) -> Items:
-    """Make as many items of one label as of the other. In half of the items of a label, the longer clause is first."""
+    """Make equally many items with each label. In half of the items of a label, the longer clause is first."""
     first_longer: list[tuple[str, str]] = []  # (sentence, inverted sentence)
     equal: list[tuple[str, str]] = []
     second_longer: list[tuple[str, str]] = []

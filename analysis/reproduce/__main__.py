@@ -24,7 +24,7 @@ app = typer.Typer(pretty_exceptions_enable=False)
 
 
 class SomeFailed(BgtError):
-    """Some trainings of a comparison failed. The results of the other trainings have been reported."""
+    """Raised if some trainings of a comparison failed. The results of the other trainings have been reported."""
 
     exit_code = 5
 
@@ -115,7 +115,7 @@ def reproduce(
         if not report_only:
             with show_progress() as progress:
                 trainings.run_trainings(plan, only, progress)
-        with file_lock(plan.out / "results.lock", wait=True):  # one process at a time writes results
+        with file_lock(plan.out / "results.lock", wait=True):  # only one process at a time may write results
             for each in names:
                 rows.write(folder, each, rows.records(plan, each, level))
     except (Interrupted, KeyboardInterrupt):
@@ -127,7 +127,7 @@ def reproduce(
 
 
 def numbers(seeds: str | None) -> list[int]:
-    """Parse seeds: "1,2" -> [1, 2]. Raises UsageError if seeds are repeated, negative or not whole numbers."""
+    """Parse seeds: "1,2" -> [1, 2]. Raises UsageError unless they are different integers of at least 0."""
     try:
         values = [int(part) for part in seeds.split(",")] if seeds else []
     except ValueError:
@@ -184,7 +184,7 @@ def show(folder: Path, names: Sequence[str], as_json: bool) -> None:
 
 
 def main() -> None:
-    """Run the command."""
+    """Run the command `python -m analysis.reproduce`."""
     run(app, "reproduce")
 
 

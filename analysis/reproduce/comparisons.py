@@ -22,21 +22,22 @@ from bgt_core.contracts import SEMANTIC
 from bgt_core.errors import UsageError
 from bgt_core.evaluation.tasks.syntax import CONSTITUENTS, EDITS, STRUCTURE, TAGS
 
-AVERAGE, DEV, RETRIEVAL = "STS average", "STSB dev", "P@1"  # measures; another one is "STS 2012", for example
+AVERAGE, DEV, RETRIEVAL = "STS average", "STSB dev", "P@1"  # names of measures; "STS 2012" is another
 SETS = "mean of sets"  # the mean over all data sets of the STS years and SICK (Wieting, Mallinson & Gimpel 2017)
 
-# The first two measures are of reconstructions. The last two are of text that is generated from the semantic latent of
-# the translation, in the style of the reference or of a random sentence.
+# The first two measures compare reconstructions with their sentence. The last two compare text that is generated from
+# the semantic latent of the translation, in the style of the reference or of a random sentence, with the reference.
 CHRF_OWN, EXACT_OWN, CHRF_OTHER, CHRF_STYLE = "chrF own", "exact own", "chrF other's meaning", "chrF random style"
 FIDELITY = (CHRF_OWN, EXACT_OWN, CHRF_OTHER, CHRF_STYLE)
-F1 = STRUCTURE[CONSTITUENTS]  # F1 of labelled constituents, of the trees of a sentence and its nearest neighbour
+F1 = STRUCTURE[CONSTITUENTS]  # F1 of labelled constituents between the trees of a sentence and its nearest neighbour
 SYNTAX = (*STRUCTURE.values(), EDITS, TAGS)
-# A gap is the score of the semantic latent minus that of the syntactic latent, times the sign (1 or -1).
+# A gap is the semantic latent's score minus the syntactic latent's, times 1 or -1: positive if the right latent is
+# ahead.
 STS_GAP, DEV_GAP, F1_GAP = "STS gap", "STSB dev gap", "F1 gap"
 GAPS = {STS_GAP: (AVERAGE, 1), DEV_GAP: (DEV, 1), F1_GAP: (F1, -1)}
 
-EVERY = "every"  # the key, in a scale, of the settings for all recipes
-Settings = Mapping[str, Mapping[str, object]]  # name of a recipe, or EVERY -> settings
+EVERY = "every"  # the key of a scale's settings that apply to all recipes
+Settings = Mapping[str, Mapping[str, object]]  # a recipe's name, or EVERY -> its settings
 
 
 @dataclass(frozen=True)
@@ -44,8 +45,8 @@ class Selection:
     """Random pairs from a table of paraphrases: each is a reference and its first candidate that passes the filter."""
 
     table: str
-    keep: str = ""  # filter as in `bgt data prepare --keep`; a limit such as "33%" is a quantile of the scores
-    times: int = 1  # select this many times the usual number of pairs
+    keep: str = ""  # a filter as in `bgt data prepare --keep`; a limit such as "33%" is a quantile of the scores
+    times: int = 1  # how many times the usual number of pairs to select
 
     def __str__(self) -> str:
         return " ".join(filter(None, (self.table, self.keep, f"x{self.times}" if self.times > 1 else "")))
@@ -53,27 +54,27 @@ class Selection:
 
 @dataclass(frozen=True)
 class ExperimentSpec:
-    """A system of a comparison: a recipe, settings that override the settings of the scale, and seeds."""
+    """A trained system of a comparison: a recipe, its settings (which override those of the scale), and seeds."""
 
     name: str
     recipe: str
     overrides: Mapping[str, object] = field(default_factory=dict)
     langs: tuple[str, ...] = ("en", "fr")
     seeds: Sequence[int] = (1,)
-    latent: str = SEMANTIC  # the latent to measure
+    latent: str = SEMANTIC  # the latent whose vectors are measured
     against: str = "BGT"  # the system that this system is compared with
     selection: Selection | None = None  # the training pairs; None: all translations between `langs`
-    share: float = 1.0  # share of the training rows whose labels are used; the other rows count as unlabelled
+    share: float = 1.0  # fraction of the training rows whose labels are used; other rows count as unlabelled
     starts_from: str = ""  # the first-stage system (same seed) whose weights are the initial weights; "" if none
     best_of: Sequence[str] = ()  # this system is not trained, but is the best of these systems on STSB's dev set
 
 
 @dataclass(frozen=True)
 class Claim:
-    """A claim of the paper: in a measure, the sum of the systems' scores, weighted by `weights`, is above 0."""
+    """A claim of the paper: the sum of some systems' scores in a measure, each times its weight, is above 0."""
 
     statement: str
-    where: str  # place in the paper, such as "sec. 4.4"
+    where: str  # where the paper makes the claim, such as "sec. 4.4"
     weights: Mapping[str, float]
     measure: str = AVERAGE
 
@@ -84,22 +85,22 @@ class Comparison:
 
     title: str
     systems: Sequence[ExperimentSpec]
-    published: Mapping[str, Mapping[str, float]] = field(default_factory=dict)  # system -> measure -> Pearson x 100
+    published: Mapping[str, Mapping[str, float]] = field(default_factory=dict)  # system -> measure -> the paper's score
     claims: Sequence[Claim] = ()
     note: str = ""
-    measure: str = AVERAGE  # the main measure; the page shows it first
-    data: str = "translations"  # kind of training and test data (see `datasets`)
-    parts: Mapping[str, Sequence[str]] = field(default_factory=dict)  # table of the paper -> systems in this table
+    measure: str = AVERAGE  # the main measure, which the page shows first
+    data: str = "translations"  # the kind of training and test data, as in `datasets`
+    parts: Mapping[str, Sequence[str]] = field(default_factory=dict)  # the systems in each table of the paper
     scales: Mapping[str, Settings] = field(default_factory=dict)
-    pairs: Mapping[str, int] = field(default_factory=dict)  # scale -> maximum number of training pairs
+    pairs: Mapping[str, int] = field(default_factory=dict)  # maximum number of training pairs at each scale
 
     def part(self, name: str) -> Comparison:
-        """Return the comparison with only those systems that are in the paper's table `name` (a key of `parts`)."""
+        """Return the comparison of only the systems that are in the paper's table `name`, a key of `parts`."""
         return replace(self, systems=[system for system in self.systems if system.name in self.parts[name]])
 
 
 def read(path: Path) -> dict[str, Comparison]:
-    """Read the TOML file of a paper. Return its comparisons by name."""
+    """Read the TOML file of a paper, and return its comparisons by name."""
     paper = tomllib.loads(path.read_text(encoding="utf-8"))
     scales, pairs = paper.pop("scale"), paper.pop("pairs", {})
     return {name: comparison_of(table, paper, scales, pairs) for name, table in paper.items()}
@@ -108,8 +109,8 @@ def read(path: Path) -> dict[str, Comparison]:
 def comparison_of(
     table: dict[str, Any], paper: dict[str, Any], scales: Mapping[str, Settings], pairs: Mapping[str, int]
 ) -> Comparison:
-    """Build a comparison from its TOML table. The table can refer to the published numbers of another comparison of the
-    same paper."""
+    """Build a comparison from its TOML table, which can refer to published numbers of another comparison of the
+    paper."""
     given, measure, systems = table["systems"], table.get("measure", AVERAGE), []
     for name, own in given.items():
         values = table.get("defaults", {}) | given.get(own.get("like"), {}) | own
@@ -134,7 +135,7 @@ def comparison_of(
 
 
 def above(first: str, second: str, where: str, measure: str = AVERAGE) -> Claim:
-    """Return the claim that the first system has a higher score than the second system."""
+    """Return the claim that the first system has a higher score than the second system in this measure."""
     return Claim(f"{first} is above {second} on {measure}", where, {first: 1, second: -1}, measure)
 
 

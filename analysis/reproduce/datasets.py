@@ -38,27 +38,27 @@ from bgt_core.training.prepare import train_tokenizer
 
 Langs = tuple[str, ...]
 
-RULES = CleaningRules(1, 1_000, max_ratio=9.0, unit="characters")  # limits of length that suit all languages
+RULES = CleaningRules(1, 1_000, max_ratio=9.0, unit="characters")  # limits of sentence length that suit all languages
 HASHED = {"least": RULES.min_length, "most": RULES.max_length, "max_ratio": RULES.max_ratio, "unit": RULES.unit}
-# Rules that have their default values are not hashed. So hashes stay valid when new rules are added.
+# Only rules that differ from their default are hashed, so that hashes stay valid when new rules are added.
 HASHED |= {"max_pairs": RULES.max_pairs, "seed": RULES.seed}
-WITHOUT = ("2016", "2017")  # rows of these years are left out of STS Benchmark, because the years are test sets
+WITHOUT = ("2016", "2017")  # rows of these years are left out of STS Benchmark, because they are in the test sets
 LABELLED = ("gold:label", "a:en", "b:en")
-PARAPHRASES, LANG = ("a:en", "b:en"), "en"  # two columns of sentences in the same language
+PARAPHRASES, LANG = ("a:en", "b:en"), "en"  # the two columns of paraphrases are in one language
 QUERIES = 2_000  # number of parsed sentences whose nearest neighbours are searched
-WORDS_ONLY = "ppdb"  # tables whose name has this prefix contain only words and phrases
-SEED = 1  # seed for choosing the rows with labels; the rows of a smaller share are also in every larger share
+WORDS_ONLY = "ppdb"  # tables with this prefix contain words and phrases but no sentences
+SEED = 1  # seed for choosing labelled rows; a larger share contains the rows of every smaller share
 
 
 @dataclass(frozen=True)
 class Dataset:
-    """The training pairs and the test data of a system."""
+    """The training pairs and the test data with which a system is trained and measured."""
 
-    name: str  # the first part of the names of the dataset's files
+    name: str  # prefix of the names of the dataset's files
     langs: Langs
     sources: Sequence[Path]
-    sets: Sequence[StsSet]  # the STS years, and then other sets
-    translations: Translations  # test sets of translation retrieval
+    sets: Sequence[StsSet]  # the data sets of the STS years, then other STS sets
+    translations: Translations  # test sets for translation retrieval
     sha256: str  # hash of the training and test data
     hard: bool = True  # whether to measure Hard STS, which only BGT's paper reports
     rules: CleaningRules = RULES  # rules for cleaning the training pairs
@@ -109,23 +109,23 @@ class Dataset:
 
 
 def say(line: str) -> None:
-    """Print a line to stderr that shows the progress."""
+    """Print a line that shows the progress to stderr."""
     print(line, file=sys.stderr, flush=True)
 
 
 @cache
 def paired(trees: tuple[Path, ...]) -> Pairing:
-    """Return the queries and candidates of `bgt evaluate syntax --limit 2000`. The result is cached, because reading
-    the trees is slow."""
+    """Return the query and candidate sentences of `bgt evaluate syntax --limit 2000`. The result is cached, because
+    reading the trees is slow."""
     return pair_up(read_treebank(trees, LANG), limit=QUERIES)
 
 
 def read_translations(folder: Path, langs: Langs) -> Dataset:
-    """Read the data in `folder` for two languages. Raises NotFound if translations or all STS years are missing."""
+    """Read translations and STS data for two languages. Raises NotFound without translations or any STS year."""
     pair = "-".join(langs)
     sources = tables_in(folder, f"parallel/{pair}.*", "translations of " + pair, f"parallel/{pair}.NAME.tsv.xz")
     sets = read_sts(folder, "stsb-dev", *(f"sts17-{left}-{right}" for left in langs for right in langs))
-    sets = list({str(data): data for data in sets}.values())  # "sts17-en-fr" and "sts17-fr-en" are the same set
+    sets = list({str(data): data for data in sets}.values())  # "sts17-en-fr" and "sts17-fr-en" name the same set
     translations: Translations = {}
     for path in sorted(folder.glob(f"retrieval/{pair}.*.tsv")):
         left, right = zip(*read_pairs(path, langs, Skipped(), strict=True), strict=True)
@@ -134,7 +134,7 @@ def read_translations(folder: Path, langs: Langs) -> Dataset:
 
 
 def read_parsed(folder: Path, most: int) -> Dataset:
-    """Read at most `most` random paraphrases, and the parsed sentences. Raises NotFound if either is missing."""
+    """Read at most `most` random paraphrases, and the parsed sentences. Raises NotFound if either are missing."""
     sources = tables_in(folder, f"paraphrase/{LANG}.*", "paraphrases", f"paraphrase/{LANG}.NAME.tsv.xz")
     sources = [path for path in sources if f".{WORDS_ONLY}" not in path.name and path.suffix != ".parquet"]
     trees = sorted(folder.glob(f"trees/{LANG}.*"))
@@ -150,7 +150,7 @@ def read_parsed(folder: Path, most: int) -> Dataset:
 
 
 def tables_in(folder: Path, pattern: str, kind: str, expected: str) -> list[Path]:
-    """Return the paths of tables that match a pattern. Raises NotFound if none matches, or if the folder is missing."""
+    """Return the paths of the tables in a folder that match a pattern. Raises NotFound if there are none."""
     if not folder.is_dir():
         raise NotFound(f"{folder}: no such folder; pass the folder that contains the data.")
     paths = sorted(path for path in folder.glob(pattern) if path.name.endswith((*TABLES, ".parquet")))
@@ -160,8 +160,8 @@ def tables_in(folder: Path, pattern: str, kind: str, expected: str) -> list[Path
 
 
 def read_sts(folder: Path, *others: str) -> list[StsSet]:
-    """Read all STS years in the folder, and those of the sets named `others` that it contains. Raises NotFound if the
-    folder contains no STS year."""
+    """Read all STS years in the folder, and those of the other STS sets `others` that it has. Raises NotFound if it has
+    no STS year."""
     years = sorted({file.set for file in sts_files(folder) if file.set.isdigit()})
     if not years:
         raise NotFound(f"{folder}: no STS year; add at least one, as sts/2012/NAME.tsv or as SemEval's own files.")
@@ -185,7 +185,7 @@ def content_hash(sources: Sequence[Path], sets: Sequence[StsSet], translations: 
 
 @dataclass(frozen=True, kw_only=True)
 class LabelledQuestions(Dataset):
-    """The training rows for one stage of `var-siamese`, and the test pairs. Only a share of the rows have labels.
+    """Question pairs to train a stage of `var-siamese`, and test pairs. Only some training pairs have labels.
 
     The first stage is trained on all rows. It treats rows without a label as non-duplicates, so the VAE reconstructs
     their questions. The second stage is trained only on rows with labels. Both stages use the same tokenizer.
@@ -193,7 +193,7 @@ class LabelledQuestions(Dataset):
 
     train: LabelledPairs
     test: LabelledPairs
-    share: float  # share of the training rows whose labels are used; the other rows count as unlabelled
+    share: float  # fraction of the training rows whose labels are used; other rows count as unlabelled
     all_rows: bool  # whether to include the rows without a label, as non-duplicates
 
     @cached_property
@@ -228,15 +228,15 @@ def lines(pairs: LabelledPairs) -> list[str]:
 
 
 def written(path: Path, rows: Sequence[str]) -> Source:
-    """Return the file that contains the rows. Write it if it is missing."""
+    """Return the file with these rows. Write it if it is missing."""
     if not path.exists():
         write_text(path, "\n".join(rows) + "\n")
     return Source(path, tuple(column.partition(":")[0] for column in LABELLED))
 
 
 def read_questions(folder: Path) -> Callable[[ExperimentSpec], LabelledQuestions]:
-    """Read Quora's pairs. Return a function that maps a system to its data, chosen by the system's stage and its share
-    of labels. Raises NotFound if a file is missing."""
+    """Read Quora's pairs. Return a function from a system to its data, which depend on the system's training stage and
+    share of labels. Raises NotFound if a file is missing."""
     sources = [file for name in ("train", "dev") for file in sorted(folder.glob(f"quora/{name}.tsv*"))[:1]]
     if len(sources) < 2:
         raise NotFound(f"{folder}: no labelled questions; add quora/train.tsv.xz and quora/dev.tsv.xz.")

@@ -16,16 +16,16 @@ from analysis.reproduce.measure import OF_PAIRS
 from analysis.reproduce.results import MEAN, Records
 from bgt_core.evaluation.bootstrap import NOT_RUN
 
-OURS, PAPER = "#0072b2", "#d55e00"  # colours by Okabe and Ito: distinct for colour-blind readers and in grey
+OURS, PAPER = "#0072b2", "#d55e00"  # colours of Okabe and Ito, which colour-blind readers can distinguish, also in grey
 HOLLOW: dict[str, Any] = {"marker": "D", "markersize": 5, "mfc": "none", "mec": PAPER, "linestyle": "none"}
 VERDICTS = {"holds": "o", "does not hold": "X", "not separable": "s"}  # marker of each verdict
 SMALL: dict[str, Any] = {"marker": ".", "markersize": 4, "linestyle": "none"}
 
 
 def systems(comparison: Comparison, records: Records, measure: str = "") -> Figure:
-    """Draw one line per system. It shows the system's score with the interval over pairs, the score of each training,
-    and the paper's number. A system that was not trained only has the paper's number. If `measure` is empty, use the
-    main measure of the comparison."""
+    """Draw one line per system: its score with the interval over pairs, the score of each training, and the paper's
+    number. A system that was not trained only has the paper's number. If `measure` is empty, use the comparison's main
+    measure."""
     measure = measure or comparison.measure
     unit = "x 100" if measure in (*SYNTAX, F1_GAP, *OF_PAIRS) else "Pearson x 100"
     figure, axes = sheet([system.name for system in comparison.systems], f"{measure}, {unit}")
@@ -59,7 +59,7 @@ def verdicts(records: Records) -> Figure:
 
 
 def sheet(names: list[str], unit: str) -> tuple[Figure, Axes]:
-    """Return an empty figure with one horizontal line per name. The first name is at the top."""
+    """Return an empty figure with one horizontal line per name, the first at the top."""
     figure = Figure(figsize=(8, 1.1 + 0.36 * len(names)), dpi=110, layout="constrained")
     axes = figure.subplots()
     axes.set_yticks(range(len(names)), [fill(name, 46) for name in names])
@@ -74,7 +74,7 @@ def sheet(names: list[str], unit: str) -> tuple[Figure, Axes]:
 
 
 def interval(axes: Axes, height: int, row: dict[str, float], mark: str = "o") -> None:
-    """Plot the value and the interval of a row."""
+    """Plot the value of a row and its confidence interval."""
     axes.plot([row["ci_low"], row["ci_high"]], [height, height], color=OURS, linewidth=1.5)
     axes.plot(row["value"], height, mark, color=OURS, markersize=6)
 

@@ -31,11 +31,11 @@ from bgt_core.evaluation.writing import OWN, RANDOM, REFERENCE
 from bgt_core.files import atomic_file, reading_parquet
 from bgt_core.posterior.distances import DISTANCES
 
-Scores = dict[str, dict[str, np.ndarray]]  # latent -> measure -> score
-Translations = dict[str, tuple[Sequence[str], Sequence[str]]]  # name of the file -> two columns of text
+Scores = dict[str, dict[str, np.ndarray]]  # scores by latent and measure
+Translations = dict[str, tuple[Sequence[str], Sequence[str]]]  # file name -> sentences and their translations
 
-PAIRS = 300  # text is generated from this number of translations, evenly spaced in the test set
-WRITTEN = {names.CHRF_OWN: (OWN, "chrF"), names.EXACT_OWN: (OWN, "exact %")}  # measure -> (style, measure of the task)
+PAIRS = 300  # number of translations from which text is generated, evenly spaced in the test set
+WRITTEN = {names.CHRF_OWN: (OWN, "chrF"), names.EXACT_OWN: (OWN, "exact %")}  # measure -> (style, the task's measure)
 WRITTEN |= {names.CHRF_OTHER: (REFERENCE, "chrF"), names.CHRF_STYLE: (RANDOM, "chrF")}
 
 WORDS_ACCURACY, WORDS_AUC = f"{ACCURACY}, tf-idf", f"{AUC}, tf-idf"  # measures of the tf-idf baseline
@@ -46,13 +46,13 @@ OF_PAIRS = (ACCURACY, WORDS_ACCURACY, *AUC_OF.values(), WORDS_AUC, *LEADS)
 
 
 def latents_of(embedder: Embedder) -> list[str]:
-    """List the latents with at least one unit. In a model without language variables, the language latent has none."""
+    """List the latents with at least one unit. Without language variables, a model's language latent has no units."""
     return [latent for latent in embedder.latents if embedder.width(embedder.langs[0], latent)]
 
 
 def drawn(task: Task[Any], items: Any, encoders: SentenceEncoder, resamples: int, system: int = 0) -> dict[Any, Any]:
-    """Measure an encoder in a task, on the test data and on each resample. Return a score (1 + B,) for each of the
-    task's keys. Some tasks add systems to compare with; `system` is the encoder's index among all systems."""
+    """Measure an encoder in a task, on the test data and on each resample. Return a score (1 + B,) for each key of the
+    task's table. Some tasks add systems to compare with; `system` is the encoder's index among all systems."""
     statistic = task.statistic(items, {"model": encoders}, seed=0)
     table: dict[Any, np.ndarray] = {}
     if statistic.samples:
@@ -62,7 +62,7 @@ def drawn(task: Task[Any], items: Any, encoders: SentenceEncoder, resamples: int
 
 
 def share(right: np.ndarray, resamples: int) -> np.ndarray:
-    """Return the percentage of True in `right` (N,), on the test data and then on each resample, (1 + B,)."""
+    """Return the percentage of True in a mask (N,), on all items and then on each of B resamples, (1 + B,)."""
     items = [ItemSample(len(right), (len(right),))]
     shares = bootstrap(lambda weights: {"": weights[0] @ right / len(right)}, items, resamples=resamples, seed=0)
     return 100 * np.append(right.mean(), shares[1][""])
@@ -88,8 +88,8 @@ def sts(embedder: Embedder, sets: Sequence[StsSet], hard: bool, resamples: int) 
 
 
 def measure_of(key: ScoreKey) -> str | None:
-    """Return the name that comparisons use for a score. None for a score on one of the data sets of an STS year,
-    because only the whole year is compared."""
+    """Return a score's name in comparisons; None for one data set of an STS year, because only whole years are
+    compared."""
     if key.dataset == "average":
         return AVERAGE
     if key.year.isdigit():
@@ -100,9 +100,9 @@ def measure_of(key: ScoreKey) -> str | None:
 
 
 def translations(embedder: Embedder, given: Translations, langs: Sequence[str], resamples: int) -> dict[str, Any]:
-    """Measure P@1 on translations, averaged over both directions and all files. Also measure text that is generated
-    from translations, averaged over both languages. The result is empty if there are no translations, or if the model
-    does not have both languages."""
+    """Measure P@1 on translations, averaged over both directions and all files; and text generated from translations,
+    averaged over both languages. The result is empty without translations, or if the model lacks one of the
+    languages."""
     if not given or not set(langs) <= set(embedder.langs):
         return {}
     both = ",".join(langs)
@@ -124,7 +124,7 @@ def translations(embedder: Embedder, given: Translations, langs: Sequence[str], 
 
 
 def syntax(embedder: Embedder, pairing: Pairing, lang: str, resamples: int) -> Scores:
-    """Measure, for each latent, how similar the trees of sentences are to the trees of their nearest neighbours."""
+    """Measure, for each latent, how similar the parse trees of sentences and of their nearest neighbours are."""
     scores: Scores = {}
     for latent in latents_of(embedder):
         table = drawn(Syntax(lang=lang, latent=latent), pairing, embedder, resamples, system=1)
@@ -133,8 +133,8 @@ def syntax(embedder: Embedder, pairing: Pairing, lang: str, resamples: int) -> S
 
 
 def gaps(scores: Scores) -> dict[str, np.ndarray]:
-    """Return each gap in `GAPS`: how far the latent that should be better is ahead of the other latent. Gaps are left
-    out if one of the latents has no score."""
+    """Return each gap in `GAPS`: the score of the latent that should be better minus that of the other. Gaps are left
+    out if a latent has no score."""
     semantic, syntactic = scores.get(SEMANTIC, {}), scores.get(SYNTACTIC, {})
     return {
         name: sign * (semantic[measure] - syntactic[measure])
@@ -144,8 +144,8 @@ def gaps(scores: Scores) -> dict[str, np.ndarray]:
 
 
 def pairs(embedder: Embedder, train: LabelledPairs, test: LabelledPairs, resamples: int) -> dict[str, np.ndarray]:
-    """Measure how well each distance identifies duplicates, by the area under the ROC curve (AUC). For a second stage,
-    also measure AUC and accuracy of the model's duplicate probability, and of logistic regression on tf-idf."""
+    """Measure how well each distance identifies duplicates, by the area under the ROC curve (AUC). For a model of the
+    second stage, also measure AUC and accuracy of its duplicate probability, and of logistic regression on tf-idf."""
     second_stage = isinstance(embedder.model, DuplicateModel)
     encoders = {name: compared_by(embedder, name) for name in (*DISTANCES, WMD, *([PROBABILITY] * second_stage))}
     statistic = Pairs().statistic(PairsData(test, train=train if second_stage else None), encoders, seed=0)

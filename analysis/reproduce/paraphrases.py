@@ -37,15 +37,15 @@ from bgt_core.training.prepare import SETTINGS
 
 TRANSLATED = ("reference", "translation", "cost", "_")  # column names of a table of back-translations
 HUMAN = ("reference", "translation")  # column names of a table of human paraphrases
-SET_ASIDE = 3  # 1 in 3 references is set aside, to train the classifier and the language model
+SET_ASIDE = 3  # one in three references is set aside, to train the classifier and the language model
 PER_PAIR = 5  # minimum number of references per selected pair, so that filters have enough to choose from
-SAMPLE = 5_000  # the quantiles of a filter's limits are computed on this number of references
-CLASSIFIER = "reference-classifier"  # recipe of the classifier that some filters use
+SAMPLE = 5_000  # number of references from which the quantiles of a filter's limits are computed
+CLASSIFIER = "reference-classifier"  # the recipe of the classifier that tells references from translations
 
 
 @dataclass(frozen=True)
 class ParaphraseTable:
-    """A file of paraphrases, with its columns and the number of its references."""
+    """A file of paraphrases, with its columns and its number of references (texts that people wrote)."""
 
     path: Path
     columns: tuple[str, ...]
@@ -55,15 +55,15 @@ class ParaphraseTable:
 
 @dataclass(frozen=True)
 class Paraphrases:
-    """The tables of paraphrases that a comparison uses, and the number of pairs to select from each table."""
+    """The paraphrase files that a comparison uses, and the number of training pairs to select from each."""
 
     tables: Mapping[str, ParaphraseTable]
     sets: Sequence[StsSet]
     pairs: int
-    classifier: Mapping[str, object]  # settings of the classifier's recipe
+    classifier: Mapping[str, object]  # settings of the recipe of the classifier
 
     def dataset(self, system: ExperimentSpec) -> SelectedPairs | None:
-        """Return the training and test data of a system, or None if the table from which it selects is missing."""
+        """Return the training and test data of a system; None if the file that it selects pairs from is missing."""
         selection = system.selection
         if not selection or selection.table not in self.tables:
             return None
@@ -103,7 +103,7 @@ def read_paraphrases(folder: Path, comparison: Comparison, scale: str) -> Paraph
 
 @dataclass(frozen=True, kw_only=True)
 class SelectedPairs(Dataset):
-    """The pairs that a filter selects from one table; `name` is the name of the table."""
+    """The training pairs that a filter selects from one file of paraphrases, whose name is `name`."""
 
     table: ParaphraseTable
     selection: Selection
@@ -112,7 +112,7 @@ class SelectedPairs(Dataset):
 
     @property
     def with_cost(self) -> bool:
-        """Whether the filter uses costs. If not, the column of costs is not read, because it may be empty."""
+        """Whether the filter uses the translator's costs. If not, their column is not read, because it may be empty."""
         return self.selection.keep.startswith("cost")
 
     @property
@@ -125,7 +125,8 @@ class SelectedPairs(Dataset):
         return out / f"{self.name}-{self.sha256[:10]}.tsv.zst"
 
     def pairs(self, out: Path, device: str) -> Source:
-        """Return the file of selected pairs; select them if it is missing. Raises DataError if too few pairs pass."""
+        """Return the file of selected pairs; select them if it is missing. Raises DataError if too few pass a
+        filter."""
         path = self.path(out)
         if not path.exists():
             say(f"{self.name}: selecting {self.count:,} pairs {self.selection.keep}".rstrip())
@@ -143,7 +144,7 @@ class SelectedPairs(Dataset):
         return Source(path, ("a", "b", "_") if self.with_cost else ("a", "b"))
 
     def text(self, out: Path, device: str) -> Source:
-        """Return the file of all pairs that filters can select, so that all filters of a table have one tokenizer."""
+        """Return the file of all pairs that filters can select, so that all filters use one tokenizer per table."""
         path = out / f"{self.name}-{self.table.content[:10]}-text.tsv.zst"
         if not path.exists():
             columns = [*PARAPHRASES, *["_"] * (len(self.table.columns) - len(HUMAN))]
@@ -152,7 +153,7 @@ class SelectedPairs(Dataset):
 
     def part(self, out: Path, part: str) -> Path:
         """Return the file of the rows from which pairs are selected ("mined"), or of the rows that are set aside
-        ("set-aside"). If one of the files is missing, write both."""
+        ("set-aside"). If either file is missing, write both."""
         paths = {name: out / f"{self.name}-{self.table.content[:10]}-{name}.tsv.zst" for name in ("mined", "set-aside")}
         if not all(path.exists() for path in paths.values()):
             columns = ["_column" if column == "_" else column for column in self.table.columns]
@@ -188,12 +189,12 @@ class SelectedPairs(Dataset):
         return out / f"{self.name}-{hashlib.sha256(settings.encode()).hexdigest()[:10]}-classifier"
 
     def range(self, out: Path, models: Mapping[str, SentenceScore]) -> ScoreRange:
-        """Return the range of scores that passes the filter. If its limits are quantiles, compute them on the first
-        candidate of each of `SAMPLE` references."""
+        """Return the range of scores that passes the filter. Limits that are quantiles are computed on the first
+        translation of each of `SAMPLE` references."""
         if "%" not in self.selection.keep:
             return ScoreRange.parse(self.selection.keep)
         score = self.selection.keep.partition("=")[0]
-        firsts: dict[str, tuple[str, ...]] = {}  # reference -> its first row
+        firsts: dict[str, tuple[str, ...]] = {}  # reference -> the row with its first translation
         for row in read_pairs(self.part(out, "mined"), self.file_columns, Skipped()):
             if len(firsts) == SAMPLE and row[0] not in firsts:
                 break
@@ -209,13 +210,11 @@ class SelectedPairs(Dataset):
         return ScoreRange.parse(limits)
 
 
-# The code below measures how the translations in a table differ from their references.
-
 # The paper's Table 9: statistic of the references minus statistic of the translations, on all data
 PUBLISHED = {"unigram entropy": 0.46, "trigram entropy": 0.74, "unigram repetition": -2.80, "trigram repetition": -2.26}
 # The paper's Table 10: Spearman's rho x 100 between the statistic and P(reference)
 PUBLISHED_RHO = {"unigram repetition": -35.1, "trigram repetition": -18.4, "average IDF": 27.8, "words": -34.0}
-SIGNS = {"unigram repetition": -1, "trigram repetition": -1, "average IDF": 1}  # sign of the paper's difference
+SIGNS = {"unigram repetition": -1, "trigram repetition": -1, "average IDF": 1}  # sign of each difference in the paper
 
 
 def text_statistics(datasets: Mapping[str, Dataset], out: Path, device: str) -> list[dict[str, Any]]:
@@ -244,7 +243,7 @@ def text_statistics(datasets: Mapping[str, Dataset], out: Path, device: str) -> 
 
 
 def statistic_row(table: str, pairs: int, statistic: Statistic) -> dict[str, Any]:
-    """Return the row that is stored for a statistic."""
+    """Return the row of the results file for a statistic."""
     fields = "unit", "reference", "translation"
     row: dict[str, Any] = {"table": table, "pairs": pairs, "statistic": statistic.name}
     row |= {name: getattr(statistic, name) for name in fields}

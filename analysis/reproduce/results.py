@@ -52,8 +52,8 @@ COLUMNS = {
     ),
 }
 Row = dict[str, Any]
-Records = dict[str, list[Row]]  # name of a table (a key of COLUMNS) -> rows
-Scores = Mapping[str, Mapping[str, BootstrappedScore]]  # system -> measure -> score
+Records = dict[str, list[Row]]  # table name, a key of COLUMNS -> rows
+Scores = Mapping[str, Mapping[str, BootstrappedScore]]  # scores by system and measure
 
 
 def write(folder: Path, name: str, records: Records) -> None:
@@ -140,8 +140,8 @@ def measured(
 
 
 def choices(comparison: Comparison, scores: Scores) -> dict[str, str]:
-    """Some systems stand for the best of several candidates (`best_of`). For each of these systems, return the name of
-    the candidate that has the highest score on the dev set."""
+    """For each system that stands for the best of several candidates (`best_of`), return the name of the candidate with
+    the highest score on the dev set."""
     chosen = {}
     for system in comparison.systems:
         if with_dev := [name for name in system.best_of if DEV in scores.get(name, {})]:
@@ -150,8 +150,8 @@ def choices(comparison: Comparison, scores: Scores) -> dict[str, str]:
 
 
 def published(comparison: Comparison, system: str, measure: str, measured: Sequence[str] | None = None) -> float | None:
-    """Return the paper's number for a system, or None. The STS average is over the years in `measured` if the paper has
-    numbers for all of them; by default, it is over all years in the paper."""
+    """Return the paper's number for a system, or None. If the paper has numbers for all STS years in `measured`, the
+    STS average is over these years, else over all years in the paper."""
     numbers = comparison.published.get(system, {})
     years = [name for name in (numbers if measured is None else measured) if name.startswith("STS 2")]
     if measure == AVERAGE and years and all(name in numbers for name in years):
@@ -190,8 +190,8 @@ def score_rows(
 
 
 def difference_rows(comparison: Comparison, scores: Scores, level: float) -> list[Row]:
-    """Return the difference between each system and the system that it is compared with, in each measure that the page
-    shows, with p-values."""
+    """Return the difference, with p-values, between each system and the system it is compared with, in each measure
+    that the page shows."""
     rows, estimates = [], []
     for system in comparison.systems:
         first, second = scores.get(system.name, {}), scores.get(system.against, {})
@@ -207,7 +207,7 @@ def difference_rows(comparison: Comparison, scores: Scores, level: float) -> lis
 
 
 def tested(estimate: ContrastEstimate, p_holm: float) -> Row:
-    """Return the columns that the table of differences and the table of claims have in common."""
+    """Return the columns that the tables of differences and of claims share: estimate, interval and p-values."""
     ends = {"ci_low": estimate.low, "ci_high": estimate.high}
     return ends | {"p": estimate.p, "p_holm": float(p_holm), "seeds_counted": estimate.counts_seeds}
 
@@ -240,9 +240,7 @@ def claim_rows(comparison: Comparison, scores: Scores, level: float) -> list[Row
     return rows
 
 
-# The functions below make the page of a comparison.
-
-SHOWN_SETTINGS = ("recipe", "langs", "seed", "fuse")  # `settings` leaves these out, because the tables show them
+SHOWN_SETTINGS = ("recipe", "langs", "seed", "fuse")  # the tables show these settings, so `settings` leaves them out
 ABOUT = """\
 An STS score is Pearson's r x 100 between cosines and gold scores. The score of a year is the mean over its data sets,
 and the STS average is the mean over the years. P@1 is the percentage of sentences whose nearest neighbour is their
@@ -281,7 +279,7 @@ only if a system has several seeds. Holm's correction is over all rows of the st
 
 
 def scores(comparison: Comparison, records: Records) -> Table:
-    """Return one row per system. A cell is empty if the system was not trained, or has no score in the measure."""
+    """Make a table of scores with one row per system. A cell is empty if the system has no such score."""
     means = means_of(records)
     columns = [name for name in dict.fromkeys(row["measure"] for row in records["scores"]) if is_shown(name)]
     columns = sorted(columns, key=lambda name: name != comparison.measure)
@@ -304,13 +302,13 @@ def scores(comparison: Comparison, records: Records) -> Table:
 
 
 def means_of(records: Records) -> dict[tuple[str, str], Row]:
-    """Return the rows that contain a mean over seeds, by system and measure."""
+    """Return the rows with a mean over seeds, by system and measure."""
     return {(row["system"], row["measure"]): row for row in records["scores"] if row["seed"] == MEAN}
 
 
 def by_latent(comparison: Comparison, records: Records) -> Table:
-    """Return the table of the scores of both latents, with one row for each pair of a semantic and a syntactic latent.
-    The table is empty if no system has a syntactic latent."""
+    """Make a table with the scores of both latents, one row for each pair of a semantic and a syntactic latent. It is
+    empty if no system has a syntactic latent."""
     means = means_of(records)
     other = {system.against: system.name for system in comparison.systems if system.latent == SYNTACTIC}
     measures = [
@@ -333,7 +331,7 @@ def beside_paper(row: Row | None, paper: float | None) -> str:
 
 
 def claims(records: Records) -> Table:
-    """Return the table of claims, with one row per claim of the paper."""
+    """Make a table with the verdict on each claim of the paper."""
     rows = []
     for row in records["claims"]:
         ours, p = "", ""
@@ -344,7 +342,7 @@ def claims(records: Records) -> Table:
 
 
 def differences(comparison: Comparison, records: Records) -> Table:
-    """Return the table of differences in the comparison's main measure."""
+    """Make a table of the differences between systems in the comparison's main measure."""
     rows: list[list[Value]] = []
     for row in records["differences"]:
         if row["measure"] == comparison.measure:
@@ -354,9 +352,9 @@ def differences(comparison: Comparison, records: Records) -> Table:
 
 
 def chosen(comparison: Comparison, records: Records) -> Table:
-    """Some systems stand for the best of several candidates (`best_of`). Return a table with the candidates of each of
-    these systems, their scores on the dev set, and which candidate was chosen."""
-    cells: dict[str, set[str]] = {}  # system -> names of its trainings
+    """Make a table of the systems that stand for the best of several candidates (`best_of`): their candidates, the
+    scores on the dev set, and which candidate was chosen."""
+    cells: dict[str, set[str]] = {}  # names of each system's trainings
     for row in records["cells"]:
         cells.setdefault(row["system"], set()).add(row["cell"])
     means = means_of(records)
@@ -370,7 +368,7 @@ def chosen(comparison: Comparison, records: Records) -> Table:
 
 
 def statistics(records: Records) -> Table:
-    """Return a table with one row for each statistic of each table of back-translations."""
+    """Make a table with one row for each statistic of each file of back-translations."""
     rows: list[list[Value]] = []
     for row in records.get("statistics", ()):
         difference: Value = row["difference"]
@@ -385,7 +383,7 @@ def statistics(records: Records) -> Table:
 
 
 def trainings(records: Records) -> Table:
-    """Return a table with one row per training: its size, its speed, and the KL and active units of its latents."""
+    """Make a table with one row per training: its size, its speed, and the KL and active units of its latents."""
     latents: dict[tuple[str, str], list[str]] = {}
     for row in records["scores"]:
         name = row["measure"].removeprefix("validation ")
@@ -441,7 +439,7 @@ def page(name: str, records: Records) -> str:
 
 
 def section(title: str, table: Table, about: str = "") -> Sequence[str]:
-    """Return the parts of a section: title, introduction and table. Return nothing if the table is empty."""
+    """Return a section of the page: title, introduction and table; nothing if the table is empty."""
     return [f"## {title}", *([about] if about else []), "\n".join(markdown(table))] if table.rows else []
 
 

@@ -49,10 +49,10 @@ from bgt_core.recipes import RECIPES, Recipe
 from bgt_core.training import Report
 from bgt_core.training.prepare import SETTINGS
 
-SAVE_EVERY = {"small": 100}  # scale -> updates between checkpoints; other scales use the recipe's setting
+SAVE_EVERY = {"small": 100}  # updates between checkpoints at each scale; other scales use the recipe's setting
 RUN, RESULT, ERROR, TIME, SCORES, LOCK = "run", "result.json", "error.json", "time.json", "scores.parquet", "lock"
 FINISHED, FAILED, RUNNING, STOPPED, WAITING = "finished", "failed", "running", "stopped", "waiting"
-SHORT = 10  # number of hex digits of the hash in a folder's name
+SHORT = 10  # number of digits of the hash in a folder's name
 
 
 @dataclass(frozen=True)
@@ -60,12 +60,12 @@ class Training:
     """A recipe to train, with its settings, languages, seed and data."""
 
     recipe: str
-    overrides: Mapping[str, Any]  # only settings that differ from the defaults, so that equal trainings have equal keys
+    overrides: Mapping[str, Any]  # settings that differ from the defaults, so that equal trainings have equal keys
     langs: tuple[str, ...]
     seed: int
     data: str  # SHA-256 of the training and test data
-    variant: str  # readable part of the folder's name: the overrides that differ from the settings of the scale
-    left_out: tuple[str, ...] = ()  # settings of the scale that the recipe does not have
+    variant: str  # readable part of the folder's name: the settings that differ from those of the scale
+    left_out: tuple[str, ...] = ()  # settings of the scale that this recipe lacks
     first: Training | None = None  # the training of the first stage; None if this is not a second stage
 
     @cached_property
@@ -84,8 +84,8 @@ class Training:
         return "_".join([*words, self.key[:SHORT]])
 
     def build(self, **more: object) -> Recipe:
-        """Build the recipe of this training. `more` are additional settings. Raises UsageError if the recipe is unknown
-        or an argument is invalid."""
+        """Build the recipe of this training with the additional settings `more`. Raises UsageError for an unknown
+        recipe or an invalid argument."""
         given = {**self.overrides, "data.columns": list(self.langs), "train.seed": self.seed}
         return recipes.configure(self.recipe, given | more)
 
@@ -93,8 +93,8 @@ class Training:
 def training_of(
     system: ExperimentSpec, scale: Settings, seed: int, data: str, first: Training | None = None
 ) -> Training:
-    """Return the training of a system at a scale, with the settings that the scale has for this recipe. Of its settings
-    for all recipes, those that exist in this recipe are used. If the recipe is unknown, `build` raises an error."""
+    """Return the training of a system at a scale. A scale has settings for single recipes, and settings for all recipes
+    that have them. If the recipe is unknown, `build` raises an error."""
     defaults, own = recipe_defaults(system.recipe), scale.get(system.recipe, {})
     left_out = tuple(name for name in scale[EVERY] if defaults and name not in defaults)
     usual = {**defaults, **scale[EVERY], **own}
@@ -122,7 +122,7 @@ def recipe_defaults(recipe: str) -> dict[str, Any]:
 
 
 def as_json(value: object) -> Any:
-    """Convert a value to its JSON form, so that a tuple becomes a list."""
+    """Convert a value to its JSON form, in which a tuple is a list."""
     return list(value) if isinstance(value, tuple) else value
 
 
@@ -137,8 +137,8 @@ class TrainingPlan:
     """The trainings of the systems in each comparison, the output folder, and the settings that all trainings share."""
 
     out: Path
-    trainings: Mapping[str, Mapping[str, Sequence[Training]]]  # comparison -> system -> trainings
-    datasets: Mapping[str, Dataset]  # SHA-256 hash of the content -> dataset
+    trainings: Mapping[str, Mapping[str, Sequence[Training]]]  # trainings by comparison and system
+    datasets: Mapping[str, Dataset]  # datasets by the SHA-256 hash of their content
     device: str
     save_every: int | None  # updates between checkpoints; None for the recipe's setting
     resamples: int
@@ -188,8 +188,8 @@ def plan_trainings(
     device: str = "auto",
     resamples: int = 2_000,
 ) -> TrainingPlan:
-    """Read the data, and list the trainings of the named comparisons. If `seeds` are given, they replace the seeds of
-    every system. The folder `data` is described in `datasets` and `paraphrases`. Trainings are written to `out`."""
+    """Read the data, and list the trainings of the named comparisons. `seeds` replaces the seeds of every system.
+    `datasets` and `paraphrases` describe the folder `data`. Trainings are written to `out`."""
     check_names(names)
     pick_device(device)
     translations = cache(lambda langs: read_translations(data, langs))
@@ -304,7 +304,7 @@ def provenance(training: Training, recipe: Recipe, folder: Path, last: Path) -> 
         "parameters": config["parameters"],
         "updates": config["step"],
         "seconds": read(folder / TIME).get("seconds", 0.0),
-        "tokens": round(recipe.train.epochs * tokens),  # tokens on both sides, including EOS
+        "tokens": round(recipe.train.epochs * tokens),  # tokens of both columns, including EOS
         "tokens_per_second": rate,
         "epoch_seconds": rate and tokens / rate,
         "validation": {name: value for name, value in valid[-1].items() if name not in ("kind", "step", "steps")},

@@ -1,4 +1,4 @@
-"""Fixtures for all tests, such as a small real corpus and recipes that build in milliseconds. Tests use one thread."""
+"""Fixtures for all tests, such as a small corpus and models that are built in milliseconds. Tests use one thread."""
 
 import io
 import os
@@ -27,10 +27,10 @@ from bgt_core.data.text import Tokenizer
 from bgt_core.grammar import Pair, pairs
 from bgt_core.recipes import RECIPES, Recipe
 
-# One thread, so that sums have the same order on every machine, and parallel tests don't slow each other down.
+# With one thread, sums have the same order on every machine, and parallel tests don't slow each other down.
 torch.set_num_threads(1)
 threadpool_limits(1)
-os.environ["OMP_NUM_THREADS"] = "1"  # for processes that tests start
+os.environ["OMP_NUM_THREADS"] = "1"  # processes that tests start also use one thread
 
 LANGS = ("en", "fr")
 BGT_SMALL_SIZES = {"d_model": 16, "semantic_dim": 12, "language_dim": 6, "language_layers": 1, "ffn_dim": 24}
@@ -43,7 +43,7 @@ TINY: dict[str, dict[str, Any]] = {
 }
 SIAMESE = {"d_model": 16, "valid_pairs": 20, "batch_tokens": 600, "mega_batch": 3, "mega_batch_warmup": 1}
 TINY |= {"sp": SIAMESE, "bilstm": SIAMESE}
-PARAPHRASTIC = SIAMESE | {"columns": ["en", "fr"]}  # for recipes whose two columns usually are in one language
+PARAPHRASTIC = SIAMESE | {"columns": ["en", "fr"]}  # for recipes whose two columns are usually in one language
 TINY |= {"avg": PARAPHRASTIC | {"mega_batch": 0}, "gran": PARAPHRASTIC}
 TINY["vgvae"] = PARAPHRASTIC | {"semantic_dim": 12, "syntactic_dim": 6, "hidden_dim": 24, "mega_batch_start": 0.0}
 VAR_SIAMESE = {"d_model": 16, "semantic_dim": 12, "hidden_dim": 10, "valid_pairs": 20, "columns": ["en", "fr"]}
@@ -81,8 +81,8 @@ def pytest_xdist_auto_num_workers() -> Generator[None, int, int]:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object:
-    """Schedule tests as `--dist loadfile` does, but run all browser tests on one worker. They share an app, and two
-    browsers on two cores would time out."""
+    """Schedule tests as `--dist loadfile` does, but run all browser tests on one worker, because they share an app, and
+    two browsers on two cores would time out."""
     from xdist.scheduler import LoadFileScheduling
 
     class OneBrowser(LoadFileScheduling):
@@ -147,7 +147,8 @@ def batch(grammar: list[Pair], tokenizer: Tokenizer) -> Batch:
 
 @pytest.fixture(scope="session")
 def tiny() -> Callable[..., Recipe]:
-    """tiny(name, **settings): a recipe with small sizes. Name a setting in full, or by the last part of its name."""
+    """tiny(name, **settings): a recipe with small sizes. A setting is named in full, or by the last part of its
+    name."""
 
     def build(name: str = "bgt-small", **settings: object) -> Recipe:
         return recipes.configure(name, {**SHARED, **TINY[name], **settings})
@@ -159,7 +160,7 @@ def tiny() -> Callable[..., Recipe]:
 def made_once(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Callable[[str, Callable[[Path], object]], Path]:
-    """made_once(name, make): the path of a folder, which `make` writes only once, even for several test processes."""
+    """made_once(name, make): a folder that `make` writes only once for all test processes; returns its path."""
     base = tmp_path_factory.getbasetemp()
     base = base.parent if hasattr(request.config, "workerinput") else base
 
@@ -176,9 +177,9 @@ def made_once(
 
 @pytest.fixture(scope="session")
 def small_run(tiny: Callable[..., Recipe], grammar: list[Pair], made_once: Callable[..., Path]) -> Path:
-    """A folder with pairs.tsv and an uninterrupted run: about twenty updates of several micro-batches, with dropout and
-    sampling, a checkpoint after every two updates, and a validation after every five. The run is in float32, because in
-    bfloat16 a different order of summation would change the results too much."""
+    """A folder with pairs.tsv and a training run without interruption: about twenty updates of several micro-batches,
+    with dropout and sampling, a checkpoint every two updates, and a validation every five. It is in float32, because in
+    bfloat16 another order of summation changes results too much."""
 
     def make(folder: Path) -> None:
         folder.mkdir()
@@ -192,7 +193,7 @@ def small_run(tiny: Callable[..., Recipe], grammar: list[Pair], made_once: Calla
 
 @pytest.fixture(scope="session")
 def stirred() -> Callable[[torch.nn.Module], torch.nn.Module]:
-    """stirred(model): the model, after noise was added to all its parameters, so that none of them stays zero."""
+    """stirred(model): the model with noise added to all its parameters, so that no parameter is zero."""
 
     def stir(model: torch.nn.Module) -> torch.nn.Module:
         generator = torch.Generator().manual_seed(0)
@@ -226,7 +227,7 @@ def saved(
     tokenizer: Tokenizer,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Path:
-    """A checkpoint of an untrained model. Tests must copy it before they damage it."""
+    """The checkpoint of an untrained model. A test must copy it before damaging it."""
     torch.manual_seed(0)
     recipe = tiny()
     folder = tmp_path_factory.mktemp("saved") / "model"
@@ -263,18 +264,18 @@ def random_tokens() -> Callable[..., Tokens]:
 
 @pytest.fixture(scope="session")
 def cell(saved: Path) -> probes.Cell:
-    """The result of `bgt-probe` for an untrained model on the task `length` in English."""
+    """The result of `bgt-probe` for an untrained model: the task `length` in English."""
     config = probes.ProbeConfig(max_items=300, seeds=1)
     return probes.measure_cell(bgt_core.load(saved), "length", lang="en", name=str(saved), config=config)
 
 
 @dataclass
 class Site:
-    """A web site: its files by path, errors to send as its next answers, and the requests that it has received."""
+    """A fake web site: its files by path, the errors that it sends next, and the requests that it received."""
 
     address: str
     files: dict[str, bytes] = field(default_factory=dict)
-    trouble: list[str] = field(default_factory=list)  # per GET: a status ("503"), or "cut 9" to stop after 9 bytes
+    trouble: list[str] = field(default_factory=list)  # for each GET: a status ("503"), or "cut 9" to stop after 9 bytes
     asked: list[tuple[str, str, Message]] = field(default_factory=list)  # (method, path, headers) of each request
 
     def url(self, path: str) -> str:
@@ -316,7 +317,7 @@ class Handler(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def site(monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
-    """A server on this machine. Environment variables for proxies are removed, so that requests reach it directly."""
+    """A `Site` on this machine. Environment variables for proxies are removed, so that requests reach it directly."""
     for name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
         monkeypatch.delenv(name, raising=False)
         monkeypatch.delenv(name.upper(), raising=False)

@@ -1,4 +1,4 @@
-"""Compare the table that analysis/encoders.py computes for a small encoder with values that loops compute."""
+"""The measurements of analysis/encoders.py for a small encoder equal values that plain loops compute."""
 
 import lzma
 from pathlib import Path
@@ -78,6 +78,6 @@ def test_the_rows_are_those_of_a_computation_by_loops(tmp_path: Path, monkeypatc
         share.append(np.mean(langs[nearest] == langs[query]))
         recall.append(own in nearest)
     for measure, values in (("own language in the first 20", share), ("recall@20", recall)):
-        assert rows["all", "as they are", measure] == pytest.approx(100 * np.mean(values), abs=0.5)  # any order of ties
+        assert rows["all", "as they are", measure] == pytest.approx(100 * np.mean(values), abs=0.5)  # ties: any order
     assert rows["all", "the store", "own language in the first 20"] == 50
     assert "| letters | shared part |" in encoders.tables(table)

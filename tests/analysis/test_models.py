@@ -1,4 +1,4 @@
-"""Test how shipped models are made: which sentences are left out of training, how language is erased, model cards."""
+"""The training data of shipped models exclude test sentences, and their latents do not reveal the language."""
 
 import lzma
 import tarfile
@@ -22,8 +22,8 @@ def test_nothing_held_out_or_tested_on_is_trained_on(tmp_path: Path) -> None:
     assert 1 <= len(held) <= 20
     pairs = [(text, f"Les {row} chiens dorment ici.") for row, text in enumerate(numbers)]
     pairs += [
-        ("the 5 dogs sleep here!", "Les 5 chiens dorment ici"),  # an earlier pair except for case and punctuation
-        ("Dogs sleep.", pairs[numbers.index(held[0])][1]),  # its French sentence is in a held-out pair
+        ("the 5 dogs sleep here!", "Les 5 chiens dorment ici"),  # an earlier pair, but for case and punctuation
+        ("Dogs sleep.", pairs[numbers.index(held[0])][1]),  # this French sentence is in a held-out pair
         ("The test sentence is this one.", "La voilà."),
         ("I go.", "Je vais."),
         ("I am going.", "Je vais"),

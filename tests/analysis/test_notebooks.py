@@ -1,4 +1,4 @@
-"""Run the notebooks on stored results, and compare the outputs with the outputs that the notebooks contain."""
+"""The notebooks run on the stored results, and print the outputs that they contain."""
 
 import ast
 import json
@@ -14,7 +14,7 @@ ANALYSIS = Path(__file__).resolve().parents[2] / "analysis"
 
 
 def shown(cells: list[dict[str, Any]]) -> list[str | None]:
-    """Run the cells. Return the output of each cell: a table as Markdown, "" for a figure, None if there is no output.
+    """Run the cells of a notebook. Return each cell's output: a table as Markdown, "" for a figure, None for none.
 
     Figures are not compared, because they may differ between versions of matplotlib.
     """

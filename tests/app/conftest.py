@@ -1,4 +1,4 @@
-"""Fixtures that open the app's pages without a browser, by the names of their modules, with an untrained model."""
+"""Fixtures that open pages of the app without a browser, with an untrained model."""
 
 from __future__ import annotations
 
@@ -48,13 +48,13 @@ class App(AppTest):
         return self
 
     def press(self, label: str) -> App:
-        """Press the only button whose label begins with this text, and run the page again."""
+        """Press the button whose label begins with this text, and run the page again."""
         (button,) = (button for button in self.button if button.label.startswith(label))
         button.click()
         return self.run()
 
     def put(self, widget: Any, value: object) -> App:
-        """Set a control of the page to this value, and run the page again."""
+        """Set a widget of the page to this value, and run the page again."""
         widget.set_value(value)
         return self.run()
 
@@ -74,7 +74,7 @@ class App(AppTest):
         return "".join(part.proto.body for part in self.get("html"))
 
     def sent(self) -> list[dict]:
-        """Return the data that the page sends to each component with its own JavaScript."""
+        """Return the data that the page sends to each JavaScript component."""
         return [json.loads(part.proto.json) for part in self.get("bidi_component")]
 
     def figures(self) -> list[dict]:
@@ -84,7 +84,7 @@ class App(AppTest):
         return [json.loads(chart.spec) for chart in charts]
 
     def maps(self) -> list[list[dict[str, Any]]]:
-        """Return the panels of each map: their `ids` (N,), places `xy` (N, 2), and `path` (steps, 2)."""
+        """Return the panels of each map: row `ids` (N,), coordinates `xy` (N, 2), interpolation `path` (steps, 2)."""
         (data,) = (data for data in self.sent() if "maps" in data)
         ids = np.array(data["rows"]["id"])
         return [[
@@ -94,7 +94,7 @@ class App(AppTest):
         ] for drawn in data["maps"]]  # fmt: skip
 
     def lit(self, what: str = "lit") -> set[str]:
-        """Return the ids of the rows that are highlighted on all maps ("lit") or counted as selected ("chosen")."""
+        """Return the ids of the rows that the maps highlight ("lit") or count as selected ("chosen")."""
         (ids,) = (data["rows"]["id"] for data in self.sent() if "rows" in data)
         (bits,) = (data[what] for data in self.sent() if what in data)
         mask = np.unpackbits(np.frombuffer(base64.b64decode(bits), np.uint8), bitorder="little")
@@ -102,7 +102,7 @@ class App(AppTest):
 
 
 def decoded(values: Mapping[str, str]) -> np.ndarray:
-    """Decode numbers that are sent in base64."""
+    """Decode an array that is sent to the browser in base64."""
     return np.frombuffer(base64.b64decode(values["bdata"]), values["dtype"])
 
 
@@ -111,7 +111,7 @@ scanned = cache(manifest_scanner.scan_component_manifests)
 
 @pytest.fixture
 def fresh() -> Iterator[None]:
-    """Clear the app's caches before and after a test. Other tests share the loaded model, its vectors and its maps."""
+    """Clear the app's caches before and after a test; without this, tests share loaded models, vectors and maps."""
     st.cache_data.clear()
     st.cache_resource.clear()
     yield
@@ -121,7 +121,7 @@ def fresh() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Limit the length of generated text, as an untrained model does not stop. Scan installed packages only once."""
+    """Limit the length of generated text, as an untrained model does not stop. List installed packages once."""
     monkeypatch.setattr(state, "MAX_LENGTH", 12)
     for write in (generate.candidates, generate.generate, search.decode):
         monkeypatch.setitem(write.__kwdefaults__, "max_length", 12)
@@ -141,7 +141,7 @@ def start(saved: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
 
 @pytest.fixture
 def opened(start: Callable[..., None], tmp_path_factory: pytest.TempPathFactory) -> Callable[..., App]:
-    """opened(name, parameter=value, ...): open a page by a link with these parameters; "main" opens the whole app."""
+    """opened(name, parameter=value, ...): open a page by a link with these parameters; "main" opens the app."""
 
     def show(name: str, **parameters: str) -> App:
         path = MAIN
@@ -158,7 +158,7 @@ def opened(start: Callable[..., None], tmp_path_factory: pytest.TempPathFactory)
 
 @pytest.fixture
 def library(saved: Path) -> Callable[..., list[generate.Candidate]]:
-    """library(sources, styles, lang, source_lang): the best text that the library generates for each pair."""
+    """library(sources, styles, lang, source_lang): the best text `bgt_core` generates for each source and style."""
     bgt = bgt_core.load(saved)
 
     def written(sources: list[str], styles: list[str], lang: str = "en", source_lang: str = "") -> list:
@@ -219,7 +219,7 @@ def markdown_of(element: Any) -> list[str]:
 THREE = ("en", "fr", "de")
 VGVAE = {"model.semantic_dim": 8, "model.syntactic_dim": 6, "model.d_model": 12}
 SIDES = {f"kl/{latent}/{side}": 1.0 for latent in ("semantic", "syntactic") for side in "ab"}
-LOGS: dict[str, dict[str, float]] = {  # kind of model -> last report on held-out pairs
+LOGS: dict[str, dict[str, float]] = {  # kind of model -> last row about held-out pairs in its log
     "sp": {"kl/semantic": 0.0, "retrieval/en-fr": 0.25},
     "writer": {"elbo": -90.0, "kl/language": 1.5},
     "translator": {"translate/en": 17.1},
@@ -237,7 +237,7 @@ def model_of(
     tokenizer: Tokenizer,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Callable[[str], Path]:
-    """model_of(kind): an untrained model of a kind in `LOGS`, with a training log. Each kind is made only once."""
+    """model_of(kind): save an untrained model of a kind in `LOGS` once, with a training log; return its folder."""
 
     def recipe_of(kind: str) -> Recipe:
         if kind in ("lstm", "bag-of-words"):
@@ -272,7 +272,7 @@ def letters(sentences):
 
 @pytest.fixture
 def function(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fresh: None) -> str:
-    """The value for `--model` that opens a function of a user, which embeds sentences."""
+    """The argument of `--model` that opens a user's own Python function as an encoder."""
     (tmp_path / "letters_of.py").write_text(LETTERS, "utf-8")
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.delitem(sys.modules, "letters_of", raising=False)
@@ -287,7 +287,7 @@ def exported(saved: Path, made_once: Callable[..., Path]) -> Path:
 
 @pytest.fixture
 def sentence_transformer(tmp_path: Path) -> Path:
-    """A folder with a model of sentence-transformers, which counts five words."""
+    """A folder with a sentence-transformers model that counts five words."""
     library = pytest.importorskip("sentence_transformers")
     from sentence_transformers.sentence_transformer.modules import BoW
 

@@ -29,7 +29,7 @@ from tests.close import assert_close
 Open = Callable[..., Any]
 Start = Callable[..., None]
 OURS = (*("sp", "translator", "lstm", "bag-of-words", "paraphrases", "three languages"), "writer")
-# name of a fixture -> prefix that opens the encoder of this fixture
+# fixture -> the prefix with which `--model` opens its encoder
 OTHERS = {"function": "", "exported": "onnx:", "sentence_transformer": "sentence-transformers:"}
 TRIPLES = example_sentences(THREE)[:270]
 PAIR = ("Can you help me?", "He is my friend.")
@@ -37,7 +37,7 @@ PAIR = ("Can you help me?", "He is my friend.")
 
 @pytest.fixture
 def begin(start: Start, model_of: Callable, tmp_path: Path, request: pytest.FixtureRequest) -> Callable[[str], None]:
-    """begin(kind): start the app with a model of this kind."""
+    """begin(kind): start the app with a model of the kind `kind`."""
 
     def choose(kind: str) -> None:
         if kind == "shipped":
@@ -56,7 +56,7 @@ def begin(start: Start, model_of: Callable, tmp_path: Path, request: pytest.Fixt
 
 KINDS = ("title", "markdown", "caption", "info", "warning", "code")
 SPLIT = "Split its vectors into two parts on *Your encoder*"
-SAYS = {  # kind of model -> page -> text on the page
+SAYS = {  # kind of model -> page -> a text that the page must show
     "shipped": {},
     "sp": {
         "sentence": "This model computes one latent from a sentence", "card": "25.0%",
@@ -79,7 +79,7 @@ SAYS = {  # kind of model -> page -> text on the page
 
 
 def texts(app: Any) -> str:
-    """Return all texts of a page, and the addresses of its links."""
+    """Return all texts that a page shows, and the URLs of its links."""
     return "\n".join([
         *(str(part.value) for kind in KINDS for part in app.get(kind)),
         *(part.value.to_string() for part in app.table), *(part.value for part in app.sidebar.text),
@@ -137,7 +137,7 @@ def test_many_sentences_are_embedded_once_though_nobody_knows_what_decides_the_v
     count = len(letters_of.calls)
     assert np.array_equal(state.embed(model, texts, "en", "semantic"), first)
     assert len(letters_of.calls) == count
-    st.cache_resource.clear()  # from now on, the name may mean another function
+    st.cache_resource.clear()  # the same name may now mean another function
     state.embed(state.model(), texts, "en", "semantic")
     assert len(letters_of.calls) == count + 1
 
@@ -156,7 +156,7 @@ def test_folders_of_other_libraries_have_their_own_vectors(begin: Callable, save
 def test_heads_of_columns_are_not_cut(
     opened: Open, start: Start, model_of: Callable, tmp_path: Path, page: str
 ) -> None:
-    """Titles of columns must fit: a character is up to 6.6 pixels wide, and the margins are 16 pixels."""
+    """A column must be wide enough for its title: a character has up to 6.6 pixels, and the margins 16 pixels."""
     names = ("three languages", "paraphrases")
     write_cells(tmp_path / "r.parquet", [cell for name in names for cell in cells_of(str(model_of(name)))])
     models = [argument for name in names for argument in ("--model", model_of(name))]
@@ -188,7 +188,7 @@ def test_a_bad_checkpoint_is_named_and_the_app_lives_on(
     (message,) = app.code
     assert str(folder) in message.value and (name in message.value or not (folder / name).exists())
     assert "Traceback" not in str(app)
-    app.selectbox(key="ckpt").set_value(SHIPPED)  # another model can still be opened
+    app.selectbox(key="ckpt").set_value(SHIPPED)  # the user can still choose another model
     assert app.run().text_input and not app.error
     app.selectbox(key="ckpt").set_value("model")
     shutil.copytree(saved, folder, dirs_exist_ok=True)

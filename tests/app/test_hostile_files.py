@@ -29,7 +29,7 @@ def test_a_damaged_parquet_file_is_read_or_refused(start: int, cell: Cell) -> No
     few = io.BytesIO()
     write_cells(few, [replace(cell, result=replace(cell.result, predictions=cell.predictions.slice(0, 40)))])
     for seed in range(start, start + 100):
-        with suppress(BgtError):  # any other exception must fail the test
+        with suppress(BgtError):  # only these errors are allowed
             read_cells("a.parquet", damaged(few.getvalue(), seed))
 
 
@@ -63,7 +63,7 @@ def test_whatever_a_card_adds_is_shown(saved: Path, tmp_path: Path, start: Calla
     assert "Mine" in [head.value for head in opened("card").subheader]
 
 
-ALWAYS = ("ckpt", "own", "rows", "pairs", "data", "how")  # parameters that do not belong to a control
+ALWAYS = ("ckpt", "own", "rows", "pairs", "data", "how")  # URL parameters that belong to no control
 VALUES = (
     HOSTILE, "", " ", "9" * 5_000, "-1", "1e999", "NaN", "٣" * 12, "\0", "\ud7ff", "true", "[" * 5_000, "a,b,,",
     '{"a": 1}', "../../etc/passwd", "<img src=x onerror=alert(1)>", "x" * 20_000, "🙂" * 300, "=1+1", "%00",

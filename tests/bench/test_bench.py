@@ -1,4 +1,4 @@
-"""Test how benchmarks compute ratios and targets, and the pages that they write. The speeds are not tested."""
+"""Benchmarks compute ratios and targets correctly, and write the right pages. The speeds are not tested."""
 
 import json
 import os
@@ -24,14 +24,14 @@ def row(ratios: list[float], target: str) -> Measurement:
 
 
 def measured(words: str, measurement: Measurement) -> Page:
-    """Return a page of results with one row."""
+    """Return a page of benchmark results with one row."""
     page = {"command": f"python -m bench {words}", "date": "2026-01-01", "minutes": 1.0, "machine": "a machine"}
     return page | {"rows": [asdict(measurement)]}
 
 
 @pytest.fixture
 def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return a temporary folder; the benchmarks store their pages there."""
+    """Make the benchmarks write their pages to a temporary folder; return the folder."""
     monkeypatch.setattr(command, "KEPT", tmp_path / "results")
     monkeypatch.setattr(command, "RESULTS", tmp_path / "RESULTS.md")
     return tmp_path
@@ -55,7 +55,7 @@ def test_sides_alternate_over_the_same_rounds_after_a_warm_up() -> None:
     times = turns({"fast": lambda number: seen.append(("fast", number)), "slow": slow}, 3, time.process_time)
     assert seen[:2] == [("fast", 0), ("slow", 0)]
     assert sorted(seen[2:]) == [(side, number) for side in ("fast", "slow") for number in range(3)]
-    assert seen[2][0] != seen[4][0]  # the order alternates between rounds
+    assert seen[2][0] != seen[4][0]  # each round measures in the opposite order
     compared = compare("", "", times["fast"], times["slow"], ">= 1", "", "steps", 2)
     assert compared.met and compared.reached is None and compared.peer.endswith(" steps/s")
     compared = compare("", "", [2.0], [4.0], ">= 10 % of the floor", "", "tokens", 10, 2e7, 1e8)
@@ -78,7 +78,7 @@ def test_pages_measured_again_take_the_place_of_their_own_rows_and_one_that_fail
     for chosen in (["app", "mining"], ["app", "--rounds", "3"]):
         monkeypatch.setattr(sys, "argv", ["bench", *chosen])
         command.main()
-    mining, app = (kept / "RESULTS.md").read_text("utf-8").split("## app")  # as in PAGES, mining is before app
+    mining, app = (kept / "RESULTS.md").read_text("utf-8").split("## app")  # in PAGES, mining is before app
     app, missed = app.split("## Targets missed")
     assert "**4.00**" in mining and "**8.00**" in app and "--rounds 3" in app and "**2.00**" not in mining + app
     assert "| a step |" in mining and ">= 5, **missed**" in mining and "missed" not in app
@@ -139,7 +139,7 @@ def test_released_batches_are_by_length_within_the_budget_in_eights(tokens: int)
 @pytest.mark.slow
 @pytest.mark.long
 def test_the_page_for_a_gpu_is_rehearsed_at_a_toy_size(tmp_path: Path) -> None:
-    """Run bare.sh, the script for machines without a package index, on toy sizes, and read the file that it writes."""
+    """bare.sh, which measures on machines without a package index, runs with toy sizes and writes its file."""
     script = ["bash", "bench/bare.sh", "run", str(tmp_path / "out"), "--device", "cpu", "--toy", "--rounds", "1"]
     machine = {"PYTHON": sys.executable, "WHEELS": str(tmp_path), "TORCH_COMPILE_DISABLE": "1"}  # no wheels to install
     subprocess.run(script, check=True, capture_output=True, env={**os.environ, **machine})

@@ -1,4 +1,4 @@
-"""Compare losses and gradients with a direct implementation: concatenated latents, padded positions, full logits."""
+"""The fast implementation has the losses and gradients of a direct one: concatenated latents, padding, full logits."""
 
 import pytest
 import torch

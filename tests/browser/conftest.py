@@ -19,18 +19,18 @@ from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, e
 from probes.results.store import Cell, write_cells
 
 MAIN = Path(__file__).resolve().parents[2] / "app" / "main.py"
-LOCAL = ("http://localhost:", "data:", "blob:")  # a page may request only addresses that start with one of these
+LOCAL = ("http://localhost:", "data:", "blob:")  # the prefixes of the URLs that a page may request
 HEADINGS = {"A sentence": "A sentence, in two parts"}
 FLAGS = [
-    "--no-sandbox", "--disable-gpu", "--disable-background-networking",  # CI runs as root, so no sandbox
+    "--no-sandbox", "--disable-gpu", "--disable-background-networking",  # CI runs as root, which the sandbox refuses
     "--disable-component-update", "--disable-sync", "--no-first-run",
 ]  # fmt: skip
 
 # Checks that all parts of a page are opaque. Streamlit fades old parts until the script has drawn them again.
 OPAQUE = """() => [...document.querySelectorAll("[data-testid=stElementContainer]")].every(
   element => getComputedStyle(element).opacity === "1")"""
-# Rules, and the parts of Streamlit's markup that may violate them: a wide table scrolls inside a box without tabindex,
-# but browsers make this box focusable anyway.
+# Accessibility rules, and the parts of Streamlit's markup that may violate them: a wide table scrolls inside a box
+# without tabindex, but browsers make this box focusable anyway.
 EXCLUDED = {"scrollable-region-focusable": "[data-testid=stTable]"}
 RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]
 VIOLATIONS = """async ([excluded, rules, part]) => {
@@ -64,17 +64,17 @@ def chromium(chromium_path: str) -> Iterator[Browser]:
 
 @pytest.fixture(scope="session")
 def servers() -> Iterator[dict[str, subprocess.Popen]]:
-    """All apps that the tests have started: address -> process."""
+    """All apps that the tests have started: URL -> process."""
     running: dict[str, subprocess.Popen] = {}
     yield running
     for process in running.values():
-        process.kill()  # otherwise Streamlit would wait for running scripts
+        process.kill()  # `terminate` would let Streamlit wait for running scripts
         process.wait()
 
 
 @pytest.fixture(scope="session")
 def serve(servers: dict[str, subprocess.Popen], tmp_path_factory: pytest.TempPathFactory) -> Callable[..., str]:
-    """serve(*arguments, cwd): start the app with these arguments in the folder `cwd`, and return its address."""
+    """serve(*arguments, cwd): start the app with these arguments in the folder `cwd`, and return its URL."""
 
     def start(*arguments: str, cwd: Path | None = None) -> str:
         with socket.socket() as free:
@@ -100,7 +100,7 @@ def serve(servers: dict[str, subprocess.Popen], tmp_path_factory: pytest.TempPat
 
 @pytest.fixture(scope="session")
 def address(serve: Callable[..., str], saved: Path, cell: Cell, tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The address of an app with two untrained models and results of a probe. It was started outside the repository."""
+    """The URL of an app with two untrained models and results of a probe, started outside the repository."""
     models, results = (tmp_path_factory.mktemp(name) for name in ("models", "results"))
     for name in ("first", "second"):
         shutil.copytree(saved, models / name)
@@ -110,12 +110,12 @@ def address(serve: Callable[..., str], saved: Path, cell: Cell, tmp_path_factory
 
 
 def within(seconds: float) -> float:
-    """Convert seconds to a time limit in milliseconds, which is longer if other programs keep the processors busy."""
+    """Convert seconds to a time limit in milliseconds, longer if other programs keep the processors busy."""
     return 1000 * seconds * max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
 
 
 def lasso(page: Page, side: int, low: float = 0.3, high: float = 0.7) -> None:
-    """Draw a lasso around the middle of map `side`. `low` and `high` are fractions of the map's width and height."""
+    """Draw a lasso around the middle of the map with the index `side`; `low` and `high` are fractions of its size."""
     box = page.locator(".bgt-map canvas").nth(side).bounding_box()
     corners = [(low, low), (high, low), (high, high), (low, high), (low, low + 0.02)]
     points = [(box["x"] + x * box["width"], box["y"] + y * box["height"]) for x, y in corners]
@@ -148,15 +148,15 @@ def turn_to(page: Page, title: str) -> None:
 
 
 def settle(page: Page) -> None:
-    """Wait until the script has run and its output is drawn."""
-    page.wait_for_timeout(200)  # until the script has begun
+    """Wait until the page's script has run and its output is drawn."""
+    page.wait_for_timeout(200)  # wait until the script has begun
     page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning]", timeout=90_000)
     page.wait_for_timeout(200)
     page.wait_for_function(OPAQUE, timeout=20_000)
 
 
 def violations(page: Page, part: str = "", rules: list[str] = RULES) -> list[str]:
-    """Return the serious and critical violations on a page or in a part of it, each as text: rule, markup, reason."""
+    """Return the serious accessibility violations on a page, or in a part of it, each as text: rule, markup, reason."""
     if not page.evaluate("typeof axe === 'object'"):
         page.evaluate(AXE_SCRIPT)
     return page.evaluate(VIOLATIONS, [EXCLUDED, rules, part and f"[data-testid={part}]"])
@@ -171,14 +171,15 @@ def context(chromium: Browser) -> Iterator[BrowserContext]:
 
 @pytest.fixture
 def visit(context: BrowserContext) -> Iterator[Callable[..., Page]]:
-    """visit(address): open a page, and wait until it is drawn. At the end of the test, check that there were no errors
-    and no requests to other servers."""
+    """visit(URL): open a page, and wait until it is drawn. After the test, check that there were no errors and no
+    requests to other servers."""
     pages: list[Page] = []
     wrong: list[str] = []
 
     def go(address: str, width: int = 1280, theme: str = "light", quiet_404: bool = False) -> Page:
         def note(message: ConsoleMessage) -> None:
-            # on a page below the root, Streamlit requests its files first at the page's address, then at the right one
+            # on every page but the first, Streamlit requests its files first relative to the page's URL, then at the
+            # right URL
             if message.type == "error" and not (quiet_404 and "404" in message.text):
                 wrong.append(f"{message.text} {message.location['url']}")
 
@@ -190,7 +191,7 @@ def visit(context: BrowserContext) -> Iterator[Callable[..., Page]]:
         page.on("pageerror", lambda error: wrong.append(str(error)))
         page.on("request", lambda request: request.url.startswith(LOCAL) or wrong.append(request.url))
         page.goto(address)
-        page.get_by_role("heading", level=1).wait_for(timeout=90_000)  # the app imports its modules first
+        page.get_by_role("heading", level=1).wait_for(timeout=90_000)  # the app first imports its modules
         settle(page)
         return page
 

@@ -19,7 +19,7 @@ SELECTED = re.compile(r"[\d,]+ selected sentences")
 
 def test_a_lasso_lights_the_same_sentences_on_the_other_map(visit: Visit, address: str) -> None:
     page = visit(f"{address}/maps", quiet_404=True)
-    seen: list[str] = []  # for each rerun: the id of the fragment, or "" for the whole script
+    seen: list[str] = []  # the id of the fragment of each rerun, or "" for the whole script
 
     def sent(payload: bytes | str) -> None:
         message = BackMsg.FromString(payload) if isinstance(payload, bytes) else BackMsg()
@@ -65,7 +65,7 @@ def test_a_click_shows_what_is_near_and_a_link_brings_it_back(visit: Visit, addr
     expect(card).to_contain_text(sentence)
     expect(card).to_contain_text(translation)
     expect(semantic.locator(".bgt-ring")).to_have_count(20, timeout=20_000)
-    expect(semantic.locator(".bgt-near").first).to_be_attached()  # nearest sentences are written on the map
+    expect(semantic.locator(".bgt-near").first).to_be_attached()  # the nearest sentences are on the map as text
     expect(page).to_have_url(re.compile(r"rows=\w+\d+"))
     settle(page)
     other = visit(page.url, quiet_404=True)
@@ -73,7 +73,7 @@ def test_a_click_shows_what_is_near_and_a_link_brings_it_back(visit: Visit, addr
     card = other.get_by_role("group", name="Chosen sentence")
     card.get_by_role("button", name="Keep this sentence marked").click()
     settle(other)
-    card.get_by_role("button", name="Close").click()  # it may cover the next point
+    card.get_by_role("button", name="Close").click()  # the card may cover the next point
     other.mouse.click(*place_of(other, 9))
     expect(card).to_contain_text(re.compile(r"Cosine to the pinned sentence: semantic [\d.−-]+, language"))
     expect(other).to_have_url(re.compile("pin=en5"))
@@ -106,14 +106,14 @@ def test_a_map_is_saved_as_a_true_drawing_and_its_rows_as_csv(visit: Visit, addr
     drawing = (tmp_path / "map.svg").read_text("utf-8")
     assert re.fullmatch(r"bgt-maps-[0-9a-f]{8}\.svg", saved.value.suggested_filename)
     assert len(re.findall("<path", drawing)) >= 4000 and "data:image" not in drawing  # each sentence is on two maps
-    assert "Length in words" in drawing  # the legend is part of the drawing
+    assert "Length in words" in drawing  # the drawing includes the legend
     page.get_by_role("button", name="Export").first.click()
     rows = save(page, "CSV", tmp_path).read_text("utf-8-sig").splitlines()
     assert len(rows) == 2001 and rows[0].startswith("id,")
 
 
 def place_of(page: Page, row: int, side: int = 0) -> list[float]:
-    """Return the place of a row of a map on the screen."""
+    """Return the screen coordinates of a row's point on the map with the index `side`."""
     return page.evaluate(
         """([row, side]) => { const map = window.bgtMaps.view.maps[side], frame = map.box.getBoundingClientRect();
         const [x, y] = map.pixelsOf(row); return [frame.left + x, frame.top + y]; }""",
@@ -162,7 +162,7 @@ def test_points_light_up_as_one_types_and_a_click_on_the_small_map_swaps(visit: 
         page.set_viewport_size(size)
         page.wait_for_timeout(300)
         box = page.locator(".bgt-large .bgt-map").bounding_box()
-        assert box and box["y"] + box["height"] <= 900  # the map is seen without scrolling
+        assert box and box["y"] + box["height"] <= 900  # the map is visible without scrolling
 
 
 def test_a_saved_page_of_maps_works_without_the_app(
@@ -187,7 +187,7 @@ def test_many_points_are_painted_and_selected_in_time(visit: Visit, address: str
     expect(page.get_by_text(re.compile(r"\d\d,\d{3} selected sentences"))).to_be_visible(timeout=180_000)
     assert 1000 * (monotonic() - begun) < within(5)  # this includes drawing the lasso
     page.mouse.move(*place_of(page, 0))
-    expect(page.locator(".bgt-tip")).to_be_visible()  # hover text appears even among 50,000 points
+    expect(page.locator(".bgt-tip")).to_be_visible()  # points have hover text even if there are 50,000
 
 
 def test_one_legend_is_for_both_maps_and_hides_a_category_on_both(visit: Visit, address: str) -> None:
@@ -237,7 +237,7 @@ OUTSIDE = """() => { const drawing = document.querySelector("svg.main-svg").getB
 
 
 def save(page: Page, kind: str, folder: Path) -> Path:
-    """Press a button in the open list of exports. Return the file that the browser has saved."""
+    """Press a button in the open list of downloads. Return the file that the browser has saved."""
     with page.expect_download() as download:
         page.get_by_test_id("stPopoverBody").get_by_role("button", name=kind).click()
     path = folder / download.value.suggested_filename
@@ -256,6 +256,6 @@ def test_a_figure_is_saved_for_print_and_as_vectors(visit: Callable, address: st
     drawing = svg.read_text("utf-8")
     assert "<image" not in drawing and "data:image" not in drawing and "Source Sans" not in drawing
     expect(page.get_by_role("status").filter(has_text="Saved")).to_contain_text(svg.name)
-    page.set_content(drawing)  # without the app, and without its fonts
+    page.set_content(drawing)  # the drawing is shown without the app and its fonts
     expect(page.locator("text").filter(has_text="Test accuracy")).to_have_count(1)
     assert page.evaluate(OUTSIDE) == []

@@ -1,4 +1,4 @@
-"""The widget of the maps draws itself in a page of a notebook, and reports what the user selects to its model."""
+"""The widget of maps draws itself in a notebook page, and reports the selected rows to its Python model."""
 
 from playwright.sync_api import Browser
 

@@ -1,4 +1,4 @@
-"""Test pages in a browser: they fit the window, are accessible and short, and work by keyboard and on a phone."""
+"""In a browser, all pages fit the window, are accessible and short, and work by keyboard and on a phone."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,7 +13,7 @@ from bgt_core.generation.generate import candidates, exchanged
 from tests.browser.conftest import lit, settle, turn_to, violations, within
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
-CHARTS = {"/maps": 2, "/probes": 1}  # path of a page -> minimum number of charts that it draws on opening
+CHARTS = {"/maps": 2, "/probes": 1}  # page -> minimum number of charts that it shows when opened
 GROUNDS = """() => [...document.querySelectorAll(".js-plotly-plot")].map(plot => {
   for (let e = plot.querySelector(".main-svg"); e; e = e.parentElement) {
     const c = (getComputedStyle(e).backgroundColor.match(/[\\d.]+/g) || []).map(Number);
@@ -28,17 +28,17 @@ Visit = Callable[..., Page]
 
 
 def test_every_page_fits_every_window_in_both_themes_and_has_no_serious_violation(visit: Visit, address: str) -> None:
-    """All pages are tested as they open, without changes by a user."""
+    """All pages are tested as a link opens them, before the user changes anything."""
     page, heights, wrong = visit(f"{address}/?ckpt=bgt-en-fr,+as+shipped"), {}, {}
     links = page.get_by_test_id("stSidebarNavLink")
     assert links.count() >= 7
     for link in links.all():
-        page.set_viewport_size({"width": 1280, "height": 3000})  # contrast is measured only in the visible part
+        page.set_viewport_size({"width": 1280, "height": 3000})  # contrast is only checked in the visible part
         link.click()
         settle(page)
         title, charts = link.inner_text().split("\n")[-1], CHARTS.get(urlparse(page.url).path, 0)
         assert page.get_by_test_id("stException").count() == 0
-        if charts:  # a chart's content is also in a table; both are loaded on demand
+        if charts:  # a table has the content of each chart; both load on demand
             expect(page.get_by_role("figure").nth(charts - 1)).to_be_attached(timeout=60_000)
             table = page.locator("[data-testid=stDataFrame], [data-testid=stTable]").first
             expect(table).to_be_attached(timeout=60_000)
@@ -51,7 +51,7 @@ def test_every_page_fits_every_window_in_both_themes_and_has_no_serious_violatio
             page.get_by_test_id("stPopoverBody").wait_for()
             wrong[f"{title}, exports"] = violations(page, "stPopoverBody")
             page.keyboard.press("Escape")
-        if title == "Your encoder":  # test the result of a split, too
+        if title == "Your encoder":  # also test the result of a split
             page.get_by_text("Split its vectors all the same").click()
             page.get_by_role("button", name="Split", exact=True).click()
             page.get_by_role("heading", name="Before:").wait_for(timeout=300_000)
@@ -65,10 +65,10 @@ def test_every_page_fits_every_window_in_both_themes_and_has_no_serious_violatio
         for width in (400, 1280):
             page.set_viewport_size({"width": width, "height": 900})
             try:
-                page.wait_for_function(FITS, timeout=10_000)  # charts need a moment to adapt to the new width
+                page.wait_for_function(FITS, timeout=10_000)  # charts adapt to the new width after a moment
             except Late:
                 pytest.fail(f"{title} scrolls sideways at {width}")
-    assert len(wrong) > 2 * links.count()  # each page in both themes, and some parts of pages
+    assert len(wrong) > 2 * links.count()  # at least each page in both themes
     assert {title: violation for title, violation in wrong.items() if violation} == {}
     assert min(heights.values()) > 100
     assert {title: height for title, height in heights.items() if height > MOST} == {}
@@ -89,9 +89,9 @@ def test_a_grid_is_written_with_the_keyboard_alone_and_stays_while_another_page_
     page = visit(f"{address}/rewrite", quiet_404=True)
     fields = {"Meaning": "The cat sleeps.", "More meanings, one per line": "", "Style": "Est-il tard ?"}
     for name, text in fields.items():
-        expect(page.get_by_label(name, exact=True)).to_be_visible(timeout=20_000)  # fields appear late
+        expect(page.get_by_label(name, exact=True)).to_be_visible(timeout=20_000)  # these fields appear last
         page.get_by_label(name, exact=True).focus()
-        page.keyboard.press("Control+A")  # select the example text
+        page.keyboard.press("Control+A")  # replace the example text
         page.keyboard.press("Delete")
         page.keyboard.type(text)
         page.keyboard.press("Control+Enter")
@@ -149,5 +149,5 @@ def swipe(page: Page, x: float, y: float) -> None:
     for way in range(20, 220, 20):
         point = {"x": x, "y": y - way}
         session.send("Input.dispatchTouchEvent", {"type": "touchMove", "touchPoints": [point]})
-        page.wait_for_timeout(20)  # at the speed of a finger, because a faster touch is no swipe
+        page.wait_for_timeout(20)  # a faster touch would not count as a swipe
     session.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})

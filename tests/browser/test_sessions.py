@@ -1,4 +1,4 @@
-"""Test several users of the app at once, and users who type fast, go back, leave, or follow a stranger's link."""
+"""The app keeps users apart, and keeps working if they type fast, go back, leave, or follow a stranger's link."""
 
 from collections.abc import Callable
 from urllib.parse import quote_plus, urlencode
@@ -50,7 +50,7 @@ def test_two_people_write_at_once_while_a_third_changes_the_model_and_a_fourth_l
     assert third.get_by_test_id("stException").count() == 0
 
 
-FIELDS = {"A sentence": "Your sentence", "Rewrite": "Meaning"}  # title of a page -> label of a field
+FIELDS = {"A sentence": "Your sentence", "Rewrite": "Meaning"}  # page -> label of a text field
 
 
 def test_back_brings_back_what_was_typed(visit: Visit, address: str) -> None:
@@ -68,7 +68,7 @@ def test_back_brings_back_what_was_typed(visit: Visit, address: str) -> None:
         expect(page.get_by_label(label, exact=True)).to_have_value("Tu es en retard.", timeout=60_000)
 
 
-PAIRS = {  # address of a page -> labels of two fields
+PAIRS = {  # path of a page -> labels of two text fields
     "": ("Your sentence", "The other sentence"), "rewrite": ("Meaning", "Style"),
     "pairs": ("Your sentence", "The other sentence"),
 }  # fmt: skip
@@ -82,7 +82,7 @@ def test_two_fields_keep_what_is_typed_into_them_without_a_pause(visit: Visit, a
         for field, text in zip(fields, texts, strict=True):
             field.click(timeout=within(30))
             page.keyboard.press("Control+A")
-            page.keyboard.type(text, delay=40)  # as fast as a user, while the page runs again
+            page.keyboard.type(text, delay=40)  # at a user's speed, while the page reruns
         page.wait_for_timeout(500)
         settle(page)
         for field, text in zip(fields, texts, strict=True):
@@ -92,7 +92,7 @@ def test_two_fields_keep_what_is_typed_into_them_without_a_pause(visit: Visit, a
 @pytest.mark.parametrize("link", ["?ckpt={0}", "?sentence={0}", "rewrite?other={0}", "maps?find={0}&start={0}"])
 def test_a_link_makes_the_browser_ask_nobody(visit: Visit, address: str, link: str) -> None:
     place = link.format(quote_plus(HOSTILE))
-    shown = visit(f"{address}/{place}", quiet_404=True)  # this fails on a request to another server
+    shown = visit(f"{address}/{place}", quiet_404=True)  # a request to another server would fail the test
     if "ckpt" in link:
         shown.get_by_text("This link can't be opened here").wait_for()
     assert "stranger.test" in shown.content()

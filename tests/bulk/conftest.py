@@ -1,4 +1,4 @@
-"""A fixture for tests that check which files are in the working folder."""
+"""A fixture that lists the files in the working folder."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -8,5 +8,5 @@ import pytest
 
 @pytest.fixture
 def names() -> Callable[[], list[str]]:
-    """A function that returns the names of the files in the working folder, sorted."""
+    """names(): the names of the files in the working folder, sorted."""
     return lambda: sorted(path.name for path in Path().iterdir())

@@ -1,4 +1,4 @@
-"""A table of back-translations contains the same rows for any number of shards and any compression."""
+"""A table of back-translations has the same rows for any number of shards and any compression."""
 
 import json
 import math
@@ -22,11 +22,11 @@ LANGS = ["en", "fr"]
 
 
 class Shouts:
-    """A translator into capitals, and, at a higher cost, into capitals with "!". It has no translation of "rien"."""
+    """A fake translator into capitals and, at a higher cost, into capitals with "!". It can't translate "rien"."""
 
     def __init__(self, fingerprint: str = "shouts"):
         self.fingerprint = fingerprint
-        self.read: list[list[str]] = []  # the sentences of each call of `translate`
+        self.read: list[list[str]] = []  # the sentences that each call of `translate` received
 
     def translate(self, sentences: Sequence[str]) -> list[list[Translation]]:
         self.read.append(list(sentences))
@@ -38,7 +38,7 @@ class Shouts:
 
 @pytest.fixture
 def bitext(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A file of eleven rows in the working folder. The fourth row lacks a column, and the sixth has no translation."""
+    """A file of eleven translations. The fourth row lacks a column, and the sixth cannot be translated back."""
     monkeypatch.setattr(backtranslation, "CHUNK", CHUNK)
     monkeypatch.chdir(tmp_path)
     rows = [f"sentence {number}\tphrase  {number}" for number in range(1, 12)]
@@ -65,7 +65,7 @@ def test_a_row_for_each_translation(bitext: Path, names: Names) -> None:
     assert result.skipped.examples == ["text.tsv:4: 1 column, expected 2 (en, fr)"]
     assert done == [(rows, 11) for rows in (0, 3, 6, 9, 11)]
     assert [len(portion) for portion in translator.read] == [3, 2, 3, 2]
-    assert translator.read[0] == ["phrase 1", "phrase 2", "phrase 3"]  # double spaces have become single spaces
+    assert translator.read[0] == ["phrase 1", "phrase 2", "phrase 3"]  # double spaces became single spaces
     assert names() == ["out.tsv", "out.tsv.json", "text.tsv"]
 
 

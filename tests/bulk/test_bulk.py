@@ -1,4 +1,4 @@
-"""A file of vectors contains the rows that `Embedder.embed` returns, for any number of shards and any compression."""
+"""A file of vectors has the rows that `Embedder.embed` returns, for any number of shards and any compression."""
 
 import gzip
 import io
@@ -26,7 +26,7 @@ from tests.close import assert_close
 Names = Callable[[], list[str]]
 ROOT = Path(__file__).resolve().parents[2]
 CHUNK = 4
-WIDTH = 12  # size of the tiny model's semantic latent
+WIDTH = 12  # size of the test model's semantic latent
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +52,7 @@ def text(sentences: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.fixture
 def expected(model: Embedder, sentences: list[str]) -> np.ndarray:
-    """The expected vectors: the sentences embedded in memory, chunk by chunk."""
+    """The expected vectors: the same sentences embedded in memory."""
     parts = [model.embed(sentences[at : at + CHUNK], lang="en") for at in range(0, len(sentences), CHUNK)]
     return np.concatenate(parts)
 
@@ -104,7 +104,7 @@ def test_every_source_gives_the_same_bytes(
 
 
 class OtherEncoder(ComparesByCosine):
-    """An encoder that a user has written: every unit of every vector is `value`."""
+    """A user's encoder, which returns `value` in all units of all vectors."""
 
     langs, latents = (), ("semantic",)
 
@@ -128,7 +128,7 @@ def test_no_file_lies_beside_the_record_of_another(model: Embedder, text: Path, 
 
     def replace(old: Path, new: Path, real: Callable[[Path, Path], None] = os.replace) -> None:
         if Path(new).name == "x.npy.json":
-            raise KeyboardInterrupt  # at this point, the vectors are complete, but their record is not written yet
+            raise KeyboardInterrupt  # stops when the vectors are complete, but their record is not written
         real(old, new)
 
     with pytest.MonkeyPatch.context() as patched:
@@ -200,7 +200,7 @@ def test_what_is_complete_is_not_made_again(model: Embedder, text: Path, expecte
     done: list[int] = []
     assert bulk.embed_file(model, text, out, lang="en", report=lambda rows, _: done.append(rows)).rows == 22
     assert (done, out.stat().st_mtime_ns) == ([22], written)
-    out.write_bytes(b"something else")  # these bytes do not match the record
+    out.write_bytes(b"something else")  # the file no longer has the recorded hash
     bulk.embed_file(model, text, out, lang="en")
     assert out.read_bytes() == saved_by_numpy(expected)
     bulk.embed_file(model, text, out, lang="en", latent="language")

@@ -31,7 +31,7 @@ from tests.close import BFLOAT16, assert_close
 ROOT = Path(__file__).resolve().parents[2]
 
 
-Bgt = Callable[..., Any]  # returns exit code, stdout, stderr
+Bgt = Callable[..., Any]  # runs `bgt`; returns exit code, stdout, stderr
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def bgt(bgt: Bgt) -> Bgt:
 
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, saved: Path, tsv: Path) -> Path:
-    """A working folder with a model, a damaged copy of the model, and valid and invalid files."""
+    """A working folder with a model, a damaged copy of it, and valid and invalid data files."""
     monkeypatch.chdir(tmp_path)
     shutil.copytree(saved, "model")
     shutil.copytree(saved, "corrupt")
@@ -65,7 +65,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, saved: Path, tsv: Path
 
 
 TRAIN = "train bgt-small --device cpu --out run"
-ERRORS = [  # (command, exit code, part of the message)
+ERRORS = [  # each case: (command, exit code, part of the message)
     ("embed text.txt --out x.npy --model corrupt", 4, r"corrupt/model\.safetensors: damaged"),
     ("embed empty.txt --out x.npy --model model", 4, "empty.txt: empty"),
     ("embed pairs.tsv --out x.npy --model model", 4, r"pairs\.tsv:1: 2 columns \(.* \| .*\); .*cut -f1"),
@@ -101,7 +101,7 @@ def test_an_error_is_one_line_and_a_code(command: str, code: int, message: str, 
     assert {path: path.is_file() and path.stat().st_mtime_ns for path in here.rglob("*")} == before
 
 
-EARLY = {  # command -> part of the message: a bad path is reported before the missing model
+EARLY = {  # command -> part of the message about a bad path, which is reported before the missing model
     "embed absent.txt --out x.npy": "IN absent.txt: no such file",
     "embed text.txt --out text.txt/x.npy": "--out text.txt/x.npy: can't be written",
     "embed text.txt --out x.txt": "x.txt: write to a .npy or .safetensors",

@@ -1,4 +1,4 @@
-"""Test `bgt data`: its output, the files that it writes, and its errors, each of which is one line."""
+"""Test the output, files and one-line errors of `bgt data`."""
 
 import io
 import zipfile
@@ -13,12 +13,12 @@ from bgt_core.data import fetch
 ROWS = ["The dog sleeps.\tLe chien dort.", "Anna reads.\tAnna lit.", "anna reads\tanna lit", "alone"]
 
 
-Bgt = Callable[..., Any]  # returns exit code, stdout, stderr
+Bgt = Callable[..., Any]  # runs `bgt`; returns exit code, stdout, stderr
 
 
 @pytest.fixture
 def bgt(bgt: Bgt, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Bgt:
-    """bgt("download"): run a command of `bgt data`, here `bgt data download`, in an empty folder."""
+    """bgt("download"): run the command `bgt data download` in an empty folder."""
     monkeypatch.chdir(tmp_path)
     return lambda *arguments: bgt("data", *arguments)
 

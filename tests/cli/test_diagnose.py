@@ -1,4 +1,4 @@
-"""Test `bgt diagnose`: its tables, its JSON, the source of its pairs, and its errors, each of which is one line."""
+"""Test the tables, the JSON and the one-line errors of `bgt diagnose`, and from which file it takes its pairs."""
 
 import json
 import re
@@ -31,7 +31,7 @@ def bgt(bgt: Callable) -> Bgt:
 def here(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, saved: Path, grammar: list[Pair], tsv: Path, tokenizer: Tokenizer
 ) -> Path:
-    """A working folder with a checkpoint `model`, files of pairs, and the folder `run` of a training run."""
+    """A working folder with a checkpoint `model`, files of pairs, and a training run `run`."""
     monkeypatch.chdir(tmp_path)
     shutil.copytree(saved, "model")
     shutil.copytree(saved, "run/step-0000007")
@@ -68,7 +68,7 @@ def test_files_may_have_their_columns_in_any_order_and_pairs_left_out_are_counte
     assert "30 pairs" in err and "left out" not in err
     turned = bgt("turned.tsv --langs fr,en --model model --samples 2")
     english = next(line for line in turned[1].splitlines() if line.startswith("en\t"))
-    # the columns are exchanged, so the anchor column is French; only the values of the semantic latent differ
+    # with exchanged columns, French is the anchor, and only values of the semantic latent change
     assert english.split("\t")[:4] == latents[2][:4]
 
     text, long = Path("pairs.tsv").read_text("utf-8"), " ".join(["dog"] * 200)

@@ -1,4 +1,4 @@
-"""An error of the library or of typer's parser becomes one line, which names the option or argument of the command."""
+"""The command line prints an error as one line, which names the option or argument of the command."""
 
 import errno
 import warnings
@@ -37,7 +37,7 @@ def command(
 
 @pytest.fixture
 def said_by(capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], tuple[int, str]]:
-    """said_by(arguments): run `group`, a program that is defined in this file; return its exit code and stderr."""
+    """said_by(arguments): run the test program `group`, defined in this file; return its exit code and stderr."""
 
     def call(arguments: str) -> tuple[int, str]:
         monkeypatch.setattr("sys.argv", ["program", *arguments.split()])
@@ -69,7 +69,7 @@ def test_an_error_is_one_line_with_the_option_of_the_command(
 ) -> None:
     code, err = said_by(arguments)
     assert code == 2 and err.startswith(f"program: {start}") and err.count("\n") == 1
-    assert err.endswith(" --help.\n") or start.endswith("\n")  # errors of typer's parser end in a reference to --help
+    assert err.endswith(" --help.\n") or start.endswith("\n")  # errors of typer's parser refer to --help at the end
 
 
 @group.command(cls=Command)

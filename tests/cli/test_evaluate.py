@@ -1,4 +1,4 @@
-"""Test `bgt evaluate`: the tables, JSON and files of every task, and its errors, each of which is one line."""
+"""Test the tables, JSON, files and one-line errors of all tasks of `bgt evaluate`."""
 
 import csv
 import json
@@ -50,7 +50,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, saved: Path, grammar: 
 
 
 def lines(out: str) -> list[list[list[str]]]:
-    """Parse the printed tables. Return a list of rows for each table; a row is a list of cells."""
+    """Parse the printed tables: for each table, a list of rows, which are lists of cells."""
     return [[line.split("\t") for line in part.splitlines()] for part in out.split("\n\n")]
 
 

@@ -23,7 +23,7 @@ SHORT = ("--max-length", 6, "--beam", 3)
 
 @pytest.fixture(scope="module")
 def writer(save_writer: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The checkpoint of a writer, in a folder that contains a file vectors.npy."""
+    """The checkpoint of a writer, which generates text from vectors; vectors.npy is in the same folder."""
     folder = save_writer(tmp_path_factory.mktemp("writer") / "writer", fingerprint="words 8192")
     np.save(folder.parent / "vectors.npy", bgt_core.open_encoder("baseline:words").embed(TEXTS, lang="en"))
     return folder
@@ -46,7 +46,7 @@ def test_vectors_and_their_sentences_give_the_same_output(writer: Path, bgt: Bgt
 
 
 def test_reranked_texts_are_in_the_order_of_their_cosine_with_the_vector(writer: Path, bgt: Bgt) -> None:
-    """The expected order is computed in the test, from texts that are embedded one by one."""
+    """The test computes the expected order from texts that it embeds one by one."""
     model, encoder = bgt_core.open_encoder(writer), bgt_core.open_encoder("baseline:words")
     vectors = np.load(writer.parent / "vectors.npy")
     vectors += encoder.embed(["a cat a dog"], lang="en")  # words that an untrained model may generate
@@ -91,7 +91,7 @@ def test_text_or_vectors_but_not_both(writer: Path, bgt: Bgt, given: tuple[str, 
 
 
 def test_a_model_of_ours_generates_from_vectors_too(saved: Path, bgt: Bgt, tmp_path: Path) -> None:
-    """The language latent is 0, the mean of the prior."""
+    """A BGT model generates text from semantic vectors alone, with a language latent of 0, the mean of the prior."""
     model = bgt_core.load(saved)
     semantic = model.embed(TEXTS, lang="en")
     np.save(tmp_path / "own.npy", semantic)
@@ -105,7 +105,7 @@ def test_a_model_of_ours_generates_from_vectors_too(saved: Path, bgt: Bgt, tmp_p
 def test_each_correction_decodes_from_the_best_text_and_ranks_all(
     bgt: Bgt, tmp_path: Path, save_writer: Callable[..., Path], tokenizer: Tokenizer
 ) -> None:
-    """Compare the texts with the results of correction rounds that the test itself computes."""
+    """The generated texts are those of correction rounds that the test itself computes."""
     save_writer(tmp_path / "drafts", columns=["en", "draft_en:en"], fingerprint="words 8192")
     model, search = bgt_core.open_encoder(tmp_path / "drafts"), bgt_core.Beam(3)
     vectors = model.embed(TEXTS, lang="en")

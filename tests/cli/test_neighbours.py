@@ -1,4 +1,4 @@
-"""Test `bgt mine`: its output and its errors. (`tests/neighbours/test_questions.py` tests `bgt retrieve-similar`.)"""
+"""Test the output and errors of `bgt mine`. (`tests/neighbours/test_questions.py` tests `bgt retrieve-similar`.)"""
 
 import re
 import sys
@@ -15,7 +15,7 @@ Bgt = Callable[..., tuple[int, str, str]]
 
 
 class Bag:
-    """An encoder that sums one vector per word. The vector of a word is the same in all languages."""
+    """An encoder that sums the vectors of a sentence's words, which are the same in all languages."""
 
     langs, latents, fingerprint = ("en", "fr"), ("semantic",), ""
 
@@ -31,12 +31,12 @@ class Bag:
 
 ENGLISH = ["The dog sleeps", "A red car", "", "Anna reads books", "The dog sleeps", "Only here in English"]
 FRENCH = ["anna books lit", "rien de tel", "le dog sleeps", "une car red"]
-PAIRS = {(1, 3), (2, 4), (4, 1)}  # (line of A, line of B) of each pair
+PAIRS = {(1, 3), (2, 4), (4, 1)}  # the translations that must be found, as (line of A, line of B)
 
 
 @pytest.fixture
 def bgt(bgt: Callable, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Bgt:
-    """bgt("A B --langs en,fr ..."): run `bgt mine` with `Bag` as the model, in a folder with texts and vectors."""
+    """bgt("A B --langs en,fr ..."): run `bgt mine` with the encoder `Bag`, in a folder with texts and vectors."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(cli.options, "open_encoder", lambda model, device: Bag())
     for name, lines in (("en.txt", ENGLISH), ("fr.txt", FRENCH)):

@@ -15,7 +15,7 @@ from probes.cli import app as bgt_probe
 
 ROOT = Path(__file__).resolve().parents[2]
 
-# option whose help text differs between commands -> the words with which each of its help texts must begin
+# options whose help text may differ between commands -> the words with which it must begin
 MEANINGS = {
     "--columns": "Columns",
     "--corrections": "Number of correction rounds",
@@ -39,7 +39,7 @@ MEANINGS = {
     "--vectors": "Instead of --",
 }
 
-# option that must have one default in all commands -> the commands that need another, because of published results
+# options with one default in all commands -> the commands that need another, because of published results
 DEFAULTS = {
     "--beam": {
         "bgt generate": 8,
@@ -71,7 +71,7 @@ def programs() -> Iterator[tuple[str, Any]]:
 
 @pytest.fixture(scope="module")
 def options() -> dict[str, dict[str, Any]]:
-    """Return all options: {name of an option: {name of a command: the command's parameter with this name}}."""
+    """Return all options: {option: {command: its parameter with this option}}."""
     by_name: dict[str, dict[str, Any]] = defaultdict(dict)
     for command, parameter in programs():
         if parameter.param_type_name == "option":
@@ -97,7 +97,7 @@ def test_a_name_has_one_default(name: str, options: dict[str, dict[str, Any]]) -
 
 
 def errors(folder: str) -> Iterator[tuple[str, str, str | None]]:
-    """Yield (file and line, message up to its first inserted value, named parameter) of each error in a package."""
+    """Yield (file and line, message up to its first inserted value, named parameter) of each error in the code."""
     for path in sorted((ROOT / folder).rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             if not isinstance(node, ast.Call) or ast.unparse(node.func) not in ("UsageError", "NotFound", "DataError"):

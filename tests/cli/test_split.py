@@ -1,4 +1,4 @@
-"""Test `bgt split`, and commands that open the folder written by `bgt split`."""
+"""Test `bgt split`, and commands that use the folder of the split as a model."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -10,7 +10,7 @@ import pytest
 from bgt_core.evaluation.split_report import Report
 from bgt_core.splitting import parts
 
-Bgt = Callable[..., Any]  # returns exit code, stdout, stderr
+Bgt = Callable[..., Any]  # runs `bgt`; returns exit code, stdout, stderr
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Test `bgt translate`, and `bgt data backtranslate`, which makes paraphrases from translations."""
+"""Test `bgt translate`, and `bgt data backtranslate`, which makes paraphrases by translating one column back."""
 
 import io
 from collections.abc import Callable

@@ -1,4 +1,5 @@
-"""Test `bgt data alter`, which adds or removes a negation, or exchanges two words."""
+"""Test `bgt data alter`, which changes the meaning of sentences: it adds or removes a negation, or exchanges two
+words."""
 
 import json
 import re

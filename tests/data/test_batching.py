@@ -1,4 +1,4 @@
-"""Updates have the right rows in the right order, and are cut into micro-batches that fit in memory."""
+"""Each training step has the right rows in the right order, and is divided into micro-batches that fit in memory."""
 
 from collections.abc import Sequence
 from itertools import chain
@@ -29,12 +29,12 @@ LANGS = ("en", "fr")
 
 
 def whole(batching: Batching, corpus: Corpus, step: int) -> list[Batch]:
-    """Return all micro-batches of an update, as a single worker process gets them."""
+    """Return all micro-batches of a training step, as a single worker process gets them."""
     return list(batching.update(corpus, step).batches.values())
 
 
 class Words(Tokenizer):
-    """A tokenizer for texts of numbers. Each word is a number, which is also its token id."""
+    """A fake tokenizer for texts whose words are numbers, which are also the token ids."""
 
     def __init__(self):
         self.model, self.sha256, self.vocab_size = b"", "words", 2000
@@ -45,7 +45,7 @@ class Words(Tokenizer):
 
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
-    """600 pairs of 5 to 40 tokens, numbered from 10. The first token of both sides is the number of the pair."""
+    """600 pairs of 5 to 40 tokens, numbered from 10. The first token of both sentences is the number of the pair."""
     rng = np.random.default_rng(0)
     lines = []
     for number in range(10, 610):
@@ -57,7 +57,7 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
 
 
 def numbers(batches: list[Batch]) -> list[int]:
-    """Return the numbers of the pairs in the batches. Check that both sides of a row belong to the same pair."""
+    """Return the numbers of the pairs in the batches. Check that both sentences of a row belong to the same pair."""
     for batch in batches:
         assert torch.equal(batch.sides["en"].ids[:, 0], batch.sides["fr"].ids[:, 0])
     return [number for batch in batches for number in batch.sides["en"].ids[:, 0].tolist()]
@@ -71,7 +71,7 @@ def same(left: list[Batch], right: list[Batch]) -> bool:
 
 
 def tokens_of(batch: Batch) -> int:
-    """Count the tokens on all sides, without padding."""
+    """Count the tokens of all columns of a batch, without padding."""
     return sum(len(side.flat_index) for side in batch.sides.values())
 
 
@@ -82,8 +82,8 @@ def test_a_permutation_visits_everything_once(size: int) -> None:
 
 
 def test_permutations_look_random() -> None:
-    """In 2000 permutations of 0..9, each number is equally often at each position. A chi-square test (81 degrees of
-    freedom) checks the counts."""
+    """In 2000 permutations of 0..9, each number is equally often at each position, by a chi-square test (81 degrees of
+    freedom)."""
     table = np.zeros((10, 10))
     neighbours = 0
     for epoch in range(2000):
@@ -129,13 +129,13 @@ def test_micro_batches_keep_their_budget(corpus: Corpus) -> None:
         widths = [max(side.ids.shape[1] for side in batch.sides.values()) for batch in batches]
         assert all(len(batch) * width <= 200 for batch, width in zip(batches, widths, strict=True))
         assert widths == sorted(widths, reverse=True)  # the batch that needs the most memory comes first
-    alone = whole(Batching(batch_tokens=1000, micro_tokens=8, seed=1), corpus, 0)  # no two pairs fit
+    alone = whole(Batching(batch_tokens=1000, micro_tokens=8, seed=1), corpus, 0)  # too small for two pairs
     assert {len(batch) for batch in alone} == {1}
 
 
 @pytest.mark.parametrize(("parts", "micro_tokens"), [(2, 10**6), (3, 10**6), (1, 600)])
 def test_an_update_is_cut_into_equal_micro_batches(corpus: Corpus, parts: int, micro_tokens: int) -> None:
-    """The number of micro-batches is `parts`, except in the third case: its token limit requires four micro-batches."""
+    """A step has `parts` micro-batches, except in the third case, whose token limit requires four."""
     cut, together = Batching(1500, micro_tokens, 1, micro_batches=parts), Batching(1500, 10**6, 1)
     for step in range(3):
         batches = whole(cut, corpus, step)
@@ -233,8 +233,6 @@ def test_altered_sentences_are_no_side(tokenizer: Tokenizer, tmp_path: Path) -> 
     assert set(zip(*sides, strict=True)) <= set(rows)
 
 
-# Tests of sampling by temperature and by kind of text.
-
 COLUMNS = ("en", "fr", "de", "es")
 
 
@@ -293,12 +291,12 @@ def test_a_kind_of_weight_3_counts_as_if_its_file_were_given_thrice() -> None:
     for temperature in (1, 2, 5):
         weighed = rows_per_epoch(once, temperature, {"news": 3.0})
         given = rows_per_epoch([*thrice, other], temperature, {})
-        of_given = np.array(given) * 9_000 / 13_000  # scaled to the size of an epoch of `once`
+        of_given = np.array(given) * 9_000 / 13_000  # rescaled to the size of an epoch of `once`
         assert np.abs(np.array(weighed) - of_given).max() <= 1
 
 
 def test_each_epoch_holds_the_shares_and_every_row_comes_equally_often(mixture: Mixture) -> None:
-    """At any step, the numbers of draws of any two rows of a stratum differ by at most one."""
+    """At any step, the rows of a stratum have been drawn equally often, up to one draw."""
     batching = Batching(batch_tokens=130, micro_tokens=60, seed=3, temperature=5, weights={"news": 2.5})
     updates = batching.updates(mixture)
     assert updates == -(-mixture.tokens // 130)
@@ -310,7 +308,7 @@ def test_each_epoch_holds_the_shares_and_every_row_comes_equally_often(mixture: 
         for stratum, of_epoch in zip(mixture.strata, expected, strict=True):
             of_stratum = counts[stratum.first : stratum.first + stratum.rows]
             assert of_stratum.max() - of_stratum.min() <= 1
-            assert of_stratum.sum() == of_epoch * (step + 1) // updates  # the shares are right in each update
+            assert of_stratum.sum() == of_epoch * (step + 1) // updates  # each update has the right shares
     drawn = sum(rows * of.tokens / of.rows for rows, of in zip(expected, mixture.strata, strict=True))
     assert drawn == pytest.approx(mixture.tokens, rel=0.02)
     assert counts[mixture.strata[-1].first] > 3 * counts[mixture.strata[1].first]  # a small corpus is repeated
@@ -336,13 +334,11 @@ def test_weights_are_parsed_or_refused() -> None:
             parse_weights(text)
 
 
-# Tests of shuffling the words of sentences.
-
 SENTENCES = [np.array([*range(10, 10 + length), EOS]) for length in [12] * 2000]
 
 
 def moved(share: float, *draw: int) -> np.ndarray:
-    """Shuffle the words. Return for each sentence whether its order has changed, (N,) bool."""
+    """Shuffle the words of all sentences. Return whether the order of each sentence has changed, (N,) bool."""
     shuffled = shuffle_words(SENTENCES, share, *draw)
     for before, after in zip(SENTENCES, shuffled, strict=True):
         assert after[-1] == EOS
@@ -361,10 +357,10 @@ def test_a_share_is_permuted_and_every_place_is_as_likely() -> None:
 
 def test_sentences_are_scrambled_anew_in_each_update(corpus: Corpus) -> None:
     plain, shuffled = (Batching(100_000, 100_000, seed=1, scramble=share) for share in (0.0, 1.0))
-    assert plain.updates(corpus) == 1  # each update has all pairs
+    assert plain.updates(corpus) == 1  # each step uses all pairs
 
     def places(batching: Batching, step: int) -> dict[int, int]:
-        """Map the number of each pair to the position of this number in the French sentence."""
+        """Return the position of each pair's number in the French sentence, by number."""
         ids = batching.update(corpus, step).batches[0].sides["fr"].ids
         return dict(zip(ids.amax(1).tolist(), ids.argmax(1).tolist(), strict=True))
 

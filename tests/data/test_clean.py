@@ -23,11 +23,11 @@ from bgt_core.errors import BgtError
 LANGS = ("en", "fr")
 ROWS = [
     "Hello  there.\tBonjour à vous.",
-    "hello there\tbonjour à vous !",  # a copy of the first row except for case and punctuation
-    "Hello there.\tSalut.",  # not a copy of the first row, because the French differs
+    "hello there\tbonjour à vous !",  # equals the first row except for case and punctuation
+    "Hello there.\tSalut.",  # not a copy, because the French differs
     "one two three four\tun",  # the English is four times as long as the French
     "Paris\tParis!",
-    "A man plays.\tUn homme joue.",  # its English is in the evaluation set
+    "A man plays.\tUn homme joue.",  # the English sentence is in the evaluation set
     "word " * 9 + "\tmot",
     "no tab",
     "\tvide",
@@ -155,7 +155,7 @@ NAMED = "--langs=a:en,b:en,c:label"
 
 
 TRANSLATIONS = [
-    "the old dog sleeps\tthe old dog sleeps\t0.1",  # always dropped, because both sides are the same
+    "the old dog sleeps\tthe old dog sleeps\t0.1",  # dropped, because both sides are the same
     "the old dog sleeps\tthe old dog is sleeping\t0.4",
     "the old dog sleeps\tan aged hound rests\t0.9",
     "she sings\tshe is singing a very long song today\t0.5",
@@ -175,7 +175,7 @@ def translations(tmp_path: Path) -> Path:
 
 
 def kept(translations: Path, out: Path, *ranges: str, columns: tuple[str, ...] = COLUMNS, **rules: Any) -> list[int]:
-    """Return the indices of the rows that are written. Check that cleaning has altered no cell of these rows."""
+    """Return the indices of the rows that cleaning keeps. Check that it changes no cell of these rows."""
     clean([translations], columns, out, CleaningRules(keep=tuple(map(ScoreRange.parse, ranges)), **rules))
     return [TRANSLATIONS.index(line) for line in out.read_text("utf-8").splitlines()]
 

@@ -1,4 +1,4 @@
-"""Test how columns, sources and language codes are parsed, and that columns named "_" are skipped."""
+"""Column names, data sources and language codes are parsed, and columns named "_" are skipped."""
 
 import gzip
 from pathlib import Path
@@ -52,7 +52,7 @@ def test_a_row_needs_every_column_of_the_file(bad: str, wide: Path) -> None:
 
 
 def test_a_store_is_that_of_the_columns_alone(grammar: list[Pair], tokenizer: Tokenizer, tmp_path: Path) -> None:
-    """Skipped columns do not change a store. But a store can't be reused for other columns of the same file."""
+    """A token store does not depend on skipped columns, but can't be reused for other columns of the same file."""
     rows = [(pair.texts["en"], "x", str(number % 3), pair.texts["fr"]) for number, pair in enumerate(grammar)]
     (tmp_path / "wide.tsv").write_text("".join("\t".join(row) + "\n" for row in rows), encoding="utf-8")
     (tmp_path / "narrow.tsv").write_text(

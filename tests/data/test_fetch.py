@@ -1,4 +1,4 @@
-"""Download small archives from a local server. A download gives files that our readers can read, or raises an error."""
+"""A download gives files that our readers can read, or raises an error. A local server offers small archives."""
 
 import gc
 import gzip

@@ -1,4 +1,4 @@
-"""The same pairs are read from files of any kind. Bad lines are skipped and counted, or raise an error."""
+"""Files of every format give the same pairs. Bad lines are skipped and counted, or raise an error."""
 
 import gzip
 import io
@@ -39,7 +39,7 @@ def test_tsv_and_moses(tmp_path: Path, end: str) -> None:
         text = "".join(pair[side] + "\n" for pair in PAIRS).encode()
         (tmp_path / f"corpus.{lang}{end}").write_bytes(PACK[end](text))
     assert read(tmp_path / f"corpus.tsv{end}") == read(tmp_path / "corpus") == (PAIRS, Skipped())
-    if end:  # two compressed streams in one file
+    if end:  # a file may consist of two compressed streams
         (tmp_path / f"parts.tsv{end}").write_bytes(PACK[end](tsv(PAIRS[:2])) + PACK[end](tsv(PAIRS[2:])))
         assert read(tmp_path / f"parts.tsv{end}")[0] == PAIRS
 

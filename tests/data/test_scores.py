@@ -1,4 +1,4 @@
-"""Scores of translations equal scores computed by hand and by sacrebleu."""
+"""Scores that compare a translation with its reference equal scores computed by hand and by sacrebleu."""
 
 import importlib.util
 import math
@@ -101,7 +101,7 @@ def test_perplexities_are_those_of_nltk() -> None:
     model.fit([list(everygrams(sentence, max_len=3)) for sentence in padded])
     ours, others = Perplexity(text), ["the cat sees the dog", "a cat sleeps", "what is unknown", "the"]
     theirs = [model.perplexity(list(ngrams(["<s>", "<s>", *other.split(), "</s>"], 3))) for other in others]
-    for _ in range(2):  # the second time, the results come from the cache
+    for _ in range(2):  # the second call returns cached results
         assert ours(others) == pytest.approx(theirs)
 
 

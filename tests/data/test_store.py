@@ -1,4 +1,4 @@
-"""A token store is complete or absent. Its batches have the rows, labels and target vectors of the files."""
+"""A token store is complete or absent. Its batches have the rows, labels and target vectors of the data files."""
 
 import gzip
 import json
@@ -30,7 +30,7 @@ def tsv(pairs: Iterable[tuple[str, ...]]) -> bytes:
 
 
 class Words(Tokenizer):
-    """A tokenizer with one token per word, so that tests can count tokens. The ids are computed from the letters."""
+    """A fake tokenizer with one token per word, so that tests can count tokens. Letters determine the ids."""
 
     def __init__(self, vocab_size: int = 1000):
         self.model, self.sha256, self.vocab_size = b"", f"words-{vocab_size}", vocab_size
@@ -116,7 +116,7 @@ def test_a_second_call_reuses_the_store(source: Path, monkeypatch: pytest.Monkey
     first = make(source)
     before = {file.name: file.stat().st_mtime_ns for file in first.folder.iterdir()}
     moved = source.rename(source.with_name("moved.tsv"))
-    monkeypatch.setattr(Words, "encode", None)  # if the text were tokenised again, this would fail
+    monkeypatch.setattr(Words, "encode", None)  # tokenising the text again would fail
     again = make(moved)
     assert {file.name: file.stat().st_mtime_ns for file in again.folder.iterdir()} == before
     assert (len(again), again.store) == (len(first), first.store)
@@ -151,7 +151,7 @@ def test_several_files_and_damage(source: Path, monkeypatch: pytest.MonkeyPatch)
         prepare([source, second], LANGS, trained(source), source.with_name("strict"), **limits, strict=True)
     told = prepare([source, second], LANGS, trained(source), source.with_name("store"), **limits).store
     assert told["skipped_examples"][0] == f"{second}:1: 1 column, expected 2 (en, fr)"
-    assert all(told["pairs"].values())  # some pairs are kept, some too short, some too long
+    assert all(told["pairs"].values())  # there are kept, too short and too long pairs
     packed = source.with_name("corpus.tsv.gz")
     packed.write_bytes(gzip.compress(b"bad\n" + source.read_bytes())[:-9])
     for strict, message in ((True, "gz:1: 1 column"), (False, "gz is cut short or damaged")):
@@ -206,7 +206,7 @@ def test_memory_does_not_grow_with_the_corpus(tmp_path: Path, monkeypatch: pytes
     for module, size in ((store, "BLOCK"), (textfile, "BLOCK")):
         monkeypatch.setattr(module, size, 4096)
     peaks = []
-    for size in (500, 500, 5000):  # the first call also makes objects that later calls reuse
+    for size in (500, 500, 5000):  # the first call also allocates objects that later calls reuse
         source = tmp_path / f"{size}.tsv"
         source.write_bytes(
             tsv((f"sentence number {n} of many", f"phrase {n} sur beaucoup d'autres") for n in range(size))
@@ -217,8 +217,6 @@ def test_memory_does_not_grow_with_the_corpus(tmp_path: Path, monkeypatch: pytes
         tracemalloc.stop()
     assert peaks[2] < 1.3 * peaks[1]
 
-
-# Tests of mixtures, labels and target vectors.
 
 THREE = {"en": "en", "fr": "fr", "de": "de"}
 
@@ -261,7 +259,7 @@ def test_a_mixture_is_opened_again_and_no_english_sentence_is_in_both_splits(mix
     assert isinstance(valid, Mixture) and len(mixture) + len(valid) == 100
     train, held_out = (set().union(*(texts(corpus, "en") for corpus in part.corpora)) for part in (mixture, valid))
     assert held_out and not train & held_out
-    assert 15 <= len(valid) <= 15 + 20  # each of 20 sentences has two rows, one per corpus
+    assert 15 <= len(valid) <= 15 + 20  # 20 sentences have two rows each, one per corpus
 
 
 def test_every_row_comes_once_an_epoch_in_batches_of_one_corpus(mixture: Mixture) -> None:

@@ -64,7 +64,7 @@ def test_sentences_come_back_from_their_ids(tokenizer: Tokenizer) -> None:
 
 
 def test_rare_characters_are_known_where_more_of_the_text_is_covered() -> None:
-    """At SentencePiece's default character coverage, 0.9995, a kanji that occurs once in 6,000 characters is UNK."""
+    """At SentencePiece's default coverage of 0.9995, a kanji that occurs once in 6,000 characters would be unknown."""
     text = ["水を見る人がいる"] * 750 + ["鬱"]
     default = Tokenizer.train(text, 12, lowercase=True)
     assert UNK in default.encode(["鬱"])[0]

@@ -1,4 +1,4 @@
-"""Text files from any source are read unchanged, or raise an error that names the problem."""
+"""A text file is read unchanged, whatever program wrote it, or raises an error that names the problem."""
 
 import gzip
 import io

@@ -1,4 +1,4 @@
-"""Joining the tokens of a parsed sentence restores the text from which the tokens were made."""
+"""The text of a parsed sentence is restored by joining its tokens."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A fixture: a tiny untrained model in the formats of transformers and of sentence-transformers."""
+"""A fixture with a tiny untrained BERT."""
 
 from pathlib import Path
 

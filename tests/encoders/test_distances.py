@@ -1,4 +1,4 @@
-"""Test the option `--distance` with our models: distances between posteriors and between bags of tokens, and errors."""
+"""The option `--distance` compares sentences by their posteriors or their bags of tokens, or raises a clear error."""
 
 import json
 from collections.abc import Callable
@@ -63,7 +63,7 @@ def test_vectors_of_posteriors_are_compared_by_their_distance(distance: str, mod
     assert vectors.shape == (5, 24) and vectors.dtype == np.float32
     posteriors = model.posteriors(TEXTS, lang="en")
     table = encoder.similarity(vectors, vectors[:3])
-    # a pair has the same similarity if it is compared alone
+    # a pair that is compared alone has the same similarity
     assert encoder.similarity(vectors[:1], vectors[:1])[0, 0] == pytest.approx(table[0, 0])
     for i in range(5):
         for j in range(3):
@@ -75,8 +75,7 @@ def test_vectors_of_posteriors_are_compared_by_their_distance(distance: str, mod
 
 
 def by_hand(left: np.ndarray, right: np.ndarray) -> float:
-    """Return the cost of the cheapest pairing of two equally long lists of tokens with equal masses, by trying all
-    pairings."""
+    """Return the cost of the cheapest pairing of two equally long lists of tokens, by trying all pairings."""
     costs = np.linalg.norm(left[:, None] - right[None], axis=-1)
     ways = permutations(range(len(right)))
     return min(sum(costs[i, j] for i, j in enumerate(way)) for way in ways) / len(left)

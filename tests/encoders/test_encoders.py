@@ -96,7 +96,7 @@ speaks, vectoriser = Speaks(), Vectoriser()
 
 @pytest.fixture
 def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Change to a folder in which a user has defined encoders, in my_encoders.py."""
+    """Change to a folder with the module my_encoders.py, in which a user has defined encoders."""
     (tmp_path / "my_encoders.py").write_text(MODULE, "utf-8")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("sys.path", [path for path in sys.path if path])
@@ -137,7 +137,7 @@ def test_a_name_that_opens_no_encoder_is_an_error(mine: None, spec: str, message
 
 @pytest.fixture
 def lying(saved: Path, tmp_path: Path) -> Path:
-    """A folder with every kind of encoder that `with_kind` can recognise by the names of files."""
+    """A folder with a file or folder for every kind of encoder that `with_kind` recognises by file names."""
     modules = [{"type": "sentence_transformers.models.Transformer"}], [{"type": "bgt_core.Encode"}]
     files = {
         "st/modules.json": json.dumps(modules[0]), "onnx/onnx.json": "{}", "split/split.json": "{}",
@@ -229,7 +229,7 @@ def test_tensors_and_sparse_rows_of_usual_methods(mine: None, name: str) -> None
 
 def test_every_function_gets_the_language_and_latent_that_it_names(mine: None) -> None:
     speaks = open_encoder("python:my_encoders:speaks")
-    # `langs` of this encoder contains the code fra, so the encoder gets fra for fr
+    # this encoder's `langs` has the code fra, so it receives fra for fr
     assert [speaks.embed("a", lang=lang).tolist() for lang in ("en", "fr")] == [[1, 2], [1, 3]]
     for name, lang, expected in (("speaks.encode", "yue", [1, 3]), ("speaks.said", "pt-BR", [5, 8])):
         assert open_encoder(f"python:my_encoders:{name}").embed("a", lang=lang).tolist() == expected
@@ -360,7 +360,7 @@ def test_the_references_of_a_probe_have_the_shape_and_tokenizer_of_its_model(sav
 
     (tokens,) = references["mean of tokens"]
     table = mine.model.encoders["semantic"].body.table.weight.detach().numpy()
-    expected = [table[ids[:-1]].mean(0) for ids in mine.tokenizer.encode(TEXTS)]  # leave out EOS
+    expected = [table[ids[:-1]].mean(0) for ids in mine.tokenizer.encode(TEXTS)]  # without EOS
     np.testing.assert_allclose(tokens.embed(TEXTS, lang="fr"), expected, rtol=1e-5)
     assert not tokens.embed([""], lang="fr").any()
 

@@ -1,4 +1,4 @@
-"""Every kind of encoder responds in the same way to wrong input and to unusual environments."""
+"""All kinds of encoders respond alike to wrong input and unusual environments."""
 
 import pickle
 import threading
@@ -30,7 +30,7 @@ KINDS = "checkpoint int8 w2 wmd probability words tfidf random vectors python on
 def openers(
     saved: Path, saved_siamese: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[dict[str, Callable[[], SentenceEncoder]]]:
-    """Map each kind of encoder to a function that opens an encoder of this kind."""
+    """A dict from each kind of encoder to a function that opens one."""
     folder = tmp_path_factory.mktemp("encoders")
     (folder / "text.txt").write_text("\n".join(TEXTS) + "\n", "utf-8")
     bulk.embed_file(bgt_core.load(saved, "cpu"), folder / "text.txt", folder / "text.npy", lang="en")
@@ -114,7 +114,7 @@ def test_vectors_are_paired_row_by_row_only(encoder: SentenceEncoder) -> None:
 
 
 def test_a_pickled_encoder_gives_the_same_vectors(encoder: SentenceEncoder) -> None:
-    again = ForkingPickler.loads(ForkingPickler.dumps(encoder))  # a pool of processes sends an encoder like this
+    again = ForkingPickler.loads(ForkingPickler.dumps(encoder))  # a pool of processes would send an encoder in this way
     assert np.array_equal(again.embed(TEXTS, lang="en"), encoder.embed(TEXTS, lang="en"))
     assert again.fingerprint == encoder.fingerprint
 

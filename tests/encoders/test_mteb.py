@@ -1,4 +1,4 @@
-"""mteb evaluates our models on made-up tasks. The scores equal SciPy's, and are stored under the checkpoint's hash."""
+"""mteb evaluates our models on made-up tasks, with SciPy's scores, and stores the scores by checkpoint hash."""
 
 import warnings
 from pathlib import Path

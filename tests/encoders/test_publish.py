@@ -22,7 +22,7 @@ TEXTS = ["The dog sleeps.", "", "Where is the station?"]
 
 
 class Hub:
-    """A replacement for the hub's library, with repositories in memory. Calls raise the exception `error`, if any."""
+    """A fake of the hub's library with repositories in memory. Its functions raise `error`, if it is set."""
 
     def __init__(self, cache: Path):
         self.cache = cache

@@ -29,14 +29,14 @@ def test_a_model_of_theirs_as_our_encoder(bert: Path) -> None:
     encoder = open_encoder(f"sentence-transformers:{bert / 'st'}", device="cpu")
     texts = ["the dog sleeps.", "cats", "the cat sleeps, the dog sleeps"]
     model, tokenizer = BertModel.from_pretrained(bert / "plain"), BertTokenizerFast.from_pretrained(bert / "plain")
-    with torch.no_grad():  # mean pooling, one sentence at a time
+    with torch.no_grad():  # the expected vectors: mean pooling, one sentence at a time
         expected = [model(**tokenizer(text, return_tensors="pt")).last_hidden_state[0].mean(0) for text in texts]
     assert_close(encoder.embed(texts, lang="en"), torch.stack(expected))
     assert encoder.embed([], lang="fr").shape == (0, 8)
-    lengths = ["the " * 30, "the " * 31, "the cat"]  # the model reads 32 tokens, two of them special
+    lengths = ["the " * 30, "the " * 31, "the cat"]  # the model reads 32 tokens, of which two are special
     assert encoder.count_truncated(lengths, lang="en") == 1
     again = open_encoder(f"sentence-transformers:{bert / 'st'}", device="cpu")
-    assert encoder.fingerprint == again.fingerprint  # only `encoder` has embedded text
+    assert encoder.fingerprint == again.fingerprint  # embedding text must not change the fingerprint
     assert encoder.fingerprint != open_encoder(f"sentence-transformers:{bert / 'st'}", precision="bf16").fingerprint
     with pytest.raises(BgtError, match="can't load it") as error:
         open_encoder(f"sentence-transformers:{bert}", device="cpu")

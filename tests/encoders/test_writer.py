@@ -1,4 +1,4 @@
-"""A writer uses its encoder for semantic vectors, and raises an error if this encoder has changed."""
+"""A writer gets semantic vectors from its encoder, and raises an error if this encoder has changed."""
 
 import copy
 from collections.abc import Callable
@@ -19,7 +19,7 @@ Saves = Callable[..., Path]
 
 @pytest.fixture
 def saves(save_writer: Callable[..., Path], tmp_path: Path) -> Saves:
-    """saves(**settings): save a writer with these settings, and return its checkpoint."""
+    """saves(**settings): save a writer with these settings; return its checkpoint."""
     return partial(save_writer, tmp_path / "writer")
 
 

@@ -1,4 +1,4 @@
-"""Fixtures for tests of the command `reproduce`: a folder of small real data sets, and comparisons of small models."""
+"""Fixtures for tests of the command `reproduce`: a folder of small real data sets, and comparisons of tiny models."""
 
 import random
 from collections.abc import Callable
@@ -60,14 +60,14 @@ class WholeRun(NamedTuple):
 
     err: str
     records: results.Records
-    means: dict[tuple[str, str], float]  # maps (system, measure) to the mean score over the system's trainings
+    means: dict[tuple[str, str], float]  # (system, measure) -> mean score over the system's trainings
     page: str
 
 
 @pytest.fixture
 def whole_run(reproduce: Callable[..., Any]) -> Callable[..., WholeRun]:
-    """whole_run(name, data, out, code): run a whole comparison. Check that its exit code is `code`, and that
-    `--report-only` writes the same page from the stored results."""
+    """whole_run(name, data, out, code): run a whole comparison, whose exit code must be `code`. `--report-only` must
+    write the same page from the stored results."""
 
     def run(name: str, data: Path, out: Path, code: int = 0) -> WholeRun:
         command = [name, "--scale=toy", f"--data={data}", f"--out={out}", "--resamples=100", "--seeds=1"]
@@ -100,6 +100,6 @@ def add(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], comp
 
 @pytest.fixture(autouse=True)
 def toy(add: Callable[[str], comparisons.Comparison], monkeypatch: pytest.MonkeyPatch) -> comparisons.Comparison:
-    """The comparison "toy", whose models have the sizes of the scale "toy"."""
+    """The comparison "toy", with models so small that they are trained in seconds."""
     monkeypatch.setitem(trainings.SAVE_EVERY, "toy", 3)
     return add(Path(__file__).with_name("toy.toml").read_text("utf-8"))

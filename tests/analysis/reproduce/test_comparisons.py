@@ -1,4 +1,4 @@
-"""Systems and measures that a comparison names exist. A training's name depends only on what affects its outcome."""
+"""Comparisons name existing systems and measures. A training's name depends only on what affects its result."""
 
 import json
 from pathlib import Path
@@ -39,9 +39,9 @@ def test_a_training_is_named_by_what_decides_its_outcome() -> None:
     assert len({training().key, *(other.key for other in others)}) == 7
     renamed = training_of(ExperimentSpec("y", "bgt", latent="language"), SCALE, 1, "d")
     same = training(overrides={"model.readout": "sample"}), training(overrides={"model.d_model": 64}), renamed
-    assert {other.key for other in same} == {training().key}  # these only set defaults, or rename the system
-    assert {other.name for other in same} == {training().name}  # so these trainings share a folder
-    paper = training(overrides={"model.encoder_layers": 5})  # 5 is the recipe's default; the scale sets 3
+    assert {other.key for other in same} == {training().key}  # these systems only set defaults, or have another name
+    assert {other.name for other in same} == {training().name}
+    paper = training(overrides={"model.encoder_layers": 5})  # 5 is the recipe's default, but the scale sets 3
     assert paper.overrides == {"model.d_model": 64, "data.vocab_size": 500}
     own = training_of(ExperimentSpec("x", "bgt"), {**SCALE, "bgt": {"model.d_model": 32}}, 1, "d")
     assert own.key == training(overrides={"model.d_model": 32}).key
@@ -97,7 +97,7 @@ def test_comparisons_name_what_they_have(name: str) -> None:
 
 
 def test_published_numbers_are_the_papers() -> None:
-    """Compare the averages in figure 3 of BGT's paper with means over the years, and check numbers of other tables."""
+    """The averages in figure 3 of BGT's paper are means over the years, and other tables have the printed numbers."""
     stated = {"BGT": 73.1, "SP": 71.9, "BilingualTrans": 71.4, "BGT w/o Prior": 71.6, "EnglishAE": 65.7}
     for system, average in stated.items():
         published = COMPARISONS["main"].published[system]
@@ -105,12 +105,12 @@ def test_published_numbers_are_the_papers() -> None:
         assert len(numbers) == 5
         assert sum(numbers) / 5 == pytest.approx(average, abs=0.1)
     numbers = {name: comparison.published for name, comparison in COMPARISONS.items()}
-    assert numbers["backtranslation"]["AVG ppdb-xxxl-lexical"] == {SETS: 65.8}  # Table 4 of the paper
-    assert numbers["backtranslation"]["GRAN fr-news, BLEU"] == {SETS: 67.1}  # Table 12 of the paper
+    assert numbers["backtranslation"]["AVG ppdb-xxxl-lexical"] == {SETS: 65.8}  # from Table 4 of the paper
+    assert numbers["backtranslation"]["GRAN fr-news, BLEU"] == {SETS: 67.1}  # from Table 12 of the paper
     assert numbers["var-siamese"]["repeat"] == {"accuracy": 88.24, AUC_OF["w2"]: 86.74, OVER_MOVERS: 13.64}
     assert {claim.measure for claim in COMPARISONS["var-siamese"].claims} <= set(OF_PAIRS)
     poster = numbers["vgvae"]
-    assert poster["ALL"] == {DEV: 72.3, F1: 25.4, DEV_GAP: 52.2, F1_GAP: 3.9}  # Table 1 of the poster
+    assert poster["ALL"] == {DEV: 72.3, F1: 25.4, DEV_GAP: 52.2, F1_GAP: 3.9}  # from Table 1 of the poster
     assert poster["ALL + LSTM, syntactic latent"] == {DEV: 11.3, F1: 38.8}
     by_claim = [
         sum(weight * poster[name][claim.measure] for name, weight in claim.weights.items())

@@ -95,7 +95,7 @@ def test_the_hash_of_data_is_of_its_content(tmp_path: Path) -> None:
         (data / name).parent.mkdir(parents=True, exist_ok=True)
         (data / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     first = read_translations(data, langs).sha256
-    assert first[:10] == "6fc8e7d3f4"  # this hash must not change, because stored results contain it
+    assert first[:10] == "6fc8e7d3f4"  # stored results contain this hash, so it must not change
     (data / "parallel" / "en-de.other.tsv").write_text("a\tb\n")
     (data / "notes.txt").write_text("not data")
     assert read_translations(data, langs).sha256 == first
@@ -193,7 +193,7 @@ def test_a_share_of_labels_is_part_of_a_larger_one_and_the_other_rows_are_only_r
     assert [row[1:] for row in rows] == [row[1:] for row in given]
     assert all(row[0] == (line[0] if line in parts[1] else "0") for row, line in zip(rows, given, strict=True))
     assert sum(row[0] == "1" for row in rows) == sum(row[0] == "1" for row in parts[1])
-    assert len({dataset(system).sha256 for system in systems.values()}) == 6  # 3 shares of labels, 2 stages each
+    assert len({dataset(system).sha256 for system in systems.values()}) == 6  # three shares of labels times two stages
     assert first.text(tmp_path, "cpu").path.read_text("utf-8").splitlines() == given
 
 

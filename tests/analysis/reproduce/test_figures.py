@@ -1,4 +1,4 @@
-"""Compare the points in figures with the table rows from which the figures are drawn."""
+"""The points in figures are at the values of the table rows from which the figures are drawn."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ def score(system: str, seed: str, value: float, published: float | None = None) 
 
 
 SCORES = [
-    score("BGT", "mean", 56.0, 71.5),  # 71.5: the paper's average over these years
+    score("BGT", "mean", 56.0, 71.5),  # 71.5 is the paper's average over these years
     score("BGT", "1", 55.0, 71.5),
     score("BGT", "2", 57.0, 71.5),
     score("SP", "mean", 60.0),
@@ -34,7 +34,7 @@ CLAIMS = [
 
 
 def points(figure: Figure, marker: str) -> list[tuple[float, float]]:
-    """Return (x, y) of all points with one kind of marker; y is the index of the row in which a point is drawn."""
+    """Return (x, y) of all points drawn with this kind of marker; y is the index of a point's row."""
     lines = [line for line in figure.axes[0].lines if line.get_marker() == marker]
     return [(float(x), float(y)) for line in lines for x, y in zip(line.get_xdata(), line.get_ydata(), strict=True)]
 
@@ -42,8 +42,8 @@ def points(figure: Figure, marker: str) -> list[tuple[float, float]]:
 def test_systems_and_claims_are_drawn_at_their_numbers() -> None:
     figure = figures.systems(COMPARISON, {"scores": SCORES})
     assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == ["BGT", "SP", "BiLSTM"]
-    assert points(figure, "o") == [(56, 0), (60, 1)]  # the third system was not trained
-    assert points(figure, "D") == [(71.5, 0), (60, 2)]  # published scores; BGT's comes from its row
+    assert points(figure, "o") == [(56, 0), (60, 1)]  # the third system is missing, because it was not trained
+    assert points(figure, "D") == [(71.5, 0), (60, 2)]  # published scores, which for BGT come from its row
     assert [x for x, _ in points(figure, ".")] == [55, 57, 60]
     assert points(figure, "None") == [(55, 0), (58, 0), (59, 1), (62, 1)]  # ends of the intervals
     figure = figures.systems(COMPARISON, {"scores": SCORES}, "Hard+")

@@ -1,4 +1,4 @@
-"""Compare the spread of a bootstrapped share of right answers with the standard error of a mean."""
+"""The spread of a bootstrapped share of right answers is the standard error of a mean."""
 
 import numpy as np
 import pytest

@@ -29,7 +29,7 @@ from bgt_core.evaluation.tasks.sts import Sts
 from bgt_core.evaluation.writing import OWN, REFERENCE
 
 ROOT, TOY = Path(__file__).resolve().parents[3], Path(__file__).with_name("toy.toml")
-Reproduce = Callable[..., Any]  # returns the exit code, stdout and stderr
+Reproduce = Callable[..., Any]  # runs `reproduce`; returns the exit code, stdout and stderr
 
 
 def command(data: Path, out: Path, *more: str) -> list[str]:
@@ -131,7 +131,7 @@ def test_scores_are_those_of_the_weights_that_are_kept(whole: Path, data: Path) 
         row = scores[f"STS {year}"]
         assert row["value"] == pytest.approx(score)
         assert row["ci_low"] < score < row["ci_high"]
-    assert scores["STS average"]["published"] == 65  # the paper's average over the two years in the data
+    assert scores["STS average"]["published"] == 65  # the paper's average over the two years that the data contain
     assert {"STSB dev", "Hard+", "Hard-", "negation", "STS17 en-fr", "P@1"} <= set(scores)
     pairs = list(read_pairs(data / "retrieval/en-fr.toy.tsv", ("en", "fr"), Skipped()))
     sides = list(zip(*pairs, strict=True))
@@ -150,7 +150,7 @@ def test_scores_are_those_of_the_weights_that_are_kept(whole: Path, data: Path) 
     each = [row["value"] for row in stored if row["system"] == "BGT" and row["measure"] == "STS average"]
     assert each[0] == pytest.approx(sum(each[1:]) / 2) and len(each) == 3
     language = {row["measure"] for row in stored if row["system"] == "BGT language"}
-    assert "Hard+" in language and not {"STS17 en-fr", "P@1", "chrF own"} & language  # not measured on language latents
+    assert "Hard+" in language and not {"STS17 en-fr", "P@1", "chrF own"} & language  # not for language latents
 
 
 @pytest.mark.slow
@@ -206,11 +206,11 @@ def test_what_is_killed_continues_to_the_same_weights(
     states = [row["state"] for row in results.stored(out / "results", "toy")["cells"]]
     assert states == ["waiting", "waiting", "finished", "waiting", "waiting"]
     page = (out / "results" / "toy.md").read_text("utf-8")
-    assert "| BGT | 2 waiting | (65.0) | (60.0) | (70.0) |" in page  # in brackets: the paper's numbers
+    assert "| BGT | 2 waiting | (65.0) | (60.0) | (70.0) |" in page  # the paper's numbers are in brackets
 
 
 def score(*values: float, spread: float = 0.0, seed: int = 0) -> BootstrappedScore:
-    """Make one score for each of several trainings. The bootstrap adds the same deviations to all scores."""
+    """Make a score with a value for each of several trainings. A resample adds the same noise to all values."""
     draws = np.random.default_rng(seed).normal(0, 1, 4_000)
     draws = spread * (draws - draws.mean()) / draws.std(ddof=1)
     return BootstrappedScore(np.array(values), np.array(values)[:, None] + draws)

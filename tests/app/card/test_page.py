@@ -1,4 +1,4 @@
-"""Test the page about a model and its data: scores with intervals, the training log, files and settings."""
+"""The page about a model shows its scores with intervals, the training log, the data, files and settings."""
 
 import json
 import shutil
@@ -16,7 +16,7 @@ Start = Callable[..., None]
 def test_it_shows_scores_the_training_log_data_files_and_settings(
     start: Start, opened: Open, saved: Path, tmp_path: Path
 ) -> None:
-    """The training log has later steps than the checkpoint, because training continued after it."""
+    """The page ignores steps of the training log that are later than the checkpoint."""
     folder = Path(shutil.copytree(saved, tmp_path / "model"))
     config = json.loads((folder / "config.json").read_text("utf-8"))
     config["card"] = {

@@ -1,4 +1,4 @@
-"""Links set the controls and the selection of a page. Sessions share one model."""
+"""A link sets the controls and the selected rows of a page. Sessions share one model."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -14,7 +14,7 @@ from probes.results.store import Cell, write_cells
 from tests.app.conftest import KINDS
 
 Open = Callable[..., Any]
-LINKS = {  # page -> parameter of a link -> (text of the parameter, value of the control)
+LINKS = {  # page -> URL parameter -> (its text, the value of the control)
     "rewrite": {
         "sentence": ("Il dort.", "Il dort."), "language": ("French", "fr"), "meanings_fr": ("Un.", "Un."),
         "other": ("Is it?", "Is it?"), "other_language": ("English", "en"), "styles_en": ("Two.", "Two."),
@@ -36,7 +36,7 @@ LINKS = {  # page -> parameter of a link -> (text of the parameter, value of the
         "pseeds": ("3", 3), "only_task": ("Length", ["length"]),
         "only_lang": ("English", ["en"]),
     },
-    "probes ": {  # the page needs this test's results
+    "probes ": {  # this page needs the results that the test made
         "items_name": ("length", "length"),
         "items_other": ("majority", "majority"), "items_order": ("Least first", "Least first"),
     },
@@ -48,7 +48,7 @@ TEXTS = {"meanings_fr", "styles_en", "sentence", "other", "find", "start", "end"
 def test_a_link_sets_every_control(
     opened: Open, start: Callable[..., None], saved: Path, cell: Cell, tmp_path: Path, page: str
 ) -> None:
-    rows = [replace(row, lang="fr") for row in cell.result.rows]  # the English results, as if they were French
+    rows = [replace(row, lang="fr") for row in cell.result.rows]  # the English results, labelled as French
     french = replace(cell, result=replace(cell.result, lang="fr", rows=rows))
     write_cells(tmp_path / "both.parquet", [cell, french])
     start("--model", saved, "--results", tmp_path)
@@ -62,7 +62,7 @@ def test_a_link_sets_every_control(
     assert {key: set_to.get(key) for key in LINKS[page]} == {key: value for key, (_, value) in LINKS[page].items()}
     usual = follow({})
     assert all(usual.get(key) != value for key, (_, value) in LINKS[page].items())
-    # an empty parameter does not hide a control
+    # an empty URL parameter must not hide a control
     assert follow(dict.fromkeys(LINKS[page].keys() - TEXTS, "")).keys() == usual.keys()
 
 

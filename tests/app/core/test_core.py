@@ -1,4 +1,4 @@
-"""Test what several pages share: pairs and words, tables of sentences, cached vectors, colours, controls."""
+"""Test code that several pages share: pairs of sentences, tables of sentences, cached vectors, colours and controls."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -56,7 +56,7 @@ def test_a_text_of_too_many_words_is_named(opened: Open) -> None:
     ("text", "words", "punctuation", "mark"),
     [
         ("Where is it?", 3, 1, "question"),
-        ("Où est-ce ?", 2, 2, "question"),  # in French, a space precedes the mark, but the mark is not a word
+        ("Où est-ce ?", 2, 2, "question"),  # French puts a space before the question mark, which is not a word
         ("Well, it rains...", 3, 2, "ellipsis"),
         ("Well, it rains…", 3, 2, "ellipsis"),
         ("So what!", 2, 1, "exclamation"),
@@ -64,9 +64,9 @@ def test_a_text_of_too_many_words_is_named(opened: Open) -> None:
         ("It is", 2, 0, "none"),
         ("駅はどこですか？", 1, 1, "question"),
         ("أين المحطة؟", 2, 1, "question"),
-        ("« Où est-ce ? »", 2, 4, "question"),  # quotes are not closing marks
+        ("« Où est-ce ? »", 2, 4, "question"),  # quotes do not count as the final punctuation mark
         ("As follows:", 2, 1, "other"),
-        ("شكرًا", 1, 0, "none"),  # the last mark is a diacritic, not a closing mark
+        ("شكرًا", 1, 0, "none"),  # the last character is a diacritic, not punctuation
         ("", 0, 0, "none"),
     ],
 )
@@ -95,7 +95,7 @@ def test_sentences_are_coloured_by_the_properties_of_their_language() -> None:
 
 
 class Counting:
-    """Embed a text as two numbers: the length of the text, and the length of the language code. Record the texts."""
+    """A fake encoder that embeds a text as (length of the text, length of the language code), and records the texts."""
 
     def __init__(self) -> None:
         self.seen: list[str] = []
@@ -124,7 +124,7 @@ def test_each_sentence_is_embedded_once_in_its_language_and_there_is_one_copy() 
 
 @pytest.mark.usefixtures("small")
 def test_the_longest_unused_go_when_they_take_too_much_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(state, "KEPT_BYTES", 2 * 4 * 2 * 4)  # room for two matrices of 4 rows of 2 float32 numbers
+    monkeypatch.setattr(state, "KEPT_BYTES", 2 * 4 * 2 * 4)  # memory for two float32 arrays of shape (4, 2)
     embed = Counting()
     for key in ("first", "second", "first", "third", "first"):
         filled(key, PARTS, embed)
@@ -133,13 +133,13 @@ def test_the_longest_unused_go_when_they_take_too_much_memory(monkeypatch: pytes
     assert len(embed.seen) == 4 * 4
 
 
-GROUNDS = {"light": ("#ffffff", "#f7f7f6"), "dark": ("#171614", "#262730")}  # background of the page, and of boxes
+GROUNDS = {"light": ("#ffffff", "#f7f7f6"), "dark": ("#171614", "#262730")}  # backgrounds of the page and of boxes
 # The matrix that converts linear sRGB to CIE XYZ. Its middle row gives the luminance.
 XYZ = np.array([[0.4124564, 0.3575761, 0.1804375], [0.2126729, 0.7151522, 0.072175], [0.0193339, 0.119192, 0.9503041]])
 
 
 def linear(colour: str) -> np.ndarray:
-    """Convert a colour "#rrggbb" to linear RGB (3,), by the curve of sRGB."""
+    """Convert an sRGB colour "#rrggbb" to linear RGB (3,)."""
     channels = np.array([int(colour[at : at + 2], 16) for at in (1, 3, 5)]) / 255
     return np.where(channels <= 0.04045, channels / 12.92, ((channels + 0.055) / 1.055) ** 2.4)
 

@@ -1,4 +1,4 @@
-"""Texts from users, files and addresses are shown character by character, and never interpreted as Markdown."""
+"""Texts from users, files and URLs are shown character by character, and never interpreted as Markdown."""
 
 import html
 import re

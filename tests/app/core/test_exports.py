@@ -1,4 +1,4 @@
-"""Exported files have the same contents as the page."""
+"""Exported files contain what the page shows."""
 
 import io
 import re
@@ -32,7 +32,7 @@ def table() -> pd.DataFrame:
 
 def test_csv_has_the_same_rows_and_a_spreadsheet_evaluates_nothing(table: pd.DataFrame) -> None:
     csv = pd.read_csv(io.BytesIO(exports.as_csv(table)))
-    assert csv["cosine"].tolist() == pytest.approx(table["cosine"].tolist())  # numbers stay numbers
+    assert csv["cosine"].tolist() == pytest.approx(table["cosine"].tolist())  # not exported as text
     assert csv["text"].tolist() == ["'=1+1", "'-no", "'@you", *table["text"][3:]]
     named = table.rename(columns={"text": "=SUM(A1)", "own": "@own"})
     assert pd.read_csv(io.BytesIO(exports.as_csv(named))).columns.tolist() == ["'=SUM(A1)", "cosine", "'@own"]
@@ -60,7 +60,7 @@ def test_a_figure_for_paper_is_light_and_says_what_it_shows() -> None:
     assert " ".join(re.sub("<[^>]+>", " ", paper.layout.title.text).split()) == caption.strip()
     assert "&lt;b&gt;.tsv" in publication(many, "Pairs of <b>.tsv").layout.title.text
     assert paper.layout.width == pytest.approx(180 / 25.4 * 96, abs=1)
-    assert many.layout.width is None  # the figure on the screen is unchanged
+    assert many.layout.width is None  # the export does not change the figure on the screen
     marks = chart.latent_map({"Map": table.iloc[::100]}, "lang", ("en", "fr"))
     narrow = publication(marks, width_mm=85, grey=True)
     assert narrow.layout.width == pytest.approx(85 / 25.4 * 96, abs=1)
@@ -71,7 +71,7 @@ def test_a_figure_for_paper_is_light_and_says_what_it_shows() -> None:
 def test_every_figure_can_be_drawn_for_paper(
     start: Start, opened: Open, saved: Path, cell: Cell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, page: str
 ) -> None:
-    """In both themes, figures for print have the colours of the light theme, and name the model, the data and the
+    """In both themes, figures for print have the light theme's colours, and a caption that names model, data and
     numbers."""
     drawn: list[go.Figure] = []
     captions: list[str] = []

@@ -1,4 +1,4 @@
-"""Test which models and texts the app opens at its start, and how a link restores a user's sentences and files."""
+"""The app opens the models and texts that its options name; a link restores the sentences and files of a user."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -31,7 +31,7 @@ def nothing_kept() -> None:
 
 @pytest.fixture
 def starred(opened: Open) -> Any:
-    """The page of maps, after the user has added a sentence, which is drawn as a star."""
+    """The maps after the user typed a sentence, which is shown as a star."""
     app = opened("maps")
     app.text_area[0].set_value("My own line.")
     return app.press("Draw as stars")

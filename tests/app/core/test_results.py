@@ -1,4 +1,4 @@
-"""Results of probes are read from files of `bgt-probe`. Results of different models are never mixed."""
+"""Results of probes are read from files of `bgt-probe`, and results of different models are never mixed up."""
 
 import math
 from collections.abc import Callable
@@ -62,7 +62,7 @@ def test_results_in_the_folder_of_a_model_are_its_own(saved: Path, start: Callab
 def test_a_row_per_result_has_both_latents_their_difference_and_the_best_baseline() -> None:
     tables = results.gathered([], cells_of())
     row = results.by_result(tables.scores, tables.gaps).iloc[0].to_dict()
-    assert list(row)[:5] == ["task", "lang", "semantic", "language", "points"]  # a phone shows only the first columns
+    assert list(row)[:5] == ["task", "lang", "semantic", "language", "points"]  # phones show only the first columns
     expected = {"semantic": 40, "language": 70, "points": -30, "best": 20, "which": "majority", "p": "0.010"}
     assert {name: row[name] for name in expected} == pytest.approx(expected)
     assert row["task"] == "Length" and row["run"] == "800 + 100 sentences, 1 seed"
@@ -103,8 +103,8 @@ def test_a_figure_says_of_which_models_data_and_seeds_it_is() -> None:
 
 
 def test_the_rule_is_that_of_the_table() -> None:
-    """The latents' intervals begin at 0.3 and 0.6, and the most frequent label has the accuracy 0.2. A latent is shown
-    to contain a property if its interval is above this accuracy; other baselines do not matter."""
+    """A latent holds a property if its interval is above the accuracy of the most frequent label (here 0.2); the
+    latents' intervals begin at 0.3 and 0.6. Other baselines do not matter."""
     tables = results.gathered([], cells_of())
     scores = tables.scores
     assert results.by_result(scores, tables.gaps)["shown"].tolist() == ["semantic, language"] * 2

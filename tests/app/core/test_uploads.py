@@ -1,4 +1,4 @@
-"""Tables from spreadsheets of all countries are read, with different separators, quotes, encodings and line ends."""
+"""The app reads tables from spreadsheet programs of all countries, whatever their separators, quotes and encodings."""
 
 import csv
 import io
@@ -32,7 +32,7 @@ def test_any_separator_is_told_by_the_columns_it_makes(separator: str, quoting: 
     text = written(separator, quoting)
     assert table(text) == READ
     assert table(f"sep={separator}\n{text}") == READ
-    if separator != ",":  # only in .csv files do commas separate columns
+    if separator != ",":  # commas separate columns only in .csv files
         assert table(text, "a.txt") == table(text, "a.tsv") == READ
 
 
@@ -61,8 +61,8 @@ def test_marks_in_sentences_and_numbers_do_not_separate(text: str, columns: list
     [
         ('"Yes," he said.\tOui.\n"No."\tNon.\n', '"Yes," he said.'),  # these quotes belong to the sentence
         ('"Yes."\tOui.\nNo.\tNon.\n', '"Yes."'),
-        ('"Yes."\t"Oui."\t4\n"No."\t"Non."\t3\n', "Yes."),  # all texts are quoted
-        ('"Well, ""yes""."\tOui.\nNo.\tNon.\n', 'Well, "yes".'),  # quoted as in Excel
+        ('"Yes."\t"Oui."\t4\n"No."\t"Non."\t3\n', "Yes."),  # quotes around all texts enclose cells
+        ('"Well, ""yes""."\tOui.\nNo.\tNon.\n', 'Well, "yes".'),  # Excel doubles quotes in quoted cells
     ],
 )
 def test_quotes_between_tabs_are_those_of_the_table_or_of_the_text(text: str, first: str) -> None:
@@ -104,8 +104,8 @@ def test_every_kind_gives_the_same_columns(name: str, content: bytes) -> None:
     [
         (b"a b\tc d\n", ["Column 1", "Column 2"]),
         (b"score\ta\tb\n4.5\tx\ty\n", ["score", "a", "b"]),
-        ("\u200fen\t\u200far\nx\ty\n".encode(), ["en", "ar"]),  # with the marks of right-to-left spreadsheets
-        (b"what\thow much\nx\t1\ny\t2\n", ["what", "how much"]),  # words above numbers are titles
+        ("\u200fen\t\u200far\nx\ty\n".encode(), ["en", "ar"]),  # with Unicode marks of right-to-left text
+        (b"what\thow much\nx\t1\ny\t2\n", ["what", "how much"]),  # words above columns of numbers are column titles
         (b"a\t1,125\nb\t3\n", ["Column 1", "Column 2"]),  # "1,125" is a number, not a title
         (b"a\t%\nb\t3\n", ["a", "%"]),
         (b"4.5\tx\ty\n1\tx\tz\n", ["Column 1", "Column 2", "Column 3"]),
@@ -160,10 +160,10 @@ TOPICS = ["a", "b"] * 20
         ({"Column 1": NUMBERS, "Column 2": ENGLISH, "Column 3": ENGLISH[::-1]}, ["gold", "en", "en"]),
         ({"score": NUMBERS, "x": FRENCH}, ["gold", "fr"]),
         ({"x": ENGLISH, "y": ENGLISH[::-1]}, ["en", "en"]),
-        ({"fr": ENGLISH, "German": FRENCH}, ["fr", "de"]),  # titles count more than contents
+        ({"fr": ENGLISH, "German": FRENCH}, ["fr", "de"]),  # the column titles decide, not the contents
         ({"ANGLAIS": FRENCH, "Francais 2": ENGLISH}, ["en", "fr"]),
         ({"x": ENGLISH, "y": FRENCH, "comment": ENGLISH}, ["en", "fr", ""]),
-        ({"x": examples("en", "es")[1]}, ["en"]),  # Spanish, which this model can't embed
+        ({"x": examples("en", "es")[1]}, ["en"]),  # Spanish text, which this model can't embed
         ({"id": ENGLISH, "x": ENGLISH}, ["", "en"]),
     ],
 )

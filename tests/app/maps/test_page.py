@@ -1,4 +1,4 @@
-"""Test the page of maps: maps of both latents, selections, search, the user's sentences, and interpolation."""
+"""Test the page "Maps": maps of both latents, selected rows, search, the user's sentences, and interpolation."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -57,7 +57,7 @@ def test_what_contains_some_words_can_be_found(opened: Open) -> None:
     expected = set(table.loc[[".*" not in text and "my " in text.lower() for text in table["text"]], "id"])
     app.put(app.text_input(key="find"), "MY ")
     assert expected and app.lit() == expected
-    app.text_input(key="find").set_value("((")  # plain text, not a regular expression
+    app.text_input(key="find").set_value("((")  # a search text is not a regular expression
     assert app.run().lit() == set()
     assert opened("maps", find="?").lit() == set(rows.matching(table, "?"))
 
@@ -73,8 +73,8 @@ def test_the_address_holds_the_selection_and_a_link_restores_it(opened: Open) ->
     other.session_state["chosen"] = []
     assert "rows" not in other.run().query_params
     app.query_params["rows"] = "fr1-3"
-    assert app.run().lit() == {"fr1", "fr2", "fr3"}  # a link replaces the session's selection
-    app.session_state["chosen"] = ["en3", "en4"]  # a new selection replaces the link's selection
+    assert app.run().lit() == {"fr1", "fr2", "fr3"}  # the link's selection replaces the session's
+    app.session_state["chosen"] = ["en3", "en4"]  # a new selection replaces that of the link
     assert app.run().lit() == {"en3", "en4"}
 
 
@@ -84,7 +84,7 @@ def test_a_sentence_of_another_page_becomes_a_star_once(opened: Open, monkeypatc
         app.query_params.update({"star": "It was getting late.", "star_lang": "en"})
         app.run()
         assert app.lit("chosen") == {"own0"} and "star" not in app.query_params
-    app.query_params.update({"star": "Andere Sprache.", "star_lang": "de"})  # this model has no German
+    app.query_params.update({"star": "Andere Sprache.", "star_lang": "de"})  # a language that this model lacks
     assert app.run().lit("chosen") == {"own0"}
     monkeypatch.setattr(rows, "MAX_OWN", 1)
     app.query_params.update({"star": "One more.", "star_lang": "en"})
@@ -176,7 +176,7 @@ def test_selected_sentences_are_mapped_alone_with_their_translations(opened: Ope
 
 
 def vectors_of(tmp_path: Path, vectors: np.ndarray) -> tuple[str, ...]:
-    """Write a file of vectors, and a file of their sentences. Return the options that open both files in the app."""
+    """Write vectors and their sentences to files. Return the command-line options that open both in the app."""
     text = "".join(f"Sentence number {at} is here.\n" for at in range(len(vectors)))
     for name in ("v.txt", "t.txt"):
         (tmp_path / name).write_text(text)
@@ -237,7 +237,7 @@ def test_nearest_are_those_of_a_row_or_of_a_typed_text_and_of_nothing_that_is_go
     box = app.selectbox(key="nearest_of")
     assert box.value == "own0"
     app.press("Remove your 1 sentence")
-    assert app.selectbox(key="nearest_of").value is None  # not "own0", the id of the removed sentence
+    assert app.selectbox(key="nearest_of").value is None  # the removed sentence is no longer selected
     app.selectbox(key="nearest_of").set_value("en7").run()
     assert app.session_state["chosen"] == ["en7"]
 
@@ -287,7 +287,7 @@ def test_a_slice_is_kept_by_name_selected_again_and_in_a_link_if_it_is_short(ope
     app.press("Remove it")
     assert app.query_params["slice"] == "short:en9"
     every_other = [f"{lang}{number}" for lang in ("en", "fr") for number in range(0, 300, 2)]
-    for name in ("x" * 40, "y" * 40):  # the link has only room for the first of these
+    for name in ("x" * 40, "y" * 40):  # the URL has only space for the first of these
         kept(app, name, every_other)
     assert list(app.session_state["slice"]) == ["short", "x" * 40, "y" * 40]
     assert [text.partition(":")[0] for text in app.query_params["slice"]] == ["short", "x" * 40]
@@ -301,8 +301,8 @@ def table() -> pd.DataFrame:
 
 
 def test_translations_coincide_within_the_width_of_a_mark(table: pd.DataFrame) -> None:
-    """The map is 10 wide, so a mark is 0.15 wide. In the four pairs of translations, the distance is 0, 0.1, 0.2 and 5.
-    The star has no translation, so it is not counted."""
+    """The map is 10 wide, and points are 0.15 wide. Four pairs of translations are 0, 0.1, 0.2 and 5 apart. The star
+    has no translation, so it does not count."""
     own = rows.typed("A star.", "en", 0)[0].assign(x=0.0, y=0.0)
     placed = table.assign(x=[0, 1, 2, 10, 0, 1, 2.2, 5], y=[0, 0, 0, 0, 0, 0.1, 0, 0])
     assert compute.coincide(pd.concat([placed, own])) == (2, 4)

@@ -1,4 +1,4 @@
-"""Test the page that compares models: equal sentences for all models, paired differences, models that do not open."""
+"""Two models are compared on the same sentences, with paired differences; a model that does not open is explained."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -23,7 +23,7 @@ Start = Callable[..., None]
 
 @pytest.fixture
 def two_models(saved: Path, start: Start, function: str, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The titles that the app shows for an untrained `bgt` model and for a user's function."""
+    """The titles of two models in the app: an untrained one of this toolkit, and a user's function."""
     start("--model", saved, "--model", function)
     titles = state.titles()[:2]
     monkeypatch.setattr(state, "second", lambda: state.opened(titles[1]))
@@ -34,7 +34,7 @@ def test_disagreements_are_those_of_the_vectors_and_the_first_pair_has_its_words
     two_models: list[str], opened: Open
 ) -> None:
     app = opened("pairs")
-    *_, ranked, left_words, right_words = (table.value for table in app.dataframe)  # the words of the user's pair first
+    *_, ranked, left_words, right_words = (table.value for table in app.dataframe)  # words of the user's pair
     of_words = left_words, right_words
     columns = list(zip(*example_sentences(("en", "fr"))[: models.MAX_PAIRS], strict=True))
     encoders = {name: open_encoder(inventory.read().models[name]) for name in two_models}

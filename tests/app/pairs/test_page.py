@@ -1,4 +1,4 @@
-"""Test the page of pairs: kinds of pairs, similarities, the lines between quadrants, and human scores."""
+"""Test the page "Pairs": kinds of pairs, similarities in both latents, quadrants, and human scores."""
 
 import re
 from collections.abc import Callable
@@ -162,7 +162,7 @@ def test_example_sentences_are_pairs_of_which_each_quadrant_is_listed(opened: Op
     table = app.table[0].value
     assert set(table.iloc[:, 0]) <= set(compute.QUADRANTS.values()) and 4 <= len(table) <= 8
     texts = {verbatim(text) for text in inventory.sentences(examples(), 300)["text"]}
-    assert {*table["Left"], *table["Right"]} <= texts  # sentences are not cut
+    assert {*table["Left"], *table["Right"]} <= texts  # the table shows whole sentences
     assert CREDIT in [caption.value for caption in app.caption]
 
 
@@ -210,7 +210,7 @@ def test_correlations_are_pearsons_with_an_interval_around_them() -> None:
         row = scores.loc[title]
         r, test = row["value"] / 100, pearsonr(given[column], gold)
         assert r == pytest.approx(test.statistic)
-        low, high = test.confidence_interval()  # Fisher's interval, near the bootstrap's
+        low, high = test.confidence_interval()  # Fisher's interval is close to that of the bootstrap
         assert (row["low"] / 100, row["high"] / 100) == pytest.approx((low, high), abs=0.1)
     second = scores.loc["Language latent"]
     assert second["difference"] == pytest.approx(second["value"] - scores["value"].iloc[0])

@@ -1,4 +1,4 @@
-"""Test the page of probes: without results, with stored results, with a probe that runs here. Test its figures."""
+"""Test the page of probes: without results, with stored results, with a probe trained in the app, and its figures."""
 
 import shutil
 from collections.abc import Callable
@@ -53,7 +53,7 @@ def test_files_are_shown_with_their_intervals_and_sentences(
     bits = app.dataframe[-1].value["Bits"]
     assert bits.is_monotonic_decreasing
     (shown,) = (metric for metric in app.metric if metric.label.startswith("language minus"))
-    assert shown.value == f"{-gap.points:+z.1f}"  # here, the difference is language minus semantic
+    assert shown.value == f"{-gap.points:+z.1f}"  # this table shows language minus semantic
     app.put(app.button_group(key="items_order"), "Least first")
     assert app.dataframe[-1].value["Bits"].iloc[0] == bits.min()
 
@@ -71,7 +71,7 @@ def test_a_probe_runs_on_the_spot_beside_what_is_stored(opened: Open, start: Cal
     result, after = (app.dataframe[at].value for at in range(2))
     live = after["Mark"].str.startswith("run here")
     assert live.sum() == 1 and live[0] and after.loc[0, "Task"] == "Closing mark"  # the new result comes first
-    assert result.loc[0, "Mark"] == after.loc[0, "Mark"] and len(result) == 1  # it is also shown below the button
+    assert result.loc[0, "Mark"] == after.loc[0, "Mark"] and len(result) == 1  # the same result is below the button
     numbers = ["Task", "Language", "Semantic, %", "Baseline, %", "Trained + tested on"]
     assert after[~live][numbers].to_numpy().tolist() == stored[numbers].to_numpy().tolist()
     app.put(app.button_group(key="show"), "Difference")
@@ -93,7 +93,7 @@ def test_uploaded_results_stay_until_they_are_removed(opened: Open, cell: Cell, 
     app.file_uploader(key="result_files").set_value(("mine.parquet", content, "application/octet-stream"))
     (mine,) = app.run().session_state["uploaded"]
     app.file_uploader(key="result_files").set_value([])
-    app.session_state["earlier"] = [mine]  # as after leaving the page, when the uploader is empty
+    app.session_state["earlier"] = [mine]  # as if the user had left the page, which empties the upload field
     assert app.run().session_state["uploaded"] == [mine]
     app.press("Remove 1 uploaded before")
     assert app.session_state["uploaded"] == []
@@ -126,7 +126,7 @@ def test_a_probe_runs_on_a_file_of_ones_own(opened: Open) -> None:
     app.selectbox(key="items").set_value(500)
     app.press("Run")
     assert app.dataframe[0].value.loc[0, "Data"] == "Yours: mine.txt (en)"
-    app.button_group(key="plang").set_value("fr")  # no sentences in this language
+    app.button_group(key="plang").set_value("fr")  # the app has no sentences in this language
     app.run()
     assert "Yours: mine.txt (en)" not in app.selectbox(key="pdata").options
 
@@ -159,7 +159,7 @@ def test_differences_have_the_colour_of_their_language_and_the_papers_beside() -
     assert {name: list(trace.x) for name, trace in dots.items()} == {
         "English": [-1.0, -1.0], "Japanese": [2.0, 2.0], chart.PAPER: pytest.approx([73.0 - 80.2, 60.7 - 65.3])
     }  # fmt: skip
-    for name, lang in (("English", "en"), ("Japanese", "ja")):  # each language looks the same in all figures
+    for name, lang in (("English", "en"), ("Japanese", "ja")):  # each language has one colour in all figures
         assert dots[name].marker.color == display.lang_colour(lang, "light")
         assert dots[name].marker.symbol == display.SYMBOLS[display.lang_place(lang)]
     assert set(dots[chart.PAPER].marker.symbol) == {f"{dots['English'].marker.symbol}-open"}

@@ -1,4 +1,4 @@
-"""Test the page of similar questions: without a store, with another model's store, and with the right store."""
+"""The page of similar questions works with a matching store, and explains a missing store or one of another model."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Test the page that changes the style of a sentence, towards a style sentence or along a direction."""
+"""Test the page that changes the style of a sentence, towards a style sentence or by sliders."""
 
 import re
 from collections.abc import Callable
@@ -23,7 +23,7 @@ Open = Callable[..., Any]
 
 
 def shown(app: Any) -> str:
-    """Return the generated text that the page shows."""
+    """Return the generated sentence that the page shows."""
     (text,) = re.findall('<p class="written".*?>(.*?)</p>', app.html())
     return unescape(text)
 
@@ -75,7 +75,7 @@ def test_a_grid_is_written_with_up_to_five_rows(opened: Open, library: Callable)
     assert len(cells(app)) == 10 and any("first 5 sentences are used" in caption.value for caption in app.caption)
     app.text_area(key="sentence").set_value("")
     app.put(app.text_area(key="meanings_en"), " ")
-    assert len(cells(app)) == 2  # an empty field stands for the first default
+    assert len(cells(app)) == 2  # an empty field uses the first default sentence
 
 
 @pytest.mark.usefixtures("start")
@@ -102,7 +102,7 @@ def test_a_grid_is_written_cell_by_cell(saved: Path, library: Callable) -> None:
 
 
 def test_a_new_style_is_one_search_and_passes_few_files(opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:
-    """When only styles change, all texts come from one search, which calls functions in at most 25 of our files."""
+    """If only styles change, one beam search generates all texts, and runs functions in at most 25 of our files."""
     app = opened("rewrite", other_language="English")
     app.text_area(key="styles_en").set_value("No!\nIt's Tom!")
     searches, search = [], generate.searched

@@ -1,4 +1,4 @@
-"""Test the page that splits an encoder's vectors. The split encoder is then available on all other pages."""
+"""The page "Your encoder" splits an encoder's vectors; the split encoder is then available on all pages."""
 
 import io
 import zipfile
@@ -67,7 +67,7 @@ def test_an_encoder_that_runs_code_is_not_opened_from_a_page(opened: Open, start
 
 
 def choose(app: Any, typed: str) -> None:
-    """Open an encoder by a name that the user types."""
+    """Open an encoder on the page by a typed name."""
     box = app.selectbox(key="split_open")
     box.options = [*box.options, typed]
     box.set_value(typed)

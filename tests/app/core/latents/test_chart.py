@@ -1,4 +1,4 @@
-"""A figure contains all rows that it is given, at their places, whatever their text is."""
+"""A figure of maps shows each row at its coordinates, whatever its text."""
 
 from collections import Counter
 
@@ -15,7 +15,7 @@ LANGS = ("en", "fr")
 
 @pytest.fixture
 def table() -> pd.DataFrame:
-    """Six pairs of translations and a sentence typed by the user, at random places on a map."""
+    """Six pairs of translations and a sentence that the user typed, with random coordinates."""
     own = rows.typed("<b>Bold</b> &amp; <a href='x'>linked</a>", "fr", 0)[0]
     both = pd.concat([rows.examples(("en", "fr"), 6), own], ignore_index=True)
     rng = np.random.default_rng(0)
@@ -53,7 +53,7 @@ def test_the_chosen_rows_and_no_others_stand_out(table: pd.DataFrame) -> None:
     chosen = {"en1", "fr4", "own0"}
     traces = markers(chart.latent_map({"": table}, "mark", LANGS, chosen=chosen))
     assert {ids(trace)[at] for trace in traces for at in trace.selectedpoints} == chosen
-    assert all(trace.selectedpoints is not None for trace in traces)  # a trace without chosen rows is faded, too
+    assert all(trace.selectedpoints is not None for trace in traces)  # traces without selected points are faded, too
     assert all(trace.selectedpoints is None for trace in markers(chart.latent_map({"": table}, "mark", LANGS)))
 
 

@@ -1,4 +1,4 @@
-"""Maps and neighbours agree with the results of other implementations."""
+"""Maps, neighbours and moved vectors agree with other implementations."""
 
 import os
 import subprocess
@@ -72,7 +72,7 @@ def test_tsne_keeps_groups_and_puts_new_rows_amid_their_own() -> None:
 def test_trust_is_one_for_a_faithful_map_and_about_a_half_for_a_random_one() -> None:
     rng = np.random.default_rng(0)
     angle = rng.uniform(0, 1.5, 200)
-    vectors = np.column_stack([np.cos(angle), np.sin(angle)]).astype(np.float32)  # the vectors have only two dimensions
+    vectors = np.column_stack([np.cos(angle), np.sin(angle)]).astype(np.float32)  # two-dimensional vectors
     assert geometry.trust(vectors, vectors) == pytest.approx(1)
     assert geometry.trust(vectors, rng.normal(size=(200, 2))) == pytest.approx(0.5, abs=0.1)
     assert geometry.trust(vectors[:30], vectors[:30]) is None
@@ -80,7 +80,7 @@ def test_trust_is_one_for_a_faithful_map_and_about_a_half_for_a_random_one() -> 
 
 @pytest.fixture
 def unequal(vectors: np.ndarray) -> np.ndarray:
-    """Vectors with very different norms."""
+    """Give vectors very different norms."""
     return vectors * np.geomspace(0.1, 100, len(vectors), dtype=np.float32)[:, None]
 
 
@@ -96,7 +96,7 @@ def test_a_vector_moved_on_a_euclidean_plane_reaches_its_place_by_the_shortest_w
     moved = geometry.moved(projection, unequal, unequal[5], goal)
     assert_close(projection.project(moved[None])[0], goal)
     way = moved - unequal[5]
-    assert_close(way, projection.axes @ (projection.axes.T @ way), FLOAT32)  # the move stays in the map's plane
+    assert_close(way, projection.axes @ (projection.axes.T @ way), FLOAT32)  # the vector moves within the map's plane
 
 
 def test_clusters_are_the_groups_that_there_are_the_largest_first() -> None:

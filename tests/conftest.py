@@ -147,8 +147,7 @@ def batch(grammar: list[Pair], tokenizer: Tokenizer) -> Batch:
 
 @pytest.fixture(scope="session")
 def tiny() -> Callable[..., Recipe]:
-    """tiny(name, **settings): a recipe with small sizes. A setting is named in full, or by the last part of its
-    name."""
+    """tiny(name, **settings): a recipe with small sizes. Name a setting in full, or by its name's last part."""
 
     def build(name: str = "bgt-small", **settings: object) -> Recipe:
         return recipes.configure(name, {**SHARED, **TINY[name], **settings})

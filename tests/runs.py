@@ -6,7 +6,7 @@ from typing import Any
 
 
 def metrics(out: Path, kind: str = "valid") -> list[dict[str, Any]]:
-    """Return the rows of one kind from a run's metrics. `out` is the folder of the run or of one of its checkpoints."""
+    """Return the rows of one kind from the metrics of a run, given the folder of the run or of a checkpoint in it."""
     folder = out if (out / "metrics.jsonl").exists() else out.parent
     rows = map(json.loads, (folder / "metrics.jsonl").read_text("utf-8").splitlines())
     return [row for row in rows if row["kind"] == kind]

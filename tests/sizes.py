@@ -1,4 +1,4 @@
-"""`python -m tests.sizes` prints the size of this software, as CI does."""
+"""Print the size of this software: `python -m tests.sizes`, as CI does."""
 
 import subprocess
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Compare matrix products in float32 and in 8 bits with products in float64, with and without oneDNN."""
+"""Matrix products in float32 and in 8 bits equal products in float64, with and without oneDNN."""
 
 import pytest
 import torch
@@ -18,7 +18,7 @@ def switch_off(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(params=[True, False], ids=["onednn", "plain"])
 def has_onednn(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
-    """Run a test twice: with the operators of oneDNN, and without them."""
+    """Run each test twice: with oneDNN's operators, and without them."""
     if not request.param:
         switch_off(monkeypatch)
     elif not (backend.HAS_ONEDNN and backend.HAS_ONEDNN_INT8):
@@ -37,7 +37,7 @@ def relative(result: torch.Tensor, exact: torch.Tensor) -> float:
 
 @pytest.mark.parametrize("rows", [1, 16, 21, 33, 64])
 def test_rows_added_for_16_bit_products_change_nothing(rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """All matrices contain small integers, so 16 bits represent products and sums exactly."""
+    """All numbers are small integers, so that 16 bits represent products and sums exactly."""
     torch.manual_seed(0)
     layer, x, slope = Linear(5, 4), torch.randint(-4, 5, (rows, 5)).float(), torch.randint(-4, 5, (rows, 4)).float()
     torch.nn.init.ones_(layer.weight), torch.nn.init.zeros_(layer.bias)

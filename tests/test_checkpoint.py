@@ -1,4 +1,4 @@
-"""Damaged checkpoints are refused, checkpoints are found by name, and no checkpoint is unpickled."""
+"""Damaged checkpoints are refused, checkpoints are found by name, and loading never unpickles code."""
 
 import hashlib
 import json
@@ -26,7 +26,7 @@ def copy(saved: Path, tmp_path: Path) -> Path:
 
 
 def rehash(folder: Path) -> None:
-    """Update the hashes in the configuration after a change of files, as an attacker would."""
+    """Update the hashes in a checkpoint's configuration after files have changed, as an attacker would."""
     change(folder, lambda config: config["files"].update({name: sha256(folder / name) for name in config["files"]}))
 
 
@@ -116,7 +116,7 @@ DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
 @pytest.mark.parametrize("damage", DAMAGE)
 def test_damage_is_named_with_its_file(copy: Path, damage: str) -> None:
     harm, message = DAMAGE[damage]
-    checkpoint.load(copy)  # before the damage, the copy loads without an error
+    checkpoint.load(copy)  # the undamaged copy loads
     harm(copy)
     with pytest.raises(BgtError, match=message) as error:
         bgt_core.load(copy)
@@ -188,7 +188,7 @@ def test_a_save_that_dies_leaves_nothing_that_loads(
     assert not (tmp_path / "step-0000001").exists()
     with pytest.raises(BgtError, match="no checkpoint here"):
         checkpoint.load(tmp_path)
-    checkpoint.save(tmp_path / "step-0000001", recipe, model, tokenizer, step=1)  # removes partial files
+    checkpoint.save(tmp_path / "step-0000001", recipe, model, tokenizer, step=1)  # saving removes partial files
     assert checkpoint.load(tmp_path).config["step"] == 1
     assert [path.name for path in tmp_path.iterdir()] == ["step-0000001"]
 
@@ -242,7 +242,7 @@ def test_models_that_ship_are_opened_by_name_unless_a_folder_is_called_so(
 
 
 class Counting(nn.Module):
-    """A model with a linear layer and three buffers, of which one is not persistent."""
+    """A model with a linear layer and three buffers, one of them not persistent."""
 
     mean: torch.Tensor
     batches: torch.Tensor
@@ -253,7 +253,7 @@ class Counting(nn.Module):
         self.register_buffer("mean", torch.zeros(3))
         self.register_buffer("batches", torch.zeros((), dtype=torch.int64))
         self.register_buffer("scratch", torch.zeros(5), persistent=False)
-        self.same = self.linear  # two names for the same weights, which are stored once
+        self.same = self.linear  # a second name for the same weights, which are stored once
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16])

@@ -1,4 +1,4 @@
-"""In every version of Python, `isinstance` recognises which protocols a model implements, such as `VectorModel`."""
+"""`isinstance` recognises in every Python version which protocols a model implements, such as `VectorModel`."""
 
 import inspect
 
@@ -16,8 +16,8 @@ CAPABILITIES = [
 
 @pytest.mark.parametrize("name", RECIPES)
 def test_a_member_of_a_capability_is_in_the_class(name: str, tokenizer: Tokenizer) -> None:
-    """From Python 3.12 on, `isinstance` finds members of a protocol only in the class, not among torch submodules."""
-    with torch.device("meta"):  # large models then need no memory
+    """From Python 3.12 on, `isinstance` finds a protocol's members only in the class, not among torch submodules."""
+    with torch.device("meta"):  # without memory for the weights of large models
         model = RECIPES[name]().build(tokenizer)
     for kind in CAPABILITIES:
         if isinstance(model, kind):

@@ -1,5 +1,5 @@
-"""Test `diagnose` on a linear Gaussian model, whose likelihood and posterior have a closed form. Compare the estimated
-mutual information with its minimum, its maximum, and quadrature."""
+"""`diagnose` agrees with a linear Gaussian model, whose likelihood and posterior have a closed form. Its estimate of
+mutual information agrees with its minimum, its maximum, and quadrature."""
 
 import math
 
@@ -24,7 +24,7 @@ TRUE_VARIANCE = 1 / (1 + LOADINGS.square().sum(0) / NOISE**2)  # (2,), the varia
 
 
 def measured(batch: Batch) -> Tensor:
-    """Return the data x (B, 3) that the model explains: the first three token ids of each sentence, divided by 10."""
+    """Return the data x (B, 3) that the model explains: the first three token ids of each sentence / 10."""
     return batch.sides["en"].ids[:, :3].double() / 10
 
 
@@ -40,8 +40,8 @@ class Layer:
 
 
 class Linear:
-    """The model x = W z + noise. The latent z consists of two latents with one unit each. q(z | x) is the true
-    posterior, except that `shift` is added to the mean, and the variance is multiplied by `factor`."""
+    """The model x = W z + noise, with two latents of one unit each. q(z | x) is the true posterior, with `shift` added
+    to the mean, and the variance multiplied by `factor`."""
 
     def __init__(self, shift: float = 0.0, factor: float = 1.0):
         self.shift, self.factor = shift, factor
@@ -59,14 +59,14 @@ class Linear:
 
 
 class Points(Linear):
-    """The model `Linear` with point posteriors."""
+    """The model `Linear`, but posteriors have no variance."""
 
     def posteriors(self, batch: Batch) -> dict[str, Posterior]:
         return {name: Point(posterior.mean) for name, posterior in super().posteriors(batch).items()}
 
 
 class Fewer(Linear):
-    """The model `Linear`, but one latent has both units. The other latent has no units, and a point posterior."""
+    """The model `Linear`, but one latent has both units, and the other latent has none."""
 
     def posteriors(self, batch: Batch) -> dict[str, Posterior]:
         both = super().posteriors(batch)
@@ -96,7 +96,7 @@ def test_the_exact_posterior_gives_the_exact_likelihood_from_any_draw() -> None:
     for samples in (1, 4):
         result = diagnosis(Linear(), samples)
         assert result.iwae_nll.nats == pytest.approx(truth(), rel=1e-9)
-        assert result.neg_elbo.nats == pytest.approx(truth(), abs=0.5)  # few samples, so the estimate is noisy
+        assert result.neg_elbo.nats == pytest.approx(truth(), abs=0.5)  # the estimate from few samples is noisy
 
 
 def test_another_posterior_comes_near_it_from_above_with_more_draws() -> None:
@@ -157,7 +157,7 @@ def test_equal_posteriors_tell_nothing_and_distant_ones_log_n() -> None:
 
 
 def test_it_is_the_integral_over_the_mixture() -> None:
-    """Compare with quadrature. There are five different posteriors, and each of them occurs 800 times."""
+    """The mutual information is that of quadrature for five different posteriors, each of which occurs 800 times."""
     means, deviations = [-1.5, -0.5, 0.0, 0.7, 2.0], [0.3, 1.0, 0.5, 0.2, 0.8]
 
     def mixture(z: float) -> float:

@@ -38,12 +38,12 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     command = [sys.executable, "-m", "mkdocs", "build", "--quiet", "--site-dir", str(out)]
     environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=1200)
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")  # warnings are errors
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")  # there must be no warnings
     return out
 
 
 class Addresses(HTMLParser):
-    """The addresses that a page loads or links to, and the ids of the elements of the page."""
+    """The URLs that a page loads or links to, and the ids of its elements."""
 
     def __init__(self, page: Path):
         super().__init__()
@@ -118,7 +118,7 @@ def docstrings(tree: ast.Module) -> Iterator[str]:
 
 
 def test_columns_in_docstrings_are_indented() -> None:
-    """Markdown joins lines and spaces unless they are indented by four spaces, so columns must be indented."""
+    """Markdown joins lines and spaces unless four spaces indent them, so docstrings must indent columns."""
     lost = [
         f"{path.relative_to(ROOT)}: {line}"
         for path in MODULES

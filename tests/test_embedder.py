@@ -104,7 +104,7 @@ def test_a_progress_bar_is_drawn_on_stderr_on_request(
 def test_text_of_any_lengths_is_embedded_in_few_shapes(
     model: bgt_core.Embedder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Every shape of a batch costs memory, because oneDNN keeps the code that it compiles for the shape."""
+    """Each batch shape costs memory, because oneDNN keeps the code that it compiles for it."""
     latent, model, draw = "language", in_precision(model, "fp32"), random.Random(0)
     words = "dog house old man late sleeps where is the".split()
     lengths = [min(200, max(1, round(8 * draw.lognormvariate(0, 0.8)))) for _ in range(20_000)]
@@ -123,7 +123,7 @@ def test_text_of_any_lengths_is_embedded_in_few_shapes(
         vectors = np.concatenate(
             [model.embed(texts[at : at + 5_000], lang="en", latent=latent) for at in range(0, 20_000, 5_000)]
         )
-    assert not any(packed for *_, packed in shapes)  # packed batches would all differ in shape
+    assert not any(packed for *_, packed in shapes)  # packed batches would differ in shape
     assert len(shapes) < 60 < shapes.total() / 2
     tokens = sum(map(len, model.tokenizer.encode(texts)))
     assert sum(rows * length * count for (rows, length, _), count in shapes.items()) < 1.1 * tokens
@@ -139,7 +139,7 @@ def test_an_empty_sentence_is_embedded_as_eos(model: bgt_core.Embedder) -> None:
 
 
 def test_similarity_is_the_cosine(model: bgt_core.Embedder) -> None:
-    """Compare each row of `left` with each row of `right`, and then only with the row of the same index."""
+    """Every row of `left` is compared with every row of `right`, then only with the row of the same index."""
     left = np.array([[1, 0], [3, 4], [0, 0], [2, 2], [-1, 0]], dtype=np.float32)
     right = np.array([[5, 0], [4, -3], [1, 1], [1, 0], [7, 0]], dtype=np.float32)
     pairwise = model.similarity_pairwise(left, right)

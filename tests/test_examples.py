@@ -1,4 +1,4 @@
-"""Run each example as a script with small sizes, and check a line of its output. Dask examples are tested elsewhere."""
+"""Each example runs as a script with small sizes, and prints the expected line. Dask examples are tested elsewhere."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""A file is complete or absent, and a lock ends when its process ends."""
+"""A written file is complete or absent, and a lock ends with its process."""
 
 import subprocess
 import sys
@@ -12,7 +12,7 @@ from bgt_core.errors import UsageError
 
 
 def fail_half_way(context: AbstractContextManager[Path]) -> None:
-    """Write a part of the file or folder, then raise an exception inside the block."""
+    """Write part of a file or folder, then raise an exception."""
     with suppress(RuntimeError), context as partial:
         (partial / "part" if partial.is_dir() else partial).write_text("half")
         raise RuntimeError
@@ -49,7 +49,7 @@ def test_what_a_killed_process_left_goes_with_the_next_one_and_what_another_writ
         files.write_text(path, "ours")
         assert partial.read_text() == "theirs"
         writer.kill()
-    elsewhere = tmp_path / f"{partial.name.partition('-')[0]}-000000.partial"  # as if another machine wrote it
+    elsewhere = tmp_path / f"{partial.name.partition('-')[0]}-000000.partial"  # a partial file of another machine
     elsewhere.write_text("theirs")
     files.write_text(path, "ours again")
     assert sorted(tmp_path.iterdir()) == sorted([path, elsewhere]) and path.read_text() == "ours again"

@@ -33,7 +33,7 @@ SHELL = {"|", "<", "<<", "&&"}
 
 
 def blocks(page: str) -> list[tuple[bool, str, str]]:
-    """Return for each code block: whether it is skipped, its kind ("sh", "python", "text", ...), and its text."""
+    """Return for each code block of a page: whether it is skipped, its kind ("sh", "python", "text", ...), its text."""
     return [(bool(skip), kind, text) for skip, kind, text in BLOCK.findall(page)]
 
 
@@ -43,7 +43,7 @@ def is_command(line: str) -> bool:
 
 
 def run_command(line: str) -> str:
-    """Run `bgt ...` or `bgt-probe ...` in this process, which is much faster than a new process. Return its output."""
+    """Run `bgt ...` or `bgt-probe ...` in this process, because a new process would be slow. Return its output."""
     words = shlex.split(line, comments=True)
     words, file = (words[:-2], words[-1]) if ">" in words else (words, None)
     sys.argv = [match for word in words for match in sorted(glob.glob(word)) or [word]]
@@ -77,7 +77,7 @@ def run_python(text: str, names: dict[str, object]) -> str:
 
 
 def stand_in(folder: Path) -> None:
-    """Save a sentence-transformers model with random vectors for subwords. Some pages need such a model."""
+    """Save a sentence-transformers model with random subword vectors, which some pages need."""
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer.modules import StaticEmbedding
     from tokenizers import Tokenizer, models, pre_tokenizers, trainers

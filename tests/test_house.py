@@ -1,4 +1,4 @@
-"""Check the whole repository: names, commands, documents, packaging; no unsafe code and no private paths."""
+"""Check the repository: names, commands, documents and packaging; no unsafe code and no private paths."""
 
 import ast
 import re
@@ -17,7 +17,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
 
 
 def kept_files(*suffixes: str) -> list[Path]:
-    """List the files that git tracks or would add. With `suffixes`, list only files with one of these endings."""
+    """List the files that git tracks or would add; with `suffixes`, only those with such an ending."""
     command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     names = subprocess.run(command, cwd=ROOT, capture_output=True, check=True, text=True).stdout.split("\0")
     paths = [ROOT / name for name in names if name.endswith(suffixes or "")]
@@ -68,7 +68,7 @@ def test_no_file_names_a_place_on_somebodys_machine() -> None:
 
 
 def loads_pickle(call: ast.Call) -> bool:
-    """Return whether a call reads a file in a way that may run code in the file."""
+    """Return whether a call reads a file in a way that may run code from the file."""
     options = {keyword.arg: keyword.value for keyword in call.keywords}
     match ast.unparse(call.func).split("."):
         case ["pickle" | "dill" | "joblib" | "cloudpickle", "load" | "loads" | "Unpickler"] | [*_, "read_pickle"]:
@@ -120,7 +120,7 @@ def test_every_requirement_is_pinned_within_its_range() -> None:
 
 @pytest.mark.parametrize("extra", ["app", "dev"])
 def test_what_make_installs_is_pinned_by_hash(extra: str) -> None:
-    """`requirements` has the versions of constraints.txt, and has all packages that an extra needs, except torch."""
+    """`requirements` has the versions of constraints.txt, for all packages that an extra needs except torch."""
     pins = dict(re.findall(r"^(\S+)==(\S+)", (ROOT / "constraints.txt").read_text("utf-8"), re.MULTILINE))
     pins = {canonicalize_name(name): version for name, version in pins.items()}
     locked = {}
@@ -138,7 +138,7 @@ def test_what_make_installs_is_pinned_by_hash(extra: str) -> None:
 @pytest.mark.slow
 @pytest.mark.long
 def test_every_module_imports_without_fcntl() -> None:
-    """Python on Windows has no module fcntl."""
+    """On Windows, Python has no module fcntl."""
     script = """
 import importlib, pkgutil, sys
 sys.modules["fcntl"] = None

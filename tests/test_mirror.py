@@ -7,14 +7,14 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("analysis", "app", "bench", "bgt_core", "probes")
 
-# Folders and files that do not test a single module, but whole programs, documents or the repository.
+# Folders and files with tests of whole programs, documents or the repository, not of a single module.
 WHOLE = ("browser", "end_to_end", "golden", "reliability")
 ELSEWHERE = """
 analysis/test_notebooks.py app/test_hostile_files.py encoders/test_misuse.py probes/tasks/test_parsed_tasks.py
 test_close.py test_docs.py test_examples.py test_guide.py test_house.py test_mirror.py test_structure.py test_walks.py
 """.split()
 
-# folders of small modules -> the file that tests all these modules
+# a folder of small modules -> the file that tests all of them
 TOGETHER = {"probes/tasks": "tests/probes/tasks/test_text_tasks.py"}
 
 # Modules that are covered by the tests of other modules. When such a module gets a test file, remove it here.

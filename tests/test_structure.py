@@ -1,4 +1,4 @@
-"""Check the structure of the code: sizes, parameters, names, layers. Most tests only read the source."""
+"""Check the structure of the code: sizes, parameters, names and layers. Most tests only read the source."""
 
 import ast
 import re
@@ -28,17 +28,17 @@ SIZES = {
     "options": 263,
 }
 
-# Comparisons with an absolute tolerance below 0.001, either given explicitly or a library's default.
+# Matches comparisons with an absolute tolerance below 0.001, explicit or a library's default.
 LITTLE = r"(?:[\d.]+e-(?:[4-9]|\d\d)|0\.000\d+)"
 ABSOLUTE = re.compile(
     rf"\batol=(?!0[,)])|\babs=-?{LITTLE}|<=? -?{LITTLE}(?! \*)|{LITTLE} >=? "
     r"|^(?!.* not |.*\batol=0[,)]).*\b(?:allclose|isclose|torch\.testing\.assert_close)\("
 )
 
-# Vague names, which only tests may use.
+# Names that are too vague, except in tests.
 VAGUE = {"asked", "said", "told", "wish", "wishes"}
 
-# Only one class may have each of these names, because several classes once shared them.
+# Each of these names may belong to only one class, because several classes once shared them.
 ONE_CLASS = "Cell Contrast Corpus Encoder Mean Place Plan Point Report Row Rules Sample Side Source Table".split()
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -93,7 +93,7 @@ def functions() -> Iterator[tuple[Path, Function]]:
 
 
 def longer(count: Callable[[Function], int], most: int, exempt: Callable[[Function], bool]) -> list[str]:
-    """List the functions for which `count` returns more than `most`, except the exempt functions."""
+    """List the functions for which `count` returns more than `most`, without the functions that are exempt."""
     counts = [(path, function, count(function)) for path, function in functions() if not exempt(function)]
     return [f"{path}:{each.lineno}: {each.name} has {number}" for path, each, number in counts if number > most]
 
@@ -115,7 +115,7 @@ def test_files_are_short() -> None:
 
 
 def test_there_is_no_more_than_before() -> None:
-    """The numbers that `python -m tests.sizes` prints must not grow. If a number falls, lower its bound here."""
+    """The numbers that `python -m tests.sizes` prints must not grow. If a number falls, lower its limit here."""
     now = sizes()
     grown = {name: now[name] for name, most in SIZES.items() if now[name] > most}
     assert not grown, f"more than {SIZES}: remove as much as you add"
@@ -137,7 +137,7 @@ def test_every_module_has_a_layer() -> None:
 
 
 def test_what_a_page_computes_and_charts_is_drawn_by_its_layout() -> None:
-    """Only page.py may draw. The app's `compute.py` and `chart.py` may use nothing of Streamlit except its caches."""
+    """Only page.py may draw: `compute.py` and `chart.py` of the app may use only Streamlit's caches."""
     drawn = [
         f"{path}:{node.lineno}: st.{node.attr}"
         for path, node in nodes(ast.Attribute, production)
@@ -148,7 +148,7 @@ def test_what_a_page_computes_and_charts_is_drawn_by_its_layout() -> None:
 
 
 def test_tensors_are_not_compared() -> None:
-    """A dataclass's `__eq__` needs the truth value of `field == field`, and this is an error for tensors and arrays."""
+    """A dataclass's `__eq__` needs the truth value of `field == field`, which is an error for tensors and arrays."""
     wrong = []
     for path, node in nodes(ast.ClassDef, sources):
         fields = [ast.unparse(item.annotation) for item in node.body if isinstance(item, ast.AnnAssign)]
@@ -191,7 +191,7 @@ def test_a_word_names_one_class() -> None:
 
 
 def test_rounding_is_measured_by_the_size_of_the_numbers() -> None:
-    """Processors round differently. So use `tests/close.py` or `rel=`, whose bounds grow with the numbers."""
+    """Processors round differently, so tolerances must grow with the numbers: use `tests/close.py` or `rel=`."""
     lines = [
         f"{path}:{number}: {line.strip()}"
         for path, (text, _) in sources().items()

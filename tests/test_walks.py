@@ -18,7 +18,7 @@ import bgt_core
 from bgt_core.training import loop
 from tests.conftest import Done
 
-EMBED, EMBEDDER, STEP, SETTING = 25, 11, 15, 5  # maximum number of files for each test
+EMBED, EMBEDDER, STEP, SETTING = 25, 11, 15, 5  # maximum number of files for each call
 
 ROOT = Path(__file__).resolve().parent.parent
 OURS = tuple(str(ROOT / name) + "/" for name in ("app", "bgt_core", "probes"))
@@ -27,7 +27,7 @@ RATE = 0.001234  # a learning rate that no other number equals
 
 
 class Walk:
-    """A context manager. It collects our files with functions that run inside the block, in all threads."""
+    """A context manager that collects our files whose functions run inside the block, in all threads."""
 
     def __init__(self, counts: Callable[[FrameType], bool] = lambda frame: True):
         self.counts, self.importing, self.files = counts, threading.local(), set[str]()
@@ -83,8 +83,8 @@ def test_a_training_step(trains: Callable[[], Done], monkeypatch: pytest.MonkeyP
 
 
 def test_a_setting_reaches_the_optimiser(trains: Callable[[], Done]) -> None:
-    """Count the files with a function that has the learning rate in a variable: as a number, as text, in a mapping, or
-    in training settings."""
+    """Count the files in which a function holds the learning rate: as a number, as text, in a mapping, or in training
+    settings."""
 
     def holds(value: Any) -> bool:
         match value:
@@ -103,7 +103,7 @@ def test_a_setting_reaches_the_optimiser(trains: Callable[[], Done]) -> None:
 
 @pytest.fixture
 def trains(bgt: Callable[..., Done], tsv: Path, tmp_path: Path) -> Callable[[], Done]:
-    """Return a function that runs `bgt train` on a small model for one epoch."""
+    """A function that runs `bgt train` on a small model for one epoch."""
     settings = [*SIZES, f"train.learning_rate={RATE}"]
     options = [part for setting in settings for part in ("--set", setting)]
     return lambda: bgt("train", "bgt-small", "--data", tsv, "--out", tmp_path / "run", "--device", "cpu", *options)

@@ -1,5 +1,4 @@
-"""Test `bgt data alter`, which changes the meaning of sentences: it adds or removes a negation, or exchanges two
-words."""
+"""Test `bgt data alter`, which changes what sentences mean: it adds or removes a negation, or exchanges two words."""
 
 import json
 import re

@@ -14,13 +14,13 @@ LETTERS = str.maketrans("aeiouwth", "äöüaefzc")
 
 
 def german(text: str) -> str:
-    """Translate English into an artificial language: change the first letter of each word, and add the ending "n"."""
+    """Translate English into an artificial language: change the first letter of each word, and append "n"."""
     return re.sub(r"[a-z]+", lambda word: f"{word[0].translate(LETTERS)}n", text.lower())
 
 
 @pytest.fixture(scope="session")
 def texts() -> dict[str, list[str]]:
-    """1,500 short sentences, each in English, in French, and in an artificial language that is called "de"."""
+    """1,500 short sentences, each in English, French, and an artificial language with the code "de"."""
     short = [pair for pair in pairs(8_000, seed=1) if len(pair.texts["en"].split()) <= WORDS][:1_500]
     assert len(short) == 1_500
     bilingual = {lang: [pair.texts[lang] for pair in short] for lang in ("en", "fr")}
@@ -29,7 +29,7 @@ def texts() -> dict[str, list[str]]:
 
 @pytest.fixture(scope="session")
 def write_rows() -> Callable[[Path, Iterable[Sequence[object]]], Path]:
-    """write_rows(path, rows): a function that writes rows to a TSV file, and returns the path."""
+    """write_rows(path, rows): write rows to a TSV file, and return its path."""
 
     def write(path: Path, rows: Iterable[Sequence[object]]) -> Path:
         path.write_text("".join("\t".join(map(str, row)) + "\n" for row in rows), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Run the Dask examples on a real Dask cluster, with two worker processes on this machine."""
+"""The Dask examples run on a real Dask cluster, with two worker processes on this machine."""
 
 import os
 import subprocess
@@ -48,7 +48,7 @@ def test_two_workers_write_the_vectors_of_one_process(saved: Path, grammar: list
     ]
     assert whole == f"{out}: 20000 x 12"
     assert out.read_bytes() == alone.read_bytes()
-    assert first.stat().st_mtime_ns == written  # the first shard was not computed again
+    assert first.stat().st_mtime_ns == written  # the cluster did not compute the first shard again
 
 
 def test_a_killed_job_is_resumed_and_finds_the_pairs_of_one_process(tmp_path: Path) -> None:

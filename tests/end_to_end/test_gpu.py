@@ -1,4 +1,4 @@
-"""Results on a CUDA device must equal the results on the CPU up to rounding errors."""
+"""Results on a CUDA device equal results on the CPU up to rounding errors."""
 
 from collections.abc import Callable
 from pathlib import Path

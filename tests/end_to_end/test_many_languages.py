@@ -1,4 +1,4 @@
-"""Train one model on English with French, Japanese and Arabic. Rows are sampled by temperature and by kind of text."""
+"""Train a model on English with French, Japanese and Arabic; rows are sampled by temperature and by kind of text."""
 
 import json
 from collections.abc import Callable
@@ -34,7 +34,7 @@ VERBS = {
     "ar": ["يرى", "يريد", "لا يرى", "لا يريد", "وجد", "فقد"],
 }  # fmt: skip
 FORMS = {"en": "{0} {2} {1}.", "fr": "{0} {2} {1}.", "ja": "{0}は{1}を{2}。", "ar": "{2} {0} {1}."}
-ROWS = {"fr": range(90), "ja": range(40, 100), "ar": range(70, 110)}  # indices of the translated English sentences
+ROWS = {"fr": range(90), "ja": range(40, 100), "ar": range(70, 110)}  # indices of English sentences that are translated
 SETTINGS: dict[str, object] = {
     "data.vocab_size": 118, "data.valid_pairs": 20, "data.min_tokens": 1, "train.sampling_temperature": 5.0,
     "train.kind_weights": "plain:2", "train.epochs": 3.0, "train.batch_tokens": 300, "train.micro_tokens": 600,

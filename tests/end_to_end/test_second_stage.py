@@ -1,4 +1,4 @@
-"""Test a second stage of training: what it copies from a checkpoint, its frozen parameters, and its classifier."""
+"""A second stage of training copies weights from a checkpoint, keeps frozen parameters, and trains a classifier."""
 
 import shutil
 from collections.abc import Callable
@@ -26,7 +26,7 @@ SETTINGS: dict[str, Any] = {
 
 @pytest.fixture(scope="module")
 def labelled(grammar: list, write_rows: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A file of English pairs: a sentence with itself in upper case (label 1), or with the next sentence (label 0)."""
+    """A file of English pairs: a sentence and its upper-cased copy (label 1), or the next sentence (label 0)."""
     english = [pair.texts["en"] for pair in grammar]
     following = [*english[1:], english[0]]
     others = [text.upper() if row % 2 else following[row] for row, text in enumerate(english)]
@@ -36,7 +36,7 @@ def labelled(grammar: list, write_rows: Callable[..., Path], tmp_path_factory: p
 
 @pytest.fixture(scope="module")
 def trained(saved: Path, labelled: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An uninterrupted second stage. It starts from an untrained model; the semantic encoder averages token vectors."""
+    """A second stage without interruption. It starts from an untrained model that averages token vectors."""
     out, settings = tmp_path_factory.mktemp("second") / "run", {"columns": COLUMNS, "overrides": SETTINGS}
     return training.train("pair-classifier", [labelled], out, init_from=saved, device="cpu", **settings)
 
@@ -80,7 +80,7 @@ def test_the_classifier_learns_an_easy_task(trained: Path) -> None:
 
 
 def test_a_resumed_run_ends_in_the_same_weights(trained: Path, tmp_path: Path) -> None:
-    """Frozen parameters have no state in the optimiser, so resuming must not try to restore their state."""
+    """Frozen parameters have no optimiser state, so resuming must not try to restore one."""
     out = Path(shutil.copytree(trained.parent, tmp_path / "run"))
     first, last = checkpoint.steps_of(out)
     shutil.rmtree(last)
@@ -122,7 +122,7 @@ def test_unsuitable_settings_and_rows_are_refused_in_one_line(
 
 @pytest.mark.slow
 def test_a_model_is_trained_further_from_its_checkpoint(saved: Path, tsv: Path, tmp_path: Path) -> None:
-    """Train a checkpoint's recipe on other data. The sizes come from the checkpoint; the training settings do not."""
+    """A checkpoint can be trained on other data: its sizes are kept, its training settings are not."""
     settings = {"train.epochs": 0.2, "data.valid_pairs": 20, "freeze": ["decoders", "translators"]}
     folder = training.train("bgt-small", [tsv], tmp_path / "run", init_from=saved, overrides=settings, device="cpu")
     config, before = checkpoint.read_config(folder), checkpoint.read_config(saved)

@@ -33,7 +33,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.long]
 
 LANGS = ("en", "fr")
 TRAIN, UNSEEN = 3000, 3000
-WORDS = 6  # maximum number of words in a sentence; short sentences are learnt in a minute
+WORDS = 6  # maximum number of words per sentence; short sentences are learnt in a minute
 SEED = 1
 ARGUMENTS: dict[str, object] = {
     "data.vocab_size": 800, "model.d_model": 48, "model.semantic_dim": 64, "model.language_dim": 5,
@@ -50,14 +50,14 @@ ARGUMENTS: dict[str, object] = {
 
 @pytest.fixture(scope="module")
 def corpus() -> tuple[list[Pair], list[Pair]]:
-    """Short pairs for training, and short pairs that no model has seen. No sentence is in two pairs."""
+    """Short pairs for training, and short pairs that are not trained on. No sentence is in two pairs."""
     corpus = [pair for pair in pairs(27_000) if all(len(text.split()) <= WORDS for text in pair.texts.values())]
     assert len(corpus) >= TRAIN + UNSEEN
     return corpus[:TRAIN], corpus[TRAIN : TRAIN + UNSEEN]
 
 
 class Reading:
-    """A model, and its vectors of the unseen pairs."""
+    """A model, and its vectors of the pairs that it was not trained on."""
 
     def __init__(self, model: Embedder, unseen: list[Pair]):
         self.model, self.unseen = model, unseen
@@ -73,15 +73,15 @@ class Reading:
         return float(found(english, french).mean() + found(french, english).mean()) / 2
 
     def predicts(self, labels: np.ndarray, latent: str, learnt: str, tested: str) -> float:
-        """Return the mean area under the ROC curve of ridge probes for `labels` (N, K); chance is 0.5. Fit on the first
-        half of the sentences, in the language `learnt`, and test on the second half, in the language `tested`."""
+        """Return the mean area under the ROC curve of linear probes for `labels` (N, K); chance is 0.5. They are fitted
+        to the first half of the sentences in the language `learnt`, and tested on the second half in `tested`."""
         half = len(labels) // 2
         x, y = (StandardScaler().fit_transform(self.vectors[lang, latent]) for lang in (learnt, tested))
         scores = Ridge(alpha=30.0).fit(x[:half], labels[:half].astype(float)).predict(y[half:])
         return float(np.mean([roc_auc_score(labels[half:, k], scores[:, k]) for k in range(labels.shape[1])]))
 
     def lost(self, lang: str) -> dict[str, float]:
-        """Return the increase of a reconstruction's loss, in nats, if one latent is taken from another sentence."""
+        """Return by how many nats the loss of a reconstruction grows if one latent is taken from another sentence."""
         own, meant, translated = (
             torch.from_numpy(self.vectors[key][:1000])
             for key in ((lang, LANGUAGE), (lang, SEMANTIC), ("fr" if lang == "en" else "en", SEMANTIC))
@@ -103,7 +103,7 @@ class Reading:
 
 @pytest.fixture(scope="module")
 def models(corpus: tuple[list[Pair], list[Pair]], tmp_path_factory: pytest.TempPathFactory) -> tuple[Reading, Reading]:
-    """The trained model, and an untrained model with the initial weights of the trained model."""
+    """The trained model, and the same model before training."""
     path = tmp_path_factory.mktemp("separation")
     text = "".join(f"{pair.texts['en']}\t{pair.texts['fr']}\n" for pair in corpus[0])
     (path / "pairs.tsv").write_text(text, encoding="utf-8")
@@ -116,8 +116,8 @@ def models(corpus: tuple[list[Pair], list[Pair]], tmp_path_factory: pytest.TempP
 
 @pytest.fixture(scope="module")
 def meaning(corpus: tuple[list[Pair], list[Pair]]) -> np.ndarray:
-    """Labels (N, K): whether each of K content words is in the meaning of a pair. The words are frequent in both halves
-    of the data. Grammatical words are left out, because syntax depends on the language as much as on the meaning."""
+    """Labels (N, K): whether each of K content words is in a pair. The words are frequent in both halves of the data.
+    Grammatical words are left out, because they depend on the language as much as on the meaning."""
     closed = set(
         "past habit now future plural not never the some this what my your our own all of two three four five six ten "
         "say be ask think order how when if but compare because more who where at in to have I you he she we they "
@@ -144,7 +144,7 @@ def test_a_probe_for_meaning_works_in_another_language(
 ) -> None:
     trained, untrained = models
     assert trained.predicts(meaning, SEMANTIC, learnt, tested) > 0.85
-    assert trained.predicts(meaning, LANGUAGE, learnt, tested) < 0.65  # language latents of two languages are unrelated
+    assert trained.predicts(meaning, LANGUAGE, learnt, tested) < 0.65  # latents of two languages are unrelated
     assert untrained.predicts(meaning, SEMANTIC, learnt, tested) < 0.65
 
 
@@ -154,6 +154,6 @@ def test_the_decoder_takes_meaning_from_one_latent_and_style_from_the_other(
 ) -> None:
     nats = models[0].lost(lang)
     assert nats["another's meaning"] > 1
-    assert nats["its translation's meaning"] < 0.3 * nats["another's meaning"]  # the translation has the same meaning
+    assert nats["its translation's meaning"] < 0.3 * nats["another's meaning"]  # a translation has the same meaning
     assert nats["another's style"] > 3
     assert max(map(abs, models[1].lost(lang).values())) < 0.2

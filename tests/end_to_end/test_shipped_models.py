@@ -1,4 +1,4 @@
-"""The vectors of shipped models must not depend on rounding or on the program that computes the vectors."""
+"""The vectors of shipped models do not depend on rounding, or on the program that computes them."""
 
 import subprocess
 import sys
@@ -28,7 +28,7 @@ ODD = [
 
 
 def in_double_precision(model: str, sentences: Sequence[str], lang: str, latent: str) -> np.ndarray:
-    """Return the encoder's vectors (N, D): computed in float64, then rounded to float32."""
+    """Return the vectors (N, D) that the encoder computes in float64, rounded to float32."""
     bgt = bgt_core.load(model, "cpu", "fp32")
     bgt.model.double()
     return bgt.embed(sentences, lang=lang, latent=latent)
@@ -46,7 +46,7 @@ def words(lang: str, count: int) -> list[str]:
 
 @pytest.mark.parametrize(("model", "lang"), [(MODELS[0], "fr"), (MODELS[1], "en")])
 def test_one_word_has_the_vector_of_double_precision(model: str, lang: str) -> None:
-    """Embed single words, words with a closing mark, and repeated words. Embed them in one batch, then one by one."""
+    """Single words, words with a punctuation mark and repeated words are embedded in one batch, and one by one."""
     sentences = [text for word in words(lang, 250) for text in (word, word + "!", f"{word} {word}", f"{word} " * 9)]
     exact = in_double_precision(model, sentences, lang, SEMANTIC)
     bgt = bgt_core.load(model, "cpu", "fp32")
@@ -76,6 +76,6 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
 
 
 def test_memory_for_a_long_text_does_not_grow_with_the_square_of_its_length() -> None:
-    """Attention that stored all pairs of words would need 0.8 GB for 4,000 words, and four times as much for 8,000."""
+    """If attention stored all pairs of words, 4,000 words would need 0.8 GB, and 8,000 four times as much."""
     done = subprocess.run([sys.executable, "-c", LONG], capture_output=True, text=True, check=True)
-    assert int(done.stdout) < 0.6e6  # in kilobytes, so 0.6 GB
+    assert int(done.stdout) < 0.6e6  # 0.6 GB, in kilobytes

@@ -1,4 +1,4 @@
-"""Train a model to imitate a teacher's vectors of the English sentences. Test its checkpoint and a second stage."""
+"""A model learns to imitate a teacher's vectors of English sentences; its checkpoint can start a second stage."""
 
 import json
 import re
@@ -33,8 +33,8 @@ SETTINGS: dict[str, Any] = {
 
 @pytest.fixture(scope="module")
 def vectors(texts: dict[str, list[str]]) -> Vectors:
-    """A function vectors(English texts), used as the teacher. It returns (N, UNITS) float32: the sum of the vectors of
-    a sentence's words. Common words and punctuation marks have random vectors; the vectors of other words are zero."""
+    """vectors(texts): the teacher, which embeds English texts as (N, UNITS) float32, the sum of the vectors of a
+    sentence's words. Common words and punctuation marks have random vectors; all other words have zeros."""
     counts = Counter(word for text in texts["en"] for word in words(text))
     directions = dict.fromkeys((word for word, count in counts.most_common(COMMON)), None)
     rng = np.random.default_rng(0)
@@ -75,7 +75,7 @@ def data(folder: Path) -> list[str]:
 
 @pytest.fixture(scope="module")
 def taught(folder: Path, data: list[str]) -> Path:
-    """A model trained without interruption. The teacher's vectors are used for all files but the English-German one."""
+    """A model trained without interruption; the teacher's vectors are given for all files but English-German."""
     out = folder / "taught"
     teacher = [folder / "en-fr.npy", None, folder / "en.npy"]
     training.train("bgt-small", data, out, overrides=SETTINGS, teacher=teacher, device="cpu")
@@ -90,7 +90,7 @@ def cosines(left: np.ndarray, right: np.ndarray) -> np.ndarray:
 def test_new_sentences_of_both_languages_are_near_the_teacher(
     taught: Path, vectors: Vectors, texts: dict[str, list[str]]
 ) -> None:
-    """A new sentence is mapped nearer to the teacher's vector of this sentence than to that of another sentence."""
+    """A new sentence is mapped nearer to its teacher's vector than to the teacher's vectors of other sentences."""
     head = checkpoint.load(taught).model.state_dict()["teacher.weight"].double().numpy()
     learner = bgt_core.load(taught, "cpu", "fp32")
     new = [row for row in range(900, 1_400) if vectors([texts["en"][row]]).any()]

@@ -1,4 +1,4 @@
-"""Train, resume and embed: with two columns in one language, with one column, and with both kinds of data mixed."""
+"""Models train, resume and embed with two columns in one language, with one column, and with both kinds of data."""
 
 import shutil
 from collections.abc import Callable, Mapping
@@ -38,7 +38,7 @@ Files = Mapping[str, Path]
 def files(
     texts: dict[str, list[str]], write_rows: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory
 ) -> Files:
-    """Files of sentences, of translations, and of paraphrases, which have reversed words and another final mark."""
+    """Files of sentences, of translations, and of paraphrases: the words reversed, with another final mark."""
     folder, english = tmp_path_factory.mktemp("columns"), texts["en"]
     other = [" ".join(reversed(text.strip(".!?").split())) + "!" for text in english]
     return {
@@ -50,12 +50,12 @@ def files(
 
 
 def train_twice(recipe: str, data: list[str], out: Path, **options: Any) -> Path:
-    """Train a run, and resume a copy of it from an earlier checkpoint. Check that both end with the same weights."""
+    """Train a run, and resume a copy of it from an earlier checkpoint. Both must end with the same weights."""
     overrides = {**TRAIN, **SIZES[recipe], **options.pop("overrides", {})}
     kept: list[Path] = []
 
     def keep(row: Mapping[str, object]) -> None:
-        """Copy the run at the first validation that follows a checkpoint."""
+        """Copy the run at the first validation after a checkpoint."""
         if row["kind"] == "valid" and not kept and checkpoint.steps_of(out):
             kept.append(Path(shutil.copytree(out, out.with_name("half"))))
 
@@ -97,7 +97,7 @@ def test_an_autoencoder_needs_one_column(files: Files, tmp_path: Path) -> None:
 
 
 def test_a_margin_learns_from_two_columns_of_one_language(files: Files, tmp_path: Path) -> None:
-    """A regulariser keeps token tables near their initial values, so resuming a run must restore these values."""
+    """Regularisation keeps token vectors near their initial values, which a resumed run must restore."""
     folder = train_twice("gran", [str(files["paraphrases"])], tmp_path / "run", columns=["a:en", "b:en"])
     check_vectors(folder, ("en",), ("semantic",))
     first, last = metrics(folder)[0], metrics(folder)[-1]
@@ -131,7 +131,7 @@ def test_meaning_and_syntax_are_learnt_from_two_columns_of_one_language(
 
 
 def test_a_corpus_of_one_column_may_be_mixed_in(files: Files, tmp_path: Path) -> None:
-    """Sentences of rows with only one column are reconstructed, but are neither translated nor compared."""
+    """Sentences without a translation are only reconstructed."""
     data = [f"en-fr={files['french']}", f"en={files['mono']}"]
     folder = train_twice("bgt-small", data, tmp_path / "run")
     check_vectors(folder, ("en", "fr"), ("semantic", LANGUAGE))

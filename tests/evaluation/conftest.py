@@ -1,4 +1,4 @@
-"""Fixtures: random syntax trees of a small grammar, and a function that writes them to a file."""
+"""Fixtures with random syntax trees, and a function that writes them to a file."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -26,7 +26,7 @@ def bracketed(label: str, rng: Random, room: int = 5) -> str:
 
 @pytest.fixture(scope="session")
 def trees() -> list[str]:
-    """Draw 200 different trees in brackets."""
+    """200 different random trees in bracket notation."""
     rng = Random(5)
     drawn: dict[str, None] = {}
     while len(drawn) < 200:
@@ -36,7 +36,7 @@ def trees() -> list[str]:
 
 @pytest.fixture
 def treebank(tmp_path: Path) -> Callable[..., Path]:
-    """treebank("a.mrg", ["(S ...)"]): a function that writes trees to a file, and returns the file's path."""
+    """treebank("a.mrg", ["(S ...)"]): write trees to a file; return its path."""
 
     def write(name: str, trees: list[str]) -> Path:
         (tmp_path / name).write_text("\n".join(trees), "utf-8")

@@ -1,4 +1,4 @@
-"""Compare references with their back-translations. Check each measure by hand, and correlations with SciPy's."""
+"""References are compared with their back-translations by measures computed by hand, and SciPy's correlations."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Compare the bootstrap with SciPy, closed forms and simulations. Compare contrasts of systems with standard tests."""
+"""The bootstrap agrees with SciPy, closed forms and simulations; differences of systems agree with standard tests."""
 
 from collections.abc import Callable
 
@@ -36,7 +36,7 @@ def test_a_resample_draws_every_item_with_the_same_probability(rng: np.random.Ge
     assert weights.shape == (3_000, 40)
     assert set(weights.sum(1)) == {40}
     assert weights.mean(0) == pytest.approx(1, abs=0.1)  # the standard error is 1 / sqrt(3000), which is 0.018
-    assert weights.var() == pytest.approx(1 - 1 / 40, abs=0.02)  # variance of a multinomial count
+    assert weights.var() == pytest.approx(1 - 1 / 40, abs=0.02)  # the variance of a multinomial count
 
 
 @pytest.mark.parametrize(("ours", "theirs"), CORRELATIONS)
@@ -60,7 +60,7 @@ def test_constant_values_have_a_correlation_of_zero(ours: Callable) -> None:
     values = ours(weights, np.stack([np.full(4, 0.1), gold / 3, [-3.0, 1, 2, 10]]), gold)
     assert_close(values[:, :2], [[0, 1], [0, 0]])
     assert values[0, 2] > 0.7 and values[1, 2] == 0
-    assert two_sided_p(np.array([0.0]), np.zeros((9, 1)))[0] == 1  # as for a system compared with itself
+    assert two_sided_p(np.array([0.0]), np.zeros((9, 1)))[0] == 1  # a system compared with itself
 
 
 @pytest.mark.parametrize("far", [1e4, 1e7, -1e9])
@@ -84,7 +84,7 @@ def test_p_is_below_5_percent_for_5_percent_of_equal_systems_and_most_better_one
     wrong = detected = 0
     for _ in range(400):
         gold, shared, *own = rng.normal(size=(5, 150))
-        errors = [0.8 * shared + 0.6 * noise for noise in own]  # the errors of systems correlate
+        errors = [0.8 * shared + 0.6 * noise for noise in own]  # the systems' errors correlate
         systems = np.stack([gold + errors[0], gold + errors[1], gold + 0.6 * errors[2]])
         value = pearson(np.ones((1, 150)), systems, gold)[0]
         draws = pearson(resample(rng, 150, 300), systems, gold)
@@ -106,7 +106,7 @@ def test_each_sample_has_its_own_draws_and_shares_are_those_of_the_drawn_items()
     values, draws = bootstrap(
         lambda weights: {"first": share(weights[0], part, whole), "other": weights[1][:, :1]},
         [ItemSample(3, (1,)), ItemSample(40)],
-        resamples=250,  # in three chunks of at most 100
+        resamples=250,  # computed in three chunks of at most 100
         seed=4,
     )
     np.testing.assert_allclose(values["first"], [100 * 4 / 7, 100 * 4 / 11])
@@ -119,14 +119,14 @@ def test_each_sample_has_its_own_draws_and_shares_are_those_of_the_drawn_items()
 
 
 def test_holm_by_hand() -> None:
-    # holm multiplies the sorted 0.01, 0.02, 0.03, 0.4 by 4, 3, 2, 1, and keeps 0.06 because p-values must not fall
+    # Holm's correction multiplies the sorted 0.01, 0.02, 0.03, 0.4 by 4, 3, 2, 1; 0.06 stays, as p-values must not fall
     np.testing.assert_allclose(holm(np.array([0.03, 0.4, 0.01, 0.02])), [0.06, 0.4, 0.04, 0.06])
     np.testing.assert_allclose(holm(np.array([0.9, 0.8])), [1, 1])
     assert holm(np.array([])).shape == (0,)
 
 
 def score(*values: float, spread: float = 0.0, seed: int = 0) -> BootstrappedScore:
-    """Make one score for each of several trainings. A resample changes all these scores by the same amount."""
+    """Make a score with a value for each of several trainings. A resample changes all values by the same amount."""
     draws = np.random.default_rng(seed).normal(0, 1, 4_000)
     draws = spread * (draws - draws.mean()) / draws.std(ddof=1)
     return BootstrappedScore(np.array(values), np.array(values)[:, None] + draws)
@@ -159,10 +159,10 @@ def test_a_system_with_one_seed_is_assumed_to_vary_like_the_other() -> None:
 
 
 def test_p_is_uniform_for_equal_systems_if_pairs_and_trainings_vary() -> None:
-    """For two systems that are equally good, p is below 0.1 in a tenth of the simulated comparisons."""
+    """For equally good systems, p is below 0.1 in a tenth of the simulated comparisons."""
     rng, low = np.random.default_rng(0), 0
     for _ in range(800):
-        shift = rng.normal(0, 0.7)  # the effect of the drawn pairs is the same in all trainings
+        shift = rng.normal(0, 0.7)  # the drawn pairs have the same effect on all trainings
         first, second = (rng.normal(60, 0.7, 3) for _ in range(2))
         draws = rng.normal(0, 0.7, 200)
         parts = [
@@ -184,7 +184,7 @@ def test_the_same_scores_are_not_separable() -> None:
 
 @pytest.mark.parametrize(("rho", "ours"), [(0.3, pearson), (0.8, pearson), (0.6, spearman)])
 def test_nine_of_ten_90_percent_intervals_cover_the_truth(rho: float, ours: Callable, rng: np.random.Generator) -> None:
-    truth = rho if ours is pearson else 6 / np.pi * np.arcsin(rho / 2)  # for a bivariate normal distribution
+    truth = rho if ours is pearson else 6 / np.pi * np.arcsin(rho / 2)  # the value for a bivariate normal distribution
     inside = 0
     for _ in range(400):
         gold, noise = rng.normal(size=(2, 150))
@@ -197,7 +197,7 @@ def test_nine_of_ten_90_percent_intervals_cover_the_truth(rho: float, ours: Call
 @pytest.mark.parametrize(("value", "p", "level", "expected"), [
     (1.0, 0.01, 0.95, "holds"), (-1.0, 0.01, 0.95, "does not hold"), (0.0, 0.01, 0.95, "does not hold"),
     (1.0, 0.01, 0.999, "not separable"), (-1.0, 0.2, 0.95, "not separable"),
-    (1.0, 0.5, 0.5, "not separable"),  # p must be below 1 - level, not equal
+    (1.0, 0.5, 0.5, "not separable"),  # p must be strictly below 1 - level
 ])  # fmt: skip
 def test_verdicts(value: float, p: float, level: float, expected: str) -> None:
     assert verdict(value, p, level) == expected

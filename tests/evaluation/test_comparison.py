@@ -1,4 +1,4 @@
-"""Compare intervals, differences and marks of systems with NumPy and SciPy. Check tables, rows and JSON."""
+"""Intervals, differences and marks of systems agree with NumPy and SciPy; tables, rows and JSON show them."""
 
 import json
 from typing import NamedTuple
@@ -19,7 +19,7 @@ class Key(NamedTuple):
 
 
 def systems(*noises: float, pairs: int = 200, seed: int = 0) -> Statistic:
-    """Make systems that score gold + noise with these standard deviations. They share half of the noise's variance."""
+    """Make systems whose scores are gold + noise with these standard deviations; half of the noise is shared."""
     rng = np.random.default_rng(seed)
     gold, shared = rng.integers(0, 26, pairs) / 5, rng.normal(size=pairs)
     errors = np.stack([(shared + rng.normal(size=pairs)) * noise / np.sqrt(2) for noise in noises])
@@ -66,7 +66,7 @@ def test_every_two_systems_are_compared_in_every_score_and_corrected_together() 
     steps = dict(zip(ordered, np.minimum(1, np.maximum.accumulate(ordered * np.arange(6, 0, -1))), strict=True))
     assert [gap.p_holm for gap in compared] == pytest.approx([steps[p] for p in expected])
     apart = differences(Statistic(systems=["a", "b"], families={"y": "own"}), values, draws, 0.9)
-    assert [gap.p_holm for gap in apart] == [gap.p for gap in apart]  # one difference per family, so p is equal
+    assert [gap.p_holm for gap in apart] == [gap.p for gap in apart]  # each family has one difference, so p stays
     chosen = differences(Statistic(systems=["a", "b", "c"], compared=["c", "a"]), values, draws, 0.9)
     assert [(gap.first, gap.second) for gap in chosen] == [("c", "a")] * 2
     assert differences(Statistic(systems=["a"]), {"x": np.ones(1)}, {"x": np.ones((9, 1))}, 0.9) == []
@@ -85,7 +85,7 @@ def test_differences_are_paired() -> None:
 
 
 def test_paired_errors_agree_with_williams_test() -> None:
-    """Williams (1959) compares two correlations with one variable by t. The mean ratio of our z to this t must be 1."""
+    """Williams (1959) tests two correlations that share a variable by t. Our z must equal this t on average."""
     rng = np.random.default_rng(1)
     ratios = []
     for _ in range(20):
@@ -103,7 +103,7 @@ HITS = np.array([[1.0] * 6 + [0, 0.5] + [1] * 4, [0.0] * 3 + [0.5] * 3 + [1, 1] 
 
 
 def test_shares_have_wilsons_intervals_and_sign_tests() -> None:
-    """The systems differ on eight items, and the first system is better on six of the eight."""
+    """The systems differ on eight items; the first system is right on six of them."""
     other = Key("other", 4)
     result = compare(Statistic(systems=["a", "b"], hits={Key("all", 12): HITS, other: HITS[:, 8:]}), resamples=200)
     for key, rows in ((Key("all", 12), HITS), (other, HITS[:, 8:])):
@@ -144,7 +144,7 @@ def test_the_best_system_is_marked_best_or_tied(noises: tuple[float, ...], marks
 
 @pytest.fixture
 def result() -> Result:
-    """Compare two systems whose scores are the same in all resamples."""
+    """Compare two systems whose scores are the same in every resample."""
     values = {Key("x", 9): [1.0, 2.0], Key("y", 9): [0.5, np.nan]}
     statistic = Statistic(
         systems=["a", "b"],

@@ -1,4 +1,4 @@
-"""Check how negations, numbers, names and word classes are recognised, against labels made by hand."""
+"""Negations, numbers, names and word classes are recognised as labelled by hand."""
 
 from pathlib import Path
 

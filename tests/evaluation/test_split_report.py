@@ -1,4 +1,4 @@
-"""The report on splits contains every method, and has the same numbers as the evaluation tasks."""
+"""The report on splits of an encoder has every method, and the scores of the evaluation tasks."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ embedded: list[str] = []
 
 
 def encode(sentences: list[str], lang: str, latent: str) -> np.ndarray:
-    """Embed a line as three units that are equal in both languages, and three of noise; add 5 to French vectors."""
+    """Embed a line as six units: three equal in both languages, three of noise. French vectors are shifted by 5."""
     embedded.extend(sentences)
     own = np.stack([np.random.default_rng([*sentence.encode()]).standard_normal(6) for sentence in sentences])
     numbers = [sentence.split()[-1] for sentence in sentences]
@@ -45,7 +45,7 @@ def test_every_method_is_measured_beside_the_whole_vectors() -> None:
     assert probes.value(("language",), "bgt: shared") < 65 < 99 < probes.value(("language",), "bgt: private")
     for text in (*systems, *made.tables, "bgt-probe --model ours"):
         assert text in made.page
-    marked = {  # systems with the mark "best" or "tied"
+    marked = {  # systems marked "best" or "tied"
         title: {
             system
             for cells in result.scores.values()
@@ -64,4 +64,4 @@ def test_a_sentence_is_embedded_once() -> None:
     first = remembered.embed(["a 1", "b 2", "a 1"], lang="en")
     np.testing.assert_array_equal(remembered.embed(["b 2", "a 1"], lang="en"), first[[1, 0]])
     assert embedded == ["a 1", "b 2"]
-    assert not np.array_equal(remembered.embed(["a 1"], lang="fr")[0], first[0])  # other languages are embedded anew
+    assert not np.array_equal(remembered.embed(["a 1"], lang="fr")[0], first[0])  # another language is embedded anew

@@ -55,11 +55,11 @@ def test_compressed_files_are_the_same(suffix: str, write: Write, tmp_path: Path
 
 
 @pytest.mark.parametrize(("place", "year"), [
-    ("STS2012-en-test/test-gold/STS.{}.surprise.OnWN.txt", "2012"),  # folders in SemEval's archives
+    ("STS2012-en-test/test-gold/STS.{}.surprise.OnWN.txt", "2012"),  # a folder in SemEval's archive
     ("test-gold/STS.{}.surprise.OnWN.txt", "2012"), ("test-gs/STS.{}.OnWN.txt", "2013"),
     ("sts-en-test-gs-2014/STS.{}.OnWN.txt", "2014"), ("test_evaluation_task2a/STS.{}.OnWN.txt", "2015"),
     ("sts2016-english-with-gs-v1.0/STS2016.{}.OnWN.txt", "2016"),
-    ("STS/STS12-en-test/STS.{}.surprise.OnWN.txt", "2012"),  # a folder in SentEval
+    ("STS/STS12-en-test/STS.{}.surprise.OnWN.txt", "2012"),  # a folder in SentEval's data
     ("2012/OnWN.tsv", "2012"), ("sts/2012/surprise.OnWN.tsv", "2012"),
 ])  # fmt: skip
 def test_a_year_is_the_same_in_every_layout(place: str, year: str, write: Write, tmp_path: Path) -> None:
@@ -148,7 +148,7 @@ def test_tracks_have_english_on_the_left(write: Write, tmp_path: Path) -> None:
     assert contents(read_sets(tmp_path / "mine", ["sts17"])[0])[-2:] == ("en", "tr")
 
 
-BAD: list[tuple[dict[str, str | bytes], str, int, str]] = [  # (files, name of the set, exit code, message)
+BAD: list[tuple[dict[str, str | bytes], str, int, str]] = [  # each case: (files, name of the set, exit code, message)
     ({"2012/bad.tsv": "4\ta\tb\nfour\ta\tb\n"}, "2012",
      4, r"bad\.tsv:2: the gold score is not a number: 'four'; expected one with a decimal point, as 4.5\.$"),
     ({"2012/bad.tsv": "score\ta\tb\n"}, "2012", 4, r"bad\.tsv:1: .*'score'.*remove the line if it is"),

@@ -1,4 +1,4 @@
-"""Check names of systems, errors about encoders and vectors, and the list of pairs on which two encoders disagree."""
+"""Systems have clear names, errors name the encoder, and pairs on which two encoders disagree are listed."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -123,7 +123,7 @@ LANGS = ("en", "fr")
 
 
 def counts(letters: str) -> ExternalEncoder:
-    """Make an encoder that counts these letters. It adds 1 to each count if the language is French."""
+    """Make an encoder that counts these letters; for French, it adds 1 to each count."""
 
     def embed(sentences: list[str], lang: str, latent: str) -> np.ndarray:
         return np.array([[text.lower().count(letter) + (lang == "fr") for letter in letters] for text in sentences]) + 1
@@ -143,7 +143,7 @@ def test_pairs_are_ranked_by_the_gap_of_the_shares_of_pairs_below_them() -> None
     made = disagreement(ENCODERS, left, right, LANGS)
     for column, encoder in enumerate(ENCODERS.values()):
         similarities = [cosine(encoder, *pair) for pair in zip(left, right, strict=True)]
-        assert_close(made.similarities[:, column], similarities, 2e-6)  # the list has six decimals
+        assert_close(made.similarities[:, column], similarities, 2e-6)  # the list rounds to six decimals
         for row, one in enumerate(made.similarities[:, column]):
             others = np.delete(made.similarities[:, column], row)
             assert made.ranks[row, column] == pytest.approx(np.mean((others < one) + 0.5 * (others == one)))

@@ -1,4 +1,4 @@
-"""Evaluation tasks of this package and of other packages are listed, found by name and run by `evaluate`."""
+"""Evaluation tasks of this and of other packages are listed, found by name, and run by `evaluate`."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -20,7 +20,7 @@ OUTSIDE = Path(__file__).resolve().parents[2] / "examples" / "your_evaluation.py
 
 @pytest.fixture
 def outside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Install a package that defines an evaluation task: its module and entry point. Return a text file to evaluate."""
+    """Install a package with an evaluation task (module and entry point). Return a text file to evaluate."""
     (tmp_path / "own_evaluation.py").write_text(OUTSIDE.read_text("utf-8"), "utf-8")
     about = tmp_path / "own_evaluation-1.dist-info"
     about.mkdir()

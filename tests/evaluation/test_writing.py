@@ -1,4 +1,4 @@
-"""Compare scores with sacrebleu's scores, and intervals with quantiles over sentences that the test resamples."""
+"""Scores of generated text are sacrebleu's, and their intervals are quantiles over resampled sentences."""
 
 import numpy as np
 import pytest
@@ -83,7 +83,7 @@ def test_a_property_that_no_sentence_has_is_not_measured() -> None:
     assert right(texts, texts, texts, texts).keys() & {*writing.KEPT} == {writing.NO_NEGATION}
 
 
-ROWS = [  # (reference, output, source)
+ROWS = [  # each row: (reference, output, source)
     ("Der Hund schläft im Haus .", "der Hund schläft im Garten .", "The dog sleeps ."),
     ("Die Katze sieht den Hund .", "Die Katze sieht einen Hund .", "The cat sees Hund ."),
     ("Wir gehen nach Hause , sagt er .", "Wir gehen nach Hause , sagt sie .", "We go home , says er ."),

@@ -1,5 +1,5 @@
-"""Compare beam search and sampling with simple versions, which have no cache and no batches; candidates with a loop
-over texts; and the costs of translations with costs computed by teacher forcing."""
+"""Beam search and sampling equal simple versions without cache and batches; candidates equal those of a loop over
+texts; the costs of translations are computed by teacher forcing."""
 
 import math
 from collections.abc import Callable
@@ -32,7 +32,7 @@ L = 5
 
 @pytest.fixture(params=[0, 1, 2, "memory"], ids=["one", "two", "three", "memory"])
 def decoder(request: pytest.FixtureRequest) -> TransformerDecoder:
-    """A decoder with 7 tokens, of which 3 are words. All have similar probabilities, so sentences may end early."""
+    """A decoder with 7 tokens, 3 of them words, with similar probabilities, so that sentences may end early."""
     if request.param == "memory":
         return made(7, 0, memory=MemoryReader(first=1, bound=4, width=8, slots=3))
     return made(7, request.param)
@@ -54,8 +54,8 @@ def latents(count: int) -> Tensor:
 
 
 def log_chances(decoder: nn.Module, latent: Tensor, past: list[int]) -> Tensor:
-    """Compute the log-probabilities of the token that follows `past` by teacher forcing, without a cache. Special
-    tokens are left out."""
+    """Compute the log-probabilities of the token after `past` by teacher forcing, without a cache and without special
+    tokens."""
     target = Tokens.of(torch.tensor([[*past, EOS]]), torch.ones(1, len(past) + 1, dtype=torch.bool), "en")
     scores = decoder("reconstruct", "en", latent[None], target).logits()[-1].detach()
     scores[[PAD, UNK, BOS]] = -torch.inf
@@ -89,9 +89,9 @@ def repeats(sentence: list[int], rules: Beam | Sample) -> bool:
 
 
 def straight(decoder: nn.Module, latent: Tensor, search: Beam, max_length: int) -> list[tuple[list[int], float]]:
-    """Search by the definition of beam search, without a cache or batches: extend every hypothesis by all tokens that
-    the rules allow, and keep the `size` hypotheses with the largest total log-probability. Return the hypotheses, best
-    first, and for each hypothesis the mean log-probability of its tokens."""
+    """Search by the definition of beam search, without a cache or batches: extend every hypothesis by all allowed
+    tokens, and keep the `size` hypotheses with the largest total log-probability. Return them, the best first, each
+    with the mean log-probability of its tokens."""
     kept: list[tuple[float, list[int]]] = [(0.0, [])]
     for _ in range(max_length):
         children = []
@@ -113,7 +113,7 @@ def straight(decoder: nn.Module, latent: Tensor, search: Beam, max_length: int) 
     ("vocab_size", "size", "max_length"), [(7, 1, 9), (7, 3, 9), (7, 20, 3), (41, 5, 6), (320, 4, 5)]
 )
 def test_a_beam_search_follows_the_definition(layer: type, vocab_size: int, size: int, max_length: int) -> None:
-    """The decoder has two layers and computes in float32. Some sentences end at once, and some never end."""
+    """The decoder has two layers in float32. Some of its sentences end at once, some never."""
     torch.manual_seed(vocab_size)
     table = make_embedding(vocab_size, 16)
     output = layer(table, L) if layer is TiedOutput else layer(vocab_size, 16, L)
@@ -176,7 +176,7 @@ def test_the_beam_search_of_an_lstm_follows_the_definition(size: int) -> None:
 
 @pytest.mark.parametrize("vocab_size", [1, 7, BLOCK, 2 * BLOCK, 211, 400, 1000])
 def test_the_largest_are_topks(vocab_size: int) -> None:
-    """Compare with torch.topk. Some scores are equal, some blocks are -inf, and some vocabulary sizes are prime."""
+    """The result is that of torch.topk, also with equal scores, blocks of -inf and prime vocabulary sizes."""
     draw = torch.Generator().manual_seed(vocab_size)
     scores = torch.randn(20, vocab_size, generator=draw)
     scores[5:10] = scores[5:10].round()
@@ -190,7 +190,7 @@ def test_the_largest_are_topks(vocab_size: int) -> None:
 
 
 def test_draws_equal_those_without_a_cache(decoder: TransformerDecoder) -> None:
-    """Sample twice with the same seed: with a cache, and with probabilities that are recomputed for each prefix."""
+    """With a seed, the samples are the same with a cache and with probabilities recomputed for each prefix."""
     z = latents(7)
     drawn_with_cache = sample(decoder, z, Sample(0.8, 0.9), 6, torch.Generator().manual_seed(5))
     generator, written = torch.Generator().manual_seed(5), [[] for _ in z]
@@ -218,7 +218,7 @@ STYLES = ["Well, my brother is here.", "Oh, the cat...", "So, we do not know."]
 def test_the_same_seed_generates_the_same_text(model: bgt_core.Embedder) -> None:
     options = {"lang": "en", "search": Sample(), "max_length": 8}
     first = generate(model, SOURCES, STYLES, seed=1, **options)
-    torch.randn(3)  # changes torch's global generator, which must not matter
+    torch.randn(3)  # torch's global generator must not matter
     assert generate(model, SOURCES, STYLES, seed=1, **options) == first
     assert generate(model, SOURCES, STYLES, seed=2, **options) != first
     assert generate(model, SOURCES, STYLES, lang="en", search=GREEDY, seed=1, max_length=8) == generate(
@@ -312,7 +312,7 @@ def test_candidates_are_hypotheses_ranked_by_similarity_and_likelihood(
         assert {each.text for each in ranked[row]} == set(scores)
         assert [each.score for each in ranked[row]] == pytest.approx(sorted(scores.values(), reverse=True), rel=1e-4)
         orders.append([each.text for each in ranked[row]] != list(reversed(scores)))
-    assert any(orders)  # reranking changes the order of some rows
+    assert any(orders)  # reranking reorders some rows
     as_searched = candidates(model, mixed, lang="en", search=SEARCH, rerank=False, max_length=6)
     texts = [model.tokenizer.decode([each.tokens for each in hypotheses]) for hypotheses in searched]
     assert [[each.text for each in of_row] for of_row in as_searched] == [list(dict.fromkeys(each)) for each in texts]
@@ -342,7 +342,7 @@ LENGTH = 12  # maximum number of tokens of a source or of a translation
 def translator(
     tokenizer: Tokenizer, stirred: Callable[[nn.Module], nn.Module], tmp_path_factory: pytest.TempPathFactory
 ) -> bgt_core.Embedder:
-    """A translator from French to English and German. Its probabilities are almost flat, so sentences may end early."""
+    """A translator from French into English and German with almost equal probabilities, so texts may end early."""
     torch.manual_seed(0)
     recipe = recipes.configure("translator", SIZES | {"columns": ["fr", "en", "de"]})
     model = stirred(recipe.build(tokenizer))
@@ -373,7 +373,7 @@ def cost(translator: bgt_core.Embedder, source: str, tokens: list[int]) -> float
 def test_translations_are_the_cheapest_first_each_with_its_cost(
     translator: bgt_core.Embedder, french: list[str]
 ) -> None:
-    """If a beam has several tokenizations of a text, the text has the cost of the cheapest one."""
+    """A text that a beam contains in several tokenizations has the cost of the cheapest."""
     written = BeamTranslator(translator, beam=6, count=4, max_length=LENGTH).translate(french)
     for source, translations in zip(french, written, strict=True):
         states = translator.model.states(Tokens.pad(translator.tokenizer.encode([source]), "fr"))

@@ -60,7 +60,7 @@ def curve(name: str, folder: Path) -> dict[str, float]:
     common = {key: value for key, value in COMMON.items() if sum(each.endswith(f".{key}") for each in known) == 1}
     recipe = recipes.configure(name, common | SIZES[name])
     rows: list[dict[str, object]] = []
-    with patch.object(loop, "REPORT_SECONDS", math.inf):  # even a slow machine must report only once, at the end
+    with patch.object(loop, "REPORT_SECONDS", math.inf):  # even on a slow machine, there is only one report, at the end
         training.train(recipe, [text], folder / "run", device="cpu", report=rows.append)
     told = [row for row in rows if row["kind"] in ("train", "valid")]
     dull = ("kind", "steps", "tokens_per_second")
@@ -70,7 +70,7 @@ def curve(name: str, folder: Path) -> dict[str, float]:
 @pytest.mark.parametrize("name", RECIPES)
 def test_the_losses_are_those_kept(name: str, tmp_path: Path) -> None:
     kept = json.loads(KEPT.read_text(encoding="utf-8"))[name]
-    # on a processor without vector instructions, gradient norms differ by up to 8e-5, and losses by less than 4e-6
+    # without vector instructions, gradient norms differ by up to 8e-5, and losses by less than 4e-6
     assert curve(name, tmp_path) == pytest.approx(kept, rel=3e-4)
 
 

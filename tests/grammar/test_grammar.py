@@ -1,4 +1,4 @@
-"""The functions of the grammar return rows of its stored tables, which never change."""
+"""The built-in grammar's tables of sentences never change, and its functions return their rows."""
 
 import hashlib
 import re
@@ -11,7 +11,7 @@ import bgt_core
 from bgt_core.errors import UsageError
 from bgt_core.grammar import KINDS, LIMIT, ROLE_PAIRS, TRIPLES, pairs, role_pairs, triples
 
-# Published scores were measured on these tables. A table that changes must therefore get a new name.
+# Published scores were measured on these tables, so a table that changes must get a new name.
 HASHES = """
 pairs 259ba31bc40eb8ea
 roles 4d1606442776a60c

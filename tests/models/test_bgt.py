@@ -1,4 +1,4 @@
-"""Check which latents each decoder gets. The encoders are stubs with known latents; decoders return their inputs."""
+"""Each decoder of a BGT gets the right latents. Stub encoders have known latents; decoders return their inputs."""
 
 import math
 
@@ -16,8 +16,8 @@ NUMBER = {"en": 1.0, "fr": 2.0}
 
 
 class Reads(nn.Module):
-    """A stub encoder, whose posterior has two units. The mean of both units is `base` + 1 for English and `base` + 2
-    for French; the variance of both units is e**-2."""
+    """A stub encoder, whose posterior has two units. Both means are `base` + 1 for English and `base` + 2 for French;
+    both variances are e**-2."""
 
     def __init__(self, base: float):
         super().__init__()
@@ -60,9 +60,9 @@ def test_the_anchor_explains_both_sides_and_pays(anchor: str, shared: float) -> 
     out = model("mean")(batch(anchor))
     latents = {prediction.name: prediction.latent[0].tolist() for prediction in out.predictions}
     assert latents == {
-        "reconstruct/en": [21, 21, shared, shared],  # [English language latent ; semantic latent]
+        "reconstruct/en": [21, 21, shared, shared],  # English language latent, then semantic latent
         "reconstruct/fr": [32, 32, shared, shared],
-        "translate/en": [12, 12],  # both hypotheses start from the French sentence's semantic latent
+        "translate/en": [12, 12],  # both hypotheses are decoded from the French semantic latent
         "translate/fr": [11, 11],
     }
     for prediction in out.predictions:

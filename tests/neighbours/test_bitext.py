@@ -1,4 +1,4 @@
-"""Compare mined translations with the formulas of Artetxe and Schwenk, computed pair by pair. Test inputs and files."""
+"""Mined translations have the scores of Artetxe and Schwenk's formulas, computed pair by pair; files are read."""
 
 import gzip
 import math
@@ -83,7 +83,7 @@ def test_invalid_arguments_are_errors_that_name_the_parameter(settings: dict[str
         bgt_core.mine(**{"left": LEFT, "right": RIGHT, **settings})
 
 
-MARGIN = {  # the paper's margins, from a = cos(x, y) and b, the mean cosine of x and y with their nearest neighbours
+MARGIN = {  # the paper's margins: a = cos(x, y); b is the mean cosine of x and y with their nearest neighbours
     "ratio": lambda a, b: a / b,
     "distance": lambda a, b: a - b,
     "absolute": lambda a, b: a,
@@ -95,7 +95,7 @@ def rows(vectors: np.ndarray) -> Rows:
 
 
 def views(count: int = 30, extra: int = 12, noise: float = 0.6, seed: int = 0) -> tuple[Rows, Rows]:
-    """Make two sides. Row i of each side is the same point with different noise; the last `extra` rows have no partner.
+    """Make vectors of two languages. Row i of both is one point with different noise; the last `extra` are unpaired.
 
     All points have a common mean, as vectors of text do, so that every cosine is positive.
     """
@@ -120,7 +120,7 @@ def margins(left: Rows, right: Rows, k: int, margin: str) -> tuple[np.ndarray, l
 
 
 def straight(left: Rows, right: Rows, k: int, margin: str) -> list[tuple[float, int, int]]:
-    """Find pairs with that paper's method "max". Return (score, left row, right row) of each pair, best first."""
+    """Mine pairs by the paper's method "max". Return (score, left row, right row) of each pair, best first."""
     scores, near_x, near_y = margins(left, right, k, margin)
     forward = {max((scores[i, j], i, j) for j in near) for i, near in enumerate(near_x)}
     backward = {max((scores[i, j], i, j) for i in near) for j, near in enumerate(near_y)}
@@ -207,7 +207,7 @@ def test_an_invalid_line_of_known_translations_is_named(content: str, says: str,
 
 
 def drawn(scores: list[float], left: list[int], right: list[int]) -> Mined:
-    """Make mined candidate pairs with these scores and row numbers."""
+    """Make mined pairs with these scores and row numbers."""
     return Mined(Pairs(np.array(scores), np.array(left), np.array(right)), 0.8, None, (9, 9))  # type: ignore[arg-type]
 
 
@@ -223,7 +223,7 @@ def test_kept_pairs_are_counted_by_hand() -> None:
 def test_the_best_threshold_beats_every_other() -> None:
     rng = np.random.default_rng(0)
     for _ in range(20):
-        scores = rng.integers(0, 12, 40) / 10  # only 12 values, so many ties
+        scores = rng.integers(0, 12, 40) / 10  # only 12 different values, so that many are equal
         correct = rng.random(40) < scores
 
         def f1(threshold: float, scores: np.ndarray = scores, correct: np.ndarray = correct) -> float:

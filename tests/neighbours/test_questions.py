@@ -1,4 +1,4 @@
-"""Compare a store of questions with an exhaustive search in NumPy, which uses the model's own probabilities."""
+"""A store of questions finds what an exhaustive search in NumPy finds with the model's own probabilities."""
 
 import json
 import shutil
@@ -36,7 +36,7 @@ def sentences(grammar: list[Pair]) -> list[str]:
 
 @pytest.fixture(scope="module")
 def text(sentences: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A file of the sentences; in the middle, a copy of one sentence and a blank line are added."""
+    """A file of the sentences, with a copy of one of them and a blank line in the middle."""
     path = tmp_path_factory.mktemp("text") / "questions.txt"
     path.write_text("\n".join([*sentences[:5], "", sentences[0], *sentences[5:]]) + "\n", encoding="utf-8")
     return path
@@ -51,7 +51,7 @@ def store(text: Path, encoder: bgt_core.Embedder, tmp_path_factory: pytest.TempP
 
 @pytest.fixture(scope="module")
 def truth(encoder: bgt_core.Embedder, sentences: list[str]) -> tuple[np.ndarray, np.ndarray]:
-    """For each query and each sentence, compute the probability that they are duplicates, and their W2: (Q, N) each."""
+    """Return for each query and sentence the probability that they are duplicates, and their W2: (Q, N) each."""
     model = encoder.model
     stored, queries = (encoder.posteriors(texts, lang="en") for texts in (sentences, QUERIES))
     probabilities = np.zeros((len(QUERIES), len(sentences)))
@@ -225,6 +225,6 @@ def drawn(slope: float, offset: float, count: int, spread: float = 3.0) -> tuple
 def test_platt_s_scaling_is_that_of_scikit_learn(slope: float, offset: float, spread: float) -> None:
     scores, labels = drawn(slope, offset, 400, spread)
     theirs = _SigmoidCalibration().fit(scores, labels).predict(scores)
-    assert fit_platt(scores, labels)(scores) == pytest.approx(theirs, rel=1e-4)  # they use other optimisers
+    assert fit_platt(scores, labels)(scores) == pytest.approx(theirs, rel=1e-4)  # their optimisers differ
     with pytest.raises(DataError, match="are not higher for label 1"):
         fit_platt(-scores, labels)

@@ -1,4 +1,4 @@
-"""Compare nearest neighbours with a full sort of all cosines."""
+"""The nearest neighbours are those of a full sort of all cosines."""
 
 import numpy as np
 import pytest
@@ -48,7 +48,7 @@ def test_with_fewer_candidates_than_neighbours_the_rest_is_minus_1() -> None:
 
 
 def clustered(count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Draw `count` points in clusters. Return two copies of the points with different noise."""
+    """Draw `count` points in clusters. Return two versions of the points with different noise."""
     rng = np.random.default_rng(0)
     points = drawn(count // 20, 24)[rng.integers(count // 20, size=count)] + 0.4 * rng.normal(size=(count, 24))
     return tuple((points + 0.2 * rng.normal(size=points.shape)).astype(np.float32) for _ in range(2))
@@ -62,7 +62,7 @@ def test_approximate_search_has_its_recall_and_correct_cosines(wanted: float) ->
     matrix = cosines(left, right)
     reached = (nearest[:, 0] == matrix.argmax(1)).mean()
     assert plan.recall >= wanted
-    assert reached == pytest.approx(plan.recall, abs=0.05)  # recall was measured on a sample
+    assert reached == pytest.approx(plan.recall, abs=0.05)  # the plan measured recall on a sample
     compared_with = nearest >= 0
     assert_close(similar[compared_with], np.take_along_axis(matrix, nearest, 1)[compared_with])
     assert (np.diff(np.where(compared_with, similar, -2), axis=1) <= 0).all()
@@ -71,7 +71,7 @@ def test_approximate_search_has_its_recall_and_correct_cosines(wanted: float) ->
 
 
 def test_no_neighbour_is_repeated() -> None:
-    """A plan may compare two rows several times. If a neighbour were returned twice, another one would be missing."""
+    """An approximate search may compare two rows several times, but must return a neighbour only once."""
     left, right = clustered(1000)
     plan = approximate(rows(left), rows(right), recall=1.0)
     met = sum(len(asking) * len(held) for asking, held in plan.forward)

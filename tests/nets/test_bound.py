@@ -1,5 +1,5 @@
-"""Compare the parts of bound latents, and how decoders read them, with closed forms and loops. Check by a linear probe
-that vectors do not reveal their language. Check which closing marks are removed and exchanged."""
+"""Bound latents and their decoders equal closed forms and loops; a linear probe cannot predict the language from
+vectors; the right closing punctuation marks are removed and exchanged."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -193,7 +193,7 @@ def test_padding_and_blocks_of_a_long_text_change_nothing(
     side = random_tokens([40, 7, 23], 30)
     whole = pooled(roles, average, side, PackedLayout.of(side))
     assert_close(pooled(roles, average, side, PaddedLayout.of_mask(side.mask)), whole)
-    monkeypatch.setattr(layers, "BLOCK_SCORES", 3 * 4 * 40 * 9)  # 9 queries per block
+    monkeypatch.setattr(layers, "BLOCK_SCORES", 3 * 4 * 40 * 9)  # small enough for only 9 queries per block
     assert_close(pooled(roles, average, side, PackedLayout.of(side)), whole)
 
 
@@ -203,7 +203,7 @@ PARTS = [8, 4]
 
 
 class Speaks(nn.Module):
-    """A body that returns random vectors. Each language has its own mean and its own covariance."""
+    """A network that returns random vectors, whose mean and covariance depend on the language."""
 
     width = WIDTH
 
@@ -234,7 +234,7 @@ def trained() -> WithoutLanguage:
 
 
 def told(vectors: dict[str, Tensor]) -> float:
-    """Fit a linear probe that predicts the language of a vector. Return the accuracy on held-out vectors."""
+    """Return the accuracy of a linear probe that predicts the language of held-out vectors."""
 
     def half(start: int) -> tuple[np.ndarray, np.ndarray]:
         parts = [v[start::2].numpy() for v in vectors.values()]
@@ -245,7 +245,7 @@ def told(vectors: dict[str, Tensor]) -> float:
 
 def test_no_linear_probe_tells_the_language(trained: WithoutLanguage) -> None:
     assert told({lang: trained.body(sentences(lang)) for lang in LANGS}) > 0.9
-    assert told({lang: trained(sentences(lang)) for lang in LANGS}) < 0.37  # accuracy by chance: 1/3
+    assert told({lang: trained(sentences(lang)) for lang in LANGS}) < 0.37  # chance is 1/3
 
 
 def test_a_frozen_body_keeps_its_means(trained: WithoutLanguage) -> None:
@@ -262,7 +262,7 @@ def test_a_frozen_body_keeps_its_means(trained: WithoutLanguage) -> None:
 
 def test_only_the_directions_between_the_means_are_lost(trained: WithoutLanguage) -> None:
     assert_close(trained.directions @ trained.directions.T, torch.eye(2))
-    trained.means += 3  # moves all means by the same vector, so the directions between them stay the same
+    trained.means += 3  # shifts all means alike, so that the directions between them stay
     trained.body = Same(torch.randn(50, WIDTH))
     change = trained(sentences("en", 50)) - trained.body.vectors
     assert torch.linalg.matrix_rank(change - change.mean(0)) == 2
@@ -300,7 +300,7 @@ def test_an_untrained_model_and_one_of_one_language_change_nothing() -> None:
 
 
 def read(body: WithoutLanguage, **sides: Tensor) -> None:
-    """Run a micro-batch. The body returns the vectors in `sides`, which maps a language to its vectors."""
+    """Run a micro-batch through the network; `sides` maps each language to the vectors of its sentences."""
     for lang, vectors in sides.items():
         body.body = Same(vectors)
         body(sentences(lang, len(vectors)))
@@ -308,7 +308,7 @@ def read(body: WithoutLanguage, **sides: Tensor) -> None:
 
 
 def test_each_translation_counts_alike() -> None:
-    """The micro-batches have different sizes. In total, they have more sentences than `memory` (36) allows."""
+    """Micro-batches of different sizes have more sentences in total than `memory` (36) allows."""
     batches = [torch.randn(2, rows, WIDTH) + rows for rows in (5, 1, 30)]
     body = WithoutLanguage(Same(batches[0][0]), ["en", "fr"], memory=36)
 
@@ -327,7 +327,7 @@ def test_each_translation_counts_alike() -> None:
 
 
 def test_topics_of_one_language_do_not_move_languages_apart() -> None:
-    """Chat sentences, which only English has, must not change the differences between the means of the languages."""
+    """Sentences of a kind that only English has (chats) must not change the differences between language means."""
     chat, news = torch.randn(2, WIDTH)
     french, german = torch.randn(2, WIDTH)
     body = WithoutLanguage(Same(chat[None]), LANGS, memory=50)
@@ -343,7 +343,7 @@ def test_topics_of_one_language_do_not_move_languages_apart() -> None:
 
 
 def test_the_sides_of_one_language_in_a_micro_batch_count_together() -> None:
-    """Original and altered sentences are encoded in separate calls. The caller's layout must reach the inner body."""
+    """Original and altered sentences are encoded in separate calls; the inner network must get the caller's layout."""
     asked = []
 
     class Asked(Same):
@@ -376,7 +376,7 @@ def marks() -> ClosingMarks:
         ([CAT, DOG, STOP], [CAT, DOG]),
         ([CAT, ASK, SHOUT], [CAT]),  # "cat?!"
         ([CAT, STOP, DOG, STOP], [CAT, STOP, DOG]),
-        ([STOP, ASK], [STOP]),  # the first token is always kept
+        ([STOP, ASK], [STOP]),  # the first token is never removed
         ([], []),
     ],
 )
@@ -399,4 +399,4 @@ def test_marks_are_exchanged_among_sentences_that_end_in_one(marks: ClosingMarks
         alone = before in ([CAT], [DOG, ASK, SHOUT], [STOP])
         assert after == before if alone else after[:-1] == before[:-1] and after[-1] in (STOP, ASK, SHOUT)
     ends = Counter(row[-1] for row in rows if row in ([CAT, STOP], [CAT, ASK], [CAT, SHOUT]))
-    assert 10 < min(ends.values()) < max(ends.values()) < 90  # all 100 ended in STOP before the exchange
+    assert 10 < min(ends.values()) < max(ends.values()) < 90  # before the exchange, all 100 ended in STOP

@@ -1,5 +1,5 @@
-"""Compare the decoders of latents with simpler ones, which loop over sentences and steps, and multiply [x ; latent] by
-one matrix. Compare the decoder that attends to a source sentence with torch's decoder."""
+"""Decoders of latents equal simple ones that loop over sentences and steps, and multiply [x ; latent] by one matrix.
+The decoder that attends to a source sentence equals torch's."""
 
 from collections.abc import Callable
 from itertools import chain, combinations
@@ -90,7 +90,7 @@ def naive_transformer(decoder: TransformerDecoder, tokens: list[int], z: Tensor,
     places = sinusoids(0, len(tokens), decoder.words.table.weight)
     xs = [decoder.words.table.weight[token] * H**0.5 + place for token, place in zip(tokens, places, strict=True)]
     if "word" in fuse:
-        matrix = torch.cat([torch.eye(H, dtype=z.dtype), decoder.fuse_word.weight], dim=1)  # multiplies [word ; z]
+        matrix = torch.cat([torch.eye(H, dtype=z.dtype), decoder.fuse_word.weight], dim=1)  # a matrix for [word ; z]
         xs = [matrix @ torch.cat([x, z]) for x in xs]
     for layer in decoder.layers:
         heads = layer.attention.heads
@@ -137,7 +137,7 @@ def test_scores_and_nats_are_those_of_the_straight_form(
 def test_one_step_at_a_time_gives_the_scores_of_teacher_forcing(
     kind: str, fuse: tuple[str, ...], share: bool, stirred: Stir, random_tokens: Callable[..., Tokens]
 ) -> None:
-    """Search for two sentences with three hypotheses each. Hypotheses may continue others; one sentence ends early."""
+    """Two sentences are searched with three hypotheses each. Hypotheses may branch; one sentence ends early."""
     decoder, z = made(kind, fuse, share, stirred), torch.randn(2, L, dtype=torch.float64)
     draw = torch.Generator().manual_seed(3)
     read, parents = torch.randint(4, V, (3, 2, 3), generator=draw), torch.tensor([[2, 0, 0], [1, 1, 2]])
@@ -152,7 +152,7 @@ def test_one_step_at_a_time_gives_the_scores_of_teacher_forcing(
     assert past.position == 4
 
     def scored(sentence: int, tokens: list[int]) -> Tensor:
-        """Compute the logits of the token that follows `tokens`, by teacher forcing."""
+        """Compute by teacher forcing the logits of the token after `tokens`."""
         return decoder("reconstruct", "en", z[sentence : sentence + 1], Tokens.pad([[*tokens, EOS]], "en")).logits()[-1]
 
     for sentence in range(2):
@@ -182,7 +182,7 @@ def test_an_unknown_fusion_or_body_or_depth_is_refused(
 
 
 def test_word_dropout_hides_past_pieces_in_training_only(stirred: Stir, random_tokens: Callable[..., Tokens]) -> None:
-    """If word dropout hides all previous tokens, they do not change the logits."""
+    """If word dropout hides all previous tokens, they must not change the logits."""
     table = make_embedding(V, H)
     decoder = stirred(TransformerDecoder(table, TiedOutput(table, L), L, 1, 12, 2, dropout=0.0, word_dropout=1 - 1e-7))
     z, one, two = torch.randn(1, L), random_tokens([8], V, seed=1), random_tokens([8], V, seed=2)
@@ -200,7 +200,7 @@ Draw = Callable[..., Tokens]
 
 @pytest.fixture
 def attending(stirred: Stir) -> nn.Module:
-    """Return a float64 decoder with two layers and a vocabulary of 30. Noise has been added to all parameters."""
+    """Return a float64 decoder with two layers, a vocabulary of 30, and noise in all parameters."""
     torch.manual_seed(0)
     layer = PlainOutput.untied(30, WIDTH)
     return stirred(AttentionDecoder(make_embedding(30, WIDTH), layer, 2, INNER, HEADS, dropout=0.1)).double().eval()
@@ -214,7 +214,7 @@ def sources(lengths: list[int]) -> EncoderStates:
 
 
 def torchs(decoder: AttentionDecoder) -> nn.TransformerDecoder:
-    """Return a Transformer decoder of torch with the weights of our decoder."""
+    """Return torch's Transformer decoder with the weights of our decoder."""
     layer = nn.TransformerDecoderLayer(WIDTH, HEADS, INNER, dropout=0.0, batch_first=True, dtype=torch.float64)
     twin = nn.TransformerDecoder(layer, len(decoder.layers)).eval()
     for ours, theirs in zip(decoder.layers, twin.layers, strict=True):
@@ -230,7 +230,7 @@ def torchs(decoder: AttentionDecoder) -> nn.TransformerDecoder:
 def test_attention_is_torchs(
     attending: AttentionDecoder, target_lengths: list[int], source_lengths: list[int], random_tokens: Draw
 ) -> None:
-    """Compare logits and gradients. In the first case, source and target have no padding; in the second, both have."""
+    """Logits and gradients are torch's, without padding (the first case) and with it (the second)."""
     decoder, target, source = attending, random_tokens(target_lengths, 30), sources(source_lengths)
     source.states.requires_grad_()
     scores = decoder("translate", "en", source, target).logits()
@@ -263,7 +263,7 @@ def test_attention_is_torchs(
 
 
 def test_a_search_computes_the_scores_of_training(attending: AttentionDecoder, random_tokens: Draw) -> None:
-    """Score two hypotheses per sentence token by token. The hypotheses change places, and one sentence is dropped."""
+    """Two hypotheses per sentence are scored token by token. They change places, and one sentence is dropped."""
     decoder, lengths, source = attending, [3, 8, 1], sources([3, 8, 1])
     texts = random_tokens([6] * 6, 30).ids.view(3, 2, 6)  # (sentence, hypothesis, position)
     alone = [
@@ -277,7 +277,7 @@ def test_a_search_computes_the_scores_of_training(attending: AttentionDecoder, r
             for text in texts[row]
         ]
     ).view(3, 2, 6, 30)
-    rows, order = torch.arange(3), torch.tensor([0])  # the remaining sentences, and the text of each hypothesis
+    rows, order = torch.arange(3), torch.tensor([0])  # the remaining sentences, and which text each hypothesis has
     state, last = decoder.start(source), torch.full((3, 1), EOS)
     for position in range(6):
         assert_close(decoder.step(last, state), expected[rows][:, order, position])

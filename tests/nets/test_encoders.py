@@ -1,4 +1,4 @@
-"""Compare averages with values computed by hand, and GRAN with a loop over the equations of its paper."""
+"""Averages of token vectors are those computed by hand, and GRAN equals a loop over its paper's equations."""
 
 import math
 from collections.abc import Callable
@@ -25,7 +25,7 @@ def test_rare_pieces_count_more_and_the_end_counts_nothing() -> None:
     assert weight[5] == pytest.approx(0.5)
     pooled = average(Tokens.pad([[4, 5, 5, EOS], [6, EOS], [EOS]], "en"))
     two = (weight[4] * direction[4] + 2 * weight[5] * direction[5]) / 3
-    expected = 3**0.5 * np.stack([two, weight[6] * direction[6], np.zeros(3)])  # 3 is the width
+    expected = 3**0.5 * np.stack([two, weight[6] * direction[6], np.zeros(3)])  # scaled by the root of the width
     assert_close(pooled, expected)
 
 
@@ -63,7 +63,7 @@ def test_a_corrected_average_begins_as_the_average(random_tokens: Callable[..., 
 def test_only_the_tokens_of_a_given_layout_are_read(
     kind: str, random_tokens: Callable[..., Tokens], stirred: Callable[[torch.nn.Module], torch.nn.Module]
 ) -> None:
-    """A layout that leaves out the last three tokens of each sentence gives the vectors of the shortened sentences."""
+    """A layout without each sentence's last three tokens gives the vectors of the shortened sentences."""
     torch.manual_seed(0)
     average, body = SIFPooling(torch.rand(30), 6), Transformer(make_embedding(30, 8), 1, 8, 2, 0.0)
     make: dict[str, Callable[[], torch.nn.Module]] = {
@@ -85,7 +85,7 @@ LENGTHS = [30, 9, 1, 14, 2]
 
 
 def by_hand(ours: GRAN, tokens: list[int]) -> np.ndarray:
-    """Encode a sentence token by token, by the equations of the paper."""
+    """Encode a sentence by the paper's equations, token by token."""
     weights = {name: value.numpy() for name, value in ours.state_dict().items()}
     of_input, of_state, bias = (
         dict(zip("iofc", np.split(weights[f"lstm.{name}"], 4), strict=True))
@@ -112,7 +112,7 @@ def by_hand(ours: GRAN, tokens: list[int]) -> np.ndarray:
 def test_the_gated_average_is_the_paper_s(
     random_tokens: Callable[..., Tokens], stirred: Callable[[torch.nn.Module], torch.nn.Module]
 ) -> None:
-    """The sentences have very different lengths, so the packed layout computes them in several blocks."""
+    """The lengths differ so much that the packed layout computes the sentences in several blocks."""
     ours, side = stirred(GRAN(make_embedding(V, H))).double(), random_tokens(LENGTHS, V)
     side.ids[0, 3] = side.ids[1, 0] = UNK
     expected = [by_hand(ours, ids[mask].tolist()) for ids, mask in zip(side.ids, side.mask, strict=True)]

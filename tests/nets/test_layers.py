@@ -1,4 +1,4 @@
-"""Compare Transformer layers with torch's layers and with formulas."""
+"""Transformer layers give the numbers of torch's layers and of formulas."""
 
 import math
 from collections.abc import Callable
@@ -20,7 +20,7 @@ Stir = Callable[[nn.Module], nn.Module]
 
 
 def copy_layer(theirs: Any, ours: Any, *norms: nn.LayerNorm) -> None:
-    """Copy our Transformer layer's weights into torch's layer. `norms` are our norms in the order of torch's norms."""
+    """Copy the weights of our Transformer layer into torch's. `norms` are our layer norms in torch's order."""
     modules = [
         (theirs.self_attn.out_proj, ours.attention.out),
         (theirs.linear1, ours.feed[0]),
@@ -61,6 +61,6 @@ def test_attention_in_blocks_is_that_of_the_whole(
 ) -> None:
     q, k, v = torch.randn(3, 2, 3, 50, 8, dtype=torch.float64)
     allowed = None if masked is None else torch.rand(masked) < 0.7
-    monkeypatch.setattr(layers, "BLOCK_SCORES", 2 * 3 * 50 * 7)  # 7 queries per block
+    monkeypatch.setattr(layers, "BLOCK_SCORES", 2 * 3 * 50 * 7)  # small enough for only 7 queries per block
     assert [block.stop - block.start for block in layers.blocks_of(q, k)] == [7] * 8
     assert_close(layers.attend(q, k, v, allowed), F.scaled_dot_product_attention(q, k, v, attn_mask=allowed))

@@ -1,4 +1,4 @@
-"""Compare LSTM encoder bodies with torch's LSTM on packed sequences, and LSTM decoders with loops over time steps."""
+"""LSTM encoders equal torch's LSTM on packed sequences; LSTM decoders equal loops over time steps."""
 
 from collections.abc import Callable, Sequence
 
@@ -19,7 +19,7 @@ LENGTHS = [3, 11, 1, 6]
 
 
 def torchs(forward: Sequence[nn.LSTM], backward: Sequence[nn.LSTM]) -> nn.LSTM:
-    """Return a bidirectional LSTM of torch with the weights of our forward and backward layers."""
+    """Return torch's bidirectional LSTM with the weights of our forward and backward layers."""
     lstm = nn.LSTM(H, forward[0].hidden_size, len(forward), batch_first=True, bidirectional=True).double()
     with torch.no_grad():
         for suffix, layers in (("", forward), ("_reverse", backward)):
@@ -30,7 +30,7 @@ def torchs(forward: Sequence[nn.LSTM], backward: Sequence[nn.LSTM]) -> nn.LSTM:
 
 
 def packed(body: nn.Module, side: Tokens) -> PackedSequence:
-    """Look up the token vectors in the body's table. Return them as torch's `PackedSequence`."""
+    """Look up token vectors in the model's table; return them as torch's `PackedSequence`."""
     return pack_padded_sequence(body.table(side.ids), side.mask.sum(1), batch_first=True, enforce_sorted=False)
 
 
@@ -95,7 +95,7 @@ def test_word_dropout_hides_that_share_of_pieces_but_never_the_start() -> None:
     hidden = (ours.inputs(ids, torch.zeros(400, L)) == ours.hidden_word).all(-1)  # (400, 50)
     assert not hidden[:, 0].any()
     assert hidden[:, 1:].double().mean().item() == pytest.approx(0.4, abs=0.02)
-    assert hidden[:, 1:].double().mean(1).std() > 0.03  # the share of hidden tokens differs between sentences
+    assert hidden[:, 1:].double().mean(1).std() > 0.03  # sentences differ in their share of hidden tokens
     assert not (ours.eval().inputs(ids, torch.zeros(400, L)) == ours.hidden_word).all(-1).any()
 
 
@@ -104,7 +104,7 @@ SYNTACTIC, SEMANTIC, L = 3, 4, 5
 
 @pytest.fixture
 def side(random_tokens: Callable[..., Tokens]) -> Tokens:
-    return random_tokens([6, 4, 1], V)  # the last sentence is only EOS
+    return random_tokens([6, 4, 1], V)  # the last sentence has no token but EOS
 
 
 @pytest.fixture

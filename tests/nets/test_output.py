@@ -1,4 +1,4 @@
-"""Compare the fused loss with cross-entropy on all logits, and bags of words and predicted positions with loops."""
+"""The fused loss is the cross-entropy of all logits; bags of words and predicted positions equal loops."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -32,12 +32,12 @@ def layers() -> dict[str, OutputLayer]:
     torch.manual_seed(1)
     tied = TiedOutput(make_embedding(V, H), L)
     with torch.no_grad():
-        tied.table.weight[0] = torch.randn(H)  # the row of PAD must not be zero
+        tied.table.weight[0] = torch.randn(H)  # the vector of PAD must not be zero
     return {"untied": UntiedOutput(V, H, L).double(), "tied": tied.double()}
 
 
 def naive(layer: OutputLayer, features: Tensor, latent: Tensor, target: Tokens, smoothing: float) -> tuple:
-    """Compute the label-smoothed cross-entropy, as fairseq does, from the logits (N, V) of all real tokens."""
+    """Compute the label-smoothed cross-entropy from the logits (N, V) of all real tokens, as fairseq does."""
     lengths = target.mask.sum(1)
     copied = latent.repeat_interleave(lengths, dim=0)  # (N, L)
     if isinstance(layer, UntiedOutput):
@@ -81,8 +81,8 @@ def test_loss_nats_and_gradients_are_those_of_full_scores(
 
 
 def test_a_language_scores_its_own_pieces_alone(random_tokens: Callable[..., Tokens]) -> None:
-    """The expected loss and gradients use the logits of all tokens, with -inf for tokens that do not occur in the
-    language. In the target, the unknown token replaces tokens that do not occur."""
+    """The loss and gradients are those of all logits with -inf for tokens that do not occur in the language. In the
+    target, the unknown token replaces such tokens."""
     tied = layers()["tied"]
     assert isinstance(tied, TiedOutput)
     own, layer, target = torch.arange(V) % 3 > 0, LanguageOutput(tied, "en"), random_tokens([4, 9], V)
@@ -91,7 +91,7 @@ def test_a_language_scores_its_own_pieces_alone(random_tokens: Callable[..., Tok
     latent = torch.randn(2, L, dtype=torch.float64, requires_grad=True)
     wanted = [features, latent, *tied.parameters()]
     before, _ = layer.nll(features, latent, target, 0.0)
-    assert_close(before, naive(tied, features, latent, target, 0.0)[0])  # without `restrict`, all tokens are scored
+    assert_close(before, naive(tied, features, latent, target, 0.0)[0])  # without `restrict`, all tokens have logits
     layer.restrict(torch.arange(V) % 3 > 0)
 
     seen = replace(target, ids=torch.where(own[target.ids], target.ids, UNK))
@@ -111,7 +111,7 @@ def test_a_language_scores_its_own_pieces_alone(random_tokens: Callable[..., Tok
     assert_close(smoothed, 0.9 * expected + 0.1 * spread)
 
 
-@pytest.mark.parametrize("sentences", [2, 57])  # 57 sentences have more tokens than a block
+@pytest.mark.parametrize("sentences", [2, 57])  # 57 sentences have more tokens than fit in a block
 def test_in_bf16_loss_and_gradients_stay_near_and_in_float32(
     sentences: int, random_tokens: Callable[..., Tokens]
 ) -> None:

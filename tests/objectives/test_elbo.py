@@ -1,4 +1,4 @@
-"""Compare the ELBO and the cross-entropy with numbers computed by hand."""
+"""The ELBO and the cross-entropy have the values computed by hand."""
 
 import math
 import re
@@ -19,7 +19,7 @@ from tests.close import assert_close
 
 @dataclass
 class Says:
-    """A stub prediction for two sentences, with the NLLs `nats`. Label smoothing by s adds 100 s to the loss."""
+    """A fake prediction for two sentences with the NLLs `nats`, to which label smoothing by s adds 100 s."""
 
     name: str
     nats: list[float]
@@ -35,7 +35,7 @@ class Says:
 
 @dataclass
 class Costs:
-    """A stub posterior with given KLs."""
+    """A fake posterior with given KLs."""
 
     nats: list[float]
 
@@ -71,11 +71,11 @@ TERMS = {
 @pytest.mark.parametrize(
     ("elbo", "step", "total"),
     [
-        (Elbo(100, 0.0), 0, NLL),  # at step 0, the warm-up gives the KL the weight 0
+        (Elbo(100, 0.0), 0, NLL),  # the KL has the weight 0 at step 0 of the warm-up
         (Elbo(100, 0.0), 25, NLL + 0.25 * 333),
         (Elbo(100, 0.0), 100, NLL + 333),
         (Elbo(100, 0.0), 10_000, NLL + 333),
-        (Elbo(0, 0.0), 0, NLL + 333),  # without a warm-up, the KL always has the weight 1
+        (Elbo(0, 0.0), 0, NLL + 333),  # without a warm-up, the KL has the weight 1 from the start
         (Elbo(100, 0.1), 0, NLL + 2 * 10),  # only the two translations are label-smoothed
         (Elbo(0, 0.0, {"semantic": 0.5, "language": 2.0}), 0, NLL + 0.5 * 3 + 2 * 330),
         (Elbo(10, 0.0, {"semantic": 0.0, "language": 3.0}), 5, NLL + 0.5 * 3 * 330),
@@ -84,7 +84,7 @@ TERMS = {
 def test_total(elbo: Elbo, step: int, total: float) -> None:
     loss = elbo(OUT, step)
     assert loss.total.item() == pytest.approx(total)
-    assert {name: value.sum().item() for name, value in loss.terms.items()} == TERMS  # the terms ignore all weights
+    assert {name: value.sum().item() for name, value in loss.terms.items()} == TERMS  # reported terms are not weighted
     assert not any(value.requires_grad for value in loss.terms.values())
 
 
@@ -106,7 +106,7 @@ def test_free_nats(free: float, nats: float) -> None:
     out = Outputs({}, {"semantic": {"semantic": UNITS}, "language": {"en": UNITS}})
     loss = Elbo(10, 0.0, {"language": 3.0}, {"language": free})(out, 5)
     assert loss.total.item() == pytest.approx(0.5 * 2 * (2.5 + 3 * nats))  # annealing factor 0.5; two sentences
-    assert loss.terms["kl/en"].item() == pytest.approx(5.0)  # free nats do not change the reported KL
+    assert loss.terms["kl/en"].item() == pytest.approx(5.0)  # the reported KL ignores free nats
 
 
 @pytest.mark.parametrize(
@@ -125,7 +125,7 @@ def test_impossible_numbers_are_refused(settings: dict[str, Any], message: str) 
 
 
 def test_a_sigmoid_anneals_the_kl() -> None:
-    """With the settings of Deudon (2018), the factor of the KL is sigmoid(0.002 (step - 2500))."""
+    """As in Deudon (2018), the KL's weight is sigmoid(0.002 (step - 2500))."""
     elbo = Elbo(warmup_steps=0, label_smoothing=0.0, sigmoid_midpoint=2_500, sigmoid_steepness=0.002)
     none = Elbo(warmup_steps=0, label_smoothing=0.0)(replace(OUT, posteriors={}), 0).total
     for step, share in ((0, 1 / (1 + math.exp(5))), (2_500, 0.5), (3_000, 1 / (1 + math.exp(-1))), (10**9, 1.0)):

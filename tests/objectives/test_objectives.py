@@ -1,4 +1,4 @@
-"""Test sums of named objectives, the device of losses, and an objective that a user defines for labelled pairs."""
+"""Objectives can be added up and moved to a device; a user can define an objective for labelled pairs."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -38,7 +38,7 @@ def test_each_part_pays_for_its_roles_and_one_of_weight_0_is_left_out(
     paraphrase: float, position: float, total: float
 ) -> None:
     parts: dict[str, Part] = {
-        "elbo": Elbo(average_predictions=True),  # here, the reconstruction is the only prediction
+        "elbo": Elbo(average_predictions=True),  # the reconstruction is the only prediction here
         "paraphrase": CrossEntropy(("paraphrase",), paraphrase),
         "position": CrossEntropy(("position",), position),
     }
@@ -48,7 +48,7 @@ def test_each_part_pays_for_its_roles_and_one_of_weight_0_is_left_out(
     weighted = {"paraphrase/a": 30.0, "paraphrase/b": 70.0} if paraphrase else {}
     weighted |= {"position/a": 300.0} if position else {}
     assert terms == {"reconstruct/a": 3.0, **weighted}
-    assert dict(Sum(parts)) == parts  # parts of weight 0 are kept
+    assert dict(Sum(parts)) == parts  # objectives with the weight 0 are kept
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_a_loss_is_on_the_device_of_its_latents(objective: Callable, langs: list
 
 @dataclass(frozen=True)
 class Graded(Part):
-    """An objective: the squared difference between the cosine of a pair and the label of the pair."""
+    """A user's objective: the squared difference between a pair's cosine and its label."""
 
     weight: float = 1.0
 
@@ -93,7 +93,7 @@ class Graded(Part):
 
 
 def test_an_objective_learns_from_data_of_its_own(tiny: Callable[..., Recipe], tsv: Path, tmp_path: Path) -> None:
-    """Train with `Graded`, as a user would: with a recipe for it, and with labels in a column of the data."""
+    """A user can train with `Graded`: with a recipe for it, and labels in a column of the data."""
     lines = tsv.read_text("utf-8").splitlines()
     text = tmp_path / "graded.tsv"
     text.write_text("".join(f"{line}\t{number % 2}\n" for number, line in enumerate(lines)), "utf-8")

@@ -1,4 +1,4 @@
-"""Compare losses on similarities with numbers computed by hand or with numpy."""
+"""Losses on similarities have the values computed by hand or with NumPy."""
 
 import math
 from contextlib import nullcontext
@@ -21,7 +21,7 @@ from tests.close import assert_close
 
 
 def angles(*degrees: float) -> Point:
-    """Return two-dimensional vectors at these angles in degrees. The vectors have different lengths."""
+    """Return two-dimensional vectors of different lengths at these angles in degrees."""
     turned = torch.tensor([math.radians(degree) for degree in degrees], dtype=torch.float64)
     lengths = torch.arange(1, len(degrees) + 1, dtype=torch.float64)[:, None]
     return Point((lengths * torch.stack([turned.cos(), turned.sin()], dim=1)).requires_grad_())
@@ -54,7 +54,7 @@ def test_what_it_needs_is_checked_before_training(
 
 
 def test_three_pairs_by_hand() -> None:
-    """The angles between a sentence and its translation are 10, 20 and 30 degrees."""
+    """Each sentence is at an angle of 10, 20 or 30 degrees to its translation."""
     loss = Margin(margin=0.6)(outputs(angles(0, 60, 180), angles(10, 80, 150)), step=0)
     hinges = [
         0,  # en 0: 0.6 - cos(10) + cos(80) is below 0
@@ -69,7 +69,7 @@ def test_three_pairs_by_hand() -> None:
 
 
 def test_negatives_that_came_with_the_batch_by_hand() -> None:
-    """The loss uses the negatives that come with the batch, although the batch contains harder negatives."""
+    """The loss uses the negatives in the batch, although other sentences of the batch are harder negatives."""
     out = Outputs({"en": angles(0, 10), "fr": angles(30, 40)}, {}, [], {"en": angles(90, 15), "fr": angles(60, 130)})
     hinges = [
         0.4 - cos(30) + cos(60),  # en 0 with the negative fr 60
@@ -81,7 +81,7 @@ def test_negatives_that_came_with_the_batch_by_hand() -> None:
 
 
 def test_negatives_of_both_sides_by_hand() -> None:
-    """The hardest negative of some sentences is in the other column; of other sentences, it is in their own column."""
+    """The hardest negative of a sentence may be in the other column or in its own."""
     loss = Margin(margin=0.6, both_sides=True)(outputs(angles(0, 30, 180), angles(10, 80, 150)), step=0)
     hinges = [
         0.6 - cos(10) + cos(30),  # en 0: en 30 is more similar than fr 80
@@ -119,7 +119,7 @@ def sides(*rows: list[list[float]]) -> Outputs:
 
 
 def test_two_pairs_by_hand() -> None:
-    """The cosines of English rows with French columns are [[1, h], [0, h]], where h is the square root of 1/2."""
+    """The English rows have the cosines [[1, h], [0, h]] with the French; h is the square root of 1/2."""
     h, t = math.sqrt(0.5), 0.5
     out = sides([[3.0, 0.0], [0.0, 0.1]], [[1.0, 0.0], [2.0, 2.0]])
     nats = [
@@ -217,7 +217,7 @@ def model(tokenizer: Tokenizer) -> LatentModel:
 
 @pytest.fixture
 def taught(batch: Batch) -> Batch:
-    """Return a batch with a teacher's vectors. The norms of the vectors differ, but must not matter."""
+    """Return a batch with a teacher's vectors of different norms, which must not matter."""
     rng = np.random.default_rng(1)
     vectors = rng.normal(size=(len(batch), UNITS)) * rng.uniform(0.1, 9, (len(batch), 1))
     return replace(batch, targets=torch.tensor(vectors, dtype=torch.float32))

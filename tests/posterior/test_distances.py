@@ -1,4 +1,4 @@
-"""Compare distances of Gaussian posteriors with the library POT, with integrals, and with values computed by hand."""
+"""Distances of Gaussian posteriors equal those of the library POT, integrals, and values computed by hand."""
 
 import math
 
@@ -24,7 +24,7 @@ def gaussian(mean: list[float], deviation: list[float]) -> Gaussian:
     return Gaussian(torch.tensor([mean]).double(), 2 * torch.tensor([deviation]).double().log())
 
 
-# mu and sigma of LEFT are (1, 2) and (1, 2); of RIGHT, (3, -1) and (2, 1/2)
+# means and standard deviations: LEFT (1, 2) and (1, 2); RIGHT (3, -1) and (2, 1/2)
 LEFT, RIGHT = gaussian([1, 2], [1, 2]), gaussian([3, -1], [2, 0.5])
 BY_HAND = {
     "w2": [4 + 1, 9 + 2.25],
@@ -66,7 +66,7 @@ def test_w2_is_that_of_pot_between_full_covariances() -> None:
 
 
 def test_jensen_shannon_is_an_upper_bound_that_is_near() -> None:
-    """The divergence, integrated numerically, is at most log 2. For distant posteriors, the bound exceeds log 2."""
+    """The divergence, by numerical integration, is at most log 2; our upper bound may exceed log 2."""
 
     def divergence(left: Gaussian, right: Gaussian) -> float:
         p, q = (norm(side.mean.item(), math.exp(side.log_variance.item() / 2)) for side in (left, right))

@@ -1,4 +1,4 @@
-"""Compare Gaussian posteriors with torch.distributions."""
+"""Gaussian posteriors have the densities and KLs of torch.distributions."""
 
 import math
 
@@ -13,7 +13,7 @@ from tests.close import FLOAT32, assert_close
 
 @pytest.fixture
 def posterior() -> Gaussian:
-    """Posteriors of three sentences with four units. One is wide, one is narrow, and one equals the prior."""
+    """Posteriors of three sentences with four units: a wide one, a narrow one, and the prior itself."""
     mean = torch.tensor([[0.5, -1.0, 2.0, 0.0], [0.1, 0.0, -0.2, 0.3], [0.0] * 4], dtype=torch.float64)
     log_variance = torch.tensor([[0.5, -1.0, 0.2, 1.1], [-3.0, -4.0, -2.0, -5.0], [0.0] * 4], dtype=torch.float64)
     return Gaussian(mean, log_variance)

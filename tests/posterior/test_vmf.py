@@ -1,4 +1,4 @@
-"""Compare the von Mises-Fisher posterior with mpmath, with quadrature, and with a second implementation of sampling."""
+"""The von Mises-Fisher posterior agrees with mpmath, with quadrature, and with a second implementation of sampling."""
 
 import math
 
@@ -23,7 +23,7 @@ def direction(rows: int, size: int, seed: int = 0) -> torch.Tensor:
 
 
 def posterior(concentration: float, size: int, rows: int = 1) -> VonMisesFisher:
-    """Return equal posteriors for `rows` sentences."""
+    """Return the same posterior for each of `rows` sentences."""
     mean = direction(1, size).expand(rows, -1)
     return VonMisesFisher(mean, torch.full((rows,), concentration, dtype=torch.float64))
 
@@ -51,8 +51,8 @@ def test_values_and_slopes_are_those_of_high_precision(size: int, concentration:
 
 
 def density(concentration: float, size: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return a grid of values w = mean . z, and the log-probability of each value. The density of w is proportional to
-    (1 - w^2)^((m - 3) / 2) exp(k w)."""
+    """Return a grid of cosines w between a sample and the mean, and the log-probability of each w. The density of w is
+    proportional to (1 - w^2)^((m - 3) / 2) exp(k w)."""
     angle = (np.arange(100_000) + 0.5) / 100_000 * np.pi
     log_q = (size - 2) * np.log(np.sin(angle)) + concentration * np.cos(angle)  # w = cos(angle), |dw| = sin(angle)
     return np.cos(angle), log_q - logsumexp(log_q)
@@ -83,7 +83,7 @@ def test_draws_have_the_moments_of_quadrature(size: int, concentration: float) -
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
 def test_a_draw_is_that_of_the_first_proposal_that_is_accepted(dtype: torch.dtype) -> None:
-    """Compare samples with a loop over Wood's sampler and Householder's reflection, with the same random numbers."""
+    """Samples equal a loop over Wood's sampler and Householder's reflection with the same random numbers."""
     size, k = 6, np.array([0.3, 4.0, 60.0] * 5)
     mean = direction(15, size, seed=12).to(dtype)
     drawn = VonMisesFisher(mean, torch.from_numpy(k).to(dtype)).rsample(torch.Generator().manual_seed(13))
@@ -107,7 +107,7 @@ def test_a_draw_is_that_of_the_first_proposal_that_is_accepted(dtype: torch.dtyp
         normal = np.eye(size)[0] - mean[row].double().numpy()
         z -= 2 * normal * (normal @ z) / (normal @ normal)
         assert_close(drawn[row], z)
-    assert max(attempts) > 0  # at least one proposal was rejected
+    assert max(attempts) > 0  # some proposals were rejected
 
 
 def test_the_density_integrates_to_one_and_its_log_is_that_of_each_pair() -> None:

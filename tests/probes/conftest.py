@@ -13,7 +13,7 @@ from probes.cli import main
 
 
 class Encoder:
-    """An encoder. The language latent counts characters, spaces and full stops; the semantic latent is constant."""
+    """A fake encoder. The language latent counts characters, spaces and full stops; the semantic latent is constant."""
 
     latents: Sequence[str] = ("semantic", "language")
 
@@ -35,7 +35,7 @@ def encoder() -> type[Encoder]:
 
 @pytest.fixture
 def fake(monkeypatch: pytest.MonkeyPatch) -> Encoder:
-    """Return the encoder that `--model NAME` opens for every name except `other` and `german`."""
+    """Make `--model NAME` open a fake encoder for every name except `other` and `german`; return the encoder."""
     model = Encoder()
     models = {"other": Encoder(fingerprint="other"), "german": Encoder(("en", "de"), "german")}
 

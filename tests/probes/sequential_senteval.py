@@ -13,7 +13,7 @@ from probes.classifiers.senteval import SentEval, Split, SplitResult
 
 
 def split_classify(train: Split, dev: Split, test: Split, protocol: SentEval) -> SplitResult:
-    """Return the result that `probes.classifiers.senteval.split_classify` should have for the same arguments."""
+    """Return the result that `probes.classifiers.senteval.split_classify` must have for the same arguments."""
     classes = np.unique(train[1])
     train, dev, test = ((vectors, np.searchsorted(classes, labels)) for vectors, labels in (train, dev, test))
     fitted = [fit(train, dev, len(classes), penalty, protocol) for penalty in protocol.penalties]

@@ -1,4 +1,4 @@
-"""Run `bgt-probe` in this process with a fake model. Check its output, its files and its errors."""
+"""Test the output, the files and the errors of `bgt-probe`, with a fake model."""
 
 import csv
 import io
@@ -83,7 +83,7 @@ def test_sentevals_protocol_is_named(probe: Callable, fake: Any) -> None:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A folder with text in two languages. The English text is too short to probe."""
+    """A folder with text in two languages. The English text is too short for a probe."""
     for lang, count in (("fr", 600), ("en", 30)):
         lines = "".join(f"{lang} {number}{'.' * (number % 2 + 1)}\n" for number in range(count))
         (tmp_path / f"{lang}.txt").write_text(lines, encoding="utf-8")
@@ -94,7 +94,7 @@ def test_a_stopped_or_failing_command_writes_the_finished_results(
     probe: Callable, fake: Any, folder: Path, tmp_path: Path
 ) -> None:
     def stop(error: BaseException) -> None:
-        if fake.calls == 3:  # while the second cell is measured
+        if fake.calls == 3:  # interrupts while the second task is measured
             raise error
 
     arguments = ("--lang", "en,fr", *QUICK[2:], "--json", "--out", str(tmp_path / "r.parquet"))
@@ -135,7 +135,7 @@ def test_tasks_of_a_group_without_a_definition_or_a_source_are_skipped(
 
 
 def test_sentences_are_embedded_in_the_language_of_their_label(probe: Callable, fake: Any, tmp_path: Path) -> None:
-    """The fake encoder's vectors depend only on `lang`, so a probe can predict the language perfectly."""
+    """The fake encoder's vectors depend only on `lang`, so that a probe predicts the language perfectly."""
     for lang in ("en", "fr"):
         lines = "".join(f"{lang}{'x' * (number % 7)} {number}\n" for number in range(300))
         (tmp_path / f"{lang}.txt").write_text(lines, encoding="utf-8")
@@ -156,7 +156,7 @@ def test_listing_tasks_needs_no_model(probe: Callable) -> None:
     assert (rows["gender"], rows["depth"], rows["politeness"]) == ("fr, es", "any", "ja")
 
 
-OutOfMemoryError = type("OutOfMemoryError", (RuntimeError,), {})  # the name of torch's error for a full GPU
+OutOfMemoryError = type("OutOfMemoryError", (RuntimeError,), {})  # torch's error for a full GPU has this name
 
 
 @pytest.mark.parametrize("error", [MemoryError, OutOfMemoryError, RuntimeError, KeyError])

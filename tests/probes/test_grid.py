@@ -1,4 +1,4 @@
-"""Use `probes` as a library: its names, a cell, and a table of the cells that `bgt-probe` measures."""
+"""Test `probes` as a library: the names it exports, single results, and tables as `bgt-probe` prints them."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -34,7 +34,7 @@ def test_all_languages_are_those_of_every_encoder(encoder: Callable) -> None:
 
 
 def test_a_language_code_with_a_hyphen_is_one_language(encoder: Callable, tmp_path: Path) -> None:
-    """A multilingual cell's name joins languages by hyphens. Here, it joins two codes that contain hyphens."""
+    """The result of a task with two languages joins their codes by a hyphen; here, the codes have hyphens, too."""
     for lang in ("zh-Hant", "pt-BR"):
         lines = "".join(f"{lang} {number}{'.' * (number % 2 + 1)}\n" for number in range(300))
         (tmp_path / f"{lang}.txt").write_text(lines, "utf-8")

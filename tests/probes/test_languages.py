@@ -1,4 +1,4 @@
-"""Test claims about the distance of languages: the paper's table 3, trends compared with SciPy, and verdicts."""
+"""The claims about the distance of languages: the paper's table 3 is right, trends are SciPy's, verdicts follow."""
 
 from collections.abc import Mapping
 
@@ -31,7 +31,7 @@ def gaps_of(points: Mapping[str, float], error: float = 0.0) -> pd.DataFrame:
 
 
 def test_the_published_table_is_complete_and_its_gaps_fall_with_distance() -> None:
-    """The published table has the right shape, some known cells, and the signs and trends that the paper states."""
+    """The paper's table has the right shape, some known values, and the signs and trends that the paper states."""
     assert len(PUBLISHED) == 5 * (len(PAPER) - 1) + 2 + 5  # 2 cells for gender, 5 for STS
     assert PUBLISHED["fr", "length", "en"] == (73.0, 80.2) and PUBLISHED["fr", "gender", "fr"] == (52.6, 56.5)
     gaps = {(row.task, row.other): row.points for row in paper_gaps().itertuples()}
@@ -65,7 +65,7 @@ def test_with_many_languages_orders_are_sampled() -> None:
 
 
 def test_each_draw_of_the_interval_is_scipys_rho(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A draw resamples the languages and adds noise to their gaps. Draws in which all values are equal are left out."""
+    """Each resample of the languages, with noise added, gives SciPy's rho. Resamples with equal values are left out."""
     monkeypatch.setattr(languages, "RESAMPLES", 20)
     x, y, errors = np.array([1.0, 2.0, 2.0, 5.0]), np.array([3.0, 1.0, 4.0, 0.0]), np.array([0.0, 1.0, 3.0, 0.5])
     rng = np.random.default_rng([0, 4])
@@ -78,7 +78,7 @@ def test_each_draw_of_the_interval_is_scipys_rho(monkeypatch: pytest.MonkeyPatch
 
 def test_a_trend_needs_three_languages_and_different_values() -> None:
     for points, distance in (
-        ({"fr": 1.0, "es": 2.0, "xx": 3.0}, WEEKS),  # "xx" has no distance
+        ({"fr": 1.0, "es": 2.0, "xx": 3.0}, WEEKS),  # "xx" has no known distance to English
         ({"fr": 1.0, "es": 1.0, "ar": 1.0}, WEEKS),
         ({"fr": 1.0, "es": 2.0, "ar": 1.0}, {"fr": 3.0, "es": 3.0, "ar": 3.0}),
     ):
@@ -97,7 +97,7 @@ def test_gaps_are_averaged_over_models_and_then_over_tasks() -> None:
 
 @pytest.mark.parametrize(("slope", "expected"), [(-1, HOLDS), (1, FAILS), (0, NOT_SEPARABLE)])
 def test_verdicts(slope: int, expected: str) -> None:
-    """With growing distance, the gaps of more than thirty languages fall, rise, or go up and down."""
+    """The latents' differences fall, rise, or go up and down with the distance of over thirty languages."""
     points = {lang: slope * step + (step % 2) for step, lang in enumerate(sorted(WEEKS, key=WEEKS.__getitem__))}
     rows = judged_table(gaps_of(points), {"weeks": WEEKS}).records()
     assert [row["ours"] for row in rows] == [NOT_RUN, NOT_RUN, expected]

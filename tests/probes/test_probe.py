@@ -1,4 +1,4 @@
-"""Measure probes on encoders with known accuracies. Check the notes and warnings that made-up scores cause."""
+"""Probes of encoders with known accuracies are right, and made-up scores cause the right notes and warnings."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -22,7 +22,7 @@ SENTENCES = [f"Le mot {number} est " + "très " * (number % 6) + "long." for num
 
 
 class Fake:
-    """An encoder. The semantic latent is the number of words as a one-hot vector; the language latent is constant."""
+    """A fake encoder. Its semantic latent is the number of words as a one-hot vector, its language latent constant."""
 
     langs = ("en", "fr")
     latents = ("semantic", "language")
@@ -48,7 +48,7 @@ def test_scores_of_a_latent_that_determines_the_label_and_of_a_constant_latent(r
     assert (row.accuracy, row.ci_high, row.sd, row.note) == (1.0, 1.0, 0.0, "")
     assert (row.classes, row.n_test, row.n_train) == (6, 72, 288)
     assert row.ci_low == pytest.approx(binomtest(72, 72).proportion_ci(method="wilson").low)
-    assert row.information == pytest.approx(np.log2(6), abs=0.1)  # the entropy of the labels
+    assert row.information == pytest.approx(np.log2(6), abs=0.1)  # the labels' entropy
     assert rows["language"].accuracy == rows["majority"].accuracy < 0.25
     assert "not separable from majority" in rows["language"].note
     assert rows["language"].information == pytest.approx(0.0, abs=0.01)
@@ -74,7 +74,7 @@ def test_a_latent_twice_is_an_error() -> None:
 
 
 class Other(Fake):
-    """An encoder that stands for another training: the vectors of every second item are 0."""
+    """The fake encoder of another training, in which the vectors of every second item are 0."""
 
     def embed(self, sentences: Sequence[str], *, lang: str, latent: str = "semantic") -> np.ndarray:
         vectors = super().embed(sentences, lang=lang, latent=latent)
@@ -87,7 +87,7 @@ def test_reference_encoders_are_rows_and_not_baselines_of_lower_accuracy() -> No
     outcome = probes.run(Fake(), "length", SENTENCES, lang="fr", **given)
     row = by_name(outcome)["untrained"]
     assert (row.encoders, row.probe) == (3, "linear")
-    low = (3 * row.accuracy - 1.0) / 2  # the accuracy of each `Other`, as `Fake` is always right
+    low = (3 * row.accuracy - 1.0) / 2  # the accuracy of each `Other`, because `Fake` is always right
     assert row.encoder_sd == pytest.approx(np.std([low, low, 1.0], ddof=1))
     assert row.boot_low < row.ci_low < row.ci_high < row.boot_high  # the bootstrap also covers new encoders
     assert correctness(outcome.predictions, "untrained")[0].shape == (3, 2, 72)
@@ -166,7 +166,7 @@ def test_warnings_of_items() -> None:
         assert warnings == (["90% of the items are 'x': accuracy is not informative."] if warned else [])
     texts = list(TEXTS)
     texts[200], texts[240], texts[241], texts[202] = texts[0], texts[1], texts[201], texts[2]
-    texts[242] = texts[2]  # this sentence is in all three splits
+    texts[242] = texts[2]  # a sentence in all three splits
     warnings = item_warnings(replace(STUDY, items=replace(STUDY.items, sentences=texts)))
     assert warnings == ["4 sentences are in two splits: drop them, or put their versions in one group."]
 

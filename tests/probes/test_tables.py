@@ -1,4 +1,4 @@
-"""Compare cells and make tables, with cells whose accuracies are known."""
+"""Results with known accuracies are compared, and formatted as tables."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -20,7 +20,7 @@ N = 10_000
 
 
 def cell(task: str, lang: str, semantic: float, language: float, majority: float = 0.5, name: str = "m") -> Cell:
-    """Make a cell whose predictors have these accuracies and independent errors. The labels of the items alternate."""
+    """Make a result with these accuracies, whose errors are independent. The labels of the items alternate."""
     rng, truth = np.random.default_rng(len(task)), np.arange(N) % 2
     rows, measured = [], {}
     for latent, share in (("semantic", semantic), ("language", language), ("majority", majority)):
@@ -40,9 +40,9 @@ def cell(task: str, lang: str, semantic: float, language: float, majority: float
 
 
 CELLS = [
-    cell("subj-num", "en", 0.8, 0.7),  # as in the paper, semantic is above language
-    cell("length", "en", 0.8, 0.7),  # not as in the paper, where language is above semantic
-    cell("punct-num", "en", 0.70, 0.705),  # not a significant difference
+    cell("subj-num", "en", 0.8, 0.7),  # the semantic latent is better, as in the paper
+    cell("length", "en", 0.8, 0.7),  # the semantic latent is better, unlike in the paper
+    cell("punct-num", "en", 0.70, 0.705),  # the difference is not significant
     cell("tense", "en", 0.6, 0.9),  # this task is not in the paper
     cell("subj-num", "fr", 0.6, 0.9),  # the paper measures this task only on English
     cell("gender", "fr", 0.52, 0.60),  # the paper measures this task on French, too
@@ -54,7 +54,7 @@ def test_a_difference_from_stored_predictions_is_the_measured_difference(encoder
     measured = measure_cell(encoder(), "punct-num", lang="fr", config=config)
     fresh = measured.result.difference
     kept = gap(measured, "semantic", measured, "language")
-    for name in ("points", "ci_low", "ci_high", "p"):  # both differences use the same resamples
+    for name in ("points", "ci_low", "ci_high", "p"):  # both are computed from the same resamples
         assert getattr(kept, name) == pytest.approx(getattr(fresh, name))
 
 
@@ -87,7 +87,7 @@ def test_holm_is_over_the_whole_table_and_notes_use_its_p() -> None:
 
 @pytest.mark.parametrize("turned", [False, True])
 def test_signs_are_compared_with_the_papers(turned: bool) -> None:
-    """The sign does not depend on the order in which the two latents were measured."""
+    """The order in which the two latents were measured does not change the sign."""
     gaps = [gap(each, "language", each, "semantic") for each in CELLS]
     other = [replace(each, result=replace(each.result, difference=one)) for each, one in zip(CELLS, gaps, strict=True)]
     table, counted = separation(other if turned else CELLS)

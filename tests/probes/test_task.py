@@ -1,4 +1,4 @@
-"""Items are balanced and split, and copies are removed. No group is in two splits."""
+"""Labelled items are balanced and split, copies are removed, and no group of items is in two splits."""
 
 from collections import Counter
 from random import Random
@@ -29,7 +29,7 @@ def test_distinct_items_share_no_sentence_and_no_group_across_splits(rows: list[
     assert all(len(splits) == 1 for splits in split_of.values())
     kept = set(zip(after.sentences, after.labels, after.groups, after.splits, strict=True))
     assert kept <= set(rows)
-    for row in rows:  # a sentence of the test split is lost only if it has two labels
+    for row in rows:  # the test split loses a sentence only if it has two labels
         if row[3] == "test" and row[0] not in after.sentences:
             assert len({label for text, label, *_ in rows if text == row[0]}) == 2
 

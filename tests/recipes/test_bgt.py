@@ -1,4 +1,4 @@
-"""Check with stub networks from which latents each prediction is made. Check the loss and the translator."""
+"""Each prediction of a BGT uses the right latents, the loss is right, and the translator works (stub networks)."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -23,7 +23,7 @@ NUMBER = {"en": 1.0, "fr": 2.0, "de": 3.0}
 
 
 class Reads(nn.Module):
-    """A stub encoder. The latent of a sentence has two units, both equal to the `NUMBER` of the language."""
+    """A stub encoder, whose latents have two units, both equal to the language's `NUMBER`."""
 
     def forward(self, side: Tokens) -> Gaussian:
         mean = torch.full((len(side.ids), 2), NUMBER[side.lang])
@@ -80,7 +80,7 @@ def test_a_corpus_without_source_and_an_unknown_task_are_refused() -> None:
 def test_the_loss_is_torchs_cross_entropy_of_the_scores(
     name: str, tiny: Callable[..., Recipe], tokenizer: Tokenizer, batch: Batch
 ) -> None:
-    """Torch computes the expected loss and KL. If there are two predictions, each has the weight 1/2 in the loss."""
+    """Torch computes the expected loss and KL. Each of two predictions has the weight 1/2."""
     torch.manual_seed(0)
     made = tiny(name, readout="mean", **{"objective.elbo.warmup_steps": 4})
     out = made.build(tokenizer).double().eval()(batch)
@@ -97,7 +97,7 @@ def test_the_loss_is_torchs_cross_entropy_of_the_scores(
         assert_close(loss.terms["kl/semantic"], kl)
         expected = expected + kl / 4
     assert_close(loss.total, expected)
-    nats = sum(prediction.nll()[1].sum() for prediction in out.predictions)  # reported terms are not weighted
+    nats = sum(prediction.nll()[1].sum() for prediction in out.predictions)  # reported terms have no weights
     told = sum(value.sum() for term, value in loss.terms.items() if not term.startswith("kl/"))
     assert_close(told, nats)
 
@@ -123,7 +123,7 @@ def model(tokenizer: Tokenizer) -> Translator:
 def test_the_first_column_is_translated_into_the_others(model: Translator, batch: Batch) -> None:
     with pytest.raises(UsageError, match="columns en: each corpus needs the source column fr"):
         model(Batch({"en": batch.sides["en"]}, "en"))
-    out = model(batch)  # the columns of the batch are English and French
+    out = model(batch)  # the batch has English and French columns
     assert model.langs == ("fr",) and model.latents == (SEMANTIC,)
     assert list(model.decoders) == ["en", "de"]  # the two English columns share a decoder
     assert [prediction.name for prediction in out.predictions] == ["translate/en"]

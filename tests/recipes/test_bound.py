@@ -1,4 +1,4 @@
-"""Check with stub networks from which sentence each latent is taken in training."""
+"""In training, each latent is taken from the right sentence (stub networks)."""
 
 import pytest
 import torch
@@ -16,7 +16,7 @@ NUMBER = {"en": 1.0, "fr": 2.0}
 
 
 class Reads(nn.Module):
-    """A stub encoder. The units of a latent are: base + `NUMBER` of the language, row index, last token before EOS."""
+    """A stub encoder. A latent has three units: base + the language's `NUMBER`, row index, last token before EOS."""
 
     def __init__(self, base: float):
         super().__init__()
@@ -45,13 +45,13 @@ def model(own: float = 0.5, borrowed: float = 0.0, exchanged: float = 0.0) -> Re
 
 
 def batch() -> Batch:
-    """Make a batch. Every fourth sentence ends in a question mark, and all other sentences end in a full stop."""
+    """A batch in which every fourth sentence ends in a question mark, all others in a full stop."""
     ids = [[7, ASK if row % 4 == 0 else STOP, EOS] for row in range(ROWS)]
     return Batch({lang: Tokens.pad(ids, lang) for lang in ("en", "fr")}, "en")
 
 
 def latents(given: RecombiningBGT) -> dict[str, Tensor]:
-    """Return the latents of each decoder. A row has 3 units of a language latent, then 3 units of a semantic latent."""
+    """Return the latents of each decoder: in each row, 3 units of a language latent, then 3 of a semantic latent."""
     return {prediction.name: prediction.latent.detach() for prediction in given(batch()).predictions}
 
 
@@ -61,7 +61,7 @@ def test_a_share_of_the_rows_has_its_own_semantic_latent(share: float) -> None:
         read = latents(model(own=share))[name]
         assert set(read[:, 3].tolist()) <= {11.0, 12.0}
         assert abs((read[:, 3] == own).double().mean() - share) < 0.03
-        assert torch.equal(read[:, 4], torch.arange(ROWS).float())  # each latent comes from its own row
+        assert torch.equal(read[:, 4], torch.arange(ROWS).float())  # each row has its own semantic latent
 
 
 def test_a_share_of_the_rows_has_the_language_latent_of_another_row_of_the_same_style() -> None:
@@ -70,8 +70,8 @@ def test_a_share_of_the_rows_has_the_language_latent_of_another_row_of_the_same_
     assert abs(moved.double().mean() - 0.4) < 0.04
     mark = torch.where(torch.arange(ROWS) % 4 == 0, ASK, STOP)
     assert torch.equal(read[:, 2], mark.float())
-    assert (read[:, 0] == 32).all()  # all language latents are French
-    assert len(read[moved, 1].unique()) > 0.8 * moved.sum() * (1 - 1 / torch.e)  # drawn at random
+    assert (read[:, 0] == 32).all()  # all language latents are from French sentences
+    assert len(read[moved, 1].unique()) > 0.8 * moved.sum() * (1 - 1 / torch.e)  # the other sentence is drawn at random
 
 
 def test_a_sentence_that_is_alone_in_its_style_keeps_its_own_language_latent() -> None:

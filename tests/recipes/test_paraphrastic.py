@@ -1,4 +1,4 @@
-"""Test the recipes avg and gran (which starts from avg's vectors), and the classifier of human and machine text."""
+"""The recipes for paraphrases: avg; gran, which starts from avg's vectors; a classifier of human and machine text."""
 
 import json
 from collections.abc import Callable
@@ -34,13 +34,13 @@ def test_gran_starts_from_the_vectors_of_avg_and_equals_it_if_its_gate_is_1(tsv:
     before = gran.embed(TEXTS, lang="en")
     for weight in (body.gate_words.weight, body.gate_states.weight):
         weight.detach().zero_()
-    body.gate_words.bias.detach().fill_(100.0)  # the gate's sigmoid is now exactly 1 in float32
+    body.gate_words.bias.detach().fill_(100.0)  # this makes the gate's sigmoid exactly 1 in float32
     assert (before != avg.embed(TEXTS, lang="en")).any()
     assert np.array_equal(gran.embed(TEXTS, lang="en"), avg.embed(TEXTS, lang="en"))
 
 
 def test_only_sizes_are_taken_from_another_checkpoint(saved: Path) -> None:
-    """If gran starts from a BGT, it copies only the sizes that both recipes have."""
+    """If gran starts from a BGT checkpoint, it copies only the sizes that both recipes have."""
     arguments = training.inherited("gran", str(saved))
     assert arguments["model.d_model"] == checkpoint.read_config(saved)["arguments"]["model.d_model"]
     assert "model.body" not in arguments
@@ -54,7 +54,7 @@ SETTINGS: dict[str, Any] = {
 
 
 def translated(text: str) -> str:
-    """Imitate a poor machine translation: repeat the first word, and append "indeed"."""
+    """Imitate a poor machine translation, which repeats the first word and appends "indeed"."""
     return f"{text.split()[0]} {text} indeed"
 
 
@@ -73,7 +73,7 @@ def backtranslated(sample: list, tmp_path_factory: pytest.TempPathFactory) -> Pa
 
 @pytest.fixture(scope="module")
 def trained(backtranslated: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A reference classifier, trained on a file that also has a column of costs."""
+    """A classifier that tells references from translations, trained on a file that also has a column of costs."""
     return training.train(
         "reference-classifier",
         [backtranslated],
@@ -117,7 +117,7 @@ def test_its_loss_is_the_cross_entropy_of_both_sides(body: str, tokenizer: Token
 
 
 def test_it_filters_pairs(trained: Path, sample: list, bgt: Callable[..., Any], tmp_path: Path) -> None:
-    """In every other row, the second sentence is not a translation, but the reference of the previous row."""
+    """In every other row, the second sentence is no machine translation, but the previous row's reference."""
     mixed = tmp_path / "mixed.tsv"
     texts = [pair.texts["en"] for pair in sample[:40]]
     sides = [(text, translated(text) if number % 2 else texts[number - 1]) for number, text in enumerate(texts)]

@@ -1,4 +1,4 @@
-"""Tests that every recipe must pass, and tests of invalid settings. `TINY` in conftest.py must have every recipe."""
+"""Every recipe must pass these tests; wrong settings raise errors. `TINY` in conftest.py must have every recipe."""
 
 import json
 from collections.abc import Callable
@@ -19,7 +19,7 @@ from bgt_core.recipes import RECIPES, Recipe
 
 Tiny = Callable[..., Recipe]
 
-CLASSIFIERS = {"pair-classifier", "reference-classifier", "var-siamese"}  # other tests train these recipes
+CLASSIFIERS = {"pair-classifier", "reference-classifier", "var-siamese"}  # these recipes are trained by other tests
 FIRST_STAGES = [name for name in RECIPES if name not in CLASSIFIERS]
 MARGIN = ("sp", "bilstm", "avg", "gran")
 
@@ -58,7 +58,7 @@ def test_every_parameter_learns(
 ) -> None:
     recipe = tiny(name, **arguments)
     torch.manual_seed(0)
-    model = stirred(recipe.build(tokenizer))  # heads start at zero, which would leave other parameters without gradient
+    model = stirred(recipe.build(tokenizer))  # output layers start at zero, so others would get no gradient
     loss = recipe.objective(model(batch), step=1_000_000)
     assert torch.isfinite(loss.total)
     loss.total.backward()
@@ -91,7 +91,7 @@ def test_a_checkpoint_brings_it_back(
 
 
 def assert_embeds(name: str, model: bgt_core.Embedder) -> None:
-    """Check that the model embeds in all languages and latents of its recipe, and in no others."""
+    """Check that the model embeds in the languages and latents of its recipe, and in no others."""
     assert list(model.langs) == (["en"] if name in ENGLISH else ["en", "fr"])
     assert (LANGUAGE in model.latents) == (name not in WITHOUT_LANGUAGE)
     for lang in model.langs:
@@ -197,7 +197,7 @@ def test_overrides_are_json_or_words() -> None:
 
 @pytest.mark.parametrize("name", ["bgt", "bgt-small", "vgvae"])
 def test_a_step_waits_for_no_device(name: str, tiny: Tiny, tokenizer: Tokenizer, batch: Batch) -> None:
-    """Code that needs a value would wait for a GPU. On torch's meta device it fails, because no tensor has values."""
+    """Code that needs a tensor's value waits for the GPU, and fails on torch's meta device, which has no values."""
     recipe = tiny(name)
     model = recipe.build(tokenizer).to("meta").train()
     loss = recipe.objective(model(batch.to("meta")), 3)

@@ -1,4 +1,4 @@
-"""Test the variational siamese network: its second stage, and the rows from which its first stage learns."""
+"""The variational siamese network: its first stage learns from the right rows, and its second stage works."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -32,7 +32,7 @@ SETTINGS: dict[str, Any] = {
 
 @pytest.fixture
 def labelled_batch(batch: Batch) -> Batch:
-    """A batch of six rows. The sentences of rows 1, 3 and 4 are labelled as paraphrases."""
+    """A batch of six pairs, of which 1, 3 and 4 are labelled as paraphrases."""
     return replace(batch, labels=torch.tensor([0.0, 1.0, 0.0, 1.0, 1.0, 0.0]))
 
 
@@ -128,7 +128,7 @@ def test_the_loss_is_that_of_a_perceptron_on_w2_and_the_product(tokenizer: Token
     expected = -logits.log_softmax(1)[torch.arange(6), labels].sum()
     assert_close(recipe.objective(out, 0).total, expected)
     assert_close(model.duplicate_probability(p, q), logits.double().softmax(1)[:, 1], FLOAT32)
-    assert out.posteriors == {}  # no prior, so no KL term
+    assert out.posteriors == {}  # without a prior, there is no KL term
 
 
 @pytest.mark.parametrize("measure", ["w2", "mahalanobis", "jensen-shannon", "euclidean", "cosine"])
@@ -140,7 +140,7 @@ def test_every_row_of_the_ablation_is_a_setting(measure: str, tokenizer: Tokeniz
     assert model.perceptron.first.in_features == 6
     recipe.objective(model(labelled_batch), 0).total.backward()
     for name, parameter in model.named_parameters():
-        if measure in ("euclidean", "cosine") and "log_variance" in name:  # these measures use only means
+        if measure in ("euclidean", "cosine") and "log_variance" in name:  # these measures compare only the means
             assert parameter.grad is None
         else:
             assert parameter.grad is not None and parameter.grad.isfinite().all()

@@ -1,4 +1,4 @@
-"""Test the recipe of the vMF-Gaussian VAE: settings, the latents that each prediction uses, and errors."""
+"""The recipe of the vMF-Gaussian VAE: its settings, the latents of each prediction, and its errors."""
 
 from collections.abc import Callable
 from typing import Any

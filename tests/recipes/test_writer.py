@@ -1,4 +1,4 @@
-"""Test the writer: the vectors and drafts that its decoders get, and beam search with its decoders."""
+"""A writer's decoders get the right vectors and drafts, and generate text by beam search."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -27,7 +27,7 @@ UNITS = 12
 
 @pytest.fixture
 def build(tiny: Callable[..., Recipe], tokenizer: Tokenizer) -> Callable[..., VectorWriter]:
-    """build(columns, **settings): a function that makes a small writer. By default, the writer corrects drafts."""
+    """build(columns, **settings): make a small writer, which by default corrects drafts."""
 
     def make(columns: tuple[str, ...] = ("en", "draft_en:en"), **settings: Any) -> VectorWriter:
         torch.manual_seed(0)
@@ -44,7 +44,7 @@ def model(build: Callable[..., VectorWriter]) -> VectorWriter:
 
 @pytest.fixture
 def vectors() -> torch.Tensor:
-    """Vectors for six rows and two columns. The mean of the vectors is not 0, and their lengths are not 1."""
+    """Vectors for six rows and two columns, with a mean that is not 0 and lengths that are not 1."""
     return 3 + 5 * torch.randn(6, 2 * UNITS, generator=torch.Generator().manual_seed(1))
 
 
@@ -61,7 +61,7 @@ def test_vectors_are_standardised_and_the_prior_mean_is_zero(model: VectorWriter
 
 
 def test_each_column_is_written_from_its_own_vector(model: VectorWriter, vectors: torch.Tensor, batch: Batch) -> None:
-    """In each column, the decoder gets the row's own vector of this column, joined with the language latent."""
+    """For each column, the decoder gets the row's vector of this column, and the language latent."""
     model.stored.fit(vectors.view(-1, UNITS))
     model.eval()
     out = model(replace(batch, targets=vectors), lambda posterior: posterior.mean)
@@ -116,7 +116,7 @@ def batch(rows: slice = slice(None)) -> Batch:
 
 
 def nats(model: VectorWriter, given: Batch) -> np.ndarray:
-    """Return the NLL of the text in each row. There is one prediction, because drafts are only inputs."""
+    """Return the NLL of each row's text, the only prediction, because drafts are only inputs."""
     (prediction,) = model.eval()(given, lambda posterior: posterior.mean).predictions
     assert prediction.name == "reconstruct/en"
     return np.asarray(prediction.nll()[1].detach())
@@ -134,7 +134,7 @@ def test_a_text_depends_on_its_own_draft_and_on_the_draft_s_vector(build: Callab
     alone = Batch({"en": whole.sides["en"]}, "en", targets=whole.targets[:, :UNITS])
     assert (np.abs(together - nats(model, alone)) > 1e-4).all()
     moved = whole.targets.clone()
-    moved[1, UNITS:] += 1  # change one draft's vector
+    moved[1, UNITS:] += 1  # the vector of one draft changes
     changed = np.abs(nats(model, Batch(whole.sides, "en", targets=moved)) / together - 1) > 1e-5
     assert changed.tolist() == [False, True, False]
 
@@ -156,7 +156,7 @@ def test_a_search_scores_its_texts_as_training_does(build: Callable[..., VectorW
     with torch.no_grad():
         beams = n_best(model.decoder("en"), model.drafted(latents, batch().sides["draft_en"], of_drafts), Beam(3), 3, 5)
         for row, hypotheses in enumerate(beams):
-            ended = [each for each in hypotheses if len(each.tokens) < 5]  # longer texts were cut off, so they lack EOS
+            ended = [each for each in hypotheses if len(each.tokens) < 5]  # longer texts were cut off before EOS
             for each in ended:
                 one = {name: latent[row : row + 1] for name, latent in latents.items()}
                 context = model.drafted(one, Tokens.pad([DRAFTS[row]], "en"), of_drafts[row : row + 1])
@@ -185,7 +185,7 @@ def test_a_linear_memory_is_one_product_for_each_slot_and_one_for_all_tokens(sti
 
 
 def test_a_decoder_with_a_linear_memory_gives_the_same_scores_step_by_step(stirred: Stir) -> None:
-    """The logits equal those of teacher forcing. If the latent and all words are hidden, gradients stay small."""
+    """The logits are those of teacher forcing, and gradients stay small if the latent and all words are hidden."""
     table = make_embedding(20, 8)
     decoder = TransformerDecoder(table, TiedOutput(table, 5), 5, 2, 8, 2, 0.0, memory=LinearMemory(5, 8, 3))
     dropped = Tokens.pad([[4, 5, EOS]], "en")

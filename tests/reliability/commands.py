@@ -18,30 +18,30 @@ import probes
 from bgt_core import checkpoint
 from bgt_core.grammar import pairs
 
-PATIENCE = 120.0  # after so many seconds, a command is regarded as hanging
+PATIENCE = 120.0  # seconds after which a command counts as hanging
 TINY = (
     "vocab_size=300 d_model=16 semantic_dim=12 language_dim=6 ffn_dim=24 heads=2 valid_pairs=20 batch_tokens=400 "
     "micro_tokens=400 save_every=3 valid_every=5 epochs=1.0"
 )
-# these files are not compared, because they contain times or paths, or because they are not results
+# files that are not compared, because they contain times or paths, or are no results
 OTHERS = r"^cache|\.lock$|/lock$|\.log$|metrics\.jsonl$|run\.json$|time\.json$"
 PROGRAMS = {"bgt": "bgt_core.cli", "bgt-probe": "probes.cli"}
 SIZES = ("d_model", "semantic_dim", "language_dim", "ffn_dim", "heads")
 
 
 class Ended(NamedTuple):
-    """The exit code of a command, which is negative after a signal, and the output on stderr."""
+    """The exit code of a command (negative after a signal), and its output on stderr."""
 
     code: int
     errors: str
 
 
 RUN = "--out {out}/run --workers 1 --device cpu"
-RESUME = f"bgt train --resume {RUN}".split()  # continues a killed "train" command
+RESUME = f"bgt train --resume {RUN}".split()  # the command that continues a killed `bgt train`
 
 
 def commands() -> dict[str, list[str]]:
-    """Return {name: command} of commands that write files. "{out}" is the output folder, "{data}" the shared input."""
+    """Return {name: command} of all commands that write files. "{out}" is the output folder, "{data}" the input."""
     settings = " ".join(f"--set {setting}" for setting in TINY.split())
     texts = {
         "train": f"bgt train bgt-small --langs en,fr --data {{data}}/pairs.tsv {RUN} {settings}",
@@ -56,7 +56,7 @@ def commands() -> dict[str, list[str]]:
 
 
 def shared_data(folder: Path) -> Path:
-    """Write the input of all commands: translations from the grammar, an untrained model, and STS pairs."""
+    """Write the inputs of all commands: translations, an untrained model, and STS pairs."""
     from bgt_core import recipes
     from bgt_core.data.text import Tokenizer
 
@@ -85,7 +85,7 @@ def warm() -> None:
 
 
 def child(arguments: Sequence[str], out: Path, data: Path) -> None:
-    """Run a command in this forked process, and write what it prints to a file next to the folder `out`."""
+    """Run a command in this forked process, and write its output to a file beside the folder `out`."""
     os.setsid()
     log = os.open(out.with_name(f"{out.name}.log"), os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     for stream in (1, 2):

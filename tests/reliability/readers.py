@@ -1,4 +1,4 @@
-"""A table of all functions that read files or texts from users or other programs, each with a valid input."""
+"""All functions that read files or texts from users or other programs, each with a valid input."""
 
 import gzip
 import io
@@ -39,12 +39,12 @@ from probes.results.store import read_cells
 
 
 class Reader(NamedTuple):
-    """A function that reads a file, a valid content of the file, and the file's name."""
+    """A function that reads a file, with a valid input for it, and the name of the file that has this input."""
 
-    right: bytes | str  # content of the file, or a path in the folder `prepared`
+    right: bytes | str  # the valid content, or the path of a valid file in the folder `prepared`
     file: str
     read: Callable[[Path], object]
-    beside: str = ""  # a file in `prepared` that must be in the same folder
+    beside: str = ""  # a file in `prepared` that the reader needs in the same folder
 
 
 TREE = b"(ROOT (S (NP (DT The) (NN cat)) (VP (VBZ sleeps)) (. .)))\n"

@@ -14,13 +14,13 @@ import pytest
 from bgt_core.evaluation.facts import has_negation, names, numbers
 
 LANGS = ("en", "fr", "es", "de", "tr", "ja", "ar")
-LEAST = 0.95  # a counter must skip a language in which its share of right cases is lower
+LEAST = 0.95  # if a smaller share of its cases is right in a language, a counter must skip the language
 COUNTERS: dict[str, Callable[[str, str], object]] = {"negation": has_negation, "numbers": numbers, "names": names}
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "reliability.md"
 
 
 class Case(NamedTuple):
-    """A sentence, and the result that the counter should return for the sentence."""
+    """A sentence, and the result that a counter must return for it."""
 
     counter: str
     lang: str
@@ -44,7 +44,7 @@ def cases_of(counter: str, lang: str) -> list[Case]:
 
 
 def table() -> str:
-    """Return a table: how many cases are right for each counter and language; "left out" for unsupported languages."""
+    """Return a table of the share of right cases by counter and language; "left out" for unsupported languages."""
     lines = [f"| counter | {' | '.join(LANGS)} |", f"|---|{'---:|' * len(LANGS)}"]
     for counter in COUNTERS:
         cells = []

@@ -36,7 +36,7 @@ NAMES = ["../out", "/etc/passwd", "a/../../b", "", ".", "..", "x\0y", "C:\\x", "
 
 @pytest.fixture(scope="module")
 def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with an untrained model, and a split of random vectors."""
+    """A folder with an untrained model, and a split fitted to random vectors."""
     folder = tmp_path_factory.mktemp("hostile")
     data = commands.shared_data(folder / "data")
     (folder / "model").symlink_to(data / "model")
@@ -87,11 +87,11 @@ def damaged_checkpoint(draw: random.Random, prepared: Path, folder: Path) -> Non
     if kind == 4:
         text = draw.choice(["[" * 10**5, "1" * 10**5, text[: draw.randrange(len(text))], text.replace("1", "NaN", 1)])
     (folder / "config.json").write_text(text, "utf-8")
-    model_card("x", checkpoint.load(folder), "")  # loading may succeed if the changed value is valid
+    model_card("x", checkpoint.load(folder), "")  # the changed value may be valid, so that loading succeeds
 
 
 def damaged_split(draw: random.Random, prepared: Path, folder: Path) -> None:
-    """Change one value of the description, or one array, and update the hashes. If the split loads, it must work."""
+    """Change a value of the description or an array, and update the hashes. If the split loads, it must work."""
     shutil.copytree(prepared / "split", folder)
     about = json.loads((folder / split.ABOUT).read_text("utf-8"))
     tensors = load_file(folder / split.WEIGHTS)

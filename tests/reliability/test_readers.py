@@ -1,4 +1,4 @@
-"""Test the readers of users' files. For any content, a reader must return a result or raise a one-line error."""
+"""Every reader of users' files returns a result or raises a one-line error, whatever the file contains."""
 
 import json
 import os
@@ -54,7 +54,7 @@ def test_a_whole_number_may_stand_for_a_float(tiny: Callable[..., Recipe], token
 
 @pytest.fixture
 def with_config(saved: Path, tmp_path: Path) -> Callable[..., Path]:
-    """with_config(name={...}): a checkpoint whose configuration has these entries. Dictionaries are merged."""
+    """with_config(name={...}): a checkpoint with these entries in its configuration. Dictionaries are merged."""
 
     def call(**entries: object) -> Path:
         folder = tmp_path / "model"
@@ -113,7 +113,7 @@ def test_an_array_is_as_long_as_it_says(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 def test_what_cannot_be_printed_is_said_once(unbuffered: str) -> None:
-    """If stdout has no buffer, writing fails at once. Otherwise it fails at the end, after another line on stderr."""
+    """Writing to an unbuffered stdout fails at once; to a buffered one, at the end, after another line on stderr."""
     environment = os.environ | {"PYTHONUNBUFFERED": unbuffered}
     with Path("/dev/full").open("w") as out:
         code = "from bgt_core.cli import main; import sys; sys.argv=['bgt','data','download']; main()"
@@ -124,7 +124,7 @@ def test_what_cannot_be_printed_is_said_once(unbuffered: str) -> None:
     assert len(before) == (not unbuffered) and not any("can't be written" in line for line in before)
 
 
-ALONE = ("sets", "store")  # inputs of these readers are valid only together with other files
+ALONE = ("sets", "store")  # these readers need further files besides their input
 TOKENS = [
     b"\t", b"\n", b"\0", b"\xff\xfe", b"NaN", b"-1", b"9" * 400, b"[", b"{", b'"', b"\xef\xbb\xbf", b"..", b"(", b")"
 ]  # fmt: skip
@@ -137,7 +137,7 @@ CHANGES = st.lists(
 
 
 def changed(right: bytes, changes: list[tuple[str | bytes, int, int]]) -> bytes:
-    """Change an input in a few places: flip bits, drop or copy blocks, or insert tokens that are hard to parse."""
+    """Damage an input in a few places: flip bits, drop or copy blocks, or insert tokens that are hard to parse."""
     content = bytearray(right)
     for what, first, second in changes:
         place = first % (len(content) + 1)

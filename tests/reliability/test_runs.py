@@ -1,4 +1,4 @@
-"""The state of a run survives divergence, a second process, damaged or changed files, and a full disk."""
+"""A training run survives divergence, a second process, damaged or changed files, and a full disk."""
 
 import errno
 import itertools
@@ -39,13 +39,13 @@ def whole(recipe: Recipe, tsv: Path, tmp_path_factory: pytest.TempPathFactory) -
 
 @pytest.fixture
 def ended(whole: Path, tmp_path: Path) -> Path:
-    """A copy of the finished run."""
+    """A copy of a finished training run."""
     return Path(shutil.copytree(whole, tmp_path / "run"))
 
 
 @pytest.fixture
 def begun(ended: Path) -> Path:
-    """The run without its last checkpoint, as if it had been stopped before that checkpoint."""
+    """A training run without its last checkpoint, as if it had been stopped before."""
     shutil.rmtree(checkpoint.steps_of(ended)[-1])
     return ended
 
@@ -141,7 +141,7 @@ def test_a_damaged_checkpoint_is_set_aside_for_the_one_before(ended: Path) -> No
     (newest / "model.safetensors").write_bytes(b"\0" * 100)
     notes: list[dict] = []
     assert training.resume(ended, device="cpu", report=notes.append) == newest
-    assert weights(newest) == expected  # the lost updates were repeated with equal results
+    assert weights(newest) == expected  # repeating the lost updates gave equal results
     assert next(row["text"] for row in notes if row["kind"] == "note").endswith(
         "Continuing from the checkpoint before it."
     )
@@ -211,7 +211,7 @@ def test_metrics_that_are_no_rows_are_dropped(begun: Path) -> None:
     before, kept = ([json.loads(line) for line in lines.splitlines()] for lines in (rows, metrics.read_bytes()))
     assert all(row["kind"] for row in kept)
     steps, again = ({row["step"] for row in each if row["kind"] == "valid"} for each in (before, kept))
-    assert steps <= again  # only validation rows are compared: the others depend on the machine's speed
+    assert steps <= again  # only validation metrics are compared; other rows depend on the machine's speed
 
 
 def test_a_link_that_a_stranger_left_is_removed_and_not_followed(begun: Path, tmp_path: Path) -> None:

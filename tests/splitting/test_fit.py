@@ -1,4 +1,4 @@
-"""Fit splits to an encoder or to stored vectors. Check scores on held-out rows, forms of the data, and errors."""
+"""Splits can be fitted to an encoder or to stored vectors; their scores on held-out rows are right."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,7 +19,7 @@ COLUMNS = [[f"{lang} {row}" for row in range(ROWS)] for lang in ("en", "fr")]
 
 
 def encode(sentences: list[str], lang: str, latent: str) -> np.ndarray:
-    """Embed a sentence: three units are equal for both languages of a row, three are noise. French vectors get + 5."""
+    """Embed a sentence as three units equal in both languages and three of noise; French vectors are shifted by 5."""
     rows = [int(sentence.split()[1]) for sentence in sentences]
     seeds = [[*sentence.encode()] for sentence in sentences]
     own = np.stack([np.random.default_rng(seed).standard_normal(3) for seed in seeds])
@@ -65,7 +65,7 @@ def test_sentences_stored_vectors_and_batches_give_the_same_split(tmp_path: Path
 
 
 def vectors_of(of: Any) -> dict[str, Any]:
-    """Make the argument `encoder` of `split`: an encoder that returns the vectors `of(N)` for N sentences."""
+    """Make the argument `encoder` of `split`: a fake encoder that returns the vectors `of(N)` for N sentences."""
     return {"encoder": ExternalEncoder("odd", lambda texts, *_: of(len(texts)))}
 
 
@@ -122,7 +122,7 @@ def test_invalid_arguments_are_errors_that_name_the_parameter(settings: dict[str
 
 @pytest.mark.parametrize("method", ["bgt", "neural", "leace"])
 def test_the_type_and_scale_of_vectors_make_no_difference(method: str) -> None:
-    """Scores and training losses do not depend on the type or scale of the vectors."""
+    """Scores and losses do not depend on the number type or the scale of the vectors."""
 
     def about(columns: list[Any]) -> list[float]:
         made = bgt_core.split(None, [(["en", "fr"], columns)], method=method)
@@ -132,7 +132,7 @@ def test_the_type_and_scale_of_vectors_make_no_difference(method: str) -> None:
 
     expected = about(STORED)
     assert about([STORED[0].tolist(), torch.tensor(STORED[1], requires_grad=True)]) == expected
-    for scale in (1e-30, 1e15):  # with more extreme scales, the probe's accuracy would differ
+    for scale in (1e-30, 1e15):  # more extreme scales change the probe's accuracy
         assert about([vectors.astype(float) * scale for vectors in STORED]) == pytest.approx(expected, rel=1e-4)
 
 
@@ -151,7 +151,7 @@ def test_the_pool_has_all_columns_and_counts_any_sentence_of_the_same_row() -> N
     rng = np.random.default_rng(0)
     meaning = rng.standard_normal((40, 5))
     columns = [meaning + 0.7 * rng.standard_normal((40, 5)) for _ in range(3)]
-    columns[0][1] = columns[0][0]  # so row 0 of `columns[0]` is nearer to its copy than to a translation
+    columns[0][1] = columns[0][0]  # row 0 is then nearer to its copy than to a translation
     right = []
     rows = [(row, vector / np.linalg.norm(vector)) for column in columns for row, vector in enumerate(column)]
     for place, (row, vector) in enumerate(rows):

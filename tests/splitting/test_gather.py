@@ -1,4 +1,4 @@
-"""The rows that are held out, summed or sampled do not depend on how the rows are divided into batches and parts."""
+"""Which rows are held out, summed or sampled does not depend on how they are divided into batches and parts."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ def gathered(first: int, last: int, **settings: int) -> Gathered:
 def test_one_row_of_each_ten_is_held_out_and_the_others_are_summed() -> None:
     of = gathered(0, ROWS)
     assert list(of.held_out_rows[:100] // 10) == list(range(100)) and len(of.held_out_rows) in (100, 101)
-    assert set(of.held_out_rows % 10) == set(range(10))  # of each ten rows, any may be held out
+    assert set(of.held_out_rows % 10) == set(range(10))  # any of ten consecutive rows may be held out
     fitted = np.setdiff1d(np.arange(ROWS), of.held_out_rows)
     assert of.total == ROWS and of.moments.count == len(fitted)
     assert_close(of.moments.mean, np.hstack(COLUMNS)[fitted].mean(0, np.float64))
@@ -50,7 +50,7 @@ def summed(langs: list[str], columns: list[np.ndarray], size: int) -> Moments:
 
 
 def test_moments_of_batches_and_parts_are_those_of_all_rows() -> None:
-    """No precision is lost if the mean is 10,000 times the standard deviation. An empty batch changes nothing."""
+    """No precision is lost if the mean is 10,000 times the standard deviation, and an empty batch changes nothing."""
     parts = [summed(["en", "fr"], [ENGLISH[of], FRENCH[of]], 7) for of in (slice(0, 100), slice(100, None))]
     whole, other = parts
     whole.merge(other.count, other.mean, other.scatter)

@@ -1,4 +1,4 @@
-"""Compare each method of splitting with another implementation, or with the factors that generated the data."""
+"""Each method of splitting agrees with another implementation, or finds the factors that generated the data."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ WIDTH, FACTORS = 8, 3
 
 
 def planted(langs: list[str], rows: int, seed: int = 0) -> list[np.ndarray]:
-    """Make vectors (N, 8) for each column: three factors that columns share, plus noise and a mean per language."""
+    """Make vectors (N, 8) for each column from three factors that columns share, plus noise and a mean per language."""
     drawn = np.random.default_rng(7)
     maps = {lang: drawn.standard_normal((FACTORS, WIDTH)) for lang in dict.fromkeys(langs)}
     own = {lang: 0.5 * drawn.standard_normal((WIDTH, WIDTH)) for lang in maps}
@@ -62,7 +62,7 @@ def test_after_leace_no_linear_probe_predicts_the_language_and_the_change_is_sma
     probe = LogisticRegression(max_iter=1_000)
     assert probe.fit(np.concatenate(columns), labels).score(np.concatenate(columns), labels) > 0.9
     assert probe.fit(np.concatenate(erased), labels).score(np.concatenate(erased), labels) < 0.4
-    # LEACE must change the vectors less than the orthogonal projection that makes the means equal
+    # LEACE must change the vectors less than the orthogonal projection that makes language means equal
     between = np.stack([vectors.mean(0) for vectors in columns])
     basis = np.linalg.svd(between - between.mean(0), full_matrices=False)[2][:2]
     joined = np.concatenate(columns)
@@ -90,13 +90,13 @@ def test_bgt_of_two_languages_is_canonical_correlation_analysis() -> None:
             assert_close(abs(np.corrcoef(ours[:, factor], theirs[:, factor])[0, 1]), 1, 1e-6)
     english, french = reference.transform(*columns)
     correlations = [np.corrcoef(english[:, factor], french[:, factor])[0, 1] for factor in range(FACTORS)]
-    assert_close(split.about["correlations"], correlations, 1e-6)  # this is the reference's precision
+    assert_close(split.about["correlations"], correlations, 1e-6)  # the reference has this precision
     assert_close(split.about["nats"], -np.log(1 - np.square(correlations)) / 2, 1e-6)
 
 
 @pytest.mark.parametrize("langs", [["en", "en"], ["en", "fr"], ["en", "fr", "de"]])
 def test_bgt_finds_the_factors_of_the_data_if_there_are_many_rows(langs: list[str]) -> None:
-    """With many rows, three factors are found, and their true posterior mean is linear in the shared part."""
+    """From many rows, the method finds the three factors; their posterior mean is linear in the shared part."""
     far = []
     for rows in (300, 30_000):
         columns = planted(langs, rows)
@@ -142,7 +142,7 @@ def test_languages_without_common_rows_are_aligned_through_a_third() -> None:
 
 
 def folded(rows: int, seed: int) -> list[np.ndarray]:
-    """Make vectors (N, 8) of two languages from two factors. The second language has the factors' absolute values."""
+    """Make vectors (N, 8) of two languages from two factors; the second language has their absolute values."""
     drawn = np.random.default_rng(7)
     maps = drawn.standard_normal((2, 2, WIDTH))
     rng = np.random.default_rng(seed)

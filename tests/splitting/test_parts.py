@@ -1,4 +1,4 @@
-"""Test the folder of a split: loading restores the split, identity matrices are not stored, damage is an error."""
+"""A split is restored from its folder, which omits identity matrices; a damaged folder raises an error."""
 
 import json
 from pathlib import Path
@@ -41,7 +41,7 @@ def test_a_saved_split_is_loaded_unchanged(tmp_path: Path) -> None:
     for lang in MAPS:
         expected = Split("bgt", MAPS).parts(vectors, lang)
         for ours, theirs in zip(read.split.parts(vectors, lang), expected, strict=True):
-            assert_close(ours, theirs, FLOAT32)  # the file contains float32
+            assert_close(ours, theirs, FLOAT32)  # stored as float32
     assert "baseline:tfidf" in (tmp_path / "split" / "README.md").read_text("utf-8")
     with pytest.raises(UsageError, match="exists already"):
         saved(tmp_path, MAPS)

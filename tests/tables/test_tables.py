@@ -1,4 +1,4 @@
-"""A table has the same numbers in all file formats. Files are complete, and special characters are escaped."""
+"""A table has the same numbers in all file formats; special characters are escaped."""
 
 import csv
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Fixtures for tests of training runs. All tests use one uninterrupted run, so it is trained only once."""
+"""Fixtures for tests of training. All tests share one training run, so that it is trained only once."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from bgt_core.recipes import Recipe
 
 @pytest.fixture
 def whole(small_run: Path) -> Path:
-    """An uninterrupted run in one process, on the same text as the fixture `tsv`."""
+    """A training run in one process without interruption, on the same text as the fixture `tsv`."""
     return small_run / "run"
 
 

@@ -1,4 +1,4 @@
-"""Test the training loop: updates, losses, reports, checkpoints, stopping, frozen parts, aggressive training."""
+"""The training loop: updates, losses, reports, checkpoints, stopping, frozen parts, and aggressive encoder updates."""
 
 import math
 import shutil
@@ -59,7 +59,7 @@ CONFIG = TrainConfig(
 
 
 class Log(Hooks):
-    """Hooks that record what they are called with. After the step `stop`, they ask the run to stop."""
+    """Hooks that record their arguments, and ask the run to stop after the step `stop`."""
 
     def __init__(self, stop: int | None = None):
         self.rows: list[dict[str, object]] = []
@@ -67,12 +67,12 @@ class Log(Hooks):
         steps = count(1)
         super().__init__(self.rows.append, self.saved.append, lambda: next(steps) == stop)
 
-    __setattr__ = object.__setattr__  # otherwise assignments would fail: Hooks is frozen
+    __setattr__ = object.__setattr__  # `Hooks` is frozen, so that assignments would fail
 
 
 @pytest.fixture(scope="module")
 def mirrored(grammar: list[Pair], tokenizer: Tokenizer, tmp_path_factory: pytest.TempPathFactory) -> Corpus:
-    """A corpus with the same text in both columns. The columns have equal posteriors, so the anchor has no effect."""
+    """A corpus with the same text in both columns, so that the choice of the anchor column has no effect."""
     folder = tmp_path_factory.mktemp("mirrored")
     lines = [f"{pair.texts['en']}\t{pair.texts['en']}\n" for pair in grammar[:120]]
     (folder / "pairs.tsv").write_text("".join(lines), encoding="utf-8")
@@ -84,7 +84,7 @@ def mirrored(grammar: list[Pair], tokenizer: Tokenizer, tmp_path_factory: pytest
 def exact(
     tiny: Callable[..., Recipe], tokenizer: Tokenizer, stirred: Callable[[nn.Module], nn.Module]
 ) -> Callable[..., tuple]:
-    """exact(): a function that returns a float64 model with random parameters and without noise, and its objective."""
+    """exact(): a float64 model with random parameters and no noise, and its objective."""
 
     def make() -> tuple:
         recipe = tiny("bgt", readout="mean", dropout=0.0, label_smoothing=0.1, **{"objective.elbo.warmup_steps": 0})
@@ -105,7 +105,7 @@ def test_an_update_is_the_mean_over_its_pairs_for_any_micro_batches(
     mirrored: Corpus, exact: Callable[..., tuple]
 ) -> None:
     class Descent(torch.optim.SGD):
-        """An optimiser that keeps the gradients of the latest update."""
+        """An optimiser that keeps the gradients of the last update."""
 
         seen: list[torch.Tensor]
 
@@ -121,7 +121,7 @@ def test_an_update_is_the_mean_over_its_pairs_for_any_micro_batches(
         gradients.append(optimizer.seen)
 
     model, objective = exact()
-    first = batching(replace(CONFIG, micro_tokens=50)).update(mirrored, 0).batches.values()  # any micro_tokens will do
+    first = batching(replace(CONFIG, micro_tokens=50)).update(mirrored, 0).batches.values()  # any micro_tokens
     sides = [batch.sides["en"] for batch in first]
     pairs = [ids[mask] for side in sides for ids, mask in zip(side.ids, side.mask, strict=True)]
     assert len(pairs) < len(mirrored)
@@ -160,7 +160,7 @@ def test_a_large_gradient_is_clipped(mirrored: Corpus, exact: Callable[..., tupl
 
 
 def test_an_update_of_frozen_parts_alone_changes_nothing(mirrored: Corpus, exact: Callable[..., tuple]) -> None:
-    """Such an update occurs if a writer learns only how to read drafts, and all drafts of the update are hidden."""
+    """This happens if a writer learns only to use drafts, and all drafts of an update are hidden."""
     model, objective = exact()
     model.requires_grad_(False)
     model.unused = nn.Parameter(torch.ones(()))
@@ -173,7 +173,7 @@ TABLE = "encoders.semantic.body.table.weight"
 
 
 def part(batch: Batch, rows: slice) -> Batch:
-    """Return a batch with only these rows."""
+    """Return a batch of only these rows."""
     sides = {name: type(side).of(side.ids[rows], side.mask[rows], side.lang) for name, side in batch.sides.items()}
     return Batch(sides, batch.anchor)
 
@@ -182,7 +182,7 @@ def part(batch: Batch, rows: slice) -> Batch:
 def test_an_update_has_the_penalty_once_for_any_micro_batches(
     cut: list[slice], tiny: Callable[..., Recipe], tokenizer: Tokenizer, batch: Batch
 ) -> None:
-    """An update adds lambda_c W_c to the gradient of the loss. For token tables, it adds lambda_w (W - W_start)."""
+    """Regularisation adds lambda_c W_c to the gradient of the loss; for token vectors, lambda_w (W - W_start)."""
     recipe = tiny("gran")
     weights = TrainConfig(composition_l2=0.3, table_l2=0.2, weight_decay=0.0, clip=1e9, precision="fp32")
     batches = {number: part(batch, rows) for number, rows in enumerate(cut)}
@@ -216,7 +216,7 @@ WIDTH, UNITS, WORDS = 16, 4, 25
 
 
 class Bag(nn.Module):
-    """Encode a sentence as the mean of its token vectors, followed by a linear layer and tanh: (B, H)."""
+    """A network that encodes a sentence as tanh of a linear map of its mean token vector: (B, H)."""
 
     def __init__(self, table: nn.Embedding):
         super().__init__()
@@ -228,7 +228,7 @@ class Bag(nn.Module):
 
 
 class Topics(LatentModel):
-    """A VAE whose posterior collapses: the decoder gets all previous words, from which it can infer the topic."""
+    """A VAE whose posterior would collapse, because its decoder can infer the topic from the previous words."""
 
     def __init__(self, tokens: int):
         encoder = Encoder(Bag(nn.Embedding(tokens, WIDTH)), GaussianHead(WIDTH, UNITS))
@@ -252,7 +252,7 @@ class Topics(LatentModel):
 
 @pytest.fixture(scope="module")
 def topics(tmp_path_factory: pytest.TempPathFactory) -> tuple[Corpus, int]:
-    """A corpus of 600 sentences, and the vocabulary size. A sentence has 8 words, all drawn from one of ten topics."""
+    """A corpus of 600 sentences, and its vocabulary size. A sentence has 8 words from one of ten topics."""
     draw = np.random.default_rng(0)
     words = [a + b + c for a in "bdfgklmnpr" for b in "aeiou" for c in "st"][:WORDS]
     shares = draw.dirichlet([0.3] * WORDS, 10)
@@ -278,11 +278,11 @@ def test_aggressive_training_keeps_information_that_ordinary_training_loses(topi
         done.append(train_model(trainer, topics[0], valid, log))
         assert any(row["kind"] == "information" for row in log.rows) == (steps > 0)
         kept.append(information_of(trainer, valid)["information/semantic"])
-    assert done[0] == done[1] and kept[0] < 0.05 < 0.25 < kept[1]  # in nats
+    assert done[0] == done[1] and kept[0] < 0.05 < 0.25 < kept[1]
 
 
 def test_frozen_parts_do_not_move_in_an_update(topics: tuple[Corpus, int]) -> None:
-    """The optimiser has momentum, which could move parameters even if an update gives them no gradient."""
+    """The optimiser's momentum could move parameters that get no gradient."""
     corpus, tokens = topics
     trainer = topics_trainer(tokens, replace(AGGRESSIVE, weight_decay=0.1))
     model = trainer.model
@@ -305,16 +305,16 @@ def test_frozen_parts_do_not_move_in_an_update(topics: tuple[Corpus, int]) -> No
 @pytest.mark.parametrize(
     ("groups", "most", "updates"),
     [
-        ([5.0, 4.0, 4.5, 1.0], 100, 3 * GROUP),  # the third group is worse than the second
-        ([5.0, 5.0, 1.0], 100, 2 * GROUP),  # the second group is no better than the first
-        ([5.0, 4.0, 3.0, 2.0], 40, 4 * GROUP),  # the limit of 40 updates is reached
+        ([5.0, 4.0, 4.5, 1.0], 100, 3 * GROUP),  # stops: the third group is worse than the second
+        ([5.0, 5.0, 1.0], 100, 2 * GROUP),  # stops: the second group is no better than the first
+        ([5.0, 4.0, 3.0, 2.0], 40, 4 * GROUP),  # stops at the limit of 40 updates
         ([5.0], 7, 7),
     ],
 )
 def test_encoders_are_updated_until_a_group_is_no_better(
     groups: Sequence[float], most: int, updates: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A group of updates is compared with the next group by the loss per token."""
+    """Groups of consecutive updates are compared by their loss per token."""
     numbers = []
 
     def scripted(trainer: Trainer, step: int, update: StepBatch, number: int) -> Sums:
@@ -364,12 +364,12 @@ def test_aggressive_training_of_points_is_refused(tiny: Callable[..., Recipe], t
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore")  # tracing raises warnings in torch
+@pytest.mark.filterwarnings("ignore")  # torch raises warnings while it traces
 def test_compiled_layers_compute_the_same(
     tiny: Callable[..., Recipe], tokenizer: Tokenizer, batch: Batch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each layer must compile to a single graph; otherwise an error is raised. The backend "eager" makes no machine
-    code, which saves half a minute. French layers are not compiled, because they are like the English layers."""
+    """Each layer must compile to a single graph, or an error is raised. The backend "eager" makes no machine code,
+    which saves half a minute. French layers are not compiled, because they are like the English ones."""
     plain = partialmethod(nn.Module.compile, backend="eager", fullgraph=True)
     monkeypatch.setattr(nn.Module, "compile", plain)
     recipe, results = tiny("bgt-bound", roles_layers=1), []

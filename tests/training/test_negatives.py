@@ -1,4 +1,4 @@
-"""Test the search for hard negatives, and training on batches that contain negatives."""
+"""Hard negatives are found, and training uses the negatives in its batches."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -36,7 +36,7 @@ def cosine(left: np.ndarray, right: np.ndarray) -> float:
 def test_negatives_are_those_of_a_plain_loop(
     columns: tuple[str, ...], both_sides: bool, block: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The loop compares a sentence with all other rows of the next column, and if `both_sides`, of its own column."""
+    """A loop compares each sentence with all other rows of the next column and, if `both_sides`, of its own column."""
     monkeypatch.setattr(negatives, "BLOCK", block)
     rng = np.random.default_rng(1)
     first, second = ({column: rng.normal(size=(size, 3)) for column in columns} for size in (7, 4))
@@ -59,14 +59,14 @@ def test_negatives_are_those_of_a_plain_loop(
 
 
 def test_only_the_same_row_is_excluded() -> None:
-    """In another row, a copy of the translation counts as a wrong sentence, as in the papers' released code."""
+    """A copy of the translation in another row counts as a wrong sentence, as in the papers' released code."""
     ahead, _ = nearest_other(torch.eye(3), torch.tensor([[1.0, 0, 0], [1.0, 0, 0], [0, 0.5, 1.0]]))
     assert ahead[1][0] == 1
     assert ahead[0][0] == 1
 
 
 def test_mega_batches_grow_by_one() -> None:
-    """As in the released code, the first mega-batches have one update, and grow by 1 every 150 updates, up to 60."""
+    """As in the released code, mega-batches begin with one update, and grow by one every 150 updates, up to 60."""
     sizes, done = [], 0
     while done < 20_000:
         sizes.append(mega_batch_size(done, 60, 150))
@@ -177,7 +177,7 @@ def test_negatives_are_the_hardest_under_the_weights_of_the_start(
 def test_negatives_start_at_a_step_wherever_a_run_is_resumed(
     corpus: Corpus, build: Callable[[], tuple[nn.Module, Recipe]]
 ) -> None:
-    """The updates before step 2 have no negatives. The mega-batches from step 2 on have 1, 1 and 2 updates."""
+    """Updates before step 2 have no negatives; the mega-batches after it have 1, 1 and 2 updates."""
     model, _ = build()
     whole = list(mined(raw(corpus), model, MINING, first=2))
     assert [any(batch.negatives for batch in update.batches.values()) for update in whole] == [False] * 2 + [True] * 4

@@ -1,4 +1,4 @@
-"""Columns and settings must fit the data. The vectors for a writer are computed once, and belong to the right rows."""
+"""Training refuses columns and settings that do not fit the data; vectors for a writer are computed once per row."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -32,7 +32,7 @@ WRITER: dict[str, Any] = {
 }  # fmt: skip
 NOUNS = ["cat", "dog", "hat", "red car", "old man", "book"]
 ROWS = [(f"the {noun} {number}", f"le {noun} {number} !") for noun in NOUNS for number in range(5)]
-BAD = 7  # index of the row with only one column
+BAD = 7  # index of the row that lacks a column
 
 
 @pytest.fixture(scope="module")

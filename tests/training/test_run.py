@@ -1,4 +1,4 @@
-"""Test training runs: after a kill at any point, a resumed run ends with the same weights; invalid runs are refused."""
+"""A training run that was killed at any point and resumed ends with the same weights; invalid runs are refused."""
 
 import contextlib
 import json
@@ -34,7 +34,7 @@ def rows(out: Path) -> list[dict]:
 
 
 def one_of_each(reported: list[dict]) -> None:
-    """Check that no row occurs twice, that steps are in order, and that no validation is missing."""
+    """Check that metrics have no row twice and no validation missing, and that steps are in order."""
     seen = [(row["step"], row["kind"]) for row in reported]
     assert len(seen) == len(set(seen))
     assert [step for step, _ in seen] == sorted(step for step, _ in seen)
@@ -57,12 +57,12 @@ def test_a_run_folder_has_its_files(whole: Path, small_run: Path) -> None:
 
 
 class Killed(BaseException):
-    """An exception that replaces SIGKILL. No code of this project catches it."""
+    """Raised instead of SIGKILL; no code of this project catches it."""
 
 
 @contextlib.contextmanager
 def killed(after: int, monkeypatch: pytest.MonkeyPatch):  # noqa: ANN201
-    """A context in which the process may write to the disk `after` times. The next write raises `Killed`."""
+    """A context in which the process may write to the disk `after` times; the next write raises `Killed`."""
     left = [after]
 
     def fatal(function: Callable) -> Callable:
@@ -102,7 +102,7 @@ def test_a_run_killed_at_any_write_ends_in_the_same_weights(
             deaths += 1
             partials += bool(list(out.glob("*.partial")))
             with (out / "metrics.jsonl").open("a", encoding="utf-8") as file:
-                file.write('{"kind": "train", "step": 3')  # a kill cut this row off
+                file.write('{"kind": "train", "step": 3')  # the kill cut this row off
     assert deaths > 2
     assert partials
     assert weights(folder) == weights(checkpoint.steps_of(whole)[-1])
@@ -111,7 +111,7 @@ def test_a_run_killed_at_any_write_ends_in_the_same_weights(
 
 
 def begin(arguments: list[str]) -> subprocess.Popen:
-    """Start `bgt train` with these arguments and one thread in another process."""
+    """Start `bgt train` with these arguments in another process with one thread."""
     code = "import torch; torch.set_num_threads(1); from bgt_core.cli import main; main()"
     environment = os.environ | {"OMP_NUM_THREADS": "1"}
     return subprocess.Popen(
@@ -254,14 +254,14 @@ def test_defaults_of_torch_change_no_training(recipe: Recipe, whole: Path, tsv: 
 
 
 def average(folder: Path) -> torch.Tensor:
-    """Return the table of token vectors of a checkpoint whose model averages token vectors."""
+    """Return the token vectors of a checkpoint whose model averages them."""
     parts = checkpoint.load(folder).model.modules()
     return next(part for part in parts if isinstance(part, SIFPooling)).table.weight.detach()
 
 
 @pytest.fixture
 def encoder(tokenizer: Tokenizer, tmp_path: Path) -> tuple[str, dict[str, np.ndarray]]:
-    """The name of an encoder that can embed single tokens but no other text, and its vector of each token."""
+    """The name of an encoder that can embed only single tokens, and its vectors by token."""
     texts = sorted({text.strip() for text in tokenizer.texts()} - {""})
     vectors = np.random.default_rng(0).normal(size=(len(texts), 12)).astype(np.float32)
     np.save(tmp_path / "texts.npy", vectors)

@@ -1,4 +1,4 @@
-"""Test the scores that a run computes on its held-out pairs."""
+"""Validation computes the right scores on the held-out pairs of a run."""
 
 import math
 from collections.abc import Callable
@@ -26,7 +26,7 @@ def validate(model: nn.Module, batches: list[Batch], seed: int) -> dict[str, flo
 
 
 def halves(batch: Batch) -> list[Batch]:
-    """Divide a batch into two batches of different sizes."""
+    """Divide a batch into two of different sizes."""
     parts = []
     for rows in (slice(0, 2), slice(2, None)):
         sides = {lang: Tokens.of(side.ids[rows], side.mask[rows], lang) for lang, side in batch.sides.items()}
@@ -79,7 +79,7 @@ def test_the_elbo_is_below_the_importance_weighted_bound(
     batch: Batch,
     stirred: Callable[[nn.Module], nn.Module],
 ) -> None:
-    """Importance weighting tightens the ELBO, which has a KL term for every latent that reconstructions depend on."""
+    """Importance weighting tightens the ELBO, which has a KL for every latent that the reconstructions use."""
     torch.manual_seed(0)
     model = stirred(tiny(name).build(tokenizer)).eval()
     result = diagnose(model, [batch], torch.device("cpu"), samples=32)
@@ -88,7 +88,7 @@ def test_the_elbo_is_below_the_importance_weighted_bound(
 
 def test_a_unit_counts_as_active_when_its_mean_varies(batch: Batch) -> None:
     class Units(nn.Module):
-        """A posterior with three units. One mean varies, one is always 1000, and one varies too little to count."""
+        """A posterior of three units: the first mean varies, the second is always 1000, the third varies too little."""
 
         def forward(self, batch: Batch) -> Outputs:
             rank = batch.sides["en"].mask.sum(1).float()
@@ -99,10 +99,10 @@ def test_a_unit_counts_as_active_when_its_mean_varies(batch: Batch) -> None:
 
 
 def test_retrieval_is_over_all_held_out_pairs(batch: Batch) -> None:
-    """The six pairs are in two batches. Five results are wrong; four of these are not in the batch of the query."""
+    """The six pairs are in two batches. Of the five wrong results, four are in another batch than the query."""
 
     class Angles(nn.Module):
-        """Embed English at 0, 60, 120, ... degrees, and French near its translation, except in two rows."""
+        """Embed English at 0, 60, 120, ... degrees, and French near its translation except in two rows."""
 
         def forward(self, batch: Batch) -> Outputs:
             rows = [whole.index(ids[mask].tolist()) for ids, mask in rows_of(batch)]
@@ -126,7 +126,7 @@ def test_retrieval_is_over_all_held_out_pairs(batch: Batch) -> None:
 
 
 def test_translations_of_copies_count_as_right_in_retrieval() -> None:
-    """Rows 0 and 1: one sentence with two translations. Rows 2 and 3: two sentences with the same translation."""
+    """Rows 0 and 1 have one sentence with two translations; rows 2 and 3 have two sentences with one translation."""
     x, y = [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]
     english = torch.tensor([x, x, y, [0.0, 0.9, 0.1]])
     french = torch.tensor([[0.9, 0.1, 0.0], [0.8, 0.2, 0.0], y, y])

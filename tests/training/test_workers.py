@@ -1,4 +1,4 @@
-"""Several workers compute the same losses and weights as one process. A run can be resumed by more or fewer workers."""
+"""Several processes train the same weights with the same losses as one process; more or fewer can resume a run."""
 
 import json
 import os
@@ -28,7 +28,7 @@ LINUX = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="needs t
 
 @pytest.fixture(autouse=True)
 def main(monkeypatch: pytest.MonkeyPatch) -> None:
-    """New processes import the main module, which must be empty. After tests of Streamlit, it would be the app."""
+    """New processes import the main module, which must be empty; after tests of Streamlit, it would be the app."""
     monkeypatch.setitem(sys.modules, "__main__", ModuleType("__main__"))
 
 
@@ -46,9 +46,9 @@ def assert_same_run(out: Path, whole: Path) -> None:
     rate = json.loads((whole / last(whole) / "config.json").read_text("utf-8"))["arguments"]["train.learning_rate"]
     for name, tensor in load_file(out / last(whole) / "model.safetensors").items():
         expected = weights[name]
-        if name.endswith("qkv.bias"):  # attention ignores the bias of keys, so this gradient is only rounding noise
+        if name.endswith("qkv.bias"):  # attention ignores the keys' bias, so its gradient is only rounding error
             tensor, expected = (bias.view(3, -1)[[0, 2]] for bias in (tensor, expected))
-        # for any gradient, however small, Adam moves the weight by about the learning rate, so the scale is this rate
+        # Adam moves a weight by about the learning rate for any gradient, however small, so this rate is the scale
         assert_close(tensor, expected, 1e-2, scale=rate)
 
 
@@ -77,8 +77,8 @@ def test_torchrun_trains_the_model_of_one_process_which_can_resume_the_run(
 
 
 def sums(workers: Workers) -> None:
-    """Check that gradients and values are summed over the workers, and that all workers get the same bits. Some
-    workers lack some gradients."""
+    """Check that gradients and values are summed over all processes with the same bits in each. Some processes lack
+    some gradients."""
     model = nn.ModuleDict({name: nn.Linear(30, 31) for name in ("all", "last", "none", "frozen")})
     model["frozen"].requires_grad_(False)
     torch.manual_seed(workers.rank)
@@ -164,7 +164,7 @@ def alive(pid: int) -> bool:
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
 def test_workers_end_with_their_command(number: int, whole: Path, tmp_path: Path) -> None:
-    """SIGKILL is sent to the command alone. SIGINT is sent to all its processes, like Ctrl+C in a terminal."""
+    """SIGKILL is sent only to the command's process, SIGINT to all its processes, as by Ctrl+C in a terminal."""
     out, log = tmp_path / "run", tmp_path / "log"
     shutil.copytree(whole, out)
     for folder in out.glob("step-*"):

@@ -1,4 +1,4 @@
-"""Arrays of any library are converted, bad numbers are refused, and similarities agree with other implementations."""
+"""Arrays of any library are converted, NaN is refused, and similarities agree with other implementations."""
 
 import subprocess
 import sys
@@ -29,7 +29,7 @@ from bgt_core.vectors.arrays import (
 )
 from tests.close import FLOAT32, assert_close
 
-VECTORS = np.arange(12.0).reshape(4, 3) / 2 - 1.5  # every float type can represent these numbers
+VECTORS = np.arange(12.0).reshape(4, 3) / 2 - 1.5  # exact in every float type
 
 
 def masked(where: np.ndarray) -> np.ma.MaskedArray:
@@ -185,7 +185,7 @@ def test_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("centre", [1.0, 0.0, -1.0, 1 / 3, 0.1234565, 0.9999995, 35.5])
 @pytest.mark.parametrize("seed", range(5))
 def test_values_that_differ_by_rounding_errors_are_equal(centre: float, seed: int) -> None:
-    """Some centres are on the boundary of rounding, so the noise puts values on both sides of the boundary."""
+    """Some centres lie where rounding changes, so that noise puts values on both sides."""
     noise = np.random.default_rng(seed).uniform(-2e-7, 2e-7, 40)
     given = rounded(np.concatenate([centre + noise, [centre + 1e-5, centre - 1e-5]]))
     assert len(set(given[:40])) == 1 and given[40] > given[0] > given[41]

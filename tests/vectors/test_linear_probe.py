@@ -1,4 +1,4 @@
-"""Check probes with scikit-learn's tests of estimators, and compare them with its logistic regression and folds."""
+"""Probes pass scikit-learn's tests of estimators, and equal its logistic regression and folds."""
 
 from collections.abc import Sequence
 
@@ -18,7 +18,7 @@ PROBES = [LinearProbe(), MLPProbe(max_epochs=300)]
 
 
 def gaussians(items: int, width: int, distance: float, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """Draw two balanced Gaussian classes, `distance` apart in one direction. Units are correlated and badly scaled."""
+    """Draw two Gaussian classes of equal size at this distance. Units are correlated and badly scaled."""
     rng = np.random.default_rng(seed)
     labels = np.arange(items) % 2
     vectors = rng.standard_normal((items, width))
@@ -35,11 +35,11 @@ def test_a_probe_passes_the_estimator_checks_of_scikit_learn(probe: LinearProbe 
 
 
 def check_optimum(vectors: np.ndarray, labels: np.ndarray, strengths: Sequence[float]) -> LinearProbe:
-    """For each strength, compare a probe with scikit-learn's logistic regression. Return the last probe."""
+    """Compare a probe of each strength with scikit-learn's logistic regression. Return the last probe."""
     standard = StandardScaler().fit_transform(vectors.astype(float))
     for strength in strengths:
         probe = LinearProbe(strengths=[strength], tolerance=1e-8).fit(vectors, labels, (vectors, labels))
-        # for two classes, scikit-learn has one weight column w; our columns w/2 and -w/2 have half of its penalty
+        # scikit-learn has one weight column w for two classes; our columns w/2 and -w/2 have half its penalty
         exact = LogisticRegression(C=strength * (1 + (labels.max() == 1)), tol=1e-8, max_iter=10_000)
         assert probe.converged_
         assert_close(probe.predict_proba(vectors), exact.fit(standard, labels).predict_proba(standard), 2e-3)
@@ -60,7 +60,7 @@ def test_each_strength_is_at_the_optimum_that_scikit_learn_finds(classes: int) -
 
 @pytest.mark.parametrize(("items", "used"), [(120, 200), (120, 300), (400, 90)], ids=["both", "wide", "unused"])
 def test_probes_are_at_the_optimum_with_few_items_and_constant_columns(items: int, used: int) -> None:
-    """In each case, there are fewer items than columns, or some columns are always 0, or both."""
+    """There are fewer items than columns, or some columns are always 0, or both."""
     rng = np.random.default_rng(0)
     vectors = np.zeros((items, 300), np.float32)
     vectors[:, rng.permutation(300)[:used]] = rng.standard_normal((items, used))
@@ -75,7 +75,7 @@ def test_the_chosen_strength_has_the_lowest_loss_on_dev() -> None:
         logs = LinearProbe(strengths=[strength], tolerance=1e-7).fit(*train, dev).predict_log_proba(dev[0])
         alone.append(-logs[np.arange(2_000), dev[1]].mean())
     assert probe.strength_ == STRENGTHS[int(np.argmin(alone))]
-    assert probe.strength_ not in (STRENGTHS[0], STRENGTHS[-1])  # the optimum is inside the range
+    assert probe.strength_ not in (STRENGTHS[0], STRENGTHS[-1])  # the best strength is inside the range
     assert_close(probe.dev_losses_, alone, 1e-3)
 
 
@@ -98,7 +98,7 @@ def test_the_seed_only_draws_the_tenth_that_chooses_the_strength() -> None:
 
 @pytest.mark.parametrize("kind", [np.float32, np.float64])
 def test_the_scale_and_origin_of_units_change_nothing(kind: type) -> None:
-    """The probabilities equal the probabilities for items that were standardised in float64 beforehand."""
+    """The probabilities are those for items that were standardised in float64 before."""
     (vectors, labels), dev = gaussians(300, 12, 1.0), gaussians(200, 12, 1.0, seed=1)
     for scales, shift in [(np.geomspace(1e-30, 1e30, 12), 0.0), (np.geomspace(1e28, 1e-28, 12), 0), (1.0, 1e4)]:
         given, chooses = (
@@ -113,7 +113,7 @@ def test_the_scale_and_origin_of_units_change_nothing(kind: type) -> None:
 
 
 def test_a_fold_is_predicted_by_a_probe_that_was_not_trained_on_it() -> None:
-    """The probe equals scikit-learn's regression, trained with the strength that is best on the next fold."""
+    """The probe is scikit-learn's regression with the strength that is best on the next fold."""
     rng = np.random.default_rng(0)
     vectors, labels, folds = rng.standard_normal((300, 5)), rng.integers(0, 3, 300), rng.permutation(300) % 5
     vectors[:, 0] += labels
@@ -125,7 +125,7 @@ def test_a_fold_is_predicted_by_a_probe_that_was_not_trained_on_it() -> None:
         probes = [LogisticRegression(C=c).fit(standard[~test & ~dev], labels[~test & ~dev]) for c in STRENGTHS]
         best = min(probes, key=lambda probe: log_loss(labels[dev], probe.predict_proba(standard[dev])))
         right[test] = best.predict(standard[test]) == labels[test]
-    assert (held_out_hits(vectors, labels, folds) != right).sum() <= 1  # an item on the boundary may differ
+    assert (held_out_hits(vectors, labels, folds) != right).sum() <= 1  # one item may lie on the boundary
 
 
 def test_a_fold_is_predicted_with_the_only_label_of_the_other_folds() -> None:

@@ -1,4 +1,4 @@
-"""Compare LEACE and directions of factors with other solutions of the same least-squares problems."""
+"""LEACE and directions of factors equal other solutions of the same least-squares problems."""
 
 import numpy as np
 import pytest
@@ -30,7 +30,7 @@ def test_leace_marks_a_unit_that_contains_only_rounding_error_afterwards() -> No
 
 
 def test_directions_of_correlated_factors_are_found_and_move_vectors() -> None:
-    """Vectors are factors (400, 2) @ patterns (2, 12) + noise. The two factors have a correlation of about 0.7."""
+    """Vectors are factors (400, 2) @ patterns (2, 12) + noise; both factors correlate by about 0.7."""
     rng = np.random.default_rng(0)
     first = rng.normal(size=400)
     factors, patterns = np.column_stack([first, first + rng.normal(size=400)]), rng.normal(size=(2, 12))

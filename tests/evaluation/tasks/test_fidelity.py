@@ -1,4 +1,4 @@
-"""Check the latents from which each text is generated, and the scores. The writers are stubs with known outputs."""
+"""Each text is generated from the right latents and gets the right scores; stub models have known outputs."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -33,7 +33,7 @@ Rewrite = Callable[[str, str, str], str]
 
 
 class Stub:
-    """A writer whose latents are row indices. Its output is `rewrite(source, style sentence, language)`."""
+    """A model whose latents are row indices. It generates `rewrite(source, style sentence, language)`."""
 
     langs = ("en", "fr")
 
@@ -73,7 +73,7 @@ def measured(
 
 
 def row(result: Result, source: str, lang: str, style: str, by: str = "model") -> dict[str, float]:
-    """Return the scores of one system, by measure, for texts with this source, language and style."""
+    """Return one system's scores, by measure, for generated texts with this source, language and style."""
     meaning = OWN if style == OWN else source
     place = result.systems.index(by)
     return {
@@ -89,7 +89,7 @@ def test_a_writer_that_copies_is_exact_and_keeps_everything(columns: dict[str, l
         for style in (OWN, RANDOM):
             scores = row(result, lang, lang, style)
             assert [scores[name] for name in (EXACT, "chrF", "BLEU", NEGATION, NO_NEGATION)] == pytest.approx([100] * 5)
-        assert scores[MARK] < 100 and scores[LENGTH_OFF] > 0  # random styles have other marks, lengths
+        assert scores[MARK] < 100 and scores[LENGTH_OFF] > 0  # random style sentences differ in mark and length
     assert row(result, "fr", "en", REFERENCE)[EXACT] == 0
 
 
@@ -164,7 +164,7 @@ def test_a_writer_generates_like_generate_and_scores_by_its_decoder(saved: Path,
     assert writer.write(latents, lang="fr") == expected
     likelihoods = writer.log_likelihood(latents, styles, lang="fr")
     decoder = bgt.model.decoder("fr")
-    for number, text in enumerate(styles):  # sum log-probabilities, one token at a time
+    for number, text in enumerate(styles):  # add up log-probabilities token by token
         (ids,) = bgt.tokenizer.encode([text])
         joined = bgt.model.join({name: torch.tensor(rows[[number]]) for name, rows in latents.items()})
         with torch.no_grad():

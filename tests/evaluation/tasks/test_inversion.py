@@ -1,4 +1,4 @@
-"""Compare the scores of the task inversion with sacrebleu's scores of the texts that `from_vectors` generates."""
+"""Scores of the task inversion (generate a sentence from its vector) are sacrebleu's for the generated texts."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -20,7 +20,7 @@ ROWS = 3
 
 @pytest.fixture(scope="module")
 def writer(save_writer: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """A writer that was built for drafts, so it can correct its own text."""
+    """A writer that can correct drafts, and so its own text."""
     folder = save_writer(tmp_path_factory.mktemp("model") / "writer", columns=["en", "draft_en:en"])
     return bgt_core.open_encoder(folder, device="cpu", precision="fp32")
 
@@ -66,7 +66,7 @@ def test_each_search_is_scored_as_sacrebleu_scores_its_text(writer: Any, texts: 
 
 
 def test_both_latents_are_those_of_the_sentence(writer: Any, saved: Path, path: Path, texts: list[str]) -> None:
-    """Generating from both latents of a sentence equals using the sentence as both source and style sentence.
+    """Generating from both latents of a sentence is generating with it as both source and style sentence.
 
     With two models, the name of each search begins with the name of the model.
     """

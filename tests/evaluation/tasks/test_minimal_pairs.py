@@ -1,4 +1,4 @@
-"""Check the scores of the task minimal-pairs, with a writer whose outputs and likelihoods are known."""
+"""Scores of the task minimal-pairs are those computed by hand, for a model with known outputs and likelihoods."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -15,13 +15,13 @@ from bgt_core.evaluation.tasks.minimal_pairs import LIKELIER, NAMED, RIGHT, Mini
 from bgt_core.evaluation.writing import OWN, REFERENCE, SWAPPED
 from bgt_core.grammar import ACT, GIVE, role_pairs
 
-PAIRS = role_pairs(3, seed=4)  # their kinds are GIVE, ACT, GIVE
+PAIRS = role_pairs(3, seed=4)  # the kinds of these pairs are GIVE, ACT, GIVE
 ROWS = [(pair.texts["en"][twin], pair.texts["fr"][twin]) for pair in PAIRS for twin in range(2)]
 ROW = {text: row for row, texts in enumerate(ROWS) for text in texts}
 
 
 class Knows:
-    """A writer whose latents are row indices. It outputs style sentences, but "nobody" for the first row of a call."""
+    """A model whose latents are row indices. It generates style sentences, but "nobody" for the first row of a call."""
 
     langs = ("en", "fr")
 
@@ -41,7 +41,7 @@ class Knows:
         return ["nobody" if place == 0 else ROWS[row][lang == "fr"].upper() for place, row in enumerate(rows)]
 
     def log_likelihood(self, latents: Mapping[str, np.ndarray], sentences: Sequence[str], *, lang: str) -> np.ndarray:
-        """A sentence is likelier than its twin, but as likely in pair 1, and less likely given the latents of row 4."""
+        """A sentence is likelier than the other of its pair, except in pair 1 (equal) and given row 4 (less likely)."""
         assert list(sentences) == [ROWS[ROW[text]][lang == "fr"] for text in sentences]
         given = latents[SEMANTIC][:, 0]
         own = np.array([ROW[text] for text in sentences]) == given
@@ -65,7 +65,7 @@ def test_outputs_are_named_right_and_likelier_by_pairs() -> None:
     }  # fmt: skip
     assert [lang for _, lang in writer.asked] == [lang for _, lang, _ in plan]
     for key, (cell,) in result.scores.items():
-        right = key.style_of != SWAPPED  # SWAPPED: the style sentence is the other of the pair
+        right = key.style_of != SWAPPED  # for SWAPPED, the style sentence is the other of the pair
         order = {GIVE: (0, 2), ACT: (1,)}[key.roles]
         expected = {
             NAMED: [0.5 if pair == 0 else 1.0 for pair in order],

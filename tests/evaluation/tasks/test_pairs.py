@@ -1,4 +1,4 @@
-"""Check thresholds and the reading of files of labelled pairs. Compare measures and baselines with scikit-learn."""
+"""Duplicate detection: thresholds, reading labelled pairs, and measures and baselines as in scikit-learn."""
 
 import gzip
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ from bgt_core.evaluation.tasks.pairs import (
 )
 from bgt_core.vectors.arrays import ComparesByCosine
 
-SAME, THAT = "how old is city {}", "how old is that city {}"  # most pairs with THAT have the label 0
+SAME, THAT = "how old is city {}", "how old is that city {}"  # most pairs with THAT are labelled 0
 ROWS = [(int(n % 3 == 0), SAME.format(n), (THAT if bool(n % 3) != (n % 5 == 0) else SAME).format(n)) for n in range(60)]
 
 
@@ -49,7 +49,7 @@ def test_baselines_are_cosines_of_scikit_learn(pairs: LabelledPairs) -> None:
 
 
 def test_the_classifier_is_the_minimum_of_the_penalised_loss() -> None:
-    """SciPy minimises 10 x the sum of the log-losses + 1/2 x the sum of the squared weights, without the intercept."""
+    """SciPy finds the same minimum of 10 x the log-loss + 1/2 x the squared weights, without the intercept."""
     rng = np.random.default_rng(0)
     left, right = ([" ".join(rng.choice(list("abcd"), 4)) for _ in range(40)] for _ in range(2))
     pairs = LabelledPairs("drawn", rng.random(40) < 0.5, left, right)
@@ -107,7 +107,7 @@ def drawn(request: pytest.FixtureRequest) -> tuple[np.ndarray, np.ndarray]:
 
 
 def times(weights: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Repeat each value as many times as its weight says."""
+    """Repeat each value as often as its weight says."""
     return np.repeat(values, weights.astype(int))
 
 
@@ -135,7 +135,7 @@ def test_no_other_threshold_is_better(seed: int) -> None:
 
 
 class Lengths(ComparesByCosine):
-    """An encoder that considers two sentences similar if they have the same number of words."""
+    """An encoder for which sentences are similar if they have the same number of words."""
 
     langs, latents, fingerprint = ("en",), ("semantic",), ""
 
@@ -148,7 +148,7 @@ class Lengths(ComparesByCosine):
 
 
 class Probable(Lengths):
-    """An encoder whose similarity is a probability, so that it has a fixed threshold."""
+    """An encoder whose similarity is the probability of a duplicate, so its threshold is fixed."""
 
     threshold = 0.75
 

@@ -1,4 +1,4 @@
-"""Check retrieval by hand and against a loop over all similarities, also with ties and copies."""
+"""Retrieval of translations gives the hits of a plain loop over all similarities, also with ties and copies."""
 
 from collections.abc import Sequence
 
@@ -19,7 +19,7 @@ Sides = tuple[Sequence[str], Sequence[str]]
 
 
 class Lookup(ComparesByCosine):
-    """An encoder whose sentences are row indices of a table: the first table for English, the last table for French."""
+    """An encoder whose sentences are row indices of a table; English has the first table, French the last."""
 
     langs: Sequence[str] = ()
     latents, fingerprint = ("semantic",), ""
@@ -40,12 +40,12 @@ def sides_of(encoder: Lookup, *texts: Sequence[str]) -> list:
 
 
 def found(encoder: Lookup, *texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-    """Return the hits in both directions, by the encoder's own similarity."""
+    """Return the hits in both directions by the encoder's own similarity."""
     return hits_of(*sides_of(encoder, *texts), encoder.similarity)
 
 
 def retrieved(left: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the hits in both directions. Row n of each table is the vector of line n."""
+    """Return the hits in both directions. Row n of both tables holds the vectors of line n."""
     return found(Lookup(left, right), *[numbers(*range(len(left)))] * 2)
 
 
@@ -72,7 +72,7 @@ def test_the_similarity_is_the_encoders_own() -> None:
 def test_vectors_without_information_find_as_many_as_a_guess() -> None:
     assert arrays.found(np.zeros((4, 3)), np.ones((4, 3))).tolist() == [0.25] * 4
     rng = np.random.default_rng(0)
-    signs = np.where(rng.random(100) < 0.3, -1, 1)  # vectors on one line, so cosines are 1 or -1
+    signs = np.where(rng.random(100) < 0.3, -1, 1)  # vectors on one line through 0 have cosines of 1 or -1
     one = [np.outer(signs * rng.uniform(0.1, 10, 100), rng.standard_normal(64)) for _ in PAIR]
     alike = [sum(signs == sign) for sign in signs]
     np.testing.assert_allclose(retrieved(one[0], one[0] * 1.7), [1 / np.array(alike)] * 2)
@@ -80,7 +80,7 @@ def test_vectors_without_information_find_as_many_as_a_guess() -> None:
 
 
 def test_copies_are_embedded_once_and_a_hit_is_the_same_line() -> None:
-    """Lines 0 and 2 are copies. Lines 1 and 3 have different English sentences, but the same French translation."""
+    """Lines 0 and 2 are copies. Lines 1 and 3 have different English sentences, but one French translation."""
     table = np.eye(5)
     texts = numbers(0, 1, 0, 2), numbers(0, 1, 0, 1)
     left, right = sides_of(Lookup(table), *texts)
@@ -133,7 +133,7 @@ def test_unusable_languages_and_pairs_are_refused() -> None:
 
 
 def test_in_the_pool_a_sentence_competes_with_those_of_its_own_language() -> None:
-    """Compare with a loop over all similarities. Both sides contain copies; only the first copy can be a hit."""
+    """The hits are those of a loop over all similarities. Of copies on either side, only the first can be a hit."""
     rng = np.random.default_rng(3)
     tables = rng.standard_normal((9, 4)), rng.standard_normal((9, 4))
     left, right = numbers(0, 1, 2, 3, 4, 5, 6, 2), numbers(0, 1, 2, 3, 4, 5, 5, 7)
@@ -158,6 +158,6 @@ def test_copies_and_ties_count_in_the_pool_as_in_the_plain_search() -> None:
     copies = {"copies": (numbers(*[0] * 40), numbers(*[1] * 40))}
     result = evaluate(Retrieval("en,fr", pool=True), Lookup(np.ones((2, 3))), copies, resamples=100)
     for by in ("cosine", "cosine in the pool"):
-        assert result.value(("copies", by, "en to fr")) == 2.5  # of 40 equal lines, 1 is a hit: 2.5 %
+        assert result.value(("copies", by, "en to fr")) == 2.5  # one of 40 equal lines is a hit, 2.5 %
     left, right = sides_of(Lookup(table, np.ones((3, 3))), *[numbers(0, 1, 2)] * 2)
     np.testing.assert_allclose(in_pool(left, right), 1 / 3)  # the three translations are equally near

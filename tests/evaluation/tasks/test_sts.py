@@ -1,4 +1,4 @@
-"""Check STS scores of encoders with known scores, compare aggregations with SciPy, and check the splits of Hard STS."""
+"""STS scores are right for known similarities, averages are SciPy's, and Hard STS has the right splits."""
 
 import math
 from collections.abc import Sequence
@@ -34,7 +34,7 @@ from bgt_core.vectors.arrays import ComparesByCosine
 
 
 class Angles(ComparesByCosine):
-    """An encoder whose sentences are angles in degrees. A vector points in the direction of its sentence's angle."""
+    """An encoder of sentences that are angles in degrees; the vector points in this direction."""
 
     langs, latents, fingerprint = ("en",), ("semantic",), ""
 
@@ -60,7 +60,7 @@ class Constant(Angles):
 
 
 def dataset(gold: Sequence[float], year: str = "2012", name: str = "A", right_lang: str = "en") -> StsSet:
-    """Make pairs for which the cosine of `Angles` is gold / 5."""
+    """Make an STS data set of pairs for which the cosine of `Angles` is gold / 5."""
     turned = [str(math.degrees(math.acos(score / 5))) for score in gold]
     return StsSet(year, name, np.array(gold), ["0"] * len(gold), turned, "en", right_lang)
 
@@ -94,7 +94,7 @@ def test_the_resamples_of_a_set_depend_on_its_name_and_the_seed_only() -> None:
     assert cell.value == pytest.approx(100 * pearsonr(cosine, SETS[1].gold).statistic)
     assert (cell.low, cell.high) == pytest.approx(tuple(np.quantile(draws, [0.025, 0.975])))
     (alone,) = measured(Noisy(0.3), SETS[1:2], resamples=230, seed=6).scores[key]
-    assert alone == cell  # the cell does not depend on other data sets
+    assert alone == cell  # other data sets do not change this score
 
 
 def test_each_pair_is_written_with_its_similarities(tmp_path: Path) -> None:
@@ -122,7 +122,7 @@ def test_hard_sts_is_selected_from_the_years() -> None:
 
 
 def test_every_aggregation_equals_scipys_correlations() -> None:
-    """The data are STS Benchmark and three years of STS. A year has sets of different sizes, with tied gold scores."""
+    """The data are STS Benchmark and three years with sets of different sizes and tied gold scores."""
     rng = np.random.default_rng(0)
     pairs = []
     sizes = {"2012 A": 30, "2012 B": 90, "2013 SMT": 50, "2014 A": 7, "2014 B": 8, "2014 C": 200, "stsb dev": 60}
@@ -170,7 +170,7 @@ def test_edits_are_those_of_nltk() -> None:
 
 @pytest.mark.parametrize(("left", "right", "rate"), [
     ("A dog runs.", "a DOG runs.", 0.0), ("a b c", "a x c", 1 / 3), ("", "a b", (2 / 1 + 2 / 2) / 2), ("", "", 0.0),
-    ("a b", "a b c d", (2 / 2 + 2 / 4) / 2),  # WER is 2/2 if the left side is the reference, else 2/4
+    ("a b", "a b c d", (2 / 2 + 2 / 4) / 2),  # the word error rate is 2/2 if the left side is the reference, else 2/4
 ])  # fmt: skip
 def test_rates_by_hand(left: str, right: str, rate: float) -> None:
     assert swer([left], [right])[0] == swer([right], [left])[0] == pytest.approx(rate)
@@ -179,7 +179,7 @@ def test_rates_by_hand(left: str, right: str, rate: float) -> None:
 def test_extremes_are_the_share_and_all_that_tie_with_its_last_rate() -> None:
     rates = np.array([0.1, 0.2, 0.2, 0.2, 0.5, 0.6, 0.7, 0.8, 0.9, 0.9])
     assert extreme(rates, "bottom", 0.1).nonzero()[0].tolist() == [0]
-    assert extreme(rates, "bottom", 0.2).nonzero()[0].tolist() == [0, 1, 2, 3]  # three rates tie
+    assert extreme(rates, "bottom", 0.2).nonzero()[0].tolist() == [0, 1, 2, 3]  # three rates are equal
     assert extreme(rates, "top", 0.2).nonzero()[0].tolist() == [8, 9]
     assert extreme(rates, "top", 0.21).sum() == 3
 

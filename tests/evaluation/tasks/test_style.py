@@ -1,4 +1,4 @@
-"""Check STEL and STEL-or-Content by hand, and with encoders of only style or only content. Read files of STEL."""
+"""STEL and STEL-or-Content, computed by hand, and of encoders that know only style or content. STEL files are read."""
 
 import csv
 import gzip
@@ -47,7 +47,7 @@ def noise(texts: list[str], lang: str, latent: str) -> np.ndarray:
 
 
 def cells(result: Result, measure: str) -> dict[tuple[str, str], list[float | None]]:
-    """Return the scores of all systems, by language and style."""
+    """Return the scores of all systems by language and style."""
     return {
         (key.lang, key.style): [cell.value if isinstance(cell, Estimate) else None for cell in row]
         for key, row in result.scores.items()
@@ -66,7 +66,7 @@ def higher(first: float, second: float) -> float:
 
 
 def by_hand(vectors: Mapping[str, Mapping[object, float]], rows: Sequence[Sequence[str]]) -> list[tuple[float, float]]:
-    """Compute STEL and STEL-or-Content of each row with the papers' formulas, which predict one of two alternatives."""
+    """Compute STEL and STEL-or-Content of each row by the formulas of their papers."""
     right = []
     for a1, a2, s1, s2, correct, _ in rows:
         sim = {(a, s): cosine(vectors[a], vectors[s]) for a in (a1, a2) for s in (s1, s2, a2)}
@@ -144,7 +144,7 @@ def test_ties_count_half() -> None:
         return judged(compare, [Quadruple("en", "x", ("a1", "a2"), ("s1", "s2"))]).tolist()
 
     assert near(0) == near(1e-7) == near(-1e-7) == [[0.5], [0.5]]
-    assert near(1e-5) == near(1e-5, 0.999) == [[0], [0.5]]  # STEL: the wrong alternative is nearer
+    assert near(1e-5) == near(1e-5, 0.999) == [[0], [0.5]]  # by STEL, the wrong alternative is nearer
     assert near(-1e-5) == [[1], [0.5]]
     one = ExternalEncoder("one", lambda texts, lang, latent: np.ones((len(texts), 2)))
     result = evaluate(Style(lang="tr"), one)
@@ -170,11 +170,11 @@ def test_built_in_quadruples_have_two_contents_and_two_styles() -> None:
         of = [[meanings[lang, text] for text in pair] for pair in (anchors, alternatives)]
         assert of[0][0] & of[0][1] and of[1][0] & of[1][1] and of[0] != of[1]
         assert not {*anchors} & {*alternatives}
-        for name, other in PROPERTIES.items():  # the anchors differ in no other property
+        for name, other in PROPERTIES.items():  # the anchors do not differ in any other property
             assert name == style or len({other.value(text, lang) for text in anchors}) == 1
     assert len({(each.style, frozenset(each.anchors)) for each in items}) == len(items)  # no pair occurs twice
     firsts = Counter(PROPERTIES["address"].value(each.anchors[0], "fr") for each in items if each.lang == "fr")
-    assert min(firsts["tu"], firsts["vous"]) > 100  # each form often comes first
+    assert min(firsts["tu"], firsts["vous"]) > 100  # each form is often the first
 
 
 def one_hot(numbers: Mapping[str, int]) -> ExternalEncoder:
@@ -212,7 +212,7 @@ def test_a_system_is_measured_in_its_languages() -> None:
     assert measured["fr", "address"] == [False, False, True, True, True]
     assert measured["de", "address"] == [False, False, False, True, True]
     stel = cells(evaluate(Style(), {"two": ExternalEncoder("two", noise, ("fr", "en"))}, items), "STEL")
-    assert ("fr", "question-form") in stel  # but it has too few quadruples to count in the mean
+    assert ("fr", "question-form") in stel  # its quadruples are too few to count in the mean
     assert_close(stel["en, fr", "mean"], np.add(stel["en", "contraction"], stel["fr", "address"]) / 2)
     with pytest.raises(UsageError, match=r"german supports it"):
         evaluate(Style(), {"german": ExternalEncoder("x", noise, ("it",))}, items)

@@ -1,4 +1,4 @@
-"""Check queries, candidates and neighbours. Compare each measure with a second implementation and by hand."""
+"""The syntactic evaluation chooses the right neighbours; its measures equal a second implementation and hand counts."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -43,7 +43,7 @@ DOG = "(ROOT (S (NP (PRP He)) (VP (VBZ is) (NP (NN dog))) (. .)))"
 
 
 def nltk_brackets(text: str) -> Counter[tuple[str, int, int]]:
-    """Parse a tree with nltk. Count its labelled spans, without parts of speech."""
+    """Count the labelled spans of a tree with nltk, without parts of speech."""
     tree = nltk.Tree.fromstring(text)
     for number, position in enumerate(tree.treepositions("leaves")):
         tree[position] = number
@@ -52,7 +52,7 @@ def nltk_brackets(text: str) -> Counter[tuple[str, int, int]]:
 
 
 def textbook_distance(left: nltk.Tree, right: nltk.Tree) -> int:
-    """Compute the tree edit distance by the plain recursion over forests, without keyroots."""
+    """Compute the tree edit distance by the textbook's plain recursion over forests."""
 
     def plain(tree: nltk.Tree) -> tuple:
         return tree.label(), tuple(plain(child) for child in tree if isinstance(child, nltk.Tree))
@@ -75,7 +75,7 @@ def textbook_distance(left: nltk.Tree, right: nltk.Tree) -> int:
 
 
 def test_shared_brackets_are_those_of_nltk(trees: list[str], treebank: Write) -> None:
-    """Compare all pairs of 60 trees. In some trees, two brackets have the same label and span, as in (NP (NP ...))."""
+    """All pairs of 60 trees are compared. In some trees, two nodes have one label and span, as in (NP (NP ...))."""
     sentences = read_treebank([treebank("a.mrg", trees[:60])])
     brackets = [nltk_brackets(tree) for tree in trees[:60]]
     assert [Counter(each.structure) for each in sentences] == brackets
@@ -86,7 +86,7 @@ def test_shared_brackets_are_those_of_nltk(trees: list[str], treebank: Write) ->
 
 
 def test_edits_are_those_of_the_textbook(trees: list[str], treebank: Write) -> None:
-    """The trees have different sizes. Words do not count as nodes."""
+    """The trees have different sizes, and words do not count as nodes."""
     short = [tree for tree in trees if len(tree) < 160][:16]
     ordered = [(each.labels, each.first) for each in read_treebank([treebank("a.mrg", short)])]
     expected = [[textbook_distance(*map(nltk.Tree.fromstring, pair)) for pair in product([a], short)] for a in short]
@@ -115,7 +115,7 @@ CONLLU = """1\tShe\t_\tPRON\t_\t_\t2\tnsubj{subtype}\t_\t_
 
 
 def test_dependencies_by_hand(treebank: Write) -> None:
-    """Word 3 has another head and another relation. One edit moves the word, and another edit relabels it."""
+    """Word 3 has another head and relation: one edit moves the word, another relabels it."""
     other = CONLLU.format(subtype=":pass", tag="PROPN").replace("\t4\tamod", "\t2\tadvmod")
     one, two = read_treebank([treebank("a.conllu", [CONLLU.format(subtype="", tag="NOUN"), other])])
     counted = {name: (part.item(), whole.item()) for name, (part, whole) in counts([one], [two]).items()}
@@ -125,7 +125,7 @@ def test_dependencies_by_hand(treebank: Write) -> None:
 
 @pytest.mark.parametrize("lowest", [False, True])
 def test_the_best_choice_is_the_best_of_all_choices(lowest: bool) -> None:
-    """Compare with all possible choices. To choose the best candidate for each query by itself is sometimes worse."""
+    """The chosen neighbours are the best of all possible choices; the best for each query alone may be worse."""
     rng = np.random.default_rng(0)
     alone_is_worse = 0
     for _ in range(50):
@@ -148,7 +148,7 @@ pytest.importorskip("numba")
 def sentence_of(
     text: str, tags: str = "", structure: Sequence[Any] = (("S", 0, 1),), labels: str = "S", kind: str = CONSTITUENTS
 ) -> ParsedSentence:
-    """Make a sentence with a tree in which all nodes but the root are leaves."""
+    """Make a parsed sentence whose nodes below the root are leaves."""
     first = [*range(len(labels) - 1), 0]
     return ParsedSentence(text, tags or ["X"] * len(text.split()), structure, [*labels[1:], labels[0]], first, kind)
 
@@ -196,7 +196,7 @@ def test_the_nearest_of_its_length_is_compared_with_each_query() -> None:
     assert embedded == [("fr", "semantic")]
     table = evaluate(Syntax(lang="fr", latent="semantic"), {"x": encoder}, pairing, resamples=150, seed=5)
     assert table.systems == [RANDOM, "x", UPPER_BOUND]
-    agree = np.array([[1, 2, 0], [2, 1, 0], [0, 1, 1]])  # number of tags shared with "c d", "b b", "a d"
+    agree = np.array([[1, 2, 0], [2, 1, 0], [0, 1, 1]])  # number of tags shared with the candidates "c d", "b b", "a d"
     by_chance = agree.mean(1).sum() + (1 + 2) / 2
     values = [cell.value for cell in table.scores[TAGS, 4]]
     assert values == pytest.approx([100 * by_chance / 9, 100 * 5 / 9, 100 * 7 / 9])
@@ -214,7 +214,7 @@ def test_without_numba_the_error_names_the_extra_to_install(monkeypatch: pytest.
 
 
 def shape(texts: list[str], lang: str, latent: str) -> np.ndarray:
-    """Embed the kind of the word at each position. The first letter of a word is its kind, as in nn3."""
+    """Embed a sentence as the kinds of its words; a word's first letter is its kind, as in nn3."""
     vectors = np.zeros((len(texts), 40, 6), dtype=np.float32)
     for row, text in enumerate(texts):
         for place, word in enumerate(text.lower().split()):
@@ -223,7 +223,7 @@ def shape(texts: list[str], lang: str, latent: str) -> np.ndarray:
 
 
 def test_rows_lie_between_chance_and_the_upper_bound(trees: list[str], treebank: Write) -> None:
-    """The scores of an encoder that represents the kind of each word are above chance and below the upper bound."""
+    """An encoder that knows the kind of each word scores above chance and below the upper bound."""
     pairing = pair_up(read_treebank([treebank("a.mrg", trees)]))
     table = evaluate(Syntax(), {"shape": ExternalEncoder("shape", shape)}, pairing, resamples=200)
     for measure, cells in table.scores.items():

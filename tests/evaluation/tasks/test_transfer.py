@@ -1,4 +1,4 @@
-"""Check the share of texts with the wanted style, their chrF and the sources, with writers whose outputs are known."""
+"""The task of style transfer measures the style, chrF and sources of texts right, for models with known outputs."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -27,7 +27,7 @@ COLUMNS = {"en": [f"You have {number} cats." for number in range(len(FRENCH))], 
 
 
 class Recorder(Stub):
-    """A writer that records the source and the style sentence of each generated text."""
+    """A model that records the source and the style sentence of each text it generates."""
 
     def __init__(self, rewrite: Rewrite):
         super().__init__(rewrite)
@@ -82,7 +82,7 @@ def test_a_copied_source_scores_0_and_a_copied_style_sentence_100() -> None:
 
 def test_scores_are_those_of_the_outputs() -> None:
     def swap(source: str, style: str, lang: str) -> str:
-        """Replace "Tu as" by "Vous avez" if the number in the source is even."""
+        """Generate "Vous avez" for "Tu as" if the number in the source is even."""
         return source.replace("Tu as", "Vous avez") if int(source.split()[2]) % 2 == 0 else source
 
     result = measured(Stub(swap))

@@ -1,4 +1,4 @@
-"""Read files of triples. Score encoders that count words, that encode word order, or whose similarities all tie."""
+"""Files of triples are read; encoders that count words or encode word order, or with equal similarities, are scored."""
 
 import lzma
 from collections.abc import Callable, Sequence
@@ -27,7 +27,7 @@ def encoder(vector: Callable[[str], Sequence[float]]) -> ExternalEncoder:
 
 
 def order(text: str) -> list[float]:
-    """Embed the word at each position. A paraphrase gets the vector of the sentence that it paraphrases."""
+    """Embed a sentence as the word at each position. A paraphrase gets the vector of its original."""
     words = BITTEN.get(text, text).split()
     return [float(words[place : place + 1] == [word]) for place in range(9) for word in WORDS]
 

@@ -1,5 +1,5 @@
-"""Compare SentEval's protocol with a sequential version, torch's optimiser, and expected numbers of passes.
-With `--senteval`, items keep the order, text and repeats of their file, and are divided into SentEval's minibatches."""
+"""SentEval's protocol gives the results of a sequential version and of torch's optimiser. With `--senteval`, items keep
+the order, text and repeats of their file, and are divided into SentEval's minibatches."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -27,7 +27,7 @@ Task = tuple[Split, Split, Split]
 
 
 def task(items: int, width: int, classes: int, noise: float, seed: int = 0) -> Task:
-    """Draw normal vectors, and labels that are noisy linear functions of them. Dev and test have 60 items each."""
+    """Draw normal vectors, with labels that depend linearly on them, plus noise. Dev and test have 60 items each."""
     rng = np.random.default_rng(seed)
     vectors = rng.standard_normal((items + 120, width), dtype=np.float32)
     scores = vectors @ rng.standard_normal((width, classes))
@@ -39,7 +39,7 @@ def task(items: int, width: int, classes: int, noise: float, seed: int = 0) -> T
 
 @pytest.fixture(scope="module")
 def easy() -> Task:
-    """A task whose label is the sign of one unit. The unit is far from 0, so dev accuracy is always 100 %."""
+    """A task whose label is the sign of one unit, which is far from 0, so that dev accuracy is always 100 %."""
     rng = np.random.default_rng(0)
     labels = rng.integers(0, 2, 400)
     vectors = np.stack([20.0 * labels - 10.0, rng.standard_normal(400)], axis=1).astype(np.float32)
@@ -56,7 +56,7 @@ def numbers(result: SplitResult) -> dict[str, object]:
         (
             task(300, 12, 6, noise=2.0, seed=1),
             SentEval(seed=5, penalties=(1e-2, 0.3, 1e-4, 1.0)),
-        ),  # of 300 items, four minibatches have 64, one has 44
+        ),  # 300 items make four minibatches of 64, and one of 44
         (task(256, 12, 4, noise=1.0), SentEval(seed=5, penalties=(1.0, 0.3, 1e-2))),
         (task(200, 12, 5, noise=3.0), SentEval(hidden=7)),
     ],
@@ -64,13 +64,13 @@ def numbers(result: SplitResult) -> dict[str, object]:
 def test_training_all_penalties_at_once_gives_the_results_of_one_after_another(data: Task, protocol: SentEval) -> None:
     fast, straight = split_classify(*data, protocol), sequential_senteval.split_classify(*data, protocol)
     assert numbers(fast) == numbers(straight)
-    # if these were equal, the test would not cover the choice of a penalty or the early removal of a classifier
+    # otherwise, the test would not cover the choice of a penalty or the early end of a classifier
     assert len(set(fast.dev_accuracies)) > 1 and len(set(fast.epochs)) > 1
 
 
 @pytest.mark.parametrize("hidden", [0, 5])
 def test_weights_after_training_are_those_of_torch(hidden: int) -> None:
-    """Compare each network with torch.optim.Adam. The second of the three networks is removed half-way."""
+    """Each network has the weights that torch.optim.Adam gives. The second of three networks is removed half-way."""
     sizes, rng = ([6, hidden, 4] if hidden else [6, 4]), np.random.default_rng(1)
     vectors, labels = rng.standard_normal((25, 6), dtype=np.float32), rng.integers(0, 4, 25)
     orders = [rng.permutation(25) for _ in range(6)]
@@ -114,7 +114,7 @@ def test_when_training_ends(easy: Task, setting: dict[str, int], epochs: int) ->
 def test_global_random_states_are_unchanged_and_the_seed_determines_the_result() -> None:
     data = task(100, 4, 3, noise=1.0)
     for vectors, _ in data:
-        vectors.flags.writeable = False  # like vectors mapped from a file
+        vectors.flags.writeable = False  # read-only, like vectors that are mapped from a file
     before = torch.get_rng_state(), np.random.get_state()[1].copy()  # noqa: NPY002, the generator SentEval seeds
     first, again = split_classify(*data), split_classify(*data)
     assert torch.equal(before[0], torch.get_rng_state())
@@ -135,7 +135,7 @@ WORDS = "the cats ca n't sleep , ` she said '' not now &quot; - LRB a 'd dog".sp
 
 
 class Noise:
-    """An encoder of random vectors, equal for equal sentences. Weights of a probe depend on the order of the items."""
+    """An encoder whose vectors are random, but equal for equal sentences, so that the order of items matters."""
 
     langs, latents, fingerprint = ("en",), ("semantic", "language"), ""
 
@@ -146,7 +146,7 @@ class Noise:
 
 @pytest.fixture(scope="module")
 def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """400 lines in mixed splits. Some sentences occur twice: in one split, in two splits, or with two labels."""
+    """A labelled file of 400 lines in mixed splits; some sentences repeat in one split, in two, or with two labels."""
     rng = np.random.default_rng(0)
     rows = []
     for number in range(380):
@@ -194,7 +194,7 @@ def test_minibatches_are_those_of_the_sequential_version(hidden: int, file: Path
     assert round(100 * result.rows[0].accuracy, 2) == expected.test_accuracy
     assert result.rows[0].probe == f"senteval, {hidden} hidden units, L2 {expected.penalty:g}" and result.seeds == 1
     backwards = sequential_senteval.split_classify((train[0][::-1].copy(), train[1][::-1]), dev, test, protocol)
-    assert numbers(backwards) != numbers(expected)  # the order matters
+    assert numbers(backwards) != numbers(expected)  # the order of the items matters
 
 
 def test_the_output_names_differences_to_sentevals_items(file: Path) -> None:

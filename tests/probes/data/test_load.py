@@ -1,4 +1,4 @@
-"""Find data in folders; read labels, parses and trees; load the items of a task with a card about the data."""
+"""Probes find data in folders, read labels, parses and trees, and describe the data of a task in a card."""
 
 import hashlib
 import json
@@ -46,13 +46,13 @@ def test_sentevals_rows_are_split_label_and_last_cell(tmp_path: Path) -> None:
     assert items == Items(
         ["The cats sleep, Ann.", "A dog barks.", "He's home.", "The CATS sleep - Ann"],
         ["NNS", "NN", "NN", "NNS"],
-        [0, 1, 2, 0],  # the first and last sentence have the same words
+        [0, 1, 2, 0],  # the first and the last sentence have the same words
         ["train", "dev", "test", "test"],
     )
     file = write(tmp_path / "a.tsv", "tr\tO\tWe saw it .\nte\tI\tWe it saw .\n")
     assert read_labelled(file, "en").groups == [0, 1]
     assert read_labelled(file, "en", reordered=True).groups == [0, 0]
-    # A CSV writer has added quotes to the first line.
+    # The first line has the quotes that a CSV writer adds.
     file.write_text('tr\tx\t"She said "" no "" twice ."\ntr\tx\t" No " , she said .\n')
     assert read_labelled(file, "en").sentences == ['She said "no" twice.', '"No", she said.']
 
@@ -232,7 +232,7 @@ def test_labelled_items_keep_their_splits_and_have_a_card(tmp_path: Path) -> Non
     file = write(tmp_path / "xprobe/en/subj_number.tsv", LABELLED + "tr\tNN\tHe swims .\n")
     dataset = load_items(TASKS["subj-num"], "en", tmp_path)
     items, card = dataset.items, dataset.about["card"]
-    # The sentence about cats is removed from train, because it is in test. So no train item has the label NNS.
+    # The sentence about cats is removed from train, because test has it. So no training item has the label NNS.
     assert items.sentences == ["A dog barks.", "He's home.", "He swims."]
     assert items.splits == ["dev", "test", "train"]
     assert card["sizes"] == {"train": 1, "dev": 1, "test": 1} and card["labels"] == {"NN": 3}

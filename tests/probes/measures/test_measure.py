@@ -1,4 +1,4 @@
-"""Test the selection and splitting of items, probes with known predictions, V-information, and control tasks."""
+"""Test control tasks and V-information, how items are selected and split, and probes with known predictions."""
 
 import math
 import re
@@ -43,7 +43,7 @@ COPIES = (str.upper, lambda text: f" {text.replace(' ', '  ')}\u200b", lambda te
 
 @pytest.mark.parametrize("fixed", [False, True])
 def test_copies_of_a_sentence_are_in_one_split(fixed: bool) -> None:
-    """Each sentence has four forms that count as copies. Labels and splits are random."""
+    """Each sentence has four spellings that count as copies; labels and splits are random."""
     rng = Random(0)
     texts = [form(f"L'été n° {number} là") for number in range(150) for form in (str, *COPIES)]
     splits = rng.choices(SPLITS, [8, 1, 1], k=len(texts)) if fixed else None
@@ -56,7 +56,7 @@ def test_copies_of_a_sentence_are_in_one_split(fixed: bool) -> None:
 
 
 def in_turn(**labels: str) -> Items:
-    """Make 120 items for each given split. The labels of a split alternate."""
+    """Make 120 items for each given split, in which the labels alternate."""
     names = [name for name in labels for _ in range(120)]
     texts = [labels[name][row % len(labels[name])] for row, name in enumerate(names)]
     return items(texts, list(range(len(names))), names)
@@ -82,14 +82,14 @@ def test_items_that_can_not_be_probed_are_an_error(given: Items, message: str) -
 def test_a_label_without_test_or_train_items_is_warned_of() -> None:
     made = prepare(TASK, in_turn(train="abc", dev="abc", test="ab"), lang="fr", config=ProbeConfig(seeds=2))
     assert item_warnings(made) == ["No test item has the label 'c': its accuracy is not measured."]
-    alone = items(["a", "b"] * 100 + ["c"] * 40, [*range(200), *[200] * 40])  # "c" is one group, so in one fold
+    alone = items(["a", "b"] * 100 + ["c"] * 40, [*range(200), *[200] * 40])  # all "c" are in one group, so in one fold
     warnings = item_warnings(prepare(TASK, alone, lang="fr", config=ProbeConfig(seeds=10)))
     assert warnings == ["No train item has the label 'c': no probe can learn it."]
 
 
 @pytest.mark.parametrize("limit", [30, 31, 32])
 def test_whole_groups_are_drawn_up_to_the_limit(limit: int) -> None:
-    """There are twenty groups of three items each. The label "c" is too rare to be learnt."""
+    """Items are drawn in whole groups. There are twenty groups of three; the label "c" is too rare to be learnt."""
     order = list(range(20))
     Random(5).shuffle(order)
     rows = [3 * group + place for group in order[:10] for place in range(3)]
@@ -148,7 +148,7 @@ def test_folds_never_divide_a_group_and_test_no_item_twice() -> None:
 
 
 class Told:
-    """A probe without training. The first unit p of a vector is the probability of label 1, and 1 - p of label 0."""
+    """A probe without training: the first unit p of a vector is the probability of label 1, and 1 - p of label 0."""
 
     def __init__(self, seed: int, classes: Sequence[int] = (0, 1)):
         self.seed, self.classes_ = seed, np.array(classes)
@@ -181,7 +181,7 @@ def test_predictions_bits_and_dev_accuracy_by_hand() -> None:
     assert_close(measured.bits[0, 0, 6:], [2.0, 1.0], 1e-4)
     assert measured.bits[1, 1, 4:6] == pytest.approx([2.0, -math.log2(0.875)])
     assert np.isnan(measured.bits).sum() == 32 - 8
-    # three quarters of train have label 0, so by frequency, label 0 costs log2(4 / 3) bits, and label 1 costs 2 bits
+    # three quarters of the training items have label 0: by frequency, it costs log2(4 / 3) bits, label 1 costs 2 bits
     assert_close(measured.saved[0, 0, 6:], [2 - 2, math.log2(4 / 3) - 1], 1e-4)
     assert np.isnan(measured.saved).sum() == 32 - 8
     assert measured.dev == np.mean([0.5, 0.5, 0.5, 0.5])
@@ -209,14 +209,14 @@ def test_bits_are_logarithms_to_base_2_and_finite_for_absent_labels() -> None:
     logs = np.log([[0.5, 0.5], [0.25, 0.75]])
     known, labels = np.array([0, 2]), np.array([0, 2])
     assert bits(logs, known, labels, 2, 10) == pytest.approx([1.0, -math.log2(0.75)])
-    smoothed = bits(logs, known, np.array([0, 1]), 3, trained=10)  # a probability q becomes (10 q + 1) / 13
+    smoothed = bits(logs, known, np.array([0, 1]), 3, trained=10)  # smoothing makes (10 q + 1) / 13 of a probability q
     assert smoothed == pytest.approx([-math.log2(6 / 13), -math.log2(1 / 13)])
     every = [bits(logs[:1], known, np.array([label]), 3, 10)[0] for label in range(3)]
     assert np.exp2(-np.array(every)).sum() == pytest.approx(1.0)
 
 
 def recurring(dev: int = 40, test: int = 60, seeds: int = 1, words: int = 8) -> tuple[Study, np.ndarray]:
-    """Make a study and its vectors. After every `words` items, the label changes, and the same key words come again."""
+    """Make a `Study` and its vectors. The label changes every `words` items, and then the same key words recur."""
     rows = np.arange(200 + dev + test)
     labels = rows // words % 2
     cut = tuple(np.split(rows, [200, 200 + dev]))
@@ -240,8 +240,8 @@ def test_a_key_has_one_label_and_label_frequencies_stay_the_same() -> None:
 
 
 def test_selectivity_is_accuracy_on_the_task_minus_accuracy_on_labels_of_keys() -> None:
-    """Each key word has a control label. Vectors of key words predict control labels; vectors of labels do not. Items
-    whose key occurs once are not tested, because no probe could predict their control labels."""
+    """A control task gives each key word a random label. Vectors of key words predict these labels; vectors of the true
+    labels do not. Items whose key occurs once are not tested, because no probe could predict their label."""
     made, _ = recurring(seeds=2)
     sentences = [text if row % 7 else f"own{row}" for row, text in enumerate(made.items.sentences)]
     made = replace(made, items=replace(made.items, sentences=sentences))
@@ -256,6 +256,6 @@ def test_selectivity_is_accuracy_on_the_task_minus_accuracy_on_labels_of_keys() 
 @pytest.mark.parametrize(("kinds", "made_one"), [((30, 30, 8), True), ((29, 30, 8), False), ((30, 29, 8), False),
                                                  ((30, 30, 1), False)])  # fmt: skip
 def test_thirty_recurring_items_and_two_labels_make_a_control_task(kinds: tuple[int, int, int], made_one: bool) -> None:
-    made, vectors = recurring(*kinds[:2], words=kinds[2])  # one key has one control label
+    made, vectors = recurring(*kinds[:2], words=kinds[2])  # each key has one control label
     task = measure(probe_factory("linear"), [vectors], made.labels, made.cuts)
     assert bool(selectivity(made, [vectors], task, ProbeConfig(resamples=100))) is made_one

@@ -1,4 +1,4 @@
-"""Compare intervals and tests with SciPy, closed forms and simulations."""
+"""Confidence intervals and tests of probes agree with SciPy, closed forms and simulations."""
 
 import numpy as np
 import pytest
@@ -31,7 +31,7 @@ def test_a_resample_without_items_of_a_seed_has_the_seeds_mean() -> None:
     right = tested & (np.arange(100) % 2 == 1)
     (runs,) = bootstrap([right[None]], tested, range(100))
     assert np.isfinite(runs.draws).all()
-    equal = i0e(2.0)  # probability that two Poisson counts with mean 1 are equal
+    equal = i0e(2.0)  # the probability that two Poisson counts with mean 1 are equal
     assert (runs.draws[:, 0, 0] == 0.5).mean() == pytest.approx(equal, abs=0.035)
     assert runs.points == pytest.approx(np.array([[0.5, 0.5]]))
 
@@ -53,10 +53,10 @@ def test_noise_of_items_is_counted_once_whether_seeds_share_them_or_not() -> Non
 
 def test_seeds_that_agree_by_chance_have_the_error_of_their_items() -> None:
     tested = np.arange(500) % 5 == np.arange(5)[:, None]
-    right = tested & (np.arange(500) // 5 % 10 < 7)  # in each fold, exactly 70 of the 100 items are right
+    right = tested & (np.arange(500) // 5 % 10 < 7)  # exactly 70 of the 100 items in each fold are right
     (runs,) = bootstrap([right[None]], tested, range(500))
     assert runs.error() == pytest.approx((np.sqrt(0.7 * 0.3 / 500), 8), rel=0.05)
-    equal = np.broadcast_to(np.arange(100) < 70, (1, 5, 100))  # all seeds have the same answers on the same items
+    equal = np.broadcast_to(np.arange(100) < 70, (1, 5, 100))  # all seeds give the same answers
     (runs,) = bootstrap([equal], np.ones((5, 100), bool), range(100))
     assert runs.error() == (pytest.approx(np.sqrt(0.7 * 0.3 / 100), rel=0.05), np.inf)
 
@@ -84,7 +84,7 @@ def test_resamples_depend_on_the_seed_and_not_on_the_parts_in_which_they_are_dra
 
 
 def test_an_interval_of_a_difference_ends_at_100_points() -> None:
-    """For two seeds that disagree, Student's interval (one degree of freedom) would end above 100 points."""
+    """For two seeds that disagree, Student's interval with one degree of freedom would end above 100."""
     points = np.array([[0.9, -0.1]])
     paired = Runs(points, np.broadcast_to(points, (9, 1, 2)))
     gap = difference("t", "fr", ("a", "b"), paired)
@@ -92,7 +92,7 @@ def test_an_interval_of_a_difference_ends_at_100_points() -> None:
     assert gap.p == pytest.approx(ttest_1samp(points[0], 0).pvalue)
 
 
-# (encoders, probe seeds, sd over encoders, sd over probe seeds, whether all seeds test the same items)
+# Simulations: (encoders, probe seeds, standard deviations over both, whether all seeds test the same items).
 SETTINGS = {
     "folds, probes differ": (1, 5, 0.0, 0.03, False),
     "fixed test, probes differ": (1, 5, 0.0, 0.03, True),
@@ -112,7 +112,7 @@ def test_intervals_cover_the_truth_in_95_of_100_cases(setting: str) -> None:
     rng, held = np.random.default_rng(0), []
     for run in range(400):
         chance = 0.7 + rng.normal(0, encoder_sd, (encoders, 1, 1)) + rng.normal(0, probe_sd, (encoders, probes, 1))
-        hard = np.repeat(rng.uniform(-0.2, 0.2, 100), 2)  # items 2 n and 2 n + 1 are equally hard
+        hard = np.repeat(rng.uniform(-0.2, 0.2, 100), 2)  # items 2n and 2n + 1 are equally difficult
         shape = encoders, probes, 200
         luck = np.where(rng.random(shape) < 0.1, rng.random(shape), rng.random(200))
         scores = [(luck < level + hard) & tested for level in (chance, 0.64)]

@@ -1,4 +1,4 @@
-"""Runs of probes are stored and read back unchanged; damaged files raise errors; fingerprints identify encoders."""
+"""Results of probes are stored and read back unchanged; damaged files raise errors; fingerprints identify encoders."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -51,7 +51,7 @@ def test_a_damaged_or_foreign_file_is_an_error(cells: list[Cell], tmp_path: Path
         path.write_bytes(content)
         with pytest.raises(BgtError, match=message):
             read_cells(path)
-    parquet.write_table(cells[0].predictions, path)  # the metadata, which contain the results, are missing
+    parquet.write_table(cells[0].predictions, path)  # without the metadata, which contain the results
     with pytest.raises(BgtError, match="not a run of bgt-probe"):
         read_cells(path)
 

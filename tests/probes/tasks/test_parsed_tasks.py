@@ -1,4 +1,4 @@
-"""Check the labels that tasks derive from CoNLL-U parses and from bracketed trees."""
+"""Probing tasks derive the right labels from CoNLL-U parses and from bracketed trees."""
 
 from collections import Counter
 from pathlib import Path
@@ -14,7 +14,7 @@ from probes.tasks.depth import depth
 
 
 def parse(tmp_path: Path, *sentences: str) -> list[Parsed]:
-    """Parse sentences, one word per line: form, part of speech, head, relation, features. "+" means no space before."""
+    """Parse sentences with one word per line: form, part of speech, head, relation, features. "+": no space before."""
     blocks = []
     for sentence in sentences:
         rows = [line.split() for line in sentence.strip().splitlines()]
@@ -122,7 +122,7 @@ def test_depth_is_the_longest_path_from_the_root_without_punctuation(tmp_path: P
 
 
 def nested(word: str, depth: int) -> Tree:
-    """Make a tree: one word under `depth` nested constituents."""
+    """Make a tree of one word under `depth` nested constituents."""
     return Tree("X", (nested(word, depth - 1),)) if depth else Tree("N", word=word)
 
 
@@ -157,8 +157,8 @@ def joined(first: str = "She", upos: str = "PRON", verb: str = "cried", more: st
         (joined("Kinder", "NOUN"), "de", "They laughed, but Kinder cried."),
         (joined("Kinder", "NOUN"), "en", "They laughed, but kinder cried."),
         (joined("İyi", "ADJ").replace("they", "içki"), "tr", "İçki laughed, but iyi cried."),
-        (joined().replace("cried VERB", "and CCONJ"), "en", None),  # two conjunctions
-        (joined().replace("they PRON 6 nsubj", "often ADV 6 advmod"), "en", None),  # the second clause has no subject
+        (joined().replace("cried VERB", "and CCONJ"), "en", None),  # skipped: two conjunctions
+        (joined().replace("they PRON 6 nsubj", "often ADV 6 advmod"), "en", None),  # no subject in the second clause
         (FIVE[0], "en", None),
     ],
 )

@@ -1,4 +1,4 @@
-"""Check the labels that tasks derive from text, the groups of tasks, and built-in sentences for style tasks."""
+"""Probing tasks derive the right labels from text; tasks form groups; style tasks have built-in sentences."""
 
 from collections import Counter
 
@@ -49,7 +49,7 @@ def test_length_labels_are_ranges_and_a_sentence_without_a_word_is_skipped() -> 
 def test_words() -> None:
     assert count_words("L'eau, c'est bon !") == len(split_words("L'eau, c'est bon !")) == 5
     assert count_words("猫が好き。") == 4
-    assert split_words("شكرًا لك") == ["شكرًا", "لك"]  # a vowel sign belongs to its word
+    assert split_words("شكرًا لك") == ["شكرًا", "لك"]  # an Arabic vowel sign is part of its word
     assert split_tokens("L'eau, 猫が。") == ["L", "'", "eau", ",", "猫", "が", "。"]
 
 
@@ -163,5 +163,5 @@ def test_tasks_of_style_have_balanced_built_in_sentences_with_translations(
     items, counts = dataset.items, Counter(dataset.items.labels)
     assert dataset.about["data"] == EXAMPLES and set(counts) == labels and len(set(counts.values())) == 1
     assert items.other == ("fr" if lang == "en" else "en") and len(items.translations or ()) == len(items.sentences)
-    of_translation = dict(zip(items.translations or (), items.groups, strict=True))  # translation -> group
+    of_translation = dict(zip(items.translations or (), items.groups, strict=True))  # the group of each translation
     assert [of_translation[text] for text in items.translations or ()] == items.groups

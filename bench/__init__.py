@@ -1,1 +1,1 @@
-"""Compare our speed with the speed of other tools, and measure numerical errors. Each kind of work has a page."""
+"""Compare our speed with that of other tools, and measure numerical errors, on one page of results per kind of work."""

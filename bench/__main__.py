@@ -55,13 +55,13 @@ def parser() -> argparse.ArgumentParser:
 
 
 def cells(row: Measurement) -> tuple[str, ...]:
-    """Return the cells of a row in the table of a page."""
+    """Return the cells of a measurement, which is one row in the table of a page."""
     target = row.target if row.met else f"{row.target}, **missed**"
     return row.work, row.against, row.spread, target, row.ours, row.peer, row.error, row.floor, row.share
 
 
 def document(pages: dict[str, Page]) -> str:
-    """Return the text of RESULTS.md for these pages."""
+    """Return the text of RESULTS.md with these pages of results."""
     sections, missed = [INTRODUCTION], []
     for name, page in pages.items():
         rows = [Measurement(**row) for row in page["rows"]]
@@ -74,12 +74,12 @@ def document(pages: dict[str, Page]) -> str:
 
 
 def read(path: Path) -> Page:
-    """Read a page written by `--json`."""
+    """Read a page of results that the option --json wrote."""
     return json.loads(path.read_text("utf-8"))
 
 
 def keep(page: Page) -> None:
-    """Store a page, which replaces the earlier results of the same page, and write RESULTS.md."""
+    """Store a page of results instead of its earlier version, and write RESULTS.md."""
     KEPT.mkdir(exist_ok=True)
     name = "gpu" if "--device cuda" in page["command"] else page["command"].split()[3]
     write_json(KEPT / f"{name}.json", page)
@@ -100,7 +100,7 @@ def measure(name: str, options: argparse.Namespace, words: list[str]) -> None:
 
 
 def main() -> None:
-    """Run the command. If a page fails, the other pages are still measured."""
+    """Run the benchmarks. If a page fails, the other pages are still measured."""
     arguments, words, failed = parser(), sys.argv[1:], []
     options = arguments.parse_args(words)
     if unknown := sorted({*options.pages} - {*PAGES}):
@@ -120,7 +120,7 @@ def main() -> None:
             command = [sys.executable, "-m", "bench", name, *words, "--json", str(written)]
             if subprocess.run(command).returncode:
                 failed.append(name)
-            elif written.exists():  # there is no file if nothing could be measured
+            elif written.exists():  # a page on which nothing could be measured has no file
                 keep(read(written))
     if failed:
         sys.exit(f"These pages failed, and their rows are older: {', '.join(failed)}")

@@ -34,7 +34,7 @@ from bench.measure import Measurement, turns
 ROOT = Path(__file__).resolve().parent.parent
 CALL = "import sys; from {} import main; sys.argv = {!r}; main()"
 WRITE = ["bgt", "generate", "--source", "You are late.", "--style", "Can you help me?"]
-CODE = {  # name -> the code to run, and the limit in seconds
+CODE = {  # code that is timed in a new process, and its limit in seconds
     "import bgt_core": ("import bgt_core", 0.1),
     "bgt --help": (CALL.format("bgt_core.cli", ["bgt", "--help"]), 0.5),
     "bgt info": (CALL.format("bgt_core.cli", ["bgt", "info"]), 0.5),
@@ -44,11 +44,11 @@ CODE = {  # name -> the code to run, and the limit in seconds
 }
 TORCH = "import atexit, sys; atexit.register(lambda: print('torch' in sys.modules, file=sys.stderr)); "
 
-ROUNDS = 3  # at most this number of rounds of measuring the app
-FEW, MANY = 300, 25_000  # numbers of pairs that the maps show
-STORED = {100_000: (30, 1_500), 1_000_000: (300, 4_000)}  # points -> limits: seconds, MB of server memory
+ROUNDS = 3  # maximum number of rounds in which the app is measured
+FEW, MANY = 300, 25_000  # numbers of translations that the maps show
+STORED = {100_000: (30, 1_500), 1_000_000: (300, 4_000)}  # points -> limits in seconds and in MB of server memory
 WIDTH = 64  # units in each stored vector
-PATIENCE = 600_000  # how long the browser waits for a result before it fails, in milliseconds
+PATIENCE = 600_000  # milliseconds after which the browser stops waiting for a result
 AT_REST = "[data-testid=stApp][data-test-script-state=notRunning]"
 POINTS = """least => [...document.querySelectorAll(".bgt-view[data-drawn]")].some(root => root.bgtView.size >= least)"""
 NEAREST = """() => document.querySelector("[data-testid=stMain]").innerText.split("Nearest in the")[1] ?? \"\""""
@@ -66,7 +66,7 @@ LIMITS = {
     f"lasso on {FEW} pairs, from release to the count": 0.5,
     f"{MANY:,} pairs loaded: embedded, projected, drawn": 30,
     f"lasso on {MANY:,} pairs, from release to the count": 2,
-    f"memory of {MANY:,} pairs": 1_000,  # in MB; all other limits are in seconds
+    f"memory of {MANY:,} pairs": 1_000,  # this limit is in MB, all others in seconds
 }
 
 
@@ -100,7 +100,7 @@ def rows(options: argparse.Namespace) -> Iterator[Measurement]:
 
 
 def limited(work: str, values: list[float], limit: float, unit: str, error: str = "the same work") -> Measurement:
-    """Return a row that compares the measured values with their limit."""
+    """Return a row of results that compares measured values with their limit."""
     ours, unit_of = f"{median(values):.2f} {unit}", work if work.endswith("seconds") else f"{work}, {unit}"
     return Measurement(unit_of, f"{limit:g} {unit}", values, f"<= {limit:g}", ours, "none", error)
 
@@ -111,9 +111,8 @@ def run(code: str) -> str:
 
 
 def opening(browser: Browser, title: str) -> list[float]:
-    """Return four times in seconds. Two are from the start of the app: until the heading is visible, and until the
-    whole page is visible. Two are from entering a sentence: until its nearest sentences are visible, and until all
-    generated text is visible."""
+    """Return four times in seconds. Two are from the start of the app until its heading and the whole page are visible.
+    Two are from entering a sentence until its nearest sentences and all generated texts are visible."""
     start = time.perf_counter()
     with tab_of(browser) as (tab, address, _):
         query = urlencode({"ckpt": f"{title}, as shipped"})
@@ -144,7 +143,7 @@ def walk(browser: Browser, data: Path, many: int) -> list[float]:
 
 
 def stored(browser: Browser, points: int) -> tuple[float, float]:
-    """Return the seconds until a map of stored vectors is drawn, and then the memory of the server, in MB."""
+    """Return the seconds until a map of stored vectors is drawn, and the server's memory in MB."""
     with TemporaryDirectory() as folder:
         vectors, text = Path(folder, "stored.npy"), Path(folder, "stored.txt")
         np.save(vectors, np.random.default_rng(0).standard_normal((points, WIDTH), np.float32))
@@ -158,7 +157,7 @@ def stored(browser: Browser, points: int) -> tuple[float, float]:
 
 @contextmanager
 def tab_of(browser: Browser, *arguments: str) -> Iterator[tuple[Page, str, psutil.Process]]:
-    """Start the app. When it answers, yield a browser tab, the app's address and the app's process."""
+    """Start the app. When it answers, yield a browser tab, the app's URL and its process."""
     with socket.socket() as free:
         free.bind(("localhost", 0))
         port = free.getsockname()[1]
@@ -185,7 +184,7 @@ def until(start: float, wait: Callable[[], object]) -> float:
 
 
 def shown(tab: Page, address: str) -> None:
-    """Open an address, and wait for its heading."""
+    """Open a URL, and wait for the page's heading."""
     tab.goto(address)
     tab.get_by_role("heading", level=1).wait_for(timeout=PATIENCE)
 

@@ -35,13 +35,13 @@ BEAM, BATCH = 5, 64
 
 @dataclass(frozen=True)
 class Size:
-    """The sizes of a model, and the amount of text that it generates in each round."""
+    """The sizes of a model, and the amount of text that it generates per round of measurement."""
 
     name: str
     arguments: dict[str, int]
     vocab: int
     sentences: int
-    tokens: int | None  # number of tokens in every output; None: as many as in its source
+    tokens: int | None  # number of tokens in every output; None for as many as the source has
     target: str
     recipe: str = "bgt"
 
@@ -60,7 +60,7 @@ TOY = [Size("3 sentences", TINY, 60, 3, None, ">= 0", recipe) for recipe in ("bg
 
 
 class Ids(SizedTokenizer):
-    """A tokenizer for sentences that are written as token ids, so that neither side spends time on tokenisation."""
+    """A tokenizer for sentences that are written as token ids, so that no time is spent on tokenisation."""
 
     def encode(self, sentences: Sequence[str]) -> list[list[int]]:
         return [[*map(int, sentence.split()), EOS] for sentence in sentences]
@@ -76,15 +76,15 @@ class Ids(SizedTokenizer):
 
 
 class Ends(nn.Module):
-    """An output layer that ends each sentence at a given length. `lengths` is in the order of the round's sentences."""
+    """An output layer that ends each sentence at a given length; `lengths` is in the order of the sentences."""
 
     def __init__(self, layer: nn.Module, lengths: Tensor) -> None:
         super().__init__()
         self.layer, self.lengths, self.begun, self.written = layer, lengths, 0, 0
 
     def scorer(self, latent: Tensor) -> Scorer:
-        """Start a search. The length of each sentence is appended to its latent bias, so that when the search drops a
-        finished sentence, its length is dropped too."""
+        """Start a search. Each sentence's length is appended to its latent bias, so that the search drops the length
+        together with a finished sentence."""
         inner = self.layer.scorer(latent)
         begun = self.begun % len(self.lengths)
         self.begun, self.written = begun + len(latent), 0
@@ -98,7 +98,7 @@ class Ends(nn.Module):
 
 
 class EndsAt(LogitsProcessor):
-    """A logits processor that makes the peer end each sentence at a given length."""
+    """A logits processor that makes transformers' `generate` end each sentence at a given length."""
 
     def __init__(self, lengths: Tensor) -> None:
         self.lengths = lengths.repeat_interleave(BEAM)
@@ -110,14 +110,14 @@ class EndsAt(LogitsProcessor):
 def end(scores: Tensor, due: Tensor) -> Tensor:
     """In `scores` (B, ..., V), allow only EOS in sentences that must end now (`due`, (B,)), and forbid it in others."""
     scores[..., EOS] = -torch.inf
-    rows = due.nonzero().squeeze(1)  # not a mask, because these are usually few rows
+    rows = due.nonzero().squeeze(1)  # indices instead of a mask, because they are usually few
     scores[rows] = -torch.inf
     scores[rows, ..., EOS] = 0.0
     return scores
 
 
 def marian(sizes: Mapping[str, int]) -> MarianMTModel:
-    """Return the peer. Its encoder and decoder have the sizes that the recipe gives our model."""
+    """Return a MarianMT model whose encoder and decoder have the sizes that the recipe gives our model."""
     layers = sizes.get("model.encoder_layers", sizes.get("model.composed_layers"))
     arguments: dict[str, Any] = {"encoder_layers": layers, "decoder_layers": sizes["model.decoder_layers"]}
     for side in ("encoder", "decoder"):
@@ -128,14 +128,14 @@ def marian(sizes: Mapping[str, int]) -> MarianMTModel:
 
 
 def rows(options: argparse.Namespace) -> Iterator[Measurement]:
-    """Measure our model and the peer for each of the sizes."""
+    """Compare our beam search with that of transformers for each of the sizes."""
     agreement = shipped_agreement(8 if options.toy else 256)
     for size in TOY if options.toy else SIZES:
         yield from rows_of(size, options, agreement)
 
 
 def rows_of(size: Size, options: argparse.Namespace, agreement: str) -> Iterator[Measurement]:
-    """Measure one size, with our model in fp32 and in bf16."""
+    """Compare both beam searches for one size, with our model in fp32 and in bf16."""
     recipe = recipes.configure(size.recipe, {"data.vocab_size": size.vocab, **size.arguments})
     tokenizer = Ids(size.vocab)
     model, peer = recipe.build(tokenizer).eval(), marian(recipe.arguments)
@@ -156,7 +156,7 @@ def rows_of(size: Size, options: argparse.Namespace, agreement: str) -> Iterator
             with autocast(embedders[form].device, form):
                 texts = recombined(embedders[form], sources, sources, most)
             written = [len(text.split()) for text in texts]
-        assert written == lengths.tolist(), form  # otherwise the two sides would do different work
+        assert written == lengths.tolist(), form  # with other lengths, the two sides would do different work
 
     def theirs(begun: int) -> list[int]:
         side = Tokens.pad([[*sentence, EOS] for sentence in ids[begun : begun + BATCH]], "en")
@@ -175,7 +175,7 @@ def rows_of(size: Size, options: argparse.Namespace, agreement: str) -> Iterator
 
 
 def recombined(bgt: Embedder, sources: Sequence[str], styles: Sequence[str], most: int) -> list[str]:
-    """Recombine sources and styles by beam search without reranking. Return texts of at most `most` tokens."""
+    """Generate texts of at most `most` tokens from sources and style sentences, by beam search without reranking."""
     return generate(bgt, sources, styles, lang="en", search=Beam(), rerank=False, max_length=most)
 
 
@@ -198,7 +198,7 @@ def operations_of(model: nn.Module, ids: Sequence[Sequence[int]], lengths: Seque
     times = {"encoders.semantic": read, "encoders.en": read, "decoders.en": written}
     once = dict.fromkeys(("mean", "log_variance", "fuse_latent", "latent", "project"), count)
     once |= dict.fromkeys(("slot", "kv"), count * decoder.memory.slots) if decoder.memory else {}
-    tied = getattr(decoder.layer, "tied", None)  # a tied output layer multiplies with the table of token vectors
+    tied = getattr(decoder.layer, "tied", None)  # a tied output layer multiplies by the table of token vectors
     total = 2.0 * tied.table.weight.numel() * written if tied else 0.0
     for name, module in model.named_modules():
         part, last = ".".join(name.split(".")[:2]), name.split(".")[-1]

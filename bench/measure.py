@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 
-os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")  # let torch use huge pages of memory, as in `bgt train`
+os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")  # makes torch use huge memory pages, as `bgt train` does
 import platform
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -25,8 +25,8 @@ import torch
 from bgt_core.backend import linear, multiply_int8, prepack_int8
 
 CPU = torch.device("cpu")
-Page = dict[str, Any]  # keys: command, date, minutes, machine, rows (each has the fields of a `Measurement`)
-SIDE, SIDE_ON_GPU = 1_024, 8_192  # size of the square matrices in `product_rate`
+Page = dict[str, Any]  # has the keys command, date, minutes, machine, rows (each has the fields of a `Measurement`)
+SIDE, SIDE_ON_GPU = 1_024, 8_192  # size of the square matrices that `product_rate` multiplies
 DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "int8": torch.int8}
 PACKAGES = ("torch", "numpy", "sentencepiece", "transformers", "sentence-transformers", "faiss-cpu", "scikit-learn")
 
@@ -36,13 +36,13 @@ class Measurement:
     """One row on a page of results."""
 
     work: str  # description of the measured work
-    against: str  # name of the peer or the limit that our time is compared with
-    ratios: list[float]  # for each round, the peer's time divided by ours; against a limit, the measured value
+    against: str  # the other tool, or the limit, that our time is compared with
+    ratios: list[float]  # for each round, the other tool's time divided by ours; for a limit, the measured value
     target: str  # such as ">= 5" for the median of `ratios`, or ">= 75 % of the floor" for `reached`
     ours: str  # our median speed or value, with its unit
     peer: str
     error: str  # measured deviation from the exact result
-    floor: str = "none stated"  # the number of operations, and our speed if they ran at `product_rate`
+    floor: str = "none stated"  # the number of operations, and our speed if it were limited only by `product_rate`
     reached: float | None = None  # the floor divided by our time; None if there is no floor
 
     @property
@@ -73,7 +73,7 @@ def compare(
     operations: float = 0.0,
     rate: float = 1.0,
 ) -> Measurement:
-    """Return the row that compares two forms of the same work. `ours` and `peer` are the seconds of each round.
+    """Return the row that compares our code with another tool; `ours` and `peer` are the seconds of each round.
 
     A round processes `amount` units, such as 1,000 sentences; `unit` is the name of the units in the plural. The floor
     is the time of `operations` at `rate` operations per second (see `product_rate`); there is none for 0 `operations`.
@@ -91,7 +91,7 @@ def compare(
 def turns(
     forms: Mapping[str, Callable[[int], object]], rounds: int, clock: Callable[[], float]
 ) -> dict[str, list[float]]:
-    """Measure the seconds of each form in each round, in alternating order, after running each form once to warm up."""
+    """Measure the seconds of each version of the work in each round, in alternating order, after a warm-up of each."""
     for form in forms.values():
         form(0)
     times: dict[str, list[float]] = {name: [] for name in forms}
@@ -104,7 +104,7 @@ def turns(
 
 
 def clock_of(threads: int, device: torch.device = CPU) -> Callable[[], float]:
-    """Return a clock (in seconds) for this number of threads. On a GPU, it waits until the device has finished."""
+    """Return a clock, in seconds, for this number of threads. On a GPU, it first waits for the device."""
 
     if device.type == "cuda":
 
@@ -117,7 +117,7 @@ def clock_of(threads: int, device: torch.device = CPU) -> Callable[[], float]:
 
 
 def product_rate(dtype: torch.dtype, threads: int, device: torch.device = CPU) -> float:
-    """Multiply large square matrices in 6 trials. Return the operations per second of the fastest trial."""
+    """Return the speed of large matrix products in operations per second: the fastest of 6 trials."""
     clock, side = clock_of(threads, device), SIDE if device.type == "cpu" else SIDE_ON_GPU
     if dtype == torch.int8:  # the inputs have 8 bits, the output is in single precision
         weight = torch.randint(-127, 128, (side, side), dtype=torch.int8)

@@ -18,11 +18,11 @@ from bench.measure import Measurement, clock_of, compare, product_rate, turns
 from bgt_core.neighbours.search import ITERATIONS, POINTS, Rows, SearchPlan, approximate, exact, search
 
 SENTENCES, WIDTH = 50_000, 256
-TOPICS = 4  # number of topics per sentence
-ALL_TOPICS = 20  # all sentences together have 20 topics times the square root of the number of sentences
-OWN = 0.5  # share of a meaning's squared length that comes from its random vector; the rest is from its topics
+TOPICS = 4  # number of topics of each sentence
+ALL_TOPICS = 20  # the number of topics is 20 times the square root of the number of sentences
+OWN = 0.5  # fraction of a meaning's squared length from its random vector; the rest is from its topics
 NOISE = (0.05, 0.6)  # smallest and largest share of noise in the squared length of a sentence's vector
-UNTRANSLATED = 5  # every 5th row on the right is not a translation of the row on the left
+UNTRANSLATED = 5  # every fifth row of the second language is not a translation
 PART = 20  # only every 20th row is a query of exact search
 K = 4
 
@@ -61,7 +61,7 @@ def rows(options: argparse.Namespace) -> Iterator[Measurement]:
 
 
 def draw(count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Draw the vectors of left and right sentences, (count, WIDTH) each. All but every 5th row are translations."""
+    """Draw the vectors of sentences in two languages, (count, WIDTH) each. All but every fifth row are translations."""
     rng = np.random.default_rng(0)
     topics = directions(rng, int(ALL_TOPICS * math.sqrt(count)))
     meant, others = meanings(rng, topics, count), meanings(rng, topics, -(-count // UNTRANSLATED))
@@ -72,7 +72,7 @@ def draw(count: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def meanings(rng: np.random.Generator, topics: np.ndarray, count: int) -> np.ndarray:
-    """Draw the vectors of meanings, (count, WIDTH): sums of a random vector and topic vectors."""
+    """Draw the vectors of meanings, (count, WIDTH): each is a random vector plus topic vectors."""
     drawn = math.sqrt(OWN) * directions(rng, count)
     for share in rng.dirichlet(np.ones(TOPICS), count).astype(np.float32).T:
         ranks = (len(topics) ** rng.random(count)).astype(np.int64)  # topic frequencies fall as 1 / rank
@@ -88,7 +88,7 @@ def directions(rng: np.random.Generator, count: int) -> np.ndarray:
 
 
 def operations(plan: SearchPlan, left: Rows, right: Rows) -> float:
-    """Count the operations of approximate search in both directions: comparisons, assignment to lists, k-means."""
+    """Count the operations of approximate search in both directions: comparisons, k-means, and assignment to lists."""
     compared = sum(len(asking) * len(held) for asking, held in plan.forward + plan.backward)
     to_lists = plan.nlist * (len(left) + len(right) + POINTS * plan.nlist * ITERATIONS)
     return 2.0 * WIDTH * (compared + to_lists)

@@ -42,7 +42,7 @@ ROWS = (  # width of the vectors, protocol, name of the measured part
 
 
 def rows(options: argparse.Namespace) -> Iterator[Measurement]:
-    """Measure softmax regression, and classifiers with a hidden layer."""
+    """Compare the training of probes without and with a hidden layer."""
     if not options.senteval:
         print("Nothing was measured; pass a clone of SentEval as --senteval.")
         return
@@ -52,7 +52,7 @@ def rows(options: argparse.Namespace) -> Iterator[Measurement]:
 
 
 def measured(options: argparse.Namespace, clone: Clone, width: int, protocol: SentEval, part: str) -> Measurement:
-    """Measure our code and SentEval's code on one task, whose vectors have the size `width`."""
+    """Time our code and SentEval's on one task, whose vectors have `width` units."""
     train, dev, test = task(width, ITEMS // 100 if options.toy else ITEMS)
     results: dict[str, Any] = {}
 
@@ -70,7 +70,7 @@ def measured(options: argparse.Namespace, clone: Clone, width: int, protocol: Se
     penalty, predicted = clone.last.l2reg, clone.last.predict(test[0])[:, 0].astype(int)
     hidden, items = protocol.hidden, len(train[0])
     weights = width * hidden + hidden * CLASSES if hidden else width * CLASSES
-    operations = sum(ours.epochs) * items * 2 * 2 * weights  # forward and backward passes
+    operations = sum(ours.epochs) * items * 2 * 2 * weights  # operations of the forward and backward passes
     return compare(
         f"probing task, {items:,} x {width}, {CLASSES} classes: {part}",
         "SentEval's own classifier",
@@ -84,7 +84,7 @@ def measured(options: argparse.Namespace, clone: Clone, width: int, protocol: Se
 
 
 def task(width: int, items: int) -> tuple[Split, Split, Split]:
-    """Draw normal vectors. A vector's label is the index of the largest of CLASSES noisy linear functions of it."""
+    """Draw normal vectors whose label is the index of the largest of CLASSES linear functions of them, with noise."""
     rng = np.random.default_rng(0)
     vectors = rng.standard_normal((items + 2 * TESTED, width), dtype=np.float32)
     scores = vectors @ rng.standard_normal((width, CLASSES), dtype=np.float32) / np.sqrt(width)
@@ -95,8 +95,8 @@ def task(width: int, items: int) -> tuple[Split, Split, Split]:
 
 
 class Clone:
-    """SentEval's code, imported from the folder of a clone. Only one clone per process can be imported. Raises NotFound
-    if the folder is not a clone."""
+    """SentEval's code, imported from the folder of a clone, of which a process can import only one. Raises NotFound if
+    the folder is not a clone."""
 
     def __init__(self, path: Path):
         if not (path / "senteval" / "probing.py").is_file():
@@ -113,7 +113,7 @@ class Clone:
         make = classifier.MLP
 
         def kept(*arguments: Any, **named: Any) -> Any:
-            self.last = make(*arguments, **named)  # kept, because SentEval does not return the predictions
+            self.last = make(*arguments, **named)  # kept because SentEval does not return the predictions
             return self.last
 
         vars(self.validation)["MLP"] = kept

@@ -28,8 +28,8 @@ from bgt_core.errors import DataError, NotFound
 from bgt_core.models.bgt import BGT
 
 FIRST_POSITION = 2
-SPECIAL = (BOS, PAD, EOS, UNK)  # our ids of special tokens, in the released code's order
-DIFFERENT = 1e-5  # maximum relative difference between the losses; a larger difference raises an error
+SPECIAL = (BOS, PAD, EOS, UNK)  # our ids of the special tokens, in the order that the released code gives them
+DIFFERENT = 1e-5  # maximum relative difference between both losses; a larger one raises an error
 
 
 def load(clone: Path) -> None:
@@ -63,7 +63,7 @@ class Released:
             "--optimizer adam --adam-betas (0.9,0.98) --lr 0.0005 --lr-scheduler inverse_sqrt --warmup-updates 4000 "
             "--warmup-init-lr 1e-07 --min-lr 1e-09 --weight-decay 0.0001 --translation-loss 1.0 "
             f"{sides} --latent-size {width} --dropout {DROPOUT} --label-smoothing {SMOOTHING} --clip-norm {CLIP} "
-            "--x0 2"  # number of updates until the KL has its full weight
+            "--x0 2"  # number of updates until the KL's weight reaches 1
         )
         args = options.parse_args_and_arch(options.get_training_parser(), command.split())
         words = dictionaries.Dictionary()
@@ -73,19 +73,19 @@ class Released:
         self.model = task.build_model(args)
         with contextlib.redirect_stdout(io.StringIO()):
             self.trainer = trainers.Trainer(args, task, self.model, task.build_criterion(args))
-        self.order = torch.tensor([*SPECIAL, *range(len(SPECIAL), vocab)])  # id in the released code -> our id
+        self.order = torch.tensor([*SPECIAL, *range(len(SPECIAL), vocab)])  # our token ids, by the released code's ids
         self.numbers = self.order.argsort()
         with torch.no_grad():
             for theirs, parts in self.weights():
                 theirs.copy_(self.joined(parts))
 
     def joined(self, parts: Sequence[torch.Tensor]) -> torch.Tensor:
-        """Concatenate parts of a parameter. If its rows are tokens, sort them by their ids in the released code."""
+        """Concatenate the parts of a parameter. If its rows are tokens, order them by the released code's token ids."""
         whole = torch.cat(list(parts), dim=-1)
         return whole[self.order] if len(whole) == len(self.order) else whole
 
     def weights(self) -> Iterator[tuple[nn.Parameter, list[nn.Parameter]]]:
-        """Yield each parameter that the released model uses, and the list of our parameters of which it consists."""
+        """Yield each parameter that the released model uses, with the list of our parameters that it consists of."""
         ours, theirs = self.ours, self.model
         for encoder, name in ((theirs.encoder_sem, "semantic"), (theirs.encoder_en, "en"), (theirs.encoder_fr, "fr")):
             body, head = ours.encoders[name].body, ours.encoders[name].head
@@ -117,7 +117,7 @@ class Released:
         return data.collate(items, pad_idx=SPECIAL.index(PAD), eos_idx=SPECIAL.index(EOS))
 
     def form(self, pairs: Sequence[Pair], tokens: int) -> Form:
-        """Return an update that runs the released code, in batches of at most `tokens` (its option `--max-tokens`). The
+        """Return a training step of the released code, in batches of at most `tokens` (its option `--max-tokens`). The
         measured time does not include the division of gradients by the number of pairs."""
         batches, trainer = released_batches(pairs, tokens), self.trainer
         samples = [self.sample(rows) for rows in batches]
@@ -129,12 +129,12 @@ class Released:
         return Form(step, list(map(tokens_of, batches)), used, trainer.optimizer.optimizer, CLIP)
 
     def difference(self, straight: StraightBGT, rows: Sequence[Pair]) -> str:
-        """Describe the relative differences of loss and gradients between the released code and the straight form.
+        """Describe how much loss and gradients differ between the released code and `StraightBGT`.
 
         Both count positions from 2, and run without dropout. All gradients are cleared afterwards. Raises DataError if
         the losses differ by more than rounding.
         """
-        self.model.num_updates, self.model.counter = 1, 0  # the KL has half its weight, and English is the anchor
+        self.model.num_updates, self.model.counter = 1, 0  # then the KL has half its weight, and English is the anchor
         for part in (self.model, straight):
             part.eval()
             part.zero_grad()
@@ -159,7 +159,7 @@ class Released:
 
 
 def layer_weights(theirs: nn.Module, ours: nn.Module) -> Iterator[tuple[nn.Parameter, list[nn.Parameter]]]:
-    """Yield the parameters of a layer as `weights` does: of attention, feed-forward network and layer norms."""
+    """Yield the parameters of a layer's attention, feed-forward network and layer norms, as `weights` does."""
     yield theirs.self_attn.in_proj_weight, [ours.attention.qkv.weight]
     yield theirs.self_attn.in_proj_bias, [ours.attention.qkv.bias]
     for part, own in (

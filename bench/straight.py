@@ -1,4 +1,4 @@
-"""The straight form of a training step: the computation of the original fairseq code, in plain PyTorch.
+"""A BGT training step in plain PyTorch, computed as in the original fairseq code: the "straight form".
 
 Benchmarks compare our speed with its speed, and tests compare our losses and gradients with its losses and gradients.
 The straight form computes all logits, also at padded positions. It concatenates the latent to each token before each
@@ -48,12 +48,12 @@ class StraightBGT(nn.Module):
             self.both[name.replace(".", "/")] = nn.Parameter(whole)
 
     def parameters_used(self) -> list[nn.Parameter]:
-        """Return the parameters that the straight form uses: its fused matrices, and the model's other parameters."""
+        """Return the parameters that this loss uses: its fused matrices, and the other parameters of the model."""
         parts = {id(part.weight) for pair in self.fused.values() for part in pair}
         return [*self.both.values(), *(p for p in self.model.parameters() if id(p) not in parts)]
 
     def gradients(self) -> dict[str, Tensor]:
-        """Return the gradient that each parameter of the model should have. That of a fused matrix is cut in two."""
+        """Return the expected gradient of each parameter of the model. The gradient of a fused matrix is cut in two."""
         gradients = {name: p.grad for name, p in self.model.named_parameters() if p.grad is not None}
         names = {id(p): name for name, p in self.model.named_parameters()}
         for name, (hidden, latent) in self.fused.items():
@@ -117,7 +117,7 @@ class StraightBGT(nn.Module):
 
 
 def attend(attention: nn.Module, x: Tensor, hidden: Tensor) -> Tensor:
-    """Compute multi-head self-attention by two batched products and a softmax. `hidden` is True at masked positions."""
+    """Compute multi-head self-attention by two batched products and a softmax. `hidden` marks masked positions."""
     batch, length, width = x.shape
     parts = linear(attention.qkv, x).chunk(3, dim=-1)
     q, k, v = (part.view(batch, length, attention.heads, -1).transpose(1, 2) for part in parts)
@@ -133,18 +133,18 @@ def feed(layer: nn.Sequential, x: Tensor) -> Tensor:
 
 
 def linear(layer: nn.Linear, x: Tensor) -> Tensor:
-    """Apply a linear layer with torch's function, instead of the model's own implementation."""
+    """Apply a linear layer with torch's function instead of the model's own implementation."""
     return F.linear(x, layer.weight, layer.bias)
 
 
 def optimizer(parameters: list[nn.Parameter]) -> torch.optim.Optimizer:
-    """Return Adam. On a CPU, it updates one parameter after another. On a GPU, torch chooses the implementation."""
+    """Return Adam; on a CPU, it updates one parameter at a time, on a GPU, torch chooses how."""
     foreach = False if parameters[0].device.type == "cpu" else None
     return torch.optim.AdamW(parameters, lr=5e-4, betas=(0.9, 0.98), weight_decay=1e-4, foreach=foreach)
 
 
 def run(loss_of: Callable[[Batch], Tensor], batch: Batch, pairs: int, precision: str) -> Tensor:
-    """Compute the loss per pair, and add its gradients to the parameters. Return the loss."""
+    """Compute the loss per pair, add its gradients to the parameters, and return the loss."""
     with autocast(batch.sides[batch.anchor].ids.device, precision):
         loss = loss_of(batch) / pairs
     loss.backward()
@@ -164,18 +164,18 @@ def relative_errors(
 
 @dataclass(frozen=True, eq=False)
 class Form:
-    """One way to compute an update in micro-batches. The methods measure how long it takes."""
+    """One implementation of a training step in micro-batches, with methods that measure its time."""
 
-    step: Callable[[int], object]  # run a micro-batch forward and backward; number 0 has the shortest sentences
+    step: Callable[[int], object]  # runs a micro-batch forward and backward; number 0 has the shortest sentences
     tokens: Sequence[int]  # number of tokens in each micro-batch, without padding
     parameters: Sequence[nn.Parameter]  # the parameters that have gradients
     optimizer: torch.optim.Optimizer
     clip: float
 
     def seconds(self, share: float, clock: Callable[[], float]) -> float:
-        """Return the seconds per token of one micro-batch. `share` is its place in the update (0: start, 1: end)."""
+        """Return the seconds per token of one micro-batch. `share` is its position in the step (0: start, 1: end)."""
         number = int(share * len(self.tokens))
-        self.fill_gradients(0.0)  # not None, because most micro-batches add to existing gradients
+        self.fill_gradients(0.0)  # not None, because most micro-batches add to the gradients of earlier ones
         begun = clock()
         self.step(number)
         spent = clock() - begun
@@ -183,7 +183,7 @@ class Form:
         return spent / self.tokens[number]
 
     def update_seconds(self, clock: Callable[[], float]) -> float:
-        """Return the seconds per token for clipping and Adam, without the first run, which allocates the moments."""
+        """Return the seconds per token of clipping and Adam, without the first run, which allocates Adam's moments."""
         spent = []
         for group in self.optimizer.param_groups:
             group["lr"] = 0.0
@@ -194,11 +194,11 @@ class Form:
             self.optimizer.step()
             self.optimizer.zero_grad()
             spent.append(clock() - begun)
-        self.optimizer.state.clear()  # the moments of all forms together would not fit in memory
+        self.optimizer.state.clear()  # the moments of all implementations together would not fit into memory
         return median(spent[1:]) / sum(self.tokens)
 
     def fill_gradients(self, value: float | None) -> None:
-        """Set all gradients to a value, or free them if it is None: the gradients of all compared versions of the model
-        do not fit into memory together."""
+        """Set all gradients to a value, or free them if the value is None: the gradients of all compared
+        implementations together would not fit into memory."""
         for parameter in self.parameters:
             parameter.grad = None if value is None else torch.full_like(parameter, value)

@@ -36,13 +36,13 @@ from bgt_core.training.loop import compile_layers, make_optimizer
 
 TARGETS = {"bf16": ">= 75 % of the floor", "fp32": ">= 85 % of the floor"}
 ON_GPU = ">= 40 % of the floor"
-FEW = 24  # number of pairs in the batch on which losses and gradients are compared
-A_SENTENCE = {"mean", "log_variance", "fuse_latent", "latent", "project", "correction"}  # they run once per sentence
+FEW = 24  # number of pairs in the batch that compares losses and gradients
+A_SENTENCE = {"mean", "log_variance", "fuse_latent", "latent", "project", "correction"}  # run once per sentence
 
 
 @dataclass(frozen=True)
 class Size:
-    """A model, and the micro-batch sizes to try: numbers of pairs, times the tokens of the longest sentence."""
+    """A model, and the micro-batch sizes to try: number of pairs times number of tokens in the longest sentence."""
 
     name: str
     arguments: Mapping[str, int]
@@ -60,7 +60,7 @@ MICRO_ON_GPU = (25_000, 12_500, 6_000, 2_000)
 
 
 def rows(options: argparse.Namespace) -> Iterator[Measurement]:
-    """Measure each size in both precisions and against each peer. On a GPU, also measure compiled layers."""
+    """Compare our training step with each peer, for each size and both precisions. On a GPU, also compile layers."""
     device = torch.device(options.device)
     if device.type == "cuda" and not torch.cuda.is_available():
         print("This machine has no GPU; nothing was measured.")
@@ -89,7 +89,7 @@ def step_rows(
     options: argparse.Namespace,
     compiled: Callable[[Batch], Tensor] | None = None,
 ) -> Iterator[Measurement]:
-    """Measure a size in both precisions. `compiled` is the compiled straight form, or None if nothing is compiled."""
+    """Compare training steps at one size in both precisions. `compiled` is the compiled straight form, if any."""
     device, note = torch.device(options.device), ", layers compiled" if compiled is not None else ""
     on_gpu, clock, pairs = device.type == "cuda", clock_of(options.threads, device), pairs_of(size.vocab, size.update)
 
@@ -110,7 +110,7 @@ def step_rows(
 
     few = batch_of(pairs[:FEW], 0).to(device)
     errors = {precision: difference(model, recipe, precision, reference, few) for precision in TARGETS}
-    best: dict[str, int] = {}  # precision -> size of our micro-batches in tokens
+    best: dict[str, int] = {}  # our micro-batch size in tokens at each precision
     peers: dict[str, dict[str, str]] = {}  # peer -> precision of our form -> numerical error
     forms: dict[str, Form] = {}
     places = [(2 * number + 1) / (2 * options.rounds) for number in range(options.rounds)]  # start: 0, end: 1
@@ -146,7 +146,7 @@ def step_rows(
 
 
 def fastest(make: Callable[[int], Form], sizes: Sequence[int], clock: Callable[[], float]) -> tuple[int, Form]:
-    """Return the size of micro-batches that is fastest in the middle of the update, and the form that uses it. Sizes
+    """Return the micro-batch size that is fastest in the middle of an update, and the training step that uses it. Sizes
     that do not fit into memory are skipped."""
     measured = []
     for tokens in sizes:
@@ -162,7 +162,7 @@ def fastest(make: Callable[[int], Form], sizes: Sequence[int], clock: Callable[[
 
 
 def loss_of(model: BGT, recipe: Recipe) -> Callable[[Batch], Tensor]:
-    """Return a function that computes the loss of a batch as `bgt train` does."""
+    """Return a function that computes the loss of a batch, as `bgt train` does."""
     return lambda batch: recipe.objective(model(batch), 1).total
 
 
@@ -182,8 +182,8 @@ def difference(model: BGT, recipe: Recipe, precision: str, reference: straight.S
 
 
 def operations_of(model: nn.Module, pairs: Sequence[Pair]) -> float:
-    """Count the floating-point operations that involve weights, forward and backward, per real token. Layers that
-    compute or use latents run once per sentence."""
+    """Count the floating-point operations with weights, forward and backward, per token. Layers that compute or use
+    latents run once per sentence."""
     tokens = {lang: sum(len(pair[lang]) for pair in pairs) for lang in pairs[0]}
     total = 0.0
     for name, module in model.named_modules():

@@ -1,4 +1,4 @@
-"""The input of benchmarks: random pairs of token sequences, batches of these pairs, and invented sentences."""
+"""Inputs of benchmarks: random pairs of token sequences, batches of them, and sentences of invented words."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -9,13 +9,13 @@ import numpy as np
 from bgt_core.contracts import EOS, Batch, Tokens
 from bgt_core.data.text import Tokenizer
 
-UPDATE = 25_000  # tokens in an update, counting only the longer sentence of each pair, as `bgt` does
-MULTIPLE = 8  # the number of sentences in a batch of the released code is a multiple of 8
+UPDATE = 25_000  # tokens in an update; only the longer sentence of each pair counts, as in `bgt`
+MULTIPLE = 8  # the released code's batches have a multiple of 8 sentences
 Pair = Mapping[str, Sequence[int]]
 
 
 class SizedTokenizer(Tokenizer):
-    """A tokenizer that has only the attributes that a recipe needs to build a model."""
+    """A fake tokenizer with only the attributes that a recipe needs to build a model."""
 
     def __init__(self, vocab: int) -> None:
         self.vocab_size = vocab
@@ -26,7 +26,7 @@ class SizedTokenizer(Tokenizer):
 
 
 def zipf(count: int) -> np.ndarray:
-    """Return probabilities that fall as 1 / rank, (count,)."""
+    """Return `count` probabilities that fall as 1 / rank."""
     shares = 1 / np.arange(1, count + 1)
     return shares / shares.sum()
 
@@ -45,8 +45,8 @@ def sentences(count: int) -> list[str]:
 
 
 def pairs_of(vocab: int, update: int = UPDATE, seed: int = 0) -> list[Pair]:
-    """Make the pairs of one update, in random order. Token frequencies follow Zipf's law. Lengths are lognormal with a
-    median of 14 tokens. The second sentence of a pair is a tenth longer than the first."""
+    """Make the pairs of one update in random order. Token frequencies follow Zipf's law. Lengths are lognormal with a
+    median of 14 tokens; the second sentence of a pair is a tenth longer than the first."""
     draw, shares, pairs, tokens = np.random.default_rng(seed), zipf(vocab - 4), [], 0
     while tokens < update:
         middle = 14 * np.exp(draw.normal(0, 0.5))
@@ -58,7 +58,7 @@ def pairs_of(vocab: int, update: int = UPDATE, seed: int = 0) -> list[Pair]:
 
 
 def longer(pair: Pair) -> int:
-    """Return the number of tokens in the longer sentence of a pair."""
+    """Return the number of tokens in a pair's longer sentence."""
     return max(map(len, pair.values()))
 
 
@@ -68,14 +68,14 @@ def tokens_of(pairs: Sequence[Pair]) -> int:
 
 
 def batch_of(rows: Sequence[Pair], turn: int) -> Batch:
-    """Make a batch. The anchor is English if `turn` is even, and French if it is odd."""
+    """Make a batch whose anchor column is English if `turn` is even, and French if it is odd."""
     langs = list(rows[0])
     return Batch({lang: Tokens.pad([row[lang] for row in rows], lang) for lang in langs}, langs[turn % len(langs)])
 
 
 def released_batches(pairs: Sequence[Pair], tokens: int) -> list[list[Pair]]:
-    """Cut batches as the released code does. Pairs are sorted by the length of one side, then by the length of the
-    other. A batch has a multiple of 8 pairs. Pairs times tokens of the longest sentence is at most `tokens`."""
+    """Divide pairs into batches as the released code does. Pairs are sorted by the length of one sentence, then of the
+    other. A batch has a multiple of 8 pairs. Pairs x tokens of the longest sentence is at most `tokens`."""
     batches: list[list[Pair]] = []
     rows: list[Pair] = []
     for pair in sorted(pairs, key=lambda pair: [len(ids) for ids in pair.values()]):

@@ -18,14 +18,14 @@ from dask.distributed import Client, WorkerPlugin, as_completed, get_worker
 import bgt_core
 from bgt_core import bulk
 
-# Dask sets MALLOC_TRIM_THRESHOLD_=65536. With this setting, the allocator constantly returns memory to the system,
-# which takes a third of the embedding time. The line below replaces Dask's setting on workers that are started here. A
-# running cluster needs the same setting in its own configuration.
+# With Dask's setting MALLOC_TRIM_THRESHOLD_=65536, the allocator constantly returns memory to the system, which takes a
+# third of the embedding time. This line replaces the setting on workers started here. A running cluster needs the same
+# setting in its own configuration.
 dask.config.set({"distributed.nanny.pre-spawn-environ": {"OMP_NUM_THREADS": 1, "MKL_NUM_THREADS": 1}})
 
 
 class Model(WorkerPlugin):
-    """A plugin that loads the model once in each worker, even in workers that join later."""
+    """A Dask plugin that loads the model once in each worker process, also in workers that join later."""
 
     name = "model"
 
@@ -37,7 +37,7 @@ class Model(WorkerPlugin):
 
 
 def embed(number: int, source: Path, out: Path, shards: int, lang: str, latent: str) -> bulk.Written:
-    """Embed one shard, on a worker."""
+    """Embed one shard of the file in a worker process."""
     worker: Any = get_worker()
     return bulk.embed_file(worker.embedder, source, out, lang=lang, latent=latent, shard=(number, shards))
 

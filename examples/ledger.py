@@ -41,12 +41,12 @@ class LedgerKey(NamedTuple):
     words: str
     nats_per: str
     given: str
-    items: int  # number of sentences or words
+    items: int  # number of sentences or words in this row
 
 
 def ledger(writers: Mapping[str, Writer], columns: Mapping[str, Sequence[str]]) -> Statistic:
-    """Score the N sentences of each language, for each set of latents that the decoder can be given."""
-    costs: dict[LedgerKey, tuple[np.ndarray, np.ndarray]] = {}  # nats (S, N), number of sentences or words (N,)
+    """Compute the NLL of each language's N sentences for each set of latents that the decoder can be given."""
+    costs: dict[LedgerKey, tuple[np.ndarray, np.ndarray]] = {}  # NLL in nats (S, N), number of sentences or words (N,)
     for lang, texts in columns.items():
         nats = [nats_of(writer, texts, lang) for writer in writers.values()]
         kinds = [[*(kind for *_, kind in classed_words(normalise(text), lang)), END] for text in texts]
@@ -72,7 +72,7 @@ def ledger(writers: Mapping[str, Writer], columns: Mapping[str, Sequence[str]]) 
 
 
 def nats_of(writer: Writer, texts: Sequence[str], lang: str) -> dict[str, np.ndarray]:
-    """Return the nats of each class of words in each of N sentences, (N, C), for each set of given latents."""
+    """Return the NLL of each class of words in each of N sentences, (N, C), for each set of given latents."""
     latents = {latent: writer.embed(texts, lang=lang, latent=latent) for latent in writer.latents}
     hidden = {latent: writer.prior_mean(latent, vectors) for latent, vectors in latents.items()}
     others = [latent for latent in latents if latent != SEMANTIC]

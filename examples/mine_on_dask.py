@@ -31,15 +31,15 @@ Arrays = dict[str, np.ndarray]
 
 
 class Job(NamedTuple):
-    """The settings that a worker needs. All data and all results are in files."""
+    """The settings that a worker process needs. All data and all results are in files."""
 
-    folder: Path  # the folder for the results of each part
+    folder: Path  # the folder with the results of each task
     vectors: list[Path]  # the two files of vectors, one for each language
     parts: int
     k: int
 
     def kept(self, name: str, compute: Callable[[], Arrays]) -> Arrays:
-        """Return the arrays in a file of the folder. If the file is missing, compute the arrays and write it."""
+        """Return the arrays in a file of the folder; if it is missing, compute them and write it."""
         if not (path := self.folder / f"{name}.npz").exists():
             with atomic_file(path) as partial_file, partial_file.open("wb") as file:
                 np.savez(file, **compute())  # type: ignore[arg-type]
@@ -47,7 +47,7 @@ class Job(NamedTuple):
             return dict(arrays)
 
     def rows(self, side: int, number: int | None = None) -> Rows:
-        """Return the vectors of one language, whose index is `side` (0 or 1), or of part `number` of these vectors."""
+        """Return the vectors of one language (`side` 0 or 1), or only of part `number` of its rows."""
         chosen = np.load(self.folder / f"rows-{side}.npy", mmap_mode="r")
         if number is not None:
             chosen = chosen[len(chosen) * number // self.parts : len(chosen) * (number + 1) // self.parts]
@@ -58,12 +58,13 @@ class Job(NamedTuple):
             return Lists(arrays["centroids"], int(arrays["nprobe"]), float(arrays["recall"]))
 
     def held(self, side: int, number: int) -> np.ndarray:
-        """Return, for each row of a part, the indices of the search index's lists that contain it: (N, ASSIGNMENTS)."""
+        """Return which lists of the search index contain each row of a part, as indices (N, ASSIGNMENTS)."""
         rows = self.rows(side, number)
         return self.kept(f"held-{side}-{number}", lambda: {"held": self.lists().nearest(rows, ASSIGNMENTS)})["held"]
 
     def nearest(self, side: int, number: int) -> bitext.Neighbours:
-        """For each row of a part, return the cosines and indices of k nearest rows of the other side, (N, k) each."""
+        """Return the cosines and indices of the k rows in the other language nearest to each row of a part, (N, k)
+        each."""
 
         def compute() -> Arrays:
             lists, queries = self.lists(), self.rows(side, number)
@@ -77,7 +78,7 @@ class Job(NamedTuple):
 
 
 def stored(step: Callable[[int, int], object], side: int, number: int) -> None:
-    """On a worker, compute a part. The result is written to a file, so nothing is sent back."""
+    """Compute a part in a worker process. The result is written to a file, so that nothing is sent back."""
     step(side, number)
 
 
@@ -108,7 +109,7 @@ def main() -> None:
     write_text(record, text)
     for number, side in enumerate(sides):
         with atomic_file(folder / f"rows-{number}.npy") as partial_file, partial_file.open("wb") as file:
-            np.save(file, side.chosen)  # atomically, because a worker of a stopped job may still read the old file
+            np.save(file, side.chosen)  # written atomically, as a worker of a stopped job may still read the old file
     job = Job(folder, [path.absolute() for path in options.vectors], options.parts, options.k)
     job.kept("lists", lambda: vars(neighbours.learn_lists(sides[0], sides[1], options.recall)))
     places = list(zip(*product((0, 1), range(options.parts)), strict=True))

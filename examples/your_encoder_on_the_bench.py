@@ -24,7 +24,7 @@ from bgt_core.evaluation.tasks.sts import Sts
 
 WIDTH = 512
 
-SIMILAR = [  # gold similarity from 0 to 5, and two sentences; these toy data were written for this example
+SIMILAR = [  # human scores from 0 to 5, each with two sentences; toy data for this example
     (5, "The ferry leaves at noon.", "The ferry departs at twelve."),
     (5, "He repaired the old clock.", "He fixed the old clock."),
     (4, "Two children are feeding the ducks.", "Some kids feed ducks by the pond."),
@@ -37,7 +37,7 @@ SIMILAR = [  # gold similarity from 0 to 5, and two sentences; these toy data we
 
 
 def trigrams(sentences: Sequence[str]) -> np.ndarray:
-    """Embed N sentences, (N, 512). This encoder counts groups of three letters; replace it with your own encoder."""
+    """Embed N sentences as counts of three-letter groups, (N, 512). Replace this by your own encoder."""
     vectors = np.zeros((len(sentences), WIDTH), dtype=np.float32)
     for row, sentence in enumerate(sentences):
         text = f"  {sentence.lower()}  "
@@ -47,7 +47,7 @@ def trigrams(sentences: Sequence[str]) -> np.ndarray:
 
 
 def similarity(encoder: SentenceEncoder) -> float:
-    """Return Pearson's correlation between cosines and gold scores, x 100."""
+    """Return Pearson's correlation x 100 between cosines and human scores."""
     gold, left, right = zip(*SIMILAR, strict=True)
     toy = StsSet("toy", "pairs", np.array(gold, dtype=float), left, right)
     result = evaluate(Sts(latent="semantic"), encoder, [toy], resamples=100)

@@ -26,7 +26,7 @@ from bgt_core.tables import markdown
 
 
 class MarksKey(NamedTuple):
-    """The name of a score. The fields are the first columns of the table."""
+    """The name of a score; its fields are the first columns of the printed table."""
 
     mark: str
     sentences: int
@@ -42,11 +42,11 @@ class Marks(Task[Sequence[str]]):
     lang: Lang = "en"
 
     def load(self, paths: Sequence[Path], *, seed: int) -> list[str]:
-        """Read the sentences of the file."""
+        """Read the sentences to evaluate from a file."""
         return one_path(paths, "one file").read_text("utf-8").splitlines()
 
     def statistic(self, items: Sequence[str], encoders: Mapping[str, SentenceEncoder], *, seed: int) -> Statistic:
-        """Score each sentence 1 or 0. The toolkit computes means, intervals and differences from these scores."""
+        """Score each sentence 1 (right) or 0, from which the toolkit computes means, intervals and differences."""
         rows = systems(encoders, [self.lang])
         others = [*items[1:], items[0]]
         hits = {}

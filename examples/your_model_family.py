@@ -32,7 +32,7 @@ from bgt_core.vectors.arrays import found
 
 
 class MaxPooling(nn.Module):
-    """A network that computes the maximum of each unit over the tokens of a sentence; padding is ignored."""
+    """A network that takes the maximum of each unit over a sentence's tokens, without padding."""
 
     def __init__(self, vocab_size: int, width: int):
         super().__init__()
@@ -40,13 +40,13 @@ class MaxPooling(nn.Module):
         self.table = nn.Embedding(vocab_size, width)
 
     def forward(self, side: Tokens) -> Tensor:
-        """Pool tokens: (B, T) -> (B, H)."""
+        """Pool the token vectors of each sentence: (B, T) token ids -> (B, H)."""
         vectors = self.table(side.ids)  # (B, T, H)
         return vectors.masked_fill(~side.mask[:, :, None], -torch.inf).amax(1)
 
 
 class MaxPooled(LatentModel):
-    """A model with one encoder for all languages, which is trained to give translations similar vectors."""
+    """A model with one encoder for all languages, trained so that translations get similar vectors."""
 
     def forward(self, batch: Batch, readout: Readout | None = None) -> Outputs:
         semantic = {column: self.encoders[SEMANTIC](side) for column, side in batch.sides.items()}
@@ -55,7 +55,7 @@ class MaxPooled(LatentModel):
 
 @dataclass(frozen=True, kw_only=True)
 class MaxPooledConfig:
-    """The sizes of the model. They are settings with the prefix `model.`, and each checkpoint stores them."""
+    """The sizes of the model: settings with the prefix `model.`, which each checkpoint stores."""
 
     semantic_dim: int = 128
 
@@ -89,7 +89,7 @@ def main() -> None:
     options = parser.parse_args()
     corpus = pairs(options.pairs + 200)
     seen, unseen = corpus[:-200], corpus[-200:]
-    recipes.RECIPES["max-pooling"] = max_pooling  # `load` finds a checkpoint's recipe by name
+    recipes.RECIPES["max-pooling"] = max_pooling  # `load` finds the recipe of a checkpoint by its name
 
     with tempfile.TemporaryDirectory() as folder:
         text = Path(folder) / "pairs.tsv"

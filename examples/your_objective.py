@@ -27,12 +27,12 @@ SMALL = {"d_model": 64, "vocab_size": 400, "valid_pairs": 20, "mega_batch": 0, "
 
 @dataclass(frozen=True)
 class Distance(Part):
-    """The squared Euclidean distance between the semantic posterior means of translations. Training makes it small."""
+    """An objective: the squared Euclidean distance between the semantic posterior means of translations."""
 
     weight: float = 1.0
 
     def __call__(self, out: Outputs, step: int) -> Loss:
-        """Return the sum of the distances over the rows of a batch, both as the loss and as a value to log."""
+        """Return the sum of the distances over a batch, both as the loss and as a value to log."""
         means = [posterior.mean.float() for posterior in out.semantic.values()]  # (B, L) for each language
         cost = total(out, [(left - right).square().sum() for left, right in combinations(means, 2)])
         return Loss(cost, {"distance": cost.detach()})
@@ -55,7 +55,7 @@ def main() -> None:
     parser.add_argument("--pairs", type=int, default=5_000, help="number of translations from the grammar to train on")
     parser.add_argument("--epochs", type=float, default=3.0, help="number of epochs")
     options = parser.parse_args()
-    recipes.RECIPES["sp-distance"] = sp_with_distance  # `load` finds a checkpoint's recipe by name
+    recipes.RECIPES["sp-distance"] = sp_with_distance  # `load` finds the recipe of a checkpoint by its name
 
     corpus = pairs(options.pairs + 200)
     seen, unseen = corpus[:-200], corpus[-200:]

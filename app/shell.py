@@ -63,7 +63,7 @@ class Page:
     about: str = ""  # text under the title, with {second} for the second latent; "" if the page draws its own heading
     lacks: Callable[[state.Loaded], str] = lambda loaded: ""  # returns why a model does not fit the page, or ""
     shown: Callable[[inventory.StartOptions], bool] = lambda options: True
-    link: bool = True  # whether the frame shows the link to the view; pages with fragments show it themselves
+    link: bool = True  # whether the frame shows the link to this view; pages with fragments show it themselves
 
 
 PAGES = {

@@ -20,7 +20,7 @@ from bgt_core.neighbours.search import ITERATIONS, POINTS, Rows, SearchPlan, app
 SENTENCES, WIDTH = 50_000, 256
 TOPICS = 4  # number of topics of each sentence
 ALL_TOPICS = 20  # the number of topics is 20 times the square root of the number of sentences
-OWN = 0.5  # fraction of a meaning's squared length from its random vector; the rest is from its topics
+OWN = 0.5  # fraction of a vector's squared length from its random part; the rest is from its topics
 NOISE = (0.05, 0.6)  # smallest and largest share of noise in the squared length of a sentence's vector
 UNTRANSLATED = 5  # every fifth row of the second language is not a translation
 PART = 20  # only every 20th row is a query of exact search

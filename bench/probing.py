@@ -95,7 +95,7 @@ def task(width: int, items: int) -> tuple[Split, Split, Split]:
 
 
 class Clone:
-    """SentEval's code, imported from the folder of a clone, of which a process can import only one. Raises NotFound if
+    """SentEval's code, imported from a clone of its repository. A process can import only one clone. Raises NotFound if
     the folder is not a clone."""
 
     def __init__(self, path: Path):

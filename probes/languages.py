@@ -27,7 +27,7 @@ from probes.measures.significance import correct
 from probes.results.store import LEVEL, Cell, Difference
 from probes.tables import accuracy, best_baseline
 
-ORDERS = math.factorial(8)  # permutations in a permutation test: all of up to 8 languages, or a random sample for more
+ORDERS = math.factorial(8)  # maximum number of permutations in a test; for more than 8 languages, a random sample
 RESAMPLES = 4_000  # number of bootstrap resamples of the languages for an interval
 FEWEST = 3  # minimum number of languages for a trend
 

@@ -401,7 +401,7 @@ def read_texts(files: Sequence[Path], langs: Sequence[str]) -> dict[str, Text]:
         for sentence in read_sentences(file):
             head((lang, sentence))
     texts = {lang: Text([], []) for lang in langs}
-    numbers: dict[tuple[str, str], int] = {}  # root of a group's tree -> index of the group
+    numbers: dict[tuple[str, str], int] = {}  # root node of a group's tree -> number of the group
     for node in list(parents):
         group = numbers.setdefault(head(node), len(numbers))
         lang, sentence = node

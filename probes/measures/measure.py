@@ -270,7 +270,7 @@ def embed_items(encoder: SentenceEncoder, study: Study, latent: str) -> np.ndarr
 
 
 def measure(make: ProbeFactory, inputs: Sequence[Vectors], labels: np.ndarray, cuts: Sequence[Cut]) -> Measured:
-    """Fit and test a probe for each encoder seed's vectors (N, D) and each of `cuts`; labels (N,) are class indices."""
+    """Fit and test a probe for each encoder seed's vectors (N, D) and each split in `cuts`; labels (N,) are indices."""
     shape, classes = (len(inputs), len(cuts), len(labels)), int(labels.max()) + 1
     predicted, coded = np.full(shape, -1, np.int32), np.full(shape, np.nan, np.float32)
     saved, dev_accuracy, unconverged = coded.copy(), [], 0

@@ -1,4 +1,4 @@
-"""The notebooks run on the stored results, and print the outputs that they contain."""
+"""The notebooks run on the stored results, and print the same outputs as those saved in the notebooks."""
 
 import ast
 import json

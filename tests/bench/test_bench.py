@@ -139,7 +139,7 @@ def test_released_batches_are_by_length_within_the_budget_in_eights(tokens: int)
 @pytest.mark.slow
 @pytest.mark.long
 def test_the_page_for_a_gpu_is_rehearsed_at_a_toy_size(tmp_path: Path) -> None:
-    """bare.sh, which measures on machines without a package index, runs with toy sizes and writes its file."""
+    """The script bare.sh, which runs benchmarks without a package index, runs with toy sizes and writes its file."""
     script = ["bash", "bench/bare.sh", "run", str(tmp_path / "out"), "--device", "cpu", "--toy", "--rounds", "1"]
     machine = {"PYTHON": sys.executable, "WHEELS": str(tmp_path), "TORCH_COMPILE_DISABLE": "1"}  # no wheels to install
     subprocess.run(script, check=True, capture_output=True, env={**os.environ, **machine})

@@ -54,13 +54,13 @@ def test_what_it_needs_is_checked_before_training(
 
 
 def test_three_pairs_by_hand() -> None:
-    """Each sentence is at an angle of 10, 20 or 30 degrees to its translation."""
+    """Each sentence is at an angle of 10, 20 or 30 degrees to its translation; en 60 is at 60 degrees."""
     loss = Margin(margin=0.6)(outputs(angles(0, 60, 180), angles(10, 80, 150)), step=0)
     hinges = [
         0,  # en 0: 0.6 - cos(10) + cos(80) is below 0
-        0.6 - cos(20) + cos(50),  # en 60: the most similar wrong sentence is fr 10
+        0.6 - cos(20) + cos(50),  # the most similar wrong sentence of en 60 is fr 10
         0,  # en 180: 0.6 - cos(30) + cos(100) is below 0
-        0.6 - cos(10) + cos(50),  # fr 10: the most similar wrong sentence is en 60
+        0.6 - cos(10) + cos(50),  # the most similar wrong sentence of fr 10 is en 60
         0,  # fr 80: 0.6 - cos(20) + cos(80) is below 0
         0,  # fr 150: 0.6 - cos(30) + cos(90) is below 0
     ]
@@ -81,15 +81,15 @@ def test_negatives_that_came_with_the_batch_by_hand() -> None:
 
 
 def test_negatives_of_both_sides_by_hand() -> None:
-    """The hardest negative of a sentence may be in the other column or in its own."""
+    """The hardest negative of a sentence may be in the other column or in its own. Names contain angles in degrees."""
     loss = Margin(margin=0.6, both_sides=True)(outputs(angles(0, 30, 180), angles(10, 80, 150)), step=0)
     hinges = [
-        0.6 - cos(10) + cos(30),  # en 0: en 30 is more similar than fr 80
-        0.6 - cos(50) + cos(20),  # en 30: fr 10 is more similar than en 0
+        0.6 - cos(10) + cos(30),  # the hardest negative of en 0 is en 30, not fr 80
+        0.6 - cos(50) + cos(20),  # the hardest negative of en 30 is fr 10, not en 0
         0,  # en 180: the angles to fr 80 and en 30 are 100 and 150: 0.6 - cos(30) + cos(100) is below 0
-        0.6 - cos(10) + cos(20),  # fr 10: en 30 is more similar than fr 80
+        0.6 - cos(10) + cos(20),  # the hardest negative of fr 10 is en 30, not fr 80
         0.6 - cos(50) + cos(70),  # fr 80: its angle is 70 to fr 10 and to fr 150, but 80 to en 0 and 100 to en 180
-        0.6 - cos(30) + cos(70),  # fr 150: fr 80 is more similar than en 30
+        0.6 - cos(30) + cos(70),  # the hardest negative of fr 150 is fr 80, not en 30
     ]
     assert 0.6 - cos(30) + cos(100) < 0
     assert loss.total.item() == pytest.approx(sum(hinges), rel=1e-6)

@@ -32,7 +32,7 @@ def gaps_of(points: Mapping[str, float], error: float = 0.0) -> pd.DataFrame:
 
 def test_the_published_table_is_complete_and_its_gaps_fall_with_distance() -> None:
     """The paper's table has the right shape, some known values, and the signs and trends that the paper states."""
-    assert len(PUBLISHED) == 5 * (len(PAPER) - 1) + 2 + 5  # 2 cells for gender, 5 for STS
+    assert len(PUBLISHED) == 5 * (len(PAPER) - 1) + 2 + 5  # 2 scores for gender, 5 for STS
     assert PUBLISHED["fr", "length", "en"] == (73.0, 80.2) and PUBLISHED["fr", "gender", "fr"] == (52.6, 56.5)
     gaps = {(row.task, row.other): row.points for row in paper_gaps().itertuples()}
     assert {task for task, _ in gaps} == {*PAPER, "sts"} - {"gender"}

@@ -141,7 +141,7 @@ def directions(model: nn.Module, side: list[tuple[int, ...]]) -> torch.Tensor:
 def test_negatives_are_the_hardest_under_the_weights_of_the_start(
     corpus: Corpus, build: Callable[[], tuple[nn.Module, Recipe]]
 ) -> None:
-    """The weights change after each update. A search of all pairs with the initial weights finds the same negatives."""
+    """Each update changes the weights, but the negatives are those that a search with the initial weights finds."""
     model, _ = build()
     config = replace(MINING, mega_batch_warmup=0)
     mined_updates, weights = [], []

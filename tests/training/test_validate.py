@@ -88,7 +88,8 @@ def test_the_elbo_is_below_the_importance_weighted_bound(
 
 def test_a_unit_counts_as_active_when_its_mean_varies(batch: Batch) -> None:
     class Units(nn.Module):
-        """A posterior of three units: the first mean varies, the second is always 1000, the third varies too little."""
+        """A posterior of three units: the first mean varies, the second is always 1000, the third varies too little to
+        count."""
 
         def forward(self, batch: Batch) -> Outputs:
             rank = batch.sides["en"].mask.sum(1).float()

@@ -67,7 +67,7 @@ def content(table: pd.DataFrame) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Space:
-    """A map of one latent: a table of sentences with their places `x` and `y`, and their vectors (N, D)."""
+    """A map of one latent: a table of sentences with their coordinates `x` and `y`, and their vectors (N, D)."""
 
     rows: pd.DataFrame
     vectors: np.ndarray

@@ -1,4 +1,4 @@
-"""Files of triples are read; encoders that count words or encode word order, or with equal similarities, are scored."""
+"""Triples (sentence, paraphrase, altered sentence) are read from files; encoders get the scores computed by hand."""
 
 import lzma
 from collections.abc import Callable, Sequence

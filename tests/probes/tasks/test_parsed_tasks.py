@@ -221,4 +221,4 @@ def test_rare_sequences_have_a_common_label(tmp_path: Path) -> None:
     items = top("\n".join(rows[:-2]) + "\n(S (Z (X once)) (. .))", tmp_path)
     counts = Counter(items.labels)
     assert len(counts) == 20
-    assert counts["OTHER"] == 3  # two trees with the twentieth sequence, one with the twenty-first
+    assert counts["OTHER"] == 3  # two trees have the 20th most frequent sequence, one the 21st

@@ -59,7 +59,7 @@ class Row(NamedTuple):
     """One measured value of an encoder, a row of the stored file."""
 
     encoder: str
-    lang: str  # the language that is paired with English; "all" if the store of all languages was searched
+    lang: str  # the language paired with English; "all" if sentences in all languages were searched
     part: str
     measure: str
     value: float

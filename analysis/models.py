@@ -84,7 +84,7 @@ def test_keys(data: Path) -> set[str]:
 
 
 def is_held_out(english: str) -> bool:
-    """Return whether pairs with this English sentence are held out. This does not depend on the other language."""
+    """Return whether pairs with this English sentence are held out; the other language does not matter."""
     return int.from_bytes(blake2b(key(english).encode(), digest_size=8).digest(), "little") % HELD_OUT == 0
 
 

@@ -1,4 +1,4 @@
-"""Measure several forms of the same work in turn, in rounds. Compare their times by the median of the rounds' ratios.
+"""Time several implementations of the same work in turn, in rounds; compare them by the median of all rounds' ratios.
 
 With one thread, the clock is the processor time of this process, which other programs hardly affect. With several
 threads and on a GPU, it is wall-clock time, so the machine must be idle.

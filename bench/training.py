@@ -1,4 +1,4 @@
-"""Compare our training steps (forward, backward, optimiser) with the straight form and with the released code.
+"""Compare our training steps with plain PyTorch (`straight`), and with the code that was released with the paper.
 
     python -m bench training --released CLONE    # also measure the released code (see `released`)
     python -m bench training --device cuda       # measure on a GPU (without a package index, use `bare.sh`)
@@ -111,7 +111,7 @@ def step_rows(
     few = batch_of(pairs[:FEW], 0).to(device)
     errors = {precision: difference(model, recipe, precision, reference, few) for precision in TARGETS}
     best: dict[str, int] = {}  # our micro-batch size in tokens at each precision
-    peers: dict[str, dict[str, str]] = {}  # peer -> precision of our form -> numerical error
+    peers: dict[str, dict[str, str]] = {}  # other code -> our precision -> numerical error
     forms: dict[str, Form] = {}
     places = [(2 * number + 1) / (2 * options.rounds) for number in range(options.rounds)]  # start: 0, end: 1
     for precision in TARGETS:

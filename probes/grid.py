@@ -98,7 +98,7 @@ def table(
         report: Called with a line of text before each step.
 
     Returns:
-        The cells. If there is only one cell, its error is raised; otherwise errors are in `failures`.
+        The results. If there is only one result, its error is raised; otherwise errors are in `failures`.
 
     Raises:
         UsageError: Nothing can be measured with these arguments.
@@ -136,9 +136,9 @@ class Grid:
             raise NotFound(f"{self.data}: no such file or folder.", parameter="data")
 
     def measure(self, table: ProbeTable, report: Report = silent, word: Callable[[BgtError], object] = str) -> None:
-        """Measure each cell and add it to the table, or add its error to the failures.
+        """Run each probe, and add its result to the table, or its error to the failures.
 
-        If there is only one cell, its error is raised. `report` is also called with each error and with the reason for
+        If there is only one probe, its error is raised. `report` is also called with each error and with the reason for
         each skipped task of a group; `word` converts these errors to text.
         """
         self.check()

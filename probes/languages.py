@@ -63,7 +63,7 @@ def other_language(lang: str, langs: Sequence[str]) -> str:
 
 
 def latent_gap(difference: Difference | None) -> Difference | None:
-    """Return a difference of the two latents as semantic minus language latent; None for other predictors."""
+    """Return a difference between both latents as semantic minus language latent; None for any other difference."""
     names = (difference.first, difference.second) if difference else ()
     if difference and names == (LANGUAGE, SEMANTIC):
         low, high = -difference.ci_high, -difference.ci_low
@@ -171,8 +171,8 @@ def separation(cells: Sequence[Cell]) -> tuple[Table, str]:
     """Compare with the paper's claims which latent predicts a property better.
 
     For each task, the paper claims that one latent is better, so only the signs of the differences are compared.
-    Returns a table with a row for each cell that has both latents, and a sentence with the number of signs that agree.
-    Raises UsageError if no cell has both latents.
+    Returns a table with a row for each result of both latents, and a sentence with the number of signs that agree.
+    Raises UsageError if no result is of both latents.
     """
     both = [(cell, gap) for cell in cells if (gap := latent_gap(cell.result.difference))]
     if not both:

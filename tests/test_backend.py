@@ -111,5 +111,5 @@ def test_an_operator_that_changed_is_not_used(
         pytest.skip("this release of torch, or this CPU, has no oneDNN")
     monkeypatch.setattr(backend, name, gone)
     assert backend._probe() == flags
-    monkeypatch.setattr(backend, name, lambda *_: torch.zeros(1, 1))  # a wrong result
+    monkeypatch.setattr(backend, name, lambda *_: torch.zeros(1, 1))  # returns a wrong result
     assert backend._probe() == flags

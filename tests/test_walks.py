@@ -1,7 +1,6 @@
-"""Limit the number of our files with functions that run in a call. A reader must open these files to follow the call.
+"""Limit the number of our files that a reader must open to follow a call: those with functions that the call runs.
 
-A profiler counts the files. Code that runs only while a module is imported is not counted.
-"""
+A profiler counts the files. Code that runs only while a module is imported is not counted."""
 
 from __future__ import annotations
 

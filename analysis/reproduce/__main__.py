@@ -1,4 +1,4 @@
-"""The command `python -m analysis.reproduce NAME`."""
+"""The command `python -m analysis.reproduce NAME`, which trains and measures the systems of a paper's table."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ Settings = Mapping[str, Mapping[str, object]]  # a recipe's name, or EVERY -> it
 
 @dataclass(frozen=True)
 class Selection:
-    """Random pairs from a table of paraphrases: each is a reference and its first candidate that passes the filter."""
+    """Random pairs from a table of paraphrases: each reference with its first paraphrase that passes the filter."""
 
     table: str
     keep: str = ""  # a filter as in `bgt data prepare --keep`; a limit such as "33%" is a quantile of the scores

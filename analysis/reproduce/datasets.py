@@ -65,7 +65,7 @@ class Dataset:
     trees: tuple[Path, ...] = ()  # files of parsed sentences, to compare the syntax of nearest neighbours
 
     def measured(self, embedder: Embedder, resamples: int) -> Scores:
-        """Measure each latent of a trained system by STS, translations and syntax, and the gaps between latents."""
+        """Measure each latent of a model by STS, retrieval and syntax, and the differences between latents."""
         scores = measure.sts(embedder, self.sets, self.hard, resamples)
         semantic = measure.translations(embedder, self.translations, self.langs, resamples)
         if self.trees:

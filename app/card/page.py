@@ -1,4 +1,4 @@
-"""The model's card: origin, scores, training, files, settings, licence."""
+"""The page about a model: its origin, scores, training, files, settings and licence."""
 
 import re
 from collections.abc import Mapping
@@ -107,7 +107,7 @@ def stored(loaded: state.Loaded) -> None:
     st.subheader("Settings")
     given = {"recipe": info["recipe"], **info["arguments"]}
     shown = {name: inventory.public(readable(value)) for name, value in given.items()}
-    explained = (HERE / "settings.tsv").read_text("utf-8").splitlines()  # the end of a setting's name, and its meaning
+    explained = (HERE / "settings.tsv").read_text("utf-8").splitlines()  # last part of a setting's name, its meaning
     known = dict(line.split("\t") for line in explained)
     lines = [
         (name, value, next((known[end] for end in known if name.endswith(end)), "")) for name, value in shown.items()

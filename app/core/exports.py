@@ -22,7 +22,7 @@ from bgt_core.tables import Table, latex_text
 WIDTHS_MM = (180, 85)  # widths of a figure for print: two columns of a journal or the text of an A4 page; one column
 DOTS_PER_INCH = 300
 INCH = 25.4, 96  # an inch in millimetres, and in the browser's pixels
-MAX_VECTORS = 20_000  # maximum number of points in a vector drawing; most programs can't open an SVG with more
+MAX_VECTORS = 20_000  # maximum number of points in a vector drawing; most programs can't open larger SVG files.
 # Every system has one of these fonts, most of which have the widths of Arial: text that fits here also fits elsewhere.
 FONTS = "Arial, Liberation Sans, Helvetica, DejaVu Sans, sans-serif"
 CAPTION = {"size": 11, "line": 15, "letters": 100}  # sizes in pixels; how many letters of the widest font fit on a line
@@ -84,8 +84,8 @@ def offer(
         st.caption(verbatim(in_link()))
 
 
-# This is not a fragment: on the pages of the maps and pairs, a rerun that overtakes another rerun would remove the
-# container of the fragment, but not the elements in it.
+# `drawings` is not a Streamlit fragment: on the maps and pairs, a rerun that overtakes another one would remove the
+# fragment's container, but not the elements in it.
 def drawings(name: str, figure: Callable[..., go.Figure], caption: str, page: Callable[[], str] | None) -> None:
     """Offer the figure for print (PNG, SVG), screens (HTML) and notebooks (JSON). The browser draws PNG and SVG."""
     st.markdown("**Figure**")

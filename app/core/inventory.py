@@ -1,7 +1,7 @@
 """The models and texts that the app can open: shipped, named in the options at the start, or added by the user.
 
 The options are `bgt app --model PATH --data en,fr=FILE --results FILE --questions STORE`. A session has its user's
-sentences, files and encoders. The server also keeps them under a random key, which only the address of the page
+sentences, files and encoders. The server also keeps them under a random key, which only the page's URL
 contains. A reload or a link then restores them.
 """
 
@@ -44,7 +44,7 @@ class ParallelText:
     langs: tuple[str, ...]  # the languages whose sentences are shown
     file: Path | None  # TSV (perhaps compressed) or Parquet, one column per language; None for built-in sentences
     credit: str = ""  # the source of the sentences in Markdown, shown below them
-    columns: tuple[str, ...] = ()  # languages of the file's columns, if they differ from `langs`
+    columns: tuple[str, ...] = ()  # languages of the file's columns, if they differ from `langs`.
     # The table of an uploaded file; None for other texts. Its columns "0", "1", ... contain the sentences in the
     # languages `columns`; "gold" and "own:NAME" may follow. Pairs in one language have two columns with it.
     table: pd.DataFrame = field(default=None, compare=False, repr=False)
@@ -203,7 +203,7 @@ PARAMETER = "own"  # the URL parameter with the key of the user's stored texts
 KEY_BYTES = 16  # number of random bytes, so that nobody can guess another user's key
 MAX_KEPT = 1_000  # maximum number of `OwnTexts` in memory, over all sessions
 MAX_BYTES = 300_000_000  # maximum size of all `OwnTexts` in memory, in bytes
-MODEL_BYTES = 10_000_000  # assumed size of an encoder, in bytes
+MODEL_BYTES = 10_000_000  # assumed size of an encoder, in bytes.
 # Streamlit's caches are not used here: users can clear them, and these texts cannot be computed again.
 _kept: OrderedDict[str, OwnTexts] = OrderedDict()
 _lock = threading.Lock()
@@ -243,7 +243,7 @@ def restore() -> bool:
 
 
 def kept(own: OwnTexts) -> str:
-    """Store a user's texts and return their key. If all stored texts need too much memory, drop the oldest ones."""
+    """Store a user's texts, and return their key. If memory is short, drop the least recently used texts."""
     key = secrets.token_urlsafe(KEY_BYTES)
     with _lock:
         _kept[key] = own

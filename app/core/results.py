@@ -92,7 +92,7 @@ class ResultTables:
 
     scores: pd.DataFrame  # accuracies as fractions
     gaps: pd.DataFrame  # differences in percentage points
-    items: Mapping[Key, Cell]  # the results with predictions
+    items: Mapping[Key, Cell]  # the results whose predictions are stored
 
 
 def gathered(paths: Iterable[Path], uploaded: Iterable[Cell] = (), probed: Iterable[Cell] = ()) -> ResultTables:

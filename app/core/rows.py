@@ -99,7 +99,7 @@ def table(texts: Sequence[str], lang: str, translations: Sequence[str] | None, s
     """Make a table of N sentences, numbered from `start`. Without `translations`, they are the user's own."""
     numbers = range(start, start + len(texts))
     own = translations is None
-    prefix = "own" if own else f"{lang}_" if lang[-1].isdigit() else lang  # en2_0, because en20 is row 20 of en
+    prefix = "own" if own else f"{lang}_" if lang[-1].isdigit() else lang  # the id en2_0, as en20 is row 20 of en
     return pd.DataFrame(
         {
             "id": [f"{prefix}{number}" for number in numbers],
@@ -183,7 +183,7 @@ def as_colour(values: pd.Series) -> pd.Series:
     counts = texts.value_counts()
     names = sorted(counts.index[: CATEGORIES - (len(counts) > CATEGORIES)], key=label_order)
     shown = texts.where(texts.isin(names) | texts.isna(), OTHER).fillna(NONE)
-    categories = dict.fromkeys([*names, *[OTHER] * (len(counts) > CATEGORIES), NONE])  # the user may have an "other"
+    categories = dict.fromkeys([*names, *[OTHER] * (len(counts) > CATEGORIES), NONE])  # users may have a value "other"
     return pd.Series(pd.Categorical(shown, list(categories)), values.index)
 
 

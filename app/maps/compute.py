@@ -42,7 +42,7 @@ def figure_of(fitted: Spaces, second: str, colour: str, langs: Sequence[str]) ->
 def title_of(key: str, second: str, fitted: Spaces) -> str:
     """Return the title of a map: its latent, and the symbols and names of its languages."""
     langs = [key] if key != SEMANTIC else [*fitted.second]
-    name_of = rows.language_name if len(fitted.second) <= 3 else str  # more full names would not fit
+    name_of = rows.language_name if len(fitted.second) <= 3 else str  # with more languages, full names would not fit
     signs = (display.lang_title(lang, name_of(lang)) for lang in langs)
     return "  ".join([rows.latent_title(SEMANTIC if key == SEMANTIC else second), *signs])
 

@@ -176,7 +176,7 @@ def indices(
     else:
         for kind, of in zip(KINDS, vectors, strict=False):
             near = nearest(loaded, of)
-            ends = np.unique(np.sort(np.stack([np.arange(len(near)), near], 1), axis=1), axis=0)  # each pair once
+            ends = np.unique(np.sort(np.stack([np.arange(len(near)), near], 1), axis=1), axis=0)  # drops repeated pairs
             yield kind, ends[:, 0], ends[:, 1]
 
 
@@ -254,7 +254,7 @@ def marked(
     drawn = {of: known[pair] for pair, of in turned.items() if of[1::2] == (source.left, source.right)}
     lines = [(*names, *pair[::2]) for pair, names in drawn.items()]
     stars = pd.DataFrame(lines, columns=["kind", "label", "left", "right"])
-    parts = []  # styles are compared across languages by the rows of the text
+    parts = []  # the text's rows serve to compare styles across languages
     for lang, side in ((source.left, "left"), (source.right, "right")):
         parts += [table[table["lang"] == lang]] * (source.left != source.right)
         parts.append(rows.table(stars[side].tolist(), lang, None))

@@ -184,7 +184,7 @@ def placed(
 
 
 def in_order(results: pd.DataFrame) -> pd.DataFrame:
-    """Add `group`; sort by group (this session's results first), then by the task's mean lead, then by the lead."""
+    """Sort results by the new column `group` (this session's first), by the task's mean difference, by difference."""
     names = [RUN_HERE, *TASK_GROUPS, OTHER_TASKS]
     groups = [RUN_HERE if row.live else task_group(row.task) for row in results.itertuples()]
     means = results.groupby("task")["lead"].transform("mean")

@@ -32,10 +32,10 @@ TITLES = {
 HIGHLIGHT = "background-color: rgba(230, 159, 0, 0.16)"  # of results computed in this session, as in the figure
 MAX_LISTED = 200  # maximum number of listed sentences; the export has all of them
 ITEM_TITLES = {"pvi": "Bits", "sentence": "Sentence", "label": "Label", "predicted": "Predicted"}
-ACCURACY, DIFFERENCE = "Accuracy", "Difference"  # the two views
+ACCURACY, DIFFERENCE = "Accuracy", "Difference"  # names of the two views of results
 SHARED_FORM = ("length", "punct-num", "punct-first")  # properties of form in which translations mostly agree
 EXPECTED = dict.fromkeys((*SHARED_FORM, "gender"), -1)  # -1: the paper expects the second latent to be more accurate
-MUCH = 10  # if both latents have over 10 times the second one's information, the semantic latent also encodes form
+MUCH = 10  # if both latents hold over 10 times the second latent's information, the semantic one also encodes form
 
 
 def page(loaded: state.Loaded) -> None:

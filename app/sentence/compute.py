@@ -18,7 +18,7 @@ from bgt_core.generation.options import DEFAULT_SEARCH, Search
 
 COMPARED = 1_000  # number of sentences to search in languages without example sentences
 NEAREST = 5
-SEARCHES = (replace(DEFAULT_SEARCH, size=1), DEFAULT_SEARCH)  # the first is fast; the second then replaces its result
+SEARCHES = (replace(DEFAULT_SEARCH, size=1), DEFAULT_SEARCH)  # fast greedy search, whose text the beam search replaces
 CLOSE = 1  # sentences whose word counts differ by at most this count as equally long
 LONGEST = 3  # maximum number of words that together express a style property: "est-ce que tu", "I am late"
 NO_WORD = "intonation"  # a question with the words of a statement; only intonation or the question mark shows it

@@ -1,1 +1,1 @@
-"""Measures of a probe: accuracy with intervals, V-information and selectivity."""
+"""Measures of a probe: accuracy with confidence intervals, V-information and selectivity."""

@@ -3,8 +3,8 @@
 The file is Parquet, with a row for each prediction. Its columns are model, fingerprint, task, lang, probe (kind of
 probe), predictor (a latent or baseline), encoder and seed (indices from 0), item, sentence, label, group, predicted
 (label), bits (-log2 of the probability of the true label) and pvi (pointwise V-information in bits, mean over seeds).
-The file's metadata contain, as JSON, the scores, the differences and the trails of all cells. A trail records the
-weights, the data and the version of the software with which a cell was computed.
+The file's metadata contain, as JSON, the scores, the differences and the trails of all results. A trail records the
+weights, the data and the version of the software with which a result was computed.
 """
 
 import io
@@ -109,8 +109,8 @@ class ProbeResult:
     over_baseline: list[Difference] = field(default_factory=list)  # each latent's accuracy minus the best baseline's
     over_majority: list[Difference] = field(default_factory=list)  # each latent's minus the majority baseline's
     warnings: list[str] = field(default_factory=list)
-    labels: list[str] = field(default_factory=list)  # every label, sorted
-    # a row for each prediction on a test item, with the columns `PREDICTIONS`
+    labels: list[str] = field(default_factory=list)  # all labels in alphabetical order.
+    # A row for each prediction on a test item, with the columns `PREDICTIONS`.
     predictions: pa.Table = field(default=None, compare=False)
 
     def as_dict(self) -> dict[str, Any]:

@@ -40,7 +40,7 @@ shell.draw(shell.PAGES["{name}"], st.empty())
 
 
 class App(AppTest):
-    """A page of the app, and a user's actions on it. If an action makes the page raise an exception, the test fails."""
+    """A page of the app, with methods for a user's actions. An exception in the page fails the test."""
 
     def run(self, *, timeout: float | None = None) -> App:
         super().run(timeout=timeout)
@@ -177,8 +177,8 @@ def cells_of(
     langs: tuple[str, ...] = ("en", "fr"),
     low: Mapping[str, float] = {},
 ) -> list[Cell]:
-    """Return results of `bgt-probe` on two tasks. `points` is the difference between the latents. `low` maps latents to
-    the lower ends of their intervals."""
+    """Return results of `bgt-probe` on two tasks. `points` is the difference between the latents' accuracies. `low`
+    sets the lower end of a latent's interval."""
     trail = {"fingerprint": fingerprint or f"{model} fp32 cpu", "probe": probe, "langs": [*langs]}
     cells = []
     for task in ("length", "punct-num"):

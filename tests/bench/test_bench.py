@@ -60,7 +60,7 @@ def test_sides_alternate_over_the_same_rounds_after_a_warm_up() -> None:
     assert compared.met and compared.reached is None and compared.peer.endswith(" steps/s")
     compared = compare("", "", [2.0], [4.0], ">= 10 % of the floor", "", "tokens", 10, 2e7, 1e8)
     assert (compared.ratios, compared.ours, compared.reached) == ([2.0], "5 tokens/s", 0.1)
-    assert compared.floor == "2 MFLOP each, 50 tokens/s" and compared.met  # 1e8 / 2e6 is 50 tokens/s
+    assert compared.floor == "2 MFLOP each, 50 tokens/s" and compared.met  # 1e8 / 2e6 = 50 tokens/s
 
 
 def test_pages_measured_again_take_the_place_of_their_own_rows_and_one_that_fails_stops_no_other(

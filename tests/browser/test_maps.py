@@ -1,4 +1,4 @@
-"""Test maps and figures in a browser: linked selections, many points, saved drawings, a browser without WebGL."""
+"""Test maps and figures in a browser: selections on all maps, many points, saved drawings, a browser without WebGL."""
 
 import re
 from collections.abc import Callable
@@ -48,7 +48,7 @@ def test_a_lasso_lights_the_same_sentences_on_the_other_map(visit: Visit, addres
 
 
 def centre(mark: Locator) -> tuple[float, float]:
-    """Return the coordinates of a mark's centre on the screen."""
+    """Return the screen coordinates of the centre of a point."""
     box = mark.bounding_box()
     assert box
     return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2

@@ -90,7 +90,7 @@ def test_permutations_look_random() -> None:
         permuted = permute(np.arange(10), 10, seed=0, epoch=epoch)
         table[np.arange(10), permuted] += 1
         neighbours += int((np.abs(np.diff(permuted)) == 1).sum())
-    assert ((table - 200) ** 2 / 200).sum() < 140  # fair shuffles exceed this once in 10,000 tests
+    assert ((table - 200) ** 2 / 200).sum() < 140  # random shuffles exceed this once in 10,000 tests
     assert abs(neighbours / 2000 - 1.8) < 0.15  # expected number of neighbours that differ by 1: 9 * 2/10
 
 
@@ -238,7 +238,7 @@ COLUMNS = ("en", "fr", "de", "es")
 
 @pytest.fixture(scope="module")
 def mixture(tmp_path_factory: pytest.TempPathFactory) -> Mixture:
-    """Three corpora: English with French (three files of two kinds of text), with German, and with Spanish."""
+    """Three corpora: English with French (in three files of two kinds of text), with German, and with Spanish."""
     folder = tmp_path_factory.mktemp("sampling")
     files = [("news", "fr", 40), ("talks", "fr", 90), ("news", "fr", 31), ("", "de", 50), ("", "es", 7)]
     sources, number = [], 0
@@ -279,7 +279,7 @@ def test_corpora_share_an_epoch_as_a_root_of_their_tokens(temperature: float, ra
 
 
 def test_a_kind_of_weight_3_counts_as_if_its_file_were_given_thrice() -> None:
-    """At any temperature, a weight changes the share of a kind within its corpus, and the share of this corpus."""
+    """At any temperature, a kind's weight changes its share of its corpus, and the corpus's share of all text."""
     thrice = [
         Stratum(("en", "fr"), "news", 0, 100 * times, 2_000 * times)
         if times
@@ -311,7 +311,7 @@ def test_each_epoch_holds_the_shares_and_every_row_comes_equally_often(mixture: 
             assert of_stratum.sum() == of_epoch * (step + 1) // updates  # each update has the right shares
     drawn = sum(rows * of.tokens / of.rows for rows, of in zip(expected, mixture.strata, strict=True))
     assert drawn == pytest.approx(mixture.tokens, rel=0.02)
-    assert counts[mixture.strata[-1].first] > 3 * counts[mixture.strata[1].first]  # a small corpus is repeated
+    assert counts[mixture.strata[-1].first] > 3 * counts[mixture.strata[1].first]  # rows of a small corpus are repeated
 
 
 def test_two_strata_of_one_size_go_through_different_permutations() -> None:

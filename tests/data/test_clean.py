@@ -303,4 +303,4 @@ def test_seen_takes_eight_bytes_a_hash() -> None:
     held, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert held < 9 * count
-    assert peak < 26 * count  # the last merge needs the old arrays, the new array and a buffer for sorting
+    assert peak < 26 * count  # merging needs the old arrays, the new array and a buffer for sorting

@@ -21,7 +21,7 @@ from tests.runs import metrics
 pytestmark = pytest.mark.slow
 
 LANGS = ("en", "fr", "ja", "ar")
-PARTS = {  # (subjects, objects); any subject, verb and object make a sentence
+PARTS = {  # (subjects, objects); each subject, verb and object form a sentence
     "en": (["the cat", "the dog", "my friend", "a child"], ["water", "the house", "a book", "bread", "the sea"]),
     "fr": (["le chat", "le chien", "mon ami", "un enfant"], ["l'eau", "la maison", "un livre", "le pain", "la mer"]),
     "ja": (["猫", "犬", "私の友達", "子供"], ["水", "家", "本", "パン", "海"]),

@@ -17,7 +17,7 @@ WORDS["."] = [".", "?"]
 
 
 def bracketed(label: str, rng: Random, room: int = 5) -> str:
-    """Draw a random tree in brackets. Its root is `label`; its depth is limited by `room`."""
+    """Draw a random tree in bracket notation, with the root `label`; `room` limits its depth."""
     if label not in RULES:
         return f"({label} {rng.choice(WORDS[label])})"
     rule = rng.choice(RULES[label]) if room > 0 else RULES[label][0]

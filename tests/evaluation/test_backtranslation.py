@@ -14,7 +14,7 @@ NICE = "the staff were very nice and the room was very nice and the staff were v
 
 
 class Scripted:
-    """A scoring model that returns a given score for each sentence."""
+    """A fake scoring model that returns a given score for each sentence."""
 
     fingerprint = "by hand"
 

@@ -1,4 +1,4 @@
-"""STS files in all common layouts are read as the same data sets. Errors name the invalid line."""
+"""STS files in all common layouts give the same data sets; errors name the invalid line."""
 
 import gzip
 import lzma

@@ -10,7 +10,7 @@ from tests.close import assert_close
 
 
 def drawn(count: int, width: int = 12, seed: int = 0) -> np.ndarray:
-    """Draw random vectors with different norms."""
+    """Draw random vectors with different lengths."""
     rng = np.random.default_rng(seed)
     return (rng.normal(size=(count, width)) * rng.uniform(0.1, 9, (count, 1))).astype(np.float32)
 

@@ -128,5 +128,5 @@ def test_a_spread_head_keeps_the_mean_and_has_one_variance_for_all() -> None:
     assert torch.equal(posterior.mean, x)
     assert (posterior.log_variance == -3).all() and posterior.log_variance.shape == (2, 6)
     posterior.kl().sum().backward()
-    expected = (math.exp(-3) - 1) / 2 * 2  # two sentences with dKL/dv = (exp(v) - 1) / 2, where v is the log-variance
+    expected = (math.exp(-3) - 1) / 2 * 2  # for two sentences, dKL/dv = (exp(v) - 1) / 2, with v the log-variance
     assert_close(head.log_variance.grad, torch.full((6,), expected))

@@ -136,7 +136,7 @@ WORDS, SYNTACTIC, SEMANTIC = 30, 3, 4
 
 @pytest.fixture
 def side(random_tokens: Callable[..., Tokens]) -> Tokens:
-    return random_tokens([6, 4, 1], WORDS)  # the last sentence is only EOS
+    return random_tokens([6, 4, 1], WORDS)  # the last sentence has only EOS
 
 
 @pytest.fixture

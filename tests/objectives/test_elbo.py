@@ -95,7 +95,7 @@ def test_predictions_may_be_averaged(count: int, share: float) -> None:
     assert Elbo(100, 0.0, average_predictions=True)(out, 0).total.item() == pytest.approx(share * nats)
 
 
-UNITS = Gaussian(  # two sentences and three units. The KL of a unit is half its squared mean
+UNITS = Gaussian(  # two sentences with three units; a unit's KL is half its squared mean
     torch.tensor([[1.0, 0.0, 2.0], [1.0, 2.0, 0.0]], dtype=torch.float64, requires_grad=True),
     torch.zeros(2, 3, dtype=torch.float64),
 )  # the mean KLs of the three units are 0.5, 1 and 1 nats

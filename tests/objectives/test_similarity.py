@@ -159,7 +159,7 @@ PARTS = slice(2, 5), slice(5, 7)
 
 
 def composed(rng: np.random.Generator, altered: bool) -> tuple[Outputs, dict[str, np.ndarray]]:
-    """Return random outputs for four pairs; their composed parts are `PARTS`. `altered` adds altered English texts."""
+    """Return random outputs for four pairs, with composed parts `PARTS`; `altered` adds altered English texts."""
     vectors = {name: rng.normal(size=(4, 7)) for name in ("en", "fr", "altered")}
     posteriors = {name: Point(torch.from_numpy(value)) for name, value in vectors.items()}
     meaning = {lang: posteriors[lang] for lang in ("en", "fr")}

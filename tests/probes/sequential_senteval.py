@@ -65,5 +65,5 @@ def predict(model: nn.Module, vectors: np.ndarray) -> np.ndarray:
 
 
 def score(model: nn.Module, vectors: np.ndarray, labels: np.ndarray) -> float:
-    """Return the accuracy as a fraction."""
+    """Return the accuracy, from 0 to 1."""
     return float((predict(model, vectors) == labels).mean())

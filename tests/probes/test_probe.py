@@ -120,7 +120,7 @@ TEXTS = [f"w{row % 8} number {row}" for row in ROWS]
 LABELS = ROWS // 8 % 2
 STUDY = Study("toy", "en", Items(TEXTS, [*map(str, LABELS)], ROWS.tolist()), ["0", "1"], LABELS,
               [tuple(np.split(ROWS, [200, 240]))], 5)  # fmt: skip
-NOTHING = np.zeros((2, 3, 300))  # NOTHING: two encoder seeds, three probe seeds
+NOTHING = np.zeros((2, 3, 300))  # two encoder seeds, three probe seeds, 300 items
 MEASURED = Measured(NOTHING, NOTHING, NOTHING, NOTHING > 0, dev=0.75, unconverged=0)
 
 

@@ -125,7 +125,7 @@ def test_the_first_column_is_translated_into_the_others(model: Translator, batch
         model(Batch({"en": batch.sides["en"]}, "en"))
     out = model(batch)  # the batch has English and French columns
     assert model.langs == ("fr",) and model.latents == (SEMANTIC,)
-    assert list(model.decoders) == ["en", "de"]  # the two English columns share a decoder
+    assert list(model.decoders) == ["en", "de"]  # both English columns share a decoder
     assert [prediction.name for prediction in out.predictions] == ["translate/en"]
     assert out.predictions[0].role == "translate"
     sides = {**batch.sides, "x": batch.sides["en"]}

@@ -24,7 +24,7 @@ FIRST_STAGES = [name for name in RECIPES if name not in CLASSIFIERS]
 MARGIN = ("sp", "bilstm", "avg", "gran")
 
 
-# Recipes whose models embed only English, and recipes whose models have no language latent.
+# Recipes of models that embed only English, and recipes of models without a language latent.
 ENGLISH = {"english-trans", "english-trans-lstm", "english-ae", "english-vae", "english-vae-lstm", "translator"}
 WITHOUT_LANGUAGE = {*MARGIN, *ENGLISH, "bilingual-trans", "bgt-without-langvars", "vgvae"}
 WITHOUT_LANGUAGE |= {"var-siamese-repeat", "var-siamese-reformulate"}

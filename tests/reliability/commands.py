@@ -1,4 +1,4 @@
-"""Run our commands in forked processes, which tests can kill. The parent process has imported all modules."""
+"""Run our commands in forked processes, which tests can kill; the parent process has imported all modules."""
 
 import importlib
 import itertools

@@ -198,8 +198,8 @@ def test_negatives_start_at_a_step_wherever_a_run_is_resumed(
 def test_a_run_stops_between_mega_batches_and_resumes_to_the_same_weights(
     corpus: Corpus, build: Callable[[], tuple[nn.Module, Recipe]]
 ) -> None:
-    """The run uses dropout and scrambled words. It is asked to stop after step 5, which is inside the mega-batch of
-    steps 5 to 7, or after step 7."""
+    """The run uses dropout and scrambled words. It is asked to stop after step 5, inside the mega-batch of steps 5 to
+    7, or after step 7."""
     valid = Corpus.open(corpus.folder, "valid")
 
     def train(given: dict | None = None, start: int = 0, stop: int = 1_000) -> tuple[nn.Module, dict, list[int]]:

@@ -89,9 +89,9 @@ def test_a_run_killed_at_any_write_ends_in_the_same_weights(
     out = tmp_path / "run"
     shutil.copytree(whole, out)
     for folder in checkpoint.steps_of(out):
-        shutil.rmtree(folder)  # as if the run was killed before its first checkpoint
+        shutil.rmtree(folder)  # as after a kill before the first checkpoint
     (out / "metrics.jsonl").write_text("", "utf-8")
-    (out / "metrics.jsonl.partial").write_text("{", "utf-8")  # as if it was killed while it removed rows
+    (out / "metrics.jsonl.partial").write_text("{", "utf-8")  # as after a kill during the removal of rows
     draw, deaths, partials = random.Random(1), 0, 0
     while True:
         try:

@@ -59,7 +59,7 @@ def latent_map(
     """Draw maps under their titles, one above the other. With `side_by_side`, the first is to the left of the others.
 
     Args:
-        panels: Title -> one row per point: id, lang, text, translation, own, x, y, the column `colour`; pair for lines.
+        panels: Title -> table of points: id, lang, text, translation, own, x, y, the column `colour`; pair for lines.
         colour: The column that sets the colours: one of `rows.COLOURS`, or a column of the user.
         langs: All languages, in order; each has its own symbol. The user's own sentences are stars.
         chosen: Ids of the rows to highlight.

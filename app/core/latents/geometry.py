@@ -110,7 +110,7 @@ def placed(vectors: np.ndarray, xy: np.ndarray, metric: str = COSINE) -> Project
 
     def among_neighbours(new: np.ndarray) -> np.ndarray:
         rows = SCALED[metric](vectors)
-        nearness = SCALED[metric](new) @ rows.T - (rows**2).sum(1) / 2  # decreases with the distance
+        nearness = SCALED[metric](new) @ rows.T - (rows**2).sum(1) / 2  # higher for nearer rows
         nearest_rows = np.argsort(-nearness, axis=1, kind="stable")[:, :PLACED_BY]
         return np.median(xy[nearest_rows], axis=1)
 

@@ -56,7 +56,7 @@ def reproduce(in_process: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class WholeRun(NamedTuple):
-    """The outputs of a complete run of a comparison: training, measurement and report."""
+    """What a complete run of a comparison returns: it trains, measures and reports."""
 
     err: str
     records: results.Records
@@ -86,7 +86,7 @@ def whole_run(reproduce: Callable[..., Any]) -> Callable[..., WholeRun]:
 
 @pytest.fixture
 def add(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], comparisons.Comparison]:
-    """add(tables): add the comparisons in `tables`, which is the text of a TOML file. Return the last comparison."""
+    """add(tables): add the comparisons in `tables`, the text of a TOML file, and return the last of them."""
 
     def put(tables: str) -> comparisons.Comparison:
         path = tmp_path / "tables.toml"

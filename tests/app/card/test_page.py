@@ -37,7 +37,7 @@ def test_it_shows_scores_the_training_log_data_files_and_settings(
     scores = tables[frozenset(["Measure", "Semantic", "Language"])].set_index("Measure")
     assert scores.loc["STS"].tolist() == ["71.2", "12.5"] and scores.loc["Retrieval"].tolist() == ["93.8", ""]
     parts = tables[frozenset(["Bound and its parts", "Nats per pair"])].set_index("Bound and its parts").iloc[:, 0]
-    assert parts["ELBO"] == "-86.0"  # at step 4, because the checkpoint is older than step 9
+    assert parts["ELBO"] == "-86.0"  # the value at step 4, because the checkpoint is older than step 9
     assert [name for name, value in parts.items() if "collapse" in value] == ["KL of the latent of English"]
     assert any("higher is better" in caption.value for caption in app.caption)
     everything = "\n".join(table.value.to_string() for table in (*app.dataframe, *app.table))

@@ -133,7 +133,7 @@ def test_the_longest_unused_go_when_they_take_too_much_memory(monkeypatch: pytes
     assert len(embed.seen) == 4 * 4
 
 
-GROUNDS = {"light": ("#ffffff", "#f7f7f6"), "dark": ("#171614", "#262730")}  # backgrounds of the page and of boxes
+GROUNDS = {"light": ("#ffffff", "#f7f7f6"), "dark": ("#171614", "#262730")}  # backgrounds of the page and of boxes.
 # The matrix that converts linear sRGB to CIE XYZ. Its middle row gives the luminance.
 XYZ = np.array([[0.4124564, 0.3575761, 0.1804375], [0.2126729, 0.7151522, 0.072175], [0.0193339, 0.119192, 0.9503041]])
 
@@ -145,7 +145,7 @@ def linear(colour: str) -> np.ndarray:
 
 
 def contrast(one: str, other: str) -> float:
-    """Return the contrast ratio of two colours, by WCAG's definition."""
+    """Return the contrast ratio of two colours, as WCAG defines it."""
     low, high = sorted(XYZ[1] @ linear(colour) for colour in (one, other))
     return (high + 0.05) / (low + 0.05)
 

@@ -208,7 +208,7 @@ def test_few_or_equal_vectors_are_mapped_at_once_and_the_caption_says_how(
 
 
 def find(app: Any, text: str, way: str = "Words") -> list[str]:
-    """Search for a text in the way `way`, and return the ids of the rows that are selected then."""
+    """Search for a text by words, meaning or style (`way`), and return the ids of the rows that are then selected."""
     (control,) = (control for control in app.segmented_control if control.label == "Find by")
     control.set_value(way)
     app.text_input(key="find").set_value(text)

@@ -47,7 +47,7 @@ class Stub:
         return np.arange(start, len(self.texts), dtype=np.float32)[:, None]
 
     def similarity(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-        """Compare two sentences by the difference of their lengths."""
+        """Return a similarity that depends on the difference of the sentences' lengths."""
         lengths = [np.array([len(self.texts[int(row)]) for row in side[:, 0]]) for side in (left, right)]
         return -np.abs(lengths[0][:, None] - lengths[1][None]).astype(float)
 

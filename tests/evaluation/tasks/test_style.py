@@ -25,7 +25,7 @@ from bgt_core.tables import Estimate
 from tests.close import FLOAT64, assert_close
 
 HEADER = ["", *module.COLUMNS[:5], "ID", "# Votes out of 5 for Correct Alternative", module.COLUMNS[5]]
-ROWS = [  # two anchors, two alternatives, the index of the correct alternative, the style
+ROWS = [  # each row: two anchors, two alternatives, the index of the right alternative, the style
     ["It's late.", "It is late.", "We're here now.", "We are here now.", "1", "contraction"],
     ["They are my friends.", "They're my friends.", "I'm cold, and you?", "I am cold, and you?", "2", "contraction"],
     ['He said "yo".', 'He said "good day".', "I am obliged.", "thx\ta lot", "2", "formality"],

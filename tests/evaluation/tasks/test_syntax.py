@@ -191,7 +191,7 @@ def bank_of(rows: Sequence[tuple[str, str]]) -> list[ParsedSentence]:
 def test_the_nearest_of_its_length_is_compared_with_each_query() -> None:
     pairing, encoder = pair_up(bank_of(QUERIES), bank_of(OFFERED)), ExternalEncoder("x", spelling)
     two, three = neighbours(System("x", encoder), pairing, "fr")
-    # nearest candidate of "a b": "b b" (tie with "a d"); of "c c": "c d"; of "a c": "c d" (tie); of "a b c": "a a b"
+    # nearest: "b b" to "a b" (tie with "a d"); "c d" to "c c"; "c d" to "a c" (tie); "a a b" to "a b c"
     assert (two.tolist(), three.tolist()) == ([1, 0, 0], [0])
     assert embedded == [("fr", "semantic")]
     table = evaluate(Syntax(lang="fr", latent="semantic"), {"x": encoder}, pairing, resamples=150, seed=5)

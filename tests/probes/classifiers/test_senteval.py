@@ -97,11 +97,11 @@ def test_weights_after_training_are_those_of_torch(hidden: int) -> None:
 @pytest.mark.parametrize(
     ("setting", "epochs"),
     [
-        ({}, 28),  # 7 scores on dev, one after every 4 passes: the best score, then six that are no better
+        ({}, 28),  # 7 evaluations on dev, one per 4 passes: the best, then six that are no better
         ({"tenacity": 0}, 8),
         ({"epoch_size": 1}, 7),
         ({"max_epoch": 0}, 4),
-        ({"max_epoch": 8}, 12),  # after exactly 8 passes, training goes on for 4 more
+        ({"max_epoch": 8}, 12),  # 8 passes do not exceed the maximum, so 4 more follow
         ({"tenacity": 99}, 204),
     ],
 )

@@ -112,7 +112,7 @@ def test_the_labels_of_word_content_are_less_frequent_words() -> None:
     ranked = [f"word{letter}" for letter in "abcdefghijkl"]
     counts = {word: 200 - rank for rank, word in enumerate(ranked)}
     assert targets(counts, most=4) == set(ranked[8:12])
-    assert targets(counts, most=16) == set(ranked[8:12])  # 12 words are enough for 4 labels, not for 8 or 16
+    assert targets(counts, most=16) == set(ranked[8:12])  # 12 words suffice for 4 labels, but not for 8 or 16
     assert targets(counts | {"of": 193}, most=4) == set(ranked[7:11])  # "of" has a rank, but is too short for a label
     assert targets(dict.fromkeys(ranked, 19)) == set()  # all words are too rare
 

@@ -35,7 +35,7 @@ class Linear(nn.Linear):
     """An `nn.Linear` that computes x W^T + b with the function `linear`."""
 
     def forward(self, x: Tensor) -> Tensor:
-        """(..., K) -> (..., N)."""
+        """Map x (..., K) to (..., N)."""
         return linear(x, self.weight, self.bias)
 
 
@@ -52,18 +52,18 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
 
 def compiles_shapes(x: Tensor) -> bool:
     """Whether oneDNN compiles code for each new shape of x, as it does for 16-bit products on a CPU. In training, most
-    updates have a new number of tokens, so compiling would take a fifth of the training time."""
+    updates have a new number of tokens, so without padding to a few shapes, compiling takes a fifth of the time."""
     return x.device.type == "cpu" and matmul_dtype(x) == torch.bfloat16
 
 
 def on_grid(count: int) -> int:
-    """Round up by less than an eighth: counts above 16 to a multiple of 2, above 32 to a multiple of 4, and so on."""
+    """Round a number of rows up by less than an eighth: above 16 to a multiple of 2, above 32 of 4, and so on."""
     step = 1 << max(0, (count - 1).bit_length() - 4)
     return -(-count // step) * step
 
 
 def pad_to_grid(x: Tensor) -> Tensor:
-    """Append rows of zeros: (N, H) -> (on_grid(N), H). `_PadRows` is the same function with a gradient."""
+    """Append rows of zeros to a matrix: (N, H) -> (on_grid(N), H). `_PadRows` is the same function with a gradient."""
     padded = x.new_empty(on_grid(len(x)), x.shape[1])
     padded[: len(x)], padded[len(x) :] = x, 0
     return padded
@@ -83,7 +83,7 @@ class _PadRows(torch.autograd.Function):
 
 
 class _FirstRows(torch.autograd.Function):
-    """Remove the rows that `pad_to_grid` appended."""
+    """Remove the rows of zeros that `pad_to_grid` appended to a matrix."""
 
     @staticmethod
     def forward(ctx: Any, padded: Tensor, rows: int) -> Tensor:
@@ -124,7 +124,7 @@ class Int8Linear(nn.Module):
         self.zero = 128 if cpu_has("avx512_vnni") else 64
 
     def forward(self, x: Tensor) -> Tensor:
-        """(..., K) -> (..., N), in the dtype that `matmul_dtype` returns for x."""
+        """Map x (..., K) to (..., N), in the dtype that `matmul_dtype` returns for x."""
         low, high = x.aminmax()
         scale = max(-low.item(), high.item(), TINY) / (self.zero - 1)
         half = torch.tensor(self.zero + 0.5, dtype=torch.float32, device="cpu")
@@ -156,7 +156,7 @@ def multiply_int8(
 class _Linear(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-        """x (M, K), weight (N, K), bias (N,) -> (M, N)."""
+        """Compute x W^T + b with oneDNN: x (M, K), weight W (N, K), bias b (N,) -> (M, N)."""
         ctx.save_for_backward(x, weight)
         return _onednn(x, weight, bias)
 
@@ -194,7 +194,7 @@ def _probe() -> tuple[bool, bool]:
 
 
 def _is_intel() -> bool:
-    cpuinfo = Path("/proc/cpuinfo")  # exists on Linux, where platform.processor() is often empty
+    cpuinfo = Path("/proc/cpuinfo")  # on Linux, platform.processor() is often empty, but this file exists
     return "GenuineIntel" in (cpuinfo.read_text() if cpuinfo.exists() else platform.processor())
 
 
@@ -209,7 +209,7 @@ INT8 = "int8"  # a precision that only embedding supports
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # constants of malloc.h
 
 
-# A forked process inherits torch's thread pool without its threads, and would wait for these threads forever.
+# A forked process inherits torch's thread pool, but not the pool's threads, and would wait for them forever.
 if sys.platform != "win32":
     os.register_at_fork(after_in_child=partial(torch.set_num_threads, 1))
 
@@ -251,8 +251,8 @@ def seed_everything(*numbers: int) -> None:
 
 
 def keep_memory() -> None:
-    """Tell glibc to keep freed memory until `release_memory` is called; no effect with other C libraries. Without this
-    call, the system would fill hundreds of megabytes with zeros before each training step (3% of the step's time)."""
+    """Tell glibc to keep freed memory until `release_memory` is called; no effect with other C libraries. Otherwise,
+    the system would fill hundreds of megabytes with zeros before each training step (3% of the step's time)."""
     if sys.platform == "linux" and hasattr(libc := ctypes.CDLL(None), "mallopt"):
         for option, size in ((M_TRIM_THRESHOLD, 2**31 - 1), (M_MMAP_THRESHOLD, 2**25)):  # glibc accepts at most 2**25
             libc.mallopt(option, size)

@@ -40,7 +40,7 @@ CONFIG, WEIGHTS, TOKENIZER, OPTIMIZER = "config.json", "model.safetensors", "tok
 METRICS = "metrics.jsonl"
 KINDS_OF_FOLDERS = {"modules.json": "sentence-transformers", "onnx.json": "onnx", "split.json": "split"}
 PLAIN = re.compile(r"[\w-][\w.-]{0,199}")  # pattern of a file name without a folder
-MAYBE = {"version": str, "parameters": int}  # optional entries of config.json
+MAYBE = {"version": str, "parameters": int}  # optional entries of config.json, and their types
 FORMAT = 3
 
 
@@ -70,8 +70,8 @@ def steps_of(run: Path) -> list[Path]:
 
 
 def kind_of_folder(folder: Path) -> str:
-    """Return "sentence-transformers", "onnx" or "split" if a folder contains an encoder of this kind. Return "" for all
-    other folders, such as checkpoints. UsageError if the folder contains encoders of two kinds."""
+    """Return "sentence-transformers", "onnx" or "split" if a folder contains a model in this format, and "" for all
+    other folders, such as checkpoints. UsageError if a folder contains models in two of these formats."""
     kinds = [kind for name, kind in KINDS_OF_FOLDERS.items() if (folder / name).is_file()]
     # A checkpoint that was exported for sentence-transformers counts as a checkpoint, not as another encoder.
     if kinds[:1] == ["sentence-transformers"] and "bgt_core" in (folder / "modules.json").read_text("utf-8", "replace"):
@@ -162,7 +162,7 @@ class Checkpoint:
 
 @contextmanager
 def _blamed(folder: Path) -> Iterator[None]:
-    """Turn a UsageError about a stored setting into a DataError that names the checkpoint."""
+    """Turn a UsageError about a setting that is stored in a checkpoint into a DataError that names the checkpoint."""
     try:
         yield
     except UsageError as error:
@@ -228,7 +228,7 @@ def save(
             **({"card": card} if card else {}),
         }
         (partial / CONFIG).write_text(json.dumps(config, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-        for path in partial.glob("*.safetensors"):  # safetensors creates files that only their owner can read
+        for path in partial.glob("*.safetensors"):  # safetensors makes files that only their owner can read
             shutil.copymode(partial / CONFIG, path)
 
 
@@ -240,8 +240,8 @@ def load(path: Path | str, device: torch.device | str = "cpu") -> Checkpoint:
     from bgt_core.data.text import Tokenizer
 
     class WithoutValues(TorchFunctionMode):
-        """Skip the initialisation of new parameters, because `load` replaces their values. On the meta device,
-        initialisation would also import torch's compiler, which takes a second."""
+        """A context that skips the random initialisation of a model's parameters, because `load` replaces their values.
+        On the meta device, initialisation would also import torch's compiler, which takes a second."""
 
         def __torch_function__(self, func: Any, types: object, args: Any = (), kwargs: Any = None) -> Any:
             if getattr(func, "__module__", "") == torch.nn.init.__name__:
@@ -259,7 +259,7 @@ def load(path: Path | str, device: torch.device | str = "cpu") -> Checkpoint:
         # Check shapes on the meta device, which needs no memory even if a damaged configuration demands a huge model.
         with torch.device("meta"), WithoutValues():
             check_shapes(sizes.make_model(tokenizer, columns), folder / WEIGHTS, all_names=True)
-        with torch.device("cpu"), WithoutValues():  # whatever torch's default device is
+        with torch.device("cpu"), WithoutValues():  # on the CPU even if torch's default device is another
             model = sizes.make_model(tokenizer, columns).float()
     fill(model, folder / WEIGHTS)
     return Checkpoint(folder, config, model.to(device), tokenizer)
@@ -294,8 +294,7 @@ def load_tensors(path: Path) -> dict[str, Tensor]:
 
 
 def tensors(model: nn.Module) -> Iterator[tuple[str, Tensor]]:
-    """Yield the names and tensors of all parameters and persistent buffers. If a tensor has several names, only the
-    first one is used."""
+    """Yield (name, tensor) for all parameters and persistent buffers; a shared tensor is yielded once."""
     persistent = model.state_dict(keep_vars=True)
     seen: set[int] = set()
     for name, tensor in [*model.named_parameters(), *persistent.items()]:
@@ -331,14 +330,14 @@ def warm_start(model: nn.Module, folder: Path) -> list[str]:
 
 
 def fill(model: nn.Module, path: Path) -> list[str]:
-    """Copy stored tensors to the model's tensors of the same names. Return the names of all other tensors of the model.
-    DataError if a stored tensor contains NaN or infinity."""
+    """Copy the tensors of a safetensors file to the model's tensors with the same names. Return the names of all other
+    tensors of the model. DataError if a stored tensor contains NaN or infinity."""
     weights, others = load_tensors(path), []
     for name, tensor in tensors(model):
         if (value := weights.get(name)) is None:
             others.append(name)
             continue
-        # If any value is NaN or infinite, so is the minimum or the maximum. Testing only these two is 30 times as fast.
+        # If any value is NaN or infinite, so is the minimum or the maximum. Testing only these is 30 times as fast.
         if value.is_floating_point() and value.numel() and not all(end.isfinite() for end in value.aminmax()):
             raise DataError(
                 f"{path}: parameter '{name}' contains NaN or infinity: training diverged. Use an older checkpoint."
@@ -359,7 +358,7 @@ def fill_optimizer(model: nn.Module, optimizer: torch.optim.Optimizer, folder: P
                 optimizer.state[parameter][key] = value.to(parameter.device)
 
 
-CARD_LISTS: Mapping[str, Mapping[str, Any]] = {  # entry of a model card -> fields that all its records need
+CARD_LISTS: Mapping[str, Mapping[str, Any]] = {  # list in a model card -> fields of its records
     "protocol": {"score": str, "how": str},
     "probes": {"task": str, "latent": str, "ci_low": int | float, "ci_high": int | float},
     "data": {"source": str},
@@ -371,7 +370,7 @@ CARD_LISTS: Mapping[str, Mapping[str, Any]] = {  # entry of a model card -> fiel
 
 
 def check_card(card: object, source: str) -> Mapping[str, Any]:
-    """Check the form of a model card, because the app and the model's README rely on it. If it is wrong, raise a
+    """Check that the facts about a model have the form that the app and the model's README need. If not, raise a
     DataError that names `source`.
 
     The entry `scores` must be {measure: number} or {measure: {column: number or text}}. The entries that are in
@@ -382,7 +381,7 @@ def check_card(card: object, source: str) -> Mapping[str, Any]:
     def is_plain(value: object) -> bool:
         return value is None or isinstance(value, int | float | str)
 
-    def is_record(value: object) -> bool:  # each field of a record has a plain value, or a list of plain values
+    def is_record(value: object) -> bool:  # its fields are numbers, texts, or lists of these
         return isinstance(value, dict) and all(
             all(map(is_plain, cells)) if isinstance(cells, list) else is_plain(cells) for cells in value.values()
         )
@@ -418,7 +417,7 @@ def folder_of(name: str | Path) -> Path:
     Downloads stay in the cache of `huggingface_hub`. Raises NotFound if the model or revision is unknown, if the user
     has no permission, and if there is no connection.
     """
-    if os.path.exists(name):  # not Path.exists, which fails for a name that is too long
+    if os.path.exists(name):  # Path.exists would raise an error for a name that is too long
         return Path(name)
     if re.fullmatch(r"\w[\w.-]*", str(name)) and os.path.isdir(SHIPPED / name):
         return SHIPPED / name
@@ -472,7 +471,7 @@ def _explained(name: str) -> Iterator[None]:
     try:
         yield
     except (errors.LocalEntryNotFoundError, errors.HTTPError, ConnectionError) as error:
-        # LocalEntryNotFoundError means that neither the hub nor the cache has the files; its cause is the hub's error
+        # LocalEntryNotFoundError only says that the files are missing; its cause is the hub's own error
         cause = error.__cause__ if isinstance(error, errors.LocalEntryNotFoundError) else error
         status = cause.response.status_code if isinstance(cause, errors.HfHubHTTPError) else None
         if isinstance(cause, errors.RevisionNotFoundError):

@@ -9,9 +9,9 @@ Shapes have the same letters in all modules: B sentences in a batch, T tokens in
 whole batch without padding, H hidden units, L latent units, V tokens in the vocabulary. Where there is no batch, N is
 the number of sentences, and D the size of a vector.
 
-A side of a batch is the part that comes from one *column* of the data. Each side has one language. If all languages
-differ, the columns are named by language ("en", "fr"); otherwise they have any names ("a", "b"). No column is only a
-"source" or a "target": each column is predicted from another column.
+A row of the data has sentences with the same meaning, one per *column*, usually a sentence and its translation. A
+*side* of a batch has the sentences of one column, which are all in one language. If all languages differ, the columns
+are named by language ("en", "fr"); otherwise they have any names ("a", "b"). Each column is predicted from another.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, runtime_checkabl
 
 import numpy as np
 
-if TYPE_CHECKING:  # processes that prepare text must not import torch, which takes a second
+if TYPE_CHECKING:  # importing torch takes a second, and processes that prepare text do not need it
     import torch
     from torch import Tensor, nn
 
@@ -39,17 +39,17 @@ class Tokens:
     ids: Tensor  # (B, T) int64
     mask: Tensor  # (B, T) bool, True at real tokens (EOS included)
     lang: str
-    # (N,) int64: indices of the real tokens in mask.flatten(), computed on the CPU, because nonzero() waits for a GPU
+    # (N,) int64: indices of the real tokens in mask.flatten(); computed on the CPU, where nonzero() waits for no GPU
     flat_index: Tensor
 
     @classmethod
     def of(cls, ids: Tensor, mask: Tensor, lang: str) -> Tokens:
-        """Create a side from ids and mask, both (B, T)."""
+        """Create one side of a batch from token ids and their mask, both (B, T)."""
         return cls(ids, mask, lang, mask.flatten().nonzero().squeeze(1))
 
     @classmethod
     def pad(cls, sentences: Sequence[Sequence[int] | np.ndarray], lang: str, length: int = 0) -> Tokens:
-        """Create a side from the token ids of B sentences. They are padded to (B, T), where T is at least `length`."""
+        """Create one side of a batch from the token ids of B sentences: (B, T), where T is at least `length`."""
         import torch
 
         ids = np.full((len(sentences), max(length, *map(len, sentences))), PAD, dtype=np.int64)
@@ -63,7 +63,7 @@ class Tokens:
         return Tokens(change(self.ids), change(self.mask), self.lang, change(self.flat_index))
 
     def to(self, device: torch.device | str) -> Tokens:
-        """Copy the side to another device, asynchronously if its memory is pinned."""
+        """Copy the tokens to another device, asynchronously if their memory is pinned."""
         return self.map(lambda tensor: tensor.to(device, non_blocking=True))
 
 
@@ -73,9 +73,9 @@ class Batch:
 
     sides: Mapping[str, Tokens]
     anchor: str  # the column that provides the semantic latent of the whole batch (paper, sec. 3)
-    shift: int = 1  # column i is predicted from column i + shift, modulo their number; each step changes the shift
-    negatives: Mapping[str, Tokens] = field(default_factory=dict)  # One hard negative for each row of each column.
-    # altered: for some columns, altered sentences, with nearly the same words as the batch but another meaning.
+    shift: int = 1  # column i is predicted from column i + shift (cyclically); it changes from step to step
+    negatives: Mapping[str, Tokens] = field(default_factory=dict)  # One hard negative for each sentence.
+    # `altered` has sentences with nearly the same words as those of a column, but with another meaning.
     altered: Mapping[str, Tokens] = field(default_factory=dict)
     labels: Tensor | None = None  # (B,) float32, the labels of the rows; None if the data have no labels
     targets: Tensor | None = None  # (B, D) float32: vectors of the teacher, another encoder, for these rows
@@ -108,7 +108,7 @@ class Batch:
 
 
 class Posterior(Protocol):
-    """The posteriors q(z | sentence) of B sentences: a dataclass of tensors with one row per sentence."""
+    """The posteriors q(z | sentence) of B sentences: an interface of dataclasses of tensors, one row per sentence."""
 
     @property
     def mean(self) -> Tensor:
@@ -146,9 +146,9 @@ class Readout(Protocol):
 class Prediction(Protocol):
     """A prediction with a negative log-likelihood.
 
-    The role of a prediction determines which objective includes it. `Elbo` includes reconstructions, translations and
-    recombinations. A recombination is predicted from latents of different sentences. Paraphrases, word positions and
-    class labels ("auxiliary") have other objectives.
+    The field `role` says what is predicted, and so which objective includes the loss. `Elbo` includes reconstructions,
+    translations and recombinations, which are predicted from latents of different sentences. Other objectives include
+    paraphrases, word positions, and class labels (role "auxiliary").
     """
 
     @property
@@ -159,13 +159,13 @@ class Prediction(Protocol):
         """The name of the prediction's metrics: the role and the predicted column, such as "reconstruct/en"."""
 
     def nll(self, smoothing: float = 0.0) -> tuple[Tensor, Tensor]:
-        """Return (loss, nats). The loss is a scalar with a gradient: the sum over the batch, with label smoothing. The
-        nats, (B,), are the negative log-likelihood of each row, without smoothing and without a gradient."""
+        """Return (loss, nats). `loss` is a scalar with a gradient: the label-smoothed loss, summed over the batch.
+        `nats`, (B,), is each sentence's negative log-likelihood, without label smoothing and without a gradient."""
 
 
 @dataclass(frozen=True, eq=False)
 class Styled:
-    """The language latents and styles of B sentences: all sentences of one language, from all columns of a batch."""
+    """The language latents and the styles of B sentences: all sentences of a batch that are in one language."""
 
     mean: Tensor  # (B, L), posterior means of the language latent
     number: Tensor  # (B,) int64, style ids; sentences of the same style have the same id
@@ -176,20 +176,20 @@ class Outputs:
     """The outputs of a model for a batch. Objectives compute the loss from these outputs alone."""
 
     semantic: Mapping[str, Posterior]  # The semantic posterior of each column.
-    # posteriors: those with a KL term, latent -> {name: posterior}. For example {"semantic": {"semantic": posterior of
-    # the anchor}, "language": {"en": posterior of the English column, ...}}. Metrics have these names: "kl/en".
+    # `posteriors` has the posteriors with a KL term, latent -> {name: posterior}. For example {"semantic": {"semantic":
+    # that of the anchor column}, "language": {"en": that of the English column, ...}}. Metrics are named "kl/en".
     posteriors: Mapping[str, Mapping[str, Posterior]]
     predictions: Sequence[Prediction] = field(default_factory=list)
     negatives: Mapping[str, Posterior] = field(default_factory=dict)  # semantic posteriors of `Batch.negatives`
     altered: Mapping[str, Posterior] = field(default_factory=dict)  # semantic posteriors of `Batch.altered`
-    composed: Sequence[slice] = ()  # Parts of the semantic latent that depend on word order.
-    # agreement: for each column, (B,) cosines of the teacher's vectors `Batch.targets` and the mapped semantic means.
+    composed: Sequence[slice] = ()  # Units of the semantic latent that depend on word order.
+    # `agreement` has (B,) cosines for each column: between the teacher's vectors and the mapped semantic means.
     agreement: Mapping[str, Tensor] = field(default_factory=dict)
-    styles: Mapping[str, Styled] = field(default_factory=dict)  # language -> its language latents; only in training
+    styles: Mapping[str, Styled] = field(default_factory=dict)  # language -> its sentences' latents; only in training
     batch: Batch | None = None  # the batch, for objectives that need data such as its labels; only in training
 
     def named_posteriors(self) -> Iterator[tuple[str, Posterior]]:
-        """Yield (name in metrics, posterior) for all posteriors with a KL term."""
+        """Yield (name, posterior) for all posteriors with a KL term; metrics of the KL have the same names."""
         for named in self.posteriors.values():
             yield from named.items()
 
@@ -199,7 +199,7 @@ class Loss:
     """The loss of a batch, summed over its rows. The training loop divides it by the number of rows of an update."""
 
     total: Tensor  # The training loss, a scalar with a gradient.
-    # terms: metrics without a gradient, (B,) if there is one value per row ("reconstruct/en"), () for a sum ("kl/en").
+    # `terms` has metrics without a gradient: (B,) for one value per row ("reconstruct/en"), () for a sum ("kl/en").
     terms: Mapping[str, Tensor]
 
 
@@ -219,14 +219,14 @@ class Model(Protocol):
 
     @property
     def semantic_table(self) -> nn.Embedding:
-        """The token table of the semantic encoder, (V, H)."""
+        """The token embeddings of the semantic encoder, (V, H)."""
 
     def vectors(self, posterior: Posterior) -> Tensor:
         """Return the sentence vectors of a posterior, (B, D). By default, they are the posterior means."""
 
     def __call__(self, batch: Batch, readout: Readout | None = None) -> Outputs: ...
 
-    # Code that uses a model needs these methods of nn.Module:
+    # The following methods of nn.Module are declared for the type checker:
     def modules(self) -> Iterator[nn.Module]: ...
     def parameters(self) -> Iterator[nn.Parameter]: ...
     def named_parameters(self) -> Iterator[tuple[str, nn.Parameter]]: ...
@@ -246,13 +246,13 @@ class GenerativeModel(Model, Protocol):
 
     @property
     def writes(self) -> Sequence[str]:
-        """The languages in which the model generates text. Empty if the decoders predict words without their order."""
+        """The languages in which the model generates text. Empty if the decoders predict only a bag of words."""
 
     def decoder(self, lang: str) -> Decoder:
         """Return the decoder that reconstructs sentences of `lang`."""
 
     def join(self, latents: Mapping[str, Tensor]) -> Tensor:
-        """Combine latents, (B, L) each, into the input of a decoder, (B, D)."""
+        """Combine the latents of B sentences, (B, L) each, into the input of a decoder, (B, D)."""
 
     def prior_mean(self, latent: str, like: Tensor) -> Tensor:
         """Return the mean of the prior of `latent` in the shape of `like`: (B, L) with equal rows."""
@@ -273,10 +273,10 @@ class TranslationModel(Model, Protocol):
 
     @property
     def translates(self) -> Sequence[str]:
-        """The languages into which the model translates."""
+        """The target languages of the model."""
 
     def states(self, side: Tokens) -> Any:
-        """Encode B sentences. Return the states to which a decoder attends."""
+        """Encode B sentences. Return the encoder states, to which a decoder attends."""
 
     def decoder(self, lang: str) -> Decoder:
         """Return the decoder that translates into `lang`. Its input is the result of `states`."""
@@ -287,7 +287,8 @@ class DuplicateModel(Model, Protocol):
     """A model that predicts whether two sentences mean the same."""
 
     def duplicate_probability(self, left: Any, right: Any) -> Tensor:
-        """Return the probability that two sentences mean the same, given their posteriors, (B, L): (B,) float64."""
+        """Return the probabilities, (B,) float64, that the sentences of B pairs mean the same, given the posteriors of
+        the left and the right sentences, (B, L)."""
 
 
 @runtime_checkable
@@ -342,7 +343,7 @@ class DecoderState(Protocol):
         """Replace hypothesis i of each sentence by a copy of hypothesis parents[:, i]; `parents` is (B, n)."""
 
     def select(self, rows: Tensor) -> None:
-        """Keep only the sentences with these row indices, (B',)."""
+        """Keep only the hypotheses of the sentences with these indices, (B',)."""
 
 
 class SentenceEncoder(Protocol):
@@ -367,7 +368,7 @@ class SentenceEncoder(Protocol):
         """Embed N sentences, (N, D) float32. Encoders from `open_encoder` also accept one string, and return (D,)."""
 
     def similarity(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-        """Compare each row of left (N, D) with each row of right (M, D): (N, M)."""
+        """Return the similarity of each row of left (N, D) and each row of right (M, D): (N, M)."""
 
     def similarity_pairwise(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-        """Compare row i of left (N, D) with row i of right (N, D): (N,)."""
+        """Return the similarity of row i of left (N, D) and row i of right (N, D): (N,)."""

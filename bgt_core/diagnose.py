@@ -1,4 +1,4 @@
-"""Measure on held-out pairs how a model uses its latents: count active units, and estimate KL, information and NLL."""
+"""Measure on held-out sentence pairs how a model uses its latents: active units, KL, mutual information, and NLL."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from bgt_core.errors import DataError
 from bgt_core.posterior import joined
 
 ACTIVE = 0.01  # a unit is active if its posterior mean has a variance above this (Burda et al. 2016)
-ROWS = 1024  # number of samples whose densities under all posteriors are in memory at once
+ROWS = 1024  # number of samples for which densities under all posteriors are computed at once, to limit memory
 
-Generative = Callable[[Batch, Readout], Outputs]  # a model; the result of the `Readout` is the input of its decoders
+Generative = Callable[[Batch, Readout], Outputs]  # a model whose decoders get what the `Readout` returns
 
 
 @dataclass(frozen=True)
 class MeanEstimate:
-    """A mean over pairs, in nats, with its standard error."""
+    """A mean over sentence pairs, in nats, with its standard error."""
 
     nats: float
     error: float
 
     @classmethod
     def of_pairs(cls, values: Sequence[Tensor]) -> MeanEstimate:
-        """Average the values of all pairs. Each tensor has the values of the pairs of one batch, (B,)."""
+        """Average a quantity over all sentence pairs. Each tensor has the values of one batch of pairs, (B,)."""
         each = torch.cat(list(values))
         return cls(each.mean().item(), each.std().item() / math.sqrt(len(each)))
 
@@ -39,7 +39,7 @@ class MeanEstimate:
 class Diagnosis:
     """The result of `diagnose`. The keys of all mappings are the names of latents.
 
-    `neg_elbo` and `iwae_nll` are upper bounds of -log p(x), where x are the sentences that the model reconstructs. They
+    `neg_elbo` and `iwae_nll` are upper bounds of -log p(x), where x are the sentences that the model reconstructs. Both
     are None if a posterior is a point.
     """
 
@@ -57,7 +57,7 @@ class Diagnosis:
 def diagnose(
     model: Generative, batches: Iterable[Batch], device: torch.device, samples: int = 20, seed: int = 0
 ) -> Diagnosis:
-    """Measure on pairs how a model uses its latents.
+    """Measure on sentence pairs how a model uses its latents.
 
     Args:
         model: The model, in evaluation mode.
@@ -110,13 +110,13 @@ def diagnose(
 
 
 def nll(out: Outputs) -> Tensor:
-    """Return -log p(x | z) of each pair in nats, (B,) float64. It is summed over reconstructions, not translations."""
+    """Return -log p(x | z) of each sentence pair in nats, (B,) float64: the sum of the NLLs of its reconstructions."""
     reconstructed = (prediction for prediction in out.predictions if prediction.role == "reconstruct")
     return reduce(torch.add, (prediction.nll()[1].double() for prediction in reconstructed))
 
 
 def draw(model: Generative, batch: Batch, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-    """Sample all latents. Return -log p(x | z) and log p(z) - log q(z | x) for each pair in nats, two tensors (B,)."""
+    """Sample all latents z of B pairs x. Return -log p(x | z) and log p(z) - log q(z | x) in nats, (B,) each."""
     log_ratios = []
 
     def read(posterior: Posterior) -> Tensor:
@@ -124,18 +124,18 @@ def draw(model: Generative, batch: Batch, generator: torch.Generator) -> tuple[T
         log_ratios.append(-posterior.log_ratio(z).double())
         return z
 
-    nats = nll(model(batch, read))  # meanwhile, `read` fills log_ratios
+    nats = nll(model(batch, read))  # the model calls `read`, which fills log_ratios
     return nats, reduce(torch.add, log_ratios)
 
 
 def moments(mean: Tensor) -> Tensor:
-    """Return the sum of each unit over sentences, and the sum of its squares: means (N, L) -> (2, L) float64."""
+    """Sum each latent unit and its square over sentences, given posterior means: (N, L) -> (2, L) float64."""
     exact = mean.double()
     return torch.stack([exact.sum(0), exact.square().sum(0)])
 
 
 def active_units(sums: Tensor, sentences: float) -> int:
-    """Count the units that vary between sentences, given the result of `moments` (2, L) and the number of sentences."""
+    """Count the latent units that vary between sentences, given `moments` (2, L) and the number of sentences."""
     first, second = sums / sentences
     return int((second - first.square() > ACTIVE).sum())
 

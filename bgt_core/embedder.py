@@ -24,7 +24,7 @@ from bgt_core.vectors.arrays import cosine_similarity, cosines, unit
 
 BATCH_TOKENS, CPU_TOKENS = 8_192, 2_048  # maximum tokens of a batch, padding included: on a GPU, on a CPU
 LONG = 64  # Batches of sentences with more tokens than this have fewer rows, because attention costs more.
-# SPARE: on a CPU, batches are padded to equal shapes, by at most 1 / SPARE of the tokens of a call.
+# On a CPU, batches are padded to equal shapes, by at most 1 / SPARE of all tokens.
 SPARE = 32
 
 
@@ -131,8 +131,8 @@ class Embedder:
         batch_size: int | None = None,
         show_progress: bool = False,
     ) -> Iterator[tuple[list[int], Posterior]]:
-        """Encode sentences, given as token ids, in batches. For each batch, yield the indices of its n sentences, and
-        their posteriors; posteriors after the first n belong to padding rows."""
+        """Encode sentences, given as token ids, in batches. For each batch, yield the indices of its n sentences and
+        their posteriors. Posteriors after the first n belong to rows of padding."""
         lengths = [len(sentence) for sentence in ids]
         budget, spare = (CPU_TOKENS, sum(lengths) // SPARE) if self.device.type == "cpu" else (BATCH_TOKENS, 0)
         most = batch_size or budget
@@ -161,7 +161,7 @@ class Embedder:
 
     @cached_property
     def fingerprint(self) -> str:
-        """A fingerprint of the vectors: the hash of weights and tokenizer, the precision, and the kind of device."""
+        """A text that changes with the vectors: the hash of weights and tokenizer, the precision, and CPU or GPU."""
         digest = hashlib.sha256(self.tokenizer.sha256.encode())
         for name, value in sorted(self.model.state_dict().items()):
             digest.update(f"{name} {value.dtype} {tuple(value.shape)}".encode())
@@ -170,7 +170,7 @@ class Embedder:
 
     @property
     def identity(self) -> str:
-        """The fingerprint without the precision and the device, which have little effect on the vectors."""
+        """The property `fingerprint` without the precision and the device, which have little effect on the vectors."""
         return self.fingerprint.rsplit(" ", 2)[0]
 
     def similarity(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
@@ -219,7 +219,8 @@ def rows_of(longest: int, budget: int, most: int) -> int:
 
 
 def shaped(sentences: Sequence[Sequence[int]], lang: str, full: int, spare: int) -> tuple[Tokens, PackedLayout | None]:
-    """Pad sentences, given as token ids, the longest first. Return the batch and its layout; None means packed.
+    """Pad sentences, given as token ids and sorted from long to short. Return the batch and its layout, or None for the
+    usual packed layout, in which the encoder skips padding.
 
     If at most `spare` tokens of padding are needed, the batch is padded to `full` rows and to a length that `on_grid`
     returns, and the encoder computes the padding too. So batches have few different shapes. This saves time and memory,

@@ -50,7 +50,7 @@ class NotFound(BgtError):
 
 
 class Busy(BgtError):
-    """Another request is using a resource, so the user has to try again."""
+    """Another request is using a resource, such as a model, so the user has to try again later."""
 
 
 class DataError(BgtError):
@@ -78,7 +78,7 @@ class Interrupted(BgtError):
 
 
 def out_of_memory(error: BaseException) -> bool:
-    """Test whether memory ran out. On a CPU, torch raises a plain RuntimeError, so the message must be searched."""
+    """Test whether memory ran out. On a CPU, torch raises a plain RuntimeError, so its message must be searched."""
     if isinstance(error, OSError):
         return error.errno == errno.ENOMEM
     return isinstance(error, MemoryError) or bool(NO_MEMORY.search(f"{type(error).__name__} {error}"))

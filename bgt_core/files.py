@@ -22,13 +22,13 @@ from bgt_core.errors import BgtError, DataError, NotFound, UsageError
 
 OF_FILES = ("sentence-transformers", "onnx", "vectors", "split")  # kinds of encoders that may be named KIND:PATH
 PARTIAL = ".partial"  # Suffix of an unfinished file or folder.
-# MACHINE: a part of temporary names that differs between machines, because two may write to the same disk.
+# MACHINE is a part of temporary names that differs between machines, because two may write to the same disk.
 MACHINE = hashlib.sha256(platform.node().encode()).hexdigest()[:6]
 
 
 @contextmanager
 def writing(path: Path, way_out: str = "") -> Iterator[None]:
-    """Turn system errors while `path` is written into NotFound; the message ends with the advice `way_out`."""
+    """Turn an OSError while `path` is written into NotFound, whose message ends with the advice `way_out`."""
     try:
         yield
     except OSError as error:
@@ -65,7 +65,7 @@ def runs(process: str) -> bool:
         os.kill(int(process), 0)
     except ProcessLookupError:
         return False
-    except (OSError, OverflowError):  # another user's process, or an impossible number
+    except (OSError, OverflowError):  # the process belongs to another user, or the number is too large
         return True
     return True
 
@@ -118,8 +118,8 @@ def check_absent(folder: Path, parameter: str = "") -> None:
 def lasting_name(encoder: str) -> str:
     """Make the path in an encoder's name absolute: "runs/a" -> "/me/runs/a", "split:b" -> "split:/me/b".
 
-    So a stored name can be opened from any working folder. The path of a shipped model becomes the model's name. Names
-    of hub models, modules and baselines do not change.
+    So an encoder can be opened by its stored name from any working folder. The path of a shipped model becomes the
+    model's name. Names of hub models, modules and baselines do not change.
     """
     if Path(encoder).parent == PRETRAINED.parent:
         return Path(encoder).name
@@ -201,7 +201,7 @@ def file_lock(path: Path, *, wait: bool = False) -> Iterator[bool]:
     With `wait`, wait until the lock is free. A lock is released when its process ends, but the file stays. Raises
     NotFound if the file can't be written.
     """
-    # In seconds. It is not 0, because other processes lock the file briefly to test whether it is locked.
+    # The timeout, in seconds, is not 0, because other processes lock the file briefly to test whether it is locked.
     lock = FileLock(path, timeout=-1 if wait else 0.25)
     with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)

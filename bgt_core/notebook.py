@@ -5,7 +5,7 @@ from importlib import import_module
 
 from bgt_core.cli.models import PLACES
 
-if not PLACES[0].is_file():  # in a wheel, the app is a folder inside this package
+if not PLACES[0].is_file():  # in an installed wheel, the app is a folder inside this package
     sys.path.insert(0, str(PLACES[1].parents[1]))
 _widgets = import_module("app.notebook")
 maps, pairs = _widgets.maps, _widgets.pairs

@@ -131,7 +131,7 @@ def prepare(
     from bgt_core.data.parallel import check_table
     from bgt_core.data.scores import ScoreRange
 
-    check_table(out)  # fail early, before a model is loaded
+    check_table(out)  # fail before a model is loaded, which takes long
     columns = langs.split(",")
     ranges = tuple(map(ScoreRange.parse, keep or []))
     models = sentence_models(language_model, classifier, {each.score for each in ranges})
@@ -154,7 +154,7 @@ def alter(
     of: Annotated[str, Option(help="Language of the sentences to alter.")],
     out: OutOption,
 ) -> None:
-    """Add a third column of altered sentences. In each, a negation is added or removed, or two words are exchanged.
+    """Add a third column to translations: sentences in which a negation is added or removed, or two words are swapped.
 
     To train a model that distinguishes altered sentences, use bgt train bgt-bound --columns en,fr,altered:en.
     """
@@ -166,7 +166,7 @@ def alter(
 
 
 def sentence_models(language_model: Path | None, classifier: Path | None, keep: set[str]) -> dict[str, SentenceScore]:
-    """Load the models for the scores in --keep. UsageError if only a score or only its model is given."""
+    """Load the models for scores in --keep. UsageError for a score without its model, or a model without its score."""
     given = {"perplexity": ("--language-model", language_model), "classifier": ("--classifier", classifier)}
     for name, (option, path) in given.items():
         if (name in keep) != (path is not None):
@@ -184,7 +184,7 @@ def sentence_models(language_model: Path | None, classifier: Path | None, keep: 
 
 
 def show_written(out: Path, done: Cleaned) -> None:
-    """Print the path of the output file, and how many rows were kept, dropped and skipped."""
+    """Print the path of the output file, and the numbers of rows that were kept, dropped and skipped."""
     options.note_rows({"kept": done.kept, **done.dropped}, done.skipped)
     print(out)
 
@@ -217,10 +217,10 @@ def backtranslate(
     device: options.DeviceOption = "auto",
     precision: options.WeightsOption = "auto",
 ) -> None:
-    """Make paraphrases of one column of a parallel text: translate the other column into its language.
+    """Make paraphrases from translations: translate one column into the language of the other column.
 
-    The cost is the negative log-likelihood of the translation, in nats per token. An output file that is complete is
-    not computed again; to split a long text among several processes, use --shard. To train on the pairs:
+    The output's column `cost` is the negative log-likelihood of the translation, in nats per token. If the output file
+    is complete, nothing is computed. To split a long text among several processes, use --shard. To train on the pairs:
     bgt train ... --columns a:en,b:en --data a,b,_,_=OUT.
     """
     from bgt_core.bulk import check_output
@@ -236,7 +236,7 @@ def backtranslate(
     into = into or pair[0]
     if into not in pair:
         raise UsageError(f"{into}: expected one of --langs, {' or '.join(pair)}.", parameter="into")
-    check_table(out)  # fail early, before the model opens
+    check_table(out)  # fail before the model is loaded, which takes long
     check_output(out)
     translator = BeamTranslator(
         load(model, device, precision), source_lang=pair[1 - pair.index(into)], lang=into, beam=max(beam, count),

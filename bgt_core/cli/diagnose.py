@@ -74,7 +74,7 @@ def diagnose(
         if files:
             corpus = encoded(trained, files, langs, Path(work))
         else:
-            store = trained.folder.parent / "data"  # the pairs that the run of this checkpoint did not train on
+            store = trained.folder.parent / "data"  # the held-out pairs of the training run
             if not store.is_dir():
                 raise NotFound(f"{trained.folder}: only the folder of a run has held-out pairs; give a FILE.")
             corpus = open_corpus(store, "valid")
@@ -104,7 +104,7 @@ def diagnose(
 
 
 def encoded(trained: Checkpoint, files: Sequence[Path], langs: str | None, work: Path) -> Corpus:
-    """Encode the pairs of these files. Leave out pairs that the model can't encode, and print on stderr how many."""
+    """Tokenize sentence pairs. Leave out pairs that the model can't encode, and print their number on stderr."""
     from bgt_core.data.store import prepare
 
     data = trained.recipe.data
@@ -116,7 +116,7 @@ def encoded(trained: Checkpoint, files: Sequence[Path], langs: str | None, work:
         files, [f"{column}:{data.langs_of[column]}" for column in columns], trained.tokenizer, work / "store",
         min_tokens=data.min_tokens, max_tokens=data.max_tokens, valid_pairs=0, seed=0,
     )  # fmt: skip
-    corpus = cast("Corpus", prepared)  # not a Mixture, because all files have the same columns
+    corpus = cast("Corpus", prepared)  # all files have the same columns, so the result is not a Mixture
     pairs, settings = corpus.store["pairs"], corpus.store["settings"]
     counts = {
         f"with a side of under {settings['min_tokens']} tokens": pairs["too short"],

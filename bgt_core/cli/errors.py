@@ -22,15 +22,15 @@ from bgt_core.data.columns import canonical_column, is_file, lang_codes
 from bgt_core.errors import BgtError, Interrupted, NotFound, OutOfMemory, UsageError, out_of_memory
 
 LANGS = {"lang", "langs", "columns", "source_lang", "into", "of"}  # parameters whose values are languages
-OUTPUTS = ("out", "items")  # Parameters that name output files.
-# UNCHECKED: not checked as paths, because they may be names on the hub, or because the command checks them.
+OUTPUTS = ("out", "items")  # Parameters that name output files. The paths of UNCHECKED are not checked here, because
+# they may be names on the hub, or because the command checks them itself.
 UNCHECKED = ("model", "path", "store", "classifier")
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
-ParserError: Any = typer.BadParameter.__base__  # click's UsageError, whose module depends on typer's version
+ParserError: Any = typer.BadParameter.__base__  # click's UsageError; the module that has it depends on typer's version
 
 
 def spelling(option: Any) -> str:
-    """Return the name of an option or argument, as the help of its command prints it."""
+    """Return the name of an option or argument as in the command's help, such as "--model" or "FILE"."""
     name = (option.metavar or option.name.upper()).strip("[].")
     return name if option.param_type_name == "argument" else max(option.opts, key=len)
 
@@ -56,7 +56,7 @@ def from_parser(error: Any) -> UsageError:
 
 
 class Command(TyperCommand):
-    """A command, made by `app.command(cls=Command)`. It first checks its paths. Its errors name its options."""
+    """A command that checks its paths before it starts, and names its options in errors: `app.command(cls=Command)`."""
 
     def invoke(self, ctx: Any) -> Any:
         try:
@@ -82,19 +82,19 @@ def spell_langs(given: dict[str, Any]) -> None:
     """Replace each language in a command's arguments by its code (`lang_code`): EN, eng and eng_Latn become en."""
     for name in LANGS & given.keys():
         value = given[name]
-        if isinstance(value, list):  # an option of bgt-probe: lists (fr,en) or pairs (en-fr) of languages
+        if isinstance(value, list):  # an option for a list of languages (fr,en) or language pairs (en-fr)
             given[name] = [",".join(lang_codes(part.strip()) for part in each.split(",")) for each in value]
         elif isinstance(value, str) and not (
             name == "langs" and "," not in value
-        ):  # `--langs en-fr` is left to the command, which rejects it
+        ):  # the command itself rejects `--langs en-fr`
             if not value.strip():
                 raise UsageError("'': expected a language code, as in en.", parameter=name)
             given[name] = ",".join(map(canonical_column, value.split(",")))
 
 
 def check_paths(given: Mapping[str, object]) -> dict[Path, int]:
-    """Check the paths in a command's arguments before the command opens a model; NotFound for a path that can't be
-    used. An input may be X for the files X.en and X.fr. Return {output path: time of its last change}."""
+    """Check that a command's inputs exist and its outputs can be written, before it loads a model; else raise NotFound.
+    The input X may stand for the files X.en and X.fr. Return {output path: time of its last change}."""
     outputs: dict[Path, int] = {}
     for name, value in given.items():
         for path in value if isinstance(value, list | tuple) else [value]:
@@ -117,7 +117,7 @@ def modified(path: Path) -> int:
 
 
 def note_of(error: BaseException) -> str:
-    """Return the last note of an error, which advises the user; "" if the error has no notes."""
+    """Return the last note that was added to an exception, which advises the user; "" if it has no notes."""
     return next(iter(getattr(error, "__notes__", [])[::-1]), "")
 
 
@@ -162,7 +162,7 @@ def show_warning(program: str, message: Warning | str, *_: object) -> None:
 
 
 def open_streams() -> None:
-    """Replace closed streams by the null device; escape characters that the encoding of a stream lacks."""
+    """Replace closed standard streams by the null device, and let streams escape characters that they can't encode."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         stream = getattr(sys, name)
         if stream is None:  # closed by the caller, as with >&-

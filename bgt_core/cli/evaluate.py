@@ -1,4 +1,4 @@
-"""`bgt evaluate TASK`: one command per task. Its options are the task's settings, and options that all tasks share."""
+"""`bgt evaluate TASK`: a command for each evaluation task, with options for the task's settings and general options."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Tasks(TyperGroup):
-    """One command per task of this package or of an installed plugin. A task is imported when its command is needed."""
+    """One command for each evaluation task of this package and of installed plugins; a task is imported when needed."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         from bgt_core.evaluation.task import task_names
@@ -95,7 +95,7 @@ def run(
 
 
 def task_command(name: str, task: type[Task[Any]]) -> Any:
-    """Return the command of a task. It has the options of `run`, and one for each task field that has a help text."""
+    """Return a task's command, with the options of `run` and an option for each field of the task with a help text."""
     hints = get_type_hints(task, include_extras=True)
     settings = [each for each in fields(task) if get_origin(hints[each.name]) is Annotated]  # type: ignore[arg-type]
     parameters = list(inspect.signature(run, eval_str=True).parameters.values())[2:]

@@ -105,7 +105,7 @@ def generate(
             matrix(read_npy(vectors), str(vectors), width) if vectors else bgt.embed([str(source)], lang=source_lang)
         )
         texts = from_vectors(bgt, given, style=style, rerank=bool(rerank), **how)
-    if not writes_vectors:  # a writer's source is not tokenized by the writer, but embedded by another encoder
+    if not writes_vectors:  # a writer gets the source as a vector of another encoder, not as tokens
         read = [text for text in (source, style) if text is not None]
         options.note_unread(bgt.tokenizer.unread(bgt.tokenizer.encode(read)), len(read))
     for of_row in texts:

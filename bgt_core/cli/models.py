@@ -1,4 +1,4 @@
-"""`bgt info`, `bgt export` and `bgt app`: describe models, convert them for other programs, or show them in the app."""
+"""`bgt info`, `bgt export` and `bgt app`: describe a model, convert it for other programs, or show it in the app."""
 
 import json
 import sys
@@ -42,7 +42,7 @@ def info(
 
 
 def on_one_line(value: object) -> object:
-    """Format a value on one line. For a table, return only the number of rows."""
+    """Format an entry of a model's description on one line; for a table, only its number of rows."""
     if isinstance(value, list) and value and isinstance(value[0], dict):
         return f"{len(value)} rows (--json shows them)"
     return value if isinstance(value, str | int | float) else json.dumps(value, ensure_ascii=False)

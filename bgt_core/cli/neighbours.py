@@ -56,8 +56,8 @@ def mine(
 ) -> None:
     """Find translations in two texts.
 
-    Each sentence is compared with its nearest neighbours in the other text. The score of a pair is the margin between
-    the cosine of the pair and the mean cosine of the nearest neighbours.
+    Each sentence is compared with its nearest neighbours in the other text. The score of a sentence pair compares the
+    cosine of the two sentences with the mean cosine of each sentence and its nearest neighbours.
     """
     from bgt_core.neighbours import bitext
 
@@ -168,7 +168,7 @@ def retrieve_similar(
 
 
 def about(card: StoreCard) -> str:
-    """Describe a store: its number of questions, and the source of its probabilities."""
+    """Describe a store of questions: the number of questions, and how probabilities are computed."""
     probabilities = "no probabilities; --dev makes them from labelled pairs"
     if scaling := card.calibration:
         probabilities = "uncalibrated probabilities of the model; --dev calibrates them"
@@ -179,7 +179,7 @@ def about(card: StoreCard) -> str:
 
 
 def encoder_of(store: Path, card: StoreCard, model: str | None, device: str, precision: str) -> SentenceEncoder:
-    """Open the encoder that made a store. Its name is `model`, or if `model` is None, the name in the store."""
+    """Open the encoder that made a store of questions: `model`, or if it is None, the encoder that the store names."""
     if not (spec := model or card.model):
         raise UsageError(f"is needed: {store} does not name the model that made it.", parameter="model")
     try:

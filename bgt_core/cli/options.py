@@ -86,9 +86,9 @@ def open_models(
     *,
     own_probability: bool = False,
 ) -> dict[str, SentenceEncoder]:
-    """Open encoders. Return {name: encoder}, with the names of `short_names`; if distances are given, each encoder is
-    returned once per distance, under the name "NAME DISTANCE". If no distances are given and `own_probability` is True,
-    duplicate classifiers compare sentences by the probability that they predict."""
+    """Open encoders. Return {name: encoder}, with the names of `short_names`; if distances are given, {"NAME DISTANCE":
+    encoder that compares sentences by this distance}. Without distances, and if `own_probability` is True, duplicate
+    classifiers compare sentences by the probability that they predict."""
     from bgt_core.encoders.distances import compared_by, with_own_probability
 
     names = short_names(specs)
@@ -99,8 +99,8 @@ def open_models(
 
 
 def short_names(specs: Sequence[str]) -> dict[str, str]:
-    """Choose a name for each spec: NAME for NAME=SPEC; else the last part of the path, if no other spec has the same
-    last part; else the whole spec."""
+    """Choose a name for each encoder on the command line: NAME for NAME=SPEC; else the last part of the path, if no
+    other encoder has the same last part; else the whole SPEC."""
     short = {spec: Path(spec).name for spec in specs}
     ends = list(short.values())
     names = {spec: name if name and ends.count(name) == 1 else spec for spec, name in short.items()}
@@ -108,7 +108,7 @@ def short_names(specs: Sequence[str]) -> dict[str, str]:
 
 
 def unnamed(spec: str) -> str:
-    """Return SPEC for NAME=SPEC, unless a file or folder is called "NAME=SPEC". Return other specs unchanged."""
+    """Remove the name from an encoder's NAME=SPEC, unless a file or folder is called "NAME=SPEC"."""
     match = re.fullmatch(r"[\w.-]+=(.+)", spec)
     return match[1] if match and not Path(spec).exists() else spec
 
@@ -119,7 +119,7 @@ def split_names(values: Sequence[str] | None) -> list[str]:
 
 
 def parse_shard(text: str | None) -> tuple[int, int] | None:
-    """Parse "2/4" as (2, 4); None stays None."""
+    """Parse the value of --shard: "2/4", the second of four parts, gives (2, 4). Return None for None."""
     if text is None:
         return None
     match = re.fullmatch(r"(\d+)/(\d+)", text)
@@ -144,12 +144,12 @@ def tune_training() -> None:
 
 
 def print_json(schema: str, document: Mapping[str, Any]) -> None:
-    """Print a JSON document; the name of its schema is the first entry."""
+    """Print a JSON document whose first entry is the name of its schema."""
     print(json.dumps({"schema": schema, **document}, indent=2, ensure_ascii=False))
 
 
 def note_unread(unread: int, count: int) -> None:
-    """Print a note on stderr if sentences consist of unknown tokens only: all such sentences have the same vector."""
+    """Warn on stderr if sentences consist of unknown tokens only, because all such sentences have the same vector."""
     if unread:
         print(f"{unread:,} of {count:,} sentences have no token that the model knows", file=sys.stderr)
 
@@ -160,7 +160,7 @@ def counted(counts: Mapping[str, int]) -> str:
 
 
 def note_rows(counts: Mapping[str, int], skipped: Skipped) -> None:
-    """Print on stderr the first lines that were skipped, then the given counts and the number of skipped lines."""
+    """Print on stderr why the first invalid lines were skipped, then counts of kept, dropped and skipped rows."""
     for example in skipped.examples:
         print(f"skipped {example}", file=sys.stderr)
     print(counted({**counts, **skipped.counts}), file=sys.stderr)
@@ -168,7 +168,7 @@ def note_rows(counts: Mapping[str, int], skipped: Skipped) -> None:
 
 @contextmanager
 def rows_bar(name: str) -> Iterator[Callable[[int, int | None], None]]:
-    """Show a progress bar with the number of finished rows if stderr is a terminal."""
+    """Show a progress bar with the number of finished lines of text, if stderr is a terminal."""
     from rich import progress
     from rich.console import Console
 

@@ -1,4 +1,4 @@
-"""`bgt split`: fit a split of an encoder's vectors, store it, and report its quality."""
+"""`bgt split`: divide an encoder's vectors into a part that translations share and the rest, and report the quality."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def split(
 
 
 def vector_files(source: Source) -> list[Path]:
-    """Return the vector files of a source: NAME.en.npy and NAME.fr.npy for NAME; [] if a column has no file."""
+    """Return the vector files of a data source: NAME.en.npy and NAME.fr.npy for NAME; [] if one of them is missing."""
     from bgt_core.data.columns import read_columns
 
     paths = [Path(f"{source.path}.{name}.npy") for name in read_columns(source.columns)]
@@ -128,7 +128,7 @@ def vector_files(source: Source) -> list[Path]:
 
 
 def read(source: Source, languages: Mapping[str, str], skipped: Skipped) -> Data:
-    """Open a source for `gather`: memory-mapped vectors if each column has a vector file, else batches of sentences."""
+    """Open a data source: memory-mapped vectors if each of its columns has a vector file, else batches of sentences."""
     from bgt_core.data.columns import read_columns
     from bgt_core.data.parallel import read_pairs
     from bgt_core.splitting.gather import AT_ONCE
@@ -156,8 +156,8 @@ def write_reports(
     sts_data: Path | None,
     seed: int,
 ) -> None:
-    """Fit a split by each method and measure all splits on held-out rows. Write one Markdown page and one JSON file for
-    each combination of languages."""
+    """Split the encoder's vectors by each method, and measure all splits on held-out sentences. Write one Markdown page
+    and one JSON file for each combination of languages."""
     from bgt_core.data.parallel import Skipped, read_pairs
     from bgt_core.evaluation.split_report import report
     from bgt_core.files import write_json, write_text
@@ -185,4 +185,4 @@ def write_reports(
         write_text(out / f"{name}.md", measured.page)
         write_json(out / f"{name}.json", {title: result.as_dict() for title, result in measured.results.items()})
         print(out / f"{name}.md")
-        sts_data = None  # only the first report measures STS, because its scores do not depend on the data files
+        sts_data = None  # STS scores do not depend on the data files, so only the first report measures them

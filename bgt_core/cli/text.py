@@ -29,12 +29,12 @@ def embed(
 ) -> None:
     """Embed sentences and write one vector for each line, in the order of the lines.
 
-    An output file that is complete is not computed again. To split a long text among several processes, use --shard.
+    If the output file is complete, nothing is computed. To split a long text among several processes, use --shard.
     """
     from bgt_core.bulk import check, embed_file
 
     numbers = options.parse_shard(shard)
-    check(out)  # fail early, before the encoder opens
+    check(out)  # fail before the encoder is loaded, which takes long
     encoder = options.open_encoder(model, device=device, precision=precision)
     with options.rows_bar(out.name) as report:
         written = embed_file(encoder, source, out, lang=lang, latent=latent, shard=numbers, report=report)

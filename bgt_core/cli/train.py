@@ -115,7 +115,7 @@ def train(
 
 @contextmanager
 def show_progress() -> Iterator[Callable[[dict[str, Any]], None]]:
-    """Show each reported row of metrics on stderr: as a progress bar on a terminal, else as a line of text."""
+    """Show the training metrics on stderr: as a progress bar on a terminal, else as lines of text."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -125,7 +125,7 @@ def show_progress() -> Iterator[Callable[[dict[str, Any]], None]]:
     task = bar.add_task("training", total=None)
 
     def report(row: dict[str, Any]) -> None:
-        bar.start()  # only now, because only one of several workers reports rows
+        bar.start()  # started at the first report, because only one of several worker processes reports metrics
         if row["kind"] == "data":
             counts = ", ".join(f"{count} {what}" for what, count in row["pairs"].items())
             lines = [f"data: {counts}", *(f"skipped {example}" for example in row["skipped"])]
@@ -141,7 +141,7 @@ def show_progress() -> Iterator[Callable[[dict[str, Any]], None]]:
                 if name not in ("kind", "step", "steps"):
                     lines[0] += f" {name} {value:.4g}" if isinstance(value, float) else f" {name} {value}"
         for line in lines:
-            bar.console.out(line, highlight=False)  # this prints above the bar
+            bar.console.out(line, highlight=False)  # prints the line above the progress bar
 
     try:
         yield report

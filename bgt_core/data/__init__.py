@@ -1,1 +1,1 @@
-"""Download, read and clean files of translations, write them to token stores, and make batches from the stores."""
+"""Download, read, clean and tokenise files of translations, and make batches for training from the tokens."""

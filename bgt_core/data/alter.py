@@ -1,8 +1,8 @@
 """Add an altered sentence to each pair of translations: nearly the words of one sentence, but another meaning.
 
 The rules drop or add a negation (English, French), or exchange two words (any language with spaces between words). The
-altered sentences on which the shipped models were trained come from older rules, which exchanged words of different
-roles, such as subject and object, in parsed sentences (code: commit d1f45c03).
+shipped models were trained on altered sentences from older rules, which exchanged, for example, the subject and the
+object of a parsed sentence (code: commit d1f45c03).
 """
 
 import re
@@ -17,7 +17,7 @@ from bgt_core.data.columns import ALTERED
 from bgt_core.data.parallel import Skipped, check_table, pair_file, read_pairs, source_files
 from bgt_core.errors import DataError, UsageError
 
-NEGATION, WORDS = "negation", "words"  # kinds of alteration
+NEGATION, WORDS = "negation", "words"  # the two ways to alter a sentence: its negation, or the order of its words
 NEGATED = 0.3  # probability that a negation rule is used if one applies; otherwise two words are exchanged
 _FINITE = r"\b(am|is|are|was|were|will|would|could|should|must|does|did|do|has|have|had)"
 _VERBE = r"(est|es|suis|sont|sommes|êtes|était|étaient|ai|as|a|avons|avez|ont|avait|peut|peux|veut|veux|doit|dois)\b"
@@ -60,7 +60,7 @@ def exchanged(text: str, rng: Random) -> str:
     if len({cores[place].casefold() for place in places}) < 2:
         return ""
     first = second = places[0]
-    while cores[first].casefold() == cores[second].casefold():  # redraw both, so that all pairs are equally likely
+    while cores[first].casefold() == cores[second].casefold():  # redraw both: all pairs become equally likely
         first, second = rng.sample(places, 2)
     for row, core in ((first, cores[second]), (second, cores[first])):
         words[row] = words[row].replace(cores[row], core, 1)
@@ -68,7 +68,7 @@ def exchanged(text: str, rng: Random) -> str:
 
 
 def alter_rows(source: Path, langs: Sequence[str], out: Path, *, of: str) -> tuple[Cleaned, Counter[str]]:
-    """Write each pair and an altered sentence to the file `out`, and write a card that describes this file to OUT.json.
+    """Add an altered sentence to each pair of translations. Write the file `out`, and its description to OUT.json.
 
     Args:
         source: A file of pairs, in a format of `bgt_core.data.parallel.read_pairs`.

@@ -1,4 +1,5 @@
-"""Turn a corpus into batches: choose the rows for each optimiser step, and split them into batches that fit in memory.
+"""Turn a tokenised corpus into batches: choose the sentence pairs, or rows, of each optimiser step, and split them into
+batches that fit in memory.
 
 The rows of one optimiser step are called an *update*. An update depends only on (seed, step), so training can resume
 at any step and on any device, although no position in the data is saved. The rows of an update are sorted by length and
@@ -29,7 +30,7 @@ ROUNDS = 6  # number of rounds of the Feistel network; 4 rounds are enough to ma
 
 
 def rows_per_epoch(strata: Sequence[Stratum], temperature: float, weights: Mapping[str, float]) -> list[int]:
-    """Return the number of rows, at least 1, that an epoch draws from each stratum (the rows of one kind of text).
+    """Return the number of rows, at least 1, that an epoch draws from each stratum: all rows of one kind of text.
 
     In total, the rows of an epoch have about as many tokens as all strata together. `weights` maps kinds of text to
     weights; a kind that is not in `weights` has weight 1.
@@ -53,7 +54,7 @@ def draw(strata: Sequence[Stratum], counts: Sequence[int], step: int, updates: i
     """Draw the rows of update `step`, int64. An epoch has `updates` updates, and `counts[i]` rows of stratum i.
 
     The rows of a stratum are drawn in random order. After all of them have been drawn, they are drawn again in a new
-    random order. So at any step, two rows of a stratum have been drawn equally often, or one of them once more.
+    random order. So at any step, the numbers of times that two rows have been drawn differ by at most 1.
     """
     drawn = []
     for number, (stratum, count) in enumerate(zip(strata, counts, strict=True)):
@@ -92,7 +93,7 @@ def permute(positions: np.ndarray, size: int, seed: int, epoch: int, stream: int
     return numbers.astype(np.int64)
 
 
-# Shuffle words, so that a recurrent encoder relies less on their order (Wieting and Gimpel 2017).
+# Shuffle the words of sentences, so that a recurrent encoder relies less on word order (Wieting and Gimpel 2017).
 
 
 def shuffle_words(sentences: Sequence[np.ndarray], share: float, *seed: int) -> Sequence[np.ndarray]:
@@ -112,7 +113,7 @@ def shuffle_words(sentences: Sequence[np.ndarray], share: float, *seed: int) -> 
 
 
 AHEAD = 2  # number of updates that are prepared in advance
-WINDOW = 8192  # validation rows are sorted by length within groups of this size
+WINDOW = 8192  # number of validation rows that are sorted by length together
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,7 +122,7 @@ class StepBatch:
 
     rows: int  # number of rows of the update, summed over all workers
     batches: Mapping[int, Batch]  # index of the micro-batch in the update -> micro-batch
-    closes_mega_batch: bool = True  # whether this update is the last of a mega-batch; training resumes only there
+    closes_mega_batch: bool = True  # whether a run can be saved and resumed after this update
 
     def pin(self) -> StepBatch:
         """Copy the batches to pinned memory, from which a GPU can copy while it computes."""
@@ -130,7 +131,7 @@ class StepBatch:
 
 @dataclass(frozen=True)
 class Batching:
-    """Divides a corpus into updates and micro-batches.
+    """Divides a corpus into updates (the rows of an optimiser step) and micro-batches.
 
     The anchor column, which provides the semantic latent, alternates: in micro-batch i of step s, the anchor is column
     (seed + s + i) modulo the number of columns. In the paper, the anchor alternates "within a batch" (sec. 3); in the
@@ -138,12 +139,12 @@ class Batching:
     which determines from which column each column is predicted, changes with s and i in the same way.
     """
 
-    # approximate number of tokens per update, EOS included; only the longest side of each row counts (paper: 25,000)
+    # approximate number of tokens per update, EOS included; of a pair, only the longer sentence counts (paper: 25,000)
     batch_tokens: int
-    micro_tokens: int  # maximum number of tokens, with padding, in a micro-batch's longest side; limits memory
+    micro_tokens: int  # maximum number of tokens, with padding, of a micro-batch in its longest language
     seed: int
     scramble: float = 0.0  # share of the training sentences whose tokens are permuted
-    micro_batches: int = 1  # minimum number of micro-batches, of similar size, into which an update is split
+    micro_batches: int = 1  # minimum number of micro-batches per update
     temperature: float = 1.0  # above 1, rows of small corpora are drawn more often than rows of large corpora
     weights: Mapping[str, float] = field(default_factory=dict)  # kind of text -> weight in sampling
 
@@ -162,7 +163,7 @@ class Batching:
         if not len(corpus):
             raise DataError(f"the {corpus.split} split of {corpus.folder} has no pairs; prepare it with more pairs")
         counts = self._sampled(corpus)
-        largest = max(counts) if counts else len(corpus)  # with more updates than rows, some would be empty
+        largest = max(counts) if counts else len(corpus)  # else some updates would be empty
         return min(largest, -(-corpus.tokens // self.batch_tokens))
 
     def update(self, corpus: Corpus | Mixture, step: int, worker: int = 0, workers: int = 1) -> StepBatch:
@@ -181,7 +182,7 @@ class Batching:
         return StepBatch(len(indices), batches)
 
     def rows(self, corpus: Corpus | Mixture, step: int) -> np.ndarray:
-        """Draw the rows of an optimiser step, int64: by temperature and weights if they are set, else uniformly."""
+        """Draw the row indices of a step, int64: by temperature and weights if they are set, else uniformly."""
         updates = self.updates(corpus)
         if counts := self._sampled(corpus):
             return draw(corpus.strata, counts, step, updates, self.seed)
@@ -190,7 +191,7 @@ class Batching:
         return permute(np.arange(first, last), len(corpus), self.seed, epoch)
 
     def _sampled(self, corpus: Corpus | Mixture) -> list[int]:
-        """Return how many rows of each stratum an epoch draws; [] if the temperature is 1 and there are no weights."""
+        """Return the number of rows that an epoch draws from each stratum; [] if sampling is uniform."""
         if self.temperature == 1 and not self.weights:
             return []
         return rows_per_epoch(corpus.strata, self.temperature, self.weights)
@@ -207,9 +208,9 @@ def prefetch(make: Callable[[int], StepBatch], steps: range) -> Iterator[StepBat
 
 
 def validation(corpus: Corpus | Mixture, micro_tokens: int, most: int | None = None) -> Iterator[Batch]:
-    """Yield batches of all rows, or of `most` evenly spaced rows.
+    """Yield batches of all rows of a held-out corpus, or of `most` evenly spaced rows.
 
-    The anchor alternates from batch to batch. Calls with equal arguments yield equal batches.
+    The anchor column alternates from batch to batch. Calls with equal arguments yield equal batches.
     """
     count = min(len(corpus), most or len(corpus))
     chosen = np.arange(count) * len(corpus) // max(1, count)
@@ -232,11 +233,11 @@ def micro_rows(
 
 
 def split_to_fit(lengths: np.ndarray, micro_tokens: int) -> Iterator[np.ndarray]:
-    """Split rows into groups of similar length. With padding, a group's longest side has at most `micro_tokens` tokens.
+    """Split rows into groups of similar length. With padding, a group has at most `micro_tokens` tokens per language.
 
-    `lengths` is (B, sides). A group that is too large is divided into two with nearly equal numbers of tokens, so that
-    workers have equal loads. A row with more than `micro_tokens` tokens is a group by itself. The groups with the
-    longest rows come first: if the memory is too small for them, training fails at once.
+    `lengths` is (B, sides): the number of tokens of each sentence of a row. A group that is too large is divided into
+    two with nearly equal numbers of tokens, so that workers have equal loads. A row with more than `micro_tokens`
+    tokens is a group by itself. The longest rows come first: if they need too much memory, training fails at once.
     """
     if len(lengths) > 1 and len(lengths) * lengths.max() > micro_tokens:
         for half in split_evenly(lengths, 2):
@@ -258,7 +259,7 @@ def deal(sizes: Sequence[int], workers: int) -> list[int]:
 def split_evenly(lengths: np.ndarray, portions: int) -> list[np.ndarray]:
     """Divide rows by length into groups with nearly equal numbers of tokens; the first group has the longest rows.
 
-    `lengths` is (B, sides). Returns the row indices of each group, in ascending order.
+    `lengths` is (B, sides), in tokens. Returns the row indices of each group, in ascending order.
     """
     order, tokens = longest_first(lengths), lengths.sum(axis=1)
     middles = np.cumsum(tokens[order]) - tokens[order] / 2
@@ -267,9 +268,9 @@ def split_evenly(lengths: np.ndarray, portions: int) -> list[np.ndarray]:
 
 
 def longest_first(lengths: np.ndarray) -> np.ndarray:
-    """Sort rows by the length of their longest side, then by their total length, both descending.
+    """Sort rows by the length of their longest sentence, then by their total length, both descending.
 
-    `lengths` is (B, sides). Returns the indices of the rows, (B,).
+    `lengths` is (B, sides), in tokens. Returns the indices of the rows, (B,).
     """
     return np.lexsort((lengths.sum(axis=1), lengths.max(axis=1)))[::-1]
 
@@ -277,9 +278,9 @@ def longest_first(lengths: np.ndarray) -> np.ndarray:
 def make_batch(corpus: Corpus, rows: np.ndarray, turn: int, scramble: float = 0.0, seed: tuple[int, ...] = ()) -> Batch:
     """Make a batch of the given rows.
 
-    `turn` determines the anchor and the shift. `scramble` is the share of sentences whose tokens are shuffled, and
-    `seed` determines these sentences and the order of their tokens. A column whose name begins with "altered" does not
-    become a side of the batch, because it contains altered sentences of another column.
+    `turn` determines the batch's `anchor` and `shift`. `scramble` is the share of sentences whose tokens are shuffled,
+    and `seed` determines these sentences and the order of their tokens. A column whose name begins with "altered"
+    contains altered sentences of another column, so it becomes a part of `Batch.altered`.
     """
     alters = altered_columns(corpus.columns)
     columns = [column for column in corpus.columns if column not in alters]

@@ -35,7 +35,7 @@ Report = Callable[[int, int | None], None]  # called with the number of pairs re
 
 @dataclass(frozen=True)
 class CleaningRules:
-    """The rules that a pair must meet to be kept; lengths are measured in `unit`."""
+    """The rules by which translations are kept or dropped; lengths are measured in `unit`."""
 
     min_length: int = 1
     max_length: int = 100
@@ -56,23 +56,23 @@ class CleaningRules:
 
 
 class Candidates(NamedTuple):
-    """N valid rows of L texts each, with the values by which the filters judge them."""
+    """N rows of L translations each, with the values that filters need to keep or drop a row."""
 
-    rows: list[tuple[str, ...]]  # normalised cells, including the label column, which contains numbers
-    texts: list[tuple[str, ...]]  # the same cells without the label column
-    keys: list[tuple[str, ...]]  # the `key` of each text
+    rows: list[tuple[str, ...]]  # normalised cells, including a column of numbers
+    texts: list[tuple[str, ...]]  # the same rows without the column of numbers
+    keys: list[tuple[str, ...]]  # the `key` of each text, by which copies are found
     lengths: np.ndarray  # (N, L), lengths of the texts, in `CleaningRules.unit`
-    costs: np.ndarray  # (N,) float64, the numbers of the label column; NaN if there is no such column
+    costs: np.ndarray  # (N,) float64, the column of numbers; NaN if there is none
     identities: np.ndarray  # (N,) uint64, hash of each row's first key, or of all its keys; copies have equal hashes
 
     def where(self, stays: np.ndarray) -> Candidates:
-        """Select the rows for which `stays`, (N,) bool, is true."""
+        """Keep only the rows for which `stays`, (N,) bool, is true."""
         chosen = np.flatnonzero(stays).tolist()
         rows, texts, keys = ([some[row] for row in chosen] for some in (self.rows, self.texts, self.keys))
         return Candidates(rows, texts, keys, self.lengths[stays], self.costs[stays], self.identities[stays])
 
 
-Filter = Callable[[Candidates], np.ndarray]  # takes N candidates, returns whether to keep each of them, (N,) bool
+Filter = Callable[[Candidates], np.ndarray]  # takes N rows of translations, returns whether to keep each row, (N,) bool
 
 
 class Cleaned(NamedTuple):
@@ -156,7 +156,7 @@ def clean(
 
 
 def _sample(rules: CleaningRules, filters: Mapping[str, Filter], pairs: Iterable[Candidates]) -> dict[str, Filter]:
-    """Make a filter that keeps a random sample: the pairs with the smallest hashes. Return {} if all are kept."""
+    """Make a filter that keeps `max_pairs` random pairs: those with the smallest hashes. Return {} if all are kept."""
     seen = Seen()
     for candidates in pairs:
         seen.new(apply(filters, candidates, Counter()).identities)
@@ -167,7 +167,7 @@ def _sample(rules: CleaningRules, filters: Mapping[str, Filter], pairs: Iterable
 
 
 def apply(filters: Mapping[str, Filter], candidates: Candidates, dropped: Counter[str]) -> Candidates:
-    """Return the candidates that every filter keeps; count each dropped pair for the first filter that drops it."""
+    """Return the rows that all filters keep; count each dropped row for the first filter that drops it."""
     for name, keep in filters.items():
         stays = keep(candidates)
         dropped[name] += len(stays) - int(stays.sum())
@@ -202,7 +202,7 @@ def _read(
 def _filters(
     rules: CleaningRules, exclude: Sequence[Path], models: Mapping[str, SentenceScore], has_costs: bool
 ) -> dict[str, Filter]:
-    """Return the filters that judge each pair alone: {name: filter}, in the order in which they are applied."""
+    """Return the filters that need only the pair itself: {name: filter}, in the order in which they are applied."""
     held_out, scores = _held_out(exclude, rules.seed), pair_scores(models)
     ranges = chosen_scores(rules.keep, scores)
     if "cost" in ranges and not has_costs:
@@ -256,7 +256,7 @@ def _count(rules: CleaningRules, langs: Iterable[str], tokenizer: Path | None) -
 
 
 def _held_out(paths: Sequence[Path], seed: int) -> Seen:
-    """Hash the keys of all cells in the files of evaluation sentences; cells that are numbers are left out."""
+    """Hash all sentences in the files of evaluation data, by their keys; cells that are numbers are left out."""
     seen = Seen()
     for file in chain.from_iterable(map(_files, paths)):
         cells = {cell for _, line in text_lines(file) for cell in line.split("\t") if math.isnan(number(cell))}
@@ -275,7 +275,7 @@ def _files(path: Path) -> list[Path]:
     return [file for file in files if file.suffix != ".json" and not file.name.startswith(".")]
 
 
-# Find copies of sentences: compute keys that ignore case and punctuation, and keep hashes of the keys in a compact set.
+# Find copies of sentences, that is, sentences that differ only in case and punctuation, by sets of hashes.
 
 
 def key(sentence: str) -> str:
@@ -309,7 +309,7 @@ class Seen:
         return sum(map(len, self._runs))
 
     def holds(self, some: np.ndarray) -> np.ndarray:
-        """Test which of N hashes are in the set, (N,) bool."""
+        """Return which of N hashes are in the set, (N,) bool."""
         held = np.zeros(len(some), bool)
         for run in self._runs:
             nearest = np.minimum(np.searchsorted(run, some), len(run) - 1)
@@ -325,7 +325,7 @@ class Seen:
             self._runs.append(np.sort(some[fresh]))
             while len(self._runs) > 1 and len(self._runs[-2]) < 2 * len(self._runs[-1]):
                 last = self._runs.pop()
-                self._runs[-1] = np.sort(np.concatenate([self._runs[-1], last]), kind="stable")  # merges two runs
+                self._runs[-1] = np.sort(np.concatenate([self._runs[-1], last]), kind="stable")  # merge sorted runs
         return fresh
 
     def smallest(self, count: int) -> int:
@@ -343,7 +343,7 @@ def copy_key(sentence: str) -> str:
     """Return a key that ignores case, repeated spaces, Unicode form and invisible characters.
 
     Most tokenizers produce the same tokens for two sentences with the same key, so most encoders produce the same
-    vector. So a sentence of the test data must not have the same key as one of the training data.
+    vector. So no test sentence may have the same key as a training sentence.
     """
     return normalise(unicodedata.normalize("NFKC", normalise(sentence)).casefold())
 

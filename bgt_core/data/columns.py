@@ -18,10 +18,10 @@ _JOINED = re.compile(r"[a-z]{2,3}(?:-(?:[A-Z][a-z]{3}|[A-Z]{2}|\d\w{2,3})(?!\w))
 
 @dataclass(frozen=True)
 class Source:
-    """A file of rows (or the prefix of line-aligned files), the names of its columns, and optional target vectors."""
+    """A file of translations (or the prefix of line-aligned files), its columns, and a teacher's vectors, if any."""
 
     path: Path
-    columns: tuple[str, ...]  # names, in the order of the file; `SKIPPED` for a column that is not read
+    columns: tuple[str, ...]  # names of the columns, in order; `SKIPPED` for a column that is not read
     targets: Path | None = None  # .npy file, float32 (rows, D): a teacher model's vectors of these rows
     kind: str = ""  # kind of text, such as "news"; training can sample kinds with different weights
 
@@ -72,7 +72,7 @@ def parse_column(column: str, parameter: str = "columns") -> tuple[str, str]:
     """Split a column into name and language: "en" -> ("en", "en"), "b:en" -> ("b", "en"). UsageError if invalid."""
     name, colon, lang = (part.strip() for part in column.partition(":"))
     lang = lang if colon else name
-    if not LANG.fullmatch(lang):  # a valid code stays as it is, because a stored model may use it
+    if not LANG.fullmatch(lang):  # a valid code is not normalised, because a stored model may use this code
         lang, name = lang_code(lang), name if colon else lang_code(name)
     if name == SKIPPED or not re.fullmatch(KIND, name) or not (lang == LABEL or LANG.fullmatch(lang)):
         raise UsageError(
@@ -166,7 +166,7 @@ def parse_weights(text: str) -> dict[str, float]:
     return weights
 
 
-# Language codes: users may follow any standard, but inside the toolkit each language has a single code.
+# Language codes: users may write codes of any standard, such as eng or en; inside, each language has a single code.
 
 LANG = re.compile(r"[a-z]{2,3}(-\w+)*")
 _ROWS = [line.split("\t") for line in Path(__file__).with_name("languages.tsv").read_text("utf-8").splitlines()[1:]]
@@ -197,7 +197,7 @@ def lang_code(text: str) -> str:
 
 
 def matching(lang: str, known: Iterable[str]) -> str | None:
-    """Return the entry of `known` that equals `lang`, else the first with the same normalised code, else None."""
+    """Return the code in `known` that equals `lang`, else the first one for the same language, else None."""
     known = tuple(known)
     if lang in known:
         return lang
@@ -205,7 +205,7 @@ def matching(lang: str, known: Iterable[str]) -> str | None:
 
 
 def known_lang(lang: str, known: Collection[str], who: str, parameter: str = "lang") -> str:
-    """Return `lang` as `known` spells it, or unchanged if `known` is empty.
+    """Return the code in `known` that means the same language as `lang`; `lang` itself if `known` is empty.
 
     `known` are the languages of an encoder, and `who` names the encoder in messages. Raises UsageError for an unknown
     language.
@@ -225,7 +225,7 @@ def known_lang(lang: str, known: Collection[str], who: str, parameter: str = "la
 
 
 def takes(known: Collection[str], lang: str) -> bool:
-    """Test whether an encoder with the languages `known` accepts `lang`; it accepts any if `known` is empty."""
+    """Test whether an encoder with the languages `known` accepts `lang`. An empty `known` means any language."""
     return not known or matching(lang, known) is not None
 
 

@@ -55,7 +55,7 @@ CODE = r"[a-z]{2,3}(?:_[A-Za-z]+)?"  # a language code of OPUS, such as fr or pt
 
 
 class DataSource(NamedTuple):
-    """One data set.
+    """A data set that can be downloaded.
 
     Its addresses may contain {opus_pair}, {release} and {iso}. {iso} is replaced by the three-letter code of the
     language that is not English.
@@ -94,7 +94,7 @@ def languages(pair: str) -> tuple[str, str]:
 
 
 class Choice(NamedTuple):
-    """A source with the languages and the release that a user chose."""
+    """A data set with the languages and the release that a user chose."""
 
     source: DataSource
     langs: tuple[str, ...] = ()  # in the order of the columns
@@ -102,20 +102,20 @@ class Choice(NamedTuple):
 
     @property
     def stem(self) -> str:
-        """The prefix of the source's file names, and the source's name in the manifest: "opensubtitles.v2018.en-fr"."""
+        """The data set's name in file names and in the manifest, such as "opensubtitles.v2018.en-fr"."""
         parts = [self.source.name, self.release, "-".join(self.langs)]
         return ".".join(filter(None, parts))
 
     @property
     def archives(self) -> list[str]:
-        """The web addresses of the source's archives."""
+        """The URLs of the data set's archives."""
         other = next((lang for lang in self.langs if lang != "en"), "")
         values = {"opus_pair": "-".join(sorted(self.langs)), "iso": THREE_LETTERS.get(other, other)}
         return [address.format(**values, release=self.release) for address in self.source.addresses]
 
 
 def choose(name: str, *, pair: str | None = None, release: str | None = None) -> Choice:
-    """Check a user's choice of a source, languages and release; UsageError if the source does not offer them.
+    """Check a user's choice of a data set, languages and release; UsageError if this combination does not exist.
 
     `name` is the name of one of `SOURCES`, or "opus:NAME" for any other corpus of OPUS; NAME is spelt as in OPUS.
     """
@@ -156,7 +156,7 @@ Report = Callable[[int, int | None], None]  # called with the bytes read so far 
 
 
 class Downloaded(NamedTuple):
-    """The result of a download."""
+    """The files of a downloaded data set, and counts of rows that were left out."""
 
     files: list[Path]  # all files of the source that are now in the folder
     left_out: dict[str, int]  # reason -> number of rows left out
@@ -164,7 +164,7 @@ class Downloaded(NamedTuple):
 
 
 class OutputFile(NamedTuple):
-    """A file that a function of `LAYOUTS` wrote. Only for a table, `columns` and `rows` are set."""
+    """A file of a converted data set. Only for a table of translations, `columns` and `rows` are set."""
 
     path: Path
     columns: Sequence[str] = ()
@@ -210,7 +210,7 @@ def download(choice: Choice, out: Path, *, report: Report = lambda done, total: 
                 raise
             entry = {"what": choice.source.what, "licence": choice.source.licence, "archives": archives}
             entry |= {"left_out": dict(left_out), "downloaded": datetime.now(UTC).isoformat(timespec="seconds")}
-            with file_lock(out / ".download" / "manifest.lock", wait=True):  # other processes may write the manifest
+            with file_lock(out / ".download" / "manifest.lock", wait=True):  # another process may be writing it
                 records = manifest.read_manifest(out)
                 for path, columns, rows in made:
                     facts = {"source": choice.stem, **manifest.facts(path), "columns": list(columns), "rows": rows}
@@ -219,7 +219,7 @@ def download(choice: Choice, out: Path, *, report: Report = lambda done, total: 
                 write_json(out / manifest.NAME, records, indent=1)
             shutil.rmtree(work)
     finally:
-        with suppress(OSError):  # rmdir fails for a folder that still has an archive, or that another process uses
+        with suppress(OSError):  # the folder is kept if it has an archive, or if another process uses it
             if work.exists():
                 work.rmdir()
             if {path.name for path in work.parent.iterdir()} <= {"manifest.lock"}:
@@ -229,7 +229,7 @@ def download(choice: Choice, out: Path, *, report: Report = lambda done, total: 
 
 
 def _get(address: str, folder: Path, trusted: manifest.Json, report: Report) -> Path:
-    """Download an archive, unless an earlier call has done so; DataError if its SHA-256 is not the trusted one."""
+    """Download an archive if it is not in the folder; DataError if its SHA-256 differs from the trusted SHA-256."""
     import pooch
 
     name = address.rpartition("/")[2]
@@ -237,7 +237,7 @@ def _get(address: str, folder: Path, trusted: manifest.Json, report: Report) -> 
         raise DataError(f"{address}: expected an address that ends in the name of a file.")
     pooch.get_logger().setLevel("ERROR")
     bar, hooks = _Bar(address, report), {"response": [check_encrypted, close_failed]}
-    headers = {"Accept-Encoding": "identity", "User-Agent": "bgt"}  # without compression, which would change the size
+    headers = {"Accept-Encoding": "identity", "User-Agent": "bgt"}  # compression would change the size
     timeout = (10.0, 60.0)  # in seconds: time to connect, and time to wait for the next block
     get = pooch.HTTPDownloader(progressbar=bar, headers=headers, timeout=timeout, hooks=hooks)
     path = folder / name
@@ -260,7 +260,7 @@ class _Bar:
         self.total = self.done = 0  # in bytes; `pooch` sets the total, to 0 if the server does not announce it
 
     def update(self, count: int) -> None:
-        if self.done > (self.total or UNPROMISED):  # `count` is added later: pooch rounds up the last block
+        if self.done > (self.total or UNPROMISED):  # without `count`, because pooch rounds up the last block
             raise DataError(f"{self.address}: the server has sent {self.done:,} bytes, more than expected; stopped.")
         self.done += count
         self.report(min(self.done, self.total or self.done), self.total or None)
@@ -294,7 +294,7 @@ def unpack(archive: Path, folder: Path) -> list[Path]:
             elif tarfile.is_tarfile(archive):
                 with tarfile.open(archive) as tar:
                     size = 0
-                    for member in tar:  # one by one, because a list of all members would decompress them all
+                    for member in tar:  # members one by one, because listing all would decompress all
                         _check_size(archive, size := size + member.size)
                         if not (member.isfile() or member.isdir()):
                             raise DataError(f"{archive}: {member.name!r} is a link or a device; nothing was unpacked.")
@@ -327,7 +327,7 @@ def _check_size(archive: Path, size: int) -> None:
 
 
 def _whole(files: list[Path], choice: Choice, out: Path, left_out: Counter[str]) -> list[OutputFile]:
-    """Move every file to a folder that is named after the source."""
+    """Move the files of a data set, unchanged, to a folder that is named after the data set."""
     moved = []
     for path in files:
         inside = path.relative_to(out / ".download" / choice.stem)
@@ -426,7 +426,7 @@ def _check_text(path: Path) -> None:
             raise DataError(f"{path}: expected text, found {start[:30]!r}; the address may have changed.")
 
 
-# Send requests to servers. Error messages name the address, the reason, and what the user can do.
+# Helpers for requests to servers. Their errors name the address, the reason, and what the user can do.
 
 
 def check_encrypted(response: requests.Response, **_: object) -> None:

@@ -47,7 +47,7 @@ def facts(path: Path) -> Json:
 
 
 def read_card(path: Path) -> Json | None:
-    """Read the card of the file `path`; return None if there is no card; DataError if the card is damaged."""
+    """Read the JSON card that describes the file `path`; None if there is no card; DataError if it is damaged."""
     card_path = files.record_path(path)
     try:
         if not card_path.exists():
@@ -63,7 +63,7 @@ def read_card(path: Path) -> Json | None:
 def write_card(
     path: Path, columns: Sequence[str], rows: int, sources: Sequence[Path], about: Json, licence: str | None = None
 ) -> None:
-    """Write the card of the table `path`: its size, columns, rows, source files with their licences, and `about`.
+    """Describe the table `path` in a JSON card: size, columns, rows, source files with their licences, and `about`.
 
     Replaces an older card. Raises NotFound if the card can't be written.
     """

@@ -1,8 +1,8 @@
 """Read files of translations (TSV, Moses, Parquet) as pairs of normalised sentences, and write such pairs (TSV).
 
-`read_pairs` calls `checked_chunks`, which gets rows of bytes from `chunks`, gets the valid rows from `check`, and
-counts the bad rows. Files are read in blocks, so the memory used does not grow with the size of a file. The same pairs
-always give the same file, byte for byte.
+`chunks` reads lines, `check` separates valid lines from bad lines, and `read_pairs` yields the pairs of valid lines.
+Files are read in blocks, so the memory used does not grow with the size of a file. The same pairs always give the same
+file, byte for byte.
 """
 
 import glob
@@ -27,13 +27,13 @@ from bgt_core.data.textfile import STDIN, SUFFIXES, column_hint, line_lists, lin
 from bgt_core.errors import DataError, NotFound, UsageError
 from bgt_core.files import alone, atomic_file, reading_parquet
 
-EXAMPLES = 20  # maximum number of messages about bad lines that are kept
+EXAMPLES = 20  # maximum number of messages about invalid lines
 ROWS = 4096  # number of rows of a Parquet or Moses file that are read together
 SAMPLE = 1_000  # number of rows at the start of a TSV that are checked for quotes around all cells
 TABLES = tuple(f".tsv{packed}" for packed in SUFFIXES)  # suffixes of the tables that can be written
 
 Row = Sequence[bytes]  # the cells of one row, one per column
-Bad = tuple[int, str, str]  # index of the row in its chunk, the reason, and a message about the value
+Bad = tuple[int, str, str]  # of a bad row: its index in the chunk, the reason, and a message about the value
 
 
 @dataclass
@@ -129,18 +129,18 @@ def _check_plain(source: Path | str, rows: Sequence[Row], columns: Sequence[str]
 
 
 class Checked(NamedTuple):
-    """The N valid rows of a chunk, and the errors of the other rows."""
+    """The N valid rows of a chunk of lines, and the errors of the invalid rows."""
 
     size: int  # number of rows of the chunk, including bad rows
-    rows: list[tuple[str, ...]]  # normalised cells of the columns that are read
-    texts: list[tuple[str, ...]]  # the same cells without the label column, which contains numbers
-    values: np.ndarray  # (N,) float64, the numbers of the label column; NaN if there is no such column
+    rows: list[tuple[str, ...]]  # normalised cells of the columns that are not skipped
+    texts: list[tuple[str, ...]]  # the same rows without a column of numbers
+    values: np.ndarray  # (N,) float64, the column of numbers; NaN if there is none
     places: np.ndarray  # (N,) int64, the indices of the valid rows in the chunk
     bad: list[Bad]
 
 
 def check(rows: Sequence[Row], columns: Sequence[str], label: int = -1) -> Checked:
-    """Normalise the valid rows of a chunk, and describe the errors in the other rows.
+    """Normalise the valid rows of a chunk of lines, and describe the errors in the invalid rows.
 
     Args:
         rows: The cells of each row.
@@ -195,7 +195,7 @@ def _by_columns(rows: Sequence[Row], wanted: Sequence[int], width: int) -> list[
 def checked_chunks(
     source: Path | str, columns: Sequence[str], skipped: Skipped, strict: bool = False, label: int = -1
 ) -> Iterator[Checked]:
-    """Yield the result of `check` for each chunk of `source`; see `read_pairs` for the arguments and errors."""
+    """Read and check `source` in chunks; the arguments and errors are those of `read_pairs`."""
     total = sound = 0
     first = ""  # message of the first bad row
     for rows in chunks(source, columns):
@@ -240,7 +240,7 @@ def _parquet(file: Path, columns: Sequence[str]) -> Iterator[list[Row]]:
             if not (pa.types.is_string(types[name]) or pa.types.is_large_string(types[name])):
                 raise DataError(f"column {name!r} of {file} is of type {types[name]}; expected text")
         for rows in table.iter_batches(ROWS, columns=list(names)):
-            # cells are read as bytes, so that a cell that is not UTF-8 makes its row bad, as in the other file formats
+            # read cells as bytes, so that a cell that is not UTF-8 only makes its row invalid, as in other file formats
             texts = {name: rows.column(name).fill_null("").cast(pa.large_binary()).to_pylist() for name in names}
             yield list(zip(*(texts.get(name, [b""] * len(rows)) for name in columns), strict=True))
 
@@ -280,7 +280,7 @@ def _compressed(raw: IO[bytes], kind: str) -> IO[bytes] | io.BufferedIOBase:
 
 
 class Translation(NamedTuple):
-    """One translation of a sentence."""
+    """A translation of a sentence, and its negative log-likelihood."""
 
     text: str
     cost: float  # negative log-likelihood in nats per token; NaN if the translator computes none

@@ -21,7 +21,7 @@ APOSTROPHES = str.maketrans(dict.fromkeys("’´`ʼ′", "'"))
 _SAME_MARKS = str.maketrans({"。": ".", "．": ".", "۔": ".", "।": ".", "？": "?", "؟": "?", "！": "!"})
 _CLOSING = " \u00a0\u202f\"'»”’)]」』"  # spaces, quotes and brackets that may follow a final mark
 
-Rule = Callable[[str], str]  # takes a text, returns the value of a property; "" if the text shows none or several
+Rule = Callable[[str], str]  # takes a text, returns a property's value; "" if the text shows no value or several
 
 
 def final_mark(text: str) -> str:
@@ -41,7 +41,7 @@ def _patterns(patterns: Mapping[str, Iterable[str]], flags: int = re.IGNORECASE)
 
 
 def _one_of(patterns: Mapping[str, Iterable[str]]) -> Rule:
-    """Make a rule that returns the only value with a matching pattern; "" if no value or several values have one."""
+    """Make a rule that returns the value whose patterns match a text; "" if no value or several values match."""
     compiled = _patterns(patterns)
 
     def rule(text: str) -> str:
@@ -89,7 +89,7 @@ class Property(NamedTuple):
     rules: Mapping[str, Rule]  # language -> rule; the key "" stands for all other languages
 
     def value(self, text: str, lang: str) -> str:
-        """Return the value that `text` shows; "" if it shows none or several, or if `lang` lacks the property."""
+        """Return the property's value in a text; "" if a text has none or several, or if `lang` lacks the property."""
         rule = self.rules.get(primary(lang), self.rules.get(""))
         return rule(text.translate(APOSTROPHES)) if rule else ""
 
@@ -105,7 +105,7 @@ PROPERTIES = {
 
 
 def values(text: str, lang: str) -> tuple[str, ...]:
-    """Return one value for each of `PROPERTIES`: the value that a text shows, or "" if it shows none."""
+    """Return the value of each of `PROPERTIES` in a text; "" for a property that the text does not show."""
     return tuple(each.value(text, lang) for each in PROPERTIES.values())
 
 
@@ -122,8 +122,8 @@ def signature(text: str, lang: str) -> tuple[str | bool, ...]:
     return (*values(text, lang), *wordings)
 
 
-# Change one property of a sentence: "I'm late." -> "I am late.". From a sentence and its changed form, decoders learn
-# to take the property from the language latent. If the rules are unsure, they return no changed form.
+# Change one property of a sentence: "I'm late." -> "I am late.". The two forms have the same meaning, so a decoder
+# learns to take the property from the language latent. If the rules are unsure, they return no changed form.
 
 Forms = Callable[[str], list[str]]
 
@@ -138,10 +138,10 @@ EXCHANGED = {  # language -> property to change; in French not tu and vous: the 
 
 
 def exchanger(lang: str, texts: Sequence[str], paraphrases: Sequence[Sequence[str]] = ()) -> Forms:
-    """Make a function that returns forms of a sentence with another value of the property `EXCHANGED[lang]`.
+    """Make a function that changes a property of a sentence, as in English "I'm" -> "I am", German du -> Sie.
 
     Args:
-        lang: One of the languages in `EXCHANGED`.
+        lang: One of the languages in `EXCHANGED`, which also names the property of each language.
         texts: Thousands of sentences in this language, in which the rules for German and Japanese count word forms.
         paraphrases: Pairs of sentences in this language with the same meaning, from which the rule for German learns.
     """
@@ -165,14 +165,14 @@ _RULES = WORDING["exchange"]
 
 
 def _filled(lang: str, pattern: str) -> str:
-    """Replace each {name} in a pattern by the language's pattern of that name."""
+    """Insert a language's named sub-patterns into a pattern: "{verb}" becomes the pattern named "verb"."""
     for name, part in _RULES[lang].items():
         if isinstance(part, str):
             pattern = pattern.replace(f"{{{name}}}", part)
     return pattern
 
 
-# English: exchange contractions and full forms. "I'm" <-> "I am", "don't" <-> "do not".
+# English: replace contractions by full forms, and the reverse. "I'm" <-> "I am", "don't" <-> "do not".
 
 _EN = [[(_filled("en", one), other) for one, other in _RULES["en"][name]] for name in ("written-out", "contracted")]
 _CUT = {"ca": "can", "wo": "will"}  # without "n't", "can't" is "ca", and "won't" is "wo"
@@ -191,7 +191,7 @@ def _english(text: str) -> list[str]:
     return forms
 
 
-# French: exchange the forms of a question. "viens-tu ?" <-> "est-ce que tu viens ?" <-> "tu viens ?".
+# French: change the form of a question. "viens-tu ?" <-> "est-ce que tu viens ?" <-> "tu viens ?".
 
 _QUESTIONS = [_filled("fr", question) for question in _RULES["fr"]["questions"]]
 _VOWELS = "aàâeéèêiîoôuûùyh"
@@ -215,7 +215,7 @@ def _french(text: str) -> list[str]:
     elided = "qu'" if asks == "que" else spaced
     forms = [f"{elided}est-ce {_elided('que', statement)}{statement}"]
     plural = {"nous": "ons", "vous": "ez"}.get(subject, "")
-    if subject != "je" and verb.endswith(plural) and verb not in _NO_FRENCH_VERB:  # else the new form is uncertain
+    if subject != "je" and verb.endswith(plural) and verb not in _NO_FRENCH_VERB:  # other new forms would be uncertain
         link = "-t-" if subject in ("il", "elle", "on") and verb[-1] in "aeéè" else "-"
         forms.append(f"{_elided('que', begin) if asks == 'que' else spaced}{begin}{link}{subject}{rest}")
     forms += [] if asks else [statement]
@@ -235,7 +235,7 @@ _WORDS = re.compile(r"\w+|[^\w\s]")
 
 
 def _german(texts: Sequence[str], paraphrases: Sequence[Sequence[str]]) -> Callable[[str], list[str]]:
-    """Make the rule for German.
+    """Make the rule for German, which changes the form of address from du to Sie.
 
     It learns verb forms for Sie from `paraphrases`. For other verbs, it uses plural forms that are frequent in `texts`.
     """
@@ -290,7 +290,7 @@ def _formal_verbs(paraphrases: Sequence[Sequence[str]]) -> dict[str, str]:
     return {word: form for word, form in common.items() if word.endswith("st") and form != word and form[-1] in "nd"}
 
 
-# Spanish: exchange tú and usted. "¿Tienes casa?" <-> "¿Tiene usted casa?".
+# Spanish: change tú to usted, and the reverse. "¿Tienes casa?" <-> "¿Tiene usted casa?".
 
 _ES = _RULES["es"]
 
@@ -342,7 +342,7 @@ def _conjugated(verb: str, formal: bool) -> str:
     return f"{verb}s" if re.fullmatch(r"\w+[aeáí]", verb, re.IGNORECASE) and not other else ""
 
 
-# Turkish: exchange sen and siz. "nasılsın" <-> "nasılsınız".
+# Turkish: change sen to siz, and the reverse. "nasılsın" <-> "nasılsınız".
 
 _TO_SEN = _RULES["tr"]["to-sen"]
 _TO_SIZ = {informal: formal for formal, informal in _TO_SEN.items()}
@@ -374,14 +374,14 @@ def _turkish(text: str) -> list[str]:
 
 _ICHIDAN = ("る", "ない", "た")
 _SURU = ("する", "しない", "した")
-_POLITE_ENDINGS = (("ません", 1), ("ました", 2), ("ます", 0))  # polite ending, and its argument `number` for `plain`
+_POLITE_ENDINGS = (("ません", 1), ("ました", 2), ("ます", 0))  # ending, argument `number` of `plain`
 _NA_ADJECTIVES = ("きれい", "嫌い", "くらい", "ぐらい", "みたい")  # these end in い, but are not i-adjectives
 _LONGEST = 4  # maximum length of the character sequences that are counted in the texts
-_OCCURRENCES = 4  # a form is used if the count of its ending is at least this
+_OCCURRENCES = 4  # minimum count of an ending in the texts; rarer endings are not used
 
 
 def _japanese(texts: Sequence[str]) -> Callable[[str], list[str]]:
-    """Make the rule for Japanese. Of a stem's possible forms, it chooses the form whose ending is the most common."""
+    """Make the rule for Japanese: of a verb's possible plain forms, choose the form with the most frequent ending."""
     lengths = range(2, _LONGEST + 1)
     pieces = Counter(text[at : at + length] for text in texts for at in range(len(text)) for length in lengths)
 
@@ -445,7 +445,7 @@ _ARTICLE_WORDS = {  # language -> name of a list of words -> the words, in lower
     lang: {name: frozenset(words.split()) for name, words in rules.items() if name not in ("other", "endings")}
     for lang, rules in ARTICLES.items()
 }
-# the pattern finds the article in "d'une" and "qu'un", but nothing in l'un, quelqu'un and donne-le
+# patterns that find the article in "d'une" and "qu'un", but no article in l'un, quelqu'un and donne-le
 _ARTICLE = {
     lang: re.compile(rf"(?<![\w'’-])(?:(?:d|qu)['’])?({'|'.join(rules['other'])})(?![\w'’-])", re.IGNORECASE)
     for lang, rules in ARTICLES.items()

@@ -44,14 +44,14 @@ class SentenceScore(Protocol):
 
 @dataclass(frozen=True)
 class ScoreRange:
-    """A range of scores to keep, from `least` to `most`, both included."""
+    """A range for the score of a translation, from `least` to `most`, both included."""
 
     score: str
     least: float = -math.inf
     most: float = math.inf
 
     def __post_init__(self) -> None:
-        if not self.least <= self.most:  # the condition is also true for NaN
+        if not self.least <= self.most:  # this condition is also true if a bound is NaN
             raise UsageError(f"{self}: expected MIN <= MAX.", parameter="keep")
 
     def __str__(self) -> str:
@@ -69,7 +69,7 @@ class ScoreRange:
         return cls(parts[1], float(parts[2] or -math.inf), float(parts[3] or math.inf))
 
     def holds(self, scores: np.ndarray) -> np.ndarray:
-        """Test which of N scores are in the range, (N,) bool; NaN is outside any range."""
+        """Return which of N scores are in the range, (N,) bool; NaN is outside any range."""
         return (self.least <= scores) & (scores <= self.most)
 
 
@@ -104,14 +104,14 @@ def sentence_bleu(reference: str, translation: str) -> float:
 
 @functools.cache
 def bleu_metric() -> BLEU:
-    """Return sacrebleu's metric; all calls return the same object."""
+    """Return sacrebleu's metric for the BLEU of a single sentence; all calls return the same object."""
     from sacrebleu.metrics import BLEU
 
     return BLEU(tokenize="none", smooth_method="add-k", smooth_value=1, effective_order=True, force=True)
 
 
 def pair_scores(models: Mapping[str, SentenceScore]) -> dict[str, Score]:
-    """Return all scores by name, fast scores first. The `models` come last, and score only the translation."""
+    """Return {name: score}, fast scores first. The `models` come last; they score only the translation."""
 
     def of_pairs(score: Callable[[str, str], float]) -> Score:
         return lambda pairs, costs: np.array([score(pair[0], pair[1]) for pair in pairs], np.float64)
@@ -196,5 +196,5 @@ class Perplexity:
 
 
 def padded_words(sentence: str) -> list[str]:
-    """Split a sentence into words, and add symbols that mark its start and end."""
+    """Split a sentence into words, and add symbols that mark the start and the end of the sentence."""
     return [*["<s>"] * (ORDER - 1), *sentence.split(), "</s>"]

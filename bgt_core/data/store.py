@@ -1,7 +1,7 @@
-"""Write and open token stores. A store contains a corpus of rows, or a mixture of corpora with different columns.
+"""Write and open token stores: folders with the token ids of a corpus, or of several corpora with different columns.
 
-`prepare` reads, tokenises and writes rows chunk by chunk. `open_corpus` opens the files of a store as a `Corpus` or a
-`Mixture`, which memory-maps the files. So no corpus is loaded into memory.
+`prepare` reads, tokenises and writes translations chunk by chunk. `open_corpus` opens the files of a store as a
+`Corpus` or a `Mixture`, which memory-maps the files. So no corpus is loaded into memory.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from bgt_core.vectors.arrays import read_npy
 
 Json = dict[str, Any]
 
-FORMAT = 3  # version of a store's files; only stores of this version can be opened
+FORMAT = 3  # version of the file format; only stores in this version can be opened
 STORE, MIXTURE = "store.json", "mixture.json"
 SPLITS = ("train", "valid")
 BLOCK = 2**16  # number of rows or token ids that are read together
@@ -44,7 +44,7 @@ def prepare(
     seed: int,
     strict: bool = False,
 ) -> Corpus | Mixture:
-    """Read, tokenise and filter `sources`, write them to a store, and open its train split.
+    """Read, tokenise and filter files of translations, write them to a token store, and open its training split.
 
     Args:
         sources: Files of rows; a source that is only a path has all `columns`. If sources have different columns, the
@@ -86,7 +86,7 @@ def prepare(
         for names, of_part in parts.items()
     ]
     for of_part in parts.values():
-        target_width(of_part)  # unsuitable vectors raise an error here, before the slow tokenising
+        target_width(of_part)  # raises an error for invalid vectors, before the slow tokenising
     if out.exists():
         return _reuse(out, settings, strict)
     with atomic_folder(out) as work:
@@ -95,7 +95,7 @@ def prepare(
 
 
 def _group(sources: Sequence[Source | Path | str], langs: Mapping[str, str]) -> dict[tuple[str, ...], list[Source]]:
-    """Group sources by their columns; within a group, sources of the same kind of text are adjacent."""
+    """Group data files by their columns; within a group, files with the same kind of text are adjacent."""
     parts: dict[tuple[str, ...], list[Source]] = {}
     for source in sources:
         if not isinstance(source, Source):
@@ -109,7 +109,7 @@ def _group(sources: Sequence[Source | Path | str], langs: Mapping[str, str]) -> 
 
 
 def _files(source: Source) -> list[Path]:
-    """List the files of a source: its text, and its target vectors."""
+    """List the files of a data source: its text files, and its file of a teacher's vectors."""
     files = source_files(source.path, source.columns)
     if source.targets and not source.targets.is_file():
         raise NotFound(f"{source.targets}: can't be read (no such file); expected vectors of the rows of {source.path}")
@@ -123,7 +123,7 @@ def _write(
     tokenizer: Tokenizer,
     strict: bool,
 ) -> None:
-    """Write the store to the new folder `work`: the files of one corpus, or a folder for each corpus of a mixture."""
+    """Write a token store to the new folder `work`: the files of a corpus, or a folder for each corpus of a mixture."""
     mixed = len(parts) > 1
     folders = [work / "-".join(names) if mixed else work for names in parts]
     stores: list[Json] = []
@@ -162,13 +162,13 @@ def _reuse(out: Path, settings: Sequence[Json], strict: bool) -> Corpus | Mixtur
 def _encode(
     sources: Sequence[Source], settings: Json, tokenizer: Tokenizer, work: Path, skipped: Skipped, strict: bool
 ) -> Json:
-    """Write ids, offsets, labels, targets and hashes of the rows that are kept; return the counts for store.json."""
+    """Write token ids, offsets, labels, vectors and hashes of all valid rows; return counts for store.json."""
     texts = [column for column, lang in settings["columns"].items() if lang != LABEL]
     label = next((number for number, lang in enumerate(settings["columns"].values()) if lang == LABEL), -1)
     dtype = np.dtype("uint16" if tokenizer.vocab_size <= 2**16 else "uint32")
     counts = Counter({"kept": 0, "too short": 0, "too long": 0})
     kinds = dict.fromkeys((source.kind for source in sources), 0)
-    tokens, longest = dict.fromkeys(texts, 0), dict.fromkeys(texts, 0)  # these numbers include EOS
+    tokens, longest = dict.fromkeys(texts, 0), dict.fromkeys(texts, 0)  # in tokens, with EOS
     width = target_width(sources)
     names = [f"{column}.{kind}" for column in texts for kind in ("ids", "offsets")] + ["hashes"]
     names += ["labels"] * (label >= 0) + ["targets"] * bool(width)
@@ -178,7 +178,7 @@ def _encode(
             files[f"{column}.offsets"].write(np.zeros(1, np.int64).tobytes())
         for source in sources:
             targets = read_targets(source.targets) if source.targets else None
-            read = 0  # number of rows read from the source, including bad rows
+            read = 0  # number of rows read from the file, including invalid rows
             for chunk in checked_chunks(source.path, source.columns, skipped, strict, label):
                 columns = list(zip(*chunk.texts, strict=True)) or [()] * len(texts)
                 sides = [tokenizer.encode(sentences, normalised=True) for sentences in columns]
@@ -218,7 +218,7 @@ def _encode(
 
 
 def _held_out_limit(folders: Sequence[Path], valid_pairs: int) -> int:
-    """Return the largest hash of a held-out row; about `valid_pairs` rows of all corpora together are held out."""
+    """Return the largest hash of a held-out row, so that about `valid_pairs` rows of all corpora are held out."""
     smallest = np.zeros(0, np.uint64)
     for folder in folders:
         for start in range(0, (folder / "hashes").stat().st_size // 8, BLOCK):
@@ -231,7 +231,7 @@ def _split(work: Path, store: Json, limit: int) -> None:
     """Hold out the rows with hashes up to `limit`, and write the row indices of each split."""
     size = store["pairs"]["kept"]
     ends = np.cumsum(list(store["kinds"].values()))
-    sums = {split: np.zeros((len(ends), 2), np.int64) for split in SPLITS}  # for each kind of text: rows and tokens
+    sums = {split: np.zeros((len(ends), 2), np.int64) for split in SPLITS}  # rows and tokens of each kind of text
     with ExitStack() as stack:
         files = {split: stack.enter_context((work / f"{split}.index").open("wb")) for split in SPLITS}
         for start in range(0, size, BLOCK):
@@ -260,7 +260,7 @@ def _read(file: Path, dtype: type, start: int, count: int) -> np.ndarray:
 
 
 def target_width(sources: Sequence[Source]) -> int:
-    """Return the size of a corpus's target vectors, or 0 if it has none; raise an error if there are several sizes."""
+    """Return the size of a teacher's vectors for these files; 0 without vectors; an error for several sizes."""
     widths = [read_targets(source.targets).shape[1] if source.targets else 0 for source in sources]
     for source, width in zip(sources, widths, strict=True):
         if width and not all(widths):
@@ -283,7 +283,7 @@ def read_targets(path: Path) -> np.ndarray:
 
 
 def damaged(file: Path) -> DataError:
-    """Return the error for a file of a store that does not match the store's description."""
+    """Return the error for a file of a token store that does not match the description in store.json."""
     return DataError(f"{file.parent} is damaged, or of another version: {file.name}; prepare it again")
 
 
@@ -311,13 +311,13 @@ def verify_corpus(corpus: Corpus | Mixture) -> None:
 
 
 class Stratum(NamedTuple):
-    """All rows of one corpus that have the same kind of text; they are consecutive."""
+    """The consecutive rows of a corpus that have one kind of text, such as news."""
 
     columns: tuple[str, ...]
     kind: str
     first: int  # index of the first row in the corpus or mixture
     rows: int
-    tokens: int  # number of tokens of a row's longest side, with EOS, summed over the rows
+    tokens: int  # sum over rows of the number of tokens in the longest sentence, with EOS
 
 
 class Corpus:
@@ -330,9 +330,9 @@ class Corpus:
         """Don't call this; call `Corpus.open`, which checks the files."""
         self.folder, self.split, self.store = folder, split, store
         columns = store["settings"]["columns"]
-        self.columns: dict[str, str] = {name: lang for name, lang in columns.items() if lang != LABEL}  # without labels
+        self.columns: dict[str, str] = {name: lang for name, lang in columns.items() if lang != LABEL}  # text columns
         self.tokens: int = store["splits"][split]["tokens"]  # counted as in `Stratum`
-        self.strata: list[Stratum] = []  # one for each kind of text that has rows in this split
+        self.strata: list[Stratum] = []  # one stratum for each kind of text in this split
         first = 0
         for kind, (rows, tokens) in store["splits"][split]["kinds"].items():
             if rows:
@@ -370,15 +370,15 @@ class Corpus:
 
     @property
     def corpora(self) -> list[Corpus]:
-        """A list of only this corpus; a `Mixture` has a list of several, so code can treat both alike."""
+        """A list with this corpus. A `Mixture` has a list of several corpora, so that code can treat both alike."""
         return [self]
 
     def parts(self, indices: np.ndarray) -> list[tuple[Corpus, np.ndarray]]:
-        """Return a single part, this corpus with the given rows, in the form of `Mixture.parts`."""
+        """Return [(this corpus, row indices)], in the same form as `Mixture.parts`."""
         return [(self, indices)]
 
     def lengths(self, indices: np.ndarray) -> np.ndarray:
-        """Return the number of tokens, EOS included, of each side of B rows: (B, columns)."""
+        """Return the number of tokens, EOS included, of each sentence in B rows: (B, columns)."""
         rows = self._index[indices]
         return np.stack([offsets[rows + 1] - offsets[rows] for offsets in self._offsets.values()], axis=1)
 
@@ -393,7 +393,7 @@ class Corpus:
         occurs = np.zeros(vocab_size, bool)
         for column, of_column in self.columns.items():
             if of_column == lang:
-                for start in range(0, len(self._ids[column]), BLOCK):  # in blocks: bincount copies its input to 64 bits
+                for start in range(0, len(self._ids[column]), BLOCK):  # bincount copies its input to int64
                     occurs |= np.bincount(self._ids[column][start : start + BLOCK], minlength=vocab_size) > 0
         return occurs
 
@@ -402,12 +402,12 @@ class Corpus:
         return None if self._labels is None else self._labels[self._index[indices]]
 
     def targets(self, indices: np.ndarray) -> np.ndarray | None:
-        """Return the target vectors of B rows, (B, D) float32; None if the corpus has no target vectors."""
+        """Return a teacher's vectors of B rows, (B, D) float32; None if the corpus has none."""
         return None if self._targets is None else self._targets[self._index[indices]]
 
 
 class Mixture:
-    """Several corpora with different columns. The row indices of a corpus continue those of the corpus before it."""
+    """Several corpora with different columns. Rows are numbered through all corpora, in order."""
 
     def __init__(self, corpora: Sequence[Corpus]):
         self.corpora = list(corpora)
@@ -425,11 +425,11 @@ class Mixture:
         return int(self._starts[-1])
 
     def used_tokens(self, lang: str, vocab_size: int) -> np.ndarray:
-        """See `Corpus.used_tokens`."""
+        """Find the tokens that occur in the text of a language, held-out rows included: (V,) bool."""
         return np.logical_or.reduce([corpus.used_tokens(lang, vocab_size) for corpus in self.corpora])
 
     def parts(self, indices: np.ndarray) -> list[tuple[Corpus, np.ndarray]]:
-        """Group rows by corpus: return each corpus, and the indices that its rows have within this corpus."""
+        """Group rows by corpus: return [(corpus, indices of its rows within this corpus)]."""
         which = np.searchsorted(self._starts, indices, side="right") - 1
         parts = [(corpus, indices[which == i] - self._starts[i]) for i, corpus in enumerate(self.corpora)]
         return [(corpus, rows) for corpus, rows in parts if len(rows)]
@@ -441,4 +441,4 @@ def _mapped(file: Path, dtype: str | type, count: int) -> np.ndarray:
         raise damaged(file)
     if not count:  # an empty file can't be mapped
         return np.zeros(0, dtype)
-    return np.asarray(np.memmap(file, dtype, "r"))  # a plain array, because slicing a memmap is slower
+    return np.asarray(np.memmap(file, dtype, "r"))  # converted to a plain array, because slicing a memmap is slower

@@ -1,4 +1,4 @@
-"""Normalise text, encode and decode it with one SentencePiece model for all languages, and find words in it."""
+"""Normalise text, convert it to token ids by one SentencePiece model for all languages, and find words in it."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class Tokenizer:
 
     def __init__(self, model: bytes):
         """Open a model; DataError if it is not a SentencePiece model, or its special ids are not PAD, UNK, BOS, EOS."""
-        if not model:  # SentencePiece would accept it and fail at the first sentence
+        if not model:  # SentencePiece would accept an empty model, and fail at the first sentence
             raise DataError("tokenizer is empty; expected a SentencePiece model")
         try:
             self._pieces = sentencepiece.SentencePieceProcessor(model_proto=model)
@@ -120,7 +120,7 @@ class Tokenizer:
                 unk_id=UNK,
                 bos_id=BOS,
                 eos_id=EOS,
-                num_threads=1,  # several threads would change the order of sums, and so the model
+                num_threads=1,  # several threads would change the order of summation, and so the model
                 minloglevel=2,
             )
         except RuntimeError as error:  # replace SentencePiece's messages about its internal checks
@@ -159,7 +159,7 @@ class Tokenizer:
         return self._pieces.encode(texts, add_eos=True, num_threads=CORES if len(texts) > MANY else 1)
 
     def unread(self, ids: Iterable[Sequence[int]]) -> int:
-        """Count the sentences that are not empty but have no known token; `ids` is the result of `encode`."""
+        """Count the sentences that consist of unknown tokens only; `ids` is the result of `encode`."""
         meaningless = {UNK, EOS, self._pieces.piece_to_id("\N{LOWER ONE EIGHTH BLOCK}")}
         return sum(len(sentence) > 1 and meaningless.issuperset(sentence) for sentence in ids)
 
@@ -197,16 +197,16 @@ def _sample(sentences: Iterable[str], size: int) -> list[str]:
     return kept
 
 
-# Find the words and punctuation marks of a sentence. The constants are parts of regular expressions.
+# Find the words and punctuation marks of a sentence. The following constants are parts of regular expressions.
 
 
 _CODES = defaultdict[str, list[int]](list)  # Unicode category -> its code points
-for _code in chain(range(0x1EA00), range(0xE0000, 0xE0200)):  # contain all characters of the categories used below
+for _code in chain(range(0x1EA00), range(0xE0000, 0xE0200)):  # ranges with all characters of these categories
     _CODES[unicodedata.category(chr(_code))].append(_code)
 
 
 def _characters(categories: set[str]) -> str:
-    """Return the characters of these Unicode categories, except spaces, as ranges inside the brackets of a pattern."""
+    """Return the characters of Unicode categories, except spaces, for the brackets of a regular expression."""
     codes = sorted(chain.from_iterable(_CODES[category] for category in categories))
     chosen = [code for code in codes if not chr(code).isspace()]
     runs = (list(run) for _, run in groupby(enumerate(chosen), lambda place: place[1] - place[0]))
@@ -228,8 +228,8 @@ RUN = re.compile(
 
 
 def spans(text: str, lang: str) -> list[tuple[int, int]]:
-    """Find the (start, end) of each word and mark. In languages without spaces, such as Japanese, a word is a run of
-    characters of the same script."""
+    """Find the (start, end) of each word and punctuation mark. In languages without spaces, such as Japanese, a word is
+    a run of characters of the same script."""
     return [match.span() for match in (RUN if primary(lang) in UNSPACED else WORD).finditer(text)]
 
 

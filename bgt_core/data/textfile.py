@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from io import BufferedReader
 
 SUFFIXES = ("", ".gz", ".xz", ".zst")
-LONGEST_LINE = 16 * 2**20  # in bytes; a longer line raises an error: it is hardly text, and would fill memory
+LONGEST_LINE = 16 * 2**20  # in bytes; longer lines raise an error, because they are hardly text
 BLOCK = 2**18  # number of bytes that are read together, about 2,500 pairs of sentences
 STDIN = "-"
 NOT_TEXT = {  # first bytes of a file that is not plain text -> its format, and what to do
@@ -74,7 +74,7 @@ def lines(file: Path) -> Iterator[bytes]:
 
 
 def line_lists(file: Path, *, sentences: bool = False, name: Path | None = None) -> Iterator[list[bytes]]:
-    """Yield the lines of a file in lists, one list for each block read; line feeds and carriage returns are removed.
+    """Yield the lines of a file in lists, one list for each block of the file; line ends are removed.
 
     Args:
         file: A plain, .gz, .xz or .zst file, or "-" for stdin.
@@ -139,7 +139,7 @@ def _check_start(block: bytes, name: Path) -> None:
 
 
 def _wide(block: bytes) -> str:
-    """Guess in which encoding of `WIDE` a block with NULs is text with line feeds; "" if in none of them."""
+    """Guess whether a block of bytes is UTF-16 or UTF-32 text with line feeds; return the encoding, or ""."""
     sample = block[:SAMPLE]
     for encoding in WIDE if b"\0" in sample else ():
         text = sample[: len(sample) // 4 * 4].decode(encoding, "replace")
@@ -182,7 +182,7 @@ def _blocks(file: Path, name: Path) -> Iterator[bytes]:
         opened: Callable[..., BinaryIO] = {".gz": gzip.open, ".xz": lzma.open}.get(file.suffix, open)  # type: ignore[assignment]
         with opened(file, "rb") as raw:
             if file.suffix == ".zst":
-                yield from _unzst(raw)  # reads to the end, so that the loop below ends at once
+                yield from _unzst(raw)  # reads the file to its end, so that the loop below ends at once
             while block := raw.read(BLOCK):
                 yield block
     except (EOFError, gzip.BadGzipFile, zlib.error, lzma.LZMAError, zstandard.ZstdError) as error:
@@ -192,7 +192,7 @@ def _blocks(file: Path, name: Path) -> Iterator[bytes]:
 
 
 def _unzst(raw: BinaryIO) -> Iterator[bytes]:
-    """Decompress frame by frame, because the file reader of zstandard accepts truncated files."""
+    """Decompress a .zst file frame by frame, because the file reader of zstandard accepts truncated files."""
     frame = None
     while block := raw.read(BLOCK // 8):
         while block:
@@ -216,5 +216,5 @@ def number(text: str) -> float:
 
 
 def no_number(text: str) -> str:
-    """Return what an error message says, after the column's name, about a cell that `number` can't parse."""
+    """Return the end of an error message, after the column's name, about a cell that is not a number."""
     return f"is not a number: {text.strip()[:60]!r}; expected one with a decimal point, as 4.5"

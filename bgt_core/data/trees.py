@@ -1,4 +1,4 @@
-"""Read parsed sentences from bracketed trees (Penn Treebank) or CoNLL-U files, and make ordinary text of their tokens.
+"""Read parsed sentences from bracketed trees (Penn Treebank) or CoNLL-U files, and join their tokens to ordinary text.
 
 The models expect ordinary text, but the data of evaluations are tokenised. SentEval's files were tokenised by Moses ("I
 can 't", "&quot;"), and xprobe's files by other rules ("l' action", "Madrid ' in"). Trees have the tokens of the Penn
@@ -40,7 +40,7 @@ _WIDE_SPACE = re.compile(f"(?<={_WIDE}) (?={_WIDE})")
 def detokenise(sentence: str, lang: str) -> str:
     """Turn a tokenised sentence, with spaces between its tokens, into ordinary normalised text."""
     tokens = [_TREEBANK.get(token, token) for token in html.unescape(sentence).replace(" @-@ ", "-").split()]
-    text, glued = "", True  # `glued`: no space precedes the next token
+    text, glued = "", True  # `glued` is true if no space precedes the next token
     quoting: set[str] = set()  # the kinds of quotes that are open
     for before, token, after in zip(["", *tokens], tokens, [*tokens[1:], ""], strict=False):
         left, right = _glued(token, before, after, lang)
@@ -56,13 +56,13 @@ def detokenise(sentence: str, lang: str) -> str:
 
 
 def _glued(token: str, before: str, after: str, lang: str) -> tuple[bool, bool]:
-    """Return whether a token has no space before it, and whether it has no space after it."""
+    """Return two flags: whether a token follows the text before it without a space, and whether no space follows it."""
     if token in _APOSTROPHE:
         if lang == "tr" and before[-1:].isalnum() and after[:1].islower():  # a name and its ending, as in Ali'nin
             return True, True
         if _ELIDED.match(before) or after.lower() in _ENDS:
             return True, True
-        if lang == "en" and before[-1:] == "s":  # as in: the dogs' bones
+        if lang == "en" and before[-1:] == "s":  # an apostrophe as in "the dogs' bones"
             return True, False
     if token == ":" and before[-1:].isdigit() and after[:1].isdigit():  # a time, as in 2:30
         return True, True
@@ -97,11 +97,11 @@ class Tree:
 
     label: str
     children: tuple[Tree, ...] = ()
-    word: str = ""  # only for a part of speech, which has no children
+    word: str = ""  # "" for a constituent; a part of speech has a word, but no children
 
     @property
     def leaves(self) -> list[Tree]:
-        """The parts of speech with their words, in order."""
+        """The leaves of the tree in order: parts of speech with their words."""
         return [leaf for child in self.children for leaf in child.leaves] if self.children else [self]
 
     @property
@@ -205,7 +205,7 @@ class Parsed:
 
     @cached_property
     def children(self) -> dict[int, list[Word]]:
-        """The dependents of each word, in order. The keys are word numbers; the only dependent of 0 is the root."""
+        """Number of a word -> its dependents, in order. The only dependent of 0 is the root."""
         dependents: dict[int, list[Word]] = {number: [] for number in range(len(self.words) + 1)}
         for word in self.words:
             dependents[word.head].append(word)
@@ -244,13 +244,13 @@ def read_conllu(files: Sequence[Path]) -> list[Parsed]:
 
 
 def _rows(file: Path) -> Iterator[tuple[int, str]]:
-    """Yield (line number, line) for the lines of words, and for the empty lines between sentences."""
+    """Yield (line number, line) of a CoNLL-U file, without its comments; sentences are separated by empty lines."""
     for number, line in text_lines(file):
         if line.startswith("#"):
             continue
         if line.strip() and (columns := line.count("\t") + 1) != COLUMNS:
             raise DataError(f"{file}:{number}: {columns} columns; CoNLL-U has {COLUMNS}, separated by tabs.")
-        # otherwise conllu would treat two spaces as a tab
+        # merge spaces, because conllu would treat two spaces as a tab
         yield number, re.sub(" {2,}", " ", line) if line.strip() else ""
 
 

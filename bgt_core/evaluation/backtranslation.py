@@ -42,7 +42,7 @@ def repeated(words: Sequence[str], n: int) -> tuple[int, int]:
 
 @dataclass(frozen=True)
 class Statistic:
-    """One measure: its values for references and for translations, the difference of the two, and its correlations.
+    """A measure of references and translations: both values, their difference, and correlations with a classifier.
 
     Intervals of differences are 95% bootstrap intervals over pairs. The difference of two entropies has no interval,
     because an entropy grows with the amount of text. Intervals of correlations are computed as in Bonett & Wright
@@ -51,7 +51,7 @@ class Statistic:
 
     name: str
     unit: str
-    reference: float | None  # None for scores that only translations have
+    reference: float | None  # None for a measure that only translations have
     translation: float
     difference: float | Estimate | None = None  # value for the references minus value for the translations
     correlation: Estimate | None = None  # Spearman's rho with the classifier's score, on the translations
@@ -65,7 +65,7 @@ def compare(
     costs: np.ndarray | None = None,
     models: Mapping[str, SentenceScore] | None = None,
 ) -> dict[str, Statistic]:
-    """Compare N references with one machine translation each; return the measures by name.
+    """Compare N references with a machine translation of each; return {name: measure}.
 
     Sentences are split into words at spaces. For document frequencies, each of the 2 N sentences is a document (the
     paper uses Wikipedia). `costs` (N,) are the translations' negative log-likelihoods under the translator. `models`
@@ -77,7 +77,7 @@ def compare(
     if not references:
         raise DataError("there are no pairs to compare")
     sides = [[text.split() for text in side] for side in (references, translations)]
-    # each measure in `rows` is a ratio of two sums over sentences: name -> numerators and denominators, (2, N) each
+    # `rows` has measures that are ratios of two sums over sentences: name -> numerators and denominators, (2, N) each
     counts = np.array([[len(text) for text in side] for side in sides])
     rows = {"words": (counts, np.ones_like(counts))}
     for n, called in ((1, "unigram"), (3, "trigram")):

@@ -1,4 +1,4 @@
-"""Intervals of scores and differences, mostly from resampled items (the bootstrap).
+"""Confidence intervals of scores and differences, mostly by the bootstrap, which resamples test items.
 
 A resample is stored as N weights, which count how often each of N items was drawn. A statistic is a function of the
 weights of B resamples, (B, N), and of one value per system and item, (S, N). All S systems have the same resamples, so
@@ -13,18 +13,18 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 from scipy.special import ndtr, stdtr, stdtrit  # scipy.stats is slow to import
 
-CHUNK = 100  # number of resamples made at once
-MAX_WEIGHTS = 2**20  # maximum number of weights made at once, to bound memory
+CHUNK = 100  # number of resamples that are drawn together
+MAX_WEIGHTS = 2**20  # maximum number of weights (resamples x items) in memory at once
 VARIANCE_EPS = 1e-12  # a variance below this share of the mean square counts as 0: it is rounding error
 
 Key = TypeVar("Key")  # the name of a statistic
 
 
 class ItemSample(NamedTuple):
-    """A group of items that are resampled together."""
+    """A sample of N test items, from which the bootstrap draws resamples."""
 
     items: int
-    key: tuple[int, ...] = ()  # appended to the seed, so that different groups are drawn independently
+    key: tuple[int, ...] = ()  # appended to the seed, so that different samples are resampled independently
 
 
 def resample(rng: np.random.Generator, items: int, resamples: int) -> np.ndarray:
@@ -63,7 +63,7 @@ def share(weights: np.ndarray, part: np.ndarray, whole: np.ndarray) -> np.ndarra
 
 
 def pearson(weights: np.ndarray, systems: np.ndarray, gold: np.ndarray) -> np.ndarray:
-    """Compute Pearson's r of each system with gold in each resample; 0 if the system or gold is constant.
+    """Compute Pearson's r between a system's scores and gold scores in each resample; 0 if one of them is constant.
 
     Shapes: (B, N), (S, N), (N,) -> (B, S).
     """
@@ -77,7 +77,7 @@ def pearson(weights: np.ndarray, systems: np.ndarray, gold: np.ndarray) -> np.nd
 
 
 def spearman(weights: np.ndarray, systems: np.ndarray, gold: np.ndarray) -> np.ndarray:
-    """Compute Spearman's rho in each resample: Pearson's r of the ranks of drawn items. Shapes are as in `pearson`."""
+    """Compute Spearman's rho in each resample, Pearson's r of ranks: (B, N), (S, N), (N,) -> (B, S)."""
     middle = (weights.sum(1, keepdims=True) + 1) / 2  # the mean rank; ties do not change it
     y = ranks(weights, gold) - middle  # (B, N)
     weighted_y = weights * y
@@ -91,7 +91,7 @@ def spearman(weights: np.ndarray, systems: np.ndarray, gold: np.ndarray) -> np.n
 
 
 def ranks(weights: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Rank each item among the drawn items, from 1; equal values get their mean rank: (B, N), (N,) -> (B, N)."""
+    """Rank the items of each resample, from 1; equal values get their mean rank: (B, N), (N,) -> (B, N)."""
     order = np.argsort(values)
     ordered = values[order]
     starts = np.flatnonzero(np.append(True, ordered[1:] > ordered[:-1]))  # (G,): where each run of equal values begins
@@ -153,27 +153,27 @@ def wilson(right: float, n: int, level: float = 0.95) -> tuple[float, float]:
     return (0.0 if right == 0 else low), (1.0 if right == n else high)  # exactly 0 or 1, without rounding error
 
 
-# Tests of weighted sums of scores. A claim of a paper, such as "a is better than b", says that a weighted sum is above
-# 0. The variance of a sum has two parts. The first is the variance over resamples of the pairs; all systems have the
-# same resamples. The second is the variance over trainings: the variance of a system's scores about their mean, pooled
-# over the systems with several seeds. A system with one seed is assumed to vary as much as the others. The sum divided
-# by its standard error is tested by a t distribution. The degrees of freedom follow from the number of seeds (Welch and
-# Satterthwaite), as if the first part of the variance were known exactly. If no system has several seeds, the second
-# part is unknown and left out.
+# Tests of weighted sums of scores. A claim of a paper, such as "a is better than b", says that a weighted sum of scores
+# is above 0. The variance of the sum has two parts. The first is the variance over resamples of the test items; all
+# systems have the same resamples. The second is the variance over trainings: the variance of a system's scores about
+# their mean, pooled over the systems with several seeds. A system with one seed is assumed to vary as much as the
+# others. The sum divided by its standard error is tested by a t distribution. The degrees of freedom follow from the
+# number of seeds (Welch and Satterthwaite), as if the first part of the variance were known exactly. If no system has
+# several seeds, the second part is unknown and left out.
 
 HOLDS, FAILS, NOT_SEPARABLE, NOT_RUN = "holds", "does not hold", "not separable", "not run"
 ERROR_EPS = 1e-9  # a smaller standard error, of scores x 100, is only rounding error
 
 
 class BootstrappedScore(NamedTuple):
-    """One score of one system, with its resamples."""
+    """A score of a system, for each training seed and bootstrap resample."""
 
     values: np.ndarray  # (K,), one for each of K trainings with different seeds
     draws: np.ndarray  # (K, B), the score of each training in each resample of the pairs
 
 
 class ContrastEstimate(NamedTuple):
-    """A weighted sum of scores, with its interval and the two-sided p-value of the hypothesis that the sum is 0."""
+    """A weighted sum of scores, its interval, and a two-sided p-value for the null hypothesis that the sum is 0."""
 
     value: float
     low: float
@@ -202,7 +202,7 @@ def contrast(parts: Sequence[tuple[float, BootstrappedScore]], level: float) -> 
 
 
 def verdict(value: float, p_holm: float, level: float) -> str:
-    """Return the verdict on the claim that a weighted sum of scores is above 0."""
+    """Judge the claim that a weighted sum of scores is above 0, given the sum and its p-value; return a verdict."""
     if p_holm >= 1 - level:
         return NOT_SEPARABLE
     return HOLDS if value > 0 else FAILS

@@ -1,4 +1,4 @@
-"""Compare systems by a `Statistic`: scores with intervals, tests of differences, and marks for the best systems."""
+"""Compare systems: compute scores with confidence intervals, test differences, and mark the best systems."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from bgt_core.evaluation.bootstrap import ItemSample, bootstrap, holm, interval,
 from bgt_core.files import write_text
 from bgt_core.tables import ROWS, Estimate, Table, Value, latex_text, markdown_text, p_text, save
 
-Key: TypeAlias = Any  # the name of a score: a NamedTuple of texts, whose last field is the number of items
+Key: TypeAlias = Any  # the name of a score: a NamedTuple of strings, and the number of items as last field
 Cell = Estimate | float | None  # the value of a score; a float has no interval
 
 
@@ -33,7 +33,7 @@ class Difference(NamedTuple):
     p_holm: float  # with Holm's correction over all differences of scores in the same family
 
     def seen_from(self, system: str) -> Difference:
-        """Return this difference with `system` as `first`, so with the opposite sign if `system` is `second`."""
+        """Return this difference with `system` as `first`; the sign changes if `system` is now `second`."""
         if system == self.first:
             return self
         value, low, high, mark = self.difference
@@ -47,7 +47,7 @@ class Result:
     systems: Sequence[str]
     scores: Mapping[Key, Sequence[Cell]]  # for each key, one value for each system
     differences: Sequence[Difference]
-    about: str  # the measure and the data, in words
+    about: str  # a description of the measure and the data
     warnings: Sequence[str]
     level: float  # confidence level of the intervals
     resamples: int
@@ -55,11 +55,11 @@ class Result:
     models: Mapping[str, SentenceEncoder] = field(default_factory=dict)  # a system's name begins with its model's name
     task: str = ""
     settings: Mapping[str, Any] = field(default_factory=dict)  # settings of the task
-    across: str = "system"  # the field of the keys whose values become columns of the table
+    across: str = "system"  # the field of the score names whose values become columns of the table
     source: str = ""  # the files from which the items were read
 
     def value(self, key: Sequence[Any], system: str | None = None) -> float:
-        """Return one score of `system`, by default of the only system; `key` is the score's key, or its first fields.
+        """Return a score of `system`, by default of the only system; `key` is the score's name, or its first fields.
 
         Raises:
             UsageError: No such score, or several.
@@ -86,12 +86,12 @@ class Result:
 
     def rows(self) -> Table:
         """Make the table for .parquet and .csv files: columns `tables.ROWS`, and one row per score and system."""
-        models = sorted(self.models, key=len, reverse=True)  # longest first: a system of "a b" begins with "a ", too
+        models = sorted(self.models, key=len, reverse=True)  # longest first: a name with "a b " also begins with "a "
         owners = {
             system: next((name for name in models if f"{system} ".startswith(f"{name} ")), "")
             for system in self.systems
         }
-        if len(models) == 1 and not any(owners.values()):  # then the systems are the search methods of the only model
+        if len(models) == 1 and not any(owners.values()):  # the systems are the model's search methods
             owners = dict.fromkeys(self.systems, models[0])
         fingerprints = {name: str(getattr(model, "fingerprint", "")) for name, model in self.models.items()}
         langs = str(self.settings.get("lang") or self.settings.get("langs") or "")
@@ -135,10 +135,10 @@ class Result:
             write_text(path, "\n".join(tables + [text(self.difference_table(), "")] * bool(self.differences)))
 
     def table(self, across: str | None = None) -> Table:
-        """Make a table for display: a column per value of `across`, a row per combination of the keys' other fields.
+        """Make a table for display: a column per value of `across`, a row per combination of the other fields.
 
-        `across` is "system" or a field of the scores' keys, by default the field that the task chose. The table shows
-        the number of items only if each system has a column.
+        `across` is "system" or a field of the scores' names; by default, the task decides. The table shows the number
+        of items only if each system has a column.
         """
         across = across or self.across
         rows: dict[tuple[Any, ...], dict[str, Value]] = {}
@@ -148,7 +148,7 @@ class Result:
             for system, cell in zip(self.systems, cells, strict=True):
                 parts = {**key._asdict(), "system": system}
                 if across != "system":
-                    parts.pop(key._fields[-1])  # the scores of one row may have different numbers of items
+                    parts.pop(key._fields[-1])  # the number of items may differ between scores in a row
                     if cell is None:
                         continue
                 column = parts.pop(across)
@@ -183,7 +183,7 @@ def check_ending(path: Path) -> None:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Statistic:
-    """The input of `compare`: the scores of S systems, as functions of the resampled items.
+    """The scores of S systems as functions of the resampled items; the input of `compare`.
 
     `scores` is called with the number of times that each item is drawn, (B, N) for each of `samples`. It returns an
     array (B, S) for each key, with NaN for a system without that score. `hits` are further scores: each has a value
@@ -195,16 +195,16 @@ class Statistic:
     scores: Callable[[Sequence[np.ndarray]], Mapping[Key, np.ndarray]] = lambda weights: {}
     samples: Sequence[ItemSample] = ()
     hits: Mapping[Key, np.ndarray] = field(default_factory=dict)
-    numbers: Mapping[Key, Sequence[float | None]] = field(default_factory=dict)  # scores without intervals, per system
-    about: str = ""  # the measure and the data, in words
+    numbers: Mapping[Key, Sequence[float | None]] = field(default_factory=dict)  # scores without intervals
+    about: str = ""  # a description of the measure and the data
     warnings: Sequence[str] = ()  # reasons why scores may differ from published ones
     compared: Sequence[str] | None = None  # systems whose differences are tested; None for all
     lower_is_better: Collection[Key] = ()
-    families: Mapping[Key, str] = field(default_factory=dict)  # key -> group of scores that share Holm's correction
+    families: Mapping[Key, str] = field(default_factory=dict)  # score -> name of its group for Holm's correction
 
 
 def compare(statistic: Statistic, *, resamples: int = 2_000, level: float = 0.95, seed: int = 0) -> Result:
-    """Compute intervals from resampled items, which are the same for all systems, and test which systems differ.
+    """Compute bootstrap intervals of scores, with the same resamples for all systems, and test differences.
 
     The differences of any two compared systems are paired, and Holm's method corrects their p-values. For each score,
     the best system is marked "best" if it differs significantly from all others. Otherwise, the best system and all
@@ -212,7 +212,7 @@ def compare(statistic: Statistic, *, resamples: int = 2_000, level: float = 0.95
     or for a confidence level below 0.5 or of at least 1.
     """
     check_bootstrap(resamples, level)
-    # all scores in `hits` with the same number of items share resamples
+    # use the same resamples for all scores in `hits` that have the same number of items
     sizes = list(dict.fromkeys(rows.shape[1] for rows in statistic.hits.values()))
     own = len(statistic.samples)
 
@@ -259,7 +259,7 @@ def check_bootstrap(resamples: int, level: float = 0.95) -> None:
 def differences(
     statistic: Statistic, values: Mapping[Key, np.ndarray], draws: Mapping[Key, np.ndarray], level: float
 ) -> list[Difference]:
-    """Test how any two compared systems differ in each score, given the scores (S,) and their resamples (B, S)."""
+    """Test the difference of each two compared systems in each score, given scores (S,) and resampled scores (B, S)."""
     names = list(statistic.systems)
     gaps = []
     for first, second in combinations(map(names.index, compared_of(statistic)), 2):
@@ -285,9 +285,9 @@ def compared_of(statistic: Statistic) -> Sequence[str]:
 
 
 def sign_test(first: np.ndarray, second: np.ndarray) -> float:
-    """Return the exact p-value of the hypothesis that each system, (N,), is equally often better than the other.
+    """Return the exact p-value for the null hypothesis that both systems, (N,), are better on equally many items.
 
-    Unlike a test by resamples, this one works even if one system is always right and the other is always wrong.
+    Unlike a test by resamples, this test works even if one system is always right and the other is always wrong.
     """
     wins, losses = int((first > second).sum()), int((first < second).sum())
     return min(1.0, 2 * float(bdtr(min(wins, losses), wins + losses, 0.5)))
@@ -296,7 +296,7 @@ def sign_test(first: np.ndarray, second: np.ndarray) -> float:
 def marks_of(
     statistic: Statistic, key: Key, values: np.ndarray, same: Collection[tuple[Key, frozenset[str]]]
 ) -> dict[str, str]:
-    """Return the mark "best" or "tied" of each marked system, given all scores (S,). A single system gets no mark."""
+    """Return {system: "best" or "tied"} for the marked systems, given all scores (S,). A single system gets no mark."""
     sign = -1 if key in statistic.lower_is_better else 1
     of = {name: sign * value for name, value in zip(statistic.systems, values, strict=True) if not np.isnan(value)}
     of = {name: of[name] for name in compared_of(statistic) if name in of}

@@ -21,7 +21,7 @@ def distances(left: Sequence[OrderedTree], right: Sequence[OrderedTree]) -> np.n
 
 
 def _arrays(tree: OrderedTree, codes: dict[str, int]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the code of each node's label, each node's leftmost leaf, and the last node above each leftmost leaf."""
+    """Convert a tree to arrays: label codes and leftmost leaves of nodes, and the last node above each such leaf."""
     labels, first = tree
     keyroots = sorted({leaf: node for node, leaf in enumerate(first)}.values())
     numbers = [codes.setdefault(label, len(codes)) for label in labels]
@@ -33,8 +33,8 @@ def _distance(
     labels: np.ndarray, first: np.ndarray, keyroots: np.ndarray,
     other_labels: np.ndarray, other_first: np.ndarray, other_keyroots: np.ndarray,
 ) -> int:  # fmt: skip
-    trees = np.empty((len(labels), len(other_labels)), np.int32)  # at [x, y]: number of edits between subtrees
-    # at [p, q]: number of edits between the first p nodes of one tree and the first q nodes of the other
+    trees = np.empty((len(labels), len(other_labels)), np.int32)  # trees[x, y]: number of edits between the subtrees of
+    # nodes x and y; forests[p, q]: number of edits between the first p and the first q nodes of the two trees
     forests = np.empty((len(labels) + 1, len(other_labels) + 1), np.int32)
     for i in keyroots:
         for j in other_keyroots:

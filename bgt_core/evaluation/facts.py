@@ -168,11 +168,11 @@ def classed_words(text: str, lang: str) -> Iterator[tuple[int, int, str]]:
 
 MOVED = frozenset(word for rules in RULES.values() for word in rules.get("moved", "").split())
 ASIDES = re.compile(r"\best-ce qu(?:e\b|')|\bs'il (?:te|vous) pla[iî]t\b|\b(?:please|bitte)\b", re.IGNORECASE)
-RATIO = 1.5  # an output is "much longer", or "much shorter", if the ratio of the lengths exceeds this
+RATIO = 1.5  # ratio of lengths above which an output counts as "much longer" or "much shorter"
 
 
 class Check(NamedTuple):
-    """Whether an output keeps one property of its source, with a verdict for the user, such as "negation lost"."""
+    """Whether a generated sentence keeps a property of its source, and a `verdict` for users: "negation lost"."""
 
     passed: bool
     verdict: str
@@ -214,12 +214,12 @@ def checks(source: str, source_lang: str, output: str, lang: str) -> list[Check]
 
 
 def differences(checked: Sequence[Check]) -> str:
-    """Join the verdicts of the failed checks, as in "negation lost, much shorter"; "" if all passed."""
+    """Join the verdicts of all failed checks, as in "negation lost, much shorter"; return "" if all checks passed."""
     return ", ".join(check.verdict for check in checked if not check.passed)
 
 
 def _other_content(source: str, output: str, lang: str) -> Iterator[str]:
-    """Yield "... lost" and "... added", with the content words that the other text neither has nor replaces."""
+    """Yield "WORD lost" and "WORD added" for content words that the other text neither contains nor replaces."""
     if primary(lang) not in _LIGHT:
         return
     before, after = _content(source, lang), _content(output, lang)
@@ -228,7 +228,7 @@ def _other_content(source: str, output: str, lang: str) -> Iterator[str]:
         for mine, others in ((before, after), (after, before))
     )
     alike = sorted((-SequenceMatcher(None, one, two).ratio(), one, two) for one in lost for two in added)
-    for _, one, two in alike:  # first pair the most similar words, such as forms of a verb; the rest may be synonyms
+    for _, one, two in alike:  # the most similar words first, such as forms of a verb; then possible synonyms
         if one in lost and two in added:
             lost.remove(one)
             added.remove(two)
@@ -248,13 +248,13 @@ def _content(text: str, lang: str) -> dict[str, bool]:
 
 
 def _akin(word: str, other: str) -> bool:
-    """Return whether two words may be forms of one word: the first four letters are equal (three in short words)."""
+    """Test whether two words may be forms of one word, by comparing the first four letters (three in short words)."""
     letters = min(4, len(word), len(other))
     return word == other or (letters > 2 and word[:letters] == other[:letters])
 
 
 def _length(text: str, lang: str) -> int:
-    """Count words, or characters in a language without spaces; punctuation and `ASIDES` do not count."""
+    """Count words, or characters in a language without spaces, but not punctuation and the words in `ASIDES`."""
     text = ASIDES.sub(" ", text.translate(APOSTROPHES))
     units = text if primary(lang) in UNSPACED else re.split(r"[\s-]", text)
     return sum(any(map(str.isalnum, unit)) for unit in units)

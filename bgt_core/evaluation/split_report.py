@@ -1,4 +1,4 @@
-"""Write a page that compares an encoder's vectors with the shared and private parts into which splits divide them."""
+"""Write a report on splits of an encoder's vectors into a part that translations share, and a private part."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -22,7 +22,7 @@ from bgt_core.splitting import Split
 from bgt_core.tables import Table, markdown_text
 
 LINES = 1_000  # maximum number of held-out lines that are measured
-AS_THEY_ARE, PRIVATE = "as they are", ": private"  # name for whole vectors; ending of names of private parts
+AS_THEY_ARE, PRIVATE = "as they are", ": private"  # names of systems: whole vectors; suffix of private parts
 GUESS = "the most frequent"  # name of the system that always predicts the most frequent label
 FOLDS = 5
 PROBES = "Accuracy of linear probes"
@@ -59,12 +59,12 @@ def probed(
 ) -> Statistic:
     """Cross-validate linear probes that predict the language, the closing mark or the length of a sentence.
 
-    Line n has the same meaning in all columns, so all sentences of a line are in the same fold, of five folds in all.
+    Sentence n of each column is a translation of sentence n of the others, so both are in the same of five folds.
     The length of a sentence is short, medium or long: each is a third of the sentences of its language, by number of
     characters. The last system, `GUESS`, always predicts the most frequent label. A property that has the same value
     for all sentences is omitted.
     """
-    from bgt_core.vectors.linear_probe import held_out_hits  # imported here, because it imports torch
+    from bgt_core.vectors.linear_probe import held_out_hits  # slow, because this module imports torch
 
     if (lines := len(columns[0])) < FOLDS:
         raise DataError(f"{lines} lines: a probe in {FOLDS} folds needs at least {FOLDS} lines.")
@@ -81,7 +81,7 @@ def probed(
     ]
     vectors.append(np.zeros((lines * len(langs), 1)))
     folds = np.tile(np.random.default_rng(seed).permutation(lines) % FOLDS, len(langs))
-    # the statistical test counts a line as one item: a probe tends to be right about all or none of its sentences
+    # for the test, translations are one item, because a probe tends to be right about all or none of them
     hits = {
         ProbedKey(name, len(of)): np.stack(
             [held_out_hits(each, of, folds).reshape(len(langs), lines).mean(0) for each in vectors]
@@ -93,12 +93,12 @@ def probed(
         systems=[*(system.name for system in rows), GUESS],
         hits=hits,
         about=f"{lines:,} lines in {', '.join(langs)}; accuracy of a linear probe, x 100",
-        compared=[],  # no best system is marked: accuracy should be low for shared parts, and high for private parts
+        compared=[],  # no system is marked as best: accuracy should be low for shared parts, high for private parts
     )
 
 
 class Remembered(ExternalEncoder):
-    """Wrap an encoder so that it embeds each sentence only once, and keeps the vectors in memory."""
+    """An encoder that embeds each sentence only once, and keeps the vectors in memory."""
 
     def __init__(self, inner: SentenceEncoder):
         super().__init__(AS_THEY_ARE, self.recall, inner.langs)
@@ -170,7 +170,7 @@ def report(
 
 
 def parts(inner: Remembered, splits: Mapping[str, Split]) -> dict[str, SentenceEncoder]:
-    """Return encoders by name: for the whole vectors, and for the shared and the private part of each split."""
+    """Return {name: encoder} for the whole vectors, and for the shared and the private part of each split."""
 
     def part_of(split: Split, latent: str) -> ExternalEncoder:
         def embed(texts: list[str], lang: str, _: str) -> np.ndarray:

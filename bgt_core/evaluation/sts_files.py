@@ -32,7 +32,7 @@ ENGLISH_FIRST = ("track2.ar-en", "track6.tr-en")  # SemEval-2017: the first colu
 
 @dataclass(frozen=True, eq=False)
 class StsSet:
-    """One data set: N sentence pairs and their gold similarity. Raises DataError if no correlation can be computed."""
+    """An STS data set: N sentence pairs with gold scores. Raises DataError if no correlation can be computed."""
 
     year: str  # "2012"; for other benchmarks the name of the benchmark: "stsb", "sick", "sts17"
     name: str
@@ -56,7 +56,7 @@ class StsSet:
 
 
 class StsFile(NamedTuple):
-    """The file of a data set, with its layout."""
+    """The file of an STS data set, and the positions of its columns."""
 
     set: str  # the name with which users select it: "2012", "stsb-dev-fr", "sick-test", "sts17-en-es"
     year: str
@@ -105,7 +105,7 @@ def read_sets(root: Path, names: Sequence[str], *, lang: str = "en", without: Se
 
 
 def english_first(langs: Sequence[str]) -> str:
-    """Return the name of SemEval-2017's track for two languages, English first: "en-es" for es and en."""
+    """Return the name of the SemEval-2017 data for two languages, with English first: "en-es" for es and en."""
     return "-".join(sorted(langs, key=lambda lang: (lang != "en", lang)))
 
 
@@ -134,7 +134,7 @@ def sts_files(root: Path, lang: str = "en") -> Iterator[StsFile]:
             left, right = stem.split("-")
             label = english_first([left, right])
             yield StsFile(f"sts17-{label}", "sts17", label, path, (left, right))
-        elif official := re.fullmatch(r"STS\.input\.(track\w+\.(..)-(..))\.txt", file):  # its gold scores have a file
+        elif official := re.fullmatch(r"STS\.input\.(track\w+\.(..)-(..))\.txt", file):  # with a separate gold file
             _, left, right = official.groups()
             langs = (right, left) if official[1] in ENGLISH_FIRST else (left, right)
             label = english_first(langs)
@@ -158,7 +158,7 @@ def walk(root: Path) -> Iterator[tuple[str, Path]]:
 
 
 def year_of(folders: Sequence[str]) -> str | None:
-    """Return the SemEval year of the innermost folder that has one; None for no year, and for training data."""
+    """Return the SemEval year in the name of the innermost folder; None for no year, or for training data."""
     for name in reversed(folders):
         if re.search("train|trial", name, re.IGNORECASE):
             return None
@@ -170,7 +170,7 @@ def year_of(folders: Sequence[str]) -> str | None:
 
 
 def read_set(file: StsFile, without: Sequence[str] = ()) -> StsSet:
-    """Read the pairs of a data set that have a score. If only the right language is English, swap left and right."""
+    """Read the sentence pairs of a data set that have a gold score. English sentences become the left sentences."""
     path, rows, name = file.path, [], file.name
     if file.gold:
         if not file.gold.exists():
@@ -209,7 +209,7 @@ def read_set(file: StsFile, without: Sequence[str] = ()) -> StsSet:
 
 
 def gold_score(path: Path, line: int, text: str) -> float:
-    """Parse a gold score; DataError, with file and line, if it is not a number."""
+    """Parse the gold score of a sentence pair; DataError, with file and line, if it is not a number."""
     if math.isnan(value := number(text)):
         header = "; remove the line if it is a header" if line == 1 and text.strip().isalpha() else ""
         raise DataError(f"{path}:{line}: the gold score {no_number(text)}{header}.")

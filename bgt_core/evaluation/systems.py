@@ -1,4 +1,4 @@
-"""The systems of an evaluation, each of which is one latent of an encoder; and pairs about which encoders disagree."""
+"""The systems of an evaluation, each a latent of an encoder; and sentence pairs on which two encoders disagree."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,8 +12,8 @@ from bgt_core.data.text import sentence_list, spans, without
 from bgt_core.errors import BgtError, DataError, UsageError
 from bgt_core.vectors.arrays import matrix, numbers, rounded
 
-PAIRS = 8_192  # maximum number of pairs embedded at once, to bound memory; published data sets are smaller
-MOST_WORDS = 300  # maximum number of words and marks of a text: the text is embedded once without each word or mark
+PAIRS = 8_192  # maximum number of sentence pairs embedded at once, which limits memory
+MOST_WORDS = 300  # maximum number of words and marks of a text, which is embedded once without each of them
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +40,7 @@ class System:
         return vectors.astype(np.result_type(vectors, np.float32), copy=False)[[rows[each] for each in sentences]]
 
     def similarities(self, left: Sequence[str], right: Sequence[str], left_lang: str, right_lang: str) -> np.ndarray:
-        """Compute the similarity of each left sentence and the right sentence in the same row, `rounded`: (N,) float64.
+        """Compute the similarity of left sentence i and right sentence i, rounded by `rounded`: (N,) float64.
 
         A string counts as one sentence. Raises UsageError for different numbers of sentences, DataError for a
         similarity that is not finite.
@@ -81,7 +81,7 @@ def systems(
     across: bool = False,
     reserved: Collection[str] = (),
 ) -> list[System]:
-    """Make a system from each latent of each encoder, or only from `latent`. No sentence is embedded yet.
+    """Make a system from each latent of each encoder, or only from `latent`, without embedding sentences.
 
     A system has the name of its encoder, followed by the name of the latent if the encoder has several latents.
     `across` means that sentences of different languages are compared, so language latents are left out. Raises
@@ -108,7 +108,7 @@ def systems(
     return list(named.values())
 
 
-# Find the pairs about whose similarity two encoders disagree, and the effect of each word on a similarity.
+# Find sentence pairs whose similarity differs between two encoders, and the effect of each word on the similarity.
 
 
 class Disagreement(NamedTuple):
@@ -121,7 +121,7 @@ class Disagreement(NamedTuple):
 
 
 class Effect(NamedTuple):
-    """The effect of a word: by how much each encoder's similarity of two sentences falls if the word is removed."""
+    """By how much the similarity of two sentences falls, for each encoder, if a word is removed from one of them."""
 
     side: int  # 0 if the word is in the left sentence, 1 if it is in the right sentence
     word: str

@@ -1,4 +1,4 @@
-"""The interface of an evaluation task; `evaluate`, which runs a task; and functions that several tasks use."""
+"""The interface of evaluation tasks; the function `evaluate`, which runs a task; and functions that tasks share."""
 
 import json
 import re
@@ -38,10 +38,10 @@ class Task(Protocol[Items]):
     own_probability: ClassVar[bool] = False  # whether a duplicate classifier is scored by its predicted probability
 
     def load(self, paths: Sequence[Path], *, seed: int) -> Items:
-        """Read the items from files, or make the built-in items if `paths` is empty; `seed` seeds random draws."""
+        """Read the test items from files, or make built-in items if `paths` is empty; `seed` seeds random draws."""
 
     def statistic(self, items: Items, encoders: Mapping[str, SentenceEncoder], *, seed: int) -> Statistic:
-        """Measure the encoders; return their scores as functions of the number of times that each item is drawn."""
+        """Measure the encoders; return scores as functions of how often the bootstrap draws each test item."""
 
 
 def evaluate(
@@ -114,7 +114,7 @@ def find_task(name: str) -> type[Task[Any]]:
 
 
 def one_path(paths: Sequence[Path], what: str) -> Path:
-    """Return the only path. Raises UsageError for no path or several; `what` names the expected file in the message."""
+    """Return the only path. UsageError for no path or several; its message names the expected file, `what`."""
     if len(paths) != 1:
         raise UsageError(f"must be {what} (got {len(paths)} paths).", parameter="data")
     return paths[0]
@@ -145,6 +145,6 @@ def read_lengths(text: str) -> tuple[int, int]:
 
 
 def evenly(items: Sequence[Item], limit: int) -> list[Item]:
-    """Select at most `limit` of the items, evenly spaced."""
+    """Select at most `limit` evenly spaced items."""
     count = min(limit, len(items))
     return [items[row * len(items) // count] for row in range(count)]

@@ -1,4 +1,4 @@
-"""Plan which latents to generate text from, and score the generated text as a corpus and sentence by sentence.
+"""Plan from which latents to generate text, and score the generated text, as a corpus and sentence by sentence.
 
 chrF and BLEU are sacrebleu's corpus-level scores. sacrebleu counts n-grams for each sentence, so a bootstrap resample
 is scored from the summed counts of its sentences.
@@ -40,7 +40,7 @@ OfWeights = Callable[[np.ndarray], np.ndarray]  # weights of N sentences, (B, N)
 
 
 def writers(models: Mapping[str, Any], langs: Sequence[str], beam: int) -> dict[str, Writer]:
-    """Make a writer with beam search for each model. A model that has the method `write` is used as a writer itself."""
+    """Make a text generator with beam search for each model. A model that has a method `write` is its own generator."""
     from bgt_core.generation.generate import Writer
     from bgt_core.generation.options import Beam
 
@@ -68,11 +68,11 @@ class Writing:
     source_lang: str
     lang: str
     style_of: str  # OWN, REFERENCE, RANDOM or SWAPPED
-    styles: np.ndarray  # (N,) row of each style sentence
+    styles: np.ndarray  # (N,) row number of each style sentence
 
     @property
     def meaning_of(self) -> str:
-        """The text for the source of the meaning in tables: the source language, or "its own" for reconstructions."""
+        """The origin of the semantic latent, for tables: the source language, or "its own" for reconstructions."""
         return OWN if self.style_of == OWN else self.source_lang
 
 
@@ -89,7 +89,7 @@ def writings(langs: Sequence[str], rows: int, style_of: str, styles: Mapping[str
 
 
 class Latents:
-    """All latents of the sentences in some columns, computed once for all plans."""
+    """All latents of some sentences, computed once for all plans of text generation."""
 
     def __init__(self, writer: Writer, columns: Columns):
         self.vectors = {
@@ -106,7 +106,7 @@ class Latents:
         return of_style | {SEMANTIC: self.vectors[SEMANTIC, writing.source_lang]}
 
 
-# Corpus-level scores of N sentences are functions of the number of times that each sentence is drawn.
+# Corpus-level scores are functions of the number of times that the bootstrap draws each of N sentences.
 
 
 def corpus_measures(
@@ -166,7 +166,7 @@ def of_systems(
     hits: Mapping[Key, Mapping[str, np.ndarray]],
     **about: Any,
 ) -> Statistic:
-    """Make the statistic of N = `rows` sentences from scores: key -> system -> score. A system may lack some scores.
+    """Make a `Statistic` for N = `rows` sentences from scores: key -> system -> score. A system may lack some scores.
 
     `corpus` contains corpus-level scores. `hits` contains arrays (M,), 1 for a right sentence and 0 for a wrong one; M
     is the last field of the key. `about` contains further fields of the statistic.

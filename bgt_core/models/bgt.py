@@ -39,7 +39,7 @@ class LatentModel(nn.Module):
 
     @property
     def semantic_table(self) -> nn.Embedding:
-        """The token table of the semantic encoder, (V, H)."""
+        """The token embeddings of the semantic encoder, (V, H)."""
         return next(part for part in self.encoders[SEMANTIC].modules() if isinstance(part, nn.Embedding))
 
     def restrict(self, occurs: Callable[[str], Tensor]) -> None:
@@ -58,7 +58,7 @@ class LatentModel(nn.Module):
 
 
 class WritingModel(LatentModel):
-    """A model that generates sentences from latents; `decoders` has one decoder for each language."""
+    """A model that generates sentences from latents, with one decoder for each language."""
 
     decoders: nn.ModuleDict
 
@@ -68,8 +68,7 @@ class WritingModel(LatentModel):
         return self.langs
 
     def prior_mean(self, latent: str, like: Tensor) -> Tensor:
-        """Return the mean of a latent's prior, in the shape of `like` (N, L). `join` gets this mean if no sentence is
-        given for the latent."""
+        """Return the mean of a latent's prior in the shape of `like` (N, L). It replaces a latent that is not given."""
         return torch.zeros_like(like)
 
     def decoder(self, lang: str) -> Decoder:
@@ -134,8 +133,8 @@ class BGT(WritingModel):
         return Outputs(semantic, {**posteriors, LANGUAGE: own}, predictions, agreement=agreement)
 
     def agreement(self, semantic: Mapping[str, Posterior], targets: Tensor | None) -> dict[str, Tensor]:
-        """For each column, map the semantic means by the teacher layer, and return their cosines with the targets
-        (B, D): (B,) per column. Without targets, the result is empty."""
+        """For each column, map the semantic means by the layer `teacher`, and return their cosines with the teacher's
+        vectors `targets` (B, D): (B,) per column. Empty if `targets` is None."""
         if self.teacher is None or targets is None:
             return {}
         return {

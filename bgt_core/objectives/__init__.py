@@ -1,7 +1,7 @@
-"""Objectives: functions `(Outputs, step) -> Loss`. The objective of a recipe is a `Sum` of named parts.
+"""Training objectives: functions `(Outputs, step) -> Loss`. The objective of a recipe is a weighted `Sum` of losses.
 
-To add a part, write a subclass of `Part`, list it in `PARTS` of `recipes.recipe`, and name it in a recipe. If a part
-needs other data about the rows, such as labels or vectors, it reads `Outputs.batch`.
+To add a loss, write a subclass of `Part`, list it in `PARTS` of `recipes.recipe`, and name it in a recipe. If a loss
+needs other data about the sentence pairs, such as labels or vectors, it reads them from `Outputs.batch`.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -16,18 +16,18 @@ from bgt_core.errors import UsageError
 
 
 class Part:
-    """A part of a `Sum`. Subclasses are frozen dataclasses. Their fields, such as `weight`, are settings of recipes.
+    """A loss in a weighted `Sum` of losses. Subclasses are frozen dataclasses; fields, such as `weight`, are settings.
 
-    The loss of a part includes the negative log-likelihood of all predictions whose role is in `roles`. Two parts of a
-    sum can't have the same role.
+    The loss includes the negative log-likelihood of all predictions whose role, such as "reconstruct", is in `roles`.
+    Two losses of a sum can't have the same role.
     """
 
     weight: float
     roles: tuple[Role, ...] = ()
-    both_sides: bool = False  # if true, hard negatives may also come from the sentence's own column
+    both_sides: bool = False  # if true, hard negatives may also be in the sentence's own language
 
     def check(self, columns: Sequence[str], mega_batch: int) -> None:
-        """Raise UsageError if this part can't be trained on these columns, or with this value of `train.mega_batch`."""
+        """Raise UsageError if these columns or the setting `train.mega_batch` do not allow this loss."""
 
     def __call__(self, out: Outputs, step: int) -> Loss:
         """Return the loss of a batch, summed over its rows, before `weight` is applied."""
@@ -41,7 +41,7 @@ def total(out: Outputs, costs: Iterable[Tensor]) -> Tensor:
 
 
 def check_compared(columns: Sequence[str]) -> None:
-    """Raise UsageError for fewer than two text columns."""
+    """Raise UsageError if the data have fewer than two text columns, so that there are no pairs to compare."""
     if len(columns) < 2:
         raise UsageError(
             f"columns {', '.join(columns)}: comparing sentences needs two columns; add one, or set this weight to 0"
@@ -49,15 +49,15 @@ def check_compared(columns: Sequence[str]) -> None:
 
 
 class Sum(Mapping[str, Part]):
-    """The weighted sum of named parts. The terms of all parts are reported separately, without weights.
+    """A weighted sum of losses with names. The metrics of each loss are reported separately, without its weight.
 
-    The names are used in settings: `objective.margin.margin` is the field `margin` of the part "margin".
+    The names are used in settings: `objective.margin.margin` is the field `margin` of the loss named "margin".
 
     Args:
-        parts: Maps names to parts. A part of weight 0 is not computed.
+        parts: Maps names to losses. A loss of weight 0 is not computed.
 
     Raises:
-        UsageError: All weights are 0, a weight is negative, or two parts have the same role.
+        UsageError: All weights are 0, a weight is negative, or two losses include predictions with the same role.
     """
 
     def __init__(self, parts: Mapping[str, Part]):

@@ -1,4 +1,4 @@
-"""The evidence lower bound, and the negative log-likelihood of predictions that are not terms of the bound."""
+"""The evidence lower bound (ELBO), and the negative log-likelihood of predictions that are not terms of the ELBO."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -29,7 +29,7 @@ class Elbo(Part):
     label_smoothing: float = 0.1
     weights: Mapping[str, float] = field(default_factory=dict)  # latent -> weight of its KL; 1 by default
     free_nats: Mapping[str, float] = field(default_factory=dict)  # Latent -> free nats per row; 0 by default.
-    # average_predictions: if true, average the predictions' NLLs, as the released translation baseline does; else sum.
+    # If `average_predictions` is true, average the NLLs of all predictions, as the released translation baseline does.
     average_predictions: bool = False
     sigmoid_midpoint: int = 0  # update at which the KL's sigmoid factor is 1/2 (Bowman et al. 2016)
     sigmoid_steepness: float = 0.0  # steepness of this sigmoid, per update; 0 switches the factor off
@@ -62,8 +62,8 @@ class Elbo(Part):
         return Loss(total(out, costs), terms)
 
     def annealing(self, step: int) -> float:
-        """Return the factor of the KL at an update, from 0 to 1: min(1, step / warmup_steps). If the steepness is above
-        0, the factor is also multiplied by sigmoid(steepness * (step - midpoint))."""
+        """Return the factor, from 0 to 1, by which the KL is multiplied at an update: min(1, step / warmup_steps). If
+        the steepness is above 0, it is also multiplied by sigmoid(steepness * (step - midpoint))."""
         linear = min(1.0, step / self.warmup_steps) if self.warmup_steps else 1.0
         if not self.sigmoid_steepness:
             return linear
@@ -73,7 +73,8 @@ class Elbo(Part):
 
 @dataclass(frozen=True)
 class CrossEntropy(Part):
-    """The NLL of all predictions whose role is in `roles`, in nats, with label smoothing (Szegedy et al. 2016).
+    """The NLL of predictions, in nats, with label smoothing (Szegedy et al. 2016). `roles` names the kinds of
+    predictions, such as "paraphrase".
 
     Metrics are reported without label smoothing.
     """

@@ -1,7 +1,7 @@
-"""Losses that compare sentences by cosine: with translations, altered forms, a teacher's vectors, or sentences in the
-same style.
+"""Losses that compare a sentence by cosine with its translation, its altered form (nearly the same words, another
+meaning), a teacher's vector, or sentences in the same style.
 
-Some losses are in nats, like the ELBO. The others have no unit; their `weight` scales them before they are added to it.
+Some losses are in nats, like the ELBO. The others have no unit; `weight` scales them before they are added to the ELBO.
 """
 
 from collections.abc import Sequence
@@ -30,8 +30,8 @@ class Margin(Part):
 
     margin: float = 0.4
     weight: float = 1.0
-    both_sides: bool = False  # if true, search negatives in both columns; this also applies to mega-batches
-    mined_only: bool = False  # if true, batches without negatives, before `train.mega_batch_start`, have no loss
+    both_sides: bool = False  # if true, negatives are searched in both columns, also in mega-batches
+    mined_only: bool = False  # if true, the loss is 0 before `train.mega_batch_start`, when batches have no negatives
 
     def __post_init__(self) -> None:
         if not 0 < self.margin < 2:
@@ -70,8 +70,8 @@ class Margin(Part):
 
 
 def hardest(cosine: Tensor) -> list[Tensor]:
-    """Return the maximum of each row and the maximum of each column of (B, B), (B,) each. The diagonal is ignored. For
-    B = 1, the maxima are minus infinity, so that the sentence has no loss."""
+    """Return the cosine of each sentence's most similar wrong translation: the maxima of the rows and of the columns of
+    a (B, B) matrix without its diagonal, (B,) each. For B = 1, they are minus infinity, so that the loss is 0."""
     own = torch.eye(len(cosine), dtype=torch.bool, device=cosine.device)
     others = cosine.masked_fill(own, -torch.inf)
     return [others.amax(dim) for dim in (1, 0)]
@@ -142,14 +142,13 @@ class AlteredMargin(Part):
 
 @dataclass(frozen=True)
 class Composition(Part):
-    """A contrastive loss for each part of the semantic latent that depends on word order (`Outputs.composed`).
+    """A contrastive loss on those units of the semantic latent that are computed from word order (`Outputs.composed`).
+    It is the loss of `Contrast`, computed on these units only, with more candidates t': the altered forms of the
+    sentence s and of its translation. An altered form has the same words in another order, or a negation.
 
-    It is the loss of `Contrast`, computed on the units of the part, with more candidates t': the altered forms of the
-    sentence s and of its translation. An altered form has the same words in other roles, or a negation.
-
-    Some translations and paraphrases reverse the word order ("the cat is fed by him"). For these, a part that ignores
-    order has a lower loss than a part that encodes order. So training could end with a part that ignores order. To
-    prevent this, log(1 + exp((cos(s, s') - apart) / temperature)) is added for each sentence s and its altered form s'.
+    Some translations and paraphrases reverse the word order ("the cat is fed by him"). For these pairs, the loss is
+    lower if the units ignore word order. So training could end with units that ignore word order. To prevent this,
+    log(1 + exp((cos(s, s') - apart) / temperature)) is added for each sentence s and its altered form s'.
     """
 
     weight: float = 1.0

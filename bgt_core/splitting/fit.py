@@ -1,4 +1,4 @@
-"""Fit a split on the vectors of sentences with the same meaning, and score it on held-out rows."""
+"""Fit a split on the vectors of sentences with the same meaning, and score it on held-out sentences."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -24,9 +24,9 @@ METHODS: dict[str, Callable[..., Split]] = {
     "shift": methods.shift,
     "subspace": methods.subspace,
 }
-FACTORED = ("bgt", "neural")  # methods with a number of factors; only these can split a single language
-TRAINED_ON = {"neural": 200_000}  # method that needs vectors, not only their sums -> maximum number of training rows
-LEAST = 50  # minimum number of rows for every method
+FACTORED = ("bgt", "neural")  # methods with latent factors; only these can split the vectors of a single language
+TRAINED_ON = {"neural": 200_000}  # method that trains on single vectors -> maximum number of training rows
+LEAST = 50  # minimum number of rows of translations for every method
 CONSTANT = 1e-12  # a variance below this share of the squared mean counts as rounding error
 ROWS, FOLDS = 1_000, 5  # maximum number of held-out rows to score; number of folds of the linear probe
 
@@ -74,7 +74,7 @@ def split(
 
 
 def fit(gathered: Sequence[Gathered], method: str, factors: int | None = None) -> Split:
-    """Fit one method to the result of `gather`, and score it on the held-out rows; raises the errors of `split`."""
+    """Fit a split to the statistics from `gather`, and score it on the held-out rows; raises the errors of `split`."""
     check_rows(method, gathered)
     sums = statistics([each.moments for each in gathered])
     for lang, covariance in sums.covariances.items():
@@ -116,7 +116,7 @@ def check_settings(langs: Sequence[Sequence[str]], method: str, factors: int | N
         if len(each) < 2:
             raise UsageError(f"{','.join(each)}: expected two columns or more", parameter="langs")
     known = set(langs[0])
-    for _ in langs:  # each round adds the languages that share a set of columns with a language in `known`
+    for _ in langs:  # each round adds the languages that have translations into a language in `known`
         known = known.union(*(each for each in langs if not known.isdisjoint(each)))
     if apart := [lang for each in langs for lang in each if lang not in known]:
         raise UsageError(
@@ -134,10 +134,10 @@ def check_settings(langs: Sequence[Sequence[str]], method: str, factors: int | N
 def scores(split: Split, held_out: Sequence[HeldOut]) -> dict[str, dict[str, Any]]:
     """Score the original vectors ("vectors"), their shared parts ("shared") and their private parts ("private").
 
-    The score `found` is the result of the function `found`; `pool` is the result of `found_in_pool`. With random
-    vectors for N rows, `found` is 1 / N, and `pool` is lower. `language_told` is the accuracy of a linear probe that
-    predicts the language, with five folds; None if there is only one language. Each score is computed on the first
-    1,000 held-out rows of each set of columns, and averaged over the sets.
+    The score `found` is the share of translations found in the other language, and `pool` the share found among the
+    sentences of all languages. With random vectors for N rows, `found` is 1 / N, and `pool` is lower. `language_told`
+    is the accuracy of a linear probe that predicts the language, with five folds; None if there is only one language.
+    Each score is computed on the first 1,000 held-out rows of each set of columns, and averaged over the sets.
     """
     measured: dict[str, dict[str, list[float]]] = {}
     for langs, columns in held_out:
@@ -155,16 +155,16 @@ def scores(split: Split, held_out: Sequence[HeldOut]) -> dict[str, dict[str, Any
 
 
 def found(columns: Sequence[np.ndarray]) -> float:
-    """Compute the share of sentences whose nearest sentence in another column is in the same row.
+    """Compute the share of sentences whose nearest neighbour in another column, or language, is their translation.
 
-    The share is averaged over all ordered pairs of columns. If k sentences are equally near, and one of them is in the
-    same row, the sentence counts as 1 / k.
+    The share is averaged over all ordered pairs of columns. If k neighbours are equally near, and one of them is the
+    translation, the sentence counts as 1 / k.
     """
     return float(np.mean([arrays.found(*pair) for pair in permutations(columns, 2)]))
 
 
 def found_in_pool(columns: Sequence[np.ndarray]) -> float:
-    """Compute the share of sentences whose nearest sentence, in any of the columns, is in the same row."""
+    """Compute the share of sentences whose nearest neighbour among the sentences of all languages is a translation."""
     vectors, count = np.concatenate(columns), len(columns[0])
     right = np.zeros(0)
     for start in range(0, len(vectors), BLOCK):
@@ -178,7 +178,7 @@ def found_in_pool(columns: Sequence[np.ndarray]) -> float:
 
 
 def verdict(scored: Mapping[str, Mapping[str, float | None]]) -> str:
-    """Summarise `scores` in one line.
+    """Summarise the scores of a split in one line.
 
     >>> verdict({"vectors": {"pool": 0.155, "language_told": 0.99}, "shared": {"pool": 0.765, "language_told": 0.52}})
     'Before: 16 % find their translation, language told 99 %. After: 76 %, 52 %.'
@@ -193,7 +193,7 @@ def verdict(scored: Mapping[str, Mapping[str, float | None]]) -> str:
 
 
 def language_told(columns: Sequence[np.ndarray], langs: Sequence[str]) -> float | None:
-    """Measure how accurately a linear probe predicts the language; all sentences of a row are in the same fold."""
+    """Return the accuracy of a linear probe that predicts a vector's language; translations are in the same fold."""
     from bgt_core.vectors.linear_probe import held_out_hits  # a slow import, not needed to open a split encoder
 
     if len(set(langs)) < 2:

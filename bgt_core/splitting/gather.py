@@ -1,4 +1,4 @@
-"""Compute the means and covariances of vectors, and draw samples of the vectors, batch by batch, in constant memory."""
+"""Compute means and covariances of sentence vectors, and draw samples of the vectors, in constant memory."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ HeldOut = tuple[Sequence[str], Sequence[np.ndarray]]  # a set of columns: langua
 
 
 class Moments:
-    """The number, the mean and the scatter matrix of rows, in float64. A row concatenates the vectors of all columns.
+    """The number, the mean and the scatter matrix of rows in float64. A row concatenates the vectors of translations.
 
     `add` and `merge` use the update of Chan, Golub and LeVeque (1983), which loses no precision if the mean is large.
     Columns of paraphrases have the same language.
@@ -40,7 +40,7 @@ class Moments:
             self.merge(len(rows), mean, rows.T @ rows)
 
     def merge(self, count: int, mean: np.ndarray, scatter: np.ndarray) -> None:
-        """Add the number, the mean and the scatter matrix of other rows."""
+        """Update the moments, given the number, the mean and the scatter matrix of other rows."""
         total, apart = self.count + count, mean - self.mean
         if count:
             self.mean = self.mean + apart * (count / total)
@@ -69,12 +69,12 @@ class Statistics:
         return len(next(iter(self.means.values())))
 
     def constant(self, lang: str) -> np.ndarray:
-        """Mark the units, (D,), that are constant in a language, because rounding errors could reveal the language."""
+        """Mark units that are constant in a language, (D,), because their rounding errors could reveal the language."""
         return np.sqrt(self.covariances[lang].diagonal()) <= 1e-7 * np.abs(self.means[lang])
 
 
 def statistics(moments: Iterable[Moments]) -> Statistics:
-    """Combine the moments of several sets of columns; if two columns of a set have the same language, both count."""
+    """Combine the moments of several sets of columns; two columns of a set may have the same language."""
     columns = [(part, column, lang) for part in moments for column, lang in enumerate(part.langs)]
     rows: Counter[str] = Counter()
     means: dict[str, np.ndarray] = {}
@@ -102,18 +102,18 @@ Data = tuple[Sequence[str], Columns | Iterator[Columns]]  # languages of the col
 AT_ONCE = 4_096  # number of rows that are embedded together
 ONE_IN, MOST_HELD_OUT = 10, 4_000  # one of ten rows is held out; maximum number of held-out rows
 OF_WIDTH = 2  # minimum number of sentences per unit of a vector, so that covariances can be estimated
-MOST_UNITS = 4_096  # for wider vectors, eigenvectors take minutes, and the sums of two columns half a gigabyte
+MOST_UNITS = 4_096  # for wider vectors, eigenvectors take minutes, and the scatter matrix half a gigabyte
 
 
 class RandomRows:
-    """The `most` rows with the smallest keys. If keys are random, this is a random sample, whatever the batch size."""
+    """The `most` rows with the smallest keys. With random keys, this is a random sample, whatever the batch size."""
 
     def __init__(self, most: int):
         self.most, self.count = most, 0
-        self.arrays: list[np.ndarray] = []  # `most` rows each, of which `count` are used; the first array has the keys
+        self.arrays: list[np.ndarray] = []  # arrays of `most` rows, the first one with the keys; `count` rows are used
 
     def add(self, *arrays: np.ndarray) -> list[np.ndarray]:
-        """Add rows; the first array has their keys. Return the rows that were not added, and the replaced rows."""
+        """Offer rows to the sample; the first array has their keys. Return the rejected and the replaced rows."""
         if not self.arrays:
             self.arrays = [np.empty((self.most, *array.shape[1:]), array.dtype) for array in arrays]
         taken = min(self.most - self.count, len(arrays[0]))
@@ -136,10 +136,10 @@ class RandomRows:
 
 
 class Gathered:
-    """Sums and samples of the rows of a set of columns.
+    """Moments and samples of the vectors in a set of columns. A row has the vectors of translations.
 
-    A row is either held out, or summed and offered to the training sample of at most `keep` rows. Which of the two
-    happens depends only on the seed and on the row's number. So several processes can gather different rows of the same
+    A row is either held out, or added to the moments and offered to the training sample of at most `keep` rows. The
+    choice depends only on the seed and on the row's number. So several processes can gather different rows of the same
     columns, and their merged results equal the result for all rows.
     """
 
@@ -150,7 +150,7 @@ class Gathered:
         self.different: dict[str, set[int]] = {lang: set() for lang in langs}
 
     def add(self, first: int, columns: Columns, vectors: Sequence[np.ndarray]) -> None:
-        """Add N rows: their columns, and each column's vectors (N, D). The first row has the number `first`."""
+        """Add N rows: the sentences of each column, and their vectors (N, D). The first row has the number `first`."""
         checked = []
         for lang, column, of in zip(self.langs, columns, vectors, strict=True):
             texts = () if isinstance(column, np.ndarray) else column
@@ -193,7 +193,7 @@ class Gathered:
         return self.held_out.rows()[1]
 
     def sample(self, of: RandomRows) -> HeldOut:
-        """Return the language and the vectors of each column of a sample; `of` is `held_out` or `kept`."""
+        """Return the languages and the vectors (N, D) of the columns of a sample; `of` is `held_out` or `kept`."""
         return self.langs, np.split(of.rows()[2], len(self.langs), axis=1)
 
 
@@ -204,7 +204,7 @@ def draw(seed: Sequence[int], first: int, count: int) -> np.ndarray:
 
 
 def needed_rows(width: int) -> int:
-    """Return how many rows, including held-out rows, are needed to estimate covariances of vectors of this width."""
+    """Return the number of rows, with held-out rows, that are needed to estimate covariances of vectors (N, width)."""
     return -(-OF_WIDTH * width * ONE_IN // (ONE_IN - 1))
 
 
@@ -217,10 +217,9 @@ def gather(
     seed: int = 0,
     report: Callable[[int, int | None], None] = lambda done, rows: None,
 ) -> list[Gathered]:
-    """Embed the rows of each set of columns in batches; hold some rows out, and sum the others.
-
-    `keep` is the total number of rows to keep for training; `first` is the number of the first row, if the columns are
-    a part of longer columns. The other arguments are those of `split`.
+    """Embed translations in batches; hold some rows out, and compute means and covariances of the others.  `keep` is
+    the total number of rows to keep for training; `first` is the number of the first row, if the columns are a part of
+    longer columns. The other arguments are the same as in `split`.
 
     Raises:
         UsageError: The columns have different lengths or no rows, or the encoder lacks a language.
@@ -252,7 +251,7 @@ def gather(
 
 
 def check_data(data: Any) -> None:
-    """Raise UsageError unless `data` is a list of sets of columns, as in `split`; the columns are not checked."""
+    """Raise UsageError unless `data` is a list of (languages, columns), as in `split`; the columns are not checked."""
     for each in data if isinstance(data, list | tuple) else [data]:
         pair = isinstance(each, list | tuple) and len(each) == 2 and not isinstance(each[1], str | bytes)
         if not pair or not isinstance(each[0], list | tuple) or not all(isinstance(lang, str) for lang in each[0]):
@@ -291,7 +290,7 @@ def embed(encoder: SentenceEncoder | None, column: Column, lang: str) -> np.ndar
         return column
     if encoder is None:
         raise UsageError("is needed to embed sentences", parameter="encoder")
-    lang = known_lang(lang, encoder.langs, "the encoder", "langs")  # the code as the encoder spells it
+    lang = known_lang(lang, encoder.langs, "the encoder", "langs")  # the language code in the encoder's own spelling
     return numbers(encoder.embed(column, lang=lang, latent=SEMANTIC), f"vectors in {lang}", (len(column), "D"))
 
 

@@ -8,12 +8,12 @@ For two languages this is probabilistic CCA (Bach and Jordan 2005). The maximum-
 singular vectors of the whitened cross-covariance, times the square roots of the canonical correlations. (For
 paraphrases of one language, the eigenvectors take the place of the singular vectors.) For more languages this is
 multi-battery factor analysis (Browne 1980), fitted by least squares to the whitened cross-covariances. If two languages
-have no common rows, their cross-covariance is taken from the fit, and the fit is repeated until it converges.
+have no translations of each other, their cross-covariance is taken from the fit, which is repeated until it converges.
 
 Neural BGT adds a network with a hidden layer to each language's linear map, and trains map and network so that the
-shared parts of a row become similar. The loss is InfoNCE (van den Oord et al. 2018): for each sentence, predict which
-sentence of a batch in the other language is in the same row. With InfoNCE, shared parts find more translations than
-with an evidence lower bound (docs/guide/split.md compares both).
+shared parts of translations become similar. The loss is InfoNCE (van den Oord et al. 2018): for each sentence, predict
+which sentence of a batch in the other language is its translation. With InfoNCE, retrieval by shared parts finds more
+translations than with an evidence lower bound (docs/guide/split.md compares both).
 """
 
 from collections.abc import Sequence
@@ -44,9 +44,8 @@ def loadings(
     whitened: dict[tuple[int, int], np.ndarray], languages: int, factors: int, start: np.ndarray | None = None
 ) -> np.ndarray:
     """Fit W_l W_m^T to the whitened cross-covariances (D, D) of languages l and m, given for (l, m) and for (m, l).
-
-    Returns W, (C, D, K): for each of C languages, the covariance of its whitened vectors with z, by descending
-    correlation. If some languages have no common rows, the fit starts from `start`, the W of similar cross-covariances.
+    Returns W, (C, D, K): for each of C languages, the covariance of its whitened vectors with the latent z, by
+    descending correlation. If a pair of languages is missing, the fit starts from `start`, the W of a similar fit.
     """
     if whitened.keys() == {(0, 1), (1, 0)}:
         first, correlations, second = np.linalg.svd(whitened[0, 1])
@@ -57,7 +56,7 @@ def loadings(
         missing[pair] = 0
 
     def filled(fit: np.ndarray, axes: np.ndarray) -> np.ndarray:
-        """Multiply all cross-covariances by axes, (C x D, K); missing cross-covariances are taken from the fit."""
+        """Multiply the matrix of all cross-covariances by `axes`, (C x D, K); missing blocks are taken from the fit."""
         sums = np.einsum("lm,mkj->lkj", missing, fit.transpose(0, 2, 1) @ axes)
         product = fit @ sums
         for (left, right), block in whitened.items():
@@ -151,7 +150,7 @@ def shared_nats(
     statistics: Statistics,
     held_out: Sequence[HeldOut],
 ) -> np.ndarray:
-    """Estimate on held-out rows the mutual information that two sentences of a row have through each factor, (D,) nats.
+    """Estimate on held-out rows the mutual information of two translations through each factor, in nats, (D,).
 
     For two sentences x and y, log p(x, y) - log p(x) - log p(y) is a sum over the canonical variables of the fit.
     `fitted` is W as in `loadings`, or the whitened cross-covariances themselves.
@@ -190,7 +189,7 @@ def roots(variances: np.ndarray, axes: np.ndarray, shrinkage: float = 0.0) -> tu
 
 
 class Reader(nn.Module):
-    """Map a language's vectors (N, D) to shared parts (N, K), by a linear map plus a network with a hidden layer.
+    """Map a language's vectors (N, D) to shared parts (N, K), by the sum of a linear map and a small network.
 
     Vectors are divided by `scale`, because Adam's steps have the same size whatever the scale of the vectors.
     """
@@ -205,7 +204,7 @@ class Reader(nn.Module):
         self.up, self.down = nn.Linear(width, UNITS), nn.Linear(UNITS, factors, bias=False)
         nn.init.zeros_(self.down.weight)
         with torch.no_grad():
-            self.up.weight /= float(np.sqrt(np.trace(covariance) / width)) / scale  # as if the units had variance 1
+            self.up.weight /= float(np.sqrt(np.trace(covariance) / width)) / scale  # scaled as for units of variance 1
 
     def forward(self, vectors: Tensor) -> Tensor:
         centred = (vectors - self.offset) / self.root / self.root
@@ -215,7 +214,7 @@ class Reader(nn.Module):
 def neural(
     statistics: Statistics, held_out: Sequence[HeldOut], rows: Sequence[HeldOut], *, factors: int | None = None
 ) -> Split:
-    """Fit neural BGT: start from linear BGT, train on `rows`, and keep the weights with the lowest held-out loss.
+    """Fit neural BGT: start from linear BGT, train on vectors, and keep the weights with the lowest held-out loss.
 
     The shared parts of a language have a mean of 0 over `rows`. The private part is the residual of a least-squares
     prediction of the vector from its shared part. `about` contains the `about` of linear BGT, and `contrast`: the
@@ -223,14 +222,14 @@ def neural(
     """
     start = bgt(statistics, held_out, factors=factors)
     train, valid = tensors(rows), tensors(held_out)
-    # the root mean square length of all vectors, to three digits, so that it is exactly 1 for vectors of length 1
+    # the root mean square length of vectors, rounded to three digits, so that it is exactly 1 for vectors of length 1
     squares = [np.trace(statistics.covariances[lang]) + np.square(of).sum() for lang, of in statistics.means.items()]
     scale = float(f"{np.sqrt(np.mean(squares)):.3g}")
     with torch.random.fork_rng(devices=[]), usual_defaults():
         torch.manual_seed(0)
         covariances = statistics.covariances
         readers = nn.ModuleDict({lang: Reader(of, covariances[lang], scale) for lang, of in start.maps.items()})
-        steps: list[tuple[int, Tensor]] = []  # index of a set of columns, and row numbers of a batch
+        steps: list[tuple[int, Tensor]] = []  # index of a set of columns, and the row numbers of one batch
         for part, (_, columns) in list(enumerate(train)) * EPOCHS:
             count = len(columns[0])
             steps += [(part, ids) for ids in torch.randperm(count).chunk(max(1, round(count / BATCH)))]
@@ -266,7 +265,7 @@ def tensors(rows: Sequence[HeldOut]) -> list[tuple[Sequence[str], list[Tensor]]]
 
 
 def contrast(readers: nn.ModuleDict, langs: Sequence[str], columns: Sequence[Tensor]) -> Tensor:
-    """Compute InfoNCE in nats: the loss of finding a sentence's row in another column, averaged over column pairs."""
+    """Compute the InfoNCE loss of predicting a sentence's translation, in nats, averaged over pairs of columns."""
     shared = [nn.functional.normalize(readers[lang](column)) for lang, column in zip(langs, columns, strict=True)]
     rows = torch.arange(len(columns[0]))
     losses = []
@@ -278,14 +277,14 @@ def contrast(readers: nn.ModuleDict, langs: Sequence[str], columns: Sequence[Ten
 
 @torch.no_grad()
 def held_out_loss(readers: nn.ModuleDict, rows: Sequence[tuple[Sequence[str], list[Tensor]]]) -> float:
-    """Compute the `contrast` of the first `BATCH` rows of each set of columns, averaged over the sets."""
+    """Compute the InfoNCE loss of the first `BATCH` held-out rows of each set of columns, averaged over the sets."""
     parts = [contrast(readers, langs, [column[:BATCH] for column in columns]) for langs, columns in rows]
     return float(torch.stack(parts).mean())
 
 
 @torch.no_grad()
 def as_map(reader: nn.Module, columns: Sequence[Tensor], scale: float) -> Map:
-    """Convert a trained reader to a `Map` whose shared parts of `columns` have mean 0."""
+    """Convert a trained `Reader` to a `Map`. The shared parts of the vectors in `columns` get a mean of 0."""
     parts = [part for column in columns for part in column.split(4 * BATCH)]
     weights = {name: value.double().numpy() for name, value in reader.state_dict().items()}
     mean = sum(reader(part).double().sum(0).numpy() for part in parts) / sum(map(len, parts))
@@ -311,7 +310,7 @@ def centring(statistics: Statistics) -> Split:
 
 
 def shift(statistics: Statistics) -> Split:
-    """Shift each language so that all have the mean of the first language (Jang et al. 2026, arXiv 2606.18801)."""
+    """Shift the vectors of each language to the mean of the first language (Jang et al. 2026, arXiv 2606.18801)."""
     same, maps = np.eye(statistics.width), {}
     first = statistics.means[statistics.langs[0]]
     for lang, mean in statistics.means.items():
@@ -321,7 +320,8 @@ def shift(statistics: Statistics) -> Split:
 
 
 def leace(statistics: Statistics) -> Split:
-    """Make the smallest change after which no linear probe predicts the language (Belrose et al. 2023, theorem 4.3).
+    """Make the smallest change of vectors that hides the language from linear probes (Belrose et al. 2023, theorem
+    4.3).
 
     All languages get the same map, and count equally. For C languages, the private parts span C - 1 dimensions.
     """
@@ -337,7 +337,7 @@ def leace(statistics: Statistics) -> Split:
 
 
 def subspace(statistics: Statistics) -> Split:
-    """Remove each language's first uncentred principal axis, roughly the direction of its mean (Yang et al. 2021)."""
+    """Remove the first uncentred principal component of each language, which is near its mean (Yang et al. 2021)."""
     same, none = np.eye(statistics.width), np.zeros(statistics.width)
     maps = {}
     for lang, mean in statistics.means.items():

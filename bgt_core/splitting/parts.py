@@ -20,7 +20,7 @@ HIDDEN = ("up", "bias", "down")  # names of the arrays of `Map.hidden` in a file
 
 @dataclass(frozen=True, eq=False)
 class Map:
-    """The map that splits the vectors of one language. Methods differ in how they choose the arrays.
+    """The map that splits the vectors of one language into a shared and a private part.
 
     shared = (vector - offset) read^T + relu((vector - offset) up^T + bias) down^T + centre
     private = vector - shared back^T
@@ -42,7 +42,7 @@ class Map:
         return linear + np.maximum(centred @ up.T + bias, 0) @ down.T
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """Return the arrays by name."""
+        """Return the arrays of the map by name, as they are stored in a file."""
         named = {"offset": self.offset, "read": self.read, "back": self.back, "centre": self.centre}
         return named | dict(zip(HIDDEN, self.hidden or (), strict=False))
 
@@ -112,7 +112,7 @@ class Split:
         of, vectors = self.of(lang), self.checked(vectors)
         shared = of.shared(vectors)
         private = vectors - shared @ of.back.T
-        # set rounding errors to 0, because equal vectors have equal rounding errors, from which a probe could learn
+        # set rounding errors to 0; they depend on the vector, so a probe could learn from them
         private[np.abs(private) <= 4 * np.finfo(private.dtype).eps * (np.abs(vectors) + np.abs(of.offset))] = 0
         return shared, private
 
@@ -154,8 +154,8 @@ itself is not in this folder.
 
 @dataclass(frozen=True, eq=False)
 class StoredSplit:
-    """A split with the name and the fingerprint (`encoders.identity`) of its encoder; both are "" if stored vectors
-    were split without naming their encoder. If the name is a path, `save` makes it absolute."""
+    """A split, and the name and fingerprint (`encoders.identity`) of the encoder whose vectors it splits; both are ""
+    if stored vectors were split without naming their encoder. If the name is a path, `save` makes it absolute."""
 
     split: Split
     encoder: str
@@ -170,7 +170,7 @@ def save(folder: Path, stored: StoredSplit) -> None:
         f"{lang}/{name}": np.ascontiguousarray(array, np.float32)
         for lang, of in split.maps.items()
         for name, array in of.arrays().items()
-        if array.ndim != 2 or not np.array_equal(array, np.eye(len(array)))  # an identity matrix is not stored
+        if array.ndim != 2 or not np.array_equal(array, np.eye(len(array)))  # an identity matrix need not be stored
     }
     with atomic_folder(folder) as partial:
         save_file(tensors, partial / WEIGHTS)
@@ -185,7 +185,7 @@ def save(folder: Path, stored: StoredSplit) -> None:
         }
         write_json(partial / ABOUT, about)
         write_text(partial / CARD, card(stored))
-        shutil.copymode(partial / CARD, partial / WEIGHTS)  # safetensors writes files that only the owner can read
+        shutil.copymode(partial / CARD, partial / WEIGHTS)  # safetensors makes files that only the owner can read
 
 
 def load(folder: Path) -> StoredSplit:
@@ -229,7 +229,7 @@ def load(folder: Path) -> StoredSplit:
 
 
 def card(stored: StoredSplit) -> str:
-    """Return the card of a split in Markdown: the data, the sizes, and the scores on held-out rows."""
+    """Describe a split in Markdown, for its README: the data, the sizes, and the scores on held-out rows."""
     split, about = stored.split, stored.split.about
     columns = ("found", "pool", "language_told")
     rows = [

@@ -1,6 +1,6 @@
 """The training loop. `train_model` calls `train_step` for each update, and validates, reports and saves.
 
-`Aggressive` is another kind of training step, which prevents posterior collapse. No recipe uses it by default.
+`Aggressive` replaces the ordinary training step, to prevent posterior collapse. No recipe uses it by default.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ from bgt_core.training.workers import Workers
 REPORT_SECONDS = 10.0  # seconds between two reports of the training loss
 WINDOW = 20  # number of updates over which `Guard` averages the loss
 LONG = 1_000  # runs on a GPU with at least this many updates compile their layers, which takes a minute or two
-GROUP = 10  # aggressive training compares the mean losses of successive groups of this many updates
+GROUP = 10  # aggressive training compares the mean losses of this many updates with those of the next
 
 Row = dict[str, object]  # a row of metrics
 
 
 @dataclass(frozen=True, eq=False)
 class Trainer:
-    """The model, its optimiser and its settings, in one worker."""
+    """The model, its optimiser and its settings in one worker process."""
 
     model: Model
     optimizer: torch.optim.Optimizer
@@ -72,8 +72,8 @@ def make_optimizer(model: Model, config: TrainConfig) -> torch.optim.AdamW:
 
 
 def learning_rate(step: int, steps: int, config: TrainConfig) -> float:
-    """Return the learning rate of a step. It rises linearly to its peak, and then falls as 1 / sqrt(step) (Vaswani et
-    al. 2017); without warm-up it is constant. At the end, another factor (`cooldown`) falls linearly to 0."""
+    """Return the learning rate of a step: linear warm-up, then 1 / sqrt(step) (Vaswani et al. 2017); constant if there
+    is no warm-up. With `cooldown`, it falls linearly to 0 at the end of the run."""
     done, warmup, falling = step + 1, config.warmup_steps, config.cooldown * steps
     rate = config.learning_rate * (min(done / warmup, (warmup / done) ** 0.5) if warmup else 1.0)
     return rate * min(1.0, (steps - step) / falling) if falling else rate
@@ -101,7 +101,7 @@ def train_model(
     config, steps, ahead = trainer.config, total_steps(corpus, trainer.config), None
     compile_layers(trainer.model, config.compile, trainer.device, steps)
     if config.aggressive_steps and steps:
-        information_of(trainer, held_out, batches=1)  # fail early if the model has no density
+        information_of(trainer, held_out, batches=1)  # fail now, not after an epoch, if the posteriors have no density
         ahead = Aggressive(trainer, partial(encoder_updates, trainer, corpus, steps), informations)
     if not steps:  # with 0 epochs, the untrained model is the result
         evaluate(trainer, corpus, held_out, hooks, 0)
@@ -117,7 +117,7 @@ def train_model(
         unreported += sums
         guard.add(sums)
 
-        # All workers agree whether to report or to stop, and whether training has diverged.
+        # All workers must agree on whether to report, whether to stop, and whether training has diverged.
         done = step + 1
         unsaved |= done % config.save_every == 0
         stopped, saves = hooks.stopped(), done == steps or (unsaved and update.closes_mega_batch)
@@ -154,8 +154,8 @@ def evaluate(
     done: int,
     ahead: Aggressive | None = None,
 ) -> None:
-    """Validate if it is due after `done` steps. After an epoch of aggressive training, measure the mutual information,
-    which decides whether further steps still update the encoders first."""
+    """Validate if it is due after `done` steps. After an epoch of aggressive training, measure the mutual information
+    of sentences and latents: if it did not rise, further steps are ordinary steps."""
     config, steps = trainer.config, total_steps(corpus, trainer.config)
     where: Row = {"step": done, "steps": steps}
     if not done or done % config.valid_every == 0 or done == steps:
@@ -168,9 +168,9 @@ def evaluate(
 
 
 def updates_of(trainer: Trainer, corpus: Corpus | Mixture, steps: range) -> Iterator[StepBatch]:
-    """Make this worker's share of the updates for these steps. With mega-batches, the updates contain negatives."""
+    """Yield this worker's micro-batches of each update. With mega-batches, they contain hard negatives."""
     config, plan, workers = trainer.config, batching(trainer.config), trainer.workers
-    share = (0, 1) if config.mega_batch else (workers.rank, workers.count)  # negatives come from all workers' rows
+    share = (0, 1) if config.mega_batch else (workers.rank, workers.count)  # all rows, to search negatives
 
     def make_update(step: int) -> StepBatch:
         update = plan.update(corpus, step, *share)
@@ -183,7 +183,7 @@ def updates_of(trainer: Trainer, corpus: Corpus | Mixture, steps: range) -> Iter
 
 
 def encoder_updates(trainer: Trainer, corpus: Corpus | Mixture, steps: int, step: int) -> Iterator[StepBatch]:
-    """Make the encoder-only updates that precede `step`. Their rows are those of epochs after the end of the run."""
+    """Yield batches for the encoder-only updates before `step`; they have the rows of epochs after the last epoch."""
     count = trainer.config.aggressive_steps
     return updates_of(trainer, corpus, range(steps + step * count, steps + (step + 1) * count))
 
@@ -198,7 +198,7 @@ def compile_layers(model: Model, setting: str, device: torch.device, steps: int)
 
 
 def batching(config: TrainConfig) -> Batching:
-    """Return the plan that divides a corpus into updates."""
+    """Return the settings by which a corpus is divided into updates and micro-batches."""
     sizes, kinds = (config.batch_tokens, config.micro_tokens), parse_weights(config.kind_weights)
     return Batching(*sizes, config.seed, config.scramble, config.micro_batches, config.sampling_temperature, kinds)
 
@@ -225,11 +225,11 @@ class Aggressive:
 
     @property
     def active(self) -> bool:
-        """Whether the encoders are still updated first, because I(x; z) has risen in every epoch so far."""
+        """Whether steps still update the encoders first: if I(x; z) has risen in every epoch so far."""
         return all(later > earlier for earlier, later in pairwise([0.0, *self.informations]))
 
     def __call__(self, step: int, update: StepBatch) -> Sums:
-        """If `active`, update the encoders several times, then everything else once; if not, make an ordinary step."""
+        """If `active`, update the encoders several times, then all other parameters once; else update all of them."""
         updates = tokens = 0
         active = self.active
         if active:
@@ -261,7 +261,7 @@ class Aggressive:
 
 
 def inference_and_generation_parameters(model: Model) -> tuple[list[nn.Parameter], list[nn.Parameter]]:
-    """Return the parameters that only encoders use, and all others, such as token tables that decoders use too."""
+    """Return the parameters that only encoders use, and all others, such as token embeddings that decoders use too."""
     encoders = {model.encoder(latent, lang) for latent in model.latents for lang in model.langs}
 
     def outside(module: nn.Module) -> Iterator[nn.Parameter]:
@@ -276,9 +276,9 @@ def inference_and_generation_parameters(model: Model) -> tuple[list[nn.Parameter
 
 def train_step(trainer: Trainer, step: int, update: StepBatch, *inner: int) -> Sums:
     """Make one update of all parameters that require a gradient. Random draws depend on the seed, the step and the
-    index of the micro-batch; in aggressive training, also on the index of the encoder update, `inner`."""
+    micro-batch's index; in aggressive training, also on `inner`, the index of the encoder update."""
     config, sums = trainer.config, Sums()
-    # Only `bgt-bound` has these modules, which track the mean vectors of the languages and remove their differences.
+    # Only `bgt-bound` has these modules, which track the mean vector of each language and remove the differences.
     erasing = [part for part in trainer.model.modules() if isinstance(part, WithoutLanguage)]
     for number, batch in update.batches.items():
         seed_everything(config.seed, step, number, *inner)
@@ -287,7 +287,7 @@ def train_step(trainer: Trainer, step: int, update: StepBatch, *inner: int) -> S
             loss = trainer.objective(replace(trainer.model(batch), batch=batch), step)
         if trainer.penalty:
             loss = trainer.penalty.added_to(loss, len(batch))
-        if loss.total.requires_grad:  # false if, by chance, a batch uses only frozen parts
+        if loss.total.requires_grad:  # false if, by chance, a batch uses only frozen parameters
             (loss.total / update.rows).backward()
         for part in erasing:
             part.compare_languages()
@@ -303,7 +303,7 @@ def train_step(trainer: Trainer, step: int, update: StepBatch, *inner: int) -> S
 
 @contextmanager
 def frozen(parameters: Iterable[nn.Parameter]) -> Iterator[None]:
-    """Freeze these parameters within the block."""
+    """Freeze these parameters within a `with` block."""
     moving = [parameter for parameter in parameters if parameter.requires_grad]
     for parameter in moving:
         parameter.requires_grad_(False)
@@ -316,9 +316,10 @@ def frozen(parameters: Iterable[nn.Parameter]) -> Iterator[None]:
 
 @dataclass(eq=False)
 class Sums:
-    """The sum of each term of the loss over the rows of this worker, and the number of rows that have the term.
+    """The sums of the metrics over the rows of this worker's micro-batches, and the number of rows that have each
+    metric.
 
-    In a mixture of corpora, some rows lack some terms.
+    In a mixture of corpora with different columns, some rows lack some metrics.
     """
 
     terms: dict[str, Tensor] = field(default_factory=dict)
@@ -348,7 +349,7 @@ class Sums:
 
 
 def training_row(workers: Workers, sums: Sums, seconds: float) -> Row:
-    """Make a row of metrics: each term's mean over the rows of all workers, in nats, and the tokens per second."""
+    """Return the metrics to report: means over the rows of all workers, in nats, and the tokens per second."""
     counts = {f"rows {name}": torch.as_tensor(count) for name, count in sums.rows.items()}
     totals = workers.sum_over_ranks({**sums.terms, **counts, "tokens": torch.as_tensor(sums.tokens)})
     means = {name: (totals[name] / totals[f"rows {name}"]).item() for name in totals if f"rows {name}" in totals}
@@ -358,7 +359,7 @@ def training_row(workers: Workers, sums: Sums, seconds: float) -> Row:
 
 
 class Guard:
-    """Detect divergence: a loss, a term or a gradient is NaN or infinite, or the loss explodes.
+    """Detect that training diverges: the loss, a metric or a gradient is NaN or infinite, or the loss explodes.
 
     A loss explodes if its mean per row over the last 20 updates is more than `explosion` times its mean over the first
     20 updates since the run began or was resumed. This is not checked if `explosion` or the first mean is 0 or below.
@@ -381,7 +382,7 @@ class Guard:
         self.last.append(loss)
 
     def diverged(self, due: bool) -> bool:
-        """Return whether training has diverged in this process. On a GPU, check it only if `due`."""
+        """Return whether training has diverged in this process. On a GPU, check it only if a report is `due`."""
         if due or self.device.type == "cpu":
             self.reason = self.reason or self.not_finite() or self.exploded()
         return bool(self.reason)
@@ -396,7 +397,7 @@ class Guard:
         return f"the loss per row, {now:.4g}, is more than {self.explosion:g} times its initial value, {before:.4g}"
 
     def not_finite(self) -> str:
-        """Return a description of the first NaN or infinite term of the newest update; "" if all are finite."""
+        """Describe the first NaN or infinite metric of the newest update; "" if all metrics are finite."""
         for number, terms in self.newest.micro_batches.items():
             for name, value in terms.items():
                 if not math.isfinite(value):
@@ -406,10 +407,9 @@ class Guard:
 
 
 class Penalty:
-    """Add lambda_c / 2 ||W_c||^2 + lambda_w / 2 ||W - W_start||^2 once per update (Wieting et al. 2017, eq. 4).
-
-    W_c are all parameters except the token tables W. The factor 1/2 is in the released code, but not in the paper.
-    `start` has the initial token tables W_start by name. lambda_c and lambda_w are `composition_l2` and `table_l2`.
+    """An L2 penalty: lambda_c / 2 ||W_c||^2 + lambda_w / 2 ||W - W_start||^2 per update (Wieting et al. 2017, eq. 4).
+    W_c are all parameters except the token embeddings W. The factor 1/2 is in the released code, but not in the paper.
+    `start` has the initial embeddings W_start by name. lambda_c and lambda_w are `composition_l2` and `table_l2`.
     """
 
     def __init__(self, model: nn.Module, config: TrainConfig, start: Mapping[str, Tensor]):
@@ -434,6 +434,6 @@ class Penalty:
 
 
 def token_tables(model: nn.Module) -> dict[str, nn.Parameter]:
-    """Return the weights of all token tables by parameter name. A shared table is listed once."""
+    """Return the weights of all token embeddings by parameter name. Shared weights are listed once."""
     tables = {id(module.weight) for module in model.modules() if isinstance(module, nn.Embedding)}
     return {name: parameter for name, parameter in model.named_parameters() if id(parameter) in tables}

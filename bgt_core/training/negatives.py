@@ -33,7 +33,7 @@ Nearest = tuple[
 
 
 def mined(updates: Iterator[StepBatch], start: int, trainer: Trainer, first: int = 0) -> Iterator[StepBatch]:
-    """Yield the updates from step `start` on. From step `first` on, every sentence has a hard negative.
+    """Add hard negatives to the updates from step `start` on; updates before step `first` get no negatives.
 
     The first mega-batch begins at `start`. A mega-batch is encoded when its first update is needed. So the negatives of
     its later updates were found with older weights, as in the released code of the papers. `updates` have the rows of
@@ -52,7 +52,7 @@ def mined(updates: Iterator[StepBatch], start: int, trainer: Trainer, first: int
         mega: list[StepBatch] = []
         meaning: dict[Columns, list[dict[str, Tensor]]] = {}
         for update in islice(updates, mega_batch_size(done, config.mega_batch, config.mega_batch_warmup)):
-            mega.append(update)  # meanwhile a thread makes the next update
+            mega.append(update)  # meanwhile, a thread prepares the next update
             for batch in update.batches.values():
                 meaning.setdefault(tuple(batch.sides), []).append(semantic_means(trainer, batch))
         if not mega:
@@ -85,15 +85,15 @@ def semantic_means(trainer: Trainer, batch: Batch) -> dict[str, Tensor]:
 def hard_negatives(
     columns: Columns, means: Sequence[Mapping[str, Tensor]], both_sides: bool = False
 ) -> dict[str, np.ndarray]:
-    """Find a negative for each of S rows in each column. For each column, return the negatives as indices of sentences
-    in this column, (S,).
+    """Find a hard negative for each of S rows in each column. Return column -> indices of sentences in this column,
+    (S,).
 
     The negative of a row in column c is a sentence of another row: the sentence of c that is nearest to the row's
     sentence in the previous column (the last column precedes the first). With `both_sides`, it may also be a sentence
     of the previous column; then S is added to its index.
     """
     joined = {column: torch.cat([of_batch[column] for of_batch in means]) for column in columns}
-    if len(columns) == 2:  # one matrix product serves both directions
+    if len(columns) == 2:  # with two columns, one matrix product gives the negatives of both
         first, last = columns
         ahead, back = nearest_other(joined[first], joined[last])
         nearest = {last: ahead, first: back}
@@ -101,7 +101,7 @@ def hard_negatives(
         nearest = {
             column: nearest_other(joined[columns[at - 1]], joined[column])[0] for at, column in enumerate(columns)
         }
-    wrong = {}  # the order of these columns is the order of the sides in batches, and so determines the random draws
+    wrong = {}  # the order of columns here is their order in batches, and so determines the random draws
     for column, (cosine, row) in nearest.items():
         if both_sides:
             side = joined[columns[columns.index(column) - 1]]
@@ -147,7 +147,7 @@ def with_negatives(
         mega = [batch for update in updates for batch in update.batches.values() if tuple(batch.sides) == columns]
         own = {name: [ids for batch in mega for ids in unpadded(batch.sides[name])] for name in columns}
         candidates[columns] = {name: own[name] + own[columns[at - 1]] for at, name in enumerate(columns)}
-    served, remade = dict.fromkeys(wrong, 0), []  # `served`: columns -> number of rows used so far
+    served, remade = dict.fromkeys(wrong, 0), []  # `served` has the number of rows used so far for each set of columns
     for update in updates:
         batches: list[Batch] = []
         for columns in dict.fromkeys(tuple(batch.sides) for batch in update.batches.values()):

@@ -32,7 +32,7 @@ from bgt_core.recipes import Recipe
 
 SETTINGS = "run.json"  # recipe, settings and data of a run; written last, so a folder with it is completely prepared
 LOCK = "run.lock"  # exists while a process trains; a killed process leaves it behind
-VECTORS = "vectors-{}" + PARTIAL  # a file of vectors for each data file; removed when the token store has a copy
+VECTORS = "vectors-{}" + PARTIAL  # vectors of each data file; removed after they are copied into OUT/data
 WIDTH, WEIGHT = "model.teacher_dim", "objective.distillation.weight"
 
 Teacher = Sequence[str | Path | None]  # one .npy for each data file; None for a file without vectors
@@ -49,7 +49,7 @@ def prepare_run(
     report: Report,
 ) -> Recipe:
     """Write all files of a run folder except its checkpoints; if this fails, remove them. Return the recipe. For a
-    writer, compute the encoder's vectors on `device`, and add the encoder's fingerprint and width to the recipe."""
+    writer, compute the other encoder's vectors on `device`, and add its fingerprint and width to the recipe."""
     if (out / SETTINGS).exists():
         raise UsageError(f"is needed to continue the run in {out}; or choose another folder.", parameter="resume")
     check_kinds(recipe.train.kind_weights, sources)
@@ -64,7 +64,7 @@ def prepare_run(
     recipe, encoder = with_encoder(recipe, device)
     try:
         token_model = Tokenizer.load(tokenizer) if tokenizer else train_tokenizer(recipe, sources, strict)
-        model = meta_model(recipe, token_model)  # raises an error for impossible settings, before the long work
+        model = meta_model(recipe, token_model)  # raises an error for invalid settings before the long work
         rows = with_vectors(encoder, recipe, sources, out, report) if encoder else sources
         stored = prepare(
             rows,
@@ -157,7 +157,7 @@ def freeze(model: nn.Module, prefixes: Sequence[str]) -> None:
 
 
 def meta_model(recipe: Recipe, tokenizer: Tokenizer) -> LatentModel:
-    """Build a run's model on torch's meta device, which is fast; UsageError or DataError for impossible settings."""
+    """Build a run's model on the meta device, without values; UsageError or DataError for invalid settings."""
     with torch.device("meta"):
         model = recipe.build(tokenizer).to("meta")
     if recipe.init_from:
@@ -167,11 +167,11 @@ def meta_model(recipe: Recipe, tokenizer: Tokenizer) -> LatentModel:
 
 
 def check_batches(recipe: Recipe, model: LatentModel, out: Path) -> None:
-    """Pass a training batch and a held-out batch of each corpus through a `meta_model`. Check that the recipe can learn
-    from the columns, and that labels are classes of the model; on a GPU, any other label would end the process."""
-    model.eval()  # in training, a writer may skip the draft of a batch by chance, and would then learn nothing from it
+    """Pass a training batch and a held-out batch of each corpus through a model on the meta device. Check that the
+    recipe can learn from the columns, and that labels are classes of the model (else a GPU ends the process)."""
+    model.eval()  # in training mode, a writer ignores the drafts of random batches
     for corpus in (part for split in SPLITS for part in open_corpus(out / "data", split).corpora):
-        if not len(corpus):  # all rows of the corpus are held out, or none is
+        if not len(corpus):  # this part is empty if all rows of the corpus, or none, are held out
             continue
         batch = make_batch(corpus, np.arange(min(2, len(corpus))), 0).to("meta")
         if recipe.train.mega_batch:
@@ -216,9 +216,10 @@ def with_encoder(recipe: Recipe, device: str) -> tuple[Recipe, SentenceEncoder |
 def with_vectors(
     encoder: SentenceEncoder, recipe: Recipe, sources: Sequence[Source], out: Path, report: Report
 ) -> list[Source]:
-    """Embed every row of the data files into one .npy per file, (rows, C * D) float32, named as in `VECTORS`.
+    """Embed the sentences of each data file, and write them to an .npy file, (rows, C * D) float32, named as in
+    `VECTORS`.
 
-    Row i of an .npy has the concatenated vectors of the C columns of data row i, or zeros if this row is invalid.
+    Row i of this file has the concatenated vectors of the C columns in row i of the data, or zeros if row i is invalid.
     """
     langs, width = parse_columns(recipe.data.columns), recipe.model.semantic_dim
     embedded = []
@@ -228,7 +229,7 @@ def with_vectors(
         rows = sum(map(len, chunks(source.path, source.columns)))
         report({"kind": "note", "text": f"vectors of {rows:,} rows of {source.path}"})
         header = {"descr": "<f4", "fortran_order": False, "shape": (rows, len(sides) * width)}
-        with path.open("wb") as file:  # not memory-mapped, because a full disk would then kill the process
+        with path.open("wb") as file:  # written without memory-mapping, because a full disk would then kill the process
             np.lib.format.write_array_header_1_0(file, header)
             for chunk in chunks(source.path, source.columns):
                 checked = check(chunk, source.columns)
@@ -247,9 +248,9 @@ def with_vectors(
 
 
 def share(recipe: Recipe, data: Sequence[str | Path | Source], tokenizer: Path, corpus: Path, out: Path) -> None:
-    """Write a run folder, without checkpoints, for the token store `corpus`, which other runs may share.
+    """Write a run folder, without checkpoints, whose training data are a link to the prepared data in `corpus`.
 
-    `resume` then starts the run. OUT/data is a link to the store. Files that a killed process left are overwritten.
+    So several runs can share the data. `resume` then starts the run. Files that a killed process left are overwritten.
     """
     with writing(out):
         out.mkdir(parents=True, exist_ok=True)
@@ -313,7 +314,7 @@ def change(recipe: Recipe, document: dict[str, Any], overrides: Mapping[str, Any
 
 
 def differing(one: Mapping[str, Any], other: Mapping[str, Any]) -> str:
-    """Return the name of the first differing setting on which earlier updates depend; "" if there is none."""
+    """Return the name of the first setting that differs and on which earlier updates depend; "" if there is none."""
     for name in one:
         changes = name.startswith(("train.", "objective.")) and name != "train.seed"
         if not changes and name in other and one[name] != other[name]:

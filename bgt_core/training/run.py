@@ -46,11 +46,11 @@ from bgt_core.training.workers import Workers, check_workers, joined, usual_work
 from bgt_core.vectors.arrays import binary_scaled
 
 DAMAGED = ".damaged"  # suffix of a checkpoint that can't be read, if training continues from an older checkpoint
-KEEP = 2  # number of checkpoints that a run keeps; if the newest is damaged, the other remains
+KEEP = 2  # number of checkpoints that a run keeps, in case the newest is damaged
 
 
 def silent(row: dict[str, Any]) -> None:
-    """Ignore a row of metrics."""
+    """Ignore reported metrics: the default of the argument `report`."""
 
 
 @usual_defaults()
@@ -136,7 +136,7 @@ def resume(
 def train_in_workers(
     out: Path, prepare: Callable[[], Recipe], worker_count: int | None, device: str, report: Report
 ) -> Path:
-    """Train a run in the processes of `torchrun`, or in `worker_count` processes on this machine. The first process
+    """Train in the processes that `torchrun` started, or in `worker_count` processes on this machine. The first process
     calls `prepare`, which writes all files of the run except checkpoints and returns the recipe."""
     with Workers.from_environment() as launched, locked(out) if launched.is_main else nullcontext():
         check_workers(worker_count, device, launched)
@@ -163,7 +163,7 @@ def recipe_for(
     teacher: Teacher = (),
 ) -> Recipe:
     """Configure a recipe for these columns and data. With `init_from`, use the sizes of this checkpoint. With
-    `teacher`, turn on the settings for learning from its vectors."""
+    `teacher`, turn on distillation from the teacher's vectors."""
     settings: dict[str, Any] = inherited(name, str(init_from)) if init_from else {}
     if columns := list(map(canonical_column, columns)) or named_columns(data):
         settings["data.columns"] = columns
@@ -178,8 +178,8 @@ def recipe_for(
 
 
 def inherited(name: str, init_from: str) -> dict[str, Any]:
-    """Return the settings of the model (except `train_decoders`) and of text processing that a run copies from a
-    checkpoint. The checkpoint has the same recipe, or is the first stage of a second-stage recipe."""
+    """Return the settings of model and text processing (except `train_decoders`) that a run copies from the checkpoint
+    `init_from`. Its recipe is the same, or is the first stage of the run's two-stage recipe."""
     config = checkpoint.read_config(checkpoint.find(init_from))
     arguments, before = config["arguments"], config["recipe"]
     second_stage = recipes.configure(name, {}).base != ""
@@ -206,7 +206,7 @@ def named_columns(data: Iterable[str | Path | Source]) -> list[str]:
 
 
 def train_here(workers: Workers, out: Path, recipe: Recipe, device_name: str, report: Report = silent) -> Path:
-    """As one of the `workers`, train a run to its end, from its newest checkpoint or from the beginning."""
+    """Train a run in one worker process to its end, from its newest checkpoint or from the beginning."""
     tokenizer, newest = Tokenizer.load(out / checkpoint.TOKENIZER), newest_checkpoint(workers, out, report)
     corpus, held_out = (open_corpus(out / "data", split) for split in ("train", "valid"))
     if newest:
@@ -218,18 +218,18 @@ def train_here(workers: Workers, out: Path, recipe: Recipe, device_name: str, re
     warn_if_slow(device, recipe.train.precision if workers.is_main else "auto")
     keep_memory()
     if recipe.train.composition_l2 or recipe.train.table_l2:
-        began = initial_model(recipe, tokenizer, corpus) if newest else model  # has the initial token tables
+        began = initial_model(recipe, tokenizer, corpus) if newest else model  # has the initial token embeddings
         start = {name: table.detach().clone() for name, table in token_tables(began).items()}
         penalty = Penalty(model.to(device), recipe.train, start)
     model = model.to(device).train()
     freeze(model, recipe.freeze)
     optimizer = make_optimizer(model, recipe.train)
-    if newest and step:  # after 0 steps, the checkpoint has no optimiser state
+    if newest and step:  # a checkpoint of step 0 has no optimiser state
         checkpoint.fill_optimizer(model, optimizer, newest.folder)
 
     def save(done: int) -> None:
         folder = out / f"step-{done:07d}"
-        if workers.is_main and not folder.exists():  # a resumed run may have saved its last step already
+        if workers.is_main and not folder.exists():  # if a finished run is resumed, its last checkpoint exists already
             checkpoint.save(folder, recipe, model, tokenizer, done, optimizer)
             keep_newest(out)
 
@@ -299,7 +299,7 @@ def tidy(workers: Workers, out: Path, step: int) -> list[float]:
     metrics = out / checkpoint.METRICS
     kept = rows_until(metrics, step)
     if workers.is_main:
-        for leftover in out.glob(f"*{PARTIAL}*"):  # partial files and their locks
+        for leftover in out.glob(f"*{PARTIAL}*"):  # unfinished files and their lock files
             remove(leftover)
         keep_newest(out)
         if metrics.exists():
@@ -326,7 +326,7 @@ def rows_until(metrics: Path, step: int) -> list[str]:
 @contextmanager
 def locked(out: Path) -> Iterator[None]:
     """Within the block, lock the folder `out` against other training processes. First make the folder if it is absent,
-    and remove files that a killed preparation left. At the end, remove a new folder that is still empty."""
+    and remove unfinished files of a killed process. At the end, remove a new folder that is still empty."""
     lock, made = out / LOCK, not out.exists()
 
     def release() -> None:
@@ -367,7 +367,7 @@ def signals() -> Iterator[Callable[[], bool]]:
             signal.signal(number, handler)
 
 
-# The initial model. Its parameters are random, or come from a checkpoint, an encoder or a teacher.
+# The rest of this module initialises the model: at random, or from a checkpoint, an encoder or a teacher.
 
 SAMPLE = 8_192  # number of rows used to compute the rotation to a teacher's vectors, or the mean and scale of vectors
 
@@ -376,7 +376,7 @@ def initial_model(recipe: Recipe, tokenizer: Tokenizer, corpus: Corpus | Mixture
     """Build the model as it is before the first update, from the seed or from the checkpoint `init_from`."""
     torch.manual_seed(recipe.train.seed)
     model = recipe.build(tokenizer)
-    untouched = [name for name, _ in model.named_parameters()]  # parameters that no checkpoint has filled
+    untouched = [name for name, _ in model.named_parameters()]  # parameters that are not copied from a checkpoint
     if recipe.init_from:
         untouched = checkpoint.warm_start(model, checkpoint.find(recipe.init_from))
     encoder = recipe.arguments.get("model.average_from")
@@ -426,7 +426,7 @@ def turn_to_teacher(model: LatentModel, corpus: Corpus | Mixture) -> None:
     nearest to the vectors.
 
     This is the Procrustes problem. It is solved for the first column of the first corpus with vectors. With a random
-    map, training would first have to rotate the semantic means, which would lose information meanwhile.
+    map, training would first have to rotate the semantic means, which would lose information during the rotation.
     """
     for part, rows, vectors in samples(corpus)[:1]:
         batches = [make_batch(part, rows[start : start + 256], 0) for start in range(0, len(rows), 256)]

@@ -1,4 +1,4 @@
-"""Evaluate a model on held-out rows: measure each term of its loss, retrieval, and mutual information."""
+"""Evaluate a model on held-out translations: NLL, KL, retrieval, and mutual information of sentences and latents."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 INFORMED = 2_000  # number of held-out rows on which aggressive training measures the mutual information
 ROUNDING = 1e-6  # sentences whose cosines differ by less than this count as equally near
-BASE = 6_364_136_223_846_793_005  # an odd number; a hash multiplies each token id by a power of it, modulo 2^64
+BASE = 6_364_136_223_846_793_005  # any odd number; a hash is a polynomial in it with token ids as coefficients
 
 
 @torch.inference_mode()
@@ -40,9 +40,9 @@ def validate(trainer: Trainer, batches: Iterable[Batch]) -> dict[str, float]:
     results.
     """
     workers, device = trainer.workers, trainer.device
-    sums: dict[str, Tensor] = defaultdict(lambda: torch.zeros((), device=device))  # sum of each term
-    rows: dict[str, Tensor] = defaultdict(lambda: torch.zeros(()))  # number of rows with the term
-    spread: dict[str, Tensor] = {}  # for each posterior: the moments of its means, (2, L)
+    sums: dict[str, Tensor] = defaultdict(lambda: torch.zeros((), device=device))  # metric -> its sum over rows
+    rows: dict[str, Tensor] = defaultdict(lambda: torch.zeros(()))  # metric -> number of rows that have it
+    spread: dict[str, Tensor] = {}  # posterior -> sums of its means and their squares, (2, L)
     means: dict[str, list[Tensor]] = defaultdict(list)  # columns -> semantic means of each batch, (B, columns, L)
     texts: dict[str, list[Tensor]] = defaultdict(list)  # columns -> `hashes` of each batch, (B, columns)
     trainer.model.eval()
@@ -75,8 +75,8 @@ def validate(trainer: Trainer, batches: Iterable[Batch]) -> dict[str, float]:
 
 
 def terms_of(out: Outputs) -> dict[str, Tensor]:
-    """Return metrics of each row, (B,): the ELBO first, then NLL and KL, in nats. If rows have labels, also return
-    whether each is predicted correctly; with a teacher, the distance from its vectors."""
+    """Return metrics of each row, (B,): the ELBO, the NLL and the KL, in nats. If rows have labels, also return whether
+    each label is predicted correctly; with a teacher, the distance from its vectors."""
     terms: dict[str, Tensor] = {}
     for prediction in out.predictions:
         terms[prediction.name] = prediction.nll()[1]
@@ -91,17 +91,17 @@ def terms_of(out: Outputs) -> dict[str, Tensor]:
 
 
 def hashes(side: Tokens) -> Tensor:
-    """Return a hash of each sentence, (B,) int64. Sentences with the same tokens have the same hash."""
+    """Return a hash of each sentence's tokens, (B,) int64."""
     powers = torch.full((side.ids.shape[1],), BASE).cumprod(0)
     return (side.ids.cpu() * powers).sum(1)  # PAD has the id 0, so padding adds 0
 
 
 def retrieval(columns: Sequence[str], means: Tensor, texts: Tensor) -> dict[str, float]:
-    """Compute precision at 1 by cosine, for each ordered pair of columns.
+    """Compute the precision at 1 of finding translations by cosine, for each ordered pair of columns.
 
-    In many corpora a sentence occurs several times, with different translations. So two more results count as right: a
-    copy of the sentence's translation, and the translation of a copy of the sentence. If a wrong sentence is as near as
-    the right one, the result counts as wrong. So if all vectors are equal, precision is 0.
+    In many corpora a sentence occurs several times, with different translations. So two other results also count as
+    right: a copy of the sentence's translation, and the translation of a copy of the sentence. If a wrong sentence is
+    as near as the right sentence, the result counts as wrong. So if all vectors are equal, precision is 0.
 
     Args:
         columns: Names of the columns.
@@ -122,7 +122,7 @@ def retrieval(columns: Sequence[str], means: Tensor, texts: Tensor) -> dict[str,
 
 @torch.inference_mode()
 def information_of(trainer: Trainer, held_out: Corpus | Mixture, batches: int | None = None) -> dict[str, float]:
-    """Measure I(x; z) of each posterior, in nats, under the key "information/NAME" (see `information`).
+    """Measure the mutual information I(x; z) for each posterior, in nats: {"information/NAME": I(x; z)}.
 
     The first worker measures it on `INFORMED` held-out rows, or only on the first `batches` batches of these rows. All
     workers return the first worker's values. Raises UsageError if no posterior has a density.

@@ -1,4 +1,4 @@
-"""Train one run in several processes, the workers. Either `torchrun` or, on this machine, `joined` starts them.
+"""Train one model in several processes, the workers. Either `torchrun` or, on this machine, `joined` starts them.
 
 Every worker has a copy of the whole model, and computes some of the micro-batches of each update. The gradients of all
 workers are summed before the optimiser's step, so the copies stay equal. Random draws depend on the index of the
@@ -40,19 +40,18 @@ class Workers:
 
     rank: int = 0
     count: int = 1
-    store: dist.Store | None = None  # the workers connect through it; None if `torchrun` started them
+    store: dist.Store | None = None  # the workers use it to connect; None if `torchrun` started them
 
     @classmethod
     def from_environment(cls) -> Workers:
-        """Return the group with the rank and count that `torchrun` has set; without `torchrun`, a group of one."""
+        """Return this process as a worker, with the rank and count that `torchrun` has set, or as the only worker."""
         return cls(int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1)))
 
     def __enter__(self) -> Workers:
         if self.count == 1:
             return self
-        # If a default group exists when torch.distributed.nn is imported, the module keeps that group and its threads.
-        # After destroy_process_group, these threads sometimes aborted the interpreter. So it is imported here, before
-        # the group exists.
+        # If a process group exists when torch.distributed.nn is imported, the module keeps the group and its threads.
+        # After destroy_process_group, these threads sometimes aborted the interpreter. So it is imported early.
         import_module("torch.distributed.nn")
         if self.store is not None:
             dist.init_process_group("gloo", store=self.store, rank=self.rank, world_size=self.count, timeout=PATIENCE)
@@ -77,7 +76,7 @@ class Workers:
         self.any(False)
 
     def any(self, *flags: bool) -> list[bool]:
-        """Return for each flag whether it is true in any worker. Flags are on the CPU, so no worker waits for a GPU."""
+        """Return for each flag whether it is true in any worker. Flags stay on the CPU: no worker waits for a GPU."""
         raised = torch.tensor(flags, dtype=torch.int32)
         if self.count > 1:
             dist.all_reduce(raised, dist.ReduceOp.MAX)
@@ -108,7 +107,7 @@ class Workers:
         wanted = [parameter for parameter in model.parameters() if parameter.requires_grad]
         present = self.any(*(parameter.grad is not None for parameter in wanted))
         wanted = [parameter for parameter, exists in zip(wanted, present, strict=True) if exists]
-        # All gradients are sent in one message, because separate messages would wait for each other.
+        # All gradients are sent in one message, which is faster, because separate messages would wait for each other.
         gradients = [torch.zeros_like(each) if each.grad is None else each.grad for each in wanted]
         flat = torch.cat([gradient.flatten() for gradient in gradients])
         dist.all_reduce(flat)
@@ -128,8 +127,8 @@ def usual_workers(config: TrainConfig, device: torch.device) -> int:
     most one worker per micro-batch. Processes are faster, because small operators gain little from threads."""
     if device.type != "cpu":
         return 1
-    # A micro-batch that is too large is halved until it fits. Padding makes it larger, so it is halved
-    # even if its tokens alone would just fit.
+    # A micro-batch that is too large is halved until it fits. Padding makes it larger, so it is also halved if its
+    # tokens without padding would just fit.
     full = config.batch_tokens // (config.micro_batches * config.micro_tokens)
     return min(torch.get_num_threads(), config.micro_batches << full.bit_length())
 
@@ -160,13 +159,13 @@ def joined(count: int, work: Callable[..., object], *arguments: Any) -> Iterator
     context = start_processes(_work, shared, count - 1, join=False, daemon=True, start_method="spawn")
     torch.set_num_threads(shared[1])
     try:
-        # This loop notices at once if a worker ends before it connects. Without the loop, we would wait `PATIENCE`.
+        # This loop notices at once if a process ends before it connects. Otherwise, we would wait for `PATIENCE`.
         while not store.check([f"worker {number}" for number in range(1, count)]):
             context.join(0.1)
         try:
             with Workers(0, count, store) as workers:
                 yield workers
-        except RuntimeError:  # torch only reports the lost connection; join() raises the error of the worker that ended
+        except RuntimeError:  # join() raises the error of the worker that ended
             context.join(SECONDS)
             raise
     except ProcessExitedException as ended:

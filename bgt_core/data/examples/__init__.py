@@ -25,7 +25,7 @@ CREDIT = (  # Markdown; the licences require this credit wherever the sentences 
 
 
 def example_sentences(langs: Sequence[str]) -> list[tuple[str, ...]]:
-    """Return the rows that have a text in each of `langs`, as tuples of these texts, in the order of the file.
+    """Return the example sentences that have translations in all of `langs`, as tuples, in the order of the file.
 
     Raises NotFound for a language that the file does not have.
     """

@@ -1,6 +1,6 @@
 """Fidelity: measure how much of a sentence a model keeps when it generates text from the sentence's latents.
 
-    pairs -> `writings`: plans of which latents to combine -> generated sentences -> scores
+translations -> `writings`: plans that say which latents to combine -> generated sentences -> scores
 
 Three baselines generate nothing. Their output is the source itself, a random training sentence, or the training
 sentence with the nearest semantic latent.
@@ -117,7 +117,7 @@ class Fidelity(Task[HeldOut]):
         corpus: dict[FidelityKey, dict[str, OfWeights]] = {}
         right: dict[FidelityKey, dict[str, np.ndarray]] = {}
         rng = np.random.default_rng(seed)
-        other = {lang: (np.arange(rows) + rng.integers(1, rows, rows)) % rows for lang in langs}  # never the same row
+        other = {lang: (np.arange(rows) + rng.integers(1, rows, rows)) % rows for lang in langs}  # never its own row
         styled = any(LANGUAGE in each.latents for each in models.values())
         for writing in writings(langs, rows, RANDOM, other if styled else {}):
             source, lang = writing.source_lang, writing.lang
@@ -160,7 +160,7 @@ TASK = Fidelity
 def training_sentences(
     models: Mapping[str, Writer], latents: Mapping[str, Latents], columns: Columns, train: Columns, seed: int
 ) -> dict[tuple[str, str], dict[str, list[str]]]:
-    """Return the outputs of the baselines: (source language, output language) -> baseline -> N training sentences."""
+    """Return the baselines' output, training sentences: (source language, output language) -> {baseline: output}."""
     rng = np.random.default_rng([seed, 1])
     baselines: dict[tuple[str, str], dict[str, list[str]]] = {}
     for lang in columns:

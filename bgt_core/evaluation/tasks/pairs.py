@@ -1,4 +1,4 @@
-"""Labelled pairs: how well does a system's score predict whether two sentences have the same meaning?
+"""Labelled pairs: how well does an encoder's similarity predict whether two sentences have the same meaning?
 
     files -> scores of systems and of baselines -> accuracy, F1, area under the ROC curve
 
@@ -114,7 +114,7 @@ class Pairs(Task[PairsData]):
         return PairsData(test, *(read_labelled(path, columns) if path else None for path in (self.dev, self.train)))
 
     def statistic(self, items: PairsData, encoders: Mapping[str, SentenceEncoder], *, seed: int) -> Statistic:
-        """Score every pair by every system. A system has the same threshold in all resamples.
+        """Score every sentence pair by every system. The threshold of a system is the same in all resamples.
 
         tf-idf counts words in the training pairs if there are any, else in the test pairs. Holm's correction is applied
         to the differences of AUC, and separately to the differences of accuracy and F1.
@@ -129,7 +129,7 @@ class Pairs(Task[PairsData]):
         )
         tfidf = fitted(TfidfVectorizer(token_pattern=WORD), (train or test).left, (train or test).right)
         scorers[TFIDF] = partial(word_cosines, tfidf)
-        # an encoder whose similarity is a probability has its own threshold
+        # an encoder whose similarity is a probability defines a threshold, such as 0.5
         own = {system.name: getattr(system.encoder, "threshold", None) for system in rows}
         limits = {name: float(limit) for name, limit in own.items() if limit is not None}
         if train:
@@ -199,27 +199,27 @@ def best_threshold(scores: np.ndarray, labels: np.ndarray) -> float:
     A threshold may be halfway between two neighbouring scores; or equal to the lowest score, so that all pairs are
     predicted positive; or just above the highest score, so that all pairs are predicted negative.
     """
-    values, group = np.unique(scores, return_inverse=True)  # (G,) ascending
-    # for each value: number of correct minus wrong predictions if the pairs with this score are predicted positive
+    values, group = np.unique(scores, return_inverse=True)  # (G,), ascending. `gained` has, for each score, the number
+    # of correct minus wrong predictions if the pairs with this score are predicted positive
     gained = np.bincount(group, weights=np.where(labels, 1.0, -1.0))
-    right = np.append(gained[::-1].cumsum()[::-1], 0.0)  # (G + 1,): the sum over each score and all higher scores
+    right = np.append(gained[::-1].cumsum()[::-1], 0.0)  # (G + 1,): `gained`, summed over a score and all higher scores
     edges = np.concatenate([values[:1], (values[1:] + values[:-1]) / 2, [np.nextafter(values[-1], np.inf)]])
     return float(edges[right.argmax()])
 
 
 def accuracy(weights: np.ndarray, judged: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """Compute the accuracy on the drawn pairs: (B, N), (N,) bool, (N,) bool -> (B,)."""
+    """Compute the accuracy in each of B resamples, given predictions and labels: (B, N), (N,), (N,) -> (B,)."""
     return weights @ (judged == labels) / weights.sum(1)
 
 
 def f1(weights: np.ndarray, judged: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """Compute F1, 2 TP / (2 TP + FP + FN), on the drawn pairs; 0 if it is 0 / 0: (B, N), (N,), (N,) -> (B,)."""
+    """Compute F1 = 2 TP / (2 TP + FP + FN), or 0 for 0 / 0, in each resample: (B, N), (N,), (N,) -> (B,)."""
     hits, total = weights @ (judged & labels), weights @ judged.astype(float) + weights @ labels.astype(float)
     return 2 * hits / np.maximum(total, 1)
 
 
 def auc(weights: np.ndarray, scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """Compute the area under the ROC curve on the drawn pairs: (B, N), (N,), (N,) bool -> (B,).
+    """Compute the area under the ROC curve in each resample: (B, N), (N,), (N,) bool -> (B,).
 
     This is the probability that a pair labelled 1 has a higher score than a pair labelled 0; ties count half. The area
     is 1/2 if all drawn pairs have the same label.
@@ -235,7 +235,7 @@ def auc(weights: np.ndarray, scores: np.ndarray, labels: np.ndarray) -> np.ndarr
 
 
 def fitted(vectorizer: CountVectorizer, left: Sequence[str], right: Sequence[str]) -> CountVectorizer:
-    """Fit the vectorizer on the distinct sentences."""
+    """Fit scikit-learn's vectorizer on the distinct sentences of all pairs."""
     return vectorizer.fit(list(dict.fromkeys([*left, *right])))
 
 

@@ -24,8 +24,8 @@ from bgt_core.evaluation.task import Langs, Task
 from bgt_core.vectors.arrays import BLOCK, Similarity, cosine_similarity, found
 from bgt_core.vectors.arrays import hits as hits_among
 
-POOL = "cosine in the pool"  # name of the search among all sentences of both languages
-SIMILARITY = "cosine"  # name of the search that uses the encoder's own similarity, which is almost always the cosine
+POOL = "cosine in the pool"  # search among all sentences of both languages, as named in results
+SIMILARITY = "cosine"  # search by the encoder's own similarity, almost always the cosine, as named in results
 
 Translations = Mapping[str, tuple[Sequence[str], Sequence[str]]]  # file -> the sentences of each language, line by line
 
@@ -107,7 +107,7 @@ def language_pair(text: str) -> tuple[str, str]:
 
 
 class EmbeddedSentences(NamedTuple):
-    """N sentences of one language. Each of the U distinct sentences has only one vector, so that copies do not tie."""
+    """The vectors of N sentences in one language. The U distinct sentences have one vector each: copies do not tie."""
 
     vectors: np.ndarray  # (U, D)
     first: np.ndarray  # (U,) index of the first line with each distinct sentence
@@ -124,7 +124,7 @@ def embed_distinct(system: System, sentences: Sequence[str], lang: str) -> Embed
 def hits_of(
     left: EmbeddedSentences, right: EmbeddedSentences, similarity: Similarity = cosine_similarity
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Search in both directions. Return the hits of the N left sentences and of the N right sentences, (N,) each."""
+    """Search translations in both directions. Return the hits of the N left and of the N right sentences, (N,) each."""
     forward, backward = (
         found(queries.vectors[queries.of_line], answers.vectors, answers.of_line, similarity)
         * (answers.first[answers.of_line] == np.arange(len(answers.of_line)))  # a copy of an earlier line is a miss
@@ -136,7 +136,7 @@ def hits_of(
 def in_pool(
     queries: EmbeddedSentences, answers: EmbeddedSentences, similarity: Similarity = cosine_similarity
 ) -> np.ndarray:
-    """Search among the distinct sentences of both languages except the query itself; return the hits, (N,)."""
+    """Search translations among the sentences of both languages, without the query itself; return the hits, (N,)."""
     shares = np.empty(len(queries.of_line))
     for start in range(0, len(shares), BLOCK):
         lines = slice(start, start + BLOCK)

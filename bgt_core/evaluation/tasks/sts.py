@@ -31,7 +31,7 @@ AGGREGATES = {  # ways to average the data sets of a year; published scores use 
 
 
 class ScoreKey(NamedTuple):
-    """The key of a score: the data and the measure."""
+    """The name of a score: the data and the measure."""
 
     year: str
     dataset: str  # "all" for the score of a year, "average" for the mean over years
@@ -73,7 +73,7 @@ class Sts(Task[Sequence[StsSet]]):
         return read_sets(path, parse_sets(self.sets), lang=self.lang, without=without)
 
     def statistic(self, items: Sequence[StsSet], encoders: Mapping[str, SentenceEncoder], *, seed: int) -> Statistic:
-        """Correlate similarities and gold scores. The resamples of a data set depend only on its name and the seed."""
+        """Correlate similarities and gold scores. A data set's resamples depend only on its name and the seed."""
         sets, warnings = list(items), dataset_warnings(items)
         if self.hard:
             splits = hard_splits([data for data in sets if data.year.isdigit()])
@@ -102,7 +102,7 @@ TASK = Sts
 
 
 def aggregates(name: str) -> list[str]:
-    """Return the aggregate of this name in a list, or all aggregates for "all". UsageError for other names."""
+    """Return the list of the given way to average scores, or of all ways for "all"; UsageError for other names."""
     check_choice([*AGGREGATES, "all"], aggregate=name)
     return list(AGGREGATES) if name == "all" else [name]
 
@@ -119,7 +119,7 @@ def parse_sets(text: str) -> list[str]:
 
 
 def similarities_of(system: System, data: StsSet) -> np.ndarray:
-    """Compute the similarity of each pair of a data set, (N,); errors name the data set."""
+    """Compute the similarity of each sentence pair of a data set, (N,); errors name the data set."""
     try:
         return system.similarities(data.left, data.right, data.left_lang, data.right_lang)
     except DataError as error:
@@ -127,7 +127,7 @@ def similarities_of(system: System, data: StsSet) -> np.ndarray:
 
 
 def pair_table(sets: Sequence[StsSet], systems: Sequence[str], similarities: Sequence[np.ndarray]) -> Table:
-    """Make a table with a row for each pair, which has a similarity for each system."""
+    """Make a table with a row for each sentence pair, and a column with the similarities of each system."""
     rows: list[list[Value]] = []
     for data, of_systems in zip(sets, similarities, strict=True):
         columns = zip(data.gold.tolist(), data.left, data.right, *of_systems.tolist(), strict=True)
@@ -151,7 +151,7 @@ def scores(
     if "concatenated" in aggregates:
         correlations["Spearman"] = spearman
     table: dict[ScoreKey, np.ndarray] = {}
-    years: dict[ScoreKey, list[np.ndarray]] = {}  # key of an average -> the scores of the years that are averaged
+    years: dict[ScoreKey, list[np.ndarray]] = {}  # name of an average -> the scores of the years that are averaged
     label = span([data.year for data in sets])
     for year in dict.fromkeys(data.year for data in sets):
         numbers = [number for number, data in enumerate(sets) if data.year == year]
@@ -198,7 +198,7 @@ def explain(sets: Sequence[StsSet], aggregates: Collection[str]) -> str:
 
 WORD = re.compile(r"'?\w+(?:-\w+)*|[^\w\s]")  # "don't" becomes "don" and "'t"; a punctuation mark counts as a word
 NEGATIONS = {"not", "'t"}
-RULES = {  # split -> end of the ranking by word error rate, share of the pool, lowest and highest gold score
+RULES = {  # split -> lowest or highest word error rates, share of all pairs, minimum and maximum gold score
     "Hard+": ("top", 0.2, 4, 5),
     "Hard-": ("bottom", 0.2, 0, 1),
     "bottom 20% SWER, gold 0-2": ("bottom", 0.2, 0, 2),
@@ -275,7 +275,7 @@ def edits(a: Sequence[str], b: Sequence[str]) -> int:
 
 
 def extreme(rates: np.ndarray, end: str, share: float) -> np.ndarray:
-    """Return which of N rates belong to the bottom or top `share`, including all ties at the boundary: (N,) bool."""
+    """Return which of N error rates are in the lowest or highest `share`, with all ties at the boundary: (N,) bool."""
     signed = rates if end == "bottom" else -rates
     return signed <= np.quantile(signed, share, method="inverted_cdf")
 

@@ -88,7 +88,7 @@ class Style(Task[Sequence[Quadruple]]):
         return [each for path in paths for each in read_stel(path, self.lang or "en")]
 
     def statistic(self, items: Sequence[Quadruple], encoders: Mapping[str, SentenceEncoder], *, seed: int) -> Statistic:
-        """Compare the sentences of each quadruple by each system that supports their language."""
+        """Score each quadruple of sentences by each system that supports their language."""
         langs = list(dict.fromkeys(each.lang for each in items))
         rows = systems(encoders, (), self.latent, reserved=BASELINES)
         for name, encoder in encoders.items():

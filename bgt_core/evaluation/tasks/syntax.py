@@ -1,4 +1,4 @@
-"""Measure whether a sentence's nearest neighbour by an encoder has the same syntactic structure (Chen et al. 2019).
+"""Measure whether a sentence and its nearest neighbour have the same syntactic structure (Chen et al. 2019).
 
     files -> `read_treebank` -> `pair_up`: queries and candidates of each length -> neighbours -> three measures
 
@@ -42,7 +42,7 @@ LONGEST = 200  # largest number of words that users may allow
 
 
 class ParsedSentence(NamedTuple):
-    """A sentence with the properties of its parse that the measures compare."""
+    """A sentence with its parts of speech and its syntactic structure."""
 
     text: str
     tags: Sequence[str]  # part of speech of each word
@@ -247,7 +247,7 @@ def neighbours(system: System, pairing: Pairing, lang: str) -> list[np.ndarray]:
     return rows
 
 
-# Numerator and denominator of a measure: for N queries and all M candidates, (N, M), or one candidate per query, (N,)
+# The numerator and the denominator of a measure: for N queries and M candidates, (N, M), or one candidate each, (N,)
 Counts = tuple[np.ndarray, np.ndarray]
 
 
@@ -276,7 +276,7 @@ def shared(queries: Sequence[ParsedSentence], candidates: Sequence[ParsedSentenc
     """Count the brackets or arcs that each query shares with each candidate, as multisets: (N, M)."""
 
     def occurrences(sentence: ParsedSentence) -> list[tuple[object, int]]:
-        """Number the occurrences of equal items, so that the n-th occurrences in two sentences are equal."""
+        """Add to each bracket or arc its number among equal ones, so that a set can count repeated ones."""
         return [(item, nth) for item, count in Counter(sentence.structure).items() for nth in range(count)]
 
     counter = CountVectorizer(analyzer=occurrences, dtype=np.int32)
@@ -285,7 +285,7 @@ def shared(queries: Sequence[ParsedSentence], candidates: Sequence[ParsedSentenc
 
 
 def best_choice(parts: Sequence[Counts], *, lowest: bool) -> list[np.ndarray]:
-    """Choose the candidates, (N,) for each group, that together have the best ratio over all queries.
+    """Choose candidates, (N,) for each group, so that the measure over all queries, a ratio of sums, is best.
 
     The candidate with the best ratio for a query is not always the best choice, because the score is a ratio of sums.
     The algorithm is Dinkelbach's (1967): while the ratio improves, choose for each query the candidate whose numerator
@@ -309,12 +309,12 @@ def total(parts: Sequence[Counts], choices: Sequence[np.ndarray]) -> float:
 
 
 def chosen(parts: Sequence[Counts], choices: Sequence[np.ndarray]) -> Counts:
-    """Return the counts of each query with its chosen candidate, over all groups: (N,) float64."""
+    """Return the measure's numerators and denominators for the chosen candidates of all groups: (N,) float64 each."""
     rows = zip(parts, choices, strict=True)
     return joined([(part[np.arange(len(own)), own], whole[np.arange(len(own)), own]) for (part, whole), own in rows])
 
 
 def joined(parts: Iterable[Counts]) -> Counts:
-    """Concatenate the counts of all groups: (N,) float64."""
+    """Concatenate the measure's numerators and denominators of all groups: (N,) float64 each."""
     part, whole = (np.concatenate(column).astype(np.float64) for column in zip(*parts, strict=True))
     return part, whole

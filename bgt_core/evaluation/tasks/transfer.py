@@ -36,13 +36,13 @@ class TransferKey(NamedTuple):
 
 
 class Change(NamedTuple):
-    """N sources, and N style sentences with another value of a property than the references of the sources."""
+    """N sources and N style sentences. A style sentence has another value of a property than the source's reference."""
 
     lang: str
     property: str
     value: str  # value of the property in the style sentences
-    sources: np.ndarray  # (N,) rows of the sources
-    styles: np.ndarray  # (N,) rows of the style sentences
+    sources: np.ndarray  # (N,) row numbers of the sources
+    styles: np.ndarray  # (N,) row numbers of the style sentences
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ TASK = Transfer
 
 
 def changes(columns: Columns, limit: int, seed: int) -> tuple[list[Change], list[str]]:
-    """List the changes of style for which there are enough sources, and name the values that have too few sources."""
+    """List the changes of style for which there are enough sources, and the values that have too few sources."""
     rng = np.random.default_rng(seed)
     wanted, left_out = [], []
     for lang, texts in columns.items():

@@ -1,6 +1,6 @@
 """Triples: is a sentence nearer to its paraphrase than to a sentence with almost the same words and another meaning?
 
-file, or held-out triples of the grammar -> `Triples` -> similarities -> share of right triples for each kind
+file, or held-out triples of the grammar -> `Triples` -> similarities -> accuracy for each kind of altered sentence
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,7 +19,7 @@ from bgt_core.evaluation.task import Lang, Latent, Task, one_path, tsv_rows
 from bgt_core.grammar import LANGS, triples
 from bgt_core.vectors.arrays import above
 
-ALL = "all"  # name of the score over all kinds
+ALL = "all"  # name of the score over all kinds of altered sentences
 COLUMNS = ("kind", "sentence", "paraphrase", "altered sentence")
 
 
@@ -28,7 +28,7 @@ class Triples:
     """N triples of sentences in one language. Raises DataError if there are no triples."""
 
     name: str
-    kinds: Sequence[str]  # kind of each triple; "" if the file has no kinds
+    kinds: Sequence[str]  # how each altered sentence was made, such as by negation; "" if unknown
     sentences: Sequence[str]
     paraphrases: Sequence[str]
     altered: Sequence[str]
@@ -91,7 +91,7 @@ class TriplesTask(Task[Triples]):
         return Triples(f"held-out triples of the grammar ({self.lang})", kinds, first, second, third)
 
     def statistic(self, items: Triples, encoders: Mapping[str, SentenceEncoder], *, seed: int) -> Statistic:
-        """Compare the first sentence of each triple with its paraphrase and its altered sentence."""
+        """Measure how often the paraphrase of a sentence is nearer to it than the altered sentence."""
         rows = systems(encoders, [self.lang], self.latent)
         nearer = np.stack([paraphrase_nearer(system, items, self.lang) for system in rows])  # (S, N)
         kinds = list(dict.fromkeys(items.kinds))

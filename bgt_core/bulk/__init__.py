@@ -35,11 +35,11 @@ from bgt_core.files import alone, atomic_file, read_json, record_path, write_jso
 
 SUFFIXES = (".npy", ".safetensors")
 CHUNK = 8_192  # number of lines that are embedded and written together
-CHUNK_BYTES = 8 * 2**20  # a chunk of fewer lines ends at this many bytes, so that long lines don't fill the memory
+CHUNK_BYTES = 8 * 2**20  # maximum number of bytes of a chunk, so that long lines don't fill the memory
 
 
 class Written(NamedTuple):
-    """A complete file of vectors."""
+    """A complete file of vectors, its shape and its inputs."""
 
     path: Path
     rows: int
@@ -56,7 +56,7 @@ def embed_file(
     shard: tuple[int, int] | None = None,
     report: Callable[[int, int], None] = lambda rows, total: None,
 ) -> Written:
-    """Embed each line of `source` as a row of `out`, in order; an empty line becomes a row, too.
+    """Embed each line of the file `source`, and write the vectors to the rows of `out`, in order; empty lines, too.
 
     Args:
         encoder: Any encoder of sentences.
@@ -84,7 +84,7 @@ def embed_file(
         rows = last - first
         inputs: dict[str, object] = {"lines": [first, last], "text": text, "lang": lang, "latent": latent}
         inputs |= {"encoder": encoder.fingerprint, "version": __version__, "width": width}
-        with suppress(BgtError):  # if `out` is absent or not a file of vectors, it is written below
+        with suppress(BgtError):  # if `out` does not exist or has no vectors, it is written below
             if encoder.fingerprint and read(out)[0] == inputs:
                 report(rows, rows)
                 return Written(out, rows, width)
@@ -148,7 +148,7 @@ def join(out: Path, shards: int) -> Written:
 
 @contextmanager
 def _file(source: Path, out: Path) -> Iterator[Path]:
-    """Yield a file that can be read twice: `source`, or a temporary copy of stdin or of a pipe."""
+    """Yield a file that can be read twice: `source` itself, or a temporary copy of stdin or of a pipe."""
     if str(source) != "-" and not source.is_fifo():
         yield source
         return
@@ -175,7 +175,7 @@ def validate_and_hash(file: Path, name: Path) -> tuple[int, str]:
 
 
 def _chunks(numbered: Iterable[tuple[int, str]], first: int, last: int) -> Iterator[list[str]]:
-    """Group the lines with index `first` to `last` - 1 into chunks, which end at the same lines whatever `first` is."""
+    """Group lines `first` to `last` - 1 into chunks. The ends of chunks do not depend on `first` or `last`."""
     chunk: list[str] = []
     size = 0
     for number, line in islice(numbered, first, last):
@@ -189,7 +189,7 @@ def _chunks(numbered: Iterable[tuple[int, str]], first: int, last: int) -> Itera
 
 
 def part(out: Path, number: int, shards: int) -> Path:
-    """Return the path of a shard: vectors.npy -> vectors-00002-of-00004.npy; UsageError for an impossible shard."""
+    """Return the file name of a shard: vectors.npy -> vectors-00002-of-00004.npy; UsageError for an invalid number."""
     if not 1 <= number <= shards:
         raise UsageError(f"{number}/{shards}: expected I/N, with I from 1 to N.", parameter="shard")
     stem = Path(uncompressed(out.name)).stem
@@ -197,7 +197,7 @@ def part(out: Path, number: int, shards: int) -> Path:
 
 
 def shard_range(total: int, number: int, shards: int, chunk: int) -> tuple[int, int]:
-    """Return (first row, last row + 1) of a shard. Shards differ by at most one chunk; chunks are not divided."""
+    """Return (first row, last row + 1) of a shard. The sizes of shards differ by at most one whole chunk."""
     chunks = -(-total // chunk)
     return min(total, chunk * (chunks * (number - 1) // shards)), min(total, chunk * (chunks * number // shards))
 
@@ -241,5 +241,5 @@ def header(suffix: str, rows: int, width: int) -> bytes:
         npy.write_array_header_1_0(file, {"descr": "<f4", "fortran_order": False, "shape": (rows, width)})
         return file.getvalue()
     tensor = {"dtype": "F32", "shape": [rows, width], "data_offsets": [0, 4 * rows * width]}
-    text = json.dumps({"vectors": tensor}).ljust(184)  # the format allows spaces at the end of the header
+    text = json.dumps({"vectors": tensor}).ljust(184)  # pad the header with spaces, which the format allows
     return struct.pack("<Q", len(text)) + text.encode()

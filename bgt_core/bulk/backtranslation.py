@@ -1,4 +1,4 @@
-"""Translate one side of a bitext of any size into the language of the other side, chunk by chunk in constant memory.
+"""Make paraphrases from translations (a bitext): translate one column into the language of the other column.
 
     translator = BeamTranslator(bgt_core.load("runs/fr-en"), lang="en", count=5)
     backtranslate(translator, Path("en-fr.tsv.xz"), Path("paraphrases.tsv.xz"), langs=["en", "fr"], into="en")
@@ -12,8 +12,8 @@ follow each other, the best first:
 `cost` is the negative log-likelihood of the translation in nats per token, or "nan" if the translator computes none.
 `row` is the number of the row in the bitext, from 1. To read only the two texts, name the columns "a,b,_,_=FILE".
 
-A table is written completely or not at all. An existing table is not made again if its inputs were the same. Shards
-divide the work among processes, as in `bgt_core.bulk`; the shell command `cat` joins their tables.
+A file of any size is translated in chunks and constant memory. A table is written completely or not at all, and is not
+made again if its inputs were the same. Shards divide the work, as in `bgt_core.bulk`; the command `cat` joins them.
 """
 
 from collections import Counter
@@ -47,13 +47,13 @@ class SentenceTranslator(Protocol):
 
 
 class BackTranslated(NamedTuple):
-    """The result of `backtranslate`."""
+    """The table of paraphrases that `backtranslate` wrote, and counts of rows."""
 
     path: Path
     rows: int  # number of rows of the table, one per translation
     sentences: int  # number of sentences with a translation
     untranslated: int  # number of valid rows for which the translator returned no translation
-    skipped: Skipped  # the bad rows of the bitext
+    skipped: Skipped  # the invalid rows of the bitext
 
 
 def backtranslate(
@@ -128,7 +128,7 @@ def backtranslate(
 
 
 def _finished(out: Path, inputs: dict[str, object]) -> Counter[str] | None:
-    """Return the counts of `out` if it is a complete table made from these inputs, else None."""
+    """Return the counts of the table `out` if it is complete and made from these inputs, else None."""
     try:
         card = manifest.read_card(out) or {}
         counts = Counter({name: int(card[name]) for name in COUNTS})

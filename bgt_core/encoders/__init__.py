@@ -75,9 +75,9 @@ KNOWN = re.compile(
 
 
 def with_kind(spec: str) -> str:
-    """Add the kind to an encoder's name that lacks it. A path's kind is recognised by its files, and models of
-    sentence-transformers by their names. Our models and unknown names get no kind. Raises UsageError for a folder with
-    files of two kinds, and for a file that is not an encoder."""
+    """Add the kind to an encoder's name, as in sentence-transformers:NAME, if the name has none. The kind of a folder
+    is recognised by its files, and models of sentence-transformers by their names. Our models and unknown names get no
+    kind. Raises UsageError for a folder with files of two kinds, and for a file that is not an encoder."""
     from bgt_core.checkpoint import kind_of_folder, own_modules
 
     path = os.path.expanduser(spec)
@@ -90,7 +90,7 @@ def with_kind(spec: str) -> str:
     else:
         kind, _, folder = spec.partition(":")
         if kind == "sentence-transformers" and own_modules(Path(os.path.expanduser(folder))):
-            return folder  # our own checkpoint, exported for sentence-transformers
+            return folder  # a checkpoint of this package, exported for sentence-transformers
         return f"sentence-transformers:{spec}" if KNOWN.fullmatch(spec) else path
     return f"{kind}:{path}" if kind else path
 
@@ -146,7 +146,7 @@ def open_encoder(
         raise UsageError(f"{spec}: the name of the encoder is missing; expected one of {FORMS}.")
     if needed := KINDS[kind].needs:
         needs(*needed)
-    module = import_module(f"bgt_core.encoders.{kind.replace('-', '_')}")  # imports only what this kind needs
+    module = import_module(f"bgt_core.encoders.{kind.replace('-', '_')}")  # import only the needed libraries
     encoder = module.open_encoder(os.path.expanduser(rest), str(device), precision)
     if hasattr(encoder, "opened_as"):
         encoder.opened_as = partial(open_encoder, spec, device=str(device), precision=precision)

@@ -1,4 +1,4 @@
-"""Baselines that a trained model should beat. No baseline is fitted on the sentences that it embeds."""
+"""Baseline encoders that a trained model should beat. They are not fitted on the sentences that they embed."""
 
 from collections.abc import Sequence
 from pathlib import Path

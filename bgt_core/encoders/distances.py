@@ -1,4 +1,4 @@
-"""Compare sentences, embedded by one of our models, by a distance or a probability instead of the cosine.
+"""Compare sentences by a distance or a probability instead of the cosine, for models of this package.
 
 Distances between posteriors are defined in `posterior.distances`. This module adds two measures: "wmd" is the Word
 Mover's Distance between bags of tokens (Kusner et al. 2015); "probability" is the probability that two sentences mean
@@ -32,7 +32,7 @@ class PosteriorEncoder(ExternalEncoder):
     """Embed sentences as Gaussian posteriors, [means ; log-variances], (2 L,). Similarity is the negative distance."""
 
     def __init__(self, embedder: Embedder, distance: str):
-        """`distance` is one of `posterior.distances.DISTANCES`."""
+        """Compare sentences by `distance`, a name in `posterior.distances.DISTANCES`."""
         super().__init__(
             "this model", self._vectors, embedder.langs, embedder.latents,
             fingerprint=lambda: f"posteriors of {embedder.fingerprint}",
@@ -88,7 +88,7 @@ def each_with_each(row_by_row: Similarity, left: np.ndarray, right: np.ndarray) 
 
 def gaussian(vectors: np.ndarray) -> Gaussian:
     """Split vectors [means ; log-variances], (N, 2 L), into N posteriors."""
-    copied = torch.tensor(vectors, dtype=torch.float32, device="cpu")  # a copy, because rows may be broadcast
+    copied = torch.tensor(vectors, dtype=torch.float32, device="cpu")  # copied, because rows may share memory
     return Gaussian(*copied.chunk(2, dim=-1))
 
 
@@ -147,7 +147,7 @@ class WordMover(ExternalEncoder):
         return vectors
 
     def _compared(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-        """Return the negative distance between row i of left and row i of right. The rows contain token ids."""
+        """Return the negative distance between row i of left and row i of right, both padded token ids."""
         import ot
         from scipy.spatial.distance import cdist
 

@@ -1,4 +1,4 @@
-"""A wrapper for encoders that are not ours. It checks their vectors."""
+"""A wrapper for encoders of other libraries and users, which checks their vectors."""
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
@@ -62,7 +62,7 @@ class ExternalEncoder:
 
     @cached_property
     def fingerprint(self) -> str:
-        """A fingerprint of the vectors; if it is "" (unknown), results are not cached. DataError if it is not text."""
+        """A text that changes with the vectors; "" if unknown: results are then not cached. DataError if not text."""
         given = self._fingerprint() if callable(self._fingerprint) else self._fingerprint
         if not isinstance(given, str | int):
             raise DataError(f"{self.name}: fingerprint is of type {type(given).__name__}; expected text.")

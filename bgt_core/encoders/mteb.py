@@ -1,4 +1,4 @@
-"""Evaluate our models, or any encoder, in mteb (2.x). Needs the extra `mteb`.
+"""Evaluate encoders in the benchmark mteb (version 2). Needs the extra `mteb`.
 
     mteb.evaluate(load_mteb("runs/mine", latent="language"), mteb.get_tasks(tasks=["STS12"]))
 
@@ -47,7 +47,7 @@ class MtebEncoder(AbsEncoder):
         return self.model.embed(sentences, lang=lang, latent=self.latent)
 
     def _lang(self, task: Any, subset: str) -> str:
-        """Return the language of a subset. If the subset has several languages, return the first that the encoder
+        """Return the language of a task's subset. If it has several languages, return the first that the encoder
         supports, because all languages share the semantic space."""
         scripts = task.hf_subsets_to_langscripts.get(subset) or task.bcp47_codes
         langs = list(dict.fromkeys(lang_code(script.split("-")[0]) for script in scripts))  # ISO 639-3, as in eng-Latn

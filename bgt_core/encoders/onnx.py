@@ -160,7 +160,7 @@ def difference(encoder: nn.Module, path: Path, vocab_size: int) -> float:
 
 @contextmanager
 def _quietly() -> Iterator[None]:
-    """Hide messages that torch's exporter prints for its developers; `difference` would detect a wrong export."""
+    """Hide messages that torch's exporter prints for its developers; `difference` detects wrong exports."""
     logger = logging.getLogger("torch.onnx")
     before = logger.level
     logger.setLevel(logging.ERROR)

@@ -104,8 +104,7 @@ def push(path: Path | str, name: str, *, private: bool = False) -> str:
 
 
 def read_figures(path: Path) -> dict[str, object]:
-    """Read the figures of a model card, such as scores, from a JSON file; NotFound if it is absent, DataError if it is
-    invalid."""
+    """Read scores and other facts for a model card from a JSON file; NotFound if absent, DataError if invalid."""
     figures = read_json(path)
     if not isinstance(figures, dict):
         raise DataError(f"{path}: expected a JSON object.")

@@ -36,7 +36,7 @@ def import_object(spec: str) -> Any:
 
 
 def _run(spec: str, own: Callable[[], Any]) -> Any:
-    """Run a user's code and return its result; iterators become lists. DataError with file and line if it fails."""
+    """Run a user's code and return its result; iterators become lists. If it fails, DataError names file and line."""
     try:
         return listed(own())
     except (BgtError, ModuleNotFoundError):
@@ -86,7 +86,7 @@ def open_encoder(name: str, device: str = "auto", precision: str = "auto") -> Ex
 
 
 def _verb(own: object) -> str:
-    """Return the name of the object's method that embeds: "embed" or "encode"; "" if it has neither, or is a string."""
+    """Return the name of an object's method that embeds sentences, "embed" or "encode"; "" if it has neither."""
     verbs = () if isinstance(own, str) else ("embed", "encode")
     return next((verb for verb in verbs if callable(getattr(own, verb, None))), "")
 
@@ -120,7 +120,7 @@ def _calling(spec: str, function: Callable[..., Any]) -> Callable[[list[str], st
 
 
 def _needs_nothing(function: Callable[..., Any]) -> bool:
-    """Test whether a function can be called without arguments. If so, it makes an encoder, but is not one itself."""
+    """Test whether a function can be called without arguments. Such a function makes an encoder."""
     try:
         inspect.signature(function).bind()
     except (TypeError, ValueError):  # ValueError: some built-in functions have no signature

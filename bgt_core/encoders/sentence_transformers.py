@@ -80,7 +80,7 @@ def open_encoder(name: str, device: str = "auto", precision: str = "auto") -> Ex
         if tokenizer is None:  # a slow tokenizer can't be serialised completely
             return ""
         rules = json.loads(tokenizer.to_str())
-        del rules["padding"], rules["truncation"]  # these depend on the last call
+        del rules["padding"], rules["truncation"]  # these settings depend on the last call
         layers = [(type(layer).__name__, getattr(layer, "pooling_mode", "")) for layer in model]
         parts = (layers, model.max_seq_length, model.prompts, model.default_prompt_name, rules, precision == "bf16")
         digest = hashlib.sha256(json.dumps(parts, sort_keys=True).encode())
@@ -137,7 +137,7 @@ class BGTModule(InputModule):
                 shutil.copyfile(source / name, Path(output_path) / name)
 
     def _as_read(self) -> bool:
-        """Test whether the checkpoint still exists, and the weights are unchanged."""
+        """Test whether the checkpoint still exists, and has the same weights as this module."""
         folder = self.checkpoint.folder
         if not (folder / CONFIG).is_file() or checkpoint.read_config(folder) != self.checkpoint.config:
             return False

@@ -1,4 +1,4 @@
-"""Encoders that split vectors of another encoder: `semantic` is the shared part, `language` the private part."""
+"""Encoders of split vectors: `semantic` is the part that translations share, `language` the rest."""
 
 from functools import lru_cache, partial
 from pathlib import Path
@@ -21,7 +21,7 @@ def split_encoder(name: str, split: Split, inner: SentenceEncoder, fingerprint: 
     messages. `fingerprint` identifies the split, for example by the hash of its file; it is "" if unknown.
     """
 
-    @lru_cache(maxsize=2)  # most callers need both parts of sentences in two languages
+    @lru_cache(maxsize=2)  # cached, because most callers need both parts of the vectors, in two languages
     def whole(sentences: tuple[str, ...], lang: str) -> np.ndarray:
         return inner.embed(sentences, lang=lang, latent=SEMANTIC)
 
@@ -41,8 +41,8 @@ def split_encoder(name: str, split: Split, inner: SentenceEncoder, fingerprint: 
 
 
 def part(split: Split, vectors: np.ndarray, lang: str, latent: str) -> np.ndarray:
-    """Return the shared part of vectors (N, D) for SEMANTIC, else the private part. Values that float32 can't represent
-    as normal numbers become 0."""
+    """Return the shared part of vectors (N, D) for the latent "semantic", else the private part. Values that float32
+    can represent only as subnormal numbers become 0."""
     given = split.shared(vectors, lang) if latent == SEMANTIC else split.private(vectors, lang)
     return np.where(np.abs(given) < np.finfo(np.float32).tiny, 0, given)
 

@@ -21,12 +21,12 @@ from bgt_core.vectors.arrays import DAMAGE, matrix, read_npy
 
 
 def open_encoder(name: str, device: str = "cpu", precision: str = "fp32") -> ExternalEncoder:
-    """Open NAME.npy or NAME.npz as `look_up` does."""
+    """Open a file of stored vectors, NAME.npy or NAME.npz, as an encoder."""
     return look_up(Path(name))
 
 
 def look_up(path: Path, name: str = "") -> ExternalEncoder:
-    """Open a file of vectors as an encoder, which looks up the vectors of sentences after `normalise`.
+    """Open a file of vectors as an encoder, which normalises sentences and looks up their vectors.
 
     `name`, by default the path, appears in messages. Raises UsageError for another kind of file, NotFound if the file
     is absent, DataError if it is damaged or has two different vectors for a sentence. The encoder raises DataError for

@@ -1,4 +1,4 @@
-"""A writer is a model of `recipes.writer` together with the encoder from whose vectors it generates text."""
+"""A writer, which generates text from the vectors of another encoder, together with this encoder."""
 
 from collections.abc import Iterable
 from functools import cached_property
@@ -32,7 +32,7 @@ class WriterEmbedder(Embedder):
         return named_encoder(self.stored.encoder, self.stored.fingerprint, self.opens, "the writer")
 
     def embed(self, sentences: str | Iterable[str], *, lang: str, latent: str = SEMANTIC, **options: Any) -> np.ndarray:
-        """See `Embedder.embed`. Semantic vectors, (N, D), come from the encoder `inner`, which ignores `batch_size`."""
+        """Embed sentences (see `Embedder.embed`). The encoder `inner` makes semantic vectors, without `batch_size`."""
         if latent != SEMANTIC:
             return super().embed(sentences, lang=lang, latent=latent, **options)
         lang = known_lang(lang, self.langs, "this model")
@@ -52,7 +52,7 @@ class WriterEmbedder(Embedder):
 
     @cached_property
     def fingerprint(self) -> str:
-        """See `Embedder.fingerprint`; "" if the fingerprint of the encoder `inner` is unknown."""
+        """A text that changes if the vectors change; "" if the fingerprint of the encoder `inner` is unknown."""
         inner = self.stored.fingerprint
         return f"{super().fingerprint} of {inner}" if inner else ""
 

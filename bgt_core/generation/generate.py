@@ -25,9 +25,9 @@ from bgt_core.generation.search import AT_ONCE, Context, Report, decode, decoder
 from bgt_core.nets.output import SentencePrediction
 from bgt_core.vectors.arrays import matrix
 
-# The best pair of weights for reranking, of all pairs from (0.25, 0.5, 1) and (0, 0.1, 0.2, 0.3, 0.5, 1). With
-# reranking, the latents of the text are closer to both given latents, and chrF is higher. With a likelihood weight of
-# 0, reranking prefers ungrammatical sentences if the style is taken from another sentence.
+# The best weights for reranking, of all pairs from (0.25, 0.5, 1) and (0, 0.1, 0.2, 0.3, 0.5, 1). With reranking, the
+# latents of the generated text are closer to both given latents, and chrF is higher. With a likelihood weight of 0,
+# reranking prefers ungrammatical sentences if the style is taken from another sentence.
 SECOND_WEIGHT, LIKELIHOOD_WEIGHT = 0.5, 0.3
 BATCH_TOKENS = 4_096  # maximum number of source tokens in a batch, with padding; limits memory
 
@@ -44,7 +44,7 @@ def generate(
     seed: int = 0,
     max_length: int = 60,
 ) -> list[str]:
-    """Generate one sentence per row, with the meaning of the row's source and the style of the row's style sentence.
+    """Generate N sentences. Sentence n has the meaning of source n and the style of style sentence n.
 
     Args:
         bgt: An embedder whose model has a decoder and a latent for style ("language" or "syntactic").
@@ -173,7 +173,7 @@ def candidates(
     max_length: int = 60,
     report: Report = quiet,
 ) -> list[list[Candidate]]:
-    """Generate candidate texts for each row of the latents, {name: (N, L)}. Raises the errors of `decode`.
+    """Generate candidate texts from each of N rows of latents, {name: (N, L)}. Raises the errors of `decode`.
 
     The candidates are the distinct texts of a beam search, or one text from sampling. With `rerank`, the text with the
     highest score comes first; otherwise the most probable text. The score of a text is the similarity of its semantic
@@ -229,8 +229,8 @@ def scored(
     weights: Mapping[str, float],
     likelihood_weight: float,
 ) -> list[list[Candidate]]:
-    """Embed the texts of each row, {text: log-probability per token}, and return them as candidates in the same order.
-    Latents with the weight 0 are left out."""
+    """Embed the generated texts of each row, {text: log-probability per token}, and return them as candidates in the
+    same order. Latents with the weight 0 are left out."""
     row_of = np.repeat(np.arange(len(texts)), [len(of_row) for of_row in texts])  # row of each candidate, (C,)
     flat = [item for of_row in texts for item in of_row.items()]
     written = [text for text, _ in flat]
@@ -248,7 +248,7 @@ def scored(
 
 
 def drafted(bgt: Embedder, latents: Mapping[str, np.ndarray], drafts: Sequence[str], lang: str) -> Iterator[Context]:
-    """Yield inputs with which the decoder corrects drafts, at most `AT_ONCE` rows at a time; UsageError if it can't."""
+    """Yield inputs for a decoder that corrects drafts, at most `AT_ONCE` rows each; UsageError for other decoders."""
     model = bgt.model
     if not isinstance(model, CorrectingModel):
         raise UsageError(
@@ -285,7 +285,7 @@ class Writer:
 
     bgt: Embedder
     search: Search
-    max_length: int = 60  # in tokens
+    max_length: int = 60  # maximum number of tokens of a generated text
 
     def __post_init__(self) -> None:
         generative(self.bgt)
@@ -303,7 +303,7 @@ class Writer:
         return self.bgt.embed(sentences, lang=lang, latent=latent)
 
     def similarity(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-        """Compare each vector of left with each vector of right: (N, D), (M, D) -> (N, M)."""
+        """Return the similarity of each vector of left and each vector of right: (N, D), (M, D) -> (N, M)."""
         return self.bgt.similarity(left, right)
 
     def write(self, latents: Mapping[str, np.ndarray], *, lang: str) -> list[str]:
@@ -393,13 +393,13 @@ class BeamTranslator:
         """Translate N sentences. Return the distinct translations of each sentence, the most probable first; [] for a
         sentence that is empty or too long. The cost of a translation is its negative log-likelihood in nats per token,
         EOS included; tokens that are never generated have probability 0."""
-        ids = self.bgt.tokenizer.encode(sentences)  # their lengths include EOS
+        ids = self.bgt.tokenizer.encode(sentences)  # the lengths of these lists include EOS
         fitting = [row for row, tokens in enumerate(ids) if 1 < len(tokens) <= self.max_length + 1]
         fitting.sort(key=lambda row: len(ids[row]), reverse=True)
         translations: list[list[Translation]] = [[] for _ in ids]
         device, decoder = next(self.model.parameters()).device, self.model.decoder(self.lang)
         with torch.no_grad(), autocast(device, self.bgt.precision):  # in inference_mode, autocast caches no weights
-            while fitting:  # the longest sentences first
+            while fitting:  # the longest sentences are translated first
                 size = max(1, min(AT_ONCE, BATCH_TOKENS // len(ids[fitting[0]])))
                 rows, fitting = fitting[:size], fitting[size:]
                 side = Tokens.pad([ids[row] for row in rows], self.source_lang).to(device)

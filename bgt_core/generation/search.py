@@ -34,11 +34,11 @@ Report = Callable[[int], None]  # called with the number of tokens so far; it ma
 
 
 def quiet(tokens: int) -> None:
-    """Report nothing."""
+    """Do nothing: the default of the argument `report`."""
 
 
 def generative(bgt: Embedder) -> GenerativeModel:
-    """Return the model of an embedder; UsageError if it can't generate."""
+    """Return the model of an embedder; UsageError if the model can't generate text."""
     model = getattr(bgt, "model", None)  # encoders of other libraries have no model
     if not isinstance(model, GenerativeModel):
         raise UsageError("This model can't generate from its latents: use a model of `bgt`.")
@@ -122,7 +122,7 @@ def sample(
         scores = allowed(next_scores(decoder, tokens[:, None], state), written[:, None], config)[:, 0]
         scores = scores.log_softmax(-1) / config.temperature
         probs, order = scores.softmax(-1).sort(-1, descending=True)
-        outside = probs.cumsum(-1) - probs >= config.top_p  # never excludes the most probable token
+        outside = probs.cumsum(-1) - probs >= config.top_p  # the most probable token is never outside
         drawn = torch.multinomial(probs.masked_fill(outside, 0.0), 1, generator=generator)  # (B, 1)
         tokens = order.gather(1, drawn).squeeze(1).masked_fill(done, EOS)
         written = torch.cat([written, tokens[:, None]], 1)
@@ -150,7 +150,7 @@ def n_best(
     are finished.
     """
     winners: dict[int, list[Hypothesis]] = {}
-    rows = torch.arange(len(context), device=context.device)  # index of the sentence in each row of the batch, (B,)
+    rows = torch.arange(len(context), device=context.device)  # sentence index of each row of the batch, (B,)
     tokens = torch.full((len(context), 1), EOS, device=context.device)  # at first, one hypothesis per sentence
     written, totals = tokens.new_empty(len(context), 1, 0), torch.zeros_like(tokens, dtype=torch.float)
     done = torch.zeros_like(tokens, dtype=torch.bool)

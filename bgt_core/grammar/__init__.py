@@ -1,4 +1,4 @@
-"""English and French sentences with labels of their meaning and style, from tables that a grammar generated.
+"""English and French sentences that a grammar generated, with labels of their meaning and style, in tables.
 
     pairs               translations. The style of a sentence (final mark, filler word, position of the time phrase,
                         synonyms, contractions, register) does not depend on its meaning or on its translation
@@ -22,14 +22,14 @@ LANGS = ("en", "fr")
 LIMIT, TRIPLES, ROLE_PAIRS = 30_000, 2_000, 1_000  # number of rows of each table
 GIVE, ACT, NEGATION = "giver and receiver", "subject and object", "negation"
 KINDS = (GIVE, ACT, "two things", "attributes", NEGATION)  # kinds of triples; role pairs have only the first two kinds
-STEP = 1_010  # distance between the first rows of seeds s and s + 1; a multiple of len(KINDS), because kinds alternate
+STEP = 1_010  # number of rows between the first rows of seeds s and s + 1; a multiple of len(KINDS), as kinds alternate
 
 
 class Pair(NamedTuple):
     """An English and a French sentence with the same meaning."""
 
     texts: dict[str, str]  # {"en": ..., "fr": ...}
-    meaning: tuple[str, ...]  # sentence frame, features and words; the same for both languages
+    meaning: tuple[str, ...]  # sentence frame, features and words, which both languages share
     style: dict[str, dict[str, str]]  # language -> factor of style -> value, for the factors that the text shows
 
 
@@ -73,7 +73,7 @@ def pairs(count: int, seed: int = 0) -> list[Pair]:
 
 
 def triples(count: int, seed: int = 0, *, held_out: bool = False) -> list[Triple]:
-    """Return `count` triples with different sentences; their kinds alternate. The seed works as in `pairs`.
+    """Return `count` triples with different sentences. The kinds alternate; the seed sets the first row of the table.
 
     Triples that are `held_out` have other nouns, verbs, adjectives, times and sentence frames than the training
     triples. Raises UsageError unless `count` is from 0 to TRIPLES.
@@ -86,7 +86,7 @@ def triples(count: int, seed: int = 0, *, held_out: bool = False) -> list[Triple
 
 
 def role_pairs(count: int, seed: int = 0) -> list[RolePair]:
-    """Return `count` different role pairs; their two kinds alternate. The seed works as in `pairs`.
+    """Return `count` different role pairs. Their two kinds alternate; the seed sets the first row of the table.
 
     Raises UsageError unless `count` is from 0 to ROLE_PAIRS.
 

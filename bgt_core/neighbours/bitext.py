@@ -37,7 +37,7 @@ Neighbours = tuple[np.ndarray, np.ndarray]  # (N, k) cosines, descending, and (N
 
 
 class Pairs(NamedTuple):
-    """P candidate pairs. Each pair consists of a row of the left text and a row of the right text."""
+    """P candidate pairs of translations: row numbers in the left and the right text, with scores."""
 
     scores: np.ndarray  # (P,) float64
     left: np.ndarray  # (P,) int64, row numbers
@@ -50,7 +50,7 @@ class Pairs(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Sentences:
-    """The N distinct sentences of a text, in order. Without copies, a row has k different nearest neighbours."""
+    """The N distinct sentences of a text, in order. Without copies, a sentence has k different nearest neighbours."""
 
     texts: list[str]  # normalised
     first: np.ndarray  # (N,) index of the first line with each sentence
@@ -61,7 +61,7 @@ Side = Sequence[str] | Sentences | np.ndarray | Rows  # vectors may have any for
 
 
 class Kept(NamedTuple):
-    """The number of pairs that a rule keeps, and how many of them are known translations."""
+    """The precision and recall of a rule that keeps some candidate pairs: counts of kept and of known pairs."""
 
     rule: str  # "all", "threshold", "best threshold" or "best of the other half"
     thresholds: tuple[float, ...]
@@ -88,11 +88,11 @@ class Kept(NamedTuple):
 class Mined:
     """Candidate translations, best first. Row numbers are indices in the sentences or vectors given to `mine`."""
 
-    candidates: Pairs  # including candidates below the threshold
+    candidates: Pairs  # all candidates, also below the threshold
     threshold: float
     plan: SearchPlan  # how neighbours were searched; str(plan) describes it
     sizes: tuple[int, int]  # numbers of distinct sentences in both texts
-    first_of: Sequence[np.ndarray | None] = (None, None)  # for a text that is a list: index of each entry's first copy
+    first_of: Sequence[np.ndarray | None] = (None, None)  # for a list of sentences: index of each sentence's first copy
 
     @property
     def pairs(self) -> Pairs:
@@ -197,7 +197,7 @@ def mine(
         DataError: `left` or `right` is empty, the vectors differ in width, or `matrix` rejects them.
         NotFound: FAISS is not installed.
     """
-    load_faiss()  # raises at once if FAISS is absent
+    load_faiss()  # fail now, not after the slow embedding, if FAISS is absent
     check(k, margin, index, recall, threshold)
     named = zip((left, right), ("left", "right"), strict=True)
     texts = [side if isinstance(side, Sentences | Rows) else to_side(side, name) for side, name in named]
@@ -216,7 +216,7 @@ def mine(
 
 
 def to_side(given: object, name: str) -> Sentences | Rows:
-    """Convert `left` or `right` to distinct sentences or to vectors; error messages contain `name`."""
+    """Convert a text, `left` or `right`, to distinct sentences or to vectors; error messages contain `name`."""
     given = listed(given)
     if not holds_vectors(given):
         return distinct(sentence_list(given, name))  # type: ignore[arg-type]
@@ -253,9 +253,9 @@ def to_rows(
 
 
 def pairs_of(there: Neighbours, back: Neighbours, margin: str = "ratio") -> Pairs:
-    """Score and choose pairs as `mine` does, from the k nearest neighbours of each row, (N, k) and (M, k)."""
+    """Score and choose sentence pairs as `mine` does, given the k nearest neighbours of all rows, (N, k) and (M, k)."""
     means = [
-        np.where(nearest >= 0, cosines, 0).sum(1) / np.maximum((nearest >= 0).sum(1), 1)  # missing neighbours are -1
+        np.where(nearest >= 0, cosines, 0).sum(1) / np.maximum((nearest >= 0).sum(1), 1)  # -1 marks a missing neighbour
         for cosines, nearest in (there, back)
     ]
     scores, partner = _best(margin, *there, means[0], means[1])
@@ -275,13 +275,13 @@ def pairs_of(there: Neighbours, back: Neighbours, margin: str = "ratio") -> Pair
                 free_left[left] = free_right[right] = 0
         kept.append(chosen[np.array(keep, dtype=bool)])
     pairs = pairs.take(np.concatenate(kept))
-    return pairs.take(np.isfinite(pairs.scores))  # a row that was compared with no other row has no candidate
+    return pairs.take(np.isfinite(pairs.scores))  # rows that were not compared with any row have no finite score
 
 
 def _best(
     margin: str, cosines: np.ndarray, nearest: np.ndarray, own: np.ndarray, other: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the score and the row number (N,) of each row's best neighbour.
+    """Return the score and the row number, (N,) each, of the neighbour with which each row has the highest score.
 
     `own` and `other` are the mean cosines of the rows and of the possible neighbours.
     """
@@ -291,7 +291,7 @@ def _best(
     return np.take_along_axis(scores, rank, 1)[:, 0], np.take_along_axis(nearest, rank, 1)[:, 0]
 
 
-# Read texts, vectors of their lines, and known translations; write pairs.
+# The files of mining: texts, vectors of their lines, known translations, and found pairs.
 
 
 def distinct(sentences: Iterable[str]) -> Sentences:
@@ -356,7 +356,7 @@ def read_gold(path: Path, left: Sentences, right: Sentences) -> tuple[np.ndarray
 
 
 def write_pairs(out: Path, pairs: Pairs, left: Sentences, right: Sentences) -> None:
-    """Write a TSV, completely or not at all: score, line number in each text (from 1), and both sentences."""
+    """Write sentence pairs to a TSV, completely or not at all: score, both line numbers, and both sentences."""
     with atomic_file(out) as partial, partial.open("w", encoding="utf-8") as file:
         for score, row, other in zip(*(column.tolist() for column in pairs), strict=True):
             numbers = f"{score:.5f}\t{left.first[row] + 1}\t{right.first[other] + 1}"

@@ -43,7 +43,7 @@ BLOCK = 4_096  # number of questions that the model compares with the query at o
 
 
 class Ranking:
-    """The rules by which the vectors (N, D) of an encoder are searched and ranked.
+    """The rules by which stored questions are searched and ranked, given an encoder's vectors (N, D).
 
     A trained `var-siamese` ranks questions by the log odds that they are duplicates of the query. The search finds the
     posteriors with the smallest Wasserstein distance W2 to the query's. For Gaussians with diagonal covariances, W2 is
@@ -96,7 +96,7 @@ def fit_platt(scores: np.ndarray, labels: np.ndarray) -> Platt:
     positive = int(labels.sum())
     targets = np.where(labels, (positive + 1) / (positive + 2), 1 / (len(labels) - positive + 2))
     centre, spread = float(scores.mean()), float(scores.std()) or 1.0
-    scaled = np.tile((scores - centre) / spread, 2)[:, None]  # each pair twice, once with each label
+    scaled = np.tile((scores - centre) / spread, 2)[:, None]  # every pair appears twice, once with each label
     model = LogisticRegression(C=np.inf, tol=1e-10, max_iter=1_000)
     model.fit(scaled, np.repeat([True, False], len(labels)), np.concatenate([targets, 1 - targets]))
     slope, offset = float(model.coef_[0, 0]), float(model.intercept_[0])
@@ -113,7 +113,7 @@ def fit_platt(scores: np.ndarray, labels: np.ndarray) -> Platt:
 
 @dataclass(frozen=True)
 class StoreCard:
-    """The description of a store."""
+    """The description of a store of questions."""
 
     questions: int  # number of stored questions
     text: str  # SHA-256 of questions.txt
@@ -121,8 +121,8 @@ class StoreCard:
     model: str  # the value of --model that opens the encoder
     by: str  # the order of results: "probability" or "cosine"
     lang: str
-    calibration: Platt | None  # maps scores to probabilities; None if results have no probability
-    calibrated_on: str  # name of the labelled pairs; "" for a model's own probabilities
+    calibration: Platt | None  # maps scores to probabilities; None for a ranking by cosine without calibration
+    calibrated_on: str  # name of the labelled pairs; "" without calibration
     version: str  # version of this software
 
     @classmethod
@@ -175,7 +175,7 @@ def build(
     load_faiss()
     ranking = Ranking(encoder)
     questions = read_sentences(source).texts
-    calibration = Platt(1.0, 0.0) if ranking.by == "probability" else None  # the scores are log odds already
+    calibration = Platt(1.0, 0.0) if ranking.by == "probability" else None  # the scores are already log odds
     if dev is not None:
         left, right = (ranking.encoder.embed(list(side), lang=lang) for side in (dev.left, dev.right))
         scores = [ranking.scores(one, other[None])[0] for one, other in zip(left, right, strict=True)]
@@ -272,7 +272,7 @@ class QuestionStore:
         return [self._nearest(vector, of, k, count) for vector, of in zip(vectors, rows, strict=True)]
 
     def _nearest(self, vector: np.ndarray, rows: np.ndarray, k: int, count: int) -> list[Hit]:
-        """Of the questions in `rows`, rank the `count` nearest to the query, and return the k best."""
+        """Search the questions in `rows`, rank the `count` questions nearest to the query, and return the k best."""
         point, points = self.ranking.points(vector[None]), self._points[rows]
         if count < len(rows):
             faiss = load_faiss()

@@ -30,7 +30,7 @@ Report = Callable[[int, int], None]  # called with the number of finished blocks
 
 
 def silent(done: int, total: int) -> None:
-    """A `Report` that prints nothing."""
+    """Do nothing: the default of the argument `report`."""
 
 
 def load_faiss() -> Any:
@@ -44,7 +44,7 @@ def load_faiss() -> Any:
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """N rows of an array, which may be mapped from a file. The rows are read in blocks and scaled to length 1."""
+    """Selected rows of an array of vectors, which may be memory-mapped; rows are read in blocks, with length 1."""
 
     vectors: np.ndarray  # (M, D) of any float type
     chosen: np.ndarray  # (N,) row numbers in `vectors`
@@ -55,17 +55,17 @@ class Rows:
     def read(self, rows: np.ndarray) -> np.ndarray:
         """Read rows and scale them to length 1, (len(rows), D) float32; a row of zeros stays zero."""
         block = np.ascontiguousarray(binary_scaled(self.vectors[self.chosen[rows]].astype(np.float32, copy=False)))
-        load_faiss().normalize_L2(block)  # in place, in float32
+        load_faiss().normalize_L2(block)  # scales the rows in place, in float32
         return block
 
 
 @dataclass(frozen=True, eq=False)
 class SearchPlan:
-    """The blocks to compare in each direction, and how they were chosen."""
+    """Which blocks of two sets of vectors to compare in each direction, and how this was decided."""
 
     forward: list[Block]  # blocks whose queries are rows of the left set
     backward: list[Block]  # blocks whose queries are rows of the right set
-    assignments: int = 1  # number of lists with each row; at most this many blocks compare the same two rows
+    assignments: int = 1  # number of lists that contain each row, and maximum number of comparisons of two rows
     nlist: int = 1
     nprobe: int = 1
     recall: float = 1.0  # share of the nearest neighbours that are found, measured on a sample
@@ -79,9 +79,9 @@ class SearchPlan:
 
 @dataclass(frozen=True, eq=False)
 class Lists:
-    """The lists of an approximate search.
+    """The lists (k-means clusters) of an approximate search.
 
-    Each row is in the `ASSIGNMENTS` lists nearest to it. A query probes the `nprobe` lists nearest to it.
+    Each row is in the `ASSIGNMENTS` lists nearest to it. A query is compared with the rows of its `nprobe` lists.
     """
 
     centroids: np.ndarray  # (nlist, D) float32
@@ -99,7 +99,7 @@ class Lists:
 
     def invert(self, lists: np.ndarray) -> list[np.ndarray]:
         """Convert the list indices of each row, (N, count), to the row numbers of each list. `lists` is overwritten."""
-        if lists.size <= len(self.centroids):  # the function of FAISS below needs more entries than lists
+        if lists.size <= len(self.centroids):  # FAISS's function below needs more entries than lists
             order = np.argsort(lists, axis=None, kind="stable")
             ends = np.searchsorted(lists.ravel()[order], np.arange(1, len(self.centroids)))
             return np.split((order // lists.shape[1]).astype(lists.dtype), ends)
@@ -108,13 +108,13 @@ class Lists:
 
 
 def exact(left: Rows, right: Rows) -> SearchPlan:
-    """Plan to compare all pairs. Raises DataError if the vectors differ in width."""
+    """Plan an exact search, which compares all pairs of rows. Raises DataError if the vectors differ in width."""
     check_widths(left, right)
     return SearchPlan(all_blocks(left, right), all_blocks(right, left))
 
 
 def approximate(left: Rows, right: Rows, recall: float = 0.95, seed: int = 0) -> SearchPlan:
-    """Plan to compare each row with the rows of the other set that are in the lists nearest to it.
+    """Plan an approximate search, which compares a row only with the rows of the other set in the nearest lists.
 
     The number of lists to probe is chosen so that the share `recall` of the nearest neighbours is found in a sample. If
     there are too few rows for lists, all pairs are compared. The plan needs 4 * (nprobe + ASSIGNMENTS) bytes per row.
@@ -181,7 +181,7 @@ def search(
     again = np.zeros(heap.I.shape, dtype=bool)  # (N, k * assignments)
     for rank in range(1, k * assignments):
         again[:, rank] = (heap.I[:, :rank] == heap.I[:, rank : rank + 1]).any(1)
-    first = np.argsort(again, axis=1, kind="stable")[:, :k]  # repeated neighbours go last
+    first = np.argsort(again, axis=1, kind="stable")[:, :k]  # repeated neighbours are sorted to the end
     rows = np.where(again, -1, heap.I)
     return np.take_along_axis(heap.D, first, 1), np.take_along_axis(rows, first, 1)
 
@@ -194,7 +194,7 @@ def check_widths(left: Rows, right: Rows) -> None:
 
 
 def ranks_of_nearest(queries: Rows, candidates: Rows, lists: Lists, sample: np.ndarray) -> np.ndarray:
-    """Count, for each sampled query, the lists that it probes before a list with its nearest neighbour: (S,)."""
+    """Count, for each sampled query, the lists that are nearer to it than a list with its nearest neighbour: (S,)."""
     sampled = Rows(queries.vectors, queries.chosen[sample])
     _, nearest = search(sampled, candidates, all_blocks(sampled, candidates), 1)  # (S, 1)
     neighbours = Rows(candidates.vectors, candidates.chosen[nearest[:, 0]])
@@ -204,13 +204,13 @@ def ranks_of_nearest(queries: Rows, candidates: Rows, lists: Lists, sample: np.n
 
 
 def pair_up(probing: Sequence[np.ndarray], held: Sequence[np.ndarray]) -> list[Block]:
-    """For each list, return blocks that compare the queries that probe the list with the candidates in the list."""
+    """Return the blocks of an approximate search: for each list, the queries that probe it, and its candidates."""
     lists = zip(probing, held, strict=True)
     return [block for queries, candidates in lists for block in product(chunks(queries), chunks(candidates))]
 
 
 def all_blocks(queries: Rows, candidates: Rows) -> list[Block]:
-    """Return the blocks that compare all pairs."""
+    """Return the blocks of an exact search, which compare all queries with all candidates."""
     return list(product(chunks(np.arange(len(queries))), chunks(np.arange(len(candidates)))))
 
 

@@ -1,1 +1,1 @@
-"""Networks: bodies map a sentence to a vector, heads map this vector to a posterior, and decoders generate text."""
+"""Neural networks: bodies map sentences to vectors, heads map vectors to posteriors, and decoders generate text."""

@@ -1,5 +1,5 @@
-"""Our extension of the paper: a semantic latent that encodes word order and who does what, but not the language or
-closing marks. The other files of `nets` do not depend on this file.
+"""Our extension of the paper: a semantic latent that encodes word order (its "bound part") and who does what to whom
+(its "roles"), but not the language or closing marks. The other files of `nets` do not depend on this file.
 
 Word order is encoded by holographic binding (Plate 1995), which stores the vectors of many positions in one vector. A
 vector of K units is treated as K/2 complex numbers. To bind a vector to position p, its complex number j is rotated by
@@ -42,7 +42,7 @@ class Binding(nn.Module):
         self.width = width
 
     def angles(self, like: Tensor) -> Tensor:
-        """Return the angles w_j, (K/2,), on the device of `like`, in the precision of `like` but at least float32."""
+        """Return the angles w_j, (K/2,), on the device of `like`, in float32 or the precision of `like`, if higher."""
         numbers = self.width // 2
         dtype = torch.promote_types(like.dtype, torch.float32)
         return math.pi * ((2 * torch.arange(numbers, dtype=dtype, device=like.device) + 1) / numbers - 1)
@@ -55,12 +55,12 @@ class Binding(nn.Module):
         return torch.cat([real * cos - imaginary * sin, real * sin + imaginary * cos], dim=-1)
 
     def unbind(self, memory: Tensor, positions: Tensor) -> Tensor:
-        """Return the vector that is bound to each position in `memory` (..., K), plus noise. Shapes: see `bind`."""
+        """Return the vector that is bound to each position in `memory` (..., K), plus noise, (..., K)."""
         return self.bind(memory, -positions)
 
 
 class BoundPooling(nn.Module):
-    """An encoder's body that concatenates three vectors: an average of token vectors, the bound part, and the roles.
+    """An encoder that concatenates three vectors: an average of token vectors, the "bound part", and the "roles".
 
     The bound part has `bound` units and encodes word order. Each token has a vector, which is bound to the token's
     position (`Binding`), and the bound part is the sum of these vectors. So a decoder can read the vector of each
@@ -99,7 +99,7 @@ class BoundPooling(nn.Module):
             nn.init.zeros_(added.weight)
 
     def forward(self, side: Tokens, layout: PackedLayout | None = None) -> Tensor:
-        """Tokens (B, T) -> (B, H). Vectors have length sqrt(H), so that each unit is about N(0, 1) over sentences."""
+        """Encode sentences: Tokens (B, T) -> (B, H). Vectors have norm sqrt(H), so that each unit is about N(0, 1)."""
         layout = layout or PackedLayout.of(side)
         states = self.body.states(side, layout)  # (N, H)
         words = self.average.words(side, layout)
@@ -110,16 +110,16 @@ class BoundPooling(nn.Module):
         return torch.cat(scaled, dim=1)
 
     def bound(self, side: Tokens, layout: PackedLayout, states: Tensor) -> Tensor:
-        """Compute the bound part from tokens (B, T) and the Transformer's states (N, H): (B, K)."""
+        """Compute the part that encodes word order from tokens (B, T) and the Transformer's states (N, H): (B, K)."""
         words = self.body.words.table(layout.pack(side.ids)) * math.sqrt(self.body.width)
         positions = layout.columns + exact(self.shift(states))[:, 0]
         return layout.sum(self.binding.bind(exact(self.lexical(words) + self.compose(states)), positions))
 
 
 class MemoryReader(Memory):
-    """Read the vectors that are bound to positions in a latent. The vector at a token's position is added to the input
-    of that token, and the vectors at positions 0 to S - 1 are the slots for attention. The bound part of the latent has
-    `bound` units, K, and starts at unit `first`."""
+    """Read the vectors that are bound to positions in a latent, for a decoder. The vector at a token's position is
+    added to the input of that token, and the decoder attends to the vectors at positions 0 to S - 1 (slots). The bound
+    part of the latent, which encodes word order, has `bound` units, K, and starts at unit `first`."""
 
     def __init__(self, first: int, bound: int, width: int, slots: int):
         super().__init__()
@@ -151,7 +151,7 @@ class TaggedDecoder(nn.Module):
         self.tag = nn.Parameter(torch.randn(width))
 
     def forward(self, role: Role, column: str, latent: Tensor, target: Tokens) -> SentencePrediction:
-        """Predict `target` (B, T) from latent (B, L), to which this method appends the language's vector."""
+        """Predict the target sentences (B, T) from their latents (B, L), to which the language's vector is appended."""
         return replace(self.decoder(role, column, self.tagged(latent), target), layer=self.layer)
 
     def start(self, latent: Tensor) -> KVCache:
@@ -167,11 +167,12 @@ class TaggedDecoder(nn.Module):
 
 SLOTS, RELATIONS, KEY_WIDTH = 8, 4, 32
 ROUNDING = 1e-4  # a vector shorter than this is mostly rounding error, and is not scaled to length 1
-SHARP = 3.0  # scale of the slots' initial weights; with 1, each slot would attend to all tokens almost equally
+SHARP = 3.0  # scale of the initial attention weights; with 1, each slot would attend to all tokens almost equally
 
 
 class RolePooling(nn.Module):
-    """Encode roles (who does what to whom) by 8 slots, sums over tokens, and 4 relations, sums over pairs of tokens.
+    """Encode who does what to whom ("roles"), by 8 attention sums over tokens ("slots") and 4 over pairs of tokens
+    ("relations").
 
     Let c_t be the vector of token t minus the mean vector of the sentence. This difference removes the component that
     related words such as "boy" and "girl" share. Let U, V and W be trained matrices.
@@ -201,8 +202,8 @@ class RolePooling(nn.Module):
         self.head, self.dependent = Linear(width, of_pair, bias=False), Linear(width, of_pair, bias=False)
 
     def forward(self, side: Tokens, layout: PackedLayout, words: tuple[Tensor, Tensor]) -> Tensor:
-        """Return each sentence's vector of roles, (B, K), of length 1 or 0. `words` are the token vectors (N, D) and
-        their weights in the sentence's mean, (N,). Slots and relations do not attend to tokens of weight 0."""
+        """Encode who does what to whom as a vector of norm 1 or 0 for each sentence, (B, K). `words` are the token
+        vectors (N, D) and their weights in the sentence's mean, (N,); tokens of weight 0 are ignored."""
         vectors, weights = words
         x = self.norm(self.enter(vectors * math.sqrt(vectors.shape[1])))
         x = x + sinusoids(0, layout.shape[1], x)[layout.columns]
@@ -213,18 +214,18 @@ class RolePooling(nn.Module):
         counted = (layout.unpack(weights[:, None]).squeeze(2) > 0) & layout.mask  # (B, T)
         halves = self.of_slots(x, centred, counted, layout), self.of_relations(x, centred, counted, layout)
         roles = torch.cat([F.normalize(half.flatten(1), eps=ROUNDING) for half in halves], dim=1) * math.sqrt(0.5)
-        # if all tokens are equal, return 0, because their centred vectors are only rounding error
+        # return 0 if all tokens are equal, because their centred vectors are only rounding errors
         ids = layout.unpack(layout.pack(side.ids)[:, None]).squeeze(2)  # (B, T)
         first = ids.gather(1, counted.int().argmax(1, keepdim=True))
         return roles.where(((ids != first) & counted).any(1, keepdim=True), 0)
 
     def of_slots(self, states: Tensor, centred: Tensor, counted: Tensor, layout: PackedLayout) -> Tensor:
-        """Return the slots, (B, slots, K / 2 / slots)."""
+        """Compute the slots, attention-weighted sums over tokens: (B, slots, K / 2 / slots)."""
         scores = layout.unpack(exact(self.slots(states))).transpose(1, 2)  # (B, slots, T)
         return chosen(scores, counted[:, None]) @ layout.unpack(exact(self.filler(centred)))
 
     def of_relations(self, states: Tensor, centred: Tensor, counted: Tensor, layout: PackedLayout) -> Tensor:
-        """Return the relations, (B, relations, K / 2 / relations)."""
+        """Compute the relations, sums over pairs of tokens: (B, relations, K / 2 / relations)."""
         queries, keys = exact(layout.split(self.pairs(states), 2, RELATIONS))  # (B, relations, T, KEY_WIDTH) each
         dependents = layout.unpack(exact(self.dependent(centred)))[:, None]
         attended = [
@@ -243,15 +244,15 @@ def chosen(scores: Tensor, counted: Tensor) -> Tensor:
 
 
 class WithoutLanguage(nn.Module):
-    """A body whose vectors have the same mean in all languages, so that no linear probe can predict the language.
+    """An encoder whose vectors have the same mean in all languages, so that no linear probe can predict the language.
 
-    The differences between the means of the K languages span at most K - 1 directions. This body projects the vectors
-    onto the space that is orthogonal to all of these directions. If the means of all classes are equal, no linear
+    The differences between the means of the K languages span a subspace of at most K - 1 dimensions. The vectors are
+    projected onto the orthogonal complement of this subspace. If the means of all classes are equal, no linear
     predictor is better than the best constant (Belrose et al. 2023, LEACE, theorem 3.1). LEACE finds the smallest
     change that makes the means equal. The orthogonal projection changes the vectors more, but needs no covariances.
 
-    The projection shortens vectors. If `parts`, the sizes of the parts of a vector, are given, each part is scaled back
-    to its previous length, so that the part keeps its weight in the cosine. This scaling moves the means slightly
+    The projection shortens vectors. If `parts`, the sizes of concatenated parts of a vector, are given, each part is
+    scaled back to its previous norm, so that it keeps its weight in the cosine. This scaling moves the means slightly
     apart. So the model applies `WithoutLanguage` twice, the second time without `parts`.
 
     Each mean is a moving average over the last `memory` training sentences. The distance between the means of two
@@ -272,17 +273,17 @@ class WithoutLanguage(nn.Module):
         self.width: int = body.width  # type: ignore[assignment]
         self.body, self.langs, self.parts, self.memory = body, list(langs), list(parts), memory
         self.register_buffer("means", torch.zeros(len(self.langs), self.width))
-        self.register_buffer("read", torch.zeros(len(self.langs)))  # number of sentences in each mean, at most `memory`
+        self.register_buffer("read", torch.zeros(len(self.langs)))  # sentences in each mean, at most `memory`
         self.register_buffer("directions", torch.zeros(len(self.langs) - 1, self.width))  # Orthonormal, or zero.
         # micro_batch: for each language, the sum of its vectors in the current micro-batch, and their number.
         self.register_buffer("micro_batch", torch.zeros(len(self.langs), self.width + 1), persistent=False)
-        # seen: for each language, four sums over its sentences since the last update (`compare_languages`): (1) the
-        # vector minus the language's mean and minus the common shift, only in micro-batches with several languages; (2)
-        # the common shift, in all micro-batches; (3) and (4) the numbers of sentences in sums 1 and 2.
+        # `seen` has, for each language, four sums over its sentences since the last update (`compare_languages`): (1)
+        # the vector minus the language's mean and minus the common shift, only in micro-batches with several languages;
+        # (2) the common shift, in all micro-batches; (3) and (4) the numbers of sentences in sums 1 and 2.
         self.register_buffer("seen", torch.zeros(len(self.langs), 2 * self.width + 2), persistent=False)
 
     def forward(self, side: Tokens, layout: PaddedLayout | None = None) -> Tensor:
-        """Tokens (B, T) -> (B, H)."""
+        """Encode sentences as vectors: Tokens (B, T) -> (B, H)."""
         vectors = self.body(side, layout)
         if self.training and not self.frozen:
             total = vectors.detach().float().sum(0)
@@ -296,14 +297,14 @@ class WithoutLanguage(nn.Module):
 
     @property
     def frozen(self) -> bool:
-        """Whether the body has parameters but trains none of them. Then its vectors do not change."""
+        """Whether the encoder has parameters, but none of them is trained, so that its vectors do not change."""
         trained = [parameter.requires_grad for parameter in self.body.parameters()]
         return bool(trained) and not any(trained)
 
     @torch.no_grad()
     def compare_languages(self) -> None:
-        """Add the micro-batch to the sums `seen`. The gap between a language's vectors and its mean is split into two
-        summands: a shift that all languages of the micro-batch have in common, and the remaining gap."""
+        """Add the micro-batch to the sums `seen`. The difference between a language's vectors and its mean has two
+        summands: a shift that all languages of the micro-batch have in common, and the remaining difference."""
         total, count = self.micro_batch.split([self.width, 1], dim=1)
         present = count > 0
         gaps = torch.where(present, total / count.clamp(min=1) - self.means, 0.0)
@@ -322,7 +323,7 @@ class WithoutLanguage(nn.Module):
         self.read.copy_(torch.minimum(self.read + translated, translated.clamp(min=self.memory)))
         self.means += apart / self.read.clamp(min=1)[:, None]
         self.means += common.sum(0) / count.sum().clamp(min=self.memory)
-        all_read = self.read.min() > 0  # the directions stay zero until the body has encoded all languages
+        all_read = self.read.min() > 0  # the basis stays zero until all languages have occurred
         between = torch.linalg.qr((self.means[1:] - self.means[:1]).T).Q.T  # (K - 1, H)
         self.directions.copy_(torch.where(all_read, between, self.directions))
         self.seen.zero_()
@@ -341,13 +342,13 @@ class ClosingMarks(nn.Module):
         """Find closing marks, (B, T) bool: marks followed only by marks and EOS. The first token is never one."""
         inside = side.mask & (side.ids != EOS)
         others = inside & ~self.marks[side.ids]
-        words_after = others.flip(1).cumsum(1).flip(1)  # the count includes the token itself
+        words_after = others.flip(1).cumsum(1).flip(1)  # counts words from each token on, the token included
         at_end = inside & (words_after == 0)
         return torch.cat([torch.zeros_like(at_end[:, :1]), at_end[:, 1:]], dim=1)
 
     def remove(self, side: Tokens) -> Tokens:
         """Return the sentences without their closing marks, but with EOS. The shape stays (B, T)."""
-        if side.ids.is_meta:  # on the meta device only shapes are needed
+        if side.ids.is_meta:  # on the meta device, tensors have no values
             return side
         closing = self.closing(side)
         dropped = closing.sum(1, keepdim=True)  # (B, 1)
@@ -360,7 +361,7 @@ class ClosingMarks(nn.Module):
         """Give a share of the sentences the closing mark of another sentence in the batch, and return all sentences.
         Only sentences with exactly one closing mark give or get a mark."""
         single = self.closing(side).sum(1) == 1  # (B,)
-        column = (side.mask.sum(1) - 2).clamp(min=0)[:, None]  # the column of the last token before EOS
+        column = (side.mask.sum(1) - 2).clamp(min=0)[:, None]  # position of the last token before EOS
         mark, other = side.ids.gather(1, column), torch.randperm(len(side.ids), device=side.ids.device)
         takes = single & single[other] & (torch.rand(len(other), device=other.device) < share)
         ids = side.ids.scatter(1, column, torch.where(takes[:, None], mark[other], mark))
@@ -368,8 +369,8 @@ class ClosingMarks(nn.Module):
 
 
 class WithoutClosingMarks(nn.Module):
-    """A body that encodes sentences without their closing marks. The semantic encoder uses it, so that only the
-    language latent can encode whether a sentence is a question or an exclamation."""
+    """An encoder that ignores the closing marks of sentences. The semantic encoder uses it, so that only the language
+    latent can encode whether a sentence is a question or an exclamation."""
 
     def __init__(self, body: nn.Module, closing: ClosingMarks):
         super().__init__()
@@ -377,6 +378,6 @@ class WithoutClosingMarks(nn.Module):
         self.body, self.closing = body, closing
 
     def forward(self, side: Tokens, layout: PaddedLayout | None = None) -> Tensor:
-        """Tokens (B, T) -> (B, H)."""
+        """Encode sentences as vectors: Tokens (B, T) -> (B, H)."""
         shorter = self.closing.remove(side)
         return self.body(shorter, None if layout is None else layout.of_mask(shorter.mask))

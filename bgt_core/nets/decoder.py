@@ -1,4 +1,4 @@
-"""Transformer decoders (Vaswani et al. 2017) that read a latent, or attend to the encoder states of a source."""
+"""Transformer decoders (Vaswani et al. 2017), which get a latent, or attend to the states of a source sentence."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -47,7 +47,7 @@ class KVCache:
         self.ancestor_mask = self.ancestor_mask.gather(1, where)
 
     def select(self, rows: Tensor) -> None:
-        """Keep only the sentences with these row indices, (B',)."""
+        """Keep only the hypotheses of the sentences with these indices, (B',)."""
         self.ancestor_mask, self.latent = (part.index_select(0, rows) for part in (self.ancestor_mask, self.latent))
         self.scorer.select(rows)
         self.attended = [part if part is None else part.index_select(1, rows) for part in self.attended]
@@ -57,19 +57,19 @@ class KVCache:
 
 
 class Memory(nn.Module):
-    """Map a decoder's latent to two kinds of vectors: one vector per input token, which is added to the token, and S
-    vectors per sentence, the slots, to which all tokens attend."""
+    """Maps a latent to two kinds of vectors for a decoder: a vector for each input token, which is added to the token,
+    and S vectors per sentence (slots), to which all tokens attend."""
 
     def at(self, latent: Tensor, positions: Tensor, layout: PackedLayout) -> Tensor:
         """Return the vector to add to each token, given its position: (B, L), (N,) -> (N, H)."""
         raise NotImplementedError
 
     def states(self, latent: Tensor) -> Tensor:
-        """Return the slots: (B, L) -> (B, S, H)."""
+        """Return the vectors to which tokens attend (slots): latents (B, L) -> (B, S, H)."""
         raise NotImplementedError
 
     def keys_values(self, latent: Tensor, layers: Sequence[CrossAttention]) -> list[Tensor | None]:
-        """Return the keys and values of the slots for each layer: (B, L) -> (2, B, heads, S, H/heads) per layer."""
+        """Return the slots' keys and values for the attention of each layer: (B, L) -> (2, B, heads, S, H/heads)."""
         states = self.states(latent)
         batch, slots, _ = states.shape
         real = torch.ones(batch, slots, dtype=torch.bool, device=latent.device)
@@ -110,8 +110,8 @@ class DecoderLayer(nn.Module):
         real: Tensor | None = None,
         cache: KeyValues | None = None,
     ) -> Tensor:
-        """x (N, H), latent (B, L) -> (N, H). `attended` has the keys and values of cross-attention, and `real` is False
-        at their padding."""
+        """Compute the next states of N tokens: x (N, H), latent (B, L) -> (N, H). `attended` has the keys and values of
+        cross-attention, and `real` is False at their padding."""
         x = self.norm_attention(x + self.dropout(self.attention(x, layout, allowed, cache)))
         if self.fuses:
             fused = self.fuse_hidden(x) + layout.repeat(self.fuse_latent(latent))  # (N, H)
@@ -128,7 +128,7 @@ class CausalDecoder(nn.Module):
     words: TokenAndPositionEmbedding
     layers: nn.ModuleList
     heads: int  # number of attention heads in each layer
-    layer: OutputLayer  # the output layer; checkpoints use this name
+    layer: OutputLayer  # the output layer, which has this name in checkpoints
     word_dropout = 0.0  # share of previous tokens that are hidden in training, so that the latent has to encode them
 
     def predict(
@@ -140,7 +140,7 @@ class CausalDecoder(nn.Module):
         attended: Sequence[Tensor | None],
         real: Tensor | None = None,
     ) -> SentencePrediction:
-        """Predict `target` (B, T) from latent (B, L). `KVCache` describes `attended` and `real`."""
+        """Predict sentences `target` (B, T) from latents (B, L). `KVCache` describes `attended` and `real`."""
         layout = PackedLayout.of(target)
         x = self.words(layout.pack(shift_right(target.ids)), layout)  # (N, H)
         if self.training and self.word_dropout:
@@ -195,7 +195,7 @@ class TransformerDecoder(CausalDecoder):
     """A Transformer that computes p(sentence | latent z). It reads z and the previous tokens, and starts from EOS.
 
     Args:
-        table: The token table, (V, H).
+        table: The token embeddings, (V, H).
         layer: The output layer, which also gets z (Logit fusion).
         latent: Number of units of z, L.
         layers: Number of decoder layers.
@@ -234,7 +234,7 @@ class TransformerDecoder(CausalDecoder):
         self.heads, self.layer, self.word_dropout = heads, layer, word_dropout
 
     def forward(self, role: Role, column: str, latent: Tensor, target: Tokens) -> SentencePrediction:
-        """Predict `target` (B, T) from latent (B, L)."""
+        """Predict the target sentences (B, T) from their latents (B, L)."""
         return self.predict(role, column, latent, target, self.slots(latent))
 
     def fuse_words(self, words: Tensor, latent: Tensor, layout: PackedLayout, positions: Tensor) -> Tensor:
@@ -245,7 +245,7 @@ class TransformerDecoder(CausalDecoder):
         return words
 
     def slots(self, latent: Tensor) -> list[Tensor | None]:
-        """Return the keys and values of the slots for each layer, (2, B, heads, S, H/heads); None without a memory."""
+        """Return the keys and values of the slots in `memory` for each layer, (2, B, heads, S, H/heads), or None."""
         if self.memory is None:
             return [None] * len(self.layers)
         return self.memory.keys_values(latent, [cast(CrossAttention, layer.cross) for layer in self.layers])
@@ -301,7 +301,7 @@ class AttentionDecoder(CausalDecoder):
         self.layer = layer
 
     def forward(self, role: Role, column: str, source: EncoderStates, target: Tokens) -> SentencePrediction:
-        """Predict `target` (B, T) from the encoder states of B source sentences."""
+        """Predict the target sentences (B, T) from the encoder states of B source sentences."""
         layout = PackedLayout.of(source.side)
         return self.predict(
             role, column, source.no_latent(), target, self.keys_values(source.states, layout), layout.real

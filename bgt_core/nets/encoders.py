@@ -28,7 +28,7 @@ class MeanPooling(nn.Module):
         self.table, self.dropout = table, Dropout(dropout)
 
     def forward(self, side: Tokens, layout: PackedLayout | None = None) -> Tensor:
-        """Tokens (B, T) -> (B, H)."""
+        """Encode sentences as vectors: Tokens (B, T) -> (B, H)."""
         layout = layout or PackedLayout.of(side)
         ids = layout.pack(side.ids)  # (N,)
         return mean_of_words(self.dropout(self.table(ids)), ids, layout)
@@ -64,7 +64,7 @@ class SIFPooling(nn.Module):
             self.register_buffer("rarity", rarity, persistent=False)
 
     def forward(self, side: Tokens, layout: PackedLayout | None = None) -> Tensor:
-        """Tokens (B, T) -> (B, H)."""
+        """Encode sentences as vectors: Tokens (B, T) -> (B, H)."""
         layout = layout or PackedLayout.of(side)
         return self.pool(*self.words(side, layout), layout)
 
@@ -94,7 +94,7 @@ class ResidualPooling(nn.Module):
         nn.init.zeros_(self.correction.weight)
 
     def forward(self, side: Tokens, layout: PackedLayout | None = None) -> Tensor:
-        """Tokens (B, T) -> (B, H)."""
+        """Encode sentences as vectors: Tokens (B, T) -> (B, H)."""
         layout = layout or PackedLayout.of(side)
         return self.average(side, layout) + self.correction(self.body(side, layout))
 
@@ -112,13 +112,13 @@ class GRAN(MeanPooling):
     def __init__(self, table: nn.Embedding, dropout: float = 0.0):
         super().__init__(table, dropout)
         self.lstm = PeepholeLSTM(self.width, self.width)
-        self.gate_words = Linear(self.width, self.width)  # W_x and b
+        self.gate_words = Linear(self.width, self.width)  # weights W_x and bias b
         self.gate_states = Linear(self.width, self.width, bias=False)  # W_h
         for layer in (self.gate_words, self.gate_states):
             start(layer)
 
     def forward(self, side: Tokens, layout: PackedLayout | None = None) -> Tensor:
-        """Tokens (B, T) -> (B, H)."""
+        """Encode sentences as vectors: Tokens (B, T) -> (B, H)."""
         layout = layout or PackedLayout.of(side)
         ids = layout.pack(side.ids)  # (N,)
         words = self.dropout(self.table(ids))  # (N, H)
@@ -175,7 +175,7 @@ class PeepholeLSTM(nn.Module):
         """Compute the states with ONNX's LSTM operator: (B, T, K) -> (B, T, H). The loop over T in `states` can't be
         exported for a variable T."""
         batch, length, _ = x.shape
-        bias = torch.cat([self.inputs.bias, torch.zeros_like(self.inputs.bias)])  # zeros: the recurrence has no bias
+        bias = torch.cat([self.inputs.bias, torch.zeros_like(self.inputs.bias)])  # ONNX wants a second bias
         weights = [weight[None] for weight in (self.inputs.weight, self.recurrence, bias)]
         peepholes = self.peepholes.reshape(1, -1)
         states = torch.onnx.ops.symbolic(
@@ -210,7 +210,7 @@ class GaussianHead(nn.Module):
         self.start = log_variance
 
     def forward(self, features: Tensor) -> Gaussian:
-        """(B, H) -> posterior over (B, L)."""
+        """Map sentence vectors (B, H) to a posterior over latents (B, L)."""
         return Gaussian(self.mean(features), self.log_variance(features) + self.start)
 
 
@@ -224,7 +224,7 @@ class VonMisesFisherHead(nn.Module):
         self.concentration = Linear(width, 1)
 
     def forward(self, features: Tensor) -> VonMisesFisher:
-        """(B, H) -> posterior over (B, L)."""
+        """Map sentence vectors (B, H) to a posterior over latents (B, L)."""
         mean, raw = exact(self.mean(features)), exact(self.concentration(features))
         return VonMisesFisher(F.normalize(mean, dim=-1), F.softplus(raw).squeeze(-1) + 1)
 
@@ -237,7 +237,7 @@ class SharedVarianceHead(nn.Module):
         self.log_variance = nn.Parameter(torch.full((latent,), log_variance))
 
     def forward(self, features: Tensor) -> Gaussian:
-        """(B, L) -> posterior over (B, L)."""
+        """Map sentence vectors (B, L) to a posterior over latents (B, L)."""
         return Gaussian(features, self.log_variance.expand_as(features))
 
 
@@ -249,7 +249,7 @@ class PointHead(nn.Module):
         self.mean = Linear(width, latent, bias=False)
 
     def forward(self, features: Tensor) -> Point:
-        """(B, H) -> posterior at one point, (B, L)."""
+        """Map sentence vectors (B, H) to posteriors that are points, (B, L)."""
         return Point(self.mean(features))
 
 
@@ -257,7 +257,7 @@ class NoLatent(nn.Module):
     """The encoder of a latent with 0 units, in a model that does not use this latent. Its KL is 0."""
 
     def forward(self, side: Tokens) -> Point:
-        """Tokens (B, T) -> posterior over (B, 0)."""
+        """Return an empty posterior: Tokens (B, T) -> posterior over (B, 0)."""
         return Point(side.ids.new_zeros(len(side.ids), 0, dtype=torch.float32))
 
 
@@ -272,7 +272,7 @@ class Encoder(nn.Module):
         self.body, self.head = body, head
 
     def forward(self, side: Tokens, layout: PackedLayout | None = None) -> Posterior:
-        """Tokens (B, T) -> posterior over (B, L)."""
+        """Encode sentences as posteriors: Tokens (B, T) -> posterior over (B, L)."""
         return self.head(self.body(side) if layout is None else self.body(side, layout))
 
 

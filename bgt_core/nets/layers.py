@@ -40,7 +40,7 @@ class KeyValues:
         """Append keys and values of n tokens, (B, heads, n, H/heads). Return all keys and values so far, which are
         (B, heads, S, H/heads)."""
         start, self.used = self.used, self.used + keys.shape[2]
-        if self.used > self.store.shape[3]:  # double the room, so that on average a token is copied about once
+        if self.used > self.store.shape[3]:  # double the size, so that a token is copied about once on average
             grown = keys.new_empty(2, *keys.shape[:2], 2 * self.used, keys.shape[3])
             grown[:, :, :, :start] = self.store[:, :, :, :start]
             self.store = grown
@@ -48,7 +48,7 @@ class KeyValues:
         return self.store[0, :, :, : self.used], self.store[1, :, :, : self.used]
 
     def select(self, rows: Tensor) -> None:
-        """Keep only the sentences with these row indices, (B',)."""
+        """Keep only the hypotheses of the sentences with these indices, (B',)."""
         self.store = self.store.index_select(1, rows)
 
 
@@ -59,7 +59,7 @@ BLOCK_SCORES = 2**25  # maximum number of attention scores in memory at once
 
 
 def make_embedding(vocab_size: int, width: int) -> nn.Embedding:
-    """Return a token table (V, H), initialised from N(0, 1/H), with a row of zeros for padding."""
+    """Return token embeddings (V, H), initialised from N(0, 1/H), with a row of zeros for padding."""
     check_least(1, width=width)
     table = nn.Embedding(vocab_size, width, padding_idx=PAD)
     nn.init.normal_(table.weight, std=width**-0.5)
@@ -94,7 +94,7 @@ def sinusoids(start: int, length: int, like: Tensor) -> Tensor:
 
 
 class TokenAndPositionEmbedding(nn.Module):
-    """Embed tokens: sqrt(H) times the token's row of the table, plus the encoding of its position, then dropout."""
+    """Embed tokens: sqrt(H) times the embedding of the token, plus the encoding of its position, then dropout."""
 
     def __init__(self, table: nn.Embedding, dropout: float):
         super().__init__()
@@ -103,7 +103,7 @@ class TokenAndPositionEmbedding(nn.Module):
         self.table, self.dropout = table, Dropout(dropout)
 
     def forward(self, ids: Tensor, layout: PackedLayout, start: int = 0) -> Tensor:
-        """Token ids (N,) -> (N, H), in the dtype of matrix products. Column 0 of the layout is position `start`."""
+        """Embed token ids: (N,) -> (N, H), in the dtype of matrix products. `start` is the position of column 0."""
         words = self.table(ids) * math.sqrt(self.table.embedding_dim)
         x = words + sinusoids(start, layout.shape[1], words)[layout.columns]
         return self.dropout(x.to(matmul_dtype(x)))
@@ -112,7 +112,7 @@ class TokenAndPositionEmbedding(nn.Module):
 def blocks_of(q: Tensor, k: Tensor) -> list[slice]:
     """Split T queries (B, heads, T, D) into blocks. Attention to the keys (B, heads, S, D) is computed block by block,
     so that memory does not grow with T * S. Texts of up to about a thousand words need only one block."""
-    if torch.compiler.is_compiling():  # one block, because a compiled graph must work for any T
+    if torch.compiler.is_compiling():  # a compiled graph must work for any T
         return [slice(None)]
     size = max(1, BLOCK_SCORES // (q.shape[0] * q.shape[1] * k.shape[2]))
     return [slice(start, start + size) for start in range(0, q.shape[2], size)]
@@ -148,7 +148,7 @@ class SelfAttention(nn.Module):
     def forward(
         self, x: Tensor, layout: PackedLayout, allowed: Tensor | None, cache: KeyValues | None = None
     ) -> Tensor:
-        """x (N, H), allowed broadcastable to (B, heads, T, S) -> (N, H)."""
+        """Attend within sentences: x (N, H), allowed (a mask, broadcast to (B, heads, T, S)) -> (N, H)."""
         qkv, blocks, mixed = self.qkv(x), layout.length_blocks, []
         # `split`, because in the backward pass each slice would create a gradient for all tokens
         parts = qkv.split([len(part.flat_index) for *_, part in blocks]) if len(blocks) > 1 else [qkv]
@@ -200,7 +200,7 @@ class EncoderLayer(nn.Module):
         self.dropout = Dropout(dropout)
 
     def forward(self, x: Tensor, layout: PackedLayout, allowed: Tensor | None) -> Tensor:
-        """(N, H) -> (N, H)."""
+        """Compute the next states of N tokens: (N, H) -> (N, H)."""
         x = self.norm_attention(x + self.dropout(self.attention(x, layout, allowed)))
         return self.norm_feed(x + self.dropout(self.feed(x)))
 
@@ -216,7 +216,7 @@ class Transformer(nn.Module):
         self.layers = nn.ModuleList(EncoderLayer(self.width, ffn_dim, heads, dropout) for _ in range(layers))
 
     def forward(self, side: Tokens, layout: PackedLayout | None = None) -> Tensor:
-        """Tokens (B, T) -> (B, H)."""
+        """Encode sentences as vectors: Tokens (B, T) -> (B, H)."""
         layout = layout or PackedLayout.of(side)
         return layout.mean(self.states(side, layout))
 

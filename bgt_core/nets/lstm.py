@@ -25,7 +25,7 @@ class LSTM(nn.LSTM):
     no bf16 LSTM for such CPUs."""
 
     def forward(self, input: Any, hx: Any = None) -> Any:
-        """See `nn.LSTM`."""
+        """Apply `nn.LSTM.forward`, in float32 if the CPU has no bf16 instructions."""
         device = self.weight_ih_l0.device
         if device.type == "meta":  # compute one step, because only shapes matter, and torch would loop in Python
             output, state = super().forward(input[:, :1], hx)
@@ -53,7 +53,7 @@ class BiLSTM(nn.Module):
         self.backward_layers = nn.ModuleList(LSTM(self.width, half, batch_first=True) for _ in range(layers))
 
     def forward(self, side: Tokens, layout: PackedLayout | None = None) -> Tensor:
-        """Tokens (B, T) -> (B, H)."""
+        """Encode sentences as vectors: Tokens (B, T) -> (B, H)."""
         layout, mirror = layout or PackedLayout.of(side), mirrored(side.mask)
         x = self.dropout(self.table(side.ids))  # (B, T, H)
         for forward, backward in zip(self.forward_layers, self.backward_layers, strict=True):
@@ -72,7 +72,7 @@ class LastState(nn.Module):
         self.lstm = LSTM(self.width, self.width, batch_first=True)
 
     def forward(self, side: Tokens, layout: PackedLayout | None = None) -> Tensor:
-        """Tokens (B, T) -> (B, H)."""
+        """Encode sentences as vectors: Tokens (B, T) -> (B, H)."""
         states = self.lstm(self.dropout(self.table(side.ids)))[0]  # (B, T, H)
         last = side.mask.sum(1) - 1  # (B,)
         return states[torch.arange(len(states), device=states.device), last]
@@ -90,7 +90,7 @@ class FinalStates(nn.Module):
         self.backward_lstm = LSTM(table.embedding_dim, width, batch_first=True)
 
     def forward(self, side: Tokens, layout: PackedLayout | None = None) -> Tensor:
-        """Tokens (B, T) -> (B, 2 * width)."""
+        """Encode sentences as vectors: Tokens (B, T) -> (B, 2 * width)."""
         x = self.dropout(self.table(side.ids))  # (B, T, H)
         both = self.forward_lstm(x)[0], self.backward_lstm(flip(x, mirrored(side.mask)))[0]  # (B, T, width)
         rows, last = torch.arange(len(x), device=x.device), side.mask.sum(1) - 1
@@ -98,7 +98,7 @@ class FinalStates(nn.Module):
 
 
 def mirrored(mask: Tensor) -> Tensor:
-    """Return the flat index that reverses each sentence and keeps its padding in place: mask (B, T) -> (B * T,)."""
+    """Return the index that reverses each sentence and keeps its padding in place: mask (B, T) -> (B * T,)."""
     batch, length = mask.shape
     columns = torch.arange(length, device=mask.device)
     last = mask.sum(1, keepdim=True) - 1  # (B, 1)
@@ -107,7 +107,7 @@ def mirrored(mask: Tensor) -> Tensor:
 
 
 def flip(x: Tensor, mirror: Tensor) -> Tensor:
-    """Reverse each sentence, by an index from `mirrored`: (B, T, H) -> (B, T, H)."""
+    """Reverse each sentence's vectors (B, T, H) by the index `mirror` from `mirrored`."""
     return x.flatten(0, 1).index_select(0, mirror).view(x.shape)
 
 
@@ -128,7 +128,7 @@ class LSTMState:
         self.hidden, self.cell = self.hidden.gather(2, where), self.cell.gather(2, where)
 
     def select(self, rows: Tensor) -> None:
-        """Keep only the sentences with these row indices, (B',)."""
+        """Keep only the hypotheses of the sentences with these indices, (B',)."""
         self.latent = self.latent.index_select(0, rows)
         self.scorer.select(rows)
         self.hidden, self.cell = self.hidden.index_select(1, rows), self.cell.index_select(1, rows)
@@ -143,7 +143,7 @@ class RecurrentDecoder(nn.Module):
         self.lstm, self.layer, self.dropout = lstm, layer, Dropout(dropout)
 
     def forward(self, role: Role, column: str, latent: Tensor, target: Tokens) -> SentencePrediction:
-        """Predict `target` (B, T) from latent (B, L)."""
+        """Predict the target sentences (B, T) from their latents (B, L)."""
         inputs = self.inputs(shift_right(target.ids), latent)
         states, _ = self.lstm(inputs, self.initial_state(latent))  # (B, T, H)
         x = states.flatten(0, 1).index_select(0, target.flat_index)  # (N, H)

@@ -19,9 +19,9 @@ from bgt_core.backend import compiles_shapes, linear, matmul_dtype, pad_to_grid
 from bgt_core.contracts import Tokens
 
 STEPS = 1 << 16  # number of values of a 16-bit integer; dropout draws one such integer for each unit
-CHUNK = 32  # tokens per softmax; with a vocabulary of 8,000, their scores fit into the cache of a CPU core
-BLOCK = 1024  # maximum number of tokens whose float32 scores are in memory at once; twice as many in bf16
-SLAB = 2048  # rows of the weight's gradient that are computed at once; fewer rows need less memory
+CHUNK = 32  # number of tokens per softmax, so that their scores fit into the cache of a CPU core
+BLOCK = 1024  # maximum number of tokens with float32 scores in memory at once; twice as many in bf16
+SLAB = 2048  # rows of the weight's gradient that are computed at once, to limit memory
 GPU_BLOCK = 8192  # replaces CHUNK and BLOCK on a GPU, because GPUs are fast only with large products
 
 
@@ -45,7 +45,7 @@ class PackedLayout:
 
     @classmethod
     def column(cls, tokens: Tensor) -> PackedLayout:
-        """Return the layout of B sentences that have one token each, given these tokens, (B,)."""
+        """Return the layout of B sentences with one token each, given the tokens, (B,)."""
         return cls((len(tokens), 1), torch.arange(len(tokens), device=tokens.device), tokens[:, None] >= 0)
 
     @cached_property
@@ -109,12 +109,12 @@ class PackedLayout:
 
     @cached_property
     def whole(self) -> bool:
-        """Whether all sentences have T tokens. If so, packing only changes the shape."""
+        """Whether all sentences have T tokens, so that there is no padding to remove."""
         return len(self.flat_index) == self.shape[0] * self.shape[1]
 
     @cached_property
     def length_blocks(self) -> list[tuple[slice, slice, PackedLayout]]:
-        """Blocks of adjacent sentences of similar length: (rows of the sentences, tokens, layout) for each block.
+        """Group adjacent sentences of similar length in blocks: (rows of sentences, tokens, layout) for each block.
 
         The cost of attention grows with the square of the padded length. So on a CPU, a new block begins at a sentence
         if it and all later sentences are at most half as long as the longest sentence of the current block. On a GPU,
@@ -123,7 +123,7 @@ class PackedLayout:
         if self.whole or self.mask.device.type != "cpu":
             return [(slice(None), slice(None), self)]
         lengths = self.mask.sum(1)
-        longest = lengths.flip(0).cummax(0).values.flip(0).tolist()  # longest[i]: maximum of lengths[i:]
+        longest = lengths.flip(0).cummax(0).values.flip(0).tolist()  # longest[i] is the maximum of lengths[i:]
         starts = [0]
         for row, length in enumerate(longest):
             if 2 * length <= longest[starts[-1]]:
@@ -140,8 +140,7 @@ class PackedLayout:
 
     @cached_property
     def fill_index(self) -> Tensor:
-        """For each position of the padded tensor, the index of the token to copy there, (B * T,). Padding gets a copy
-        of the last token before it."""
+        """The index of the token to copy to each padded position, (B * T,). Padding gets the last token before it."""
         return (self.mask.flatten().cumsum(0) - 1).clamp(min=0)
 
 
@@ -175,7 +174,7 @@ class PaddedLayout(PackedLayout):
 
 
 def exact(x: Tensor) -> Tensor:
-    """Convert x to float32, unless it is float64."""
+    """Convert x to float32, for sums and softmax; float64 stays float64."""
     return x.to(torch.promote_types(x.dtype, torch.float32))
 
 
@@ -250,7 +249,8 @@ class _FusedNLL(torch.autograd.Function):
         smoothing: float,
         learns: bool,
     ) -> tuple[Tensor, Tensor]:
-        """x (N, H), weight (V, H), offset (B, V) or None, rows (N,) the index of each token's sentence, target (N,).
+        """Compute the loss: x (N, H), weight (V, H), offset (B, V) or None, rows (N,) = each token's sentence, target
+        (N,).
 
         `learns`: whether gradients were enabled in the caller; torch always disables them inside this method."""
         wants_gradient = learns and any(ctx.needs_input_grad[:3])
@@ -317,7 +317,7 @@ def _scores_to_gradients_(
     chunk = CHUNK if scores.device.type == "cpu" else GPU_BLOCK
     parts = [part.split(chunk) for part in (scores, rows, target[:, None], gold, top, peak, less)]
     for gradient, row, piece, gold_part, top_part, peak_part, less_part in zip(*parts, strict=True):
-        score = gradient.to(dtype)  # a copy if the scores have 16 bits, otherwise the same memory
+        score = gradient.to(dtype)  # a copy of 16-bit scores, otherwise the same memory
         if offset is not None:
             score += offset.index_select(0, row)
         torch.gather(score, 1, piece, out=gold_part)

@@ -23,29 +23,29 @@ from bgt_core.nets.operations import PackedLayout, exact, nll
 
 @dataclass(eq=False)
 class Scorer:
-    """An output layer with the latents of B sentences. It scores the next token from a decoder's features."""
+    """An output layer, prepared for the latents of B sentences. It computes logits from a decoder's features."""
 
-    latent_bias: Tensor  # (B, any), computed from the latents once, and passed to `score` as its bias
+    latent_bias: Tensor  # (B, any), computed once from the latents, and passed to `score` as bias
     score: Callable[[Tensor, Tensor], Tensor]  # (features (..., H), bias (..., any)) -> scores (..., V)
 
     def __call__(self, features: Tensor) -> Tensor:
-        """Score the next token of n hypotheses for each sentence: (B, n, H) -> (B, n, V)."""
+        """Compute the logits of the next token for n hypotheses per sentence: (B, n, H) -> (B, n, V)."""
         return self.score(features, self.latent_bias[:, None])
 
     def select(self, rows: Tensor) -> None:
-        """Keep only the sentences with these row indices, (B',)."""
+        """Keep only the hypotheses of the sentences with these indices, (B',)."""
         self.latent_bias = self.latent_bias.index_select(0, rows)
 
 
 class OutputLayer(Protocol):
-    """The last layer of a decoder. It scores the next token from a decoder's features and the latent."""
+    """The last layer of a decoder, which computes logits from the decoder's features and the latent."""
 
     def scorer(self, latent: Tensor) -> Scorer:
         """Return a scorer for B sentences, given their latents (B, L)."""
         ...
 
     def nll(self, features: Tensor, latent: Tensor, target: Tokens, smoothing: float) -> tuple[Tensor, Tensor]:
-        """Compute (loss, nats) from features (N, H) and latents (B, L); see `Prediction.nll` for both values."""
+        """Compute `Prediction.nll`, (loss, nats), from features (N, H) and latents (B, L)."""
         ...
 
 
@@ -71,14 +71,14 @@ class SentencePrediction:
         return scorer.score(self.features, PackedLayout.of(self.target).repeat(scorer.latent_bias))
 
     def nll(self, smoothing: float = 0.0) -> tuple[Tensor, Tensor]:
-        """Return (loss, nats): see `contracts.Prediction.nll`."""
+        """Return the label-smoothed loss, a scalar, and each sentence's NLL in nats, (B,)."""
         return self.layer.nll(self.features, self.latent, self.target, smoothing)
 
     def token_nll(self) -> Tensor:
         """Return the negative log-likelihood of each real token in nats, (N,)."""
         latents = PackedLayout.of(self.target).repeat(self.latent)
         ids = self.target.ids[self.target.mask][:, None]
-        each = Tokens.of(ids, torch.ones_like(ids, dtype=torch.bool), self.target.lang)  # N sentences of one token
+        each = Tokens.of(ids, torch.ones_like(ids, dtype=torch.bool), self.target.lang)  # N one-token sentences
         return self.layer.nll(self.features, latents, each, 0.0)[1]
 
 
@@ -109,7 +109,7 @@ class UntiedOutput(nn.Module):
             nn.init.normal_(part.weight, std=width**-0.5)
 
     def scorer(self, latent: Tensor) -> Scorer:
-        """See `OutputLayer.scorer`. The product with the latent, (B, V), is added to the scores."""
+        """Return a scorer for B sentences. The product with the latent, (B, V), is added to the scores."""
         return Scorer(self.latent(latent), lambda features, bias: self.hidden(features) + bias)
 
     def nll(self, features: Tensor, latent: Tensor, target: Tokens, smoothing: float) -> tuple[Tensor, Tensor]:
@@ -117,7 +117,7 @@ class UntiedOutput(nn.Module):
 
 
 class TiedOutput(nn.Module):
-    """Logit fusion with the token table E as output matrix. Scores are E (features + P latent), with a matrix P (H, L).
+    """Logit fusion with the token embeddings E as output matrix: logits are E (features + P latent), with P (H, L).
     For 8,000 tokens, it has a quarter of the parameters of `UntiedOutput`, and no product with a (V, L) matrix."""
 
     def __init__(self, table: nn.Embedding, latent: int):
@@ -126,7 +126,7 @@ class TiedOutput(nn.Module):
         self.project = xavier_linear(latent, table.embedding_dim, bias=False)
 
     def scorer(self, latent: Tensor) -> Scorer:
-        """See `OutputLayer.scorer`. The product with the latent, (B, H), is added to the features."""
+        """Return a scorer for B sentences. The product with the latent, (B, H), is added to the features."""
         return Scorer(self.project(latent), lambda features, bias: linear(features + bias, self.table.weight))
 
     def nll(self, features: Tensor, latent: Tensor, target: Tokens, smoothing: float) -> tuple[Tensor, Tensor]:
@@ -156,7 +156,7 @@ class LanguageOutput(nn.Module):
         """Score only the tokens where `occurs` (V,) is True, the tokens of earlier calls, EOS and the unknown token."""
         self.occurs.copy_(occurs if self.occurs.all() else occurs | self.occurs)
         self.occurs[[UNK, EOS]] = True
-        self.occurs[[PAD, BOS]] = False  # never generated; the table's row of PAD has no gradient
+        self.occurs[[PAD, BOS]] = False  # PAD and BOS are never generated
 
     @property
     def tokens(self) -> Tensor:
@@ -166,7 +166,7 @@ class LanguageOutput(nn.Module):
         return self.occurs.nonzero().squeeze(1)
 
     def scorer(self, latent: Tensor) -> Scorer:
-        """See `OutputLayer.scorer`. Tokens where `occurs` is False get the score -inf."""
+        """Return a scorer for B sentences. Tokens where `occurs` is False get the score -inf."""
         tokens = self.tokens
         rows = self.tied.table(tokens)
         rows = rows.to(matmul_dtype(rows))  # convert once, because autocast would convert the rows for every token
@@ -187,7 +187,7 @@ class LanguageOutput(nn.Module):
 
 
 class PlainOutput(nn.Module):
-    """An output layer without Logit fusion. Scores are W features, where W is the token table or a separate matrix."""
+    """An output layer without Logit fusion: logits are W features. W has token embeddings, or is a separate matrix."""
 
     def __init__(self, matrix: nn.Embedding | nn.Linear):
         super().__init__()
@@ -201,7 +201,7 @@ class PlainOutput(nn.Module):
         return cls(matrix)
 
     def scorer(self, latent: Tensor) -> Scorer:
-        """See `OutputLayer.scorer`. The latent is not used, so `latent_bias` is empty, (B, 0)."""
+        """Return a scorer for B sentences. The latent is not used, so `latent_bias` is empty, (B, 0)."""
         return Scorer(latent[:, :0], lambda features, _: linear(features, self.matrix.weight))
 
     def nll(self, features: Tensor, latent: Tensor, target: Tokens, smoothing: float) -> tuple[Tensor, Tensor]:
@@ -218,7 +218,7 @@ class Perceptron(nn.Module):
         self.layers = nn.ModuleList(Linear(width, width) for _ in range(layers - 1))
 
     def forward(self, x: Tensor) -> Tensor:
-        """(..., K) -> (..., H)."""
+        """Apply the MLP to vectors: (..., K) -> (..., H)."""
         return self.after_first(self.first(x))
 
     def after_first(self, x: Tensor) -> Tensor:
@@ -235,7 +235,7 @@ class PerceptronOutput(nn.Module):
     def __init__(self, vocab_size: int, features: int, latent: int, hidden: int, layers: int):
         super().__init__()
         self.perceptron = Perceptron(features, hidden, layers)
-        self.latent = Linear(latent, hidden, bias=False)  # the columns of the MLP's first matrix that multiply z
+        self.latent = Linear(latent, hidden, bias=False)  # the columns for z of the MLP's first matrix
         self.matrix = Linear(hidden, vocab_size, bias=False)
 
     def project_latent(self, latent: Tensor) -> Tensor:
@@ -264,16 +264,16 @@ class BagOfWords(nn.Module):
         self.matrix = Linear(hidden, vocab_size, bias=False)
 
     def forward(self, role: Role, column: str, latent: Tensor, target: Tokens) -> SentencePrediction:
-        """Predict `target` (B, T) from latent (B, L)."""
+        """Predict the target sentences (B, T) from their latents (B, L)."""
         no_features = latent.new_zeros(len(target.flat_index), 0)
         return SentencePrediction(role, column, no_features, latent, self, target)
 
     def scorer(self, latent: Tensor) -> Scorer:
-        """See `OutputLayer.scorer`. The scores, (B, V), are the same for all tokens of a sentence."""
+        """Return a scorer for B sentences. The scores, (B, V), are the same for all tokens of a sentence."""
         return Scorer(self.matrix(self.perceptron(latent)), lambda features, bias: bias)
 
     def nll(self, features: Tensor, latent: Tensor, target: Tokens, smoothing: float) -> tuple[Tensor, Tensor]:
-        """See `OutputLayer.nll`. Label smoothing is ignored."""
+        """Compute (loss, nats) from latents (B, L). Label smoothing is ignored."""
         layout = PackedLayout.of(target)
         log_p = exact(self.matrix(self.perceptron(latent))).log_softmax(-1)  # (B, V)
         ids = layout.pack(target.ids)  # (N,)
@@ -284,7 +284,7 @@ class BagOfWords(nn.Module):
 class PositionPredictor(nn.Module):
     """A perceptron that predicts the position of each token in its sentence, from [token vector ; latent].
 
-    `table` is the token table of the encoder that computes the latent, so that this loss also trains the table. The
+    `table` has the token embeddings of the encoder that computes the latent, so that this loss also trains them. The
     loss ignores EOS, and all tokens after the first `positions` tokens.
     """
 

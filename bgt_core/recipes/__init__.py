@@ -1,4 +1,4 @@
-"""Recipes. A recipe describes one system and how to train it; recipes.toml lists all recipes with their settings.
+"""Training recipes. A recipe names a model and all settings of its training; recipes.toml lists all recipes.
 
 An ablation is a changed setting: `bgt train bgt --set model.readout=mean` trains the variant of the released code,
 which is also listed as `bgt-mean`. A checkpoint stores the recipe's name and all its settings, so that the recipe can
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 TABLE: dict[str, dict[str, Any]] = tomllib.loads(Path(__file__).with_name("recipes.toml").read_text("utf-8"))
 LARGEST = 2**31  # upper limit of whole numbers
-SIZES = {"layers": 2**10, "heads": 2**12, "_dim": 2**18, "d_model": 2**18}  # end of a setting's name -> upper limit
+SIZES = {"layers": 2**10, "heads": 2**12, "_dim": 2**18, "d_model": 2**18}  # suffix of a setting's name -> upper limit
 
 
 class ModelConfig(Protocol):
@@ -41,7 +41,7 @@ class ModelConfig(Protocol):
 
     @property
     def semantic_dim(self) -> int:
-        """Units of the semantic latent."""
+        """The number of units of the semantic latent."""
 
     def make_model(self, tokenizer: Tokenizer, columns: Mapping[str, str]) -> LatentModel:
         """Build an untrained model; `columns` maps each column's name to its language."""
@@ -54,7 +54,7 @@ class WideAsTokens:
 
     @property
     def semantic_dim(self) -> int:
-        """Units of the semantic latent."""
+        """The number of units of the semantic latent."""
         return self.d_model
 
 
@@ -128,7 +128,7 @@ def stored_model(name: str, arguments: Mapping[str, Any]) -> tuple[ModelConfig, 
 
 
 def langs_of(columns: Sequence[str]) -> dict[str, str]:
-    """Return the language of each column of text: ("a:en", "fr", "gold:label") -> {"a": "en", "fr": "fr"}."""
+    """Map each text column to its language: ("a:en", "fr", "gold:label") -> {"a": "en", "fr": "fr"}."""
     return {column: lang for column, lang in parse_columns(columns).items() if lang != LABEL}
 
 
@@ -169,14 +169,14 @@ def flatten(config: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def members(config: Any) -> dict[str, Any]:
-    """Return the items of a mapping, or the fields of a dataclass except `name`."""
+    """Return the settings in a mapping, or the fields of a dataclass without `name`, as a dict."""
     if isinstance(config, Mapping):
         return dict(config)
     return {field.name: getattr(config, field.name) for field in fields(config) if field.name != "name"}
 
 
 def override(config: Any, overrides: Mapping[str, Any]) -> Any:
-    """Return the configuration with new values at these dotted names. A value must keep the type of the old value."""
+    """Return the configuration with new values of these settings. A value must have the type of the old value."""
     current = members(config)
     here: dict[str, Any] = {}
     below: dict[str, dict[str, Any]] = {}
@@ -194,7 +194,7 @@ def override(config: Any, overrides: Mapping[str, Any]) -> Any:
 
 
 def checked(name: str, value: Any, default: Any) -> Any:
-    """Return the value, with a list as a tuple; UsageError if it is too large, or not of the same type as `default`."""
+    """Return a setting's value, a list as a tuple. UsageError if it is too large, or not of the type of `default`."""
     kinds: Any = {float: (float, int), tuple: (list, tuple)}.get(type(default), type(default))
     if not isinstance(value, kinds) or isinstance(value, bool) != isinstance(default, bool):
         raise UsageError(f"{name}={value!r} should have the same type as the default value, {default!r}.")

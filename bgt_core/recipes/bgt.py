@@ -54,8 +54,8 @@ Table = Callable[[], nn.Embedding]
 
 
 def table_maker(vocab_size: int, width: int, tie_embeddings: bool) -> Table:
-    """Return a function that makes a new token table (V, H) at each call, as in the released code. With
-    `tie_embeddings`, every call returns the same table, so that all nets share it."""
+    """Return a function that makes new token embeddings (V, H) at each call, as in the released code. With
+    `tie_embeddings`, every call returns the same embeddings, so that all nets share them."""
     if not tie_embeddings:
         return lambda: make_embedding(vocab_size, width)
     one = make_embedding(vocab_size, width)
@@ -63,7 +63,7 @@ def table_maker(vocab_size: int, width: int, tie_embeddings: bool) -> Table:
 
 
 def output(new_table: Table, vocab_size: int, width: int, latent: int, tie: bool, logit: bool) -> OutputLayer:
-    """Make a decoder's output layer. With `tie`, its weights are a token table; with `logit`, it reads the latent."""
+    """Make a decoder's output layer. With `tie`, its weights are token embeddings; with `logit`, it gets the latent."""
     if tie:
         return TiedOutput(new_table(), latent) if logit else PlainOutput(new_table())
     return UntiedOutput(vocab_size, width, latent) if logit else PlainOutput.untied(vocab_size, width)
@@ -71,11 +71,11 @@ def output(new_table: Table, vocab_size: int, width: int, latent: int, tie: bool
 
 @dataclass(frozen=True, kw_only=True)
 class PaperConfig(WideAsTokens):
-    """The sizes of the paper's networks; encoders have 5 layers, and decoders have 1."""
+    """The settings of the paper's networks: encoders have 5 layers, decoders have 1."""
 
     fuse: tuple[str, ...] = ("attention", "logit")  # where latents enter decoders (see FUSIONS)
     prior: bool = False  # if false, posteriors are points, and there is no KL term
-    tie_embeddings: bool = False  # all nets share one token table, which also provides the weights of output layers
+    tie_embeddings: bool = False  # if true, all nets and output layers share token embeddings
     d_model: int = 1024
     encoder_layers: int = 5
     decoder_layers: int = 1
@@ -89,7 +89,8 @@ class PaperConfig(WideAsTokens):
     word_dropout = 0.0
 
     def nets(self, vocab_size: int) -> tuple[Callable[[], nn.Module], Callable[[int], nn.Module]]:
-        """Return two functions: one makes an encoder's body; the other makes a decoder, given the latent's width."""
+        """Return two functions: one makes encoders without the last layer, the other decoders, given the latent's
+        width."""
         check_choice(FUSIONS, body=self.body)
         if not self.fuse or not set(self.fuse) <= set(FUSIONS[self.body]):
             text = f"for {self.body} choose one or more of {', '.join(FUSIONS[self.body])}"
@@ -112,19 +113,19 @@ class PaperConfig(WideAsTokens):
         return body, decoder
 
     def head(self) -> nn.Module:
-        """Make the layer that maps the output of an encoder's body to a posterior."""
+        """Make the last layer of an encoder, which maps sentence vectors to posteriors."""
         width = self.d_model
         return GaussianHead(width, width, self.log_variance) if self.prior else PointHead(width, width)
 
 
 @dataclass(frozen=True, kw_only=True)
 class BGTConfig(PaperConfig):
-    """The paper's model; for two languages it has three encoders and four decoders, each with its own token table."""
+    """The paper's model. For two languages it has three encoders and four decoders, which share no token embeddings."""
 
     prior: bool = True
     language_latents: bool = True  # if false, sentences are reconstructed from the semantic latent alone
     word_dropout: float = 0.0  # share of the previous tokens that are hidden from the decoders
-    average: bool = False  # not in the paper: the Transformer's output is added to a weighted average of token vectors
+    average: bool = False  # not in the paper: add a weighted average of token vectors to the Transformer's output
     teacher_dim: int = 0  # units of the teacher's vectors (`--teacher`); 0: no teacher
 
     def make_model(self, tokenizer: Tokenizer, columns: Mapping[str, str]) -> BGT:
@@ -143,14 +144,14 @@ class BGTConfig(PaperConfig):
             decoders={lang: decoder(2 * width if self.language_latents else width) for lang in langs},
             translators={lang: decoder(width) for lang in langs},
             readout=readout_named(self.readout),
-            # This map is made last, so that all other parts get the same initial values as without a teacher.
+            # This map is made last, so that all other parameters get the same initial values as without a teacher.
             teacher=Linear(width, self.teacher_dim, bias=False) if self.teacher_dim else None,
         )
 
 
 @dataclass(frozen=True, kw_only=True)
 class BGTSmallConfig:
-    """A BGT whose semantic mean is an average of token vectors. All other nets are small and share one token table."""
+    """A BGT whose semantic mean is an average of token vectors. All other nets are small and share token embeddings."""
 
     d_model: int = 256
     semantic_dim: int = 576
@@ -188,7 +189,7 @@ class BGTSmallConfig:
             decoders=decoders(language + semantic),
             translators=decoders(semantic),
             readout=readout_named(self.readout),
-            # This map is made last, as in BGTConfig, so that a teacher does not change the other initial values.
+            # This map is made last, so that all other parameters get the same initial values as without a teacher.
             teacher=Linear(semantic, self.teacher_dim, bias=False) if self.teacher_dim else None,
             train_decoders=self.train_decoders,
         )
@@ -199,7 +200,7 @@ TASKS = ("translate-both", "translate", "reconstruct")
 
 @dataclass(frozen=True, kw_only=True)
 class Seq2SeqConfig(PaperConfig):
-    """One encoder, and one decoder per target language.
+    """A model with one encoder, and one decoder per target language.
 
     The paper's "BGT w/o LangVars" can be read in two ways: as `bilingual-trans` with `prior=true`, and as
     `bgt-without-langvars`.
@@ -208,7 +209,7 @@ class Seq2SeqConfig(PaperConfig):
     # translate-both: each column is generated from another column. translate: all other columns are generated from the
     # first. reconstruct: the first column is generated from itself.
     task: str = "translate-both"
-    body: str = "transformer"  # "transformer", or "lstm", which ignores `ffn_dim` and `heads`
+    body: str = "transformer"  # "transformer", or "lstm" (without `ffn_dim` and `heads`)
 
     def __post_init__(self) -> None:
         check_choice(TASKS, task=self.task)
@@ -261,7 +262,7 @@ class Seq2Seq(LatentModel):
             if source in latents:
                 decoder = self.decoders[f"{self.role}/{side.lang}"]
                 predictions.append(decoder(self.role, column, latents[source], side))
-        anchor = batch.anchor if batch.anchor in semantic else next(iter(semantic))  # the column with the KL term
+        anchor = batch.anchor if batch.anchor in semantic else next(iter(semantic))  # only its KL is in the loss
         return Outputs(semantic, {SEMANTIC: {SEMANTIC: semantic[anchor]}}, predictions)
 
     def source(self, batch: Batch, column: str) -> str | None:

@@ -33,20 +33,21 @@ from bgt_core.nets.output import LanguageOutput, OutputLayer, TiedOutput
 class BoundConfig:
     """A BGT whose semantic latent has three parts: an average of token vectors, states bound to positions, and roles.
 
-    Roles encode who does what to whom. All nets share one token table. Decoders attend to vectors made from latents.
+    States bound to positions encode word order (`nets.bound`). Roles encode who does what to whom. All nets share token
+    embeddings. Decoders attend to vectors that are computed from the latents.
     """
 
     d_model: int = 256
     average_dim: int = 384  # units of the average of token vectors
     train_rarity: bool = False  # learn each token's weight in the average; needs a teacher
     average_from: str = ""  # an encoder that embeds each token's text; its vectors initialise the token vectors
-    bound_dim: int = 384  # units of the part with states bound to positions; an even number
-    bound_share: float = 0.03  # weight of the bound part in the cosine of two semantic latents; more lowers STS scores
-    roles_dim: int = 256  # units of the part that encodes who does what to whom, at any position; a multiple of 16
-    roles_share: float = 0.2  # weight of the roles in the cosine of two semantic latents
-    composed_layers: int = 3  # layers of the Transformer whose states are bound to positions
-    roles_layers: int = 2  # Layers of the Transformer that finds roles.
-    # memory_slots: number of positions to which decoders attend. Later vectors are only added to their tokens.
+    bound_dim: int = 384  # units of the part that encodes word order; an even number
+    bound_share: float = 0.03  # weight of this part in the cosine of two semantic latents; more lowers STS scores
+    roles_dim: int = 256  # units of the part that encodes who does what to whom; a multiple of 16
+    roles_share: float = 0.2  # weight of this part in the cosine of two semantic latents
+    composed_layers: int = 3  # number of layers of the Transformer for the part that encodes word order
+    roles_layers: int = 2  # Number of layers of the Transformer for roles. `memory_slots` is the number of positions to
+    # which decoders attend; vectors of later positions are only added to their tokens.
     memory_slots: int = 24
     tag_dim: int = 0  # width of each language's vector, if languages share nets; 0: each language has its own nets
     language_dim: int = 64
@@ -56,11 +57,11 @@ class BoundConfig:
     heads: int = 4
     dropout: float = 0.0
     word_dropout: float = 0.2
-    # Share of rows that are generated from their own semantic latent. The other rows use a translation's latent.
+    # Share of sentences that are generated from their own semantic latent; the others, from a translation's latent.
     own_share: float = 0.5
-    borrowed_share: float = 0.5  # Share of rows that get the language latent of another sentence in the same style.
-    exchanged_marks: float = 0.5  # Share of rows that get the closing mark of another sentence.
-    # The next two are initial log variances of posteriors. A wide semantic posterior hides words of a long sentence.
+    borrowed_share: float = 0.5  # share of sentences that get another sentence's language latent
+    exchanged_marks: float = 0.5  # Share of sentences that get another sentence's closing mark. The next two settings
+    # are initial log variances of posteriors. A wide semantic posterior hides words of a long sentence.
     semantic_log_variance: float = -6.0
     language_log_variance: float = -3.0
     teacher_dim: int = 0  # units of the teacher's vectors (`--teacher`): average_dim, or 0 without a teacher
@@ -80,7 +81,7 @@ class BoundConfig:
 
     @property
     def composed(self) -> tuple[slice, ...]:
-        """The units of the two parts of the semantic latent that follow the average: bound states and roles."""
+        """The units of the semantic latent that encode word order, and those that encode roles, as two slices."""
         roles = self.average_dim + self.bound_dim
         return slice(self.average_dim, roles), slice(roles, self.semantic_dim)
 
@@ -135,7 +136,7 @@ def number_styles(tokenizer: Tokenizer, sides: Mapping[str, Tokens]) -> dict[str
     numbers: dict[tuple[str | bool, ...], int] = {}
     drawn: dict[str, Tensor] = {}
     for column, side in sides.items():
-        if side.ids.is_meta:  # on the meta device only shapes are needed
+        if side.ids.is_meta:  # on the meta device, tensors have no values
             drawn[column] = side.ids[:, 0]
             continue
         keys = [(side.lang, *signature(text, side.lang)) for text in tokenizer.decode(side.ids.tolist())]
@@ -218,10 +219,10 @@ class RecombiningBGT(BGT):
         return replace(encoded, posteriors=posteriors, predictions=predictions, styles=styles)
 
     def borrowed(self, style: Tensor, number: Tensor) -> Tensor:
-        """Replace about `borrowed_share` of the language latents (B, L) by latents of other sentences in the same
-        style. A sentence that is alone in its style keeps its own latent."""
+        """Replace a random share of the language latents (B, L) by latents of other sentences in the same style. A
+        sentence that is alone in its style keeps its own latent."""
         takes = torch.rand(len(style), device=style.device) < self.config.borrowed_share
-        if style.is_meta or not takes.any():  # on the meta device only shapes are needed
+        if style.is_meta or not takes.any():  # on the meta device, tensors have no values
             return style
         lends = (number[:, None] == number).float().fill_diagonal_(0)  # (B, B)
         lends[:, 0] += lends.sum(1) == 0  # multinomial fails if all weights are 0; `takes` excludes this draw below

@@ -55,7 +55,7 @@ BODIES = ("average", "lstm")
 
 @dataclass(frozen=True, kw_only=True)
 class SiameseConfig(WideAsTokens):
-    """One encoder for all languages: an average of token vectors, or an LSTM."""
+    """A model with one encoder for all languages: an average of token vectors, or an LSTM."""
 
     body: str = "average"
     d_model: int = 1024
@@ -74,7 +74,7 @@ class SiameseConfig(WideAsTokens):
 
 @dataclass(frozen=True, kw_only=True)
 class GRANConfig(WideAsTokens):
-    """One encoder for all languages: a gated recurrent averaging network (GRAN)."""
+    """A model with one encoder for all languages: a gated recurrent averaging network (GRAN)."""
 
     d_model: int = 300  # width of token vectors and of the LSTM's states
     dropout: float = 0.0  # dropout of token vectors
@@ -103,7 +103,7 @@ class ReferenceClassifierConfig(WideAsTokens):
 
 @dataclass(frozen=True, kw_only=True)
 class TranslatorConfig(WideAsTokens):
-    """One encoder, which reads the first column, and one decoder for each target language."""
+    """A translator with one encoder, for the first column, and one decoder for each target language."""
 
     d_model: int = 512
     encoder_layers: int = 6
@@ -171,7 +171,7 @@ class ReferenceClassifier(LatentModel):
 
 
 class Translator(LatentModel):
-    """Translate one column into the others. Each target language has a decoder, which attends to all encoder states.
+    """A translator from one language. Each target language has a decoder, which attends to all encoder states.
 
     So the translation does not pass through a single vector. To embed a sentence, the model returns the mean of the
     encoder states, although they are not trained for this purpose. The mean shows how much of the meaning a translator
@@ -201,7 +201,7 @@ class Translator(LatentModel):
         return tuple(self.decoders)
 
     def states(self, side: Tokens) -> EncoderStates:
-        """Encode source sentences, (B, T), for the decoders."""
+        """Encode source sentences (B, T) as states, to which decoders attend."""
         body = cast(Transformer, self.encoders[SEMANTIC].body)
         return EncoderStates(body.states(side, PackedLayout.of(side)), side)
 

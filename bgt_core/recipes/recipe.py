@@ -16,7 +16,7 @@ from bgt_core.objectives.elbo import CrossEntropy, Elbo
 from bgt_core.objectives.similarity import AlteredMargin, Composition, Contrast, Distillation, Margin, StyleContrast
 from bgt_core.recipes import ModelConfig, flatten, langs_of
 
-PARTS: dict[str, Callable[..., Part]] = {  # name in recipes.toml -> part of an objective
+PARTS: dict[str, Callable[..., Part]] = {  # name in recipes.toml -> loss in an objective
     "elbo": Elbo,
     "margin": Margin,
     "contrast": Contrast,
@@ -36,26 +36,26 @@ class TrainConfig:
 
     epochs: float = 20.0  # number of passes through the data; 0 saves the untrained model
     batch_tokens: int = 25_000  # number of tokens per update; only the longest sentence of each row counts
-    micro_tokens: int = 4_000  # maximum padded tokens per column of a micro-batch; more tokens need more memory
+    micro_tokens: int = 4_000  # maximum tokens of a micro-batch in one language, with padding; limits memory
     micro_batches: int = 1  # minimum number of micro-batches per update, so that workers can share them
-    learning_rate: float = 5e-4  # Peak learning rate.
-    # warmup_steps: updates in which the learning rate rises linearly to its peak; then it falls as 1 / sqrt(step). 0: a
-    # constant rate. (`objective.elbo.warmup_steps` is another setting, for the weight of the KL.)
+    learning_rate: float = 5e-4  # Peak learning rate. In the first `warmup_steps` updates, the learning rate rises
+    # linearly to its peak; then it falls as 1 / sqrt(step). If `warmup_steps` is 0, the rate is constant.
+    # (`objective.elbo.warmup_steps` is another setting, for the weight of the KL.)
     warmup_steps: int = 4_000
-    cooldown: float = 0.0  # share of the run, at its end, in which a second factor of the rate falls linearly to 0
+    cooldown: float = 0.0  # share of the run, at its end, in which another factor of the rate falls linearly to 0
     weight_decay: float = 1e-4  # decoupled weight decay of every parameter, as in the released code
-    composition_l2: float = 0.0  # weight, in the loss, of half the squared norm of all parameters except token tables
-    table_l2: float = 0.0  # weight, in the loss, of half the squared distance of token tables from their initial values
+    composition_l2: float = 0.0  # weight of an L2 penalty on all parameters except token embeddings
+    table_l2: float = 0.0  # weight of an L2 penalty on the change of token embeddings from their start
     clip: float = 25.0  # maximum norm of the gradient, in nats per row
     explosion: float = 100.0  # stop when the loss exceeds this multiple of its initial value (`Guard`); 0: never
-    sampling_temperature: float = 1.0  # above 1, small corpora (of rows with the same columns) are sampled more often
+    sampling_temperature: float = 1.0  # above 1, small corpora are sampled more often
     kind_weights: str = ""  # sampling weights of kinds of text, as in "news:3,docs:0.5"
     scramble: float = 0.0  # share of the training sentences whose tokens are shuffled
-    mega_batch: int = 0  # maximum number of updates searched together for negatives; 0: use in-batch negatives only
+    mega_batch: int = 0  # maximum number of updates searched together for hard negatives; 0: use in-batch negatives
     mega_batch_warmup: int = 0  # number of updates after which mega-batches grow by 1 update; 0: full size at once
-    mega_batch_start: float = 0.0  # Number of epochs before the search for negatives starts.
-    # aggressive_steps: maximum number of encoder-only updates before each full update (He et al. 2019: 100). They stop
-    # after the first epoch that has not raised the mutual information. 0: ordinary training.
+    mega_batch_start: float = 0.0  # Number of epochs before the search for hard negatives starts. `aggressive_steps` is
+    # the maximum number of encoder-only updates before each full update (He et al. 2019: 100), until an epoch does not
+    # raise the mutual information. 0: ordinary training.
     aggressive_steps: int = 0
     valid_every: int = 1_000  # number of updates between validations
     save_every: int = 1_000  # number of updates between checkpoints
@@ -89,7 +89,7 @@ class TrainConfig:
 
 @dataclass(frozen=True, kw_only=True)
 class DataConfig:
-    """The training rows, and how their text is split into tokens.
+    """The settings of the training data: columns, tokenizer, lengths, and held-out rows.
 
     A column is named by its language, "en". If two columns have the same language, each of them also needs a name, as
     in "a:en" and "b:en". The column "gold:label" has a label for each row, for a classifier; a label is a number.
@@ -128,7 +128,7 @@ class DataConfig:
 
 @dataclass(frozen=True, kw_only=True)
 class Recipe:
-    """One system: its model, objective, data and training.
+    """All settings of a training run: model, objective, data and training.
 
     `init_from` names a checkpoint. If the model and the checkpoint have a parameter in common, training begins with its
     value in the checkpoint. Parameters whose names start with an item of `freeze`, such as "decoders", stay fixed.

@@ -47,7 +47,7 @@ from bgt_core.recipes import ModelConfig
 
 @dataclass(frozen=True, kw_only=True)
 class ParaphraseVAEConfig:
-    """A BiLSTM encoder and an LSTM decoder, which share one token table. The decoder is as wide as the latent."""
+    """A VAE with a BiLSTM encoder and an LSTM decoder as wide as the latent, which share token embeddings."""
 
     reformulate: bool = True  # also generate each sentence from its paraphrase
     d_model: int = 300  # width of token vectors
@@ -93,7 +93,7 @@ class SecondStageConfig:
 
 @dataclass(frozen=True, kw_only=True)
 class VarSiameseConfig(SecondStageConfig):
-    """A perceptron with one hidden layer. Its input consists of features of two posteriors of the first stage."""
+    """A classifier of sentence pairs: a perceptron with one hidden layer, which gets features of both posteriors."""
 
     features: tuple[str, ...] = ("w2", "hadamard")
     hidden_dim: int = 1_000  # width of the perceptron's hidden layer
@@ -127,7 +127,8 @@ DUPLICATE = 1  # the label of two sentences with the same meaning
 
 
 class ParaphraseVAE(WritingModel):
-    """Reconstruct each sentence from a draw of its posterior. With `reformulate`, also generate its paraphrase.
+    """A VAE that reconstructs each sentence from a draw of its posterior, and with `reformulate` also generates its
+    paraphrase.
 
     The sentences of a row are paraphrases if the row's label is 1, or if rows have no labels. A paraphrase is generated
     from the latent of the column `Batch.source`. `decoders` has p(sentence | z) for each language.
@@ -179,7 +180,7 @@ class ParaphraseVAE(WritingModel):
 
 
 class SecondStage(LatentModel):
-    """Predict labels from the semantic posteriors of the first two columns of a batch.
+    """A classifier of sentence pairs, which predicts labels from the semantic posteriors of both sentences.
 
     The encoders are taken from `base`. They keep their parameter names, so that a checkpoint of `base` can be loaded.
     The decoders of `base` are dropped.

@@ -45,7 +45,7 @@ DECODERS = ("bag-of-words", "lstm", "lstm-without-previous-word")
 
 @dataclass(frozen=True, kw_only=True)
 class VGVAEConfig:
-    """A semantic and a syntactic encoder for all columns, each with its own token table; one decoder per language."""
+    """A VAE with a semantic and a syntactic encoder, with separate token embeddings, and one decoder per language."""
 
     semantic_body: str = "average"  # the mean of token vectors; or "lstm", the mean of a BiLSTM's states
     syntactic_body: str = "average"
@@ -55,7 +55,7 @@ class VGVAEConfig:
     syntactic_dim: int = 50  # units of the syntactic latent; 0 removes it
     hidden_dim: int = 100  # width of the decoder's states, and of the perceptrons' layers
     hidden_layers: int = 3  # number of layers of the perceptrons
-    positions: int = 32  # number of positions that are predicted; words at later positions are skipped
+    positions: int = 32  # number of word positions to predict; later words are skipped
     dropout: float = 0.0  # dropout of token vectors and of an LSTM's states
     readout: str = "sample"
     log_variance: float = 0.0  # initial log variance of the syntactic posterior

@@ -32,7 +32,7 @@ class WriterConfig:
     encoder: str = ""  # name of the encoder, as in the option `--model`
     fingerprint: str = ""  # fingerprint of the encoder's vectors; if empty, a changed encoder is not noticed
     vector_dim: int = 384  # units of the encoder's vectors
-    vector_log_variance: float = -5.0  # log of the added noise's variance, relative to the variance of the vectors
+    vector_log_variance: float = -5.0  # log variance of the noise, relative to the vectors' variance
     d_model: int = 256
     language_dim: int = 64
     language_layers: int = 1
@@ -44,7 +44,7 @@ class WriterConfig:
     dropout: float = 0.0
     word_dropout: float = 0.1
     draft_layers: int = 2  # layers of the Transformer that encodes drafts, if a column such as draft_en has drafts
-    hidden_share: float = 0.1  # share of training rows whose vector is hidden, and share whose language latent is
+    hidden_share: float = 0.1  # share of training rows without vector, and share without language latent
 
     def __post_init__(self) -> None:
         check_least(1, vector_dim=self.vector_dim, memory_slots=self.memory_slots)
@@ -83,7 +83,8 @@ class WriterConfig:
 
 
 class LinearMemory(Memory):
-    """A decoder's memory of a latent: a linear map for each slot, and one whose result is added to all tokens."""
+    """Linear maps of a latent: one for each slot, a vector to which tokens attend, and one that is added to all
+    tokens."""
 
     def __init__(self, latent: int, width: int, slots: int):
         super().__init__()
@@ -117,8 +118,8 @@ class Drafted:
 
 
 class DraftReader(nn.Module):
-    """Encode drafts with a Transformer, and add to each state a linear map of the difference between two vectors of the
-    writer's encoder, (..., `units`): the vector of the sentence to generate minus the vector of the draft."""
+    """Encodes drafts of sentences with a Transformer. A linear map of the difference between two vectors is added to
+    each state: the vector of the sentence to generate minus the vector of the draft, (..., `units`)."""
 
     def __init__(self, body: Transformer, units: int):
         super().__init__()
@@ -131,8 +132,8 @@ class DraftReader(nn.Module):
 
 
 class CorrectingDecoder(TransformerDecoder):
-    """p(sentence | latent, draft): the layers attend to the draft's tokens and to the latent's slots. Without a draft,
-    its results are those of a `TransformerDecoder`, which has the same parameters."""
+    """A decoder p(sentence | latent, draft), which attends to the draft's tokens and to vectors made from the latent.
+    Without a draft, it computes the same as a `TransformerDecoder`, which has the same parameters."""
 
     def forward(self, role: Role, column: str, context: Tensor | Drafted, target: Tokens) -> SentencePrediction:
         """Predict `target` (B, T) from latents (B, L), with or without drafts."""
@@ -161,7 +162,7 @@ LENGTH = 16.0  # length of standardised vectors of any width, so that one learni
 
 
 class StoredVector(nn.Module):
-    """Another encoder's vectors, of `units` units, with Gaussian noise. They take the place of a semantic encoder.
+    """Another encoder's vectors, of `units` units, with Gaussian noise, in place of a semantic encoder.
 
     `log_variance` is the log of the noise's variance, relative to the variance of the vectors.
     """
@@ -180,7 +181,7 @@ class StoredVector(nn.Module):
     def fit(self, vectors: Tensor) -> None:
         """Compute and store the mean and the scale of the vectors of the training text, (N, D)."""
         exponent = int(torch.frexp(vectors.abs().max()).exponent)
-        power = 2.0 ** min(exponent, 127)  # after division by this, squares neither overflow nor vanish
+        power = 2.0 ** min(exponent, 127)  # vectors are divided by it, so that squares neither overflow nor vanish
         vectors = vectors / power
         mean = vectors.mean(0)
         length = (vectors - mean).square().sum(1).mean().sqrt()
@@ -200,7 +201,7 @@ class StoredVector(nn.Module):
 
 
 class VectorWriter(WritingModel):
-    """Generate a sentence from a language latent and from another encoder's vector of the sentence.
+    """A writer, which generates sentences from language latents and from another encoder's vectors.
 
     Only the language encoders and the decoders learn. `Batch.targets` are the encoder's vectors of the C columns,
     concatenated, (B, C * D); without targets, each row has the mean vector. In training, each of the two latents is
@@ -227,7 +228,7 @@ class VectorWriter(WritingModel):
 
     @property
     def stored(self) -> StoredVector:
-        """The stored vectors, in place of a semantic encoder."""
+        """The other encoder's vectors, in place of a semantic encoder."""
         return self.encoders[SEMANTIC]  # type: ignore[return-value]
 
     def forward(self, batch: Batch, readout: Readout | None = None) -> Outputs:
@@ -263,7 +264,7 @@ class VectorWriter(WritingModel):
 
     @property
     def semantic_table(self) -> nn.Embedding:
-        """The token table of the decoders, (V, H), because the semantic encoder is not part of this model."""
+        """The token embeddings of the decoders, (V, H), because the semantic encoder is not part of this model."""
         return next(part for part in self.decoders.modules() if isinstance(part, nn.Embedding))
 
     def hidden(self, latent: Tensor) -> Tensor:

@@ -14,7 +14,7 @@ from bgt_core.files import atomic_file
 
 
 class Estimate(NamedTuple):
-    """A number with its confidence interval, and its mark in a table's row: "best", "tied" with the best, or ""."""
+    """A score with its confidence interval, and its mark in a table: "best", "tied" with the best, or ""."""
 
     value: float
     low: float
@@ -50,7 +50,7 @@ LEAST_P = 1e-4
 
 @dataclass(frozen=True)
 class Table:
-    """A table; `digits` is the number of decimals for display. Raises UsageError if two columns have the same name."""
+    """A table of texts and numbers, shown with `digits` decimals. Raises UsageError if a column's name is repeated."""
 
     columns: Sequence[str]
     rows: Sequence[Sequence[Value]]
@@ -166,7 +166,7 @@ def latex_text(table: Table, note: str = "") -> str:
 
 
 def tex(value: Value, digits: int) -> str:
-    """Format a value for TeX, as `plain` does, but turn the mark into a style of the number."""
+    """Format a value for TeX; the mark "best" becomes bold type, "tied" underlining."""
     if isinstance(value, tuple):
         number, ends = plain(value._replace(mark=""), digits).split(" ", 1)
         return f"{STYLES[value.mark] % number} {ends}"
@@ -184,7 +184,7 @@ def markdown(table: Table, text: int | None = None) -> list[str]:
 
 
 def markdown_text(table: Table, note: str = "") -> str:
-    """Format a table as `markdown` does, and add `note` below it."""
+    """Format a table in Markdown, with the paragraph `note` below it."""
     return "\n".join([*markdown(table), "", *([note, ""] if note else [])])
 
 

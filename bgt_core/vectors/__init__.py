@@ -1,1 +1,1 @@
-"""Convert and compare vectors, probe them, and map them linearly."""
+"""Convert and compare vectors, fit linear probes to them, and fit linear maps."""

@@ -12,7 +12,7 @@ from numpy.typing import DTypeLike
 
 from bgt_core.errors import BgtError, DataError, NotFound, UsageError
 
-CHECKED = 16_384  # number of rows checked at once, so that an array mapped from a large file fits into memory
+CHECKED = 16_384  # number of rows that are checked at once, because memory-mapped arrays may not fit into memory
 BLOCK = 1_024  # number of queries that are compared with all answers at once
 
 # similarities are rounded to this many decimals, because float32 rounding errors reach 2e-7 and depend on the batch
@@ -106,7 +106,7 @@ def check_finite(
 
 
 def holds_vectors(given: Any) -> bool:
-    """Return whether `given` is meant as vectors, even if they are invalid; otherwise it is meant as sentences."""
+    """Return whether an argument is meant as vectors, even if they are invalid, rather than as sentences."""
     kind = getattr(getattr(given, "dtype", None), "kind", "O")
     if getattr(given, "ndim", 1) > 1 or kind not in "OUST":
         return True
@@ -118,7 +118,7 @@ def holds_vectors(given: Any) -> bool:
 
 
 def listed(given: Any) -> Any:
-    """Return an iterator as a list, so that its rows can be read more than once; return anything else unchanged."""
+    """Convert an iterator to a list, so that it can be read more than once; return all other objects unchanged."""
     return list(given) if isinstance(given, Iterator) else given
 
 
@@ -129,8 +129,8 @@ def _fits(sizes: tuple[int, ...], shape: tuple[int | str, ...]) -> bool:
 
 
 def _array(given: Any, name: str) -> np.ndarray:
-    """Convert `given` to an array, as `numbers` does, without checks of its type and shape."""
-    torch, pandas = sys.modules.get("torch"), sys.modules.get("pandas")  # None if the library is not imported
+    """Convert an object to an array like `numbers`, but without checks of type and shape."""
+    torch, pandas = sys.modules.get("torch"), sys.modules.get("pandas")  # None if not imported
     if torch is not None and isinstance(given, torch.Tensor):
         tensor = given.detach().to_dense().resolve_neg().resolve_conj()
         if tensor.is_floating_point() and tensor.element_size() < 4:  # NumPy lacks bfloat16 and float8
@@ -261,28 +261,28 @@ class ComparesByCosine:
 
 
 def rounded(similarities: np.ndarray) -> np.ndarray:
-    """Round similarities to six decimals, so that equal ones tie when they are ranked or compared with a threshold.
+    """Round similarities to six decimals, so that rounding errors do not decide ranks or comparisons with a threshold.
 
     Rounding alone would separate close values such as 0.1234564999 and 0.1234565001. So the sorted values are first
     divided into runs, in which neighbouring values differ by less than a millionth, and every value becomes the lowest
     value of its run. A run wider than a millionth is cut every millionth, so that values in a dense range keep their
     order. Takes (N,), returns (N,) float64.
     """
-    values, place = np.unique(np.asarray(similarities, np.float64), return_inverse=True)  # ascending
+    values, place = np.unique(np.asarray(similarities, np.float64), return_inverse=True)  # in ascending order
     first = np.diff(values, prepend=-np.inf) >= ROUNDING  # marks the first value of each run
     lowest = values[first][first.cumsum() - 1]
-    steps = np.floor((values - lowest) / ROUNDING + 1e-3)  # + 1e-3, so that values already rounded do not change
+    steps = np.floor((values - lowest) / ROUNDING + 1e-3)  # + 1e-3 keeps rounded values as they are
     return (lowest + ROUNDING * steps).round(DECIMALS)[place]
 
 
 def above(first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """Compare N pairs of similarities, (N,) each: return 1 if the first is higher, 0 if lower, 0.5 for a tie, (N,)."""
+    """Compare two arrays of similarities elementwise: 1 if the first is higher, 0 if lower, 0.5 for a tie, (N,)."""
     gains = np.asarray(first, np.float64) - second
     return np.where(np.abs(gains) < ROUNDING, 0.5, gains > 0)
 
 
 def hits(similarity: np.ndarray, own: np.ndarray) -> np.ndarray:
-    """Return 1 for each query whose most similar answer is correct, else 0; 1/k if it ties with k - 1 others: (N,).
+    """Return 1 for each query whose most similar answer is correct, else 0; 1/k if k answers are equally similar: (N,).
 
     `similarity` (N, M) compares queries with answers; `own` (N,) is the column of each query's correct answer.
     """
@@ -293,7 +293,7 @@ def hits(similarity: np.ndarray, own: np.ndarray) -> np.ndarray:
 def found(
     queries: np.ndarray, answers: np.ndarray, own: np.ndarray | None = None, similarity: Similarity = cosine_similarity
 ) -> np.ndarray:
-    """Return the `hits` of queries (N, D) among answers (M, D); by default, answer n is correct for query n."""
+    """Return which queries (N, D) find their correct answer (M, D), as in `hits`; by default, answer n is correct."""
     own = np.arange(len(queries)) if own is None else own
     blocks = [slice(start, start + BLOCK) for start in range(0, len(queries), BLOCK)]
     return np.concatenate([np.zeros(0), *(hits(similarity(queries[rows], answers), own[rows]) for rows in blocks)])

@@ -1,11 +1,11 @@
-"""Fit linear probes: multinomial logistic regression with several strengths of the penalty at once.
+"""Fit linear probes: multinomial logistic regression, with several strengths of the L2 penalty at once.
 
 For each strength C, the loss is the mean cross-entropy + ||W||² / (2 C N), without a penalty on biases, as in
 scikit-learn. The loss is convex, so the solution does not depend on the seed. SciPy's L-BFGS minimises the sum of the
 losses of all strengths, because all strengths can then share one matrix product with the vectors.
 
 Vectors are rotated to their principal axes, and each axis is scaled by the curvature of the initial loss, so that
-directions with little variance are learnt as fast as the others. Usually, 5 to 50 evaluations of the loss suffice.
+weights of axes with little variance are learnt as fast as the others. Usually, 5 to 50 evaluations of the loss suffice.
 """
 
 from __future__ import annotations
@@ -119,14 +119,14 @@ def symmetric_axes(matrix: Tensor) -> tuple[Tensor, Tensor]:
     return values.float(), axes.float()
 
 
-# Probes, in the form of scikit-learn estimators.
+# The following probes are scikit-learn estimators.
 
 STRENGTHS = (0.0001, 0.001, 0.01, 0.1, 1.0, 10.0)  # C, the inverse of the L2 penalty, as in scikit-learn
-MIN_ITEMS = 50  # with fewer items, none are held out to choose a strength, and the strongest penalty is used
+MIN_ITEMS = 50  # with fewer items, no strength is chosen on held-out items: the strongest penalty is used
 HELD_OUT = 0.1  # fraction of the items that is held out to choose the strength, if no dev items are given
 BLOCK = 4_096  # number of items standardised at once, in float64
 
-Seed = int | np.random.RandomState | None  # as in scikit-learn
+Seed = int | np.random.RandomState | None  # the types of `random_state` in scikit-learn
 Labelled = tuple[np.ndarray, np.ndarray]  # (N, D) vectors and their (N,) labels
 Layers = list[tuple[np.ndarray, np.ndarray]]  # weight (in, out) and bias (out,), float64
 
@@ -141,7 +141,7 @@ class Probe(ClassifierMixin, BaseEstimator):
     strengths: Sequence[float]
     random_state: Seed
 
-    # One thread, because several threads gain little for small matrices, and waste minutes on a busy machine.
+    # Use one thread, because several threads gain little for small matrices, and waste minutes on a busy machine.
     @threadpool_limits.wrap(limits=1)
     @usual_defaults()
     @torch.inference_mode()
@@ -171,7 +171,7 @@ class Probe(ClassifierMixin, BaseEstimator):
         fits = self._train(train, choosing, strengths, random.randint(2**31))
 
         self.dev_losses_ = np.array([] if dev is None else [_loss(layers, *choosing) for layers, _ in fits])
-        best = int(self.dev_losses_.argmin()) if dev is not None else 0  # among ties, the strongest penalty
+        best = int(self.dev_losses_.argmin()) if dev is not None else 0  # for equal losses, the strongest penalty
         self.strength_, (self.layers_, self.converged_) = strengths[best], fits[best]
         if not self.converged_:
             warnings.warn(
@@ -202,7 +202,7 @@ class Probe(ClassifierMixin, BaseEstimator):
     def _train(
         self, train: tuple[Tensor, Tensor], dev: tuple[Tensor, Tensor], strengths: Sequence[float], seed: int
     ) -> list[tuple[Layers, bool]]:
-        """Fit one probe for each strength to `train`; return the layers of each, and whether it has converged."""
+        """Train one probe for each strength of the penalty; return its layers, and whether it has converged."""
         raise NotImplementedError
 
     def _tensors(self, vectors: np.ndarray, labels: np.ndarray) -> tuple[Tensor, Tensor]:

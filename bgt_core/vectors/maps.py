@@ -1,4 +1,4 @@
-"""Fit linear maps of vectors that erase labels (LEACE), or that change one property of a sentence."""
+"""Fit linear maps of sentence vectors: LEACE, which erases labels, and directions that change a property."""
 
 from dataclasses import dataclass
 
@@ -44,10 +44,10 @@ MIN_SENTENCES = 50
 
 @dataclass(frozen=True, eq=False)
 class Directions:
-    """Directions in a latent that change K factors of a sentence, such as its length or its number of marks."""
+    """Linear directions in a latent space that change K factors of a sentence, such as its length."""
 
     names: tuple[str, ...]
-    patterns: np.ndarray  # (K, D), change of the vector if the factor grows by 1, such as by one word
+    patterns: np.ndarray  # (K, D), change of the vector if a factor grows by 1, such as by one word
     read: tuple[float, ...]  # correlation of each factor with its linear prediction on held-out sentences
 
     def move(self, vectors: np.ndarray, steps: np.ndarray) -> np.ndarray:
@@ -56,7 +56,7 @@ class Directions:
 
 
 def directions(vectors: np.ndarray, factors: np.ndarray, names: tuple[str, ...]) -> Directions:
-    """Fit the directions of K factors to vectors (N, D) and factors (N, K) of N sentences.
+    """Fit linear directions that change K factors, given vectors (N, D) and factors (N, K) of N sentences.
 
     Every fifth sentence is held out to test the predictions. Raises DataError for fewer than 50 sentences, or if a
     factor is constant.

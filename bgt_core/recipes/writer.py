@@ -83,8 +83,7 @@ class WriterConfig:
 
 
 class LinearMemory(Memory):
-    """Linear maps of a latent: one for each slot, a vector to which tokens attend, and one that is added to all
-    tokens."""
+    """Linear maps of a latent: one for each vector that tokens attend to, and one that is added to all tokens."""
 
     def __init__(self, latent: int, width: int, slots: int):
         super().__init__()

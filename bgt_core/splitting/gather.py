@@ -217,9 +217,10 @@ def gather(
     seed: int = 0,
     report: Callable[[int, int | None], None] = lambda done, rows: None,
 ) -> list[Gathered]:
-    """Embed translations in batches; hold some rows out, and compute means and covariances of the others.  `keep` is
-    the total number of rows to keep for training; `first` is the number of the first row, if the columns are a part of
-    longer columns. The other arguments are the same as in `split`.
+    """Embed translations in batches; hold some rows out, and compute means and covariances of the others.
+
+    `keep` is the total number of rows to keep for training; `first` is the number of the first row, if the columns are
+    a part of longer columns. The other arguments are the same as in `split`.
 
     Raises:
         UsageError: The columns have different lengths or no rows, or the encoder lacks a language.

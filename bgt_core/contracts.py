@@ -140,7 +140,7 @@ class Readout(Protocol):
     """A function that turns a posterior into the input of a decoder, such as a sample or the mean."""
 
     def __call__(self, posterior: Posterior) -> Tensor:
-        """Return the input, (B, L)."""
+        """Return the input of the decoder, (B, L)."""
 
 
 class Prediction(Protocol):
@@ -327,7 +327,7 @@ class Decoder(Protocol):
         """Predict B target sentences from their context."""
 
     def start(self, context: Any, /) -> DecoderState:
-        """Return the state before the first token, with one hypothesis for each of B sentences."""
+        """Return the decoder's state before the first token, with one hypothesis for each of B sentences."""
 
     def step(self, tokens: Tensor, state: Any) -> Tensor:
         """Return the logits of the next token, (B, n, V), given the last token of each of n hypotheses, (B, n). Update

@@ -18,7 +18,7 @@ from bgt_core.posterior import joined
 ACTIVE = 0.01  # a unit is active if its posterior mean has a variance above this (Burda et al. 2016)
 ROWS = 1024  # number of samples for which densities under all posteriors are computed at once, to limit memory
 
-Generative = Callable[[Batch, Readout], Outputs]  # a model whose decoders get what the `Readout` returns
+Generative = Callable[[Batch, Readout], Outputs]  # a model; the `Readout` makes the input of its decoders
 
 
 @dataclass(frozen=True)
@@ -49,8 +49,8 @@ class Diagnosis:
     kl: dict[str, MeanEstimate]  # KL of the posterior to the prior; 0 if the latent has no prior
     information: dict[str, MeanEstimate]  # I(x; z), at most log(pairs) (see `information`); not for point posteriors
     at_mean: MeanEstimate | None  # NLL given the posterior means; None if the model does not reconstruct
-    neg_elbo: MeanEstimate | None  # NLL given samples of the latents, plus the KL of the latents
-    iwae_nll: MeanEstimate | None  # importance-weighted bound (Burda et al. 2016); more samples lower it
+    neg_elbo: MeanEstimate | None  # negative ELBO: NLL given samples of the latents, plus the KL
+    iwae_nll: MeanEstimate | None  # importance-weighted bound of the NLL; lower with more samples
 
 
 @torch.inference_mode()

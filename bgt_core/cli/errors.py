@@ -134,7 +134,7 @@ def run(app: typer.Typer, program: str) -> None:
         print(f"{program}: {error}", file=sys.stderr)
         sys.exit(error.exit_code)
     except ParserError as error:
-        if error.format_message():  # empty if the help was printed because no arguments were given
+        if error.format_message():  # the message is empty if only the help was printed
             print(f"{program}: {from_parser(error)}", file=sys.stderr)
         sys.exit(error.exit_code)
     except typer.Abort:
@@ -165,7 +165,7 @@ def open_streams() -> None:
     """Replace closed standard streams by the null device, and let streams escape characters that they can't encode."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         stream = getattr(sys, name)
-        if stream is None:  # closed by the caller, as with >&-
+        if stream is None:  # the caller has closed the stream, as with >&-
             setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115  open until the program ends
         elif mode == "w" and isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")

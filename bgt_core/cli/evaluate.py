@@ -48,7 +48,7 @@ def about() -> None:
 
 
 def run(
-    task: Any,  # a `Task`
+    task: Any,  # an instance of `Task`
     data: list[Path] | None,
     model: options.EncodersOption = None,
     distance: options.DistanceOption = None,

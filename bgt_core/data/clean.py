@@ -120,7 +120,7 @@ def clean(
     rules, models = rules or CleaningRules(), models or {}
     check_table(out)
     langs = parse_columns(read_columns(columns))
-    names, all_names = list(langs), [column.partition(":")[0] for column in columns]  # `all_names` has skipped columns
+    names, all_names = list(langs), [column.partition(":")[0] for column in columns]  # with skipped columns
     label = next((index for index, lang in enumerate(langs.values()) if lang == LABEL), -1)
     if not sources or len(langs) - (label >= 0) < 2:
         raise UsageError(f"{len(sources)} sources of {', '.join(columns)}: expected a source, and two columns of text.")
@@ -242,7 +242,7 @@ def _count(rules: CleaningRules, langs: Iterable[str], tokenizer: Path | None) -
         raise UsageError("tokens needs a tokenizer, and no other unit uses one.", parameter="unit")
     if tokenizer:
         model = Tokenizer.load(tokenizer)
-        return lambda sentences: [len(ids) - 1 for ids in model.encode(sentences)]  # EOS does not count
+        return lambda sentences: [len(ids) - 1 for ids in model.encode(sentences)]  # EOS is not counted
     if rules.unit == "characters":
         return lambda sentences: [len(sentence) for sentence in sentences]
     if unspaced := UNSPACED & set(map(primary, langs)):
@@ -363,5 +363,5 @@ def join_copies(sentences: Sequence[str], groups: Sequence[int]) -> list[int]:
     of_key = [nodes.setdefault(copy_key(sentence), len(nodes)) for sentence in sentences]
     links = coo_array((np.ones(len(groups)), (of_group, of_key)), shape=(len(nodes), len(nodes)))
     components = connected_components(links, directed=False)[1].tolist()
-    first: dict[int, int] = {}  # component -> group of its first sentence
+    first: dict[int, int] = {}  # connected component -> group of its first sentence
     return [first.setdefault(components[node], group) for node, group in zip(of_group, groups, strict=True)]

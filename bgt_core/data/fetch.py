@@ -97,7 +97,7 @@ class Choice(NamedTuple):
     """A data set with the languages and the release that a user chose."""
 
     source: DataSource
-    langs: tuple[str, ...] = ()  # in the order of the columns
+    langs: tuple[str, ...] = ()  # languages, in the order of the output's columns
     release: str = ""
 
     @property

@@ -127,7 +127,7 @@ def signature(text: str, lang: str) -> tuple[str | bool, ...]:
 
 Forms = Callable[[str], list[str]]
 
-EXCHANGED = {  # language -> property to change; in French not tu and vous: the data have pairs with both
+EXCHANGED = {  # language -> property to change; French lacks tu and vous, for which the data have pairs
     "en": "contraction",
     "fr": "question-form",
     "es": "address",

@@ -203,7 +203,7 @@ def _unzst(raw: BinaryIO) -> Iterator[bytes]:
         raise EOFError("the last frame is incomplete")
 
 
-# Parse numbers in the cells of a table.
+# The following functions parse numbers in the cells of a table.
 
 
 def number(text: str) -> float:

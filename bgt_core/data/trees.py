@@ -167,7 +167,7 @@ def _closed(children: list[Tree], names: list[str]) -> Tree | None:
 # CoNLL-U (universaldependencies.org/format.html): read parsed sentences, and check that each is a tree.
 
 COLUMNS = 10
-FIELDS = ("id", "form", "upos", "feats", "head", "deprel", "misc")  # the columns that are read
+FIELDS = ("id", "form", "upos", "feats", "head", "deprel", "misc")  # the columns of CoNLL-U that are read
 
 
 @dataclass(frozen=True)
@@ -182,7 +182,7 @@ class Word:
     relation: str  # the relation to the head, with a subtype, as in nsubj:pass
 
     def is_a(self, relation: str) -> bool:
-        """Test whether the relation to the head is `relation`, with any subtype."""
+        """Test whether the word's dependency relation to its head is `relation`, with any subtype."""
         return self.relation.partition(":")[0] == relation
 
 

@@ -155,7 +155,7 @@ def difference(encoder: nn.Module, path: Path, vocab_size: int) -> float:
         (given,) = session.run([OUTPUT], dict(zip(INPUTS, (side.ids.numpy(), side.mask.long().numpy()), strict=True)))
         apart.append(np.linalg.norm(given - expected, axis=1))
         norms.append(np.linalg.norm(expected, axis=1))
-    return float(np.concatenate(apart).max() / np.sqrt(np.mean(np.square(np.concatenate(norms)))))  # NaN stays NaN
+    return float(np.concatenate(apart).max() / np.sqrt(np.mean(np.square(np.concatenate(norms)))))
 
 
 @contextmanager

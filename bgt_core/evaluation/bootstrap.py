@@ -135,7 +135,7 @@ def two_sided_p(difference: np.ndarray, draws: np.ndarray) -> np.ndarray:
 
 
 def holm(p: np.ndarray) -> np.ndarray:
-    """Adjust p-values (M,) by Holm (1979): P(any false rejection) <= alpha if adjusted p < alpha is rejected."""
+    """Adjust p-values (M,) by Holm's method (1979), which limits the probability of any false rejection."""
     order = np.argsort(p)
     steps = np.maximum.accumulate((len(p) - np.arange(len(p))) * p[order])
     adjusted = np.empty(len(p))

@@ -45,7 +45,7 @@ class Result:
     """Scores of S systems, with the settings and data that they were measured with."""
 
     systems: Sequence[str]
-    scores: Mapping[Key, Sequence[Cell]]  # for each key, one value for each system
+    scores: Mapping[Key, Sequence[Cell]]  # name of a score -> value for each system
     differences: Sequence[Difference]
     about: str  # a description of the measure and the data
     warnings: Sequence[str]

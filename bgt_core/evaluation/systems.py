@@ -18,7 +18,7 @@ MOST_WORDS = 300  # maximum number of words and marks of a text, which is embedd
 
 @dataclass(frozen=True, eq=False)
 class System:
-    """An encoder with the latent whose vectors are compared. Error messages start with the system's name."""
+    """An encoder, and the latent of this encoder that is evaluated. Error messages start with the system's name."""
 
     name: str
     encoder: SentenceEncoder
@@ -125,7 +125,7 @@ class Effect(NamedTuple):
 
     side: int  # 0 if the word is in the left sentence, 1 if it is in the right sentence
     word: str
-    effects: Sequence[float]  # one value for each encoder
+    effects: Sequence[float]  # fall of the similarity, for each encoder
 
 
 def disagreement(

@@ -67,7 +67,7 @@ class Writing:
 
     source_lang: str
     lang: str
-    style_of: str  # OWN, REFERENCE, RANDOM or SWAPPED
+    style_of: str  # whose style: OWN, REFERENCE, RANDOM or SWAPPED
     styles: np.ndarray  # (N,) row number of each style sentence
 
     @property

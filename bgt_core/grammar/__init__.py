@@ -42,7 +42,7 @@ class Triple(NamedTuple):
 
 
 class RolePair(NamedTuple):
-    """A sentence and its twin, in which two roles are swapped, in each language."""
+    """A sentence and its twin, in which two persons have swapped roles ("who saw whom"), in each language."""
 
     kind: str  # GIVE or ACT
     texts: dict[str, tuple[str, str]]  # language -> the sentence, and its twin

@@ -61,7 +61,7 @@ class Memory(nn.Module):
     and S vectors per sentence (slots), to which all tokens attend."""
 
     def at(self, latent: Tensor, positions: Tensor, layout: PackedLayout) -> Tensor:
-        """Return the vector to add to each token, given its position: (B, L), (N,) -> (N, H)."""
+        """Return the vectors to add to a decoder's input tokens: latents (B, L), positions (N,) -> (N, H)."""
         raise NotImplementedError
 
     def states(self, latent: Tensor) -> Tensor:

@@ -152,7 +152,7 @@ class PaddedLayout(PackedLayout):
 
     @classmethod
     def of_mask(cls, mask: Tensor) -> PaddedLayout:
-        """Return the layout of a mask, (B, T)."""
+        """Return the layout of sentences with this mask, (B, T)."""
         batch, length = mask.shape
         return cls((batch, length), torch.arange(batch * length), mask)
 

@@ -243,7 +243,7 @@ class PerceptronOutput(nn.Module):
         return self.latent(latent[:, -self.latent.in_features :])
 
     def hidden(self, features: Tensor, latent_bias: Tensor) -> Tensor:
-        """Compute the MLP from features (..., H) and the result of `project_latent` (..., hidden): (..., hidden)."""
+        """Compute the MLP from features (..., H) and the projected latent (..., hidden): (..., hidden)."""
         return self.perceptron.after_first(self.perceptron.first(features) + latent_bias)
 
     def scorer(self, latent: Tensor) -> Scorer:

@@ -84,7 +84,7 @@ def similarity(name: str, left: Gaussian, right: Gaussian) -> Tensor:
 
 
 def features(names: Sequence[str], left: Gaussian, right: Gaussian) -> Tensor:
-    """Concatenate the terms of K measures, named in `names`, to (..., K L); UsageError if `FEATURES` lacks a name."""
+    """Concatenate the L summands of each of K distances, (..., K L); UsageError if `FEATURES` lacks a name."""
     return torch.cat([terms_named(name, FEATURES)(left, right) for name in names], dim=-1)
 
 

@@ -130,7 +130,7 @@ def evaluate(polynomial: Polynomial, at: Tensor) -> Tensor:
 
 
 def debye(order: float, k: Tensor) -> tuple[Tensor, Tensor]:
-    """Return log F_(order+1)(k) and its derivative I_(order+1)(k) / I_order(k). `order` must be at least `ORDER`."""
+    """Return log 0F1(; order + 1; k^2/4) and its derivative I_(order+1)(k) / I_order(k), for orders from `ORDER` on."""
     z = k / order
     root = torch.sqrt(1 + z.square())
     t, excess = 1 / root, z.square() / (1 + root)  # `excess` is root - 1, without cancellation
@@ -146,8 +146,9 @@ def debye(order: float, k: Tensor) -> tuple[Tensor, Tensor]:
 class _LogFAndRatio(torch.autograd.Function):
     """Compute log F and A = I_(m/2) / I_(m/2-1), whose derivatives are A and A' = A (1/k + I_(m/2+1) / I_(m/2) - A).
 
-    Relative errors of log F and A are below 1e-14 for k from 0.001 to 100,000 and m from 3 to 1,024. A' is less exact
-    for a large k and a small m: at k = 100,000, the relative error of A' is 1e-6 for m = 3, and 1e-7 for m = 50.
+    F is 0F1(; m/2; k^2/4). Relative errors of log F and A are below 1e-14 for k from 0.001 to 100,000 and m from 3 to
+    1,024. A' is less exact for a large k and a small m: at k = 100,000, the relative error of A' is 1e-6 for m = 3, and
+    1e-7 for m = 50.
     """
 
     @staticmethod
@@ -170,5 +171,5 @@ class _LogFAndRatio(torch.autograd.Function):
 
 
 def log_f_and_ratio(k: Tensor, size: int) -> tuple[Tensor, Tensor]:
-    """Return log F_(m/2)(k) and A(k) = I_(m/2)(k) / I_(m/2-1)(k), float64, for m = size; differentiable in k > 0."""
+    """Return log 0F1(; m/2; k^2/4) and I_(m/2)(k) / I_(m/2-1)(k), float64, for m = size; differentiable in k > 0."""
     return _LogFAndRatio.apply(k.double(), size)

@@ -32,7 +32,7 @@ class Moments:
         self.scatter = np.zeros((len(self.mean), len(self.mean)))  # sum of the outer products of centred rows
 
     def add(self, rows: np.ndarray) -> None:
-        """Add N rows, (N, columns x D)."""
+        """Add N rows of concatenated vectors, (N, columns x D)."""
         if len(rows):
             rows = rows.astype(np.float64)
             mean = rows.mean(0)
@@ -58,7 +58,7 @@ class Statistics:
 
     means: dict[str, np.ndarray]  # language -> (D,)
     covariances: dict[str, np.ndarray]  # language -> covariance
-    crosses: dict[tuple[str, str], np.ndarray]  # languages (l, m) -> cross-covariance of the vectors in a row
+    crosses: dict[tuple[str, str], np.ndarray]  # languages (l, m) -> cross-covariance of translations
 
     @property
     def langs(self) -> tuple[str, ...]:

@@ -120,7 +120,7 @@ def bgt(
         spectrum = shared_nats(whitened if fitted is None else fitted, roots_of, statistics, held_out)
         scored.append((spectrum, shrinkage, roots_of, whitened, fitted))
     spectrum, shrinkage, roots_of, whitened, fitted = max(scored, key=lambda each: each[0].sum())
-    if fitted is None:  # two languages: decompose the cross-covariance of the chosen shrinkage only
+    if fitted is None:  # for two languages, fit only the chosen shrinkage
         fitted = loadings(whitened, 2, most)
     total = np.cumsum(spectrum)
     if factors is None:
@@ -161,7 +161,7 @@ def shared_nats(
         for i, j in combinations(range(len(langs)), 2):
             sides = place[langs[i]], place[langs[j]]
             cross = fitted[sides] if isinstance(fitted, dict) else fitted[sides[0]] @ fitted[sides[1]].T
-            squares, axes = np.linalg.eigh(cross.T @ cross)  # much faster than the singular vectors of `cross`
+            squares, axes = np.linalg.eigh(cross.T @ cross)  # much faster than an SVD of `cross`
             squares, axes = squares[::-1].clip(0, (1 - 1e-6) ** 2), axes[:, ::-1]
             left, right = (
                 (columns[column] - statistics.means[langs[column]]) @ roots_of[side][0]
@@ -320,8 +320,7 @@ def shift(statistics: Statistics) -> Split:
 
 
 def leace(statistics: Statistics) -> Split:
-    """Make the smallest change of vectors that hides the language from linear probes (Belrose et al. 2023, theorem
-    4.3).
+    """Make the least change of vectors that hides the language from linear probes (Belrose et al. 2023, theorem 4.3).
 
     All languages get the same map, and count equally. For C languages, the private parts span C - 1 dimensions.
     """

@@ -96,7 +96,7 @@ class Split:
         return self.parts(vectors, lang)[1]
 
     def parts(self, vectors: np.ndarray, lang: str) -> tuple[np.ndarray, np.ndarray]:
-        """Split vectors of one language.
+        """Split vectors of one language into shared and private parts.
 
         Args:
             vectors: Vectors (N, D).
@@ -126,7 +126,7 @@ class Split:
         return shared @ back.T + matrix(private, "private", (len(shared), self.width), dtype=None)
 
     def of(self, lang: str) -> Map:
-        """Return the map of a language; UsageError if the split was not fitted on this language."""
+        """Return the map that splits vectors of a language; UsageError if the split was not fitted on this language."""
         return self.maps[known_lang(lang, self.langs, "the split")]
 
     def checked(self, vectors: object) -> np.ndarray:
@@ -134,7 +134,7 @@ class Split:
         return matrix(vectors, "vectors", ("N", self.width), dtype=None)
 
 
-# The folder of a split contains split.safetensors (float32), split.json, and README.md, which is the card.
+# The folder of a split contains split.safetensors (float32), split.json, and README.md, which describes the split.
 
 WEIGHTS, ABOUT, CARD, SCHEMA = "split.safetensors", "split.json", "README.md", "bgt-split/1"
 

@@ -59,7 +59,7 @@ class Trainer:
 class Hooks:
     """The functions that the loop calls to report, to save, and to find out whether to stop."""
 
-    report: Callable[[Row], None]  # called with each row of metrics; its "kind" is "train", "valid" or "information"
+    report: Callable[[Row], None]  # called with metrics, whose "kind" is "train", "valid" or "information"
     save: Callable[[int], None]  # save the model and optimiser; the argument is the number of steps done
     stopped: Callable[[], bool]  # called after each step; if true, the run saves and stops
 
@@ -109,7 +109,6 @@ def train_model(
     guard, unsaved = Guard(config.explosion, trainer.device), False
     unreported, reported = Sums(), time.perf_counter()
     for step, update in enumerate(updates_of(trainer, corpus, range(start, steps)), start):
-        # Make one update, with the learning rate of its step.
         rate = learning_rate(step, steps, config)
         for group in trainer.optimizer.param_groups:
             group["lr"] = rate
@@ -327,10 +326,10 @@ class Sums:
     tokens: int = 0
     inner_updates: int | None = None  # number of encoder-only updates; None in ordinary training
     gradient_norm: Tensor | None = None  # norm in the newest update, before clipping, in nats per row
-    micro_batches: dict[int, Mapping[str, Tensor]] = field(default_factory=dict)  # index -> terms, in the newest update
+    micro_batches: dict[int, Mapping[str, Tensor]] = field(default_factory=dict)  # index -> metrics
 
     def add(self, number: int, terms: Mapping[str, Tensor], batch: Batch) -> None:
-        """Add the terms of the micro-batch with the index `number`."""
+        """Add the metrics of a micro-batch, which has the index `number` in its update."""
         self.micro_batches[number] = {name: value.sum() for name, value in terms.items()}
         for name, value in self.micro_batches[number].items():
             self.terms[name] = self.terms[name] + value if name in self.terms else value
@@ -372,9 +371,9 @@ class Guard:
         self.reason = ""  # why training has diverged; "" if it has not
 
     def add(self, sums: Sums) -> None:
-        """Add the sums of an update. Values on a GPU are not read here, because reading would wait for the GPU."""
+        """Record the metrics of an update. Values on a GPU are not read yet, because reading would wait for the GPU."""
         self.newest = sums
-        if "loss" not in sums.terms:  # this worker had no micro-batch
+        if "loss" not in sums.terms:  # this worker had no micro-batch in the update
             return
         loss = sums.terms["loss"] / sums.rows["loss"]
         if len(self.first) < WINDOW:
@@ -420,7 +419,7 @@ class Penalty:
         self.tables = [(tables[name], began.to(tables[name].device)) for name, began in start.items()]
 
     def added_to(self, loss: Loss, rows: int) -> Loss:
-        """Add the penalty to a micro-batch's loss once per row, so that the mean over all rows contains it once."""
+        """Add the penalty, times the number of rows, to a micro-batch's loss: the mean over rows then has it once."""
         squares = [parameter.square().sum() for parameter in self.composition]
         distances = [(table - began).square().sum() for table, began in self.tables]
         weighted = {

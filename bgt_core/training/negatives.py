@@ -142,7 +142,7 @@ def with_negatives(
     but it is treated as text in the language of the column for which it is the negative. A micro-batch has at most
     `micro_tokens` padded tokens in its longest column, negatives included.
     """
-    candidates = {}  # columns -> column -> the sentences of this column, then the sentences of the previous column
+    candidates = {}  # columns -> column -> sentences of this column and of the previous column
     for columns in wrong:
         mega = [batch for update in updates for batch in update.batches.values() if tuple(batch.sides) == columns]
         own = {name: [ids for batch in mega for ids in unpadded(batch.sides[name])] for name in columns}
@@ -168,6 +168,6 @@ def with_negatives(
 
 
 def unpadded(side: Tokens) -> Iterator[np.ndarray]:
-    """Yield the token ids of each sentence, (T,)."""
+    """Yield the token ids of each sentence, without padding, (T,)."""
     for ids, length in zip(side.ids.numpy(), side.mask.sum(1).tolist(), strict=True):
         yield ids[:length]

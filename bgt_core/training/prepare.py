@@ -36,7 +36,7 @@ VECTORS = "vectors-{}" + PARTIAL  # vectors of each data file; removed after the
 WIDTH, WEIGHT = "model.teacher_dim", "objective.distillation.weight"
 
 Teacher = Sequence[str | Path | None]  # one .npy for each data file; None for a file without vectors
-Report = Callable[[dict[str, Any]], None]  # called with each row of metrics
+Report = Callable[[dict[str, Any]], None]  # a function that is called with metrics by name
 
 
 def prepare_run(
@@ -197,8 +197,8 @@ def check_batches(recipe: Recipe, model: LatentModel, out: Path) -> None:
 
 
 def with_encoder(recipe: Recipe, device: str) -> tuple[Recipe, SentenceEncoder | None]:
-    """Open a writer's encoder, and add its fingerprint and width to the recipe. Return (recipe, None) for other
-    recipes. DataError if the encoder has changed since the checkpoint `init_from` was trained."""
+    """Open the encoder whose vectors a writer decodes, and add its fingerprint and width to the recipe. Return (recipe,
+    None) for other recipes. DataError if the encoder has changed since the checkpoint `init_from` was trained."""
     if "model.encoder" not in recipe.arguments:
         return recipe, None
     model: Any = recipe.model
@@ -275,7 +275,7 @@ def sources_of(recipe: Recipe, data: Sequence[str | Path | Source], teacher: Tea
 
 
 def write_settings(recipe: Recipe, sources: Sequence[Source], out: Path) -> None:
-    """Write OUT/run.json."""
+    """Write the settings and data files of a run to OUT/run.json."""
     settings: dict[str, object] = {"recipe": recipe.name, "arguments": recipe.arguments}
     settings["data"] = list(map(str, sources))
     if any(source.targets for source in sources):

@@ -163,7 +163,7 @@ class Probe(ClassifierMixin, BaseEstimator):
             if len(np.unique(y[kept])) == len(self.classes_):
                 X, y, dev = X[kept], y[kept], (X[held_out], y[held_out])
         self.mean_, self.scale_ = X.mean(0, dtype=np.float64), X.std(0, dtype=np.float64)
-        self.scale_[self.scale_ <= 1e-7 * np.abs(self.mean_)] = 1.0  # constant columns
+        self.scale_[self.scale_ <= 1e-7 * np.abs(self.mean_)] = 1.0  # constant columns are not scaled
         if dev is None or not np.isin(dev[1], self.classes_).any():
             dev, strengths = None, strengths[:1]
         train = self._tensors(X, y)

@@ -28,7 +28,7 @@ def leace(mean: np.ndarray, covariance: np.ndarray, cross: np.ndarray) -> tuple[
     """
     variances = covariance.diagonal()
     units = np.sqrt(variances)
-    units = np.where(units <= TOLERANCE**2 * np.abs(mean), 1, units)  # units that are constant, except for rounding
+    units = np.where(units <= TOLERANCE**2 * np.abs(mean), 1, units)  # constant units are not scaled
     values, axes = np.linalg.eigh(covariance / units / units[:, None])
     kept = values > TOLERANCE**2 * max(values[-1], np.finfo(float).tiny)
     axes, scale = axes[:, kept], np.sqrt(values[kept])

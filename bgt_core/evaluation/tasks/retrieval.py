@@ -124,7 +124,7 @@ def embed_distinct(system: System, sentences: Sequence[str], lang: str) -> Embed
 def hits_of(
     left: EmbeddedSentences, right: EmbeddedSentences, similarity: Similarity = cosine_similarity
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Search translations in both directions. Return the hits of the N left and of the N right sentences, (N,) each."""
+    """Search translations in both directions; return 1 where the nearest neighbour is the translation, (N,) each."""
     forward, backward = (
         found(queries.vectors[queries.of_line], answers.vectors, answers.of_line, similarity)
         * (answers.first[answers.of_line] == np.arange(len(answers.of_line)))  # a copy of an earlier line is a miss
@@ -136,7 +136,7 @@ def hits_of(
 def in_pool(
     queries: EmbeddedSentences, answers: EmbeddedSentences, similarity: Similarity = cosine_similarity
 ) -> np.ndarray:
-    """Search translations among the sentences of both languages, without the query itself; return the hits, (N,)."""
+    """Search translations in the sentences of both languages, without the query itself; return 1 where found, (N,)."""
     shares = np.empty(len(queries.of_line))
     for start in range(0, len(shares), BLOCK):
         lines = slice(start, start + BLOCK)

@@ -25,7 +25,7 @@ _NAMES = {
     "training": ("train",),
 }
 
-__all__ = [  # literal strings, because the tool that makes the API pages does not run code
+__all__ = [  # literal strings, because the generator of the API pages does not run code
     "GREEDY", "PRETRAINED", "RECIPES", "Beam", "BeamTranslator", "BgtError", "DataError", "Embedder", "NotFound",
     "Sample", "UsageError", "evaluate", "generate", "info", "load", "mine", "open_encoder", "split", "train",
 ]  # fmt: skip

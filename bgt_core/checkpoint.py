@@ -146,7 +146,7 @@ def info(path: Path | str) -> dict[str, Any]:
 
 @dataclass(frozen=True, eq=False)
 class Checkpoint:
-    """A loaded checkpoint."""
+    """A loaded checkpoint: its folder, configuration, model and tokenizer."""
 
     folder: Path
     config: Mapping[str, Any]
@@ -406,8 +406,8 @@ def check_card(card: object, source: str) -> Mapping[str, Any]:
 # The rest of this module downloads models from the Hugging Face hub, and uploads them. It needs the extra `hub`. Users
 # log in with HF_TOKEN or `hf auth login`. HF_ENDPOINT sets another hub. With HF_HUB_OFFLINE=1, only the cache is used.
 
-NAME = re.compile(r"([A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*)(?:@(\S+))?")  # ORG/NAME, ORG/NAME@REVISION
-SHIPPED = Path(__file__).resolve().parent / "pretrained"  # contains one folder per shipped model
+NAME = re.compile(r"([A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*)(?:@(\S+))?")  # matches ORG/NAME and ORG/NAME@REVISION
+SHIPPED = Path(__file__).resolve().parent / "pretrained"  # the folder with the shipped models
 FILES = ["config.json", "metrics.jsonl", "model.safetensors", "tokenizer.model"]
 
 

@@ -69,7 +69,7 @@ class Tokens:
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """B rows of a corpus: one `Tokens` per column, and the name of the column whose latent all columns share."""
+    """B sentence pairs, or larger groups of translations. All columns share the anchor column's semantic latent."""
 
     sides: Mapping[str, Tokens]
     anchor: str  # the column that provides the semantic latent of the whole batch (paper, sec. 3)

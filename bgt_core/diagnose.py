@@ -43,7 +43,7 @@ class Diagnosis:
     are None if a posterior is a point.
     """
 
-    pairs: int  # number of pairs
+    pairs: int  # number of sentence pairs
     units: dict[str, int]  # number of units of each latent
     active: dict[str, int]  # number of units whose posterior mean varies between sentences (Burda et al. 2016)
     kl: dict[str, MeanEstimate]  # KL of the posterior to the prior; 0 if the latent has no prior

@@ -58,7 +58,7 @@ def atomic_file(path: Path) -> Iterator[Path]:
 
 
 def runs(process: str) -> bool:
-    """Test whether the process with this number is running on this machine; return True if that can't be known."""
+    """Test whether the process with this process id is running on this machine; return True if that can't be known."""
     if os.name != "posix" or not process.isdecimal():
         return True
     try:

@@ -84,7 +84,7 @@ def embed_file(
         rows = last - first
         inputs: dict[str, object] = {"lines": [first, last], "text": text, "lang": lang, "latent": latent}
         inputs |= {"encoder": encoder.fingerprint, "version": __version__, "width": width}
-        with suppress(BgtError):  # if `out` does not exist or has no vectors, it is written below
+        with suppress(BgtError):  # if `out` does not exist or is not readable, it is written below
             if encoder.fingerprint and read(out)[0] == inputs:
                 report(rows, rows)
                 return Written(out, rows, width)

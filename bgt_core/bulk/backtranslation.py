@@ -43,7 +43,7 @@ class SentenceTranslator(Protocol):
         """One line that identifies the model and its settings. If it is empty (unknown), no old table is reused."""
 
     def translate(self, sentences: Sequence[str]) -> Sequence[Sequence[tuple[str, float]]]:
-        """Return a list of (translation, cost) for each of N sentences, the best first; [] without a translation."""
+        """Return a list of (translation, cost), the best first, for each of N sentences; [] if none was found."""
 
 
 class BackTranslated(NamedTuple):
@@ -67,7 +67,7 @@ def backtranslate(
     strict: bool = False,
     report: Callable[[int, int], None] = lambda rows, total: None,
 ) -> BackTranslated:
-    """Translate the column of `source` that is not in the language `into`; write the other column and the translations.
+    """Translate the column of a bitext that is not in the language `into`. Write its translations and the other column.
 
     Args:
         translator: Translates sentences into the language `into`.

@@ -18,7 +18,7 @@ from bgt_core.data.parallel import Skipped, check_table, pair_file, read_pairs, 
 from bgt_core.errors import DataError, UsageError
 
 NEGATION, WORDS = "negation", "words"  # the two ways to alter a sentence: its negation, or the order of its words
-NEGATED = 0.3  # probability that a negation rule is used if one applies; otherwise two words are exchanged
+NEGATED = 0.3  # probability that a negation rule is used, if one applies; else two words are exchanged
 _FINITE = r"\b(am|is|are|was|were|will|would|could|should|must|does|did|do|has|have|had)"
 _VERBE = r"(est|es|suis|sont|sommes|êtes|était|étaient|ai|as|a|avons|avez|ont|avait|peut|peux|veut|veux|doit|dois)\b"
 _NEGATIONS = {  # language -> two pairs (pattern, replacement): the first drops a negation, the second adds a negation
@@ -44,7 +44,7 @@ def altered(text: str, lang: str, rng: Random) -> tuple[str, str] | None:
 
 
 def negated(text: str, lang: str) -> str:
-    """Drop a negation, such as "not" or "ne ... pas"; if there is none, add one. Return "" if no rule applies."""
+    """Drop the negation of a sentence, such as "not", or add one if it has none. Return "" if no rule applies."""
     for pattern, other in _NEGATIONS.get(lang, ()):
         if re.search(pattern, text, re.IGNORECASE):
             negation = re.sub(pattern, other, text, count=1, flags=re.IGNORECASE)

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from bgt_core.errors import UsageError, did_you_mean
 
-LABEL = "label"  # stands in place of a language if a column contains numbers
-ALTERED = "altered"  # beginning of the names of columns with altered sentences, which have another meaning
-SKIPPED = "_"  # stands in place of the name of a column that is not read
+LABEL = "label"  # marks a column of numbers, in place of its language
+ALTERED = "altered"  # prefix of the names of columns with altered sentences, which have another meaning
+SKIPPED = "_"  # marks a column that is not read, in place of its name
 KIND = r"[A-Za-z0-9_-]+"
 UNSPACED = frozenset({"ja", "km", "lo", "my", "th", "zh"})  # languages written without spaces between words
 _JOINED = re.compile(r"[a-z]{2,3}(?:-(?:[A-Z][a-z]{3}|[A-Z]{2}|\d\w{2,3})(?!\w))+|[^-]+")
@@ -128,7 +128,7 @@ def parse_source(text: str, columns: Sequence[str] = ()) -> Source:
     head, equals, path = text.partition("=")
     named = re.fullmatch(rf"(?:({KIND})/)?([A-Za-z0-9_,-]+)", head)
     if named and re.fullmatch("[a-z]{2}_[a-z]{2}", named[2]) and not matching(named[2], columns):
-        named = None  # "en_fr" is not accepted: it probably means en-fr, not the English of France
+        named = None  # reject "en_fr", which probably means en-fr, not the English of France
     if not equals or is_file(text) or not named:
         if equals and not is_file(text) and (is_file(path) or not columns):
             raise UsageError(f"'{text}': expected COLUMNS=FILE, as in en-fr={path or 'FILE'}", parameter="data")

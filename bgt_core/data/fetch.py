@@ -61,7 +61,7 @@ class DataSource(NamedTuple):
     language that is not English.
     """
 
-    name: str  # the name that users type
+    name: str  # name of the data set on the command line
     what: str  # a short description
     licence: str
     addresses: tuple[str, ...]
@@ -150,7 +150,7 @@ def choose(name: str, *, pair: str | None = None, release: str | None = None) ->
     return Choice(chosen, langs, release or chosen.release)
 
 
-# Download, unpack and convert data sets.
+# The following functions download, unpack and convert data sets.
 
 Report = Callable[[int, int | None], None]  # called with the bytes read so far and the total (None if unknown)
 

@@ -1,4 +1,4 @@
-"""Read and write the records of data: the manifest FOLDER/bgt-data.json, and a card for each file that `bgt data` made.
+"""Read and write records of data: the manifest FOLDER/bgt-data.json, and a card for each file that `bgt data` made.
 
 `bgt data download` writes the manifest, which has these parts:
 

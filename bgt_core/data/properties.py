@@ -179,7 +179,7 @@ _CUT = {"ca": "can", "wo": "will"}  # without "n't", "can't" is "ca", and "won't
 
 
 def _english(text: str) -> list[str]:
-    """Return the sentence with every contraction written out, and the sentence with every possible contraction."""
+    """Return two forms of a sentence: with all contractions written out, and with every possible contraction."""
     straight, forms = text.replace("’", "'"), []
     for rules in _EN:
         form = straight
@@ -199,7 +199,7 @@ _NO_FRENCH_VERB = ("en", "y", "pas", "plus", "jamais")
 
 
 def _french(text: str) -> list[str]:
-    """Return the other forms of a question: "viens-tu ?" -> ["est-ce que tu viens ?", "tu viens ?"]."""
+    """Return a question in its other two forms: "viens-tu ?" -> ["est-ce que tu viens ?", "tu viens ?"]."""
     if text.count("?") != 1 or re.search(r"est-ce pas|\by a\b", text):
         return []
     straight = text.translate(APOSTROPHES).rstrip(" ?\u202f\u00a0")
@@ -251,7 +251,7 @@ def _german(texts: Sequence[str], paraphrases: Sequence[Sequence[str]]) -> Calla
 
     def forms(text: str) -> list[str]:
         addressed = re.search(r"\bdu\b", text, re.IGNORECASE)
-        if addressed and re.search(r"\bdi(?:r|ch)\b", text, re.IGNORECASE):  # "dir" may become "Ihnen" or "sich"
+        if addressed and re.search(r"\bdi(?:r|ch)\b", text, re.IGNORECASE):  # "dir" can become "Ihnen" or "sich"
             return []
         if PROPERTIES["address"].value(text, "de") != "du" or not (
             addressed or re.match(_RULES["de"]["no-imperative"], text)

@@ -32,14 +32,14 @@ Score = Callable[[Sequence[Sequence[str]], np.ndarray], np.ndarray]
 
 
 class SentenceScore(Protocol):
-    """A model that scores single sentences."""
+    """A model that scores sentences, such as a language model."""
 
     @property
     def fingerprint(self) -> str:
         """One line that identifies the model; the card of the filtered file records it."""
 
     def __call__(self, sentences: Sequence[str]) -> np.ndarray:
-        """Score N sentences, (N,) float64."""
+        """Return the scores of N sentences, (N,) float64."""
 
 
 @dataclass(frozen=True)
@@ -142,7 +142,7 @@ def chosen_scores(ranges: Sequence[ScoreRange], scores: Mapping[str, Score]) -> 
     return {score: by_score[score] for score in scores if score in by_score}
 
 
-# Compute the perplexity of a sentence under a 3-gram language model of nltk (`pip install "bgt[lm]"`).
+# The perplexity of a sentence is computed by a 3-gram language model of nltk (`pip install "bgt[lm]"`).
 
 ORDER = 3
 RARE = 2  # words that occur less often than this count as unknown in training, so that unknown words get a probability

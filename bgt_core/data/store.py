@@ -73,7 +73,7 @@ def prepare(
     if not sources:
         raise UsageError("sources: expected at least one file")
     parts = _group(sources, langs)
-    settings = [  # all inputs that determine the content of a store
+    settings = [  # everything that determines the content of a token store
         {
             "format": FORMAT,
             "sources": [[sha256_file(file) for file in _files(source)] for source in of_part],
@@ -288,7 +288,7 @@ def damaged(file: Path) -> DataError:
 
 
 def open_corpus(folder: Path | str, split: str = "train") -> Corpus | Mixture:
-    """Open a store made by `prepare`: a `Mixture` if it has several corpora, else a `Corpus`. See `Corpus.open`."""
+    """Open a token store made by `prepare`: a `Mixture` if it has several corpora, else a `Corpus`."""
     folder = Path(folder)
     if not (folder / MIXTURE).exists():
         return Corpus.open(folder, split)
@@ -327,7 +327,7 @@ class Corpus:
     """
 
     def __init__(self, folder: Path, split: str, store: Json):
-        """Don't call this; call `Corpus.open`, which checks the files."""
+        """Open a corpus without checks; call `Corpus.open` instead, which checks the files."""
         self.folder, self.split, self.store = folder, split, store
         columns = store["settings"]["columns"]
         self.columns: dict[str, str] = {name: lang for name, lang in columns.items() if lang != LABEL}  # text columns
@@ -350,7 +350,7 @@ class Corpus:
 
     @classmethod
     def open(cls, folder: Path | str, split: str = "train") -> Corpus:
-        """Open a split of a store; NotFound if `folder` is not a store, DataError if it is invalid."""
+        """Open a split of a token store; NotFound if `folder` is not a store, DataError if the store is invalid."""
         folder = Path(folder)
         check_choice(SPLITS, split=split)
         try:

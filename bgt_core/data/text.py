@@ -147,7 +147,7 @@ class Tokenizer:
             raise type(error)(f"{path}: {error}") from error
 
     def save(self, path: Path | str) -> None:
-        """Write the model to a file."""
+        """Write the SentencePiece model to a file."""
         Path(path).write_bytes(self.model)
 
     def encode(self, sentences: str | Iterable[str], *, normalised: bool = False) -> list[list[int]]:
@@ -213,7 +213,7 @@ def _characters(categories: set[str]) -> str:
     return "".join(f"{chr(run[0][1])}-{chr(run[-1][1])}" for run in runs)
 
 
-COMBINING = _characters({"Mn", "Mc", "Me"})  # accents, vowel signs, points: they belong to the character before them
+COMBINING = _characters({"Mn", "Mc", "Me"})  # accents, vowel signs and points, which modify the character before
 HIDDEN = _characters(INVISIBLE)  # joiners, direction marks and controls, which `normalise` removes
 WITHIN = COMBINING + HIDDEN
 LETTERS = rf"\w[\w{WITHIN}]*(?:['’‐‑·׳״-]\w[\w{WITHIN}]*)*"  # a word with its apostrophes and hyphens

@@ -94,7 +94,7 @@ def line_lists(file: Path, *, sentences: bool = False, name: Path | None = None)
             _check_start(block, name)
         text = rest + block
         *whole, rest = text.split(b"\n")
-        if not block and rest:  # the last line, without a line feed
+        if not block and rest:  # the last line has no line feed
             whole, rest = [rest], b""
         if len(rest) > LONGEST_LINE:
             raise DataError(

@@ -28,7 +28,7 @@ _TREEBANK = {"``": '"', "''": '"', "-LRB-": "(", "-RRB-": ")", "-LSB-": "[", "-R
 _CLOSE = frozenset(", . ; : ! ? … ... ) ] } ” » › 、 。 ، ؛ ؟".split())
 _OPEN = frozenset("( [ { “ ‘ « ‹ ¿ ¡ „ ‚".split())
 _FRENCH = frozenset("; : ! ? « » ‹ ›".split())  # marks that have spaces on both sides in French
-_GERMAN = frozenset("“ ‘".split())  # closing quotes in German: „so“
+_GERMAN = frozenset("“ ‘".split())  # closing quotes in German, as in „so“
 _APOSTROPHE = frozenset("' ’".split())
 _ENDS = frozenset("s t re ve ll d m clock".split())
 _CONTRACTED = re.compile(rf"(?:['’](?:{'|'.join(_ENDS)})|n['’]t)$", re.IGNORECASE)
@@ -79,7 +79,7 @@ def _glued(token: str, before: str, after: str, lang: str) -> tuple[bool, bool]:
     return bool(_CONTRACTED.match(token)) or (token == "%" and lang == "en"), False
 
 
-# Read bracketed constituency trees in the form of the Penn Treebank: (S (NP (DT The) (NN cat)) (VP (VBZ sleeps))).
+# The following classes and functions read bracketed trees of the Penn Treebank: (S (NP (DT The) (NN cat)) (VP ...)).
 
 DEEPEST = 200  # maximum nesting of brackets, because trees are walked by recursion; real sentences are far less nested
 _PART = re.compile(r"[()]|[^\s()]+")
@@ -110,7 +110,7 @@ class Tree:
         return 1 + max(child.depth for child in self.children) if self.children else 0
 
     def text(self, lang: str) -> str:
-        """Join the words into ordinary text."""
+        """Join the words of the tree into ordinary text."""
         return detokenise(" ".join(leaf.word for leaf in self.leaves), lang)
 
 
@@ -268,7 +268,7 @@ def _parsed(rows: Sequence[str], location: str) -> Parsed:
         space = (token["misc"] or {}).get("SpaceAfter") != "No"
         number = token["id"]
         if not isinstance(number, int):
-            if number and number[1] == "-":  # "3-4": two words written as one; "4.1": an empty node, skipped
+            if number and number[1] == "-":  # "3-4" is two words written as one; "4.1", an empty node, is skipped
                 surfaces.append(Surface(number[0], number[2], token["form"], space))
             continue
         feats = token["feats"] or {}

@@ -1,4 +1,4 @@
-"""The kinds of encoder. `open_encoder` opens an encoder of any kind by its name, KIND:FORM as listed in `KINDS`.
+"""Open any encoder by its name, KIND:FORM, such as sentence-transformers:NAME; `KINDS` lists all kinds of encoders.
 
 Our models have names without a kind: PATH for a checkpoint or run, ORG/NAME or ORG/NAME@REVISION for a model on the
 hub. To add a kind, write a module in this folder with the kind's name and a function `open_encoder(name, device,
@@ -33,7 +33,7 @@ class Kind(NamedTuple):
     """A kind of encoder, as described in the help and the app. Encoders of this kind are named KIND:FORM."""
 
     form: str
-    about: str  # the meaning of FORM
+    about: str  # what FORM stands for, such as a folder
     runs: str  # a sentence that says how and where the encoder runs
     needs: tuple[str, str] | None = None  # a required module, and the extra (pip install "bgt[EXTRA]") that installs it
 

@@ -25,11 +25,11 @@ from bgt_core.vectors.arrays import Similarity
 
 PROBABILITY, WMD = "probability", "wmd"
 NAMES = (*DISTANCES, WMD, PROBABILITY)
-BLOCK = 2**14  # maximum number of pairs that are compared at once
+BLOCK = 2**14  # maximum number of sentence pairs that are compared at once
 
 
 class PosteriorEncoder(ExternalEncoder):
-    """Embed sentences as Gaussian posteriors, [means ; log-variances], (2 L,). Similarity is the negative distance."""
+    """An encoder that embeds sentences as Gaussian posteriors, [means ; log-variances], compared by a distance."""
 
     def __init__(self, embedder: Embedder, distance: str):
         """Compare sentences by `distance`, a name in `posterior.distances.DISTANCES`."""
@@ -53,12 +53,12 @@ class PosteriorEncoder(ExternalEncoder):
         return similarities
 
     def compare(self, left: Gaussian, right: Gaussian) -> torch.Tensor:
-        """Compare P pairs of posteriors: (P, L), (P, L) -> similarities (P,)."""
+        """Return the similarity of each of P pairs of posteriors: (P, L), (P, L) -> (P,)."""
         return similarity(self._distance, left, right)
 
 
 class DuplicateEncoder(PosteriorEncoder):
-    """Compare two sentences by a trained `var-siamese`. The similarity is the probability that they mean the same."""
+    """An encoder of a trained `var-siamese`. Similarity is the probability that two sentences mean the same."""
 
     threshold = 0.5  # pairs with at least this probability count as duplicates
 
@@ -70,7 +70,7 @@ class DuplicateEncoder(PosteriorEncoder):
         self._model, self.latents = embedder.model, (SEMANTIC,)
 
     def compare(self, left: Gaussian, right: Gaussian) -> torch.Tensor:
-        """Compare P pairs of posteriors: (P, L), (P, L) -> probabilities (P,) float64."""
+        """Return the probability that two sentences mean the same, for P pairs: (P, L), (P, L) -> (P,) float64."""
         device = self._embedder.device
         return self._model.duplicate_probability(
             *(Gaussian(side.mean.to(device), side.log_variance.to(device)) for side in (left, right))

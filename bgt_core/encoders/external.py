@@ -16,7 +16,7 @@ Encode = Callable[[list[str], str, str], object]
 
 
 class ExternalEncoder:
-    """Wrap the function `encode` as an encoder; `name` appears in messages and results."""
+    """An encoder made of a function `encode`; `name` appears in messages and results."""
 
     def __init__(
         self,
@@ -69,12 +69,12 @@ class ExternalEncoder:
         return str(given)
 
     def similarity(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-        """Compare each row of left (N, D) with each row of right (M, D): (N, M)."""
+        """Return the similarity of each row of left (N, D) and each row of right (M, D): (N, M)."""
         left, right = sides(left, right)
         return numbers(self._similarity(left, right), f"{self.name}, similarity", (len(left), len(right)))
 
     def similarity_pairwise(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-        """Compare row i of left (N, D) with row i of right (N, D): (N,); UsageError for different shapes."""
+        """Return the similarity of row i of left and row i of right, (N, D) each: (N,). UsageError for other shapes."""
         left, right = paired(left, right)
         return numbers(self._pairwise(left, right), f"{self.name}, similarity_pairwise", left.shape[:-1])
 

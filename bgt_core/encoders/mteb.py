@@ -41,7 +41,7 @@ class MtebEncoder(AbsEncoder):
     def encode(
         self, inputs: Any, *, task_metadata: Any, hf_split: str, hf_subset: str, prompt_type: Any = None, **_: object
     ) -> np.ndarray:
-        """Embed the sentences of all batches: (N, D) float32; UsageError if the encoder lacks the subset's language."""
+        """Embed the sentences of a task's subset: (N, D) float32; UsageError if the encoder lacks the language."""
         sentences = [text for batch in inputs for text in batch["text"]]
         lang = self.lang or self._lang(task_metadata, hf_subset)
         return self.model.embed(sentences, lang=lang, latent=self.latent)

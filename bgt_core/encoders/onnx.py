@@ -127,7 +127,7 @@ class Padded(nn.Module):
 
 
 def write(padded: Padded, path: Path) -> None:
-    """Write the ONNX file. Its graph accepts any B and T."""
+    """Write the ONNX file. Its graph accepts any number of sentences and tokens."""
     example = Tokens.pad([[4, 5, 6, EOS], [4, EOS], [4, 5, EOS]], "")
     dynamic = {name: {0: torch.export.Dim("batch"), 1: torch.export.Dim("tokens")} for name in INPUTS}
     with torch.no_grad(), _quietly():

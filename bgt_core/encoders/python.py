@@ -1,4 +1,4 @@
-"""Encoders in a user's Python code: an object, or a function from sentences to vectors."""
+"""Open an encoder in a user's Python code: an object, or a function from sentences to vectors."""
 
 import importlib
 import inspect

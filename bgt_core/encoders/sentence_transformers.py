@@ -40,7 +40,7 @@ from bgt_core.errors import NotFound, UsageError, check_choice
 from bgt_core.files import atomic_folder
 from bgt_core.splitting import parts
 
-LOCATIONS = ("token", "cache_folder", "revision", "local_files_only")  # options of downloads from the hub
+LOCATIONS = ("token", "cache_folder", "revision", "local_files_only")  # options for downloads from the Hugging Face hub
 USE = """from bgt_core.encoders.sentence_transformers import load_sentence_transformer
 
 model = load_sentence_transformer("{name}")
@@ -146,7 +146,7 @@ class BGTModule(InputModule):
 
     @classmethod
     def load(cls, model_name_or_path: str, subfolder: str = "", **options: Any) -> BGTModule:  # type: ignore[override]
-        """Load a checkpoint, a run, an exported folder, or ORG/NAME on the hub."""
+        """Load a checkpoint, a run, an exported folder, or ORG/NAME on the hub, as a module."""
         where = {key: options[key] for key in LOCATIONS if key in options}
         path = cls.load_dir_path(str(model_name_or_path), subfolder, **where)
         return cls(checkpoint.load(Path(path or model_name_or_path)))

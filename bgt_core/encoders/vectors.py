@@ -1,4 +1,4 @@
-"""Stored vectors as an encoder, which looks up the vector of each sentence.
+"""An encoder that looks up the vector of each sentence in a file of stored vectors.
 
 The file is one of:
 

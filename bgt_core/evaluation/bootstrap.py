@@ -168,7 +168,7 @@ ERROR_EPS = 1e-9  # a smaller standard error, of scores x 100, is only rounding 
 class BootstrappedScore(NamedTuple):
     """A score of a system, for each training seed and bootstrap resample."""
 
-    values: np.ndarray  # (K,), one for each of K trainings with different seeds
+    values: np.ndarray  # (K,), the score of each of K trainings with different seeds
     draws: np.ndarray  # (K, B), the score of each training in each resample of the pairs
 
 
@@ -179,11 +179,11 @@ class ContrastEstimate(NamedTuple):
     low: float
     high: float
     p: float
-    counts_seeds: bool  # whether p accounts for the variance over trainings
+    counts_seeds: bool  # whether the p-value includes the variance over trainings
 
 
 def contrast(parts: Sequence[tuple[float, BootstrappedScore]], level: float) -> ContrastEstimate:
-    """Sum weight x score over all (weight, score). The interval covers the true sum with probability `level`."""
+    """Estimate a weighted sum of scores, given (weight, score) pairs, with an interval of confidence `level`."""
     value = sum(weight * score.values.mean() for weight, score in parts)
     draws = np.sum([weight * score.draws.mean(0) for weight, score in parts], axis=0)  # (B,)
     pairs = draws.var(ddof=1)

@@ -29,7 +29,7 @@ class Difference(NamedTuple):
     first: str
     second: str
     difference: Estimate
-    p: float  # two-sided
+    p: float  # two-sided p-value
     p_holm: float  # with Holm's correction over all differences of scores in the same family
 
     def seen_from(self, system: str) -> Difference:
@@ -160,7 +160,7 @@ class Result:
         return Table([*head, *columns], [[*row, *(cells.get(name) for name in columns)] for row, cells in rows.items()])
 
     def difference_table(self) -> Table:
-        """Make a table for display that has a row for each difference of two systems."""
+        """Make a table for display, with a row for each tested difference of two systems."""
         rows: list[list[Value]] = [
             [*gap.key[:-1], f"{gap.first} - {gap.second}", gap.difference, p_text(gap.p), p_text(gap.p_holm)]
             for gap in self.differences
@@ -176,7 +176,7 @@ def entry(cell: float | Estimate) -> dict[str, float | str]:
 
 
 def check_ending(path: Path) -> None:
-    """Raise UsageError unless a result can be written to a file of this name."""
+    """Raise UsageError if the file's name does not end in .parquet, .csv, .md, .tex or .json."""
     if path.suffix not in (endings := [".parquet", ".json", ".csv", ".tex", ".md"]):
         raise UsageError(f"{path}: expected a file that ends in {', '.join(endings)}.", parameter="out")
 

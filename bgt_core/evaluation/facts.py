@@ -68,7 +68,7 @@ def numbers(text: str, lang: str) -> list[str] | None:
         def scaled(match: re.Match[str], scale: int = scale) -> str:
             return figure(match[1], rules, scale) or match[0]
 
-        text = re.sub(rf"({_FIGURES})\s+{word}\b", scaled, text)  # 1.5 million -> 1500000
+        text = re.sub(rf"({_FIGURES})\s+{word}\b", scaled, text)  # "1.5 million" becomes "1500000"
     if primary(lang) == "en":
         text = _YEAR.sub(lambda match: str(100 * text2num(match[1], "en") + text2num(match[2], "en")), text)
     if primary(lang) == "es":
@@ -164,7 +164,7 @@ def classed_words(text: str, lang: str) -> Iterator[tuple[int, int, str]]:
         yield *match.span(), kind
 
 
-# Compare a generated sentence with its source, property by property.
+# The following functions compare a generated sentence with its source, property by property.
 
 MOVED = frozenset(word for rules in RULES.values() for word in rules.get("moved", "").split())
 ASIDES = re.compile(r"\best-ce qu(?:e\b|')|\bs'il (?:te|vous) pla[iî]t\b|\b(?:please|bitte)\b", re.IGNORECASE)

@@ -193,7 +193,7 @@ def read_set(file: StsFile, without: Sequence[str] = ()) -> StsSet:
         if file.year == "stsb" and without:
             name += f" without {', '.join(without)}"
             names.append("year")
-            wanted.append(2 if path.name.startswith("sts-") else 3)  # as in "main-news/headlines/2016" or "2012test"
+            wanted.append(2 if path.name.startswith("sts-") else 3)  # year, as in "main-news/headlines/2016"
         for place, (score, left, right, *origin) in tsv_rows(path, names, wanted):
             header = place == 1 and score == "relatedness_score"
             if not header and not any(each.split("/")[-1].startswith(tuple(without)) for each in origin):

@@ -112,7 +112,7 @@ def systems(
 
 
 class Disagreement(NamedTuple):
-    """The similarities of N pairs of sentences by two encoders; each encoder has one column."""
+    """The similarities of N sentence pairs by two encoders; each encoder has one column."""
 
     similarities: np.ndarray  # (N, 2), rounded to six decimals
     ranks: np.ndarray  # (N, 2): the share of the other pairs that are less similar, from 0 to 1; ties count half

@@ -187,7 +187,7 @@ def of_systems(
     )
 
 
-# Sentences are also scored one by one, as right or wrong.
+# The following function scores sentences one by one, as right or wrong.
 
 
 def right_sentences(
@@ -227,7 +227,7 @@ def right_sentences(
     return {name: np.array(rows, dtype=float) for name, rows in right.items() if rows}
 
 
-# Translations are scored without latents.
+# The following functions score translations, for which no latents are needed.
 
 
 class TranslationScore(NamedTuple):

@@ -152,7 +152,7 @@ def from_vectors(
 
 @dataclass(frozen=True)
 class Candidate:
-    """A sentence generated from latents."""
+    """A sentence generated from latents, with its scores."""
 
     text: str
     kept: Mapping[str, float]  # latent -> similarity of the sentence's vector to the given vector

@@ -98,7 +98,7 @@ def decoder_input(bgt: Embedder, latents: Mapping[str, np.ndarray], lang: str, m
 
 
 def next_scores(decoder: Decoder, tokens: Tensor, state: DecoderState) -> Tensor:
-    """Compute the logits of the next token: (B, n) -> (B, n, V). EOS can't be the first token."""
+    """Compute the logits of the next token for n hypotheses: (B, n) -> (B, n, V). EOS can't be the first token."""
     barred = NEVER if state.position else (*NEVER, EOS)
     scores = decoder.step(tokens, state).float()
     scores[:, :, barred] = -torch.inf
@@ -151,7 +151,7 @@ def n_best(
     """
     winners: dict[int, list[Hypothesis]] = {}
     rows = torch.arange(len(context), device=context.device)  # sentence index of each row of the batch, (B,)
-    tokens = torch.full((len(context), 1), EOS, device=context.device)  # at first, one hypothesis per sentence
+    tokens = torch.full((len(context), 1), EOS, device=context.device)  # start with one hypothesis per sentence
     written, totals = tokens.new_empty(len(context), 1, 0), torch.zeros_like(tokens, dtype=torch.float)
     done = torch.zeros_like(tokens, dtype=torch.bool)
     state = decoder.start(context)

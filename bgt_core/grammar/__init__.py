@@ -30,11 +30,11 @@ class Pair(NamedTuple):
 
     texts: dict[str, str]  # {"en": ..., "fr": ...}
     meaning: tuple[str, ...]  # sentence frame, features and words, which both languages share
-    style: dict[str, dict[str, str]]  # language -> factor of style -> value, for the factors that the text shows
+    style: dict[str, dict[str, str]]  # language -> factor of style, such as register -> its value, if the text shows it
 
 
 class Triple(NamedTuple):
-    """A sentence, its paraphrase and its altered sentence, in each language."""
+    """A sentence, a paraphrase, and an altered sentence with another meaning, in each language."""
 
     kind: str  # one of KINDS: the roles or attributes that the altered sentence swaps, or negation
     frame: str

@@ -44,7 +44,7 @@ class Pairs(NamedTuple):
     right: np.ndarray  # (P,) int64, row numbers
 
     def take(self, chosen: np.ndarray) -> Pairs:
-        """Select pairs by their indices or by a mask."""
+        """Return the pairs with these indices, or where a mask is true."""
         return Pairs(self.scores[chosen], self.left[chosen], self.right[chosen])
 
 
@@ -96,7 +96,7 @@ class Mined:
 
     @property
     def pairs(self) -> Pairs:
-        """The candidates that reach the threshold."""
+        """The candidate pairs whose scores reach the threshold."""
         return self.candidates.take(self.candidates.scores >= self.threshold)
 
     def against(self, left: np.ndarray, right: np.ndarray) -> list[Kept]:

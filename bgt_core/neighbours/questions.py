@@ -108,7 +108,7 @@ def fit_platt(scores: np.ndarray, labels: np.ndarray) -> Platt:
     return Platt(slope / spread, offset - slope * centre / spread)
 
 
-# Build a store: embed questions once, and calibrate probabilities.
+# The following functions build a store: they embed questions once, and calibrate probabilities.
 
 
 @dataclass(frozen=True)
@@ -198,7 +198,7 @@ def build(
     return card
 
 
-# Search a store for the questions nearest to a new question.
+# The following classes search a store for the questions nearest to a new question.
 
 
 class Hit(NamedTuple):
@@ -282,7 +282,7 @@ class QuestionStore:
             squares = ((points - point) ** 2).sum(1)
         blocks = (self._vectors[rows[start : start + BLOCK]] for start in range(0, len(rows), BLOCK))
         scores = np.concatenate([self.ranking.scores(vector, block) for block in blocks])
-        best = np.lexsort((rows, squares, -scores))[:k]  # ties are ordered by distance, then by row
+        best = np.lexsort((rows, squares, -scores))[:k]  # order ties by distance, then by row
         probabilities = self.card.calibration(scores[best]).tolist() if self.card.calibration else [None] * len(best)
         distances = np.sqrt(squares[best].clip(min=0)).tolist() if self.card.by == "probability" else [None] * len(best)
         cosines = [None] * len(best) if self.card.by == "probability" else scores[best].tolist()

@@ -20,12 +20,12 @@ from bgt_core.errors import DataError, NotFound
 from bgt_core.vectors.arrays import binary_scaled
 
 BLOCK = 16_384  # maximum number of queries, and of candidates, in a block
-POINTS = 16  # number of rows per list on which k-means is trained; 64 give no better lists
+POINTS = 16  # number of training vectors per cluster of k-means; 64 give no better lists
 ITERATIONS = 5  # number of iterations of k-means; 10 give no better lists
-ASSIGNMENTS = 2  # number of lists that contain each row; with 2 instead of 1, a quarter of the probes suffices
+ASSIGNMENTS = 2  # number of lists that contain each row; with 2 instead of 1, a quarter of the probed lists suffices
 SAMPLE = 500  # number of rows of each set whose exact neighbours determine the number of lists to probe
 
-Block = tuple[np.ndarray, np.ndarray]  # row numbers of queries, and of the candidates to compare with them
+Block = tuple[np.ndarray, np.ndarray]  # row numbers of queries, and of candidates to compare with these queries
 Report = Callable[[int, int], None]  # called with the number of finished blocks, and the number of all blocks
 
 

@@ -48,7 +48,7 @@ class Binding(nn.Module):
         return math.pi * ((2 * torch.arange(numbers, dtype=dtype, device=like.device) + 1) / numbers - 1)
 
     def bind(self, vectors: Tensor, positions: Tensor) -> Tensor:
-        """Rotate vectors (..., K) by the angles of their positions, which are broadcast to (...): (..., K)."""
+        """Bind vectors (..., K) to positions, which are broadcast to (...), by rotation: (..., K)."""
         turns = positions[..., None] * self.angles(vectors)
         cos, sin = turns.cos(), turns.sin()
         real, imaginary = vectors.chunk(2, dim=-1)
@@ -239,7 +239,7 @@ class RolePooling(nn.Module):
 
 
 def chosen(scores: Tensor, counted: Tensor) -> Tensor:
-    """Softmax over the last dimension, only over the tokens where `counted` is True; 0 for all other tokens."""
+    """Compute the softmax over the tokens (last dimension) where `counted` is True; 0 for all other tokens."""
     return scores.masked_fill(~counted, -1e4).softmax(-1) * counted
 
 
@@ -316,8 +316,8 @@ class WithoutLanguage(nn.Module):
 
     @torch.no_grad()
     def settle(self, seen: Tensor) -> None:
-        """Change the means and the directions at the end of an update. `seen` (K, 2 H + 2) is the sum of `self.seen`
-        over all processes."""
+        """Update the languages' means and the subspace to remove at the end of an optimiser step. `seen` (K, 2 H + 2)
+        is the sum of `self.seen` over all processes."""
         apart, common, translated, count = seen.split([self.width, self.width, 1, 1], dim=1)
         translated = translated[:, 0]
         self.read.copy_(torch.minimum(self.read + translated, translated.clamp(min=self.memory)))
@@ -339,7 +339,7 @@ class ClosingMarks(nn.Module):
         self.register_buffer("marks", marks, persistent=False)
 
     def closing(self, side: Tokens) -> Tensor:
-        """Find closing marks, (B, T) bool: marks followed only by marks and EOS. The first token is never one."""
+        """Find closing marks, (B, T) bool: marks followed only by marks and EOS. The first token never counts."""
         inside = side.mask & (side.ids != EOS)
         others = inside & ~self.marks[side.ids]
         words_after = others.flip(1).cumsum(1).flip(1)  # counts words from each token on, the token included

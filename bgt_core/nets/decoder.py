@@ -153,7 +153,7 @@ class CausalDecoder(nn.Module):
         return SentencePrediction(role, column, x, latent, self.layer, target)
 
     def fuse_words(self, words: Tensor, latent: Tensor, layout: PackedLayout, positions: Tensor) -> Tensor:
-        """Add the latent to the embedded tokens: words (N, H), latent (B, L), positions (N,) -> (N, H)."""
+        """Add a map of the latent to embedded tokens: words (N, H), latent (B, L), positions (N,) -> (N, H)."""
         return words
 
     def begin(
@@ -271,7 +271,7 @@ class EncoderStates:
         return self.states.device
 
     def no_latent(self) -> Tensor:
-        """An empty latent, (B, 0)."""
+        """An empty latent, (B, 0), for code that expects a latent."""
         return self.states.new_empty(len(self), 0)
 
 

@@ -1,4 +1,4 @@
-"""Encoders. An encoder has a body, which maps a sentence to a vector, and a head, which maps the vector to a posterior.
+"""Encoders: a "body" maps a sentence to a vector, and a "head" maps this vector to a posterior.
 
 The bodies in this module average token vectors. The bodies in `nets.layers` and `nets.lstm` are Transformers and LSTMs.
 """
@@ -149,7 +149,7 @@ class PeepholeLSTM(nn.Module):
             nn.init.normal_(weight, std=STD)
 
     def forward(self, x: Tensor, layout: PackedLayout) -> Tensor:
-        """Token vectors (N, K) -> the state after each token, (N, H), at least in single precision."""
+        """Compute the state after each token, (N, H), at least in single precision, from token vectors (N, K)."""
         if torch.onnx.is_in_onnx_export():
             return layout.pack(self.exported(layout.unpack(x)))
         parts = [part for *_, part in layout.length_blocks]
@@ -196,7 +196,7 @@ def start(layer: Linear) -> None:
 
 
 class GaussianHead(nn.Module):
-    """A Gaussian posterior: its mean and its log-variance are linear maps of the body's vector.
+    """A Gaussian posterior: its mean and its log-variance are linear maps of the sentence vector.
 
     `log_variance` is the initial log-variance. If it is 0, the posterior is initially as wide as the prior; a decoder
     then reads mostly noise until training has made the posterior narrower. By default, the linear maps have no bias, as
@@ -215,7 +215,7 @@ class GaussianHead(nn.Module):
 
 
 class VonMisesFisherHead(nn.Module):
-    """A von Mises-Fisher posterior. Its mean direction is a linear map of the body's vector, scaled to length 1. Its
+    """A von Mises-Fisher posterior. Its mean direction is a linear map of the sentence vector, scaled to length 1. Its
     concentration is softplus(x) + 1, where x is another linear map, as in the released code of Chen et al. (2019)."""
 
     def __init__(self, width: int, latent: int):
@@ -230,7 +230,7 @@ class VonMisesFisherHead(nn.Module):
 
 
 class SharedVarianceHead(nn.Module):
-    """A Gaussian posterior whose mean is the body's vector. Its log-variances are the same for all sentences."""
+    """A Gaussian posterior whose mean is the sentence vector. Its log-variances are the same for all sentences."""
 
     def __init__(self, latent: int, log_variance: float = 0.0):
         super().__init__()
@@ -242,7 +242,7 @@ class SharedVarianceHead(nn.Module):
 
 
 class PointHead(nn.Module):
-    """A posterior without a variance or a prior: its mean is a linear map of the body's vector, without a bias."""
+    """A posterior without a variance or a prior: its mean is a linear map of the sentence vector, without a bias."""
 
     def __init__(self, width: int, latent: int):
         super().__init__()
@@ -262,7 +262,8 @@ class NoLatent(nn.Module):
 
 
 class Encoder(nn.Module):
-    """q(z | sentence) = head(body(sentence)). With `Point` as the head, the posterior mean is the body's vector.
+    """An encoder q(z | sentence) = head(body(sentence)). With the head `Point`, the posterior mean is the body's
+    vector.
 
     A body maps `Tokens` (B, T) to vectors (B, H). The caller may also pass the layout of the tokens (`PackedLayout`).
     """

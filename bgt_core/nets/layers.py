@@ -164,7 +164,7 @@ class SelfAttention(nn.Module):
 
 
 class CrossAttention(nn.Module):
-    """Multi-head attention to the states of another sentence, the source."""
+    """Multi-head attention to the states of a source sentence."""
 
     def __init__(self, width: int, heads: int):
         super().__init__()
@@ -183,7 +183,7 @@ class CrossAttention(nn.Module):
 
 
 class FeedForward(nn.Sequential):
-    """Linear, ReLU and Linear, for each token separately: (N, H) -> (N, H)."""
+    """A feed-forward layer for each token: Linear, ReLU, Linear; (N, H) -> (N, H)."""
 
     def __init__(self, width: int, ffn_dim: int):
         super().__init__(xavier_linear(width, ffn_dim), nn.ReLU(), xavier_linear(ffn_dim, width))
@@ -206,8 +206,7 @@ class EncoderLayer(nn.Module):
 
 
 class Transformer(nn.Module):
-    """A Transformer as an encoder's body: the mean of the last layer's states over all tokens, EOS included (paper,
-    sec. 3)."""
+    """A Transformer encoder: the mean of the last layer's states over all tokens, EOS included (paper, sec. 3)."""
 
     def __init__(self, table: nn.Embedding, layers: int, ffn_dim: int, heads: int, dropout: float):
         super().__init__()

@@ -37,9 +37,9 @@ class LSTM(nn.LSTM):
 
 
 class BiLSTM(nn.Module):
-    """A bidirectional LSTM as an encoder's body (paper, app. A). The sentence vector is the mean of the states
-    [forward ; backward] over all tokens, EOS included. Each direction has half as many units as the table, so the
-    sentence vector is as wide as the table."""
+    """A bidirectional LSTM as an encoder (paper, app. A). The sentence vector is the mean of the states [forward ;
+    backward] over all tokens, EOS included. Each direction has half the width of token vectors, so sentence and token
+    vectors are equally wide."""
 
     def __init__(self, table: nn.Embedding, layers: int, dropout: float):
         super().__init__()
@@ -63,7 +63,7 @@ class BiLSTM(nn.Module):
 
 
 class LastState(nn.Module):
-    """An LSTM as an encoder's body: the sentence vector is the state after EOS, which is as wide as the table."""
+    """An LSTM as an encoder: the sentence vector is the state after EOS, which is as wide as a token vector."""
 
     def __init__(self, table: nn.Embedding, dropout: float = 0.0):
         super().__init__()
@@ -79,7 +79,7 @@ class LastState(nn.Module):
 
 
 class FinalStates(nn.Module):
-    """A forward and a backward LSTM as an encoder's body (Deudon 2018). The sentence vector is [state of the forward
+    """A forward and a backward LSTM as an encoder (Deudon 2018). The sentence vector is [state of the forward
     LSTM after EOS ; state of the backward LSTM after the first token]. Each state has `width` units."""
 
     def __init__(self, table: nn.Embedding, width: int, dropout: float = 0.0):
@@ -184,7 +184,7 @@ class RecurrentDecoder(nn.Module):
 
 
 class LSTMDecoder(RecurrentDecoder):
-    """An LSTM that computes p(sentence | latent z). It is as wide as its token table (paper, sec. 2 and app. A).
+    """An LSTM that computes p(sentence | latent z). It is as wide as its token vectors (paper, sec. 2 and app. A).
 
     `fuse` names the places where z enters:
 

@@ -64,11 +64,11 @@ class PackedLayout:
         return None if self.whole else self.mask[:, None, None, :]
 
     def pack(self, x: Tensor) -> Tensor:
-        """Remove padding: (B, T, ...) -> (N, ...)."""
+        """Remove the padding of a tensor: (B, T, ...) -> (N, ...)."""
         return x.flatten(0, 1) if self.whole else x.flatten(0, 1).index_select(0, self.flat_index)
 
     def unpack(self, x: Tensor) -> Tensor:
-        """Pad with zeros: (N, H) -> (B, T, H)."""
+        """Pad a packed tensor with zeros: (N, H) -> (B, T, H)."""
         batch, length = self.shape
         if self.whole:
             return x.view(batch, length, -1)
@@ -104,7 +104,7 @@ class PackedLayout:
         return x.new_zeros(self.shape[0], *x.shape[1:]).index_add(0, self.rows, x)
 
     def mean(self, x: Tensor) -> Tensor:
-        """Mean over the tokens of each sentence: (N, H) -> (B, H)."""
+        """Average over the tokens of each sentence: (N, H) -> (B, H)."""
         return self.sum(x) / self.mask.sum(1, keepdim=True)
 
     @cached_property
@@ -254,7 +254,7 @@ class _FusedNLL(torch.autograd.Function):
 
         `learns`: whether gradients were enabled in the caller; torch always disables them inside this method."""
         wants_gradient = learns and any(ctx.needs_input_grad[:3])
-        dtype = torch.promote_types(x.dtype, torch.float32)  # dtype of softmax and sums; products have the dtype of x
+        dtype = torch.promote_types(x.dtype, torch.float32)  # dtype of softmax and sums; x has the dtype of products
         block = BLOCK * 4 // x.itemsize if x.device.type == "cpu" else GPU_BLOCK
         used = weight.to(x.dtype)
         shared = None if offset is None else offset.to(dtype)

@@ -133,7 +133,7 @@ class TiedOutput(nn.Module):
         return nll(self.fuse(features, latent, target), self.table.weight, None, target, smoothing)
 
     def fuse(self, features: Tensor, latent: Tensor, target: Tokens) -> Tensor:
-        """Compute features + P latent: (N, H), (B, L) -> (N, H)."""
+        """Add the projected latent to each token's features: features (N, H), latent (B, L) -> (N, H)."""
         return features + PackedLayout.of(target).repeat(self.project(latent))
 
 
@@ -160,7 +160,7 @@ class LanguageOutput(nn.Module):
 
     @property
     def tokens(self) -> Tensor:
-        """The ids of all U tokens that are scored, (U,)."""
+        """The ids of the U tokens that the layer can predict, (U,)."""
         if self.occurs.is_meta:  # values are unknown on the meta device, and only shapes matter there
             return torch.arange(len(self.occurs), device="meta")
         return self.occurs.nonzero().squeeze(1)
@@ -222,7 +222,7 @@ class Perceptron(nn.Module):
         return self.after_first(self.first(x))
 
     def after_first(self, x: Tensor) -> Tensor:
-        """Apply all operations that follow the MLP's first linear map: (..., H) -> (..., H)."""
+        """Apply the MLP without its first linear map: (..., H) -> (..., H)."""
         x = torch.relu(x)
         for layer in self.layers:
             x = torch.relu(layer(x))
@@ -296,7 +296,7 @@ class PositionPredictor(nn.Module):
         self.scores = Linear(hidden, positions)
 
     def forward(self, column: str, latent: Tensor, target: Tokens) -> PositionPrediction:
-        """Predict the position of each token of `target` (B, T) from latent (B, L)."""
+        """Predict the position of each token of the sentences `target` (B, T) from their latents (B, L)."""
         return PositionPrediction(column, self, latent, target)
 
 

@@ -137,7 +137,7 @@ def debye(order: float, k: Tensor) -> tuple[Tensor, Tensor]:
     total = debye_sum(order)
     at_t, slope = evaluate(total, t), evaluate(total.deriv(), t)
     at_1 = float(total(1.0))  # at k = 0, where t is 1, this is Stirling's series of Gamma
-    below = evaluate((total - at_1) // Polynomial([-1.0, 1.0]), t) * -excess / root  # at_t - at_1, exact near t = 1
+    below = evaluate((total - at_1) // Polynomial([-1.0, 1.0]), t) * -excess / root  # the sum at t minus the sum at 1
     log_f = order * (excess - torch.log1p(excess / 2)) - 0.25 * torch.log1p(z.square()) + torch.log1p(below / at_1)
     ratio = z / (1 + root) - (0.5 * z * t.square() + z * t**3 * slope / at_t) / order
     return log_f, ratio

@@ -82,7 +82,7 @@ class PaperConfig(WideAsTokens):
     ffn_dim: int = 1024
     heads: int = 8
     dropout: float = 0.3
-    readout: str = "sample"  # the decoders' input: a "sample" of each posterior, or its "mean"
+    readout: str = "sample"  # decoders get a "sample" of each posterior, or its "mean"
     log_variance: float = 0.0  # initial log variance of each posterior
 
     body = "transformer"

@@ -208,7 +208,7 @@ class RecombiningBGT(BGT):
             if source != column:
                 latent = self.join({LANGUAGE: style, SEMANTIC: drawn[source]})
                 predictions.append(decoder("translate", column, latent, side))
-        if not self.training:  # each column was reconstructed from its own semantic latent, which needs a KL term
+        if not self.training:  # in evaluation, each column's own semantic latent needs a KL term
             shared = {SEMANTIC: {f"{SEMANTIC}/{column}": posterior for column, posterior in semantic.items()}}
         styles = {}
         for lang in dict.fromkeys(sides[column].lang for column in numbers):

@@ -197,7 +197,7 @@ class Translator(LatentModel):
 
     @property
     def translates(self) -> tuple[str, ...]:
-        """The target languages."""
+        """The languages into which the model translates."""
         return tuple(self.decoders)
 
     def states(self, side: Tokens) -> EncoderStates:

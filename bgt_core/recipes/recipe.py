@@ -117,7 +117,7 @@ class DataConfig:
 
     @property
     def langs_of(self) -> dict[str, str]:
-        """The language of each column of text."""
+        """Column name -> language, for all columns of text."""
         return langs_of(self.columns)
 
     @property
@@ -156,5 +156,5 @@ class Recipe:
         return dict(flatten(self))
 
     def build(self, tokenizer: Tokenizer) -> LatentModel:
-        """Build an untrained model."""
+        """Build the untrained model of the recipe."""
         return self.model.make_model(tokenizer, self.data.langs_of)

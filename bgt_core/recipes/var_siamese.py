@@ -159,8 +159,8 @@ class ParaphraseVAE(WritingModel):
         return Outputs(semantic, posteriors, predictions)
 
     def reformulations(self, batch: Batch, z: Mapping[str, Tensor]) -> list[Prediction]:
-        """Predict each column, in rows of paraphrases, from the latents (B, L) of another column, `Batch.source`."""
-        rows, predictions = None, []  # None: all rows, also on the meta device, where only shapes are needed
+        """Predict each sentence from the latent of its paraphrase, in another column; `z` has the latents (B, L)."""
+        rows, predictions = None, []  # None means all rows, also on the meta device
         if batch.labels is not None and not batch.labels.is_meta:
             rows = (batch.labels == DUPLICATE).nonzero().squeeze(1)
             if not len(rows):

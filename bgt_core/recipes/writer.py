@@ -135,7 +135,7 @@ class CorrectingDecoder(TransformerDecoder):
     Without a draft, it computes the same as a `TransformerDecoder`, which has the same parameters."""
 
     def forward(self, role: Role, column: str, context: Tensor | Drafted, target: Tokens) -> SentencePrediction:
-        """Predict `target` (B, T) from latents (B, L), with or without drafts."""
+        """Predict the target sentences (B, T) from latents (B, L), with or without drafts."""
         latent, attended, real = self.given(context)
         return self.predict(role, column, latent, target, attended, real)
 
@@ -145,7 +145,7 @@ class CorrectingDecoder(TransformerDecoder):
         return self.begin(latent, latent, attended, real)
 
     def given(self, context: Tensor | Drafted) -> tuple[Tensor, list[Tensor | None], Tensor | None]:
-        """Return latents (B, L), each layer's keys and values (2, B, heads, S, H/heads), and a mask, 0 at padding."""
+        """Return latents (B, L), keys and values for each layer (2, B, heads, S, H/heads), and a mask, 0 at padding."""
         if isinstance(context, Tensor):
             return context, self.slots(context), None
         layout = PackedLayout.of(context.drafts)
@@ -267,7 +267,7 @@ class VectorWriter(WritingModel):
         return next(part for part in self.decoders.modules() if isinstance(part, nn.Embedding))
 
     def hidden(self, latent: Tensor) -> Tensor:
-        """In training, replace the latent by its prior's mean, 0, in some of the rows: (B, L) -> (B, L)."""
+        """In training, replace the latent of random rows by the prior's mean, 0: (B, L) -> (B, L)."""
         if not self.training or not self.hidden_share:
             return latent
         return latent * (torch.rand(len(latent), 1, device=latent.device) >= self.hidden_share)

@@ -16,7 +16,7 @@ from bgt_core.data.text import sentence_list
 from bgt_core.errors import DataError, UsageError
 from bgt_core.vectors.arrays import holds_vectors, listed, matrix, numbers
 
-HeldOut = tuple[Sequence[str], Sequence[np.ndarray]]  # a set of columns: languages, and vectors (N, D)
+HeldOut = tuple[Sequence[str], Sequence[np.ndarray]]  # languages of some columns, and the vectors (N, D) of each
 
 
 class Moments:
@@ -82,7 +82,7 @@ def statistics(moments: Iterable[Moments]) -> Statistics:
         rows[lang] += part.count
         means[lang] = means.get(lang, 0) + part.mean[part.block(column)] * part.count
     means = {lang: total / rows[lang] for lang, total in means.items()}
-    counts: Counter[tuple[str, str, bool]] = Counter()  # languages of two columns, and whether both are the same
+    counts: Counter[tuple[str, str, bool]] = Counter()  # (language, language, whether both are one column)
     sums: dict[tuple[str, str, bool], np.ndarray] = {}
     for part, i, left in columns:
         for j, right in enumerate(part.langs):
@@ -130,7 +130,7 @@ class RandomRows:
         return rest
 
     def rows(self) -> list[np.ndarray]:
-        """Return the arrays of the sample, sorted by the second array, which has the row numbers."""
+        """Return the arrays of the sample; rows are sorted by the second array, which has row numbers."""
         order = np.argsort(self.arrays[1][: self.count])
         return [array[order] for array in self.arrays]
 

@@ -185,7 +185,7 @@ def roots(variances: np.ndarray, axes: np.ndarray, shrinkage: float = 0.0) -> tu
     return (axes / scales) @ axes.T, (axes * scales) @ axes.T
 
 
-# Fit neural BGT by gradient descent.
+# The following functions fit neural BGT by gradient descent.
 
 
 class Reader(nn.Module):
@@ -299,7 +299,7 @@ def as_map(reader: nn.Module, columns: Sequence[Tensor], scale: float) -> Map:
     return Map(weights["offset"], weights["read"] / scale, back, -mean, hidden)
 
 
-# Methods that remove the language from vectors. They need sentences in several languages, but no translations.
+# The following methods remove the language from vectors. They need sentences in several languages, but no translations.
 
 
 def centring(statistics: Statistics) -> Split:

@@ -1,4 +1,4 @@
-"""Tables with named columns of texts, numbers and estimates; print them, or save them in several formats."""
+"""Tables of texts, numbers and scores with intervals; functions that print tables or save them in several formats."""
 
 import csv
 import io
@@ -42,7 +42,7 @@ ROWS = {
     "source": "string",  # name of the data
 }
 
-PARTS = (" ci_low", " ci_high", " mark")  # an estimate in column NAME also fills the columns NAME + these endings
+PARTS = (" ci_low", " ci_high", " mark")  # a score with an interval in column NAME also fills NAME + these suffixes
 MARKS = {"best": " *", "tied": " =", "": ""}
 LEGEND = "* marks the best of a row; = marks the best and those that do not differ significantly from it"
 LEAST_P = 1e-4

@@ -39,7 +39,7 @@ WINDOW = 20  # number of updates over which `Guard` averages the loss
 LONG = 1_000  # runs on a GPU with at least this many updates compile their layers, which takes a minute or two
 GROUP = 10  # aggressive training compares the mean losses of this many updates with those of the next
 
-Row = dict[str, object]  # a row of metrics
+Row = dict[str, object]  # the metrics of a report, by name
 
 
 @dataclass(frozen=True, eq=False)

@@ -36,7 +36,7 @@ Value = TypeVar("Value")
 
 @dataclass(eq=False)
 class Workers:
-    """One worker, with the index `rank`, of a group of `count` workers. The context manager connects the workers."""
+    """A worker process, with the index `rank`, of a group of `count` workers. The context manager connects them."""
 
     rank: int = 0
     count: int = 1

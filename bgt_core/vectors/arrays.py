@@ -252,11 +252,11 @@ class ComparesByCosine:
     """The base class of encoders whose vectors are compared by cosine."""
 
     def similarity(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-        """Compare each row of left (N, D) with each row of right (M, D): (N, M)."""
+        """Return the cosine of each row of left (N, D) and each row of right (M, D): (N, M)."""
         return cosine_similarity(left, right)
 
     def similarity_pairwise(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-        """Compare row i of left (N, D) with row i of right (N, D): (N,)."""
+        """Return the cosine of row i of left (N, D) and row i of right (N, D): (N,)."""
         return cosines(left, right)
 
 

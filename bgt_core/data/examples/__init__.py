@@ -14,7 +14,7 @@ from bgt_core.data.properties import PROPERTIES, values
 from bgt_core.errors import NotFound
 
 FILE = Path(__file__).with_name("sentences.tsv")  # columns: the source, then a text or "" for each of `LANGS`
-STYLE = Path(__file__).with_name("style.tsv.xz")  # columns: the fields of `Styled`
+STYLE = Path(__file__).with_name("style.tsv.xz")  # its columns are the fields of `Styled`
 LANGS = ("en", "fr", "es", "de", "tr", "ja", "ar")
 CREDIT = (  # Markdown; the licences require this credit wherever the sentences are shown
     "Sentences: [Tatoeba](https://tatoeba.org), by way of [manythings.org](https://www.manythings.org/anki/), "

@@ -54,7 +54,7 @@ class FidelityKey(NamedTuple):
 
 
 class HeldOut(NamedTuple):
-    """N held-out pairs of translations, and for the baselines, training sentences in both languages."""
+    """N held-out pairs of translations, and training sentences in both languages, which baselines use."""
 
     columns: Columns
     train: Columns | None = None

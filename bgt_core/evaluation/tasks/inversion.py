@@ -110,7 +110,7 @@ class Inversion(Task[Texts]):
         return of_systems(systems, rows, corpus, exact, about=about)
 
     def searched(self, bgt: Embedder, latents: Mapping[str, np.ndarray]) -> dict[str, list[str]]:
-        """Generate N sentences with each search method."""
+        """Generate N sentences from latents by each search method: {method: sentences}."""
         from bgt_core.generation.generate import candidates
         from bgt_core.generation.options import Beam
         from bgt_core.generation.search import decode

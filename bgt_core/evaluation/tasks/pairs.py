@@ -83,7 +83,7 @@ class PairsKey(NamedTuple):
 
 
 class PairsData(NamedTuple):
-    """Pairs to score, pairs to choose thresholds on, and pairs to train baselines on."""
+    """Labelled sentence pairs: for tests, for the choice of thresholds, and for the training of baselines."""
 
     test: LabelledPairs
     dev: LabelledPairs | None = None
@@ -167,7 +167,7 @@ TASK = Pairs
 
 
 def copied(pairs: LabelledPairs, others: LabelledPairs) -> int:
-    """Count the pairs that `others` also contains, in either order; case and spaces are ignored."""
+    """Count the sentence pairs that `others` also contains, in either order; case and spaces are ignored."""
     keys = [
         [frozenset(map(copy_key, both)) for both in zip(each.left, each.right, strict=True)] for each in (pairs, others)
     ]

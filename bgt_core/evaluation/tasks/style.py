@@ -44,7 +44,7 @@ class Quadruple(NamedTuple):
     lang: str
     style: str  # the property of style in which the sentences differ
     anchors: tuple[str, str]
-    alternatives: tuple[str, str]  # alternative n has the style of anchor n
+    alternatives: tuple[str, str]  # sentence n has the style of anchor n, and another content
 
 
 class StyleKey(NamedTuple):

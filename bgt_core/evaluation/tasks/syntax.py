@@ -79,7 +79,7 @@ def of_constituents(tree: Tree, lang: str) -> ParsedSentence:
     first: list[int] = []
 
     def walk(node: Tree, start: int) -> int:
-        """Add a node whose first word is at `start`, and all nodes below it; return the index after its last word."""
+        """Add a node that starts at word `start`, and all nodes below it; return the index after its last word."""
         leaf, end = len(labels), start
         for child in node.children:
             end = walk(child, end)
@@ -273,7 +273,7 @@ def counts(queries: Sequence[ParsedSentence], candidates: Sequence[ParsedSentenc
 
 
 def shared(queries: Sequence[ParsedSentence], candidates: Sequence[ParsedSentence]) -> np.ndarray:
-    """Count the brackets or arcs that each query shares with each candidate, as multisets: (N, M)."""
+    """Count the brackets or dependency arcs that each query shares with each candidate, as multisets: (N, M)."""
 
     def occurrences(sentence: ParsedSentence) -> list[tuple[object, int]]:
         """Add to each bracket or arc its number among equal ones, so that a set can count repeated ones."""

@@ -30,7 +30,7 @@ class TransferKey(NamedTuple):
     written: str  # language of the generated text
     meaning_of: str
     property: str
-    style: str  # a value of the property
+    style: str  # value of the property that the style sentences have
     measure: str
     sentences: int
 

@@ -56,7 +56,7 @@ def from_parser(error: Any) -> UsageError:
 
 
 class Command(TyperCommand):
-    """A command that checks its paths before it starts, and names its options in errors: `app.command(cls=Command)`."""
+    """The class of all commands (`app.command(cls=Command)`). It checks paths first, and names options in errors."""
 
     def invoke(self, ctx: Any) -> Any:
         try:

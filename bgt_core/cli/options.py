@@ -75,7 +75,7 @@ DistanceOption = Annotated[
         show_default="the default of the model, usually cosine",
     ),
 ]
-JsonOption = Annotated[bool, Option("--json", help="Print one JSON document.")]
+JsonOption = Annotated[bool, Option("--json", help="Print the result as one JSON document.")]
 
 
 def open_models(

@@ -39,7 +39,7 @@ class CleaningRules:
 
     min_length: int = 1
     max_length: int = 100
-    max_ratio: float = 9.0  # maximum ratio of the longer side's length to the shorter side's length (Moses: 9)
+    max_ratio: float = 9.0  # maximum ratio of the lengths of the longer and the shorter sentence (Moses: 9)
     unit: str = "words"
     max_pairs: int | None = None  # keep a random sample of this size; it does not depend on the order of the sources
     seed: int = 1
@@ -105,7 +105,7 @@ def clean(
         out: The TSV file to write.
         rules: The rules; by default `CleaningRules()`.
         exclude: Files or folders of evaluation sentences: one sentence per line, or several separated by tabs. A pair
-            is dropped if any of its sides is one of these sentences; case and punctuation are ignored.
+            is dropped if one of its sentences is among them; case and punctuation are ignored.
         models: {name: model}. Each model computes a score that `rules.keep` names and this package does not define. It
             scores the sentences of the second column.
         tokenizer: A SentencePiece model, if the unit of lengths is "tokens".

@@ -345,7 +345,7 @@ def _tracks(files: list[Path], choice: Choice, out: Path, left_out: Counter[str]
 
 
 def _aligned(files: list[Path], choice: Choice, out: Path, left_out: Counter[str]) -> list[OutputFile]:
-    """Convert line-aligned files (NAME.fr, NAME.fra) to a TSV of `choice.langs`; leave out pairs with an empty side."""
+    """Convert line-aligned files (NAME.fr, NAME.fra) to a TSV of `choice.langs`, without pairs with an empty line."""
     sides = []
     for lang in choice.langs:
         endings = (f".{lang}", f".{THREE_LETTERS.get(lang, lang)}")

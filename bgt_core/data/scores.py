@@ -79,11 +79,11 @@ def ngrams(words: Sequence[str], n: int) -> list[tuple[str, ...]]:
 
 
 def overlap(reference: str, translation: str, n: int) -> float:
-    """Return the share, from 0 to 1, of the shorter side's n-grams that also occur in the other side (sec. 5.7).
+    """Return the share, from 0 to 1, of the shorter text's n-grams that also occur in the other text (sec. 5.7).
 
     As in the released code, every occurrence of a repeated n-gram counts: "the the cat" and "the dog ran off" overlap
-    by 2/3; BLEU would clip the count, to 1/3. If both sides have equally many n-grams, the reference counts as the
-    shorter side. If the shorter side has no n-gram, the overlap is 0. Case matters.
+    by 2/3; BLEU would clip the count, to 1/3. If both texts have equally many n-grams, the reference counts as the
+    shorter text. If the shorter text has no n-gram, the overlap is 0. Case matters.
     """
     fewer, others = ngrams(reference.split(), n), ngrams(translation.split(), n)
     if len(others) < len(fewer):

@@ -53,8 +53,8 @@ def prepare(
         tokenizer: The tokenizer for all languages.
         out: The folder of the store. It appears complete or not at all. A store that was made from the same files,
             tokenizer and settings is opened instead of written again.
-        min_tokens: Minimum number of tokens of every side of a row, EOS not counted (paper, sec. 4: 5).
-        max_tokens: Maximum number of tokens of every side, EOS not counted (paper: 100).
+        min_tokens: Minimum number of tokens of every sentence of a row, without EOS (paper, sec. 4: 5).
+        max_tokens: Maximum number of tokens of every sentence of a row, without EOS (paper: 100).
         valid_pairs: Number of rows to hold out. A hash of the first column's text, ignoring case, selects the rows.
             Rows of any corpus with the same sentence in the first column are in the same split, so a few more rows than
             `valid_pairs` may be held out.

@@ -160,7 +160,7 @@ def identity(encoder: SentenceEncoder) -> str:
 
 
 def named_encoder(name: str, known: str, opens: Opens, user: str) -> SentenceEncoder:
-    """Open the encoder `name` that a stored split or writer needs; `user` names the split or writer in messages.
+    """Open the encoder `name` whose vectors a stored split or writer uses; messages name the split or writer as `user`.
     `known` is the encoder's `identity` when the split or writer was made, or "" if unknown. Raises NotFound if the
     encoder is absent, DataError if its identity differs from `known`."""
     try:

@@ -125,7 +125,7 @@ class BGTModule(InputModule):
         return self.width
 
     def save(self, output_path: str, *_: object, **__: object) -> None:
-        """Copy the original checkpoint if the weights are unchanged. Otherwise save a new checkpoint, without figures,
+        """Copy the original checkpoint if the weights are unchanged. Otherwise save a new checkpoint, without scores,
         because they were measured with the original weights."""
         with tempfile.TemporaryDirectory(dir=output_path) as scratch:
             source = self.checkpoint.folder

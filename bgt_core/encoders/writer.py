@@ -16,8 +16,7 @@ from bgt_core.vectors.arrays import matrix, unit
 
 
 class WriterEmbedder(Embedder):
-    """A writer whose semantic vectors are computed by the encoder that it was trained for. At the first use, `opens`
-    opens this encoder by its name."""
+    """A model that generates text from another encoder's vectors. `opens` opens this encoder at its first use."""
 
     def __init__(self, writer: Embedder, opens: Opens) -> None:
         super().__init__(writer.model, writer.tokenizer, writer.langs, writer.precision)

@@ -113,7 +113,7 @@ def compare(
 def _ratios(
     rows: Mapping[str, tuple[np.ndarray, np.ndarray]], probabilities: Sequence[np.ndarray] | None
 ) -> Iterator[Statistic]:
-    """Yield the measures that are ratios of two sums over sentences; correlations use the ratio of each sentence."""
+    """Yield measures that are ratios of two sums over sentences; a correlation uses the ratio in each sentence."""
 
     def differences(weights: Sequence[np.ndarray]) -> dict[str, np.ndarray]:
         means = {

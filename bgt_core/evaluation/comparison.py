@@ -33,7 +33,7 @@ class Difference(NamedTuple):
     p_holm: float  # with Holm's correction over all differences of scores in the same family
 
     def seen_from(self, system: str) -> Difference:
-        """Return this difference with `system` as `first`; the sign changes if `system` is now `second`."""
+        """Return `system` minus the other system: this difference, with the opposite sign if `system` is `second`."""
         if system == self.first:
             return self
         value, low, high, mark = self.difference

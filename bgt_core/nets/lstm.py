@@ -38,8 +38,7 @@ class LSTM(nn.LSTM):
 
 class BiLSTM(nn.Module):
     """A bidirectional LSTM as an encoder (paper, app. A). The sentence vector is the mean of the states [forward ;
-    backward] over all tokens, EOS included. Each direction has half the width of token vectors, so sentence and token
-    vectors are equally wide."""
+    backward] over all tokens, EOS included, and is as wide as token vectors."""
 
     def __init__(self, table: nn.Embedding, layers: int, dropout: float):
         super().__init__()

@@ -39,7 +39,7 @@ class BoundConfig:
 
     d_model: int = 256
     average_dim: int = 384  # units of the average of token vectors
-    train_rarity: bool = False  # learn each token's weight in the average; needs a teacher
+    train_rarity: bool = False  # learn each token's weight in the average; needs `--teacher`
     average_from: str = ""  # an encoder that embeds each token's text; its vectors initialise the token vectors
     bound_dim: int = 384  # units of the part that encodes word order; an even number
     bound_share: float = 0.03  # weight of this part in the cosine of two semantic latents; more lowers STS scores

@@ -48,8 +48,8 @@ def prepare_run(
     device: str,
     report: Report,
 ) -> Recipe:
-    """Write all files of a run folder except its checkpoints; if this fails, remove them. Return the recipe. For a
-    writer, compute the other encoder's vectors on `device`, and add its fingerprint and width to the recipe."""
+    """Write all files of a run folder except its checkpoints; if this fails, remove them. Return the recipe. If the
+    model decodes another encoder's vectors, compute these on `device`, and add the encoder to the recipe."""
     if (out / SETTINGS).exists():
         raise UsageError(f"is needed to continue the run in {out}; or choose another folder.", parameter="resume")
     check_kinds(recipe.train.kind_weights, sources)
@@ -169,7 +169,7 @@ def meta_model(recipe: Recipe, tokenizer: Tokenizer) -> LatentModel:
 def check_batches(recipe: Recipe, model: LatentModel, out: Path) -> None:
     """Pass a training batch and a held-out batch of each corpus through a model on the meta device. Check that the
     recipe can learn from the columns, and that labels are classes of the model (else a GPU ends the process)."""
-    model.eval()  # in training mode, a writer ignores the drafts of random batches
+    model.eval()  # training mode would skip the drafts of random batches
     for corpus in (part for split in SPLITS for part in open_corpus(out / "data", split).corpora):
         if not len(corpus):  # this part is empty if all rows of the corpus, or none, are held out
             continue
@@ -193,7 +193,7 @@ def check_batches(recipe: Recipe, model: LatentModel, out: Path) -> None:
                     raise DataError(f"label {wrong[0]:g} is not {rule}")
 
 
-# A writer learns to generate text from the vectors of an encoder, which the writer's recipe names in `model.encoder`.
+# A writer learns to generate text from the vectors of another encoder, which its recipe names in `model.encoder`.
 
 
 def with_encoder(recipe: Recipe, device: str) -> tuple[Recipe, SentenceEncoder | None]:

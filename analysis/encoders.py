@@ -46,7 +46,7 @@ CURVE = (500, 1_000, 2_000, 4_000, 16_000)  # numbers of sentence pairs on which
 PAIRS = 4_000  # number of sentence pairs on which splits are fitted, except in the table that varies this number
 LONG = ("fr", "ja")  # only these languages are split with 16,000 pairs, because embedding so many takes minutes
 SVD_UNITS = 384  # vectors that are too wide for a split are reduced to this number of units
-MOST_FACTORS = 256  # maximum number of factors in a split of several languages; fitting more takes a quarter of an hour
+MOST_FACTORS = 256  # maximum number of factors in a split of several languages; fitting more takes 15 minutes.
 # The searched store has 3,000 sentences per language, besides the test sentences. A query returns 20 results.
 STORE, NEAREST = 3_000, 20
 RESAMPLES = 1_000
@@ -231,7 +231,7 @@ def of_store(name: str, encoder: SentenceEncoder, data: Path, langs: Sequence[st
     systems = parts(inner, {"bgt": split, "centring": means})
     of_lang = np.repeat(list(stored), [len(texts) for texts in stored.values()])
     translated = np.concatenate([np.flatnonzero(of_lang == lang)[: len(tests[lang][0])] for lang in langs])
-    rows_of_english = np.arange(len(translated))  # English is first in the store, and its test sentences are first
+    rows_of_english = np.arange(len(translated))  # English is first in the store, and its test sentences are first.
     # Each test sentence is a query. The correct result is its translation.
     source, target = np.r_[rows_of_english, translated], np.r_[translated, rows_of_english]
     share = float(np.mean([np.mean(of_lang == lang) for lang in of_lang[source]]))

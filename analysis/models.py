@@ -62,7 +62,7 @@ MONOLINGUAL = {  # maximum number of sentences from each file
 MONOLINGUAL_WORDS = range(4, 41)
 TESTS = ("sts", "stsb", "sts17", "retrieval", "sick", "composition")  # folders of test sets; no model trains on them
 EXAMPLES = Path(examples.__file__).with_name("sentences.tsv")
-SHORTEST = 4  # shorter test sentences, in words, are common phrases and may be in the training data
+SHORTEST = 4  # test sentences with fewer words are common phrases, which may be in the training data
 DIFFERING = 4  # maximum number of pairs that `differing` yields for each translation
 HELD_OUT = 150  # one in 150 English sentences is held out, the same sentences for every language
 

@@ -48,7 +48,7 @@ class Plain(nn.Module):
 
 
 def rows(options: argparse.Namespace) -> Iterator[Measurement]:
-    """Measure Transformers in each precision, then means of token vectors."""
+    """Compare the speed of Transformers in each precision, then of means of token vectors."""
     sizes, static = (TOY, {16: 100}) if options.toy else (SIZES, STATIC)
     texts = sentences(options.rounds * (400 if options.toy else 20_000))
     tokenizer = Tokenizer.train(texts[:20_000], 400 if options.toy else 8_000, lowercase=False)

@@ -60,7 +60,7 @@ MICRO_ON_GPU = (25_000, 12_500, 6_000, 2_000)
 
 
 def rows(options: argparse.Namespace) -> Iterator[Measurement]:
-    """Compare our training step with each peer, for each size and both precisions. On a GPU, also compile layers."""
+    """Compare our training step with the others, at each size and in both precisions. On a GPU, also compile layers."""
     device = torch.device(options.device)
     if device.type == "cuda" and not torch.cuda.is_available():
         print("This machine has no GPU; nothing was measured.")
@@ -89,7 +89,7 @@ def step_rows(
     options: argparse.Namespace,
     compiled: Callable[[Batch], Tensor] | None = None,
 ) -> Iterator[Measurement]:
-    """Compare training steps at one size in both precisions. `compiled` is the compiled straight form, if any."""
+    """Compare training steps at one size in both precisions. `compiled` is the compiled `StraightBGT`, if any."""
     device, note = torch.device(options.device), ", layers compiled" if compiled is not None else ""
     on_gpu, clock, pairs = device.type == "cuda", clock_of(options.threads, device), pairs_of(size.vocab, size.update)
 

@@ -31,8 +31,7 @@ CHRF_OWN, EXACT_OWN, CHRF_OTHER, CHRF_STYLE = "chrF own", "exact own", "chrF oth
 FIDELITY = (CHRF_OWN, EXACT_OWN, CHRF_OTHER, CHRF_STYLE)
 F1 = STRUCTURE[CONSTITUENTS]  # F1 of labelled constituents between the trees of a sentence and its nearest neighbour
 SYNTAX = (*STRUCTURE.values(), EDITS, TAGS)
-# A gap is the semantic latent's score minus the syntactic latent's, times 1 or -1: positive if the right latent is
-# ahead.
+# A gap is the semantic latent's score minus the syntactic latent's, times -1 if the syntactic one should be better.
 STS_GAP, DEV_GAP, F1_GAP = "STS gap", "STSB dev gap", "F1 gap"
 GAPS = {STS_GAP: (AVERAGE, 1), DEV_GAP: (DEV, 1), F1_GAP: (F1, -1)}
 

@@ -103,7 +103,7 @@ def read_paraphrases(folder: Path, comparison: Comparison, scale: str) -> Paraph
 
 @dataclass(frozen=True, kw_only=True)
 class SelectedPairs(Dataset):
-    """The training pairs that a filter selects from one file of paraphrases, whose name is `name`."""
+    """The training pairs that a filter selects from one table of paraphrases; `name` is the table's name."""
 
     table: ParaphraseTable
     selection: Selection

@@ -105,9 +105,10 @@ AMOUNTS = {
 PAGE = {"light": "#ffffff", "dark": "#171614"}  # theme -> background colour of the page, as in `.streamlit/config.toml`
 REST = "#999999"
 INK = {"light": "#31333f", "dark": "#fafafa"}  # colour of titles; Streamlit's own greys are too pale to read
-SOFT = {"light": "#666666", "dark": "#a0a0a0"}  # colour of less important text and marks in each theme
-SYMBOLS = ("circle", "diamond", "square", "triangle-up", "cross", "pentagon", "hourglass")  # one per language
-STARS = ("star", "star-diamond", "star-square", "star-triangle-up", "asterisk", "hexagram", "hash")  # user's sentences
+SOFT = {"light": "#666666", "dark": "#a0a0a0"}  # colour of less important text and marks in each theme.
+# Plotly symbols, one per language: SYMBOLS for the sentences of a text, STARS for the user's own sentences.
+SYMBOLS = ("circle", "diamond", "square", "triangle-up", "cross", "pentagon", "hourglass")
+STARS = ("star", "star-diamond", "star-square", "star-triangle-up", "asterisk", "hexagram", "hash")
 GLYPHS = ("●", "◆", "■", "▲", "✚", "⬟", "⧗")
 EDGE = "rgba(128, 128, 128, 0.55)"
 GROUND = "rgba(128, 128, 128, 0.06)"
@@ -146,7 +147,7 @@ def lang_symbol(lang: str) -> str:
 
 
 def lang_title(lang: str, name: str) -> str:
-    """Return `name` after the character that looks like the language's symbol."""
+    """Return `name` after a character that looks like the language's symbol in figures."""
     return f"{cycled(GLYPHS, lang_place(lang))} {name}"
 
 

@@ -255,7 +255,7 @@ def enumerated(values: Mapping[str, float | None], form: str) -> str:
 class Interpolation:
     """Sentences generated between two sentences, and the interpolated latents, (steps, D) each."""
 
-    model: str  # `digest` of the model that generated them
+    model: str  # `digest` of the model that generated the sentences
     lang: str
     measured: str  # the latent whose cosines to both ends are shown
     table: pd.DataFrame

@@ -22,7 +22,7 @@ from bgt_core.contracts import LANGUAGE, SEMANTIC
 STAR, STAR_LANG = "star", "star_lang"  # URL parameters: a sentence to show as a star, and its language
 STEPS = 9  # number of steps of an interpolation
 MAX_STYLED = 20_000  # maximum number of sentences whose style properties are computed for bar charts
-QUICK = 400  # up to this number, t-SNE maps are computed unasked, in seconds; UMAP must first be compiled
+QUICK = 400  # t-SNE maps of so few sentences take seconds and need no button; UMAP must be compiled first
 SECONDS, PER_SECOND = {"UMAP": 30, "t-SNE": 0}, 100  # seconds to start; sentences mapped per second after that.
 # Slow methods: the maximum number of translations (about a minute), and the name and default of their parameter.
 PROJECTIONS = {"UMAP": (5_000, "Neighbours", 15), "t-SNE": (1_000, "Perplexity", 30)}

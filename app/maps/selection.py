@@ -127,7 +127,7 @@ def listed(shown: Shown, chosen: Sequence[str]) -> None:
     """Describe and list the selected rows, or all rows if none is selected."""
     loaded, fitted, method, langs, figure, page = shown
     table, second, count = fitted.semantic.rows, loaded.second_latent, len(chosen)
-    by_words = st.session_state["find"].strip() and st.session_state["find_by"] == WORDS  # a link contains the words
+    by_words = st.session_state["find"].strip() and st.session_state["find_by"] == WORDS
     ranges = "" if by_words else as_ranges(chosen)
     st.session_state["kept_rows"] = put(ROWS, ranges)
     if len(ranges) > MAX_ROWS:

@@ -105,7 +105,7 @@ def _compared(
     part = _table[_table["lang"].isin([source.left, source.right])]
     if not source.given:
         part = part.drop_duplicates("text").head(MAX_SEARCHED)
-    size = len(part) // 2 if source.given else len(part)  # such a text has all left sentences before all right ones
+    size = len(part) // 2 if source.given else len(part)  # if the text has pairs, all left sentences come first
     if source.built_in:
         known = built_in(source.left)
         own = rows.table([*known["left"], *known["right"]], source.left, None).assign(id="")

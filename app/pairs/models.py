@@ -92,7 +92,7 @@ def retrieval(models: Sequence[Loaded], text: ParallelText) -> None:
 def translations_found(
     model: Loaded, langs: tuple[str, str], left: Sequence[str], right: Sequence[str]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return whether the nearest right sentence of each left sentence is its translation (N,), and the reverse (N,)."""
+    """Return masks (N,) of the left sentences whose nearest right sentence is their translation, and the reverse."""
     system = System(model.title, model)
     of_left, of_right = (embed_distinct(system, side, lang) for side, lang in zip((left, right), langs, strict=True))
     return hits_of(of_left, of_right, model.similarity)

@@ -29,7 +29,7 @@ TITLES = {
     "information": "Bits per item", "run": "Trained + tested on", "data": "Data", "classes": "Classes",
     "note": "Note", "mark": "Mark",
 }  # fmt: skip
-HIGHLIGHT = "background-color: rgba(230, 159, 0, 0.16)"  # of results computed in this session, as in the figure
+HIGHLIGHT = "background-color: rgba(230, 159, 0, 0.16)"  # background of this session's results, as in the figure
 MAX_LISTED = 200  # maximum number of listed sentences; the export has all of them
 ITEM_TITLES = {"pvi": "Bits", "sentence": "Sentence", "label": "Label", "predicted": "Predicted"}
 ACCURACY, DIFFERENCE = "Accuracy", "Difference"  # names of the two views of results

@@ -77,7 +77,7 @@ def page(loaded: state.Loaded) -> None:
 
 
 def defaults(lang: str) -> tuple[Sequence[str], Sequence[str]]:
-    """Return the default meanings and styles; short example sentences for a language without its own defaults."""
+    """Return default sentences for meaning and style, which are short example sentences if a language has no others."""
     if lang in MEANINGS_AND_STYLES or lang not in LANGS:
         return MEANINGS_AND_STYLES.get(lang, ((), ()))
     short = [text for (text,) in example_sentences((lang,)) if len(text) < 30]

@@ -19,7 +19,7 @@ from bgt_core.generation.options import DEFAULT_SEARCH, Search
 COMPARED = 1_000  # number of sentences to search in languages without example sentences
 NEAREST = 5
 SEARCHES = (replace(DEFAULT_SEARCH, size=1), DEFAULT_SEARCH)  # fast greedy search, whose text the beam search replaces
-CLOSE = 1  # sentences whose word counts differ by at most this count as equally long
+CLOSE = 1  # sentences are equally long if their word counts differ by at most this number
 LONGEST = 3  # maximum number of words that together express a style property: "est-ce que tu", "I am late"
 NO_WORD = "intonation"  # a question with the words of a statement; only intonation or the question mark shows it
 USUAL = "inversion"  # the form of question that fits any style
@@ -131,7 +131,7 @@ def title(name: str, value: str) -> str:
 
 
 def showing(text: str, lang: str, values: Mapping[str, str]) -> set[str]:
-    """Return the words of a text, in lower case, that express these style properties alone or with their neighbours."""
+    """Return the words of a text, in lower case, that express these style properties, alone or with adjacent words."""
     shown = set[str]()
     words = [] if primary(lang) in UNSPACED else text.split()
     for name, value in values.items():

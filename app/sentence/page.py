@@ -33,7 +33,7 @@ MANY = 40  # sentences with more words and punctuation marks than this get no ba
 
 
 def heading(place: DeltaGenerator, loaded: state.Loaded | None = None) -> None:
-    """Show the title, the model's training, and results of probes. While a model loads, assume the usual kind."""
+    """Show the title, how the model was trained, and results of probes. Without a model, describe the usual kind."""
     second = loaded.second_latent if loaded else LANGUAGE
     learnt_from = compute.learnt_from(loaded) if loaded and loaded.info else "translations"
     semantic = f"{square(SEMANTIC)} <b>semantic latent</b>"

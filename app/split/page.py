@@ -263,7 +263,7 @@ def methods(columns: Sequence[Sequence[str]], width: int, langs: Sequence[str]) 
 
 
 def make(loaded: state.Loaded, text: ParallelText, method: str, progress: Progress) -> Made:
-    """Split an encoder, and measure the effect on held-out pairs. `progress` gets the done fraction and next step."""
+    """Split an encoder, and measure the effect on held-out pairs. `progress` gets the fraction done and next step."""
     columns, langs = inventory.columns_of(text, MOST)
     count, start = len(columns[0]), perf_counter()
 

@@ -316,7 +316,7 @@ def _folder_is(file: Path, lang: str) -> bool:
 
 
 def _is_source(file: Path, kind: str, langs: Sequence[str]) -> bool:
-    """Return whether a file's name is that of a file of this kind in one of the languages `langs`."""
+    """Return whether a file is named like a source of this kind, such as text, in one of the languages `langs`."""
     name, folder = uncompressed(file.name), file.absolute().parent.name
     if kind in ("conllu", "trees"):
         start = re.split("[_.]", name)[0]

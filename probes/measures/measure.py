@@ -103,7 +103,7 @@ class Study:
     names: list[str]  # the labels in alphabetical order
     labels: np.ndarray  # (N,) indices into `names`
     cuts: list[Cut]
-    left_out: int  # number of items that were left out as too rare or too many
+    left_out: int  # number of items left out: too rare labels, or too many items
 
     @property
     def tested(self) -> np.ndarray:
@@ -250,7 +250,7 @@ def _layers(parameters: Sequence[Tensor]) -> Layers:
 
 
 def probe_factory(probe: str) -> ProbeFactory:
-    """Return a function that makes a probe from a seed. `probe` is "linear", or such as "mlp50"; else UsageError."""
+    """Return a function that makes a probe from a seed, for "linear" or a name like "mlp50"; else raise UsageError."""
     hidden = hidden_units(probe)
     if hidden:
         return lambda seed: MLPProbe(hidden, random_state=seed)

@@ -80,7 +80,7 @@ class Runs:
 def bootstrap(
     scores: Sequence[np.ndarray], tested: np.ndarray, groups: Sequence[int], resamples: int = RESAMPLES, seed: int = 0
 ) -> list[Runs]:
-    """Average the scores of several predictors over the test items, and over bootstrap resamples that all share.
+    """Average several predictors' scores over the test items, and over bootstrap resamples that all of them share.
 
     `scores` contains one (E, S, N) array for each predictor; `tested` (S, N) marks the items on which the probe of each
     seed was tested. If a resample contains none of a seed's test items, the seed's mean over all its test items is
@@ -114,8 +114,8 @@ def _by_group(rows: np.ndarray, group: np.ndarray) -> np.ndarray:
 
 
 def difference(task: str, lang: str, names: tuple[str, str], paired: Runs) -> Difference:
-    """Return the difference of two predictors in percentage points, given paired scores; the interval is cut to
-    +-100."""
+    """Return the difference of two predictors in percentage points, given paired scores; the interval is cut at
+    ±100."""
     low, high = (100 * min(1.0, max(-1.0, end)) for end in paired.interval())
     return Difference(task, lang, *names, 100 * paired.mean, low, high, paired.p())
 

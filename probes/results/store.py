@@ -69,7 +69,7 @@ class ProbeScore:
     note: str = ""
     probe: str = "linear"
     encoders: int = 1  # number of encoders; a baseline may have several, such as three untrained models
-    encoder_sd: float = 0.0  # standard deviation of the accuracy (a mean over probes) over these encoders
+    encoder_sd: float = 0.0  # standard deviation of the accuracy (a mean over probes) over encoders
     boot_low: float | None = None  # bootstrap interval, which allows for the choice of sentences, probes and encoders
     boot_high: float | None = None
     information: float | None = None  # V-information in bits per item

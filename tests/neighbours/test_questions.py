@@ -225,6 +225,6 @@ def drawn(slope: float, offset: float, count: int, spread: float = 3.0) -> tuple
 def test_platt_s_scaling_is_that_of_scikit_learn(slope: float, offset: float, spread: float) -> None:
     scores, labels = drawn(slope, offset, 400, spread)
     theirs = _SigmoidCalibration().fit(scores, labels).predict(scores)
-    assert fit_platt(scores, labels)(scores) == pytest.approx(theirs, rel=1e-4)  # their optimisers differ
+    assert fit_platt(scores, labels)(scores) == pytest.approx(theirs, rel=1e-4)  # optimisers differ a little
     with pytest.raises(DataError, match="are not higher for label 1"):
         fit_platt(-scores, labels)

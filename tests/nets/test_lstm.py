@@ -38,7 +38,7 @@ def packed(body: nn.Module, side: Tokens) -> PackedSequence:
 def test_it_is_the_mean_of_torchs_states(layers: int, random_tokens: Callable[..., Tokens]) -> None:
     ours, side = BiLSTM(make_embedding(V, H), layers, 0.0).double(), random_tokens(LENGTHS, V)
     lstm = torchs([*ours.forward_layers], [*ours.backward_layers])
-    states, _ = pad_packed_sequence(lstm(packed(ours, side))[0], batch_first=True)  # 0 at padding
+    states, _ = pad_packed_sequence(lstm(packed(ours, side))[0], batch_first=True)  # 0 for padding
     expected = states.sum(1) / torch.tensor(LENGTHS)[:, None]
     assert_close(ours(side), expected)
 

@@ -105,7 +105,7 @@ UNITS = Gaussian(  # two sentences with three units; a unit's KL is half its squ
 def test_free_nats(free: float, nats: float) -> None:
     out = Outputs({}, {"semantic": {"semantic": UNITS}, "language": {"en": UNITS}})
     loss = Elbo(10, 0.0, {"language": 3.0}, {"language": free})(out, 5)
-    assert loss.total.item() == pytest.approx(0.5 * 2 * (2.5 + 3 * nats))  # annealing factor 0.5; two sentences
+    assert loss.total.item() == pytest.approx(0.5 * 2 * (2.5 + 3 * nats))  # the KL's weight is 0.5; two sentences
     assert loss.terms["kl/en"].item() == pytest.approx(5.0)  # the reported KL ignores free nats
 
 

@@ -210,7 +210,7 @@ def trust(space: Space, method: geometry.Method) -> float | None:
 
 
 def key(model: str, table: pd.DataFrame, latent: str) -> str:
-    """Hash the vectors of a table by the model's digest, the latent, and the sentences."""
+    """Return a key for the vectors of a table: the model's digest, the latent, and a hash of the sentences."""
     return f"{model} {latent} {content(table)}"
 
 
@@ -292,8 +292,8 @@ class Axis:
 def axis(
     loaded: Loaded, langs: tuple[str, ...], latent: str, name: str, given: np.ndarray, method: geometry.Method
 ) -> Axis:
-    """Return an axis by its name: a probe's, "Between two sentences", or a principal component, such as "PCA 2". A map
-    of another language than the two sentences' gets the first component instead of the axis between them."""
+    """Return an axis by its name: a property with a probe, "Between two sentences", or a principal component, such as
+    "PCA 2". The axis between two sentences exists on maps of their language; others get the first component."""
     if name in FACTORS:
         return probe_axis(loaded, langs, latent, name)
     *ends, lang = method.ends

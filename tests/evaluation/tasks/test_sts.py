@@ -34,7 +34,7 @@ from bgt_core.vectors.arrays import ComparesByCosine
 
 
 class Angles(ComparesByCosine):
-    """An encoder of sentences that are angles in degrees; the vector points in this direction."""
+    """An encoder of sentences that are angles in degrees; a sentence's vector points at its angle."""
 
     langs, latents, fingerprint = ("en",), ("semantic",), ""
 
@@ -204,7 +204,7 @@ def test_the_pool_keeps_a_pair_once_for_each_score() -> None:
 
 @pytest.fixture(scope="module")
 def splits() -> dict[str, StsSet]:
-    """The Hard STS splits of 100 pairs of 100 words. Pair n differs in n words, so its rate is n / 100."""
+    """The Hard STS splits of 100 pairs of 100 words. Pair n differs in n words: its word error rate is n / 100."""
     rows = []
     for n in range(100):
         left = [f"w{place}" for place in range(99)] + [f"pair{n}"]

@@ -178,7 +178,7 @@ def test_built_in_quadruples_have_two_contents_and_two_styles() -> None:
 
 
 def one_hot(numbers: Mapping[str, int]) -> ExternalEncoder:
-    """Make an encoder that returns a one-hot vector for the number of each text."""
+    """Make an encoder that maps each text to a one-hot vector, given the index of the 1."""
 
     def encode(texts: list[str], lang: str, latent: str) -> np.ndarray:
         return np.eye(max(numbers.values()) + 1)[[numbers[text] for text in texts]]

@@ -27,7 +27,7 @@ def encoder(vector: Callable[[str], Sequence[float]]) -> ExternalEncoder:
 
 
 def order(text: str) -> list[float]:
-    """Embed a sentence as the word at each position. A paraphrase gets the vector of its original."""
+    """Embed a sentence by the word at each position. A paraphrase gets the vector of its original."""
     words = BITTEN.get(text, text).split()
     return [float(words[place : place + 1] == [word]) for place in range(9) for word in WORDS]
 

@@ -68,7 +68,7 @@ def page(loaded: Loaded) -> None:
         result(made)
     elif loaded.second_latent:
         st.info(f"{verbatim(loaded.title)} has two latents already. Open an encoder, or choose one in the sidebar.")
-        with st.expander("Split its vectors all the same", key=f"splitter {loaded.title}"):  # with a key, it stays open
+        with st.expander("Split its vectors all the same", key=f"splitter {loaded.title}"):  # the key keeps it open
             divide(loaded)
     else:
         divide(loaded)

@@ -40,8 +40,7 @@ class Method:
     name: str = "PCA"
     neighbours: int = 15  # number of neighbours for UMAP, perplexity for t-SNE
     seed: int = 0
-    # For the method "Chosen axes", the names of both axes. For the axis between two sentences, these and their
-    # language.
+    # For "Chosen axes", the names of both axes. For the axis between two sentences, these and their language.
     axes: tuple[str, str] = field(default=("Longer", "Question"), repr=False)
     ends: tuple[str, str, str] = field(default=("", "", ""), repr=False)
     metric: str = COSINE  # the metric, a key of SCALED

@@ -168,7 +168,7 @@ def _encode(
     dtype = np.dtype("uint16" if tokenizer.vocab_size <= 2**16 else "uint32")
     counts = Counter({"kept": 0, "too short": 0, "too long": 0})
     kinds = dict.fromkeys((source.kind for source in sources), 0)
-    tokens, longest = dict.fromkeys(texts, 0), dict.fromkeys(texts, 0)  # in tokens, with EOS
+    tokens, longest = dict.fromkeys(texts, 0), dict.fromkeys(texts, 0)  # sum and maximum of sentence lengths, with EOS
     width = target_width(sources)
     names = [f"{column}.{kind}" for column in texts for kind in ("ids", "offsets")] + ["hashes"]
     names += ["labels"] * (label >= 0) + ["targets"] * bool(width)

@@ -275,7 +275,7 @@ class WithoutLanguage(nn.Module):
         self.register_buffer("means", torch.zeros(len(self.langs), self.width))
         self.register_buffer("read", torch.zeros(len(self.langs)))  # sentences in each mean, at most `memory`
         self.register_buffer("directions", torch.zeros(len(self.langs) - 1, self.width))  # Orthonormal, or zero.
-        # micro_batch: for each language, the sum of its vectors in the current micro-batch, and their number.
+        # `micro_batch` has, for each language, the sum of its vectors in the current micro-batch, and their number.
         self.register_buffer("micro_batch", torch.zeros(len(self.langs), self.width + 1), persistent=False)
         # `seen` has, for each language, four sums over its sentences since the last update (`compare_languages`): (1)
         # the vector minus the language's mean and minus the common shift, only in micro-batches with several languages;

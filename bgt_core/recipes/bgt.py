@@ -262,7 +262,7 @@ class Seq2Seq(LatentModel):
             if source in latents:
                 decoder = self.decoders[f"{self.role}/{side.lang}"]
                 predictions.append(decoder(self.role, column, latents[source], side))
-        anchor = batch.anchor if batch.anchor in semantic else next(iter(semantic))  # only its KL is in the loss
+        anchor = batch.anchor if batch.anchor in semantic else next(iter(semantic))  # the column with the KL term
         return Outputs(semantic, {SEMANTIC: {SEMANTIC: semantic[anchor]}}, predictions)
 
     def source(self, batch: Batch, column: str) -> str | None:

@@ -100,8 +100,8 @@ class BoundConfig:
         shares = self.bound_share, self.roles_share
         parts = BoundPooling(average, body(self.composed_layers), roles, self.bound_dim, *shares)
         widths = self.average_dim, self.bound_dim, self.roles_dim
-        # Differences between languages are removed twice. The first removal keeps the length of each part, and so moves
-        # the languages' means a little apart again. The second removal corrects that.
+        # Differences between languages are removed twice. The first removal keeps the norm of each part of the vectors,
+        # and so moves the languages' means a little apart again. The second removal corrects that.
         nearly = WithoutLanguage(WithoutClosingMarks(parts, marks), list(langs), widths)
         reader = WithoutLanguage(nearly, list(langs))
         shared = body(self.language_layers) if self.tag_dim else None

@@ -222,7 +222,7 @@ def neural(
     """
     start = bgt(statistics, held_out, factors=factors)
     train, valid = tensors(rows), tensors(held_out)
-    # the root mean square length of vectors, rounded to three digits, so that it is exactly 1 for vectors of length 1
+    # scale: the root mean square length of vectors, rounded to three digits, so that it is 1 for vectors of length 1
     squares = [np.trace(statistics.covariances[lang]) + np.square(of).sum() for lang, of in statistics.means.items()]
     scale = float(f"{np.sqrt(np.mean(squares)):.3g}")
     with torch.random.fork_rng(devices=[]), usual_defaults():

@@ -169,7 +169,7 @@ def evaluate(
 def updates_of(trainer: Trainer, corpus: Corpus | Mixture, steps: range) -> Iterator[StepBatch]:
     """Yield this worker's micro-batches of each update. With mega-batches, they contain hard negatives."""
     config, plan, workers = trainer.config, batching(trainer.config), trainer.workers
-    share = (0, 1) if config.mega_batch else (workers.rank, workers.count)  # all rows, to search negatives
+    share = (0, 1) if config.mega_batch else (workers.rank, workers.count)  # negatives are searched in all rows
 
     def make_update(step: int) -> StepBatch:
         update = plan.update(corpus, step, *share)

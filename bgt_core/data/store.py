@@ -112,7 +112,7 @@ def _files(source: Source) -> list[Path]:
     """List the files of a data source: its text files, and its file of a teacher's vectors."""
     files = source_files(source.path, source.columns)
     if source.targets and not source.targets.is_file():
-        raise NotFound(f"{source.targets}: can't be read (no such file); expected vectors of the rows of {source.path}")
+        raise NotFound(f"{source.targets}: can't be read (no such file); expected a vector per row of {source.path}")
     return [*files, source.targets] if source.targets else files
 
 
@@ -260,7 +260,7 @@ def _read(file: Path, dtype: type, start: int, count: int) -> np.ndarray:
 
 
 def target_width(sources: Sequence[Source]) -> int:
-    """Return the size of a teacher's vectors for these files; 0 without vectors; an error for several sizes."""
+    """Return the size of a teacher's vectors, 0 if no file has vectors; raise an error if their sizes differ."""
     widths = [read_targets(source.targets).shape[1] if source.targets else 0 for source in sources]
     for source, width in zip(sources, widths, strict=True):
         if width and not all(widths):

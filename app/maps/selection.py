@@ -332,7 +332,7 @@ def offer_slices(ids: Sequence[str], chosen: Sequence[str]) -> None:
 
 
 def slices(ids: Sequence[str]) -> dict[str, list[str]]:
-    """Return the session's saved selections (name -> ids), at first those in the link, without ids not on the maps."""
+    """Return the saved selections (name -> ids), in a new session those in the link, without ids not on the maps."""
     if SLICES not in st.session_state:
         parts = (text.rpartition(":") for text in st.query_params.get_all(SLICES))
         linked = {name: in_ranges(ranges, ids) for name, _, ranges in parts if name}

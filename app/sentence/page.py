@@ -83,7 +83,7 @@ def page(loaded: state.Loaded) -> None:
                 with st.container(gap="xsmall"):
                     st.html(pair_html(pair, cosines, loaded.latents))
                     fields = ("sentence", "language", "other", "other_language")
-                    fill = dict(zip(fields, pair, strict=True))  # the button stored this before the page is drawn again
+                    fill = dict(zip(fields, pair, strict=True))  # the clicked button has stored these values
                     st.button(
                         "Try it", key=f"pair{number}", on_click=st.session_state.update, args=(fill,), type="tertiary"
                     )

@@ -1,4 +1,4 @@
-"""The claims about the distance of languages: the paper's table 3 is right, trends are SciPy's, verdicts follow."""
+"""Test claims about the distance of languages: the paper's table 3, trends (compared with SciPy's), and verdicts."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""References are compared with their back-translations by measures computed by hand, and SciPy's correlations."""
+"""Measures that compare references with back-translations equal hand-computed values; correlations equal SciPy's."""
 
 import math
 

@@ -44,6 +44,7 @@ def loadings(
     whitened: dict[tuple[int, int], np.ndarray], languages: int, factors: int, start: np.ndarray | None = None
 ) -> np.ndarray:
     """Fit W_l W_m^T to the whitened cross-covariances (D, D) of languages l and m, given for (l, m) and for (m, l).
+
     Returns W, (C, D, K): for each of C languages, the covariance of its whitened vectors with the latent z, by
     descending correlation. If a pair of languages is missing, the fit starts from `start`, the W of a similar fit.
     """

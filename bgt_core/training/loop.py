@@ -407,6 +407,7 @@ class Guard:
 
 class Penalty:
     """An L2 penalty: lambda_c / 2 ||W_c||^2 + lambda_w / 2 ||W - W_start||^2 per update (Wieting et al. 2017, eq. 4).
+
     W_c are all parameters except the token embeddings W. The factor 1/2 is in the released code, but not in the paper.
     `start` has the initial embeddings W_start by name. lambda_c and lambda_w are `composition_l2` and `table_l2`.
     """

@@ -35,10 +35,10 @@ def reproduce(
         str,
         typer.Argument(
             help="Comparison to run: main, ablations, fusion, depth, batch-size, cross-lingual, or all of these. "
-            "Comparisons of other papers: backtranslation, vgvae, var-siamese."
+            "Not in `all`: growth (longer trainings), and other papers: backtranslation, vgvae, var-siamese."
         ),
     ],
-    scale: Annotated[str, typer.Option(help="paper: the unchanged recipes; small: sizes for a laptop.")] = "small",
+    scale: Annotated[str, typer.Option(help="small: for a laptop; large: for a GPU; paper: as published.")] = "small",
     data: Annotated[
         Path | None,
         typer.Option(

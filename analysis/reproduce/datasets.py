@@ -134,7 +134,7 @@ def read_translations(folder: Path, langs: Langs) -> Dataset:
 
 
 def read_parsed(folder: Path, most: int) -> Dataset:
-    """Read at most `most` random paraphrases, and the parsed sentences. Raises NotFound if either is missing."""
+    """Read at most `most` random paraphrases, and the parsed sentences. Raises NotFound if either are missing."""
     sources = tables_in(folder, f"paraphrase/{LANG}.*", "paraphrases", f"paraphrase/{LANG}.NAME.tsv.xz")
     sources = [path for path in sources if f".{WORDS_ONLY}" not in path.name and path.suffix != ".parquet"]
     trees = sorted(folder.glob(f"trees/{LANG}.*"))

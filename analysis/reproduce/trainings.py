@@ -291,9 +291,8 @@ def provenance(training: Training, recipe: Recipe, folder: Path, last: Path) -> 
     rates = [row["tokens_per_second"] for row in rows if row["kind"] == "train"]
     corpus = Corpus.open(last.parent / "data")
     tokens, rate = int(corpus.lengths(np.arange(len(corpus))).sum()), median(rates) if rates else None
-    described = ("recipe", "overrides", "left_out", "langs", "seed", "data")
     return {
-        **{name: getattr(training, name) for name in described},
+        **{name: getattr(training, name) for name in ("recipe", "overrides", "left_out", "langs", "seed", "data")},
         "arguments": {**(recipe.arguments or {}), "init_from": training.first.name if training.first else ""},
         "version": bgt_core.__version__,
         "git": git_state(),

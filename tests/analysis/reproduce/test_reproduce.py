@@ -209,6 +209,20 @@ def test_what_is_killed_continues_to_the_same_weights(
     assert "| BGT | 2 waiting | (65.0) | (60.0) | (70.0) |" in page  # the paper's numbers are in brackets
 
 
+@pytest.mark.slow
+@pytest.mark.long
+def test_growth_trains_each_system_longer_and_longer(
+    whole_run: Callable[..., Any], data: Path, tmp_path: Path, toy: Comparison, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(COMPARISONS["growth"].scales, "toy", toy.scales["toy"])  # type: ignore[arg-type]
+    for system in COMPARISONS["growth"].systems:
+        monkeypatch.setitem(system.overrides, "train.epochs", system.overrides["train.epochs"] / 12)  # type: ignore
+    run = whole_run("growth", data, tmp_path / "out")
+    begun = [line.split()[1].split("_")[0] for line in run.err.splitlines() if re.match(r"\d+/12 ", line)]
+    assert begun == 3 * ["bgt", "bgt-without-langvars", "bilingual-trans", "sp"]  # the shortest trainings come first
+    assert all(row["verdict"] != NOT_RUN and row["published"] > 0 for row in run.records["claims"])
+
+
 def score(*values: float, spread: float = 0.0, seed: int = 0) -> BootstrappedScore:
     """Make a score with a value for each of several trainings. A resample adds the same noise to all values."""
     draws = np.random.default_rng(seed).normal(0, 1, 4_000)

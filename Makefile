@@ -37,7 +37,7 @@ check: .venv/with-dev ## lint, formatting, import contracts, types; how many lin
 	$(BIN)/python -m tests.sizes
 
 docs: .venv/with-dev ## guide, API pages and all other documents as one site: site/index.html
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet $(ARGS)
+	NO_MKDOCS_2_WARNING=1 SITE_NAME="bgt $$($(BIN)/bgt --version)" $(BIN)/mkdocs build --quiet $(ARGS)
 
 mutants: .venv/with-mutants ## change one thing of a core formula at a time: a test should fail for each; hours
 	$(BIN)/mutmut run $(ARGS)

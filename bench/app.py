@@ -161,7 +161,8 @@ def tab_of(browser: Browser, *arguments: str) -> Iterator[tuple[Page, str, psuti
     with socket.socket() as free:
         free.bind(("localhost", 0))
         port = free.getsockname()[1]
-    command = [sys.executable, "-m", "bgt_core", "app", "--no-browser", "--port", str(port), *arguments]
+    options = ["--server.headless", "true", "--server.port", str(port), "--", *arguments]
+    command = [sys.executable, "-m", "streamlit", "run", "app/main.py", *options]
     environment, quiet = os.environ | {"PYTHONPATH": str(ROOT)}, subprocess.DEVNULL
     with subprocess.Popen(command, cwd=ROOT, env=environment, stdout=quiet, stderr=quiet) as process:
         try:

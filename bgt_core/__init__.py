@@ -6,7 +6,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0"
+__version__ = "1.0.0"
 
 PRETRAINED = Path(__file__).parent / "pretrained" / "bgt-en-fr"
 

@@ -381,7 +381,7 @@ def check_card(card: object, source: str) -> Mapping[str, Any]:
     def is_plain(value: object) -> bool:
         return value is None or isinstance(value, int | float | str)
 
-    def is_record(value: object) -> bool:  # a dict of numbers, texts, or lists of these
+    def is_record(value: object) -> bool:  # its fields are numbers, texts, or lists of these
         return isinstance(value, dict) and all(
             all(map(is_plain, cells)) if isinstance(cells, list) else is_plain(cells) for cells in value.values()
         )

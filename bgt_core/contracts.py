@@ -73,7 +73,7 @@ class Batch:
 
     sides: Mapping[str, Tokens]
     anchor: str  # the column that provides the semantic latent of the whole batch (paper, sec. 3)
-    shift: int = 1  # column i is predicted from column i + shift (cyclically); each step changes `shift`
+    shift: int = 1  # column i is predicted from column i + shift (cyclically); it changes from step to step
     negatives: Mapping[str, Tokens] = field(default_factory=dict)  # One hard negative for each sentence.
     # `altered` has sentences with nearly the same words as those of a column, but with another meaning.
     altered: Mapping[str, Tokens] = field(default_factory=dict)

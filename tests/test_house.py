@@ -5,12 +5,16 @@ import re
 import subprocess
 import sys
 import tomllib
+import zipfile
 from itertools import chain
 from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+
+from bgt_core import __version__, checkpoint
+from probes.results import store
 
 ROOT = Path(__file__).resolve().parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
@@ -96,13 +100,24 @@ def test_nothing_loads_a_pickle() -> None:
     assert not broken
 
 
-def test_the_wheel_holds_the_library_and_the_app_inside_it() -> None:
-    wheel = PROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]
-    assert wheel["force-include"] == {"app": "bgt_core/bundled/app"} and not (ROOT / "bgt_core" / "bundled").exists()
-    packages = {path.parent.name for path in ROOT.glob("*/__init__.py")}
-    assert set(wheel["packages"]) == packages - {"analysis", "app", "bench", "tests"}
-    for package in ("bgt_core", "probes"):
-        assert (ROOT / package / "py.typed").exists()
+@pytest.mark.slow
+def test_the_wheel_holds_the_library_and_the_app_inside_it_in_less_than_80_mb(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", str(tmp_path)]
+    subprocess.run(command, cwd=ROOT, check=True, capture_output=True, timeout=300)
+    (wheel,) = tmp_path.glob("*.whl")
+    assert wheel.name == f"bgt-{__version__}-py3-none-any.whl" and wheel.stat().st_size < 80e6
+    names = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
+    tracked = {path.relative_to(ROOT).as_posix() for path in kept_files()}
+    kept = {name for name in tracked if name.startswith(("bgt_core/", "probes/")) and "/translator-fr-en/" not in name}
+    assert names == kept | {f"bgt_core/bundled/{name}" for name in tracked if name.startswith("app/")}
+
+
+def test_version_and_date_are_the_same_everywhere() -> None:
+    cited = re.findall(r'^(?:version|date-released): "?([\d.-]+)', (ROOT / "CITATION.cff").read_text("utf-8"), re.M)
+    newest = re.search(r"^## \[(\d\S+)\] - (\S+)$", (ROOT / "CHANGELOG.md").read_text("utf-8"), re.MULTILINE)
+    assert newest and [*newest.groups()] == cited and cited[0] == __version__
+    kept = (ROOT / "docs" / "releasing.md").read_text("utf-8")
+    assert f"checkpoints of format {checkpoint.FORMAT}," in kept and f"`{store.SCHEMA}`" in kept
 
 
 def test_every_requirement_is_pinned_within_its_range() -> None:
@@ -129,8 +144,7 @@ def test_what_make_installs_is_pinned_by_hash(extra: str) -> None:
         assert re.search(r"--hash=sha256:[0-9a-f]{64}", entry), f"{name} has no hash; run: make lock"
         locked[canonicalize_name(name)] = version
     assert all(version == pins.get(name, version) for name, version in locked.items()), "run: make lock"
-    project = PROJECT["project"]
-    wanted = [*project["dependencies"], *project["optional-dependencies"][extra]]
+    wanted = [*PROJECT["project"]["dependencies"], *PROJECT["project"]["optional-dependencies"][extra]]
     names = {canonicalize_name(Requirement(text).name) for text in wanted}
     assert names - {"bgt", "torch"} <= set(locked), "run: make lock"
 

@@ -11,6 +11,7 @@ from typing import Any
 import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
+from pandas.io.formats.style import Styler
 
 from bgt_core.contracts import LANGUAGE, SEMANTIC, SYNTACTIC
 from bgt_core.errors import BgtError
@@ -52,7 +53,7 @@ def table(rows: pd.DataFrame, alt: str) -> None:
 
 
 def frame(
-    rows: pd.DataFrame,
+    rows: pd.DataFrame | Styler,
     alt: str,
     formats: Mapping[str, str] = {},
     widths: Mapping[str, int] = {},
@@ -74,6 +75,11 @@ def help_of(name: str, second: str = "", writes: bool = True) -> None:
     shown = [line for line in lines if (second or "{second}" not in line) and (writes or "{writes}" not in line)]
     with st.expander("How to read this", icon=":material/help:"):
         st.markdown("\n".join(shown).replace("{second}", second).replace("{writes}", ""))
+
+
+def written(text: str) -> None:
+    """Show a sentence that the model generated."""
+    st.html(f'<p class="written" style="font-size:1.4rem;margin:0">{escape(text) or "(nothing)"}</p>')
 
 
 # Okabe and Ito's colours for colour-blind readers, without yellow and black, each of which is invisible in one of the
@@ -145,10 +151,10 @@ def lang_title(lang: str, name: str) -> str:
     return f"{cycled(GLYPHS, lang_place(lang))} {name}"
 
 
-def square(latent: str) -> str:
+def square(latent: str, theme: str) -> str:
     """Return HTML that draws a small square in the colour of a latent."""
     size = "display:inline-block;width:.8em;height:.8em;border-radius:2px"
-    return f'<span style="{size};background:{latent_colour(latent, current_theme())}"></span>'
+    return f'<span style="{size};background:{latent_colour(latent, theme)}"></span>'
 
 
 def plain(text: str) -> str:

@@ -240,7 +240,7 @@ def caption(method: geometry.Method, fitted: Spaces, second_latent: str) -> str:
 
 
 def coincide(table: pd.DataFrame) -> tuple[int, int]:
-    """Return how many translations have points at most a point's width apart on the map, and how many there are."""
+    """Count the translations whose points are at most one point's width apart on the map, and all translations."""
     places = table.loc[~table["own"].to_numpy()].groupby("pair")[["x", "y"]]
     apart = (places.max() - places.min()).max(axis=1)[places.size() > 1]
     width = MARK * np.ptp(table[["x", "y"]].to_numpy(), axis=0).max()

@@ -76,7 +76,7 @@ def inspect(shown: Shown) -> None:
     with left:
         row, lang, near = nearest(loaded, fitted, chosen)
         if near:
-            keys = (f"{display.square(latent)} {latent} latent" for latent in near)
+            keys = (f"{display.square(latent, display.current_theme())} {latent} latent" for latent in near)
             st.html(f"★ is the chosen sentence. Rings mark its nearest in the {' &nbsp; '.join(keys)}.")
     selection = compute.among(table, frozenset(chosen))
     near_any = compute.among(table, frozenset(other for of in near.values() for other in of["id"]))
@@ -332,7 +332,7 @@ def offer_slices(ids: Sequence[str], chosen: Sequence[str]) -> None:
 
 
 def slices(ids: Sequence[str]) -> dict[str, list[str]]:
-    """Return the saved selections (name -> ids), in a new session those in the link, without ids not on the maps."""
+    """Return the session's saved selections (name -> ids), at first those in the link, without ids not on the maps."""
     if SLICES not in st.session_state:
         parts = (text.rpartition(":") for text in st.query_params.get_all(SLICES))
         linked = {name: in_ranges(ranges, ids) for name, _, ranges in parts if name}

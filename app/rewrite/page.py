@@ -102,7 +102,7 @@ def grid(loaded: Loaded, meanings: Sequence[str], meaning_lang: str, styles: Seq
     notices = {meaning: beyond(meaning, again, meaning_lang) for meaning, again in pairs}
     second, squares = loaded.second_latent, (SEMANTIC, loaded.second_latent)
     st.html(html(table, notices, second, display.current_theme()))
-    of_row, of_column = (display.square(latent) for latent in squares)
+    of_row, of_column = (display.square(latent, display.current_theme()) for latent in squares)
     st.html(f"{of_row} cosine to the row's semantic latent &emsp; {of_column} cosine to the column's {second} latent")
     cells = table.pivot(index="meaning", columns="style", values="text").loc[meanings, styles]
     latex = cells.reset_index(allow_duplicates=True)  # the style sentence itself may be the word "meaning"
@@ -163,7 +163,7 @@ def sliders(loaded: Loaded, fitted: Directions, source: str, lang: str, moving: 
         column.caption(known)
     with failing():
         (text,) = write_moved(loaded, fitted, source, lang, steps[None])
-        st.html(f'<p class="written" style="font-size:1.4rem;margin:0">{escape(text) or "(nothing)"}</p>')
+        display.written(text)
         if changed := differences(checks(source, lang, text, lang)):
             st.caption(f"✗ {verbatim(changed)}")
 

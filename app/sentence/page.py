@@ -11,8 +11,8 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from app.core import controls, display, inventory, pairs, rows, state
-from app.core.address import BOUND, FIELDS, go_to, on_all_pages, write_on_arrival
-from app.core.display import square, verbatim
+from app.core.address import BOUND, go_to, on_all_pages, write_on_arrival
+from app.core.display import verbatim
 from app.core.pairs import Pair
 from app.sentence import compute
 from app.sentence.compute import taken_over, title, wording
@@ -22,7 +22,7 @@ from bgt_core.data.text import WORD, normalise, spans, without
 from bgt_core.evaluation.facts import Check, checks, differences
 
 MAX_CHARACTERS = 300  # maximum length in characters; training sentences of the shipped models are far shorter
-NEAREST = 5
+EXAMPLE = "You are late."
 MEANING_YOURS, STYLE_YOURS = "Your meaning, in the style of {}", "The meaning of {}, in your style"
 ISOLATE, END_ISOLATE = "\u2068", "\u2069"  # Unicode: text between these keeps its own writing direction
 ENDS = {  # descriptions of the punctuation marks that end a sentence
@@ -61,10 +61,11 @@ def tells_more(loaded: state.Loaded) -> str:
     """Describe which properties probes predict better from which latent; "" if no results are stored for the model."""
     from app.core import results  # importing this module is slow, and not needed while the model loads
 
-    leads = results.leads(Path(loaded.info["folder"]), loaded.second_latent) if loaded.info else {}
-    if not leads:
+    folder = Path(loaded.info["folder"]) if loaded.info else None
+    leads = results.leads(folder, loaded.second_latent) if folder else {}
+    if not folder or not leads:
         return ""
-    accuracies = results.accuracies(Path(loaded.info["folder"]), (SEMANTIC, loaded.second_latent))
+    accuracies = results.accuracies(folder, (SEMANTIC, loaded.second_latent))
     parts = []
     for place, (latent, tasks) in reversed([*enumerate(leads.items())]):
         notes = {task: f" {of[place]:.0%} (from the other {of[1 - place]:.0%})" for task, of in accuracies.items()}
@@ -81,11 +82,12 @@ def page(loaded: state.Loaded) -> None:
             for number, (pair, cosines) in enumerate(pairs.of_start_page(loaded)):
                 with st.container(gap="xsmall"):
                     st.html(pair_html(pair, cosines, loaded.latents))
-                    fill = dict(zip(FIELDS, pair, strict=True))  # the clicked button has stored these values
+                    fields = ("sentence", "language", "other", "other_language")
+                    fill = dict(zip(fields, pair, strict=True))  # the button stored this before the page is drawn again
                     st.button(
                         "Try it", key=f"pair{number}", on_click=st.session_state.update, args=(fill,), type="tertiary"
                     )
-    text, lang = field(loaded, ("Your sentence", controls.EXAMPLE), ("Its language", "en"), ("sentence", "language"))
+    text, lang = field(loaded, ("Your sentence", EXAMPLE), ("Its language", "en"), ("sentence", "language"))
     controls.warn(loaded, [text], lang, key="language")
     if not text:
         st.warning("Type a sentence.", icon=":material/edit:")
@@ -134,16 +136,15 @@ def nearest(loaded: state.Loaded, text: str, lang: str) -> None:
     """Show the sentence's neighbours in each latent, side by side."""
     several = len(loaded.langs) > 1
     for side, latent in zip(st.columns(len(loaded.latents), gap="large"), loaded.latents, strict=True):
-        every = compute.nearest(loaded, text, lang, latent)
-        near = every.head(NEAREST)
+        near = compute.nearest(loaded, text, lang, latent)
         with side:
             title = f"Nearest in the {latent} latent"
-            if every.empty:
+            if near.empty:
                 st.html(head(title, "No sentences to compare with.", latent))
                 st.caption("Start the app with `--data LANG=FILE`.")
                 continue
             within = ("In any language. " if latent == SEMANTIC else f"In {rows.language_name(lang)}. ") * several
-            st.html(head(title, within + in_common(text, lang, every, near), latent))
+            st.html(head(title, within + in_common(loaded, text, lang, latent, near), latent))
             st.html(neighbours(text, lang, near, latent, latent == SEMANTIC and several))
 
 
@@ -159,8 +160,9 @@ def links(loaded: state.Loaded, text: str, lang: str) -> None:
         st.caption(inventory.CREDIT)
 
 
-def in_common(text: str, lang: str, every: pd.DataFrame, near: pd.DataFrame) -> str:
+def in_common(loaded: state.Loaded, text: str, lang: str, latent: str, near: pd.DataFrame) -> str:
     """Say how many neighbours, and how many of all sentences, share the text's final mark, length and style."""
+    every = compute.nearest(loaded, text, lang, latent, None)
     of_all, shared = compute.alike(text, lang, every), compute.alike(text, lang, near)
     count, usual = shared["mark"].sum(), of_all["mark"].mean()
     ends = f"End like it, {ENDS[rows.mark(text)]}: {count} of {len(near)} ({usual:.0%} of all)."
@@ -181,9 +183,11 @@ def in_common(text: str, lang: str, every: pd.DataFrame, near: pd.DataFrame) -> 
 
 def rebuilt(loaded: state.Loaded, text: str, lang: str) -> None:
     """Show the reconstruction: the text that is generated from the sentence's own two latents."""
-    (again,) = compute.written(loaded, [text], [text], lang).itertuples()
-    checked = checks(text, lang, again.text, lang)
-    st.html(output(again, loaded.second_latent, lang, checked))
+    place = st.empty()
+    for search in compute.SEARCHES:
+        (again,) = compute.written(loaded, [text], [text], lang, search).itertuples()
+        checked = checks(text, lang, again.text, lang)
+        place.html(output(again, loaded.second_latent, lang, checked))
     if changed := differences(checked):
         st.warning(
             f"This small model cannot reconstruct this sentence ({verbatim(changed)}). Expect the outputs below to be "
@@ -216,18 +220,23 @@ def swaps(writers: Sequence[state.Loaded], text: str, lang: str) -> None:
 
 def exchanged(loaded: state.Loaded, text: str, ways: Sequence[tuple[str, str, str, str]]) -> None:
     """Show the sentence that is generated for each of `ways`: (source, its language, style sentence, its language)."""
-    # the two sentences are generated together if they have the same languages
-    batches = [ways] if len({way[1::2] for way in ways}) == 1 else [[way] for way in ways]
-    best: list[Any] = []
-    for batch in batches:
-        sources, source_langs, styles, langs = zip(*batch, strict=True)
-        best += compute.written(loaded, list(sources), list(styles), langs[0], source_langs[0]).itertuples()
-    for side, (source, source_lang, style, into), row in zip(st.columns(2, gap="large"), ways, best, strict=True):
+    places = []
+    for side, (source, _, style, _) in zip(st.columns(2, gap="large"), ways, strict=True):
         quoted = f"“{ISOLATE}{verbatim(style if source == text else source)}{END_ISOLATE}”"
         side.markdown(f"**{MEANING_YOURS if source == text else STYLE_YOURS}**".format(quoted))
-        checked = checks(source, source_lang, row.text, into)
-        taken = taken_over(row.text, into, style, source, source_lang)
-        side.html(output(row, loaded.second_latent, into, checked, taken))
+        places.append(side.empty())
+    # the two sentences are generated together if they have the same languages
+    batches = [ways] if len({way[1::2] for way in ways}) == 1 else [[way] for way in ways]
+    for search in compute.SEARCHES:
+        best = []
+        for batch in batches:
+            sources, source_langs, styles, langs = zip(*batch, strict=True)
+            written = compute.written(loaded, list(sources), list(styles), langs[0], search, source_langs[0])
+            best += written.itertuples()
+        for place, (source, source_lang, style, into), row in zip(places, ways, best, strict=True):
+            checked = checks(source, source_lang, row.text, into)
+            taken = taken_over(row.text, into, style, source, source_lang)
+            place.html(output(row, loaded.second_latent, into, checked, taken))
 
 
 def words(loaded: state.Loaded, text: str, lang: str) -> None:
@@ -259,6 +268,10 @@ def words(loaded: state.Loaded, text: str, lang: str) -> None:
     label = f"More on two sentences: with and without “{verbatim(strongest[SEMANTIC])}”"
     langs = dict.fromkeys(("language", "other_language"), rows.language_name(lang))
     go_to("pairs", label, sentence=text, other=shorter, **langs)
+
+
+def square(latent: str) -> str:
+    return display.square(latent, display.current_theme())
 
 
 def coloured(latent: str, more: str = "") -> str:
@@ -305,7 +318,10 @@ def marked(text: str, known: Set[str]) -> str:
 
 def pair_html(pair: Pair, cosines: Mapping[str, float], latents: Sequence[str]) -> str:
     """Return two sentences as HTML, with a bar for their cosine in each latent."""
-    texts = "".join(f'<div lang="{lang}">{escape(text)}</div>' for text, lang in (pair[:2], pair[2:]))
+    texts = "".join(
+        f'<div lang="{lang}">{escape(text)}</div>'
+        for text, lang in ((pair.text, pair.lang), (pair.other, pair.other_lang))
+    )
     drawn = "".join(
         f"<div {coloured(latent)}><i style='width:{max(0, 40 * cosines[latent]):.0f}%'></i> "
         f"{cosines[latent]:z.2f} {escape(latent)}</div>".replace(" -", " −")

@@ -181,8 +181,7 @@ def result(made: Made) -> None:
     )
     langs = next(iter(made.maps.values()))["lang"].unique().tolist()
     figure = latent_map(made.maps, "lang", langs, side_by_side=True, theme=display.current_theme(), height=HEIGHT)
-    # Without a drag mode, a swipe scrolls the page.
-    st.plotly_chart(figure.update_layout(dragmode=False), alt=ALT, config={"displayModeBar": False})
+    st.plotly_chart(figure.update_layout(dragmode=False), alt=ALT, config={"displayModeBar": False})  # swipes scroll
     near = pd.DataFrame(made.neighbours, columns=["sentence", "nearest, before", "nearest, after"])
     frame(near, "The nearest other sentence of four sentences, before and after the split")
     with st.container(horizontal=True):

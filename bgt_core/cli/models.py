@@ -4,7 +4,6 @@ import json
 import sys
 from importlib.util import find_spec
 from pathlib import Path
-from threading import Thread
 from typing import Annotated, Literal
 
 from typer import Argument, Option
@@ -116,8 +115,6 @@ def app(
         raise NotFound('The app needs Streamlit, which is not installed. Install it with: pip install "bgt[app]"')
     if port is not None and not 0 < port < 65_536:
         raise UsageError(f"{port}: expected a port from 1 to 65535.", parameter="port")
-    # Streamlit runs the app only when a browser has connected. Slow imports start now, and so save the user a second.
-    Thread(target=lambda: [*map(__import__, ("pandas", "bgt_core.embedder"))]).start()
     from streamlit.web import cli
 
     served = [f"--server.port={port}"] if port else []

@@ -141,7 +141,7 @@ class Batching:
 
     # approximate number of tokens per update, EOS included; of a pair, only the longer sentence counts (paper: 25,000)
     batch_tokens: int
-    micro_tokens: int  # maximum number of tokens of a micro-batch in each language, padding included
+    micro_tokens: int  # maximum number of tokens, with padding, of a micro-batch in its longest language
     seed: int
     scramble: float = 0.0  # share of the training sentences whose tokens are permuted
     micro_batches: int = 1  # minimum number of micro-batches per update

@@ -58,7 +58,7 @@ class CleaningRules:
 class Candidates(NamedTuple):
     """N rows of L translations each, with the values that filters need to keep or drop a row."""
 
-    rows: list[tuple[str, ...]]  # normalised cells, including the column of numbers, if there is one
+    rows: list[tuple[str, ...]]  # normalised cells, including a column of numbers
     texts: list[tuple[str, ...]]  # the same rows without the column of numbers
     keys: list[tuple[str, ...]]  # the `key` of each text, by which copies are found
     lengths: np.ndarray  # (N, L), lengths of the texts, in `CleaningRules.unit`
@@ -120,7 +120,7 @@ def clean(
     rules, models = rules or CleaningRules(), models or {}
     check_table(out)
     langs = parse_columns(read_columns(columns))
-    names, all_names = list(langs), [column.partition(":")[0] for column in columns]  # also names skipped columns
+    names, all_names = list(langs), [column.partition(":")[0] for column in columns]  # with skipped columns
     label = next((index for index, lang in enumerate(langs.values()) if lang == LABEL), -1)
     if not sources or len(langs) - (label >= 0) < 2:
         raise UsageError(f"{len(sources)} sources of {', '.join(columns)}: expected a source, and two columns of text.")

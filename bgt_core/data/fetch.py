@@ -210,7 +210,7 @@ def download(choice: Choice, out: Path, *, report: Report = lambda done, total: 
                 raise
             entry = {"what": choice.source.what, "licence": choice.source.licence, "archives": archives}
             entry |= {"left_out": dict(left_out), "downloaded": datetime.now(UTC).isoformat(timespec="seconds")}
-            with file_lock(out / ".download" / "manifest.lock", wait=True):  # other processes write it, too
+            with file_lock(out / ".download" / "manifest.lock", wait=True):  # another process may be writing it
                 records = manifest.read_manifest(out)
                 for path, columns, rows in made:
                     facts = {"source": choice.stem, **manifest.facts(path), "columns": list(columns), "rows": rows}
@@ -294,7 +294,7 @@ def unpack(archive: Path, folder: Path) -> list[Path]:
             elif tarfile.is_tarfile(archive):
                 with tarfile.open(archive) as tar:
                     size = 0
-                    for member in tar:  # one by one, because a list of all members would decompress them all
+                    for member in tar:  # members one by one, because listing all would decompress all
                         _check_size(archive, size := size + member.size)
                         if not (member.isfile() or member.isdir()):
                             raise DataError(f"{archive}: {member.name!r} is a link or a device; nothing was unpacked.")

@@ -112,7 +112,7 @@ def _files(source: Source) -> list[Path]:
     """List the files of a data source: its text files, and its file of a teacher's vectors."""
     files = source_files(source.path, source.columns)
     if source.targets and not source.targets.is_file():
-        raise NotFound(f"{source.targets}: can't be read (no such file); expected a vector per row of {source.path}")
+        raise NotFound(f"{source.targets}: can't be read (no such file); expected vectors of the rows of {source.path}")
     return [*files, source.targets] if source.targets else files
 
 
@@ -168,7 +168,7 @@ def _encode(
     dtype = np.dtype("uint16" if tokenizer.vocab_size <= 2**16 else "uint32")
     counts = Counter({"kept": 0, "too short": 0, "too long": 0})
     kinds = dict.fromkeys((source.kind for source in sources), 0)
-    tokens, longest = dict.fromkeys(texts, 0), dict.fromkeys(texts, 0)  # sum and maximum of sentence lengths, with EOS
+    tokens, longest = dict.fromkeys(texts, 0), dict.fromkeys(texts, 0)  # in tokens, with EOS
     width = target_width(sources)
     names = [f"{column}.{kind}" for column in texts for kind in ("ids", "offsets")] + ["hashes"]
     names += ["labels"] * (label >= 0) + ["targets"] * bool(width)
@@ -260,7 +260,7 @@ def _read(file: Path, dtype: type, start: int, count: int) -> np.ndarray:
 
 
 def target_width(sources: Sequence[Source]) -> int:
-    """Return the size of a teacher's vectors, 0 if no file has vectors; raise an error if their sizes differ."""
+    """Return the size of a teacher's vectors for these files; 0 without vectors; an error for several sizes."""
     widths = [read_targets(source.targets).shape[1] if source.targets else 0 for source in sources]
     for source, width in zip(sources, widths, strict=True):
         if width and not all(widths):

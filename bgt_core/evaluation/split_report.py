@@ -22,7 +22,7 @@ from bgt_core.splitting import Split
 from bgt_core.tables import Table, markdown_text
 
 LINES = 1_000  # maximum number of held-out lines that are measured
-AS_THEY_ARE, PRIVATE = "as they are", ": private"  # name for whole vectors; suffix of the names of private parts
+AS_THEY_ARE, PRIVATE = "as they are", ": private"  # names of systems: whole vectors; suffix of private parts
 GUESS = "the most frequent"  # name of the system that always predicts the most frequent label
 FOLDS = 5
 PROBES = "Accuracy of linear probes"
@@ -59,7 +59,7 @@ def probed(
 ) -> Statistic:
     """Cross-validate linear probes that predict the language, the closing mark or the length of a sentence.
 
-    Sentence n of each column is a translation of sentence n of the others, so they are in the same fold, of five.
+    Sentence n of each column is a translation of sentence n of the others, so both are in the same of five folds.
     The length of a sentence is short, medium or long: each is a third of the sentences of its language, by number of
     characters. The last system, `GUESS`, always predicts the most frequent label. A property that has the same value
     for all sentences is omitted.

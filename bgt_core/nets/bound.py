@@ -148,7 +148,7 @@ class TaggedDecoder(nn.Module):
     def __init__(self, decoder: TransformerDecoder, layer: OutputLayer, width: int):
         super().__init__()
         self.decoder, self.layer = decoder, layer
-        self.tag = nn.Parameter(nn.init.normal_(torch.empty(width)))
+        self.tag = nn.Parameter(torch.randn(width))
 
     def forward(self, role: Role, column: str, latent: Tensor, target: Tokens) -> SentencePrediction:
         """Predict the target sentences (B, T) from their latents (B, L), to which the language's vector is appended."""
@@ -275,7 +275,7 @@ class WithoutLanguage(nn.Module):
         self.register_buffer("means", torch.zeros(len(self.langs), self.width))
         self.register_buffer("read", torch.zeros(len(self.langs)))  # sentences in each mean, at most `memory`
         self.register_buffer("directions", torch.zeros(len(self.langs) - 1, self.width))  # Orthonormal, or zero.
-        # `micro_batch` has, for each language, the sum of its vectors in the current micro-batch, and their number.
+        # micro_batch: for each language, the sum of its vectors in the current micro-batch, and their number.
         self.register_buffer("micro_batch", torch.zeros(len(self.langs), self.width + 1), persistent=False)
         # `seen` has, for each language, four sums over its sentences since the last update (`compare_languages`): (1)
         # the vector minus the language's mean and minus the common shift, only in micro-batches with several languages;

@@ -89,7 +89,8 @@ class PaperConfig(WideAsTokens):
     word_dropout = 0.0
 
     def nets(self, vocab_size: int) -> tuple[Callable[[], nn.Module], Callable[[int], nn.Module]]:
-        """Return two functions: one makes encoders without a last layer, the other decoders for a latent's width."""
+        """Return two functions: one makes encoders without a last layer, the other makes decoders for a latent's
+        width."""
         check_choice(FUSIONS, body=self.body)
         if not self.fuse or not set(self.fuse) <= set(FUSIONS[self.body]):
             text = f"for {self.body} choose one or more of {', '.join(FUSIONS[self.body])}"
@@ -261,7 +262,7 @@ class Seq2Seq(LatentModel):
             if source in latents:
                 decoder = self.decoders[f"{self.role}/{side.lang}"]
                 predictions.append(decoder(self.role, column, latents[source], side))
-        anchor = batch.anchor if batch.anchor in semantic else next(iter(semantic))  # the column with the KL term
+        anchor = batch.anchor if batch.anchor in semantic else next(iter(semantic))  # only its KL is in the loss
         return Outputs(semantic, {SEMANTIC: {SEMANTIC: semantic[anchor]}}, predictions)
 
     def source(self, batch: Batch, column: str) -> str | None:

@@ -42,9 +42,9 @@ class BoundConfig:
     train_rarity: bool = False  # learn each token's weight in the average; needs `--teacher`
     average_from: str = ""  # an encoder that embeds each token's text; its vectors initialise the token vectors
     bound_dim: int = 384  # units of the part that encodes word order; an even number
-    bound_share: float = 0.03  # weight of the word-order part in the cosine of two latents; more lowers STS scores
+    bound_share: float = 0.03  # weight of this part in the cosine of two semantic latents; more lowers STS scores
     roles_dim: int = 256  # units of the part that encodes who does what to whom; a multiple of 16
-    roles_share: float = 0.2  # weight of the part for who does what in the cosine of two semantic latents
+    roles_share: float = 0.2  # weight of this part in the cosine of two semantic latents
     composed_layers: int = 3  # number of layers of the Transformer for the part that encodes word order
     roles_layers: int = 2  # Number of layers of the Transformer for roles. `memory_slots` is the number of positions to
     # which decoders attend; vectors of later positions are only added to their tokens.
@@ -100,8 +100,8 @@ class BoundConfig:
         shares = self.bound_share, self.roles_share
         parts = BoundPooling(average, body(self.composed_layers), roles, self.bound_dim, *shares)
         widths = self.average_dim, self.bound_dim, self.roles_dim
-        # Differences between languages are removed twice. The first removal keeps the norm of each part of the vectors,
-        # and so moves the languages' means a little apart again. The second removal corrects that.
+        # Differences between languages are removed twice. The first removal keeps the length of each part, and so moves
+        # the languages' means a little apart again. The second removal corrects that.
         nearly = WithoutLanguage(WithoutClosingMarks(parts, marks), list(langs), widths)
         reader = WithoutLanguage(nearly, list(langs))
         shared = body(self.language_layers) if self.tag_dim else None

@@ -169,7 +169,7 @@ def evaluate(
 def updates_of(trainer: Trainer, corpus: Corpus | Mixture, steps: range) -> Iterator[StepBatch]:
     """Yield this worker's micro-batches of each update. With mega-batches, they contain hard negatives."""
     config, plan, workers = trainer.config, batching(trainer.config), trainer.workers
-    share = (0, 1) if config.mega_batch else (workers.rank, workers.count)  # negatives are searched in all rows
+    share = (0, 1) if config.mega_batch else (workers.rank, workers.count)  # all rows, to search negatives
 
     def make_update(step: int) -> StepBatch:
         update = plan.update(corpus, step, *share)
@@ -407,7 +407,6 @@ class Guard:
 
 class Penalty:
     """An L2 penalty: lambda_c / 2 ||W_c||^2 + lambda_w / 2 ||W - W_start||^2 per update (Wieting et al. 2017, eq. 4).
-
     W_c are all parameters except the token embeddings W. The factor 1/2 is in the released code, but not in the paper.
     `start` has the initial embeddings W_start by name. lambda_c and lambda_w are `composition_l2` and `table_l2`.
     """

@@ -142,7 +142,7 @@ def with_negatives(
     but it is treated as text in the language of the column for which it is the negative. A micro-batch has at most
     `micro_tokens` padded tokens in its longest column, negatives included.
     """
-    candidates = {}  # columns -> {column: sentences among which its negatives are}
+    candidates = {}  # columns -> column -> sentences of this column and of the previous column
     for columns in wrong:
         mega = [batch for update in updates for batch in update.batches.values() if tuple(batch.sides) == columns]
         own = {name: [ids for batch in mega for ids in unpadded(batch.sides[name])] for name in columns}

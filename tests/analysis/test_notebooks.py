@@ -14,7 +14,7 @@ ANALYSIS = Path(__file__).resolve().parents[2] / "analysis"
 
 
 def shown(cells: list[dict[str, Any]]) -> list[str | None]:
-    """Run the cells of a notebook. Return each cell's output: a table as Markdown, "" for a figure, or None.
+    """Run the cells of a notebook. Return each cell's output: a table as Markdown, "" for a figure, None for none.
 
     Figures are not compared, because they may differ between versions of matplotlib.
     """
@@ -22,11 +22,9 @@ def shown(cells: list[dict[str, Any]]) -> list[str | None]:
     outputs: list[str | None] = []
     for cell in cells:
         code = ast.parse("".join(line for line in cell["source"] if not line.startswith("%")))
-        last = code.body.pop() if isinstance(code.body[-1], ast.Expr) else None
+        last = code.body.pop().value if isinstance(code.body[-1], ast.Expr) else None  # type: ignore[attr-defined]
         exec(compile(code, "<cell>", "exec"), names)
-        value = (
-            eval(compile(ast.Expression(last.value), "<cell>", "eval"), names) if isinstance(last, ast.Expr) else None
-        )
+        value = eval(compile(ast.Expression(last), "<cell>", "eval"), names) if last else None
         outputs.append(value.data if isinstance(value, Markdown) else "" if isinstance(value, Figure) else None)
     return outputs
 

@@ -41,9 +41,8 @@ def test_loss_and_every_gradient_are_those_of_the_straight_form(model: BGT, reci
         return [*torch.randint(4, V, (length,), generator=draw).tolist(), EOS]
 
     batch = batch_of([{"en": sentence(), "fr": sentence()} for _ in range(12)], turn=0)
-    straight = StraightBGT(
-        model, 0.0, [Sum({name: part}) for name, part in recipe.objective.counting.items() if name != "elbo"]
-    )
+    others = [Sum({name: part}) for name, part in recipe.objective.counting.items() if name != "elbo"]
+    straight = StraightBGT(model, 0.0, others)
     expected = straight(batch, 0.3, 0.1)
     expected.backward()
     gradients = straight.gradients()

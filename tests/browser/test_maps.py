@@ -35,7 +35,7 @@ def test_a_lasso_lights_the_same_sentences_on_the_other_map(visit: Visit, addres
         begun = monotonic()
         lasso(page, side)
         expect(page.get_by_text(SELECTED)).to_be_visible(timeout=20_000)
-        assert 1000 * (monotonic() - begun) < within(1)  # the time includes drawing the lasso
+        assert 1000 * (monotonic() - begun) < within(1)  # this includes drawing the lasso
         settle(page)
         left, right = (lit(page, chart) for chart in (0, 1))
         assert left and left == right
@@ -185,7 +185,7 @@ def test_many_points_are_painted_and_selected_in_time(visit: Visit, address: str
     begun = monotonic()
     lasso(page, 0, 0.005, 0.995)
     expect(page.get_by_text(re.compile(r"\d\d,\d{3} selected sentences"))).to_be_visible(timeout=180_000)
-    assert 1000 * (monotonic() - begun) < within(5)  # the time includes drawing the lasso
+    assert 1000 * (monotonic() - begun) < within(5)  # this includes drawing the lasso
     page.mouse.move(*place_of(page, 0))
     expect(page.locator(".bgt-tip")).to_be_visible()  # points have hover text even if there are 50,000
 

@@ -1,4 +1,4 @@
-"""mteb can evaluate our models: its scores on made-up tasks equal SciPy's, and are stored by checkpoint hash."""
+"""mteb evaluates our models on made-up tasks, with SciPy's scores, and stores the scores by checkpoint hash."""
 
 import warnings
 from pathlib import Path

@@ -38,7 +38,7 @@ Files = Mapping[str, Path]
 def files(
     texts: dict[str, list[str]], write_rows: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory
 ) -> Files:
-    """Files of sentences, of translations, and of paraphrases (with reversed words and another final mark)."""
+    """Files of sentences, of translations, and of paraphrases: the words reversed, with another final mark."""
     folder, english = tmp_path_factory.mktemp("columns"), texts["en"]
     other = [" ".join(reversed(text.strip(".!?").split())) + "!" for text in english]
     return {

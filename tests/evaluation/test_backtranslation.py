@@ -1,4 +1,4 @@
-"""Measures that compare references with back-translations equal hand-computed values; correlations equal SciPy's."""
+"""References are compared with their back-translations by measures computed by hand, and SciPy's correlations."""
 
 import math
 
@@ -32,7 +32,7 @@ def test_repetitions_by_hand() -> None:
     assert repeated(NICE, 3) == (5, 15)
     assert repeated("of of of the the".split(), 1) == (1, 2)  # words of at most two characters do not count
     assert repeated(["a", "b"], 3) == (0, 0)
-    assert repeated(list("abab"), 2) == (1, 3)  # in bigrams, words of any length count
+    assert repeated(list("abab"), 2) == (1, 3)  # words in longer n-grams may have any length
 
 
 def test_a_comparison_by_hand() -> None:

@@ -374,7 +374,7 @@ def marks() -> ClosingMarks:
     ("sentence", "expected"),
     [
         ([CAT, DOG, STOP], [CAT, DOG]),
-        ([CAT, ASK, SHOUT], [CAT]),  # "cat?!" becomes "cat"
+        ([CAT, ASK, SHOUT], [CAT]),  # "cat?!"
         ([CAT, STOP, DOG, STOP], [CAT, STOP, DOG]),
         ([STOP, ASK], [STOP]),  # the first token is never removed
         ([], []),

@@ -1,4 +1,4 @@
-"""Test claims about the distance of languages: the paper's table 3, trends (compared with SciPy's), and verdicts."""
+"""The claims about the distance of languages: the paper's table 3 is right, trends are SciPy's, verdicts follow."""
 
 from collections.abc import Mapping
 

@@ -62,7 +62,7 @@ def test_a_difference_of_two_encoders_is_paired_on_items() -> None:
     left, right = cell("gender", "fr", 0.6, 0.5), cell("gender", "fr", 0.59, 0.5, name="other")
     difference = gap(left, "semantic", right, "semantic")
     assert difference.points == pytest.approx(1)
-    assert difference.ci_low == pytest.approx(1 - 1.96 * 100 * np.sqrt(0.01 * 0.99 / N), abs=0.02)  # -0.4 if unpaired
+    assert difference.ci_low == pytest.approx(1 - 1.96 * 100 * np.sqrt(0.01 * 0.99 / N), abs=0.02)  # unpaired: -0.4
     assert difference.p == pytest.approx(2 * norm.sf(np.sqrt(100 / 0.99)), rel=1)  # about 1e-23: a rough estimate
     assert (difference.first, difference.second) == ("m/semantic", "other/semantic")
     fewer = replace(right, result=replace(right.result, predictions=right.predictions.slice(0, 5_000)))

@@ -121,7 +121,7 @@ def test_an_update_is_the_mean_over_its_pairs_for_any_micro_batches(
         gradients.append(optimizer.seen)
 
     model, objective = exact()
-    first = batching(replace(CONFIG, micro_tokens=50)).update(mirrored, 0).batches.values()
+    first = batching(replace(CONFIG, micro_tokens=50)).update(mirrored, 0).batches.values()  # any micro_tokens
     sides = [batch.sides["en"] for batch in first]
     pairs = [ids[mask] for side in sides for ids, mask in zip(side.ids, side.mask, strict=True)]
     assert len(pairs) < len(mirrored)

@@ -56,7 +56,7 @@ def reproduce(in_process: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class WholeRun(NamedTuple):
-    """The results of a complete run of a comparison: training, measurement and report."""
+    """What a complete run of a comparison returns: it trains, measures and reports."""
 
     err: str
     records: results.Records

@@ -254,9 +254,8 @@ def test_a_second_stage_starts_from_its_first_one(
     assert json.loads((second / "result.json").read_text("utf-8"))["arguments"]["init_from"] == first.name
     assert (first / "run/tokenizer.model").read_bytes() == (second / "run/tokenizer.model").read_bytes()
 
-    add(
-        QUESTIONS.replace('"model.d_model" = 8', '"model.d_model" = 0')
-    )  # d_model 0 makes the first stage fail, so the second stage can't start
+    # d_model 0 makes the first stage fail, so the second stage can't start
+    add(QUESTIONS.replace('"model.d_model" = 8', '"model.d_model" = 0'))
     command = ["questions", "--scale=toy", f"--data={folder}", f"--out={tmp_path}", "--resamples=100", "--only=repeat"]
     assert reproduce(*command, "--seeds=1", "--device=cpu", "--threads=1").code == 5
     (error,) = [json.loads(path.read_text("utf-8")) for path in tmp_path.glob("cells/var-siamese_*/error.json")]

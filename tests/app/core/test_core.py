@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import streamlit as st
 
 import bgt_core
 from app.core import display, rows, state
@@ -132,26 +131,6 @@ def test_the_longest_unused_go_when_they_take_too_much_memory(monkeypatch: pytes
     assert len(embed.seen) == 3 * 4
     filled("second", PARTS, embed)
     assert len(embed.seen) == 4 * 4
-
-
-@pytest.mark.usefixtures("fresh")
-def test_vectors_of_examples_are_on_disk(saved: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(state, "CACHE", tmp_path)
-    monkeypatch.setattr(state, "FILES", 1)
-    model, texts = state.checkpoint("tiny", str(saved), bgt_core.load), list(state.examples("en"))[: state.FEW + 1]
-    state.embed(model, [*texts, "It is mine."], "en", "semantic")
-    assert not [*tmp_path.iterdir()]  # a user's sentences are never written
-    for latent in ("language", "semantic"):  # the second file replaces the first
-        vectors = state.embed(model, texts, "en", latent)
-        (path,) = tmp_path.iterdir()
-    content = path.read_bytes()
-    for damaged in (content[:-1], b"", content[:-1] + bytes([content[-1] ^ 1])):
-        path.write_bytes(damaged)
-        st.cache_resource.clear()
-        assert np.array_equal(state.embed(model, texts, "en", "semantic"), vectors) and path.read_bytes() == content
-    monkeypatch.setattr(state, "computed", None)  # the next vectors are read
-    st.cache_resource.clear()
-    assert np.array_equal(state.embed(model, texts, "en", "semantic"), vectors)
 
 
 GROUNDS = {"light": ("#ffffff", "#f7f7f6"), "dark": ("#171614", "#262730")}  # backgrounds of the page and of boxes.

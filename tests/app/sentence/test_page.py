@@ -46,9 +46,9 @@ def test_the_nearest_are_those_of_all_examples(
         everything += [(float(cosines(own, vector)), text, lang) for text, vector in zip(texts, vectors, strict=True)]
     everything.sort(reverse=True)
     near = compute.nearest(loaded, TEXT, "en", latent)
-    assert near["text"].head().tolist() == [text for _, text, _ in everything[:5]]
-    assert near["lang"].head().tolist() == [lang for _, _, lang in everything[:5]]
-    assert_close(near["cosine"], [cosine for cosine, _, _ in everything], FLOAT32, scale=1)
+    assert near["text"].tolist() == [text for _, text, _ in everything[:5]]
+    assert near["lang"].tolist() == [lang for _, _, lang in everything[:5]]
+    assert_close(near["cosine"], [cosine for cosine, _, _ in everything[:5]], FLOAT32, scale=1)
 
 
 def test_what_a_word_does_is_measured_without_it(loaded: state.Loaded, saved: Path) -> None:
@@ -106,9 +106,10 @@ def test_the_page_shows_both_lists_and_all_that_is_written(opened: Open, loaded:
     app.text_input(key="sentence").set_value(TEXT)
     text = shown(app.run())
     for latent in loaded.latents:
-        near = compute.nearest(loaded, TEXT, "en", latent).head()
-        assert all(each in text for each in near["text"])
-        alike = compute.alike(TEXT, "en", near).sum()  # the counts in the heading are those of the list below
+        for near in compute.nearest(loaded, TEXT, "en", latent)["text"]:
+            assert near in text
+    for latent in loaded.latents:  # the counts in the heading are those of the list below
+        alike = compute.alike(TEXT, "en", compute.nearest(loaded, TEXT, "en", latent)).sum()
         assert f"End like it, with a question mark: {alike['mark']} of 5" in text
     heads = [head.value for head in app.subheader]
     assert heads == [

@@ -66,7 +66,7 @@ def test_each_search_is_scored_as_sacrebleu_scores_its_text(writer: Any, texts: 
 
 
 def test_both_latents_are_those_of_the_sentence(writer: Any, saved: Path, path: Path, texts: list[str]) -> None:
-    """Text from both latents of a sentence equals text with this sentence as both source and style sentence.
+    """Generating from both latents of a sentence is generating with it as both source and style sentence.
 
     With two models, the name of each search begins with the name of the model.
     """

@@ -1,4 +1,4 @@
-"""Check STEL and STEL-or-Content by hand, and on encoders that know only style or only content; read STEL files."""
+"""STEL and STEL-or-Content, computed by hand, and of encoders that know only style or content. STEL files are read."""
 
 import csv
 import gzip

@@ -1,4 +1,4 @@
-"""The task of style transfer measures styles, chrF and sources correctly for models with known outputs."""
+"""The task of style transfer measures the style, chrF and sources of texts right, for models with known outputs."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path

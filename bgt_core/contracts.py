@@ -1,9 +1,10 @@
 """The data types of this package; read this first.
 
-Data flows one way, from text to numbers:
+Data flows one way, from text to numbers. In training, `data.store.prepare` tokenises files, `data.batching` makes
+batches, a model (`models.bgt`) predicts, an objective (`objectives`) adds losses, and `training.loop` updates weights:
 
     text -> Tokens -> Batch -> Posterior / Outputs -> Loss     in training
-    text -> Tokens -> Posterior -> { vectors | text }          in use
+    text -> Tokens -> Posterior -> { vectors | text }          in use (`embedder`, `generation`)
 
 Shapes have the same letters in all modules: B sentences in a batch, T tokens in its longest sentence, N tokens in the
 whole batch without padding, H hidden units, L latent units, V tokens in the vocabulary. Where there is no batch, N is
@@ -69,11 +70,12 @@ class Tokens:
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """B sentence pairs, or larger groups of translations. All columns share the anchor column's semantic latent."""
+    """A micro-batch: B sentence pairs, or larger groups of translations. BGT reconstructs all columns from the anchor
+    column's semantic latent, and predicts a column's translation from the semantic latent of another column."""
 
     sides: Mapping[str, Tokens]
-    anchor: str  # the column that provides the semantic latent of the whole batch (paper, sec. 3)
-    shift: int = 1  # column i is predicted from column i + shift (cyclically); it changes from step to step
+    anchor: str  # the column whose semantic latent all reconstructions of the batch share (paper, sec. 3)
+    shift: int = 1  # column i is predicted from column i + shift (cyclically); changes per batch, 1 for two columns
     negatives: Mapping[str, Tokens] = field(default_factory=dict)  # One hard negative for each sentence.
     # `altered` has sentences with nearly the same words as those of a column, but with another meaning.
     altered: Mapping[str, Tokens] = field(default_factory=dict)
@@ -215,7 +217,7 @@ class Model(Protocol):
         """The latents to which a sentence can be encoded: first "semantic", then "language" or others."""
 
     def encoder(self, latent: str, lang: str) -> nn.Module:
-        """Return the encoder of a latent for sentences of a language: Tokens -> Posterior."""
+        """Return the encoder of a latent for a language: Tokens, and a layout or None -> Posterior."""
 
     @property
     def semantic_table(self) -> nn.Embedding:

@@ -24,7 +24,7 @@ from bgt_core.vectors.arrays import cosine_similarity, cosines, unit
 
 BATCH_TOKENS, CPU_TOKENS = 8_192, 2_048  # maximum tokens of a batch, padding included: on a GPU, on a CPU
 LONG = 64  # Batches of sentences with more tokens than this have fewer rows, because attention costs more.
-# On a CPU, batches are padded to equal shapes, by at most 1 / SPARE of all tokens.
+# On a CPU, a batch is padded to a common shape if that adds at most 1 / SPARE of the tokens of all sentences.
 SPARE = 32
 
 
@@ -200,8 +200,8 @@ class Embedder:
 
 def by_length(lengths: Sequence[int], budget: int, most: int) -> list[list[int]]:
     """Sort sentences of these lengths, the longest first, and group their indices into batches. A batch has at most
-    `budget` tokens, padding included, and at most `most` sentences. Each batch, except the last, is as large as its
-    longest sentence allows."""
+    `budget` tokens, padding included, unless its only sentence has more, and at most `most` sentences. Each batch,
+    except the last, is as large as its longest sentence allows."""
     order = sorted(range(len(lengths)), key=lengths.__getitem__, reverse=True)
     batches: list[list[int]] = []
     first = 0

@@ -84,7 +84,8 @@ def cosine_to_targets(means: Tensor, targets: Tensor) -> Tensor:
 
 
 class BGT(WritingModel):
-    """A model with one semantic latent for all languages and one latent per language (paper, sec. 2-3).
+    """A model with one semantic latent for all languages and one latent per language (paper, sec. 2-3). The models in
+    the package are of its subclass `recipes.bound.RecombiningBGT`, which has no translators.
 
     Args:
         encoders: The encoders q(z | sentence). The keys are "semantic" and all languages. A language without a latent

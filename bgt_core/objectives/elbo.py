@@ -12,7 +12,7 @@ from bgt_core.objectives import Part, total
 
 @dataclass(frozen=True)
 class Elbo(Part):
-    """The NLL of sentences plus the annealed KL of all posteriors, in nats (paper, eq. 1 and sec. 4).
+    """The NLL of sentences plus the annealed KL of `Outputs.posteriors`, in nats (paper, eq. 1 and sec. 4).
 
     The NLL of reconstructions plus the KL is the negative ELBO. The NLL of translations is added (BilingualTrans in the
     paper); only this NLL has label smoothing. The KL is summed over latent units, and counted once per row, not once
@@ -33,7 +33,7 @@ class Elbo(Part):
     average_predictions: bool = False
     sigmoid_midpoint: int = 0  # update at which the KL's sigmoid factor is 1/2 (Bowman et al. 2016)
     sigmoid_steepness: float = 0.0  # steepness of this sigmoid, per update; 0 switches the factor off
-    weight: float = 1.0
+    weight: float = 1.0  # factor of this loss in the sum of all losses (`objectives.Sum`)
 
     def __post_init__(self) -> None:
         if not 0 <= self.label_smoothing < 1:

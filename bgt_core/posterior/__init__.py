@@ -1,6 +1,6 @@
 """Posteriors q(z | sentence) over latent vectors z. One object contains the posteriors of B sentences.
 
-To add a family of posteriors, write a dataclass with the same methods. No other code depends on the family.
+To add a family of posteriors, write a dataclass with the same methods. The training code works with every family.
 """
 
 from collections.abc import Mapping, Sequence

@@ -91,8 +91,8 @@ def train_model(
 
     All random draws (batches, anchors, dropout, latent noise) depend only on the seed, the step and the index of the
     micro-batch. So a run that restarts from a saved step ends with the same weights, whatever the number of workers.
-    One step is one update, on rows with `batch_tokens` tokens, split into micro-batches; the loss is divided by the
-    number of rows in all workers. A run with mega-batches can save or stop only between two of them, because inside a
+    One step is one update, on rows whose longest sentences have `batch_tokens` tokens in all, split into micro-batches;
+    the loss is divided by the number of rows in all workers. A run with mega-batches can save or stop only between two of them, because inside a
     mega-batch the negatives of the next update were found with earlier weights.
 
     `informations` are the values of the mutual information that an aggressive run reported before `start`. If training
@@ -323,7 +323,7 @@ class Sums:
 
     terms: dict[str, Tensor] = field(default_factory=dict)
     rows: dict[str, int] = field(default_factory=lambda: defaultdict(int))
-    tokens: int = 0
+    tokens: int = 0  # of all columns, without padding
     inner_updates: int | None = None  # number of encoder-only updates; None in ordinary training
     gradient_norm: Tensor | None = None  # norm in the newest update, before clipping, in nats per row
     micro_batches: dict[int, Mapping[str, Tensor]] = field(default_factory=dict)  # index -> metrics

@@ -92,8 +92,8 @@ def train_model(
     All random draws (batches, anchors, dropout, latent noise) depend only on the seed, the step and the index of the
     micro-batch. So a run that restarts from a saved step ends with the same weights, whatever the number of workers.
     One step is one update, on rows whose longest sentences have `batch_tokens` tokens in all, split into micro-batches;
-    the loss is divided by the number of rows in all workers. A run with mega-batches can save or stop only between two of them, because inside a
-    mega-batch the negatives of the next update were found with earlier weights.
+    the loss is divided by the number of rows in all workers. A run with mega-batches can save or stop only between two
+    of them, because inside one, the negatives of the next update were found with earlier weights.
 
     `informations` are the values of the mutual information that an aggressive run reported before `start`. If training
     diverges in one worker (`Guard`), raises Diverged in all workers, before the update is saved.

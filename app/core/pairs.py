@@ -10,7 +10,7 @@ import streamlit as st
 
 from app.core import exports
 from app.core.display import frame, table
-from app.core.state import BY_DIGEST, Loaded, embed
+from app.core.state import BY_DIGEST, Loaded, embed_parts
 from bgt_core.contracts import SEMANTIC
 from bgt_core.errors import DataError, UsageError
 from bgt_core.evaluation.bootstrap import ItemSample, pearson
@@ -42,10 +42,11 @@ LABELS = dict(zip(PAIRS, ("tu / vous", "contracted", "translated", "negated", "r
 
 def cosines_of(loaded: Loaded, pair: Pair) -> dict[str, float]:
     """Return the cosine of two sentences in each latent. In two languages, only semantic latents are comparable."""
-    cosines = {}
-    for latent in loaded.latents if pair.lang == pair.other_lang else (SEMANTIC,):
-        left, right = (embed(loaded, [text], lang, latent) for text, lang in (pair[:2], pair[2:]))
-        cosines[latent] = float(loaded.similarity_pairwise(left, right)[0])
+    cosines, same = {}, pair.lang == pair.other_lang
+    parts = [(pair.lang, [pair.text, pair.other])] if same else [(lang, [text]) for text, lang in (pair[:2], pair[2:])]
+    for latent in loaded.latents if same else (SEMANTIC,):
+        vectors = embed_parts(loaded, parts, latent)
+        cosines[latent] = float(loaded.similarity_pairwise(vectors[:1], vectors[1:])[0])
     return cosines
 
 

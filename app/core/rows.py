@@ -6,7 +6,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from functools import cache
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 
 import numpy as np
@@ -207,12 +207,13 @@ def typed(lines: str, lang: str, taken: int) -> tuple[pd.DataFrame, int]:
 def ngrams(text: str) -> list[str]:
     """Return the character n-grams (1 to 3) of a text. All characters between two words count as one space."""
     text = f" {SEPARATORS.sub(' ', text.lower().replace('’', chr(39))).strip()} "
-    return [text[at : at + n] for n in (1, 2, 3) for at in range(len(text) - n + 1) if text[at : at + n] != " "]
+    triples = zip(text, text[1:], text[2:], strict=False)
+    return [*text.replace(" ", ""), *map("".join, pairwise(text)), *map("".join, triples)]
 
 
 def profiles(sentences: Mapping[str, Sequence[str]]) -> Profiles:
     """Estimate the log-probability of each n-gram in each language, from example sentences (naive Bayes)."""
-    counts = {lang: Counter(gram for text in texts for gram in ngrams(text)) for lang, texts in sentences.items()}
+    counts = {lang: Counter(chain.from_iterable(map(ngrams, texts))) for lang, texts in sentences.items()}
     kinds = len(set().union(*counts.values()))
     logs = {}
     for lang, count in counts.items():

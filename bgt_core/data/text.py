@@ -182,7 +182,7 @@ class Tokenizer:
     def closing_marks(self) -> np.ndarray:
         """Test which of the V tokens consist only of marks that can end a sentence, (V,) bool."""
         texts = [text.strip() for text in self.texts()]
-        return np.array([bool(text) and set(text) <= set(".!?…。！？؟") for text in texts])
+        return np.array([bool(text) and not text.strip(".!?…。！？؟") for text in texts])
 
 
 def _sample(sentences: Iterable[str], size: int) -> list[str]:

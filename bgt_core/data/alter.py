@@ -1,4 +1,4 @@
-"""Add an altered sentence to each pair of translations: nearly the words of one sentence, but another meaning.
+"""Add to each pair of translations an altered sentence, which has nearly the same words but another meaning.
 
 The rules drop or add a negation (English, French), or exchange two words (any language with spaces between words). The
 shipped models were trained on altered sentences from older rules, which exchanged, for example, the subject and the
@@ -60,7 +60,7 @@ def exchanged(text: str, rng: Random) -> str:
     if len({cores[place].casefold() for place in places}) < 2:
         return ""
     first = second = places[0]
-    while cores[first].casefold() == cores[second].casefold():  # redraw both: all pairs become equally likely
+    while cores[first].casefold() == cores[second].casefold():  # so all pairs of different words are equally likely
         first, second = rng.sample(places, 2)
     for row, core in ((first, cores[second]), (second, cores[first])):
         words[row] = words[row].replace(cores[row], core, 1)

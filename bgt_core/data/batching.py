@@ -30,10 +30,10 @@ ROUNDS = 6  # number of rounds of the Feistel network; 4 rounds are enough to ma
 
 
 def rows_per_epoch(strata: Sequence[Stratum], temperature: float, weights: Mapping[str, float]) -> list[int]:
-    """Return the number of rows, at least 1, that an epoch draws from each stratum: all rows of one kind of text.
+    """Return the number of rows, at least 1, that an epoch draws from each stratum.
 
-    In total, the rows of an epoch have about as many tokens as all strata together. `weights` maps kinds of text to
-    weights; a kind that is not in `weights` has weight 1.
+    A stratum is all rows of one kind of text in one corpus. In total, an epoch draws about as many tokens as all
+    strata have together. `weights` maps kinds of text to weights; a kind without an entry has weight 1.
     """
     total = sum(stratum.tokens for stratum in strata)
     counted = [stratum.tokens / total * weights.get(stratum.kind, 1.0) for stratum in strata]
@@ -134,12 +134,12 @@ class Batching:
     """Divides a corpus into updates (the rows of an optimiser step) and micro-batches.
 
     The anchor column, which provides the semantic latent, alternates: in micro-batch i of step s, the anchor is column
-    (seed + s + i) modulo the number of columns. In the paper, the anchor alternates "within a batch" (sec. 3); in the
-    released code, it alternates per micro-batch, by a counter that starts at 0 in every new process. `Batch.shift`,
+    (seed + s + i) modulo the number of columns. In the BGT paper, the anchor alternates "within a batch" (sec. 3). In
+    the code of its authors, the anchor changes after each micro-batch, and starts anew in each process. `Batch.shift`,
     which determines from which column each column is predicted, changes with s and i in the same way.
     """
 
-    # approximate number of tokens per update, EOS included; of a pair, only the longer sentence counts (paper: 25,000)
+    # approximate number of tokens per update, EOS included; for a pair, its longer sentence counts (BGT paper: 25,000)
     batch_tokens: int
     micro_tokens: int  # maximum number of tokens, with padding, of a micro-batch in its longest language
     seed: int
@@ -163,7 +163,7 @@ class Batching:
         if not len(corpus):
             raise DataError(f"the {corpus.split} split of {corpus.folder} has no pairs; prepare it with more pairs")
         counts = self._sampled(corpus)
-        largest = max(counts) if counts else len(corpus)  # else some updates would be empty
+        largest = max(counts) if counts else len(corpus)  # with more updates, some would be empty
         return min(largest, -(-corpus.tokens // self.batch_tokens))
 
     def update(self, corpus: Corpus | Mixture, step: int, worker: int = 0, workers: int = 1) -> StepBatch:
@@ -235,7 +235,7 @@ def micro_rows(
 def split_to_fit(lengths: np.ndarray, micro_tokens: int) -> Iterator[np.ndarray]:
     """Split rows into groups of similar length. With padding, a group has at most `micro_tokens` tokens per language.
 
-    `lengths` is (B, sides): the number of tokens of each sentence of a row. A group that is too large is divided into
+    `lengths` is (B, columns): the number of tokens of each sentence of a row. A group that is too large is divided into
     two with nearly equal numbers of tokens, so that workers have equal loads. A row with more than `micro_tokens`
     tokens is a group by itself. The longest rows come first: if they need too much memory, training fails at once.
     """
@@ -259,7 +259,7 @@ def deal(sizes: Sequence[int], workers: int) -> list[int]:
 def split_evenly(lengths: np.ndarray, portions: int) -> list[np.ndarray]:
     """Divide rows by length into groups with nearly equal numbers of tokens; the first group has the longest rows.
 
-    `lengths` is (B, sides), in tokens. Returns the row indices of each group, in ascending order.
+    `lengths` is (B, columns), in tokens. Returns the row indices of each group, in ascending order.
     """
     order, tokens = longest_first(lengths), lengths.sum(axis=1)
     middles = np.cumsum(tokens[order]) - tokens[order] / 2
@@ -270,7 +270,7 @@ def split_evenly(lengths: np.ndarray, portions: int) -> list[np.ndarray]:
 def longest_first(lengths: np.ndarray) -> np.ndarray:
     """Sort rows by the length of their longest sentence, then by their total length, both descending.
 
-    `lengths` is (B, sides), in tokens. Returns the indices of the rows, (B,).
+    `lengths` is (B, columns): the number of tokens of each sentence. Returns the indices of the rows, (B,).
     """
     return np.lexsort((lengths.sum(axis=1), lengths.max(axis=1)))[::-1]
 
@@ -278,9 +278,9 @@ def longest_first(lengths: np.ndarray) -> np.ndarray:
 def make_batch(corpus: Corpus, rows: np.ndarray, turn: int, scramble: float = 0.0, seed: tuple[int, ...] = ()) -> Batch:
     """Make a batch of the given rows.
 
-    `turn` determines the batch's `anchor` and `shift`. `scramble` is the share of sentences whose tokens are shuffled,
-    and `seed` determines these sentences and the order of their tokens. A column whose name begins with "altered"
-    contains altered sentences of another column, so it becomes a part of `Batch.altered`.
+    `turn` is a counter of batches: the anchor column and `Batch.shift` alternate with it. `scramble` is the share of
+    sentences whose tokens are shuffled; `seed` determines these sentences and the order of their tokens. Columns whose
+    names begin with "altered" contain altered sentences, and are put into `Batch.altered`.
     """
     alters = altered_columns(corpus.columns)
     columns = [column for column in corpus.columns if column not in alters]

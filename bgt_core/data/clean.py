@@ -58,11 +58,11 @@ class CleaningRules:
 class Candidates(NamedTuple):
     """N rows of L translations each, with the values that filters need to keep or drop a row."""
 
-    rows: list[tuple[str, ...]]  # normalised cells, including a column of numbers
-    texts: list[tuple[str, ...]]  # the same rows without the column of numbers
+    rows: list[tuple[str, ...]]  # normalised cells, including the label column (numbers), if there is one
+    texts: list[tuple[str, ...]]  # the same rows without the label column
     keys: list[tuple[str, ...]]  # the `key` of each text, by which copies are found
     lengths: np.ndarray  # (N, L), lengths of the texts, in `CleaningRules.unit`
-    costs: np.ndarray  # (N,) float64, the column of numbers; NaN if there is none
+    costs: np.ndarray  # (N,) float64, the label column; NaN without such a column
     identities: np.ndarray  # (N,) uint64, hash of each row's first key, or of all its keys; copies have equal hashes
 
     def where(self, stays: np.ndarray) -> Candidates:
@@ -96,7 +96,7 @@ def clean(
     strict: bool = False,
     report: Report = lambda pairs, total: None,
 ) -> Cleaned:
-    """Write the pairs of `sources` that meet `rules` to `out`, and a card that records sources and rules to OUT.json.
+    """Write the pairs of `sources` that meet `rules` to `out`, and a description of the sources and rules to OUT.json.
 
     Args:
         sources: Files of pairs, in the formats of `read_pairs`.
@@ -120,10 +120,10 @@ def clean(
     rules, models = rules or CleaningRules(), models or {}
     check_table(out)
     langs = parse_columns(read_columns(columns))
-    names, all_names = list(langs), [column.partition(":")[0] for column in columns]  # with skipped columns
+    names, all_names = list(langs), [column.partition(":")[0] for column in columns]  # all_names: with skipped columns
     label = next((index for index, lang in enumerate(langs.values()) if lang == LABEL), -1)
     if not sources or len(langs) - (label >= 0) < 2:
-        raise UsageError(f"{len(sources)} sources of {', '.join(columns)}: expected a source, and two columns of text.")
+        raise UsageError(f"{', '.join(columns)}: expected two text columns, and a source (got {len(sources)}).")
     files = [file for source in sources for file in source_files(source, all_names)]
     if out.absolute() in {file.absolute() for file in files}:
         raise UsageError(f"{out} is one of the sources; write to another file.", parameter="out")
@@ -224,7 +224,7 @@ def _filters(
             (some.lengths.min(axis=1) >= rules.min_length) & (some.lengths.max(axis=1) <= rules.max_length)
         ),
         "ratio": lambda some: some.lengths.max(axis=1) <= rules.max_ratio * some.lengths.min(axis=1),
-        # a copy of a sentence is not its translation
+        # drop a row in which a sentence is a copy of its translation
         "same on both sides": lambda some: np.array([len(set(sides)) == len(sides) for sides in some.keys], bool),
         "evaluated on": not_held_out,
         **{score: partial(in_range, score) for score in ranges},
@@ -239,7 +239,7 @@ def length_unit(columns: Sequence[str]) -> str:
 
 def _count(rules: CleaningRules, langs: Iterable[str], tokenizer: Path | None) -> Count:
     if (rules.unit == "tokens") != (tokenizer is not None):
-        raise UsageError("tokens needs a tokenizer, and no other unit uses one.", parameter="unit")
+        raise UsageError("tokens needs a tokenizer; the other units need none.", parameter="unit")
     if tokenizer:
         model = Tokenizer.load(tokenizer)
         return lambda sentences: [len(ids) - 1 for ids in model.encode(sentences)]  # EOS is not counted
@@ -256,7 +256,7 @@ def _count(rules: CleaningRules, langs: Iterable[str], tokenizer: Path | None) -
 
 
 def _held_out(paths: Sequence[Path], seed: int) -> Seen:
-    """Hash all sentences in the files of evaluation data, by their keys; cells that are numbers are left out."""
+    """Hash the keys of all sentences in files of evaluation data; skip cells that are numbers."""
     seen = Seen()
     for file in chain.from_iterable(map(_files, paths)):
         cells = {cell for _, line in text_lines(file) for cell in line.split("\t") if math.isnan(number(cell))}
@@ -325,7 +325,7 @@ class Seen:
             self._runs.append(np.sort(some[fresh]))
             while len(self._runs) > 1 and len(self._runs[-2]) < 2 * len(self._runs[-1]):
                 last = self._runs.pop()
-                self._runs[-1] = np.sort(np.concatenate([self._runs[-1], last]), kind="stable")  # merge sorted runs
+                self._runs[-1] = np.sort(np.concatenate([self._runs[-1], last]), kind="stable")  # fast for sorted runs
         return fresh
 
     def smallest(self, count: int) -> int:
@@ -352,8 +352,8 @@ def join_copies(sentences: Sequence[str], groups: Sequence[int]) -> list[int]:
     """Join groups of sentences that contain copies of the same sentence.
 
     If group A shares a sentence with B, and B shares another with C, then all three are joined. `groups[i]` is the
-    number of the group of sentence i. Returns the new group number of each sentence, (N,): joined groups get the number
-    of the group whose sentence comes first.
+    ID of the group of sentence i. Returns the new group ID of each sentence, (N,): joined groups get the ID of the
+    group whose sentence comes first.
     """
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components

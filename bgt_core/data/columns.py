@@ -1,4 +1,4 @@
-"""Parse the columns of a corpus (names and languages), sources such as "en-fr=a.tsv", and language codes."""
+"""Parse the columns of a corpus (names and languages), files with columns ("en-fr=a.tsv"), and language codes."""
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -8,9 +8,9 @@ from pathlib import Path
 
 from bgt_core.errors import UsageError, did_you_mean
 
-LABEL = "label"  # marks a column of numbers, in place of its language
+LABEL = "label"  # stands in place of the language of a column of numbers
 ALTERED = "altered"  # prefix of the names of columns with altered sentences, which have another meaning
-SKIPPED = "_"  # marks a column that is not read, in place of its name
+SKIPPED = "_"  # stands in place of the name of a column that is not read
 KIND = r"[A-Za-z0-9_-]+"
 UNSPACED = frozenset({"ja", "km", "lo", "my", "th", "zh"})  # languages written without spaces between words
 _JOINED = re.compile(r"[a-z]{2,3}(?:-(?:[A-Z][a-z]{3}|[A-Z]{2}|\d\w{2,3})(?!\w))+|[^-]+")
@@ -18,7 +18,7 @@ _JOINED = re.compile(r"[a-z]{2,3}(?:-(?:[A-Z][a-z]{3}|[A-Z]{2}|\d\w{2,3})(?!\w))
 
 @dataclass(frozen=True)
 class Source:
-    """A file of translations (or the prefix of line-aligned files), its columns, and a teacher's vectors, if any."""
+    """A file of translations (or prefix of line-aligned files), its columns, and a teacher model's vectors, if any."""
 
     path: Path
     columns: tuple[str, ...]  # names of the columns, in order; `SKIPPED` for a column that is not read
@@ -83,7 +83,7 @@ def parse_column(column: str, parameter: str = "columns") -> tuple[str, str]:
 
 
 def text_columns(langs: str) -> tuple[list[str], list[str]]:
-    """Parse the columns of a text file: "a:en,_,fr" -> names, ["a", "_", "fr"], and languages, ["en", "fr"].
+    """Parse the columns of a text file: "a:en,_,fr" -> (["a", "_", "fr"], ["en", "fr"]): names and languages.
 
     Raises UsageError for an invalid entry, for a column of labels, and if no entry has a language.
     """
@@ -166,7 +166,7 @@ def parse_weights(text: str) -> dict[str, float]:
     return weights
 
 
-# Language codes: users may write codes of any standard, such as eng or en; inside, each language has a single code.
+# Language codes: users may write codes of any standard, such as eng or en; the code uses a single one, such as en.
 
 LANG = re.compile(r"[a-z]{2,3}(-\w+)*")
 _ROWS = [line.split("\t") for line in Path(__file__).with_name("languages.tsv").read_text("utf-8").splitlines()[1:]]
@@ -174,7 +174,7 @@ NAMES = {name.lower(): two for two, _, name, *_ in _ROWS}
 # ISO 639-1 -> ISO 639-3; three macrolanguages are mapped to the single language that data sets use, such as zh to cmn
 THREE_LETTERS = {two: three for two, three, *_ in _ROWS}
 _TWO_LETTERS = {code: two for two, three, _, _, others in _ROWS for code in (three, *others.split())}
-_USUAL = {two: script for two, _, _, script, _ in _ROWS}  # language -> usual script; "" for Chinese
+_USUAL = {two: script for two, _, _, script, _ in _ROWS}  # language -> usual script; "" for Chinese: keep it
 
 
 @cache

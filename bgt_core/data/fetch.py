@@ -2,8 +2,8 @@
 
     download(choose("tatoeba", pair="en-fr"), Path("data"))
 
-The library `pooch` downloads each archive of a source to OUT/.download, completely or not at all. One of the functions
-in `LAYOUTS` converts the unpacked files. The manifest OUT/bgt-data.json records the sources, SHA-256 sums and licences.
+The library `pooch` downloads each archive of a data set to OUT/.download, completely or not at all. A function of
+`LAYOUTS` converts the unpacked files. The file OUT/bgt-data.json records the addresses, SHA-256 sums and licences.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ DAMAGE = (
     zipfile.BadZipFile, tarfile.TarError, gzip.BadGzipFile, zlib.error, EOFError, ValueError, LookupError, RuntimeError
 )  # fmt: skip
 OPUS = "https://object.pouta.csc.fi/OPUS-{corpus}/{release}/moses/{opus_pair}.txt.zip"
-# pattern for the name of a release; the name must not contain "..", because it becomes a part of file names
+# regular expression for the name of a release, which must not contain "..", because it becomes a part of file names
 LABEL = r"(?!.*\.\.)[A-Za-z0-9](?:[\w.-]{0,98}[A-Za-z0-9])?"
 CODE = r"[a-z]{2,3}(?:_[A-Za-z]+)?"  # a language code of OPUS, such as fr or pt_BR
 
@@ -57,8 +57,8 @@ CODE = r"[a-z]{2,3}(?:_[A-Za-z]+)?"  # a language code of OPUS, such as fr or pt
 class DataSource(NamedTuple):
     """A data set that can be downloaded.
 
-    Its addresses may contain {opus_pair}, {release} and {iso}. {iso} is replaced by the three-letter code of the
-    language that is not English.
+    In its addresses, {opus_pair} is replaced by the languages (en-fr), {release} by the release, and {iso} by the
+    three-letter code of the language that is not English.
     """
 
     name: str  # name of the data set on the command line
@@ -164,7 +164,7 @@ class Downloaded(NamedTuple):
 
 
 class OutputFile(NamedTuple):
-    """A file of a converted data set. Only for a table of translations, `columns` and `rows` are set."""
+    """A file of a converted data set; `columns` and `rows` are set only for a table of translations."""
 
     path: Path
     columns: Sequence[str] = ()
@@ -210,7 +210,7 @@ def download(choice: Choice, out: Path, *, report: Report = lambda done, total: 
                 raise
             entry = {"what": choice.source.what, "licence": choice.source.licence, "archives": archives}
             entry |= {"left_out": dict(left_out), "downloaded": datetime.now(UTC).isoformat(timespec="seconds")}
-            with file_lock(out / ".download" / "manifest.lock", wait=True):  # another process may be writing it
+            with file_lock(out / ".download" / "manifest.lock", wait=True):  # other processes may write the manifest
                 records = manifest.read_manifest(out)
                 for path, columns, rows in made:
                     facts = {"source": choice.stem, **manifest.facts(path), "columns": list(columns), "rows": rows}
@@ -219,7 +219,7 @@ def download(choice: Choice, out: Path, *, report: Report = lambda done, total: 
                 write_json(out / manifest.NAME, records, indent=1)
             shutil.rmtree(work)
     finally:
-        with suppress(OSError):  # the folder is kept if it has an archive, or if another process uses it
+        with suppress(OSError):  # rmdir fails if the folder has an archive, or if another process uses it
             if work.exists():
                 work.rmdir()
             if {path.name for path in work.parent.iterdir()} <= {"manifest.lock"}:
@@ -229,7 +229,7 @@ def download(choice: Choice, out: Path, *, report: Report = lambda done, total: 
 
 
 def _get(address: str, folder: Path, trusted: manifest.Json, report: Report) -> Path:
-    """Download an archive if it is not in the folder; DataError if its SHA-256 differs from the trusted SHA-256."""
+    """Download an archive if it is not in the folder; DataError if its SHA-256 is not the one in `trusted`."""
     import pooch
 
     name = address.rpartition("/")[2]
@@ -237,7 +237,7 @@ def _get(address: str, folder: Path, trusted: manifest.Json, report: Report) -> 
         raise DataError(f"{address}: expected an address that ends in the name of a file.")
     pooch.get_logger().setLevel("ERROR")
     bar, hooks = _Bar(address, report), {"response": [check_encrypted, close_failed]}
-    headers = {"Accept-Encoding": "identity", "User-Agent": "bgt"}  # compression would change the size
+    headers = {"Accept-Encoding": "identity", "User-Agent": "bgt"}  # not compressed, so that sizes agree
     timeout = (10.0, 60.0)  # in seconds: time to connect, and time to wait for the next block
     get = pooch.HTTPDownloader(progressbar=bar, headers=headers, timeout=timeout, hooks=hooks)
     path = folder / name
@@ -247,7 +247,7 @@ def _get(address: str, folder: Path, trusted: manifest.Json, report: Report) -> 
     if digest != trusted.get("sha256", digest):
         raise DataError(
             f"{address}: SHA-256 is {digest}, expected {trusted['sha256']} ({trusted['trusted']}). The server's "
-            f"file has changed, or is damaged. To accept a new version, remove this source from {manifest.NAME}."
+            f"file has changed, or is damaged. To accept it, remove the data set from 'sources' in {manifest.NAME}."
         )
     return path
 
@@ -260,7 +260,7 @@ class _Bar:
         self.total = self.done = 0  # in bytes; `pooch` sets the total, to 0 if the server does not announce it
 
     def update(self, count: int) -> None:
-        if self.done > (self.total or UNPROMISED):  # without `count`, because pooch rounds up the last block
+        if self.done > (self.total or UNPROMISED):  # without `count`, which pooch rounds up for the last block
             raise DataError(f"{self.address}: the server has sent {self.done:,} bytes, more than expected; stopped.")
         self.done += count
         self.report(min(self.done, self.total or self.done), self.total or None)
@@ -279,7 +279,7 @@ def unpack(archive: Path, folder: Path) -> list[Path]:
     format, returns only `archive`.
 
     Raises:
-        DataError: The archive is damaged, contains a link or a device, or unpacks to more bytes than text would.
+        DataError: The archive is damaged, contains a link or a device, or is too large when unpacked.
         NotFound: The disk is full, or the system does not allow a file name.
     """
     shutil.rmtree(folder, ignore_errors=True)
@@ -375,7 +375,7 @@ def _aligned(files: list[Path], choice: Choice, out: Path, left_out: Counter[str
 
 def _sts(files: list[Path], choice: Choice, out: Path, left_out: Counter[str]) -> list[OutputFile]:
     """Convert SemEval's STS.input.X.txt and STS.gs.X.txt to YEAR/X.tsv; leave out pairs that have no score."""
-    texts: dict[str, dict[str, list[bytes]]] = {}  # name of the set -> "input" or "gs" -> lines
+    texts: dict[str, dict[str, list[bytes]]] = {}  # test set -> "input" or "gs" (gold scores) -> lines
     for path in files:
         match = re.fullmatch(r"STS(?:\d{4})?\.(input|gs)\.(?:surprise\.)?([\w-]+)\.txt", path.name)
         if match and match[2] != "ALL":

@@ -33,7 +33,7 @@ SAMPLE = 1_000  # number of rows at the start of a TSV that are checked for quot
 TABLES = tuple(f".tsv{packed}" for packed in SUFFIXES)  # suffixes of the tables that can be written
 
 Row = Sequence[bytes]  # the cells of one row, one per column
-Bad = tuple[int, str, str]  # of a bad row: its index in the chunk, the reason, and a message about the value
+Bad = tuple[int, str, str]  # index of a bad row in the chunk, reason, message about the value
 
 
 @dataclass
@@ -41,7 +41,7 @@ class Skipped:
     """The number of skipped bad lines for each reason, and messages about the first of them."""
 
     counts: Counter[str] = field(default_factory=Counter)  # reason -> number of lines
-    examples: list[str] = field(default_factory=list)  # "file:line: message"
+    examples: list[str] = field(default_factory=list)  # messages: "file:line: problem"
 
     def add(self, reason: str, message: str) -> None:
         self.counts[reason] += 1
@@ -84,7 +84,7 @@ def source_files(source: Path | str, columns: Sequence[str], *, once: bool = Fal
     if pipe or source.is_file():
         return [source]
     sides = [[path for end in SUFFIXES if (path := Path(f"{source}.{name}{end}")).is_file()] for name in columns]
-    if not all(sides):  # file names may have other codes of these languages, as in corpus.eng_Latn
+    if not all(sides):  # file names may use other codes for the languages, as in corpus.eng_Latn
         paths = filter(Path.is_file, sorted(source.parent.glob(f"{glob.escape(source.name)}.*")))
         beside = {uncompressed(path.name)[len(source.name) + 1 :]: path for path in paths}
         others = [matching(name, beside) for name in columns]
@@ -133,8 +133,8 @@ class Checked(NamedTuple):
 
     size: int  # number of rows of the chunk, including bad rows
     rows: list[tuple[str, ...]]  # normalised cells of the columns that are not skipped
-    texts: list[tuple[str, ...]]  # the same rows without a column of numbers
-    values: np.ndarray  # (N,) float64, the column of numbers; NaN if there is none
+    texts: list[tuple[str, ...]]  # the same rows without the label column
+    values: np.ndarray  # (N,) float64, the label column; NaN without such a column
     places: np.ndarray  # (N,) int64, the indices of the valid rows in the chunk
     bad: list[Bad]
 
@@ -280,7 +280,7 @@ def _compressed(raw: IO[bytes], kind: str) -> IO[bytes] | io.BufferedIOBase:
 
 
 class Translation(NamedTuple):
-    """A translation of a sentence, and its negative log-likelihood."""
+    """A translation of a sentence, with its negative log-likelihood."""
 
     text: str
     cost: float  # negative log-likelihood in nats per token; NaN if the translator computes none

@@ -119,7 +119,7 @@ def test_a_changed_archive_is_refused_once_trusted(
     books(tmp_path).files[0].unlink()
     kept = manifest(tmp_path)
     site.files[PATH] = zipped(CORPUS | {"README": b"another"})
-    with pytest.raises(DataError, match=r"SHA-256 is \w{64}, expected \w{64} \(first download\).* remove this source"):
+    with pytest.raises(DataError, match=r"SHA-256 is \w{64}, expected \w{64} \(first download\).* remove the data set"):
         books(tmp_path)
     assert manifest(tmp_path) == kept and not list(tmp_path.rglob("*.zip"))
     digest = hashlib.sha256(site.files[PATH]).hexdigest()

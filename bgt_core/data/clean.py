@@ -123,7 +123,7 @@ def clean(
     names, all_names = list(langs), [column.partition(":")[0] for column in columns]  # all_names: with skipped columns
     label = next((index for index, lang in enumerate(langs.values()) if lang == LABEL), -1)
     if not sources or len(langs) - (label >= 0) < 2:
-        raise UsageError(f"{', '.join(columns)}: expected two text columns, and a source (got {len(sources)}).")
+        raise UsageError(f"{', '.join(columns)}: expected two columns of text and a source (got {len(sources)}).")
     files = [file for source in sources for file in source_files(source, all_names)]
     if out.absolute() in {file.absolute() for file in files}:
         raise UsageError(f"{out} is one of the sources; write to another file.", parameter="out")

@@ -110,7 +110,7 @@ def values(text: str, lang: str) -> tuple[str, ...]:
 
 
 def signature(text: str, lang: str) -> tuple[str | bool, ...]:
-    """Describe a sentence's style: the value of each property, and which of the wordings of its language it contains.
+    """Describe a sentence's style: the value of each property, and which of the wordings listed for its language occur.
 
     >>> signature("It's late.", "en") == signature("That's Tom.", "en") != signature("It is late.", "en")
     True
@@ -127,7 +127,7 @@ def signature(text: str, lang: str) -> tuple[str | bool, ...]:
 
 Forms = Callable[[str], list[str]]
 
-EXCHANGED = {  # language -> property to change; French lacks tu and vous, for which the data have pairs
+EXCHANGED = {  # language -> property to change; not French tu/vous, for which the data have pairs
     "en": "contraction",
     "fr": "question-form",
     "es": "address",
@@ -141,7 +141,7 @@ def exchanger(lang: str, texts: Sequence[str], paraphrases: Sequence[Sequence[st
     """Make a function that changes a property of a sentence, as in English "I'm" -> "I am", German du -> Sie.
 
     Args:
-        lang: One of the languages in `EXCHANGED`, which also names the property of each language.
+        lang: A language in `EXCHANGED`, which names the property that changes in each language.
         texts: Thousands of sentences in this language, in which the rules for German and Japanese count word forms.
         paraphrases: Pairs of sentences in this language with the same meaning, from which the rule for German learns.
     """
@@ -251,7 +251,7 @@ def _german(texts: Sequence[str], paraphrases: Sequence[Sequence[str]]) -> Calla
 
     def forms(text: str) -> list[str]:
         addressed = re.search(r"\bdu\b", text, re.IGNORECASE)
-        if addressed and re.search(r"\bdi(?:r|ch)\b", text, re.IGNORECASE):  # "dir" can become "Ihnen" or "sich"
+        if addressed and re.search(r"\bdi(?:r|ch)\b", text, re.IGNORECASE):  # unsure if "Ihnen" or "sich"
             return []
         if PROPERTIES["address"].value(text, "de") != "du" or not (
             addressed or re.match(_RULES["de"]["no-imperative"], text)
@@ -278,7 +278,7 @@ def _german(texts: Sequence[str], paraphrases: Sequence[Sequence[str]]) -> Calla
 
 
 def _formal_verbs(paraphrases: Sequence[Sequence[str]]) -> dict[str, str]:
-    """Map each verb form for du to the form for Sie that is most often at its position in equally long paraphrases."""
+    """Map verb forms for du to forms for Sie: the most frequent word at their position in equally long paraphrases."""
     seen: dict[str, Counter[str]] = defaultdict(Counter)
     for pair in paraphrases:
         by_value = {PROPERTIES["address"].value(text, "de"): _WORDS.findall(text.lower()) for text in pair}
@@ -454,7 +454,7 @@ _FOLLOWER = re.compile(r" ([^\W\d_]+(?:-[^\W\d_]+)*)")
 
 
 def swap(sentence: str, lang: str, rng: Random) -> str | None:
-    """Swap the gender of one random article, and keep its letter case; return None if all articles are skipped."""
+    """Swap the gender of one random article, and keep its letter case; return None if no article may be swapped."""
     words, articles = _ARTICLE_WORDS[lang], []
     for match in _ARTICLE[lang].finditer(sentence):
         article = match[1].lower()

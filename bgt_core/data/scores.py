@@ -36,7 +36,7 @@ class SentenceScore(Protocol):
 
     @property
     def fingerprint(self) -> str:
-        """One line that identifies the model; the card of the filtered file records it."""
+        """One line that identifies the model; the description of the filtered file records it."""
 
     def __call__(self, sentences: Sequence[str]) -> np.ndarray:
         """Return the scores of N sentences, (N,) float64."""
@@ -81,9 +81,9 @@ def ngrams(words: Sequence[str], n: int) -> list[tuple[str, ...]]:
 def overlap(reference: str, translation: str, n: int) -> float:
     """Return the share, from 0 to 1, of the shorter text's n-grams that also occur in the other text (sec. 5.7).
 
-    As in the released code, every occurrence of a repeated n-gram counts: "the the cat" and "the dog ran off" overlap
-    by 2/3; BLEU would clip the count, to 1/3. If both texts have equally many n-grams, the reference counts as the
-    shorter text. If the shorter text has no n-gram, the overlap is 0. Case matters.
+    As in the authors' code, every occurrence of a repeated n-gram counts: "the the cat" and "the dog ran off" overlap
+    by 2/3. BLEU would count "the" once, which gives 1/3. If both texts have equally many n-grams, the reference counts
+    as the shorter text. If the shorter text has no n-gram, the overlap is 0. Case matters.
     """
     fewer, others = ngrams(reference.split(), n), ngrams(translation.split(), n)
     if len(others) < len(fewer):
@@ -111,7 +111,7 @@ def bleu_metric() -> BLEU:
 
 
 def pair_scores(models: Mapping[str, SentenceScore]) -> dict[str, Score]:
-    """Return {name: score}, fast scores first. The `models` come last; they score only the translation."""
+    """Return {name: score}, fast scores first. The slow `models` come last; they score only the translation."""
 
     def of_pairs(score: Callable[[str, str], float]) -> Score:
         return lambda pairs, costs: np.array([score(pair[0], pair[1]) for pair in pairs], np.float64)
@@ -180,8 +180,8 @@ class Perplexity:
 
     @classmethod
     def of_file(cls, path: Path) -> Perplexity:
-        """Train on the lines of a file, or on its first column. A sentence that stands in several adjacent lines, such
-        as a reference with several translations, counts once. Raises DataError for an empty file."""
+        """Train on the lines of a file, or on its first column. A sentence that is repeated in the next lines,
+        such as a reference with several translations, counts once. Raises DataError for an empty file."""
         lines = (normalise(line.partition("\t")[0]) for _, line in text_lines(path))
         sentences = [sentence for sentence, _ in groupby(lines) if sentence]
         if not sentences:

@@ -47,14 +47,14 @@ def prepare(
     """Read, tokenise and filter files of translations, write them to a token store, and open its training split.
 
     Args:
-        sources: Files of rows; a source that is only a path has all `columns`. If sources have different columns, the
+        sources: Files of rows; a file given only by its path has all `columns`. If sources have different columns, the
             store is a mixture, with one corpus for each set of columns.
-        columns: The columns, in the form of `DataConfig.columns`.
+        columns: The columns, such as en or a:en: a language, or a name and a language.
         tokenizer: The tokenizer for all languages.
         out: The folder of the store. It appears complete or not at all. A store that was made from the same files,
             tokenizer and settings is opened instead of written again.
-        min_tokens: Minimum number of tokens of every sentence of a row, without EOS (paper, sec. 4: 5).
-        max_tokens: Maximum number of tokens of every sentence of a row, without EOS (paper: 100).
+        min_tokens: Minimum number of tokens of every sentence of a row, without EOS (BGT paper: 5).
+        max_tokens: Maximum number of tokens of every sentence of a row, without EOS (BGT paper: 100).
         valid_pairs: Number of rows to hold out. A hash of the first column's text, ignoring case, selects the rows.
             Rows of any corpus with the same sentence in the first column are in the same split, so a few more rows than
             `valid_pairs` may be held out.
@@ -109,7 +109,7 @@ def _group(sources: Sequence[Source | Path | str], langs: Mapping[str, str]) -> 
 
 
 def _files(source: Source) -> list[Path]:
-    """List the files of a data source: its text files, and its file of a teacher's vectors."""
+    """List the files of a data source: its text files, and the file with a teacher model's vectors, if any."""
     files = source_files(source.path, source.columns)
     if source.targets and not source.targets.is_file():
         raise NotFound(f"{source.targets}: can't be read (no such file); expected vectors of the rows of {source.path}")
@@ -139,7 +139,7 @@ def _write(
     if not sum(store["splits"]["train"]["pairs"] for store in stores):
         size = sum(store["pairs"]["kept"] for store in stores)
         held_out = f"valid_pairs={settings[0]['valid_pairs']} leaves no pair to train on; the sources have {size}"
-        raise UsageError(f"{held_out}; hold out fewer")
+        raise UsageError(f"{held_out}; hold out fewer pairs")
     for folder, store in zip(folders, stores, strict=True):
         (folder / STORE).write_text(json.dumps(store, indent=1, ensure_ascii=False), encoding="utf-8")
     if mixed:
@@ -162,7 +162,7 @@ def _reuse(out: Path, settings: Sequence[Json], strict: bool) -> Corpus | Mixtur
 def _encode(
     sources: Sequence[Source], settings: Json, tokenizer: Tokenizer, work: Path, skipped: Skipped, strict: bool
 ) -> Json:
-    """Write token ids, offsets, labels, vectors and hashes of all valid rows; return counts for store.json."""
+    """Write token ids, offsets, labels, teacher vectors and hashes of all valid rows; return counts for store.json."""
     texts = [column for column, lang in settings["columns"].items() if lang != LABEL]
     label = next((number for number, lang in enumerate(settings["columns"].values()) if lang == LABEL), -1)
     dtype = np.dtype("uint16" if tokenizer.vocab_size <= 2**16 else "uint32")
@@ -182,7 +182,7 @@ def _encode(
             for chunk in checked_chunks(source.path, source.columns, skipped, strict, label):
                 columns = list(zip(*chunk.texts, strict=True)) or [()] * len(texts)
                 sides = [tokenizer.encode(sentences, normalised=True) for sentences in columns]
-                lengths = np.array([list(map(len, side)) for side in sides], np.int64)  # (texts, rows), with EOS
+                lengths = np.array([list(map(len, side)) for side in sides], np.int64)  # (columns, rows), with EOS
                 short = (lengths - 1 < settings["min_tokens"]).any(axis=0)
                 long = ~short & (lengths - 1 > settings["max_tokens"]).any(axis=0)
                 kept = np.flatnonzero(~short & ~long)
@@ -210,7 +210,7 @@ def _encode(
             if targets is not None and read != len(targets):
                 raise DataError(f"{source.targets} has {len(targets)} rows, but {source.path} has {read}")
     if not counts["kept"]:
-        rule = f"each side needs {settings['min_tokens']} to {settings['max_tokens']} tokens"
+        rule = f"each sentence needs {settings['min_tokens']} to {settings['max_tokens']} tokens"
         dropped = f"{counts['too short']} pairs are too short, {counts['too long']} too long"
         raise DataError(f"no pair is left of {counts.total()}, because {rule}; {dropped}")
     numbers = {"pairs": dict(counts), "kinds": kinds, "tokens": tokens, "longest": longest, "target_width": width}
@@ -260,7 +260,7 @@ def _read(file: Path, dtype: type, start: int, count: int) -> np.ndarray:
 
 
 def target_width(sources: Sequence[Source]) -> int:
-    """Return the size of a teacher's vectors for these files; 0 without vectors; an error for several sizes."""
+    """Return the dimension of a teacher model's vectors, 0 without vectors; raise an error if files differ in it."""
     widths = [read_targets(source.targets).shape[1] if source.targets else 0 for source in sources]
     for source, width in zip(sources, widths, strict=True):
         if width and not all(widths):
@@ -269,7 +269,7 @@ def target_width(sources: Sequence[Source]) -> int:
         if width != widths[0]:
             raise DataError(
                 f"{source.targets}: vectors of {width} units, but those of {sources[0].targets} have {widths[0]}; "
-                "give vectors of one encoder"
+                "use vectors of the same encoder in all files"
             )
     return widths[0]
 
@@ -317,7 +317,7 @@ class Stratum(NamedTuple):
     kind: str
     first: int  # index of the first row in the corpus or mixture
     rows: int
-    tokens: int  # sum over rows of the number of tokens in the longest sentence, with EOS
+    tokens: int  # sum over rows of the length of the longest sentence, in tokens with EOS
 
 
 class Corpus:
@@ -331,7 +331,7 @@ class Corpus:
         self.folder, self.split, self.store = folder, split, store
         columns = store["settings"]["columns"]
         self.columns: dict[str, str] = {name: lang for name, lang in columns.items() if lang != LABEL}  # text columns
-        self.tokens: int = store["splits"][split]["tokens"]  # counted as in `Stratum`
+        self.tokens: int = store["splits"][split]["tokens"]  # counted as in `Stratum.tokens`
         self.strata: list[Stratum] = []  # one stratum for each kind of text in this split
         first = 0
         for kind, (rows, tokens) in store["splits"][split]["kinds"].items():
@@ -393,7 +393,7 @@ class Corpus:
         occurs = np.zeros(vocab_size, bool)
         for column, of_column in self.columns.items():
             if of_column == lang:
-                for start in range(0, len(self._ids[column]), BLOCK):  # bincount copies its input to int64
+                for start in range(0, len(self._ids[column]), BLOCK):  # in blocks, as bincount makes int64 copies
                     occurs |= np.bincount(self._ids[column][start : start + BLOCK], minlength=vocab_size) > 0
         return occurs
 
@@ -402,7 +402,7 @@ class Corpus:
         return None if self._labels is None else self._labels[self._index[indices]]
 
     def targets(self, indices: np.ndarray) -> np.ndarray | None:
-        """Return a teacher's vectors of B rows, (B, D) float32; None if the corpus has none."""
+        """Return a teacher model's vectors for B rows, (B, D) float32; None if the corpus has no such vectors."""
         return None if self._targets is None else self._targets[self._index[indices]]
 
 

@@ -71,7 +71,7 @@ def sentence_list(sentences: str | Iterable[str], parameter: str = "sentences") 
 
 
 class Tokenizer:
-    """A SentencePiece model for all languages (paper, sec. 4).
+    """A SentencePiece model for all languages (BGT paper, sec. 4).
 
     `model` is the content of the model's file. Every checkpoint includes it, because it determines how text is
     tokenised, for example whether text is lower-cased.
@@ -100,9 +100,9 @@ class Tokenizer:
     ) -> Tokenizer:
         """Train a unigram model of `vocab_size` tokens, special tokens included.
 
-        The rarest characters become UNK, up to a share of 1 - `character_coverage` of the text. The same sentences give
-        the same model, byte for byte. Raises DataError if there is no text, or if `vocab_size` is too large for the
-        text, or too small for the number of its different characters.
+        The most frequent characters, which make up `character_coverage` of the text, get tokens; others become UNK.
+        The same sentences give the same model, byte for byte. Raises DataError if there is no text, or if `vocab_size`
+        is too large for the text, or too small for the number of its different characters.
         """
         text = _sample(filter(None, map(normalise, sentences)), TRAINING_SENTENCES)
         if not text:
@@ -123,7 +123,7 @@ class Tokenizer:
                 num_threads=1,  # several threads would change the order of summation, and so the model
                 minloglevel=2,
             )
-        except RuntimeError as error:  # replace SentencePiece's messages about its internal checks
+        except RuntimeError as error:  # explain the two usual errors in words for users
             reason = f"SentencePiece could not train {vocab_size} tokens: {error}"
             if largest := re.search(r"set it to a value <= (\d+)", str(error)):
                 reason = f"vocab_size {vocab_size} is too large for this text: the largest possible is {largest[1]}"
@@ -201,7 +201,7 @@ def _sample(sentences: Iterable[str], size: int) -> list[str]:
 
 
 _CODES = defaultdict[str, list[int]](list)  # Unicode category -> its code points
-for _code in chain(range(0x1EA00), range(0xE0000, 0xE0200)):  # ranges with all characters of these categories
+for _code in chain(range(0x1EA00), range(0xE0000, 0xE0200)):  # ranges with all characters used below
     _CODES[unicodedata.category(chr(_code))].append(_code)
 
 
@@ -217,8 +217,8 @@ COMBINING = _characters({"Mn", "Mc", "Me"})  # accents, vowel signs and points, 
 HIDDEN = _characters(INVISIBLE)  # joiners, direction marks and controls, which `normalise` removes
 WITHIN = COMBINING + HIDDEN
 LETTERS = rf"\w[\w{WITHIN}]*(?:['’‐‑·׳״-]\w[\w{WITHIN}]*)*"  # a word with its apostrophes and hyphens
-_SIGN = rf"[^\w\s{HIDDEN}][{WITHIN}\U0001f3fb-\U0001f3ff]*"  # a mark, with its variation selector or skin tone
-MARK = rf"[\U0001f1e6-\U0001f1ff]{{2}}|{_SIGN}(?:(?<=\u200d){_SIGN})*"  # a flag, a mark, or joined emojis
+_SIGN = rf"[^\w\s{HIDDEN}][{WITHIN}\U0001f3fb-\U0001f3ff]*"  # a symbol, with its variation selector or skin tone
+MARK = rf"[\U0001f1e6-\U0001f1ff]{{2}}|{_SIGN}(?:(?<=\u200d){_SIGN})*"  # a flag, a symbol, or joined emojis
 WORD = re.compile(f"{LETTERS}|{MARK}")
 _SCRIPTS = ("\u3040-\u309f", "\u30a0-\u30ff", "\u3400-\u9fff々")  # hiragana, katakana, Chinese characters
 RUN = re.compile(
@@ -234,7 +234,7 @@ def spans(text: str, lang: str) -> list[tuple[int, int]]:
 
 
 def without(text: str, lang: str) -> Iterator[str]:
-    """Yield the text without its first word or mark, then without its second word or mark, and so on.
+    """Yield the text without its first word or punctuation mark, then without the second, and so on.
 
     This is a generator, because the size of a list of these texts would grow with the square of the length of `text`.
     """

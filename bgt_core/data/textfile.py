@@ -1,6 +1,6 @@
 """Read text files line by line, and parse the numbers in their cells.
 
-Only a line feed ends a line. All other characters either stay unchanged or raise an error that names them.
+Only a line feed ends a line. Other characters stay unchanged, or raise an error that names the character.
 """
 
 from __future__ import annotations
@@ -160,7 +160,7 @@ def _check_sentences(some: list[bytes], before: int, name: Path) -> None:
             is_json = line.lstrip()[:1] in (b"{", b"[") and isinstance(json.loads(line), dict | list)
         if kind in RECORDS or QUOTED_CSV.fullmatch(line) or is_json:
             kind = kind if kind in RECORDS else "quoted CSV" if line.startswith(b'"') else "JSON"
-            raise DataError(f"{name}: a file of records ({kind}); {expected}. Save the sentences as plain text.")
+            raise DataError(f"{name}: has records ({kind}); {expected}. Save the sentences as plain text.")
         with_tab = sum(b"\t" in each for each in some)
         if b"\t" in line or 2 * with_tab > sum(bool(each.strip()) for each in some):
             cells = next(each for each in some if b"\t" in each).decode("utf-8", "replace").split("\t")
@@ -216,5 +216,5 @@ def number(text: str) -> float:
 
 
 def no_number(text: str) -> str:
-    """Return the end of an error message, after the column's name, about a cell that is not a number."""
+    """Return the end of an error message about a cell that is not a number; the caller puts the column's name first."""
     return f"is not a number: {text.strip()[:60]!r}; expected one with a decimal point, as 4.5"

@@ -124,7 +124,7 @@ def read_trees(files: Sequence[Path]) -> list[Tree]:
 
 
 def _trees(file: Path) -> Iterator[Tree]:
-    stack: list[tuple[str, list[Tree], list[str]]] = []  # for each open bracket: location, children, label and word
+    stack: list[tuple[str, list[Tree], list[str]]] = []  # per open bracket: location, children, label and word
     after_bracket = False
     for number, line in text_lines(file):
         location = f"{file}:{number}"
@@ -205,7 +205,7 @@ class Parsed:
 
     @cached_property
     def children(self) -> dict[int, list[Word]]:
-        """Number of a word -> its dependents, in order. The only dependent of 0 is the root."""
+        """Map each word's number to the words that depend on it, in order. The only dependent of 0 is the root."""
         dependents: dict[int, list[Word]] = {number: [] for number in range(len(self.words) + 1)}
         for word in self.words:
             dependents[word.head].append(word)
@@ -224,7 +224,7 @@ class Parsed:
         return numbers
 
     def text(self, surfaces: Sequence[Surface] | None = None) -> str:
-        """Return the text of the sentence, or only of the given surface tokens."""
+        """Return the text of the sentence, or only the text of the given tokens."""
         parts = self.surfaces if surfaces is None else surfaces
         return normalise("".join(part.form + " " * part.space for part in parts))
 

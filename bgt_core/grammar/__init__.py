@@ -34,9 +34,9 @@ class Pair(NamedTuple):
 
 
 class Triple(NamedTuple):
-    """A sentence, a paraphrase, and an altered sentence with another meaning, in each language."""
+    """For each language: a sentence, a paraphrase, and an altered sentence with another meaning."""
 
-    kind: str  # one of KINDS: the roles or attributes that the altered sentence swaps, or negation
+    kind: str  # one of KINDS: what the altered sentence exchanges, or NEGATION
     frame: str
     texts: dict[str, tuple[str, str, str]]  # language -> sentence, paraphrase, altered sentence
 
@@ -46,7 +46,7 @@ class RolePair(NamedTuple):
 
     kind: str  # GIVE or ACT
     texts: dict[str, tuple[str, str]]  # language -> the sentence, and its twin
-    persons: dict[str, tuple[str, str]]  # language -> agent of the sentence, and of its twin; lower-cased
+    persons: dict[str, tuple[str, str]]  # language -> who acts in the sentence, and in its twin; lower-cased
 
 
 def pairs(count: int, seed: int = 0) -> list[Pair]:
@@ -73,10 +73,10 @@ def pairs(count: int, seed: int = 0) -> list[Pair]:
 
 
 def triples(count: int, seed: int = 0, *, held_out: bool = False) -> list[Triple]:
-    """Return `count` triples with different sentences. The kinds alternate; the seed sets the first row of the table.
+    """Return `count` triples with different sentences. Their kinds rotate through `KINDS`.
 
-    Triples that are `held_out` have other nouns, verbs, adjectives, times and sentence frames than the training
-    triples. Raises UsageError unless `count` is from 0 to TRIPLES.
+    The seed sets the first row of the table. Triples that are `held_out` have other nouns, verbs, adjectives, times and
+    sentence frames than the training triples. Raises UsageError unless `count` is from 0 to TRIPLES.
 
     >>> triples(3)[2].texts["en"]
     ('The goose is quicker than the fox.', 'The fox is slower than the goose.', 'The fox is quicker than the goose.')
@@ -86,7 +86,7 @@ def triples(count: int, seed: int = 0, *, held_out: bool = False) -> list[Triple
 
 
 def role_pairs(count: int, seed: int = 0) -> list[RolePair]:
-    """Return `count` different role pairs. Their two kinds alternate; the seed sets the first row of the table.
+    """Return `count` different role pairs. The kinds GIVE and ACT alternate; the seed sets the first row of the table.
 
     Raises UsageError unless `count` is from 0 to ROLE_PAIRS.
 

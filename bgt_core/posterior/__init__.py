@@ -19,7 +19,7 @@ __all__ = ["READOUTS", "Gaussian", "Point", "VonMisesFisher", "joined", "mean", 
 
 @dataclass(frozen=True, eq=False)
 class Gaussian:
-    """The posterior N(mean, diag(exp(log_variance))), with the prior N(0, I) (paper, sec. 2)."""
+    """The posterior N(mean, diag(exp(log_variance))), with the prior N(0, I) (BGT paper, sec. 2)."""
 
     mean: Tensor  # (B, L)
     log_variance: Tensor  # (B, L)
@@ -57,7 +57,7 @@ class Gaussian:
 
 @dataclass(frozen=True, eq=False)
 class Point:
-    """A posterior that is a single point, its mean, in a model without a prior."""
+    """The posterior of a model without a prior: a single point, `mean`."""
 
     mean: Tensor  # (B, L)
     has_density: ClassVar[bool] = False
@@ -92,12 +92,12 @@ def joined(parts: Sequence[Posterior]) -> Posterior:
 
 
 def sample(posterior: Posterior) -> Tensor:
-    """Return a sample, (B, L). The paper's ELBO is computed from samples."""
+    """Return a sample, (B, L). In the BGT paper, the ELBO is computed from samples."""
     return posterior.rsample()
 
 
 def mean(posterior: Posterior) -> Tensor:
-    """Return the mean, (B, L). The released code trains with means instead of samples."""
+    """Return the mean, (B, L). The code of the BGT paper trains with means instead of samples."""
     return posterior.mean
 
 

@@ -2,8 +2,8 @@
 and serve as features for a classifier of sentence pairs.
 
 Covariances are diagonal, so each measure is a sum over latent units. The *terms* of a measure are the summands, one per
-unit. A similarity is computed from the sum; it is high for sentences with the same meaning. The leading dimensions of
-the two posteriors are broadcast: (N, 1, L) and (M, L) give (N, M).
+unit. A similarity is computed from the sum; it is high for sentences with the same meaning. All dimensions but the
+last one are broadcast: posteriors of shapes (N, 1, L) and (M, L) give measures (N, M).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -35,7 +35,7 @@ def jensen_shannon_terms(left: Gaussian, right: Gaussian) -> Tensor:
 
     In the Jensen-Shannon divergence, m is the mixture itself, and there is no closed form. With this Gaussian m, the
     value is an upper bound of the divergence, and with any other Gaussian it would be larger. The value equals log(s) -
-    (log(sigma1) + log(sigma2)) / 2 with s^2 = (sigma1^2 + sigma2^2) / 2 + (mu1 - mu2)^2 / 4. The paper names the
+    (log(sigma1) + log(sigma2)) / 2 with s^2 = (sigma1^2 + sigma2^2) / 2 + (mu1 - mu2)^2 / 4. Deudon names the
     divergence, but gives no formula.
     """
     variance = 0.5 * (left.log_variance.exp() + right.log_variance.exp())

@@ -32,8 +32,8 @@ class VonMisesFisher:
         return self.mean * math.sqrt(self.mean.shape[1])
 
     def rsample(self, generator: torch.Generator | None = None) -> Tensor:
-        """Return a sample, (B, L), which is exact for all concentrations (Wood 1994, with Ulrich's envelope). The
-        default is torch's global generator.
+        """Return a sample, (B, L), which is exact for all concentrations (Wood 1994, with Ulrich's envelope). By
+        default, `generator` is torch's global generator.
 
         Gradients are pathwise. The gradient of the mean passes through a reflection, and the gradient of the
         concentration through the accepted proposal. The probability of acceptance also depends on the concentration,
@@ -136,7 +136,7 @@ def debye(order: float, k: Tensor) -> tuple[Tensor, Tensor]:
     t, excess = 1 / root, z.square() / (1 + root)  # `excess` is root - 1, without cancellation
     total = debye_sum(order)
     at_t, slope = evaluate(total, t), evaluate(total.deriv(), t)
-    at_1 = float(total(1.0))  # at k = 0, where t is 1, this is Stirling's series of Gamma
+    at_1 = float(total(1.0))  # at k = 0, where t is 1, the sum is Stirling's series for Gamma
     below = evaluate((total - at_1) // Polynomial([-1.0, 1.0]), t) * -excess / root  # the sum at t minus the sum at 1
     log_f = order * (excess - torch.log1p(excess / 2)) - 0.25 * torch.log1p(z.square()) + torch.log1p(below / at_1)
     ratio = z / (1 + root) - (0.5 * z * t.square() + z * t**3 * slope / at_t) / order

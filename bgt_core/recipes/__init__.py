@@ -1,6 +1,6 @@
 """Training recipes. A recipe names a model and all settings of its training; recipes.toml lists all recipes.
 
-An ablation is a changed setting: `bgt train bgt --set model.readout=mean` trains the variant of the released code,
+An ablation is a changed setting: `bgt train bgt --set model.readout=mean` trains the variant in the authors' code,
 which is also listed as `bgt-mean`. A checkpoint stores the recipe's name and all its settings, so that the recipe can
 be rebuilt. `model_of` rebuilds only the model, and needs neither objectives nor training settings.
 
@@ -59,8 +59,8 @@ class WideAsTokens:
 
 
 def listed(name: str) -> dict[str, Any]:
-    """Return a recipe's settings from recipes.toml. If the recipe has the entry "like", add all other settings of the
-    recipe that is named there. Lists become tuples."""
+    """Return a recipe's settings from recipes.toml. If its entry "like" names another recipe, take all settings that it
+    does not have from that recipe. Lists become tuples."""
 
     def joined(below: Any, above: Any) -> Any:
         if not isinstance(above, dict):
@@ -97,7 +97,7 @@ def model_of(name: str, base: str = "", settings: Mapping[str, Any] | None = Non
 
     Args:
         name: The recipe.
-        base: For a second stage, the recipe of the first stage's model; by default the recipe in recipes.toml.
+        base: For a second training stage, the recipe of the first stage's model; default: as in recipes.toml.
         settings: New values of settings. Leave out "model." in front of their dotted names.
 
     Raises:
@@ -148,7 +148,7 @@ def configure(name: str, overrides: Mapping[str, Any]) -> Recipe:
     recipe = RECIPES[name]()
     if base := str(overrides.get("base") or ""):
         if not recipe.base:
-            raise UsageError(f"Recipe '{name}' is not a second stage; leave base out.")
+            raise UsageError(f"Recipe '{name}' is not a second training stage; leave the setting base out.")
         if base not in RECIPES or base == name:
             hint = did_you_mean(base, RECIPES)
             raise UsageError(f"base '{base}' is not a recipe on which a second stage can be built.{hint}")
@@ -176,7 +176,7 @@ def members(config: Any) -> dict[str, Any]:
 
 
 def override(config: Any, overrides: Mapping[str, Any]) -> Any:
-    """Return the configuration with new values of these settings. A value must have the type of the old value."""
+    """Return a copy of the configuration with new values of settings. A value must have the type of the old value."""
     current = members(config)
     here: dict[str, Any] = {}
     below: dict[str, dict[str, Any]] = {}
@@ -194,7 +194,7 @@ def override(config: Any, overrides: Mapping[str, Any]) -> Any:
 
 
 def checked(name: str, value: Any, default: Any) -> Any:
-    """Return a setting's value, a list as a tuple. UsageError if it is too large, or not of the type of `default`."""
+    """Return a setting's value; make a list a tuple. UsageError if it is too large, or not of the type of `default`."""
     kinds: Any = {float: (float, int), tuple: (list, tuple)}.get(type(default), type(default))
     if not isinstance(value, kinds) or isinstance(value, bool) != isinstance(default, bool):
         raise UsageError(f"{name}={value!r} should have the same type as the default value, {default!r}.")

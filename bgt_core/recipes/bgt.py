@@ -46,7 +46,7 @@ from bgt_core.nets.output import OutputLayer, PlainOutput, TiedOutput, UntiedOut
 from bgt_core.posterior import Point, readout_named, sample
 from bgt_core.recipes import WideAsTokens
 
-FUSIONS = {  # kind of decoder -> the places where a latent can enter it (paper, sec. 2)
+FUSIONS = {  # kind of decoder -> the places where a latent can enter it (BGT paper, sec. 2)
     "transformer": ("word", "attention", "logit"),
     "lstm": ("word", "hidden", "attention", "logit"),
 }
@@ -54,8 +54,8 @@ Table = Callable[[], nn.Embedding]
 
 
 def table_maker(vocab_size: int, width: int, tie_embeddings: bool) -> Table:
-    """Return a function that makes new token embeddings (V, H) at each call, as in the released code. With
-    `tie_embeddings`, every call returns the same embeddings, so that all nets share them."""
+    """Return a function that makes new token embeddings (V, H) at each call, as in the authors' code. With
+    `tie_embeddings`, every call returns the same embeddings, so that all encoders and decoders share them."""
     if not tie_embeddings:
         return lambda: make_embedding(vocab_size, width)
     one = make_embedding(vocab_size, width)
@@ -63,7 +63,7 @@ def table_maker(vocab_size: int, width: int, tie_embeddings: bool) -> Table:
 
 
 def output(new_table: Table, vocab_size: int, width: int, latent: int, tie: bool, logit: bool) -> OutputLayer:
-    """Make a decoder's output layer. With `tie`, its weights are token embeddings; with `logit`, it gets the latent."""
+    """Make an output layer. If `tie`, its weights are token embeddings; if `logit`, its input includes the latent."""
     if tie:
         return TiedOutput(new_table(), latent) if logit else PlainOutput(new_table())
     return UntiedOutput(vocab_size, width, latent) if logit else PlainOutput.untied(vocab_size, width)
@@ -89,8 +89,7 @@ class PaperConfig(WideAsTokens):
     word_dropout = 0.0
 
     def nets(self, vocab_size: int) -> tuple[Callable[[], nn.Module], Callable[[int], nn.Module]]:
-        """Return two functions: one makes encoders without a last layer, the other makes decoders for a latent's
-        width."""
+        """Return two functions: one makes encoders without `head`; the other makes decoders for a latent's width."""
         check_choice(FUSIONS, body=self.body)
         if not self.fuse or not set(self.fuse) <= set(FUSIONS[self.body]):
             text = f"for {self.body} choose one or more of {', '.join(FUSIONS[self.body])}"
@@ -126,7 +125,7 @@ class BGTConfig(PaperConfig):
     language_latents: bool = True  # if false, sentences are reconstructed from the semantic latent alone
     word_dropout: float = 0.0  # share of the previous tokens that are hidden from the decoders
     average: bool = False  # not in the paper: add a weighted average of token vectors to the Transformer's output
-    teacher_dim: int = 0  # units of the teacher's vectors (`--teacher`); 0: no teacher
+    teacher_dim: int = 0  # dimension of the teacher model's vectors (`--teacher`); 0: no teacher
 
     def make_model(self, tokenizer: Tokenizer, columns: Mapping[str, str]) -> BGT:
         langs, width = dict.fromkeys(columns.values()), self.d_model
@@ -144,7 +143,7 @@ class BGTConfig(PaperConfig):
             decoders={lang: decoder(2 * width if self.language_latents else width) for lang in langs},
             translators={lang: decoder(width) for lang in langs},
             readout=readout_named(self.readout),
-            # This map is made last, so that all other parameters get the same initial values as without a teacher.
+            # The map to teacher vectors is made last, so that other parameters have the same initial values without it.
             teacher=Linear(width, self.teacher_dim, bias=False) if self.teacher_dim else None,
         )
 
@@ -165,7 +164,7 @@ class BGTSmallConfig:
     word_dropout: float = 0.2
     readout: str = "sample"
     log_variance: float = -3.0
-    teacher_dim: int = 0  # units of the teacher's vectors (`--teacher`); 0: no teacher
+    teacher_dim: int = 0  # dimension of the teacher model's vectors (`--teacher`); 0: no teacher
     train_decoders: bool = True  # if false, only the semantic encoder learns; train the rest later (--init-from)
 
     def make_model(self, tokenizer: Tokenizer, columns: Mapping[str, str]) -> BGT:
@@ -189,7 +188,7 @@ class BGTSmallConfig:
             decoders=decoders(language + semantic),
             translators=decoders(semantic),
             readout=readout_named(self.readout),
-            # This map is made last, so that all other parameters get the same initial values as without a teacher.
+            # The map to teacher vectors is made last, so that other parameters have the same initial values without it.
             teacher=Linear(semantic, self.teacher_dim, bias=False) if self.teacher_dim else None,
             train_decoders=self.train_decoders,
         )
@@ -230,7 +229,7 @@ class Seq2SeqConfig(PaperConfig):
 class Seq2Seq(LatentModel):
     """One semantic encoder for the columns in `sources` (name -> language), and one decoder per target language.
 
-    With the role "reconstruct", each source column is generated from itself, as in an autoencoder. With "translate",
+    If `role` is "reconstruct", each source column is generated from itself, as in an autoencoder. If it is "translate",
     each column is generated from the column `Batch.source`; if the model does not encode that column, from the first
     column that it encodes.
     """

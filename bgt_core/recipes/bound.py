@@ -31,10 +31,10 @@ from bgt_core.nets.output import LanguageOutput, OutputLayer, TiedOutput
 
 @dataclass(frozen=True, kw_only=True)
 class BoundConfig:
-    """A BGT whose semantic latent has three parts: an average of token vectors, states bound to positions, and roles.
+    """A BGT whose semantic latent has three parts: an average of token vectors, a part for word order, and roles.
 
-    States bound to positions encode word order (`nets.bound`). Roles encode who does what to whom. All nets share token
-    embeddings. Decoders attend to vectors that are computed from the latents.
+    In the second part, states are bound to positions (`nets.bound`). Roles encode who does what to whom. All nets share
+    token embeddings. Decoders attend to vectors that are computed from the latents.
     """
 
     d_model: int = 256
@@ -42,12 +42,12 @@ class BoundConfig:
     train_rarity: bool = False  # learn each token's weight in the average; needs `--teacher`
     average_from: str = ""  # an encoder that embeds each token's text; its vectors initialise the token vectors
     bound_dim: int = 384  # units of the part that encodes word order; an even number
-    bound_share: float = 0.03  # weight of this part in the cosine of two semantic latents; more lowers STS scores
+    bound_share: float = 0.03  # weight of word order in the cosine of two latents; a larger weight lowers STS scores
     roles_dim: int = 256  # units of the part that encodes who does what to whom; a multiple of 16
-    roles_share: float = 0.2  # weight of this part in the cosine of two semantic latents
+    roles_share: float = 0.2  # weight of the part for roles in the cosine of two semantic latents
     composed_layers: int = 3  # number of layers of the Transformer for the part that encodes word order
-    roles_layers: int = 2  # Number of layers of the Transformer for roles. `memory_slots` is the number of positions to
-    # which decoders attend; vectors of later positions are only added to their tokens.
+    roles_layers: int = 2  # number of layers of the Transformer for roles
+    # number of positions whose word-order vectors decoders attend to; at later positions they are only added to inputs
     memory_slots: int = 24
     tag_dim: int = 0  # width of each language's vector, if languages share nets; 0: each language has its own nets
     language_dim: int = 64
@@ -60,11 +60,11 @@ class BoundConfig:
     # Share of sentences that are generated from their own semantic latent; the others, from a translation's latent.
     own_share: float = 0.5
     borrowed_share: float = 0.5  # share of sentences that get another sentence's language latent
-    exchanged_marks: float = 0.5  # Share of sentences that get another sentence's closing mark. The next two settings
-    # are initial log variances of posteriors. A wide semantic posterior hides words of a long sentence.
+    exchanged_marks: float = 0.5  # share of sentences that get another sentence's closing mark
+    # initial log variances of the posteriors; the noise of a wide semantic posterior hides words of long sentences
     semantic_log_variance: float = -6.0
     language_log_variance: float = -3.0
-    teacher_dim: int = 0  # units of the teacher's vectors (`--teacher`): average_dim, or 0 without a teacher
+    teacher_dim: int = 0  # dimension of the teacher model's vectors (`--teacher`): average_dim; 0: no teacher
     train_decoders: bool = True  # if false, only the semantic encoder learns; train the rest later (--init-from)
 
     def __post_init__(self) -> None:
@@ -132,7 +132,7 @@ class BoundConfig:
 
 
 def number_styles(tokenizer: Tokenizer, sides: Mapping[str, Tokens]) -> dict[str, Tensor]:
-    """Return a style id for each sentence, (B,) int64 per column; sentences with the same `signature` share an id."""
+    """Return style ids, (B,) int64 per column; sentences of the same style (equal `signature`) have the same id."""
     numbers: dict[tuple[str | bool, ...], int] = {}
     drawn: dict[str, Tensor] = {}
     for column, side in sides.items():
@@ -184,7 +184,7 @@ class RecombiningBGT(BGT):
         altered = {column: self.encoders[SEMANTIC](side) for column, side in batch.altered.items()}
         shared = {SEMANTIC: {SEMANTIC: semantic[batch.anchor]}}
         agreement = {}
-        if batch.targets is not None:  # (B, D): the teacher's vectors
+        if batch.targets is not None:  # (B, D): the teacher model's vectors
             means = {column: posterior.mean[:, : config.average_dim] for column, posterior in semantic.items()}
             agreement = {column: cosine_to_targets(average, batch.targets) for column, average in means.items()}
         encoded = Outputs(semantic, shared, agreement=agreement, altered=altered, composed=config.composed)
@@ -225,7 +225,7 @@ class RecombiningBGT(BGT):
         if style.is_meta or not takes.any():  # on the meta device, tensors have no values
             return style
         lends = (number[:, None] == number).float().fill_diagonal_(0)  # (B, B)
-        lends[:, 0] += lends.sum(1) == 0  # multinomial fails if all weights are 0; `takes` excludes this draw below
+        lends[:, 0] += lends.sum(1) == 0  # multinomial fails if all weights are 0; `takes` drops this draw below
         other = torch.multinomial(lends, 1).squeeze(1)
         takes &= number == number[other]
         return torch.where(takes[:, None], style[other], style)

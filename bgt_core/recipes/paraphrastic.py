@@ -129,7 +129,7 @@ class TranslatorConfig(WideAsTokens):
 
 
 class Siamese(LatentModel):
-    """A model with one encoder for all languages, no decoders and no KL terms (paper, sec. 4: SP, BiLSTM)."""
+    """A model with one encoder for all languages, no decoders and no KL terms (BGT paper, sec. 4: SP, BiLSTM)."""
 
     def __init__(self, langs: Sequence[str], encoder: nn.Module):
         super().__init__(langs, {SEMANTIC: encoder})
@@ -147,7 +147,7 @@ class ReferenceClassifier(LatentModel):
 
     Each row provides two examples: the sentence of the first column is a reference (class 1), and the sentence of the
     second column is a translation (class 0). The classifier is a linear map of the sentence's vector, followed by a
-    softmax. The encoder and the linear map are both trained; in the released code the map keeps its random values.
+    softmax. The encoder and the linear map are both trained; in the authors' code the map keeps its random values.
     """
 
     def __init__(self, langs: Sequence[str], encoder: nn.Module, width: int):

@@ -16,7 +16,7 @@ from bgt_core.objectives.elbo import CrossEntropy, Elbo
 from bgt_core.objectives.similarity import AlteredMargin, Composition, Contrast, Distillation, Margin, StyleContrast
 from bgt_core.recipes import ModelConfig, flatten, langs_of
 
-PARTS: dict[str, Callable[..., Part]] = {  # name in recipes.toml -> loss in an objective
+PARTS: dict[str, Callable[..., Part]] = {  # name in recipes.toml -> class of the loss
     "elbo": Elbo,
     "margin": Margin,
     "contrast": Contrast,
@@ -35,26 +35,26 @@ class TrainConfig:
     """The settings of a training run: length, batch sizes, learning rate, regularisation, precision."""
 
     epochs: float = 20.0  # number of passes through the data; 0 saves the untrained model
-    batch_tokens: int = 25_000  # number of tokens per update; only the longest sentence of each row counts
+    batch_tokens: int = 25_000  # number of tokens per update, counted in the longest sentence of each row
     micro_tokens: int = 4_000  # maximum tokens of a micro-batch in one language, with padding; limits memory
     micro_batches: int = 1  # minimum number of micro-batches per update, so that workers can share them
     learning_rate: float = 5e-4  # Peak learning rate. In the first `warmup_steps` updates, the learning rate rises
     # linearly to its peak; then it falls as 1 / sqrt(step). If `warmup_steps` is 0, the rate is constant.
     # (`objective.elbo.warmup_steps` is another setting, for the weight of the KL.)
     warmup_steps: int = 4_000
-    cooldown: float = 0.0  # share of the run, at its end, in which another factor of the rate falls linearly to 0
-    weight_decay: float = 1e-4  # decoupled weight decay of every parameter, as in the released code
+    cooldown: float = 0.0  # final share of the run in which a factor of the rate falls linearly from 1 to 0
+    weight_decay: float = 1e-4  # decoupled weight decay of every parameter, as in the BGT authors' code
     composition_l2: float = 0.0  # weight of an L2 penalty on all parameters except token embeddings
-    table_l2: float = 0.0  # weight of an L2 penalty on the change of token embeddings from their start
+    table_l2: float = 0.0  # weight of an L2 penalty on the change of token embeddings from their initial values
     clip: float = 25.0  # maximum norm of the gradient, in nats per row
     explosion: float = 100.0  # stop when the loss exceeds this multiple of its initial value (`Guard`); 0: never
     sampling_temperature: float = 1.0  # above 1, small corpora are sampled more often
     kind_weights: str = ""  # sampling weights of kinds of text, as in "news:3,docs:0.5"
     scramble: float = 0.0  # share of the training sentences whose tokens are shuffled
-    mega_batch: int = 0  # maximum number of updates searched together for hard negatives; 0: use in-batch negatives
+    mega_batch: int = 0  # maximum number of updates among whose rows hard negatives are sought; 0: in-batch negatives
     mega_batch_warmup: int = 0  # number of updates after which mega-batches grow by 1 update; 0: full size at once
-    mega_batch_start: float = 0.0  # Number of epochs before the search for hard negatives starts. `aggressive_steps` is
-    # the maximum number of encoder-only updates before each full update (He et al. 2019: 100), until an epoch does not
+    mega_batch_start: float = 0.0  # number of epochs before the search for hard negatives starts
+    # Maximum number of encoder-only updates before each full update (He et al. 2019: 100), until an epoch does not
     # raise the mutual information. 0: ordinary training.
     aggressive_steps: int = 0
     valid_every: int = 1_000  # number of updates between validations
@@ -99,7 +99,7 @@ class DataConfig:
     vocab_size: int = 20_000  # number of tokens of the joint SentencePiece model
     lowercase: bool = True
     character_coverage: float = 0.9995  # share of the text's characters covered by tokens; other characters become UNK
-    min_tokens: int = 5  # minimum number of tokens in each sentence of a row, without EOS (paper, sec. 4)
+    min_tokens: int = 5  # minimum number of tokens in each sentence of a row, without EOS (BGT paper, sec. 4)
     max_tokens: int = 100
     # Approximate number of held-out rows. No sentence of the first column is in both training and held-out data.
     valid_pairs: int = 10_000
@@ -117,7 +117,7 @@ class DataConfig:
 
     @property
     def langs_of(self) -> dict[str, str]:
-        """Column name -> language, for all columns of text."""
+        """Map the name of each column of text to its language."""
         return langs_of(self.columns)
 
     @property
@@ -139,7 +139,7 @@ class Recipe:
     objective: Sum
     data: DataConfig = field(default_factory=DataConfig)
     train: TrainConfig = field(default_factory=TrainConfig)
-    base: str = ""  # for a second stage, the recipe of the first stage's model
+    base: str = ""  # for a second training stage, the recipe of the first stage's model
     init_from: str = ""
     freeze: tuple[str, ...] = ()
 

@@ -6,7 +6,7 @@ The network is trained in two stages. First it learns to repeat and to reformula
     bgt train var-siamese --init-from runs/vae --data quora.tsv --out runs/siamese
     bgt evaluate pairs test.tsv --model runs/siamese --dev dev.tsv --train quora.tsv
 
-| first stage | published: accuracy on Quora's dev / test, and area under the ROC curve on test, scored by minus W2 |
+| first stage | published: accuracy on Quora's dev / test, and area under the ROC curve on test for the score -W2 |
 |---|---|
 | var-siamese-repeat | 88.18 / 88.24, 86.74 |
 | var-siamese-reformulate | 89.05 / 88.86, 86.27 |
@@ -82,7 +82,7 @@ class ParaphraseVAEConfig:
 
 @dataclass(frozen=True, kw_only=True)
 class SecondStageConfig:
-    """A classifier of sentence pairs, which uses the encoders of a first stage."""
+    """A classifier of sentence pairs, which uses the encoders that a first training stage has trained."""
 
     base: ModelConfig  # the model of the first stage
 
@@ -93,7 +93,7 @@ class SecondStageConfig:
 
 @dataclass(frozen=True, kw_only=True)
 class VarSiameseConfig(SecondStageConfig):
-    """A classifier of sentence pairs: a perceptron with one hidden layer, which gets features of both posteriors."""
+    """A classifier of sentence pairs: a perceptron with one hidden layer; its input compares the two posteriors."""
 
     features: tuple[str, ...] = ("w2", "hadamard")
     hidden_dim: int = 1_000  # width of the perceptron's hidden layer
@@ -127,8 +127,8 @@ DUPLICATE = 1  # the label of two sentences with the same meaning
 
 
 class ParaphraseVAE(WritingModel):
-    """A VAE that reconstructs each sentence from a draw of its posterior, and with `reformulate` also generates its
-    paraphrase.
+    """A VAE that reconstructs each sentence from a sample of its posterior. If `reformulate` is true, it also generates
+    the sentence's paraphrase from this sample.
 
     The sentences of a row are paraphrases if the row's label is 1, or if rows have no labels. A paraphrase is generated
     from the latent of the column `Batch.source`. `decoders` has p(sentence | z) for each language.
@@ -159,8 +159,8 @@ class ParaphraseVAE(WritingModel):
         return Outputs(semantic, posteriors, predictions)
 
     def reformulations(self, batch: Batch, z: Mapping[str, Tensor]) -> list[Prediction]:
-        """Predict each sentence from the latent of its paraphrase, in another column; `z` has the latents (B, L)."""
-        rows, predictions = None, []  # None means all rows, also on the meta device
+        """Predict each sentence from the latent of its paraphrase in another column; `z`: column -> latents (B, L)."""
+        rows, predictions = None, []  # None means all rows; labels on the meta device have no values
         if batch.labels is not None and not batch.labels.is_meta:
             rows = (batch.labels == DUPLICATE).nonzero().squeeze(1)
             if not len(rows):
@@ -216,8 +216,8 @@ class PairClassifier(SecondStage):
 class VarSiamese(SecondStage):
     """Classify whether two sentences have the same meaning (class 1).
 
-    A perceptron with one hidden layer reads `measures` of the two posteriors. All measures are symmetric
-    (`posterior.distances.FEATURES`).
+    A perceptron with one hidden layer gets the terms of `measures`, which compare the two posteriors. All measures are
+    symmetric (`posterior.distances.FEATURES`).
     """
 
     def __init__(self, base: LatentModel, width: int, measures: Sequence[str], hidden: int, dropout: float):

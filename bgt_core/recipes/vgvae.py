@@ -3,7 +3,7 @@
     bgt train vgvae --data paraphrases.tsv --out runs/vgvae    # columns a:en, b:en
     bgt evaluate sts sts --model runs/vgvae --latent semantic  # and --latent syntactic, which should score low
 
-| row of the table | settings | published: STS benchmark, Pearson x 100, semantic / syntactic |
+| row of the paper's table | settings | published: STS benchmark, Pearson x 100, semantic / syntactic |
 |---|---|---|
 | base | all weights in the rows below are 0, and `train.mega_batch=0` | 45.5 / 40.8 |
 | WPL: word position loss | base with `objective.position.weight=1` | 51.5 / 28.1 |
@@ -53,8 +53,8 @@ class VGVAEConfig:
     d_model: int = 50  # width of token vectors, and of the output of an encoder's body
     semantic_dim: int = 50
     syntactic_dim: int = 50  # units of the syntactic latent; 0 removes it
-    hidden_dim: int = 100  # width of the decoder's states, and of the perceptrons' layers
-    hidden_layers: int = 3  # number of layers of the perceptrons
+    hidden_dim: int = 100  # width of the decoder's states, and of the hidden layers of all perceptrons
+    hidden_layers: int = 3  # number of layers of each perceptron
     positions: int = 32  # number of word positions to predict; later words are skipped
     dropout: float = 0.0  # dropout of token vectors and of an LSTM's states
     readout: str = "sample"

@@ -44,7 +44,7 @@ class WriterConfig:
     dropout: float = 0.0
     word_dropout: float = 0.1
     draft_layers: int = 2  # layers of the Transformer that encodes drafts, if a column such as draft_en has drafts
-    hidden_share: float = 0.1  # share of training rows without vector, and share without language latent
+    hidden_share: float = 0.1  # share of training rows in which each of the two latents is hidden
 
     def __post_init__(self) -> None:
         check_least(1, vector_dim=self.vector_dim, memory_slots=self.memory_slots)
@@ -57,7 +57,7 @@ class WriterConfig:
         drafts = [column for column in columns if column.startswith(DRAFT)]
         if strays := [column for column in drafts if columns[column] != columns.get(column.removeprefix(DRAFT))]:
             needed = f"{strays[0].removeprefix(DRAFT)}:{columns[strays[0]]}"
-            raise UsageError(f"{strays[0]}: contains drafts of {needed}, a column that is missing", parameter="columns")
+            raise UsageError(f"{strays[0]}: has drafts of the missing column {needed}; add it", parameter="columns")
         langs, latent = dict.fromkeys(columns.values()), self.language_dim + self.vector_dim
         table = make_embedding(tokenizer.vocab_size, self.d_model)
         sizes = self.ffn_dim, self.heads, self.dropout
@@ -102,7 +102,7 @@ class LinearMemory(Memory):
 
 @dataclass(frozen=True, eq=False)
 class Drafted:
-    """The input of a `CorrectingDecoder`: the latents and the encoded drafts of B sentences."""
+    """The input of a `CorrectingDecoder`: the latents of B sentences, and encoded drafts, which it corrects."""
 
     latent: Tensor  # (B, L)
     states: Tensor  # (N, H): encoder states of the drafts' N tokens
@@ -117,15 +117,15 @@ class Drafted:
 
 
 class DraftReader(nn.Module):
-    """Encodes drafts of sentences with a Transformer. A linear map of the difference between two vectors is added to
-    each state: the vector of the sentence to generate minus the vector of the draft, (..., `units`)."""
+    """Encodes drafts, earlier versions of sentences, with a Transformer. To each state, it adds a linear map of the
+    sentence's vector minus the draft's vector, (..., `units`)."""
 
     def __init__(self, body: Transformer, units: int):
         super().__init__()
         self.body, self.lacking = body, xavier_linear(units, body.width, bias=False)
 
     def forward(self, latent: Tensor, drafts: Tokens, lacking: Tensor) -> Drafted:
-        """Encode drafts (B, T), given latents (B, L) and the differences `lacking` between vectors, (B, D)."""
+        """Encode drafts (B, T), given latents (B, L) and `lacking`, sentence vectors minus draft vectors, (B, D)."""
         layout = PackedLayout.of(drafts)
         return Drafted(latent, self.body.states(drafts, layout) + layout.repeat(self.lacking(lacking)), drafts)
 
@@ -205,7 +205,7 @@ class VectorWriter(WritingModel):
     Only the language encoders and the decoders learn. `Batch.targets` are the encoder's vectors of the C columns,
     concatenated, (B, C * D); without targets, each row has the mean vector. In training, each of the two latents is
     hidden in a share `hidden_share` of the rows, independently of the other: the decoder then gets the mean of the
-    prior instead. So the model can also generate from one latent alone, which shows how many nats each latent saves.
+    prior instead. So the model can also generate from one latent, which shows how much each latent lowers the loss.
 
     The input of a decoder is [language latent ; standardised vector]. `reader` encodes drafts; it is None for a model
     without drafts.

@@ -166,7 +166,7 @@ def test_preparing_needs_no_torch() -> None:
 
 
 def test_nothing_left_to_train_on_is_refused(source: Path) -> None:
-    with pytest.raises(BgtError, match="no pair is left of 400, because each side needs 50 to 100 tokens; 400"):
+    with pytest.raises(BgtError, match="no pair is left of 400, because each sentence needs 50 to 100 tokens; 400"):
         make(source, min_tokens=50)
     with pytest.raises(BgtError, match="valid_pairs=400 leaves no pair to train on; the sources have 400"):
         make(source, valid_pairs=400)

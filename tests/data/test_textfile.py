@@ -67,7 +67,7 @@ def test_other_files_are_refused_by_what_they_are(
     [
         ("pairs.tsv", "a cat\tun chat\na dog\tun chien\n", r"pairs\.tsv:1: 2 columns \(a cat \| un chat\)"),
         ("text.txt", "A title\na\tb\nc\td\n", r"text\.txt:1: 2 columns \(a \| b\)"),
-        ("a.csv", "one, two\n", r"a file of records \(\.csv\)"),
+        ("a.csv", "one, two\n", r"has records \(\.csv\)"),
         ("a.jsonl", '{"text": "a"}\n', r"records \(\.jsonl\)"),
         ("a.txt", '{"text": "a"}\n', r"records \(JSON\)"),
         ("a.txt", '"a, ""cat""","un chat"\n', r"records \(quoted CSV\)"),

@@ -168,7 +168,7 @@ def test_a_search_scores_its_texts_as_training_does(build: Callable[..., VectorW
 @pytest.mark.parametrize("columns", [("en", "draft_fr:fr"), ("en", "fr", "draft_en:fr")])
 def test_drafts_of_a_missing_column_are_refused(build: Callable[..., VectorWriter], columns: tuple[str, ...]) -> None:
     draft, _, lang = columns[-1].partition(":")
-    with pytest.raises(UsageError, match=f"{draft}: contains drafts of {draft[6:]}:{lang}, a column that is missing"):
+    with pytest.raises(UsageError, match=f"{draft}: has drafts of the missing column {draft[6:]}:{lang}; add it"):
         build(columns)
 
 

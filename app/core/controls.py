@@ -98,7 +98,7 @@ def count(title: str, options: Sequence[int], key: str, first: int = 0, width: i
 def warn(loaded: state.Loaded, texts: Sequence[str], lang: str, title: str = "", key: str = "") -> None:
     """Warn about texts in `lang` that the model can't read well. If most texts are in another language, show a button
     that sets the language control with this `key` to that language."""
-    for warning in state.warnings(loaded, texts, lang):
+    if warning := state.warning(loaded, texts, lang):
         st.warning(f"{title}: {warning}" if title else warning, icon=":material/translate:")
     if key and (other := rows.other_language(texts, lang)) in loaded.langs:
         label = f"{title or 'It'} is {rows.language_name(other)}"

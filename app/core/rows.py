@@ -37,7 +37,7 @@ MAX_OWN = 200  # maximum number of sentences that a user can type
 CATEGORIES = 6  # maximum number of categories; readers could not tell more colours apart
 OTHER, NONE = "other", "none"
 SMOOTHING = 0.1  # added to each n-gram's count, so that no probability is 0
-CERTAIN = 10.0  # nats by which the likeliest language must lead; about one sentence in a thousand is then misjudged
+CERTAIN = 12.0  # nats by which the likeliest language must lead; no example sentence then gets a false alarm
 LETTERS = 6  # the language of a text with fewer letters is not guessed
 LATIN_END = "\u0370"  # the first character after the Latin letters
 SEEN = 0.8  # minimum share of a text's n-grams that the example sentences of the guessed language contain
@@ -236,6 +236,23 @@ def likeliest(grams: Collection[str], known: Profiles) -> tuple[str, dict[str, f
     likelihoods = {lang: sum(log.get(gram, log[""]) for gram in grams) for lang, log in known.items()}
     best = max(likelihoods, key=likelihoods.__getitem__)
     return best, {lang: likelihoods[best] - value for lang, value in likelihoods.items()}
+
+
+@cache
+def scripts(lang: str) -> set[str]:
+    """Return the scripts of the letters in the example sentences of a language, such as {"LATIN"}."""
+    return {script(letter) for letter in {*"".join(text for (text,) in example_sentences([lang]))} if letter.isalpha()}
+
+
+def script(letter: str) -> str:
+    return re.split("[ -]", unicodedata.name(letter, "UNKNOWN"), maxsplit=1)[0]
+
+
+def foreign_letters(character: str, lang: str) -> str:
+    """Describe the script of a letter that is foreign to a language, as in "Greek letters"; else return ""."""
+    if not character.isalpha() or primary(lang) not in LANGS or script(character) in scripts(primary(lang)):
+        return ""
+    return {"CJK": "Chinese characters"}.get(script(character)) or f"{script(character).capitalize()} letters"
 
 
 def another_language(text: str, lang: str, known: Profiles | None = None) -> str:

@@ -3,6 +3,7 @@ time. The least recently used vectors are dropped if memory is short."""
 
 import hashlib
 import threading
+import unicodedata
 import uuid
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,7 +19,7 @@ import streamlit as st
 
 import bgt_core
 from app.core import inventory, rows
-from bgt_core.contracts import EOS, SEMANTIC, UNK, GenerativeModel, SentenceEncoder, TranslationModel, VectorModel
+from bgt_core.contracts import SEMANTIC, UNK, GenerativeModel, SentenceEncoder, TranslationModel, VectorModel
 from bgt_core.encoders import KINDS, with_kind
 from bgt_core.errors import Busy, UsageError
 from bgt_core.files import json_lines
@@ -34,7 +35,7 @@ FEW = 64  # for so few sentences, embedding is faster than looking up vectors
 RUNS = {f"{name}:": kind.runs for name, kind in KINDS.items()}  # kind of encoder -> a sentence about where it runs
 MAX_LENGTH = 60  # maximum number of generated tokens
 MAX_CHARACTERS = 500  # maximum characters of a source sentence; training sentences are far shorter
-UNKNOWN_SHARE = 0.1  # share of unknown tokens from which the user is warned
+UNREAD_SHARE = 0.1  # share of characters that the model can't read from which the user is warned
 _inference = threading.Lock()
 
 
@@ -285,20 +286,27 @@ def filled(
     return matrix.vectors
 
 
-def warnings(loaded: Loaded, texts: Sequence[str], lang: str) -> list[str]:
-    """Return warnings about texts that should be in `lang`. Each warning is one sentence."""
-    concerns = []
-    if loaded.bgt is not None:  # the tokens of external encoders can't be counted
-        tokenized = loaded.bgt.tokenizer.encode(rows.sample([text for text in texts if text.strip()]))
-        tokens = [token for row in tokenized for token in row if token != EOS]
-        missing = tokens.count(UNK)
-        if missing and missing >= UNKNOWN_SHARE * len(tokens):
-            concerns.append(f"{missing:,} of {len(tokens):,} tokens are unknown to this model.")
+def warning(loaded: Loaded, texts: Sequence[str], lang: str) -> str:
+    """Return a sentence about texts that should be in `lang` but are in another language, or that the model can't read;
+    "" if there is nothing to warn of."""
     if other := rows.other_language(texts, lang):
         looks = f"This looks like {rows.language_name(other)}"
         known = f"{looks}, not {rows.language_name(lang)}: choose its language."
-        concerns.append(known if other in loaded.langs else f"{looks}, which this model does not know.")
-    return concerns
+        return known if other in loaded.langs else f"{looks}, which this model does not know."
+    if loaded.bgt is None:  # the tokens and training data of external encoders are unknown
+        return ""
+    characters = list(unicodedata.normalize("NFKC", "".join("".join(rows.sample(texts)).split())))
+    kinds = list(dict.fromkeys(characters))
+    tokens = zip(kinds, loaded.bgt.tokenizer.encode(kinds), strict=True)
+    unread = {kind: rows.foreign_letters(kind, lang) or kind * (UNK in ids) for kind, ids in tokens}
+    named = dict.fromkeys(filter(None, unread.values()))
+    count = sum(bool(unread[kind]) for kind in characters)
+    if not count or count < UNREAD_SHARE * len(characters):
+        return ""
+    return (
+        f"This model did not learn to read {', '.join([*named][:5])} in {rows.language_name(lang)}: {count:,} of "
+        f"{len(characters):,} characters. Results for such text mean nothing."
+    )
 
 
 def content(texts: Sequence[str]) -> str:

@@ -122,7 +122,7 @@ def use(table: pd.DataFrame, file: str, file_id: str) -> None:
         ]  # fmt: skip
     name, text, left_out = text_of(file, table, uses, GOLD not in uses)  # a repeated pair may have several scores
     for side, lang in enumerate(text.columns):
-        for warning in state.warnings(loaded, text.table[str(side)].tolist(), lang):
+        if warning := state.warning(loaded, text.table[str(side)].tolist(), lang):
             st.warning(f"{rows.language_name(lang)}: {warning}")
     count = len(text.table)
     st.markdown(f"**{len(table):,} rows read, {count:,} used.** {left_out}")

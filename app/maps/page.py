@@ -202,8 +202,10 @@ def add_sentences(langs: Sequence[str]) -> None:
         )
         submitted = st.form_submit_button("Draw as stars", type="primary", shortcut="ctrl+enter")
     st.caption(f"For more, or for a file: *Upload*, up to {uploads.MAX_ROWS:,} rows.")
-    if submitted and (left_out := add(lines, lang)):
-        st.warning(f"{left_out} lines are over the limit of {rows.MAX_OWN} and were left out.")
+    if submitted:
+        if left_out := add(lines, lang):
+            st.warning(f"{left_out} lines are over the limit of {rows.MAX_OWN} and were left out.")
+        controls.warn(state.model(), lines.splitlines(), lang)
     if count := sum(map(len, inventory.of_session().typed)):
         st.button(f"Remove your {count} sentence{'s' * (count > 1)}", on_click=inventory.change, kwargs={"typed": ()})
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pandas as pd
 import streamlit as st
 
-from app.core import exports, inventory, state, uploads
+from app.core import controls, exports, inventory, state, uploads
 from app.core.address import BOUND
 from app.core.display import frame, verbatim
 from app.core.state import BY_DIGEST, Loaded
@@ -35,6 +35,7 @@ def page(loaded: Loaded) -> None:
     if not question.strip():
         st.warning("Type a question.", icon=":material/edit:")
         return
+    controls.warn(loaded, [question], store.card.lang)
     with state.inference():
         (hits,) = store.query([question], k=NEAREST)
     near = table(store, hits, threshold)

@@ -1,11 +1,11 @@
-"""The app warns about texts with unknown tokens, and about texts that are not in the chosen language."""
+"""The app warns about texts that a model can't read, and about texts that are not in the chosen language."""
 
 from types import SimpleNamespace
 
 import pytest
 
 import bgt_core
-from app.core import rows, state
+from app.core import inventory, rows, state
 from bgt_core.data.examples import LANGS, example_sentences
 
 SENTENCES = {lang: [text for (text,) in example_sentences([lang])] for lang in LANGS}
@@ -30,23 +30,34 @@ def test_the_language_of_unseen_sentences_is_guessed_and_hardly_ever_wrongly_war
                 caught += sum(rows.another_language(text, other, known) == lang for other in LANGS if other != lang)
                 pairs += len(LANGS) - 1
     count = pairs // (len(LANGS) - 1)
-    assert right > 0.99 * count  # was 99.5 % when measured
+    assert right > 0.99 * count  # was 99.3 % when measured
     assert false_alarms <= 0.002 * count  # was 0.1 % when measured
-    assert caught > 0.95 * pairs  # was 96 % when measured (99 % between English and French, 83 % for Turkish)
+    assert caught > 0.95 * pairs  # was 95.7 % when measured
 
 
 def test_what_the_model_cannot_read_is_told(small: SimpleNamespace) -> None:
-    (french,) = state.warnings(small, ["Où est la gare ? Je dois prendre le train de huit heures."], "en")
+    french = state.warning(small, ["Où est la gare ? Je dois prendre le train de huit heures."], "en")
     assert french == "This looks like French, not English: choose its language."
     for lang in ("ja", "ar"):
-        unknown, language = state.warnings(small, SENTENCES[lang][:20], "en")
-        assert "tokens are unknown to this model" in unknown and "which this model does not know" in language
+        assert "which this model does not know" in state.warning(small, SENTENCES[lang][:20], "en")
+    unread = {"Где он ?": "Cyrillic letters, 5 of 6", "我要去": "Chinese characters, 3 of 3", "Two ☃☃.": "☃, 2 of 6"}
+    for text, of in unread.items():
+        named = of.replace(",", " in English:")
+        assert f"did not learn to read {named} characters." in state.warning(small, [text], "en")
+
+
+@pytest.mark.parametrize("name", sorted(inventory.shipped()))
+def test_no_example_sentence_of_a_models_languages_is_warned_of(name: str) -> None:
+    bgt = bgt_core.load(inventory.shipped()[name])
+    model = SimpleNamespace(bgt=bgt, langs=bgt.langs)
+    warned = {text: state.warning(model, [text], lang) for lang in bgt.langs for text in SENTENCES[lang]}
+    assert not {text: warning for text, warning in warned.items() if warning}
 
 
 @pytest.mark.parametrize("text", ["", "   ", "42", "Taxi!", "OK", "Tom?"])
 def test_nothing_is_said_of_what_tells_nothing(small: SimpleNamespace, text: str) -> None:
-    assert state.warnings(small, [text], "en") == state.warnings(small, [text], "fr") == []
-    assert state.warnings(small, [], "en") == []
+    assert state.warning(small, [text], "en") == state.warning(small, [text], "fr") == ""
+    assert state.warning(small, [], "en") == ""
 
 
 @pytest.mark.parametrize(

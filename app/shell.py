@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
+from operator import attrgetter
 from pathlib import Path
 
 import streamlit as st
@@ -31,25 +32,8 @@ LOST = (
     "The app keeps your own sentences, files and encoders until it stops or needs the memory. The page is not shown, "
     "because it would show another model or text."
 )
-OLD = {  # paths of old links, with the folder of the page that replaced each
-    "plane": "pairs", "similarity": "pairs", "languages": "probes", "latents": "maps", "style": "rewrite",
-    "models": "pairs",
-}  # fmt: skip
-RENAMED = {  # URL parameters of old links, with their present names
-    "left": "sentence", "right": "other", "one_left_lang": "language", "one_right_lang": "other_language",
-    "sentence_en": "sentence", "sentence_fr": "sentence", "dlang": "language", "mlang": "language",
-    "glang": "other_language",
-}  # fmt: skip
 THREAD = ("sentence", "language", "other", "other_language")  # keys of the fields that several pages share
 TEXTS = ("data", "pdata")  # URL parameters whose values are names of texts
-
-
-def a_writer(loaded: state.Loaded) -> str:
-    """Explain why the model can't generate text, and which models can; return "" if the model can."""
-    return loaded.cannot_write and (
-        f"{loaded.cannot_write} Choose another model in the sidebar, one that was trained with a `bgt` recipe, or with "
-        "`vgvae` and `model.decoder=lstm`."
-    )
 
 
 @dataclass(frozen=True)
@@ -76,7 +60,8 @@ PAGES = {
              "Do two sentences share their meaning, their style, or both? A point is a pair: the farther right, the "
              "nearer in the **semantic** latent; the higher up, the nearer in the **{second}** latent.", link=False),
         Page("rewrite", "rewrite", "Rewrite", "edit_note",
-             "Write the meaning of one sentence in another's style, or turn it into a question.", a_writer, link=False),
+             "Write the meaning of one sentence in another's style, or turn it into a question.",
+             attrgetter("cannot_write"), link=False),
         Page("questions", "questions", "Similar questions", "quiz", "Has this question been asked before?",
              shown=lambda options: options.questions is not None),
         Page("probes", "probes", "What each latent holds", "science",
@@ -108,14 +93,7 @@ def main() -> None:
         if page.shown(inventory.read())
     }  # fmt: skip
     st.session_state["pages"] = pages
-    merged = [
-        st.Page(partial(moved, pages[name]), title=old.capitalize(), url_path=old, visibility="hidden")
-        for old, name in OLD.items()
-    ]
-    chosen = st.navigation([*pages.values(), *merged])
-    given = st.query_params.to_dict()
-    if {*RENAMED} & {*given}:
-        st.switch_page(chosen, query_params={RENAMED.get(name, name): value for name, value in given.items()})
+    chosen = st.navigation([*pages.values()])
     kept = inventory.restore()
     if "lost" not in st.session_state:
         st.session_state["lost"] = not_here(kept)
@@ -165,11 +143,6 @@ def compare_with(loaded: state.Loaded) -> None:
         problem(error)
 
 
-def moved(page: st.Page) -> None:
-    """Open the page that replaced the page of an old link, with the settings in the link."""
-    st.switch_page(page, query_params=st.query_params.to_dict())
-
-
 def draw(page: Page, above: DeltaGenerator) -> None:
     """Draw a page. An error appears where the page stopped. A page with its own heading draws it at `above`."""
     loaded = state.model()
@@ -179,7 +152,7 @@ def draw(page: Page, above: DeltaGenerator) -> None:
     else:
         module.heading(above, loaded)
     if lacks := page.lacks(loaded):
-        st.info(lacks, icon=f":material/{page.icon}:")
+        st.info(f"{lacks} You can choose another model in the sidebar.", icon=f":material/{page.icon}:")
         return
     if page.about:
         st.markdown(page.about.format(second=loaded.second_latent or LANGUAGE))

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import streamlit as st
 
@@ -12,12 +13,11 @@ from app.core import exports, inventory, rows, state
 from app.core.display import frame, table, verbatim
 from bgt_core.contracts import SEMANTIC
 from bgt_core.data.columns import split_langs
-from bgt_core.errors import BgtError
 from bgt_core.evaluation.bootstrap import wilson
+from bgt_core.splitting.fit import ROWS, verdict
 from probes.results.store import MAJORITY
 
 PROBE_TITLES = {"punct-num": "Punctuation"}  # titles of probing tasks that differ from the task's name
-UNTRAINED = "untrained "  # prefix of the card's columns that hold scores of the untrained model
 HERE = Path(__file__).parent
 BGT = "wieting2020bilingual"
 ADDRESSES = {  # URLs of the papers, by their keys in `papers.bib`
@@ -35,7 +35,10 @@ TITLES = {
     "kept": "Negation and numbers kept", "transfer": "Style taken over", "roles": "Who did what to whom",
     "command": "Trained with", "training": "Training took",
 }  # fmt: skip
-EXAMPLE = "Hello."
+PARTS = {"vectors": "the vectors", "shared": "the semantic latent", "private": "the language latent"}
+SPLIT_SCORES = {  # score of a split -> its title
+    "found": "Translation found, %", "pool": "of all languages, %", "language_told": "Language told, %",
+}  # fmt: skip
 WRITING, TRAINING, DATA = "Generated text", "Training", "Data"
 TABS = {  # the fields of the model card that each tab shows
     WRITING: ("fidelity", "kept", "transfer", "roles"),
@@ -43,6 +46,7 @@ TABS = {  # the fields of the model card that each tab shows
     DATA: ("data", "licence", "limits"),
 }
 FACT = 160  # width in pixels of the box that shows one number
+WIDE = 4  # a table with more scores becomes several tables, which fit the width of the page
 LONG = 12  # a table with more rows than this scrolls
 HELP_OF = {
     "Updates": "The updates of its last training, which may have started from another model.",
@@ -122,25 +126,22 @@ def stored(loaded: state.Loaded) -> None:
 
 
 def outside(loaded: state.Loaded) -> None:
-    """Show the known properties of an encoder from another library, which has no checkpoint of this toolkit."""
-    st.info(f"This is an external encoder: its card, training and settings are unknown. {loaded.device}.")
-    lang = loaded.langs[0]
-    try:
-        units = f"{loaded.embed([EXAMPLE], lang=lang).shape[1]:,}"
-    except BgtError:  # an encoder that only looks up stored vectors cannot embed other sentences
-        units = "unknown"
-    known = {
-        "Latents": ", ".join(loaded.latents),
-        "Units": units,
-        "Languages": loaded.reads,
-        "Fingerprint": loaded.fingerprint[:8] or loaded.short,
-    }
+    """Show the known properties of an encoder from another library or of a split, which have no card."""
+    about = getattr(loaded.reader, "about", {})
+    widths = {latent: loaded.embed([], lang=loaded.langs[0], latent=latent).shape[1] for latent in loaded.latents}
+    known = {f"Units of the {latent} latent": f"{width:,}" for latent, width in widths.items()}
+    known |= {"Languages": loaded.reads, "Fingerprint": loaded.fingerprint[:8] or loaded.short}
+    if about:
+        st.markdown(f"{loaded.device}. **{verdict(about['scores'])}**")
+        shown = pd.DataFrame(about["scores"]).T.reindex(columns=list(SPLIT_SCORES)) * 100
+        shown.insert(0, "part", shown.index.map(PARTS))
+        digits = dict.fromkeys(SPLIT_SCORES.values(), "%.1f")
+        frame(shown.rename(columns={"part": "Of", **SPLIT_SCORES}), "Scores of the split on held-out pairs", digits)
+        known |= {"Method": about["method"], "Fitted on": f"{about['rows']:,} pairs"}
+        known |= {"Measured on": f"{min(ROWS, about['held_out_rows']):,} other pairs"}
+    else:
+        st.info(f"This is an external encoder: its card, training and settings are unknown. {loaded.device}.")
     table(pd.DataFrame(known.items(), columns=["", "Known"]), "The known properties of this encoder")
-    st.markdown(
-        "Other pages measure it. *What each latent holds* shows which properties can be read from its vectors. *Pairs* "
-        "shows how well it finds sentences of the same meaning. *Your encoder* splits its vectors "
-        "into a part that translations share, and the rest."
-    )
 
 
 def records(card: Mapping[str, object]) -> None:
@@ -155,8 +156,10 @@ def records(card: Mapping[str, object]) -> None:
         rows_of = rows_of.rename(  # units and acronyms keep their case
             columns=lambda title: title[:1].upper() + title[1:] if title.split(" ")[0].islower() else title
         )
-        alt = f"The model's card: {title}"
-        frame(rows_of, alt, height=360) if len(rows_of) > LONG else table(rows_of, alt)
+        measured = [name for name, column in rows_of.items() if column.str.contains("[", regex=False).any()]
+        for part in np.array_split(measured, -(-len(measured) // WIDE) or 1):
+            shown, alt = rows_of.drop(columns=[*{*measured} - {*part}]), f"The model's card: {title}"
+            frame(shown, alt, height=360) if len(shown) > LONG else table(shown, alt)
 
 
 def scores(loaded: state.Loaded) -> None:
@@ -257,17 +260,12 @@ def intervals(card: Mapping[str, Any]) -> dict[tuple[str, str], tuple[float, flo
 def score_table(
     measures: Mapping[str, float | Mapping[str, float]], intervals: Mapping[tuple[str, str], tuple[float, float]]
 ) -> pd.DataFrame:
-    """Return a table of formatted scores, one row per measure, and another row for the untrained model if known."""
+    """Return a table of formatted scores, one row per measure."""
     table = {name: value if isinstance(value, Mapping) else {"score": value} for name, value in measures.items()}
-    names = dict.fromkeys(column.removeprefix(UNTRAINED) for row in table.values() for column in row)
-    columns = [column for column in names if column not in ENDS]
+    columns = dict.fromkeys(column for row in table.values() for column in row if column not in ENDS)
     lines = []
     for measure, row in table.items():
-        # scores of the untrained model get rows of their own, because more columns would not fit on a phone
-        for before, title in (("", measure), (UNTRAINED, f"{measure}, untrained")):
-            keys = [before + column for column in columns]
-            own = {"score": (row["low"], row["high"])} if {*ENDS} <= {*row} else {}
-            ends = [intervals.get((measure, key)) or own.get(key) for key in keys]
-            if {*keys} & {*row}:
-                lines.append([title, *(cell(measure, row.get(key), end) for key, end in zip(keys, ends, strict=True))])
+        own = {"score": (row["low"], row["high"])} if {*ENDS} <= {*row} else {}
+        ends = {column: intervals.get((measure, column)) or own.get(column) for column in columns}
+        lines.append([measure, *(cell(measure, row.get(column), ends[column]) for column in columns)])
     return pd.DataFrame(lines, columns=["Measure", *map(str.capitalize, columns)])

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import tempfile
 import zipfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -19,7 +21,7 @@ import streamlit as st
 import bgt_core
 from app.core import display, inventory, rows, state, uploads
 from app.core.address import BOUND, go_to
-from app.core.display import failing, frame, plain, verbatim
+from app.core.display import failing, frame, plain, problem, verbatim
 from app.core.inventory import ParallelText
 from app.core.latents import geometry
 from app.core.latents.chart import latent_map
@@ -29,7 +31,7 @@ from bgt_core.encoders import identity, with_kind
 from bgt_core.encoders.split import split_encoder
 from bgt_core.encoders.vectors import look_up
 from bgt_core.encoders.writer import attached
-from bgt_core.errors import DataError, NotFound, UsageError
+from bgt_core.errors import BgtError, DataError, NotFound, UsageError
 from bgt_core.splitting import METHODS, parts
 from bgt_core.splitting.fit import FACTORED, ROWS, TRAINED_ON, fit, verdict
 from bgt_core.splitting.gather import MOST_UNITS, gather, needed_rows
@@ -41,12 +43,12 @@ MOST = 50_000  # maximum number of pairs
 AT_ONCE = 512  # number of pairs embedded between two progress reports
 EMBEDDED, FITTED = 0.7, 0.8  # completed fraction after embedding all pairs, and after fitting the split
 DRAWN = 400  # maximum number of pairs shown on the maps
-HEIGHT = 330  # height of the figure in pixels
 SHOWN = 4  # number of sentences whose neighbours are shown
 FOUND = 50  # maximum number of encoders on this machine that are listed
 MAX_MEGABYTES, MAX_UNPACKED = 500, 2**31  # maximum size of a file of vectors, and of its arrays in bytes
 KINDS = tuple(kind for kind in state.RUNS if kind != "python:")  # kinds of encoders that do not run foreign code
 ALT = "Two maps of the held-out sentences: the vectors as they are, and the shared parts"
+ON_COMMAND_LINE = re.compile(r"[.;:] ?[^.;:]*(`bgt |--model|one of PATH,).*")  # advice in errors of the library
 ABOUT = {  # a description of each method, shown after its name
     "bgt": "factors that translations share",
     "neural": "the same, with a trained hidden layer",
@@ -59,9 +61,7 @@ ABOUT = {  # a description of each method, shown after its name
 
 def page(loaded: Loaded) -> None:
     if done := st.session_state.pop("split_done", None):
-        st.success(done, icon=":material/check:")
-        if loaded.second_latent:
-            go_to("maps", "Look at the maps")
+        st.toast(done, icon=":material/check:", duration="long")  # seen wherever the page is scrolled to
     another(loaded)
     made = inventory.of_session().split
     if made and made.loaded.title == loaded.title:
@@ -86,7 +86,11 @@ def divide(loaded: Loaded) -> None:
         st.info(f"No pairs of sentences in {', '.join(map(rows.language_name, loaded.langs))}. Upload some.")
         return
     columns, langs = inventory.columns_of(texts[name], MOST)
-    width = loaded.embed(columns[0][:1], lang=langs[0]).shape[1]
+    try:
+        width = loaded.embed(columns[0][:1], lang=langs[0]).shape[1]
+    except DataError as error:  # a file of vectors has none for this sentence
+        st.info(f"{verbatim(error)} Choose or upload pairs of sentences whose vectors the file has.")
+        return
     if width > MOST_UNITS:
         st.info(
             f"Vectors of {width:,} units can't be split: at most {MOST_UNITS:,} can. Reduce them first, as the guide "
@@ -138,14 +142,26 @@ def another(loaded: Loaded) -> None:
             "A file by `numpy.savez(NAME, vectors=vectors, sentences=sentences)`. The pages can then show texts that "
             "consist of these sentences: upload such texts as well."
         )
-        if st.form_submit_button("Open") and (name or file):
-            start = perf_counter()
-            with failing(), st.spinner("Opening", show_time=True):
+        if st.form_submit_button("Open"):
+            with explaining("Type another name or folder, choose one from the list, or upload its vectors."):
+                if bool(name) == bool(file):
+                    raise UsageError("Type or choose an encoder, or upload a file of vectors: one of the two.")
                 new = uploaded(file.name, file.getvalue()) if file else opened((name or "").strip())
                 width = new.reader.embed([], lang=new.langs[0]).shape[1]
                 langs = new.languages if new.reader.langs else "any language"
-                took = f"{perf_counter() - start:.1f} seconds"
-                add(new, f"{verbatim(new.title)} is open: vectors of {width:,} units, {langs}, {took}.")
+                add(new, f"{verbatim(new.title)} is open: vectors of {width:,} units, {langs}.")
+
+
+@contextmanager
+def explaining(advice: str) -> Iterator[None]:
+    """Show an error that is raised inside the `with` block. Its advice on the command line becomes `advice`."""
+    try:
+        with st.spinner("Opening", show_time=True):
+            yield
+    except BgtError as error:
+        message, count = ON_COMMAND_LINE.subn(".", str(error).replace("no such checkpoint", "no such name or folder"))
+        advice = "Then start the app again, or upload the vectors." if "pip install" in message else advice * count
+        problem(UsageError(f"{message} {advice}".strip()))
 
 
 def writer(loaded: Loaded) -> None:
@@ -157,7 +173,7 @@ def writer(loaded: Loaded) -> None:
             "then do so from the encoder's vectors."
         )
         if st.form_submit_button("Use this writer") and folder.strip():
-            with failing():
+            with explaining("Train a writer for this encoder, as the guide shows (docs/guide/write.md)."):
                 new = with_writer(loaded, folder.strip())
                 add(new, f"{verbatim(new.title)} generates text on every page.")
 
@@ -180,19 +196,19 @@ def result(made: Made) -> None:
         "languages, the translation?"
     )
     langs = next(iter(made.maps.values()))["lang"].unique().tolist()
-    figure = latent_map(made.maps, "lang", langs, side_by_side=True, theme=display.current_theme(), height=HEIGHT)
+    figure = latent_map(made.maps, "lang", langs, side_by_side=True, theme=display.current_theme(), height=330)
     st.plotly_chart(figure.update_layout(dragmode=False), alt=ALT, config={"displayModeBar": False})  # swipes scroll
     near = pd.DataFrame(made.neighbours, columns=["sentence", "nearest, before", "nearest, after"])
     frame(near, "The nearest other sentence of four sentences, before and after the split")
     with st.container(horizontal=True):
-        used = state.model().title == made.loaded.title
-        if not used and st.button("Use it on every page", type="primary", icon=":material/check:"):
+        if state.model().title == made.loaded.title:
+            go_to("maps", "Look at the maps")
+        elif st.button("Use it on every page", type="primary", icon=":material/check:"):
             add(made.loaded, f"Done: every page now shows {verbatim(made.loaded.title)}.")
         st.download_button(
             "Download it", partial(archive, made), "split.zip", icon=":material/download:",
             on_click="ignore", help="The folder that --model split:FOLDER opens",
         )  # fmt: skip
-    st.caption("`bgt split --report` fits every method to your pairs, and measures all of them.")
 
 
 @dataclass(frozen=True, eq=False)
@@ -235,11 +251,12 @@ def uploaded(name: str, content: bytes) -> state.Loaded:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "vectors.npz"
         path.write_bytes(content)
-        if zipfile.is_zipfile(path):
-            with zipfile.ZipFile(path) as arrays:
-                unpacked = sum(array.file_size for array in arrays.infolist())
-            if unpacked > MAX_UNPACKED:
-                raise DataError(f"{name}: {unpacked >> 20:,} MiB of numbers; expected at most {MAX_UNPACKED >> 20:,}.")
+        if not zipfile.is_zipfile(path):
+            raise DataError(f"{name}: not an .npz file; numpy.savez writes one, as shown below the field.")
+        with zipfile.ZipFile(path) as arrays:
+            unpacked = sum(array.file_size for array in arrays.infolist())
+        if unpacked > MAX_UNPACKED:
+            raise DataError(f"{name}: {unpacked >> 20:,} MiB of numbers; expected at most {MAX_UNPACKED >> 20:,}.")
         reader = look_up(path, name)
     title, langs = inventory.free_name(name, state.titles()), inventory.read().langs
     return state.Loaded(title, reader, langs, {}, [], state.RUNS["vectors:"], f"vectors:{name}")

@@ -1,7 +1,8 @@
 """A wrapper for encoders of other libraries and users, which checks their vectors."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -38,6 +39,7 @@ class ExternalEncoder:
         self.name, self.encode, self.sample, self.truncated = name, encode, sample, truncated
         self.langs, self.latents = _names(name, "langs", langs), _names(name, "latents", latents) or (SEMANTIC,)
         self._fingerprint, self._similarity, self._pairwise = fingerprint, similarity, similarity_pairwise
+        self.about: Mapping[str, Any] = {}  # what is known of a split: its method, numbers of rows, and scores
         self.opened_as: Callable[[], object] | None = None  # a function that opens the same encoder in another process
 
     def embed(self, sentences: str | Iterable[str], *, lang: str, latent: str = SEMANTIC) -> np.ndarray:

@@ -29,7 +29,7 @@ def split_encoder(name: str, split: Split, inner: SentenceEncoder, fingerprint: 
         return part(split, whole(tuple(sentences), lang), lang, latent)
 
     count = getattr(inner, "count_truncated", None)
-    return ExternalEncoder(
+    encoder = ExternalEncoder(
         name,
         embed,
         split.langs,
@@ -38,6 +38,8 @@ def split_encoder(name: str, split: Split, inner: SentenceEncoder, fingerprint: 
         truncated=count and (lambda sentences, lang: count(sentences, lang=lang)),
         fingerprint=f"{fingerprint} of {inner.fingerprint}" if fingerprint and inner.fingerprint else "",
     )
+    encoder.about = {"method": split.method, **split.about}
+    return encoder
 
 
 def part(split: Split, vectors: np.ndarray, lang: str, latent: str) -> np.ndarray:

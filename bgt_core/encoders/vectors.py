@@ -74,7 +74,9 @@ def read(path: Path, name: str) -> tuple[list[str], np.ndarray]:
     except KeyError:
         raise DataError(f'{name}: expected two arrays, "vectors" and "sentences".') from None
     except (*DAMAGE, zipfile.BadZipFile, zlib.error) as error:
-        raise DataError(f"{name}: not a NumPy file of numbers or text, or damaged ({error}).") from None
+        objects = "Object arrays" in str(error)  # NumPy's messages advise to unpickle the file, which may run its code
+        reason = "Python objects; use .astype(str) for text" if objects else str(error).partition(" If you")[0]
+        raise DataError(f"{name}: not a NumPy file of numbers or text, or damaged ({reason}).") from None
     if sentences is None:
         text = path.with_suffix(".txt")
         if not text.is_file():

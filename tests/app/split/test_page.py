@@ -1,6 +1,7 @@
 """The page "Your encoder" splits an encoder's vectors; the split encoder is then available on all pages."""
 
 import io
+import re
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -47,7 +48,7 @@ def test_a_model_is_split_and_one_of_the_models_afterwards(
     app.press("Use it")
     (title,) = app.session_state["own"].models
     assert title == made.loaded.title and app.session_state["next_model"] == title
-    assert app.success[0].value == f"Done: every page now shows {verbatim(title)}."
+    assert app.toast[0].value == f"Done: every page now shows {verbatim(title)}."
     files = zipfile.ZipFile(io.BytesIO(page.archive(made)))
     files.extractall(tmp_path)
     assert parts.load(tmp_path / "split").encoder == "baseline:random"
@@ -55,12 +56,28 @@ def test_a_model_is_split_and_one_of_the_models_afterwards(
     kept = bgt_core.open_encoder(f"split:{tmp_path / 'split'}").embed(sentence, lang="en")
     np.testing.assert_array_equal(made.loaded.reader.embed(sentence, lang="en"), kept)
     assert made.loaded.reader.fingerprint == bgt_core.open_encoder(f"split:{tmp_path / 'split'}").fingerprint
+    start("--model", f"split:{tmp_path / 'split'}")
+    card = opened("card")
+    assert any(app.subheader[0].value in text.value for text in card.markdown) and not card.info
+    found = card.dataframe[0].value.set_index("Of")["of all languages, %"]
+    assert found["the semantic latent"] == pytest.approx(100 * scores["shared"]["pool"])
+    assert card.table[0].value.set_index("").loc["Method"].tolist() == ["centring"]
 
 
-def test_an_encoder_that_runs_code_is_not_opened_from_a_page(opened: Open, start: Start) -> None:
-    start("--model", "baseline:random")
+def test_an_encoder_that_cannot_be_opened_is_explained_in_the_words_of_the_page(
+    opened: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "words.txt").write_text("A cat.\n", "utf-8")
     app = opened("split")
-    choose(app, "python:os:system")
+    app.press("Open")
+    assert app.error[0].value == "Type or choose an encoder, or upload a file of vectors: one of the two."
+    for typed in ("no-such-model", "/no/such/folder", "words.txt", "onnx:.", "split:", "split:."):
+        choose(app, typed)
+        said = app.error[0].value.replace("\\", "")
+        assert said.endswith("Type another name or folder, choose one from the list, or upload its vectors.")
+        assert not re.search("bgt |--|PATH", said)
+    choose(app, "python:os:system")  # a kind that runs code
     assert "or a name that begins with" in app.error[0].value and "own" not in app.session_state
     choose(app, "baseline:words")
     assert list(app.session_state["own"].models) == ["baseline:words"]
@@ -85,7 +102,7 @@ def test_vectors_and_their_sentences_are_uploaded(start: Start, opened: Open) ->
     app = opened("split")
     app.file_uploader(key="split_vectors").set_value(("mine.npz", b"not an archive", "application/zip"))
     app.press("Open")
-    assert app.error[0].value.startswith("mine.npz: not a NumPy file") and "own" not in app.session_state
+    assert app.error[0].value.startswith("mine.npz: not an .npz file") and "own" not in app.session_state
     vectors = np.random.default_rng(0).normal(size=(2, 3)).astype("f4")
     content = npz(vectors, "A cat.", "Un chat.")
     app.file_uploader(key="split_vectors").set_value(("mine.npz", content, "application/zip"))

@@ -77,11 +77,6 @@ def help_of(name: str, second: str = "", writes: bool = True) -> None:
         st.markdown("\n".join(shown).replace("{second}", second).replace("{writes}", ""))
 
 
-def written(text: str) -> None:
-    """Show a sentence that the model generated."""
-    st.html(f'<p class="written" style="font-size:1.4rem;margin:0">{escape(text) or "(nothing)"}</p>')
-
-
 # Okabe and Ito's colours for colour-blind readers, without yellow and black, each of which is invisible in one of the
 # themes. A colour means the same in the light and the dark theme, so that users can describe a figure by its colours.
 _OKABE_ITO = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00")
@@ -151,10 +146,10 @@ def lang_title(lang: str, name: str) -> str:
     return f"{cycled(GLYPHS, lang_place(lang))} {name}"
 
 
-def square(latent: str, theme: str) -> str:
+def square(latent: str) -> str:
     """Return HTML that draws a small square in the colour of a latent."""
     size = "display:inline-block;width:.8em;height:.8em;border-radius:2px"
-    return f'<span style="{size};background:{latent_colour(latent, theme)}"></span>'
+    return f'<span style="{size};background:{latent_colour(latent, current_theme())}"></span>'
 
 
 def plain(text: str) -> str:

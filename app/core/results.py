@@ -73,7 +73,6 @@ SCORES = [*SOURCE, *"latent accuracy ci_low ci_high n_train n_test classes sd no
 OPTIONAL = ["selectivity", "information"]  # measures that are NaN unless the probe was run with them
 GAPS = [*SOURCE, *"langs first second points ci_low ci_high p adjusted_p n_test".split()]  # `langs` is like "en fr"
 FLOATS = [*"accuracy ci_low ci_high sd points p adjusted_p".split(), *OPTIONAL]
-COMMAND = "bgt-probe --lang {lang} --model {model} --out {lang}.parquet"
 
 
 class Key(NamedTuple):
@@ -221,16 +220,13 @@ def all_results() -> ResultTables:
 
 
 LATENTS = (SEMANTIC, LANGUAGE, SYNTACTIC)
-NAMED = 3  # maximum number of tasks that a sentence lists by their titles
+BEST = "best baseline"
 SEPARABLE = 0.05  # one latent predicts a property better than another if the Holm-adjusted p-value is below this
-RULE = (
-    "A latent **shows** a property if the 95% interval of its probe's accuracy is above the accuracy of always "
-    "predicting the most frequent label. Other latents may still encode the property: a linear probe can miss it."
-)
 
 
 def shown(scores: pd.DataFrame) -> pd.Series:
-    """Return, for each result, the latents that hold the property by the test in `RULE`, as in "semantic, language"."""
+    """Return, for each result, the latents that hold the property, as in "semantic, language": the
+    interval of their accuracy is above the accuracy of the most frequent label."""
     keys = [*CELL, "mark"]
     majority = scores[scores["latent"] == MAJORITY].set_index(keys)["accuracy"].groupby(level=keys).first()
     latents = scores[scores["latent"].isin(LATENTS)].join(majority.rename("majority"), on=keys)
@@ -258,11 +254,16 @@ def leads(model: Path, second_latent: str) -> dict[str, list[str]]:
     return found
 
 
-def accuracies(model: Path, latents: Sequence[str]) -> dict[str, tuple[float, ...]]:
-    """Return each latent's accuracies on all tasks, averaged over languages, from the results in a model's folder."""
-    scores = gathered([model / inventory.PROBES_FOLDER]).scores
-    means = scores.pivot_table("accuracy", "task", "latent").reindex(columns=list(latents)).dropna()
-    return {str(task): tuple(row) for task, *row in means.itertuples()}
+@st.cache_data(max_entries=32, show_spinner=False)
+def accuracies(model: Path, lang: str = "") -> pd.DataFrame:
+    """Return the accuracies of linear probes of each latent and baseline, and of the best baseline (`BEST`): one row
+    per task, in one language or averaged over all. Empty if the model's folder has no results."""
+    folder = model / inventory.PROBES_FOLDER
+    scores = gathered([folder] if folder.is_dir() else []).scores
+    scores = scores[(scores["probe"] == "linear") & scores["lang"].isin([lang] if lang else scores["lang"])]
+    wide = scores.pivot_table("accuracy", ["task", "lang"], "latent")
+    wide[BEST] = wide[[name for name in wide if is_baseline(name, LATENTS)]].max(axis=1)
+    return wide.groupby("task").mean()
 
 
 def nats(log: Sequence[Mapping[str, Any]], langs: Sequence[str]) -> tuple[float, float]:
@@ -273,13 +274,6 @@ def nats(log: Sequence[Mapping[str, Any]], langs: Sequence[str]) -> tuple[float,
     own = float(np.mean([held_out.get(f"kl/{lang}", np.nan) for lang in langs]))
     shared = float(np.mean([held_out.get(f"{every}/{lang}", held_out.get(every, np.nan)) for lang in langs]))
     return own, own + shared
-
-
-def named(tasks: list[str], notes: Mapping[str, str]) -> str:
-    """List the titles of the first tasks with their notes, and count the others: "length, tense (90 %) and 2 more"."""
-    titles = [f"{task_title(task).lower()}{notes.get(task, '')}" for task in tasks[:NAMED]]
-    parts = [*titles, *([f"{len(tasks) - NAMED} more"] if len(tasks) > NAMED else [])]
-    return " and ".join(filter(None, [", ".join(parts[:-1]), *parts[-1:]]))
 
 
 def language_names(lang: str) -> str:

@@ -76,7 +76,7 @@ def inspect(shown: Shown) -> None:
     with left:
         row, lang, near = nearest(loaded, fitted, chosen)
         if near:
-            keys = (f"{display.square(latent, display.current_theme())} {latent} latent" for latent in near)
+            keys = (f"{display.square(latent)} {latent} latent" for latent in near)
             st.html(f"★ is the chosen sentence. Rings mark its nearest in the {' &nbsp; '.join(keys)}.")
     selection = compute.among(table, frozenset(chosen))
     near_any = compute.among(table, frozenset(other for of in near.values() for other in of["id"]))

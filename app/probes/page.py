@@ -29,8 +29,6 @@ TITLES = {
     "information": "Bits per item", "run": "Trained + tested on", "data": "Data", "classes": "Classes",
     "note": "Note", "mark": "Mark",
 }  # fmt: skip
-HIGHLIGHT = "background-color: rgba(230, 159, 0, 0.16)"  # background of this session's results, as in the figure
-MAX_LISTED = 200  # maximum number of listed sentences; the export has all of them
 ITEM_TITLES = {"pvi": "Bits", "sentence": "Sentence", "label": "Label", "predicted": "Predicted"}
 ACCURACY, DIFFERENCE = "Accuracy", "Difference"  # names of the two views of results
 SHARED_FORM = ("length", "punct-num", "punct-first")  # properties of form in which translations mostly agree
@@ -44,11 +42,8 @@ def page(loaded: state.Loaded) -> None:
         upload()
     known = results.all_results()
     if loaded.title not in set(known.scores["model"]):
-        st.info(
-            "No results of this model yet. Run a small probe above, or a whole one from the command line:",
-            icon=":material/science:",
-        )
-        st.code(results.COMMAND.format(lang=loaded.langs[0], model="PATH"), language="sh")
+        how = f"run `bgt-probe --lang {loaded.langs[0]} --model PATH --out FILE.parquet` and upload the file"
+        st.info(f"No results of this model yet. Run a small probe above, or {how}.", icon=":material/science:")
     if not known.scores.empty:
         show(known, loaded)
 
@@ -174,13 +169,12 @@ def show(known: results.ResultTables, loaded: state.Loaded) -> None:
         figure = partial(chart.probe_dots, table)
         alt = "Test accuracy of each latent with its interval, and of the best baseline. The table has the same numbers"
         about = (
-            f"Bars are 95% intervals over test sentences. {results.RULE} The grey tick is the best baseline, a "
-            "classifier without the model: the most frequent label, the length, or a bag of words or letters."
+            "Bars are 95% intervals over test sentences. The grey tick is the best baseline, a classifier without the "
+            "model: the most frequent label, the length, or a bag of words or letters."
         )
     else:
         figure = partial(chart.gap_dots, gaps)
-        alt = "Accuracy on the semantic minus accuracy on the second latent, in points, with intervals. The table has "
-        alt += "the same numbers"
+        alt = "Accuracy on the semantic minus that on the second latent, with intervals, in points, as in the table"
         agreement, contrary = verdict(gaps)
         st.markdown(f"**{agreement}**")
         if loaded.title in set(gaps["model"]) and (cause := reason(loaded, contrary)):
@@ -199,7 +193,7 @@ def show(known: results.ResultTables, loaded: state.Loaded) -> None:
         long["task"], long["lang"] = long["task"].map(results.task_title), long["lang"].map(results.language_names)
         digits = dict.fromkeys(("accuracy", "ci_low", "ci_high", "selectivity"), "%.1f") | {"information": "%.2f"}
         frame(
-            long.rename(columns=TITLES).style.apply(highlighted, axis=1),
+            long.rename(columns=TITLES),
             "Accuracy of every latent and baseline, with its interval",
             {TITLES[name]: form for name, form in digits.items()},
             placeholder="",
@@ -256,9 +250,7 @@ def reason(loaded: state.Loaded, contrary: Sequence[str]) -> str:
     return (
         f"Why: the semantic latent of {loaded.title} has {both - own:,.0f} nats of information about a sentence. That "
         "is enough to reconstruct the sentence, so the latent also encodes its length and punctuation, which "
-        "translations mostly share. An average of token vectors encodes less: from the part of the semantic latent of "
-        "bgt-en-fr that is such an average, a probe predicts the English length in 24 % of cases; guessing is right "
-        "in 21 %."
+        "translations mostly share."
     )
 
 
@@ -268,18 +260,13 @@ def listed(wide: pd.DataFrame) -> None:
     formats = dict.fromkeys((*latents.values(), TITLES["best"]), "%.1f")
     formats |= {TITLES[name]: "%+.1f" for name in ("points", "ci_low", "ci_high", "paper_gap")}
     frame(
-        wide.rename(columns=TITLES | latents).style.apply(highlighted, axis=1),
+        wide.rename(columns=TITLES | latents),
         "Accuracy of each latent in percent, their difference in points with its interval and p, the best baseline",
         formats,
         {title: controls.width(title) for title in ("Language", *formats)},
         {"Task": {"width": 150, "pinned": True}, "p": {"width": 70, "alignment": "right"}},
         placeholder="",
     )
-
-
-def highlighted(row: pd.Series) -> list[str]:
-    """Return the CSS of each cell of a row; this session's results are highlighted."""
-    return [HIGHLIGHT if row["Mark"].startswith("run here") else ""] * len(row)
 
 
 def by_sentence(items: Mapping[results.Key, Cell]) -> None:
@@ -303,22 +290,20 @@ def by_sentence(items: Mapping[results.Key, Cell]) -> None:
             interval = f"95%: {gap.ci_low:+.1f} to {gap.ci_high:+.1f}; p {results.p_value(gap.p)}"
             head, points = verbatim(f"{name} minus {other}, points"), f"{gap.points:+z.1f}"
             st.metric(head, points, interval, "off", border=True, delta_arrow="off", width="content")
-    order = controls.choice("Sort by information", ["Most first", "Least first"], "items_order")
     # If several probes have tested a sentence, the prediction of the first is shown. The pointwise V-information is in
     # bits (Ethayarajh et al. 2022).
     predictions = cell.predictions.filter(pc.equal(cell.predictions["predictor"], name)).to_pandas()
     sentences = predictions.drop_duplicates("item")[["sentence", "label", "predicted", "pvi"]]
     sentences = sentences.sort_values("pvi", ascending=False, kind="stable", ignore_index=True)
-    shown = sentences[::-1] if order == "Least first" else sentences
     frame(
-        shown.head(MAX_LISTED)[list(ITEM_TITLES)].rename(columns=ITEM_TITLES),
+        sentences[list(ITEM_TITLES)].rename(columns=ITEM_TITLES),
         "Test sentences with their label, the predicted label, and the pointwise V-information in bits",
         {"Bits": "%+.2f"},
         {"Bits": 75, "Sentence": 500},
     )
     st.caption(
-        f"{len(sentences):,} test sentences, {min(MAX_LISTED, len(sentences)):,} listed. Bits are pointwise "
-        "V-information: how much more probable the true label is to a classifier that reads the latent than to one "
-        "that only knows the label frequencies. Below zero, the latent misled the classifier."
+        "Bits are pointwise V-information: how much more probable the true label is to a classifier that reads the "
+        "latent than to one that only knows the label frequencies. Below zero, the latent misled the classifier. "
+        "Click the head of a column to sort."
     )
     exports.offer(f"bgt-items-{key.task}-{key.lang}-{name}", sentences)

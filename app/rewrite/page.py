@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from app.core import controls, display, exports, inventory, rows, state
+from app.core import controls, display, exports, inventory, results, rows, state
 from app.core.address import BOUND, copy_link, go_to
-from app.core.display import failing, latent_colour, verbatim
+from app.core.display import failing, latent_colour, square, verbatim
 from app.core.inventory import ParallelText
 from app.core.state import BY_DIGEST, Loaded, candidates, embed, write
 from bgt_core.contracts import SEMANTIC
@@ -100,10 +100,9 @@ def grid(loaded: Loaded, meanings: Sequence[str], meaning_lang: str, styles: Seq
     table, rebuilt = written_grid(loaded, meanings, meaning_lang, styles, lang)
     pairs = zip(meanings, rebuilt, strict=True)
     notices = {meaning: beyond(meaning, again, meaning_lang) for meaning, again in pairs}
-    second, squares = loaded.second_latent, (SEMANTIC, loaded.second_latent)
+    second = loaded.second_latent
+    st.html(f"Cosine {square(SEMANTIC)} to the row's semantic latent, {square(second)} to the column's {second} latent")
     st.html(html(table, notices, second, display.current_theme()))
-    of_row, of_column = (display.square(latent, display.current_theme()) for latent in squares)
-    st.html(f"{of_row} cosine to the row's semantic latent &emsp; {of_column} cosine to the column's {second} latent")
     cells = table.pivot(index="meaning", columns="style", values="text").loc[meanings, styles]
     latex = cells.reset_index(allow_duplicates=True)  # the style sentence itself may be the word "meaning"
     exports.offer(f"bgt-grid-{loaded.short}", table.rename(columns={"second": second}), latex=latex)
@@ -151,34 +150,22 @@ def sliders(loaded: Loaded, fitted: Directions, source: str, lang: str, moving: 
     a slider reruns only this fragment."""
     if not moving:
         return
-    steps, probes = np.zeros(len(fitted.names)), probe_accuracies(loaded, lang)
+    steps, probes = np.zeros(len(fitted.names)), results.accuracies(Path(loaded.info["folder"]), lang)
     for column, (name, (low, high)) in zip(st.columns(len(moving)), moving.items(), strict=True):
         at, ends = fitted.names.index(name), {low: -STEP, AS_IT_IS: 0.0, high: STEP}
         known = f"correlation {fitted.read[at]:.2f} on held-out sentences"
-        if name in probes:
-            known = "probe {:.0%}, semantic latent {:.0%}".format(*probes[name])
+        if name in probes.index:
+            shown = probes.loc[name, [loaded.second_latent, SEMANTIC, results.BEST]]
+            known = "probe {:.0%}, semantic latent {:.0%}, best baseline {:.0%}".format(*shown)
         steps[at] = ends[
             column.select_slider(f"{TITLES[name]}: {low} to {high}", ends, AS_IT_IS, key=f"move_{name}_{lang}", **BOUND)
         ]
         column.caption(known)
     with failing():
         (text,) = write_moved(loaded, fitted, source, lang, steps[None])
-        display.written(text)
+        st.html(f'<p class="written" style="font-size:1.4rem;margin:0">{escape(text) or "(nothing)"}</p>')
         if changed := differences(checks(source, lang, text, lang)):
             st.caption(f"✗ {verbatim(changed)}")
-
-
-@st.cache_data(max_entries=32, show_spinner=False, hash_funcs=BY_DIGEST)
-def probe_accuracies(loaded: Loaded, lang: str) -> dict[str, tuple[float, float]]:
-    """Return, for each probing task, the accuracies of probes of the second latent and of the semantic latent, from the
-    results stored with the model."""
-    from app.core import results  # importing this module is slow
-
-    folder = Path(loaded.info["folder"]) / inventory.PROBES_FOLDER
-    scores = results.gathered([folder] if folder.is_dir() else []).scores
-    of_lang = scores[(scores["lang"] == lang) & (scores["probe"] == "linear")]
-    by_latent = of_lang.pivot_table("accuracy", "task", "latent").reindex(columns=[loaded.second_latent, SEMANTIC])
-    return {str(task): (own, semantic) for task, own, semantic in by_latent.dropna().itertuples()}
 
 
 def beyond(text: str, rebuilt: str, lang: str) -> str:
@@ -199,25 +186,21 @@ def written_grid(
     meaning.
 
     The column `semantic` is the cosine between the semantic latents of the generated text and of the meaning. `second`
-    is the cosine between the second latents of the generated text and of the style. `unchanged`, for comparison, is the
-    cosine between the second latents of the meaning's own sentence and of the style; NaN if these are in different
-    languages. `changed` describes the parts of the meaning that the generated text lost."""
+    is the cosine between the second latents of the generated text and of the style. `changed` describes the parts of
+    the meaning that the generated text lost."""
     semantic, own = (embed(loaded, meanings, meaning_lang, latent) for latent in (SEMANTIC, loaded.second_latent))
     second = embed(loaded, styles, lang, loaded.second_latent)
     cells = np.repeat(semantic, len(styles), axis=0), np.tile(second, (len(meanings), 1))
     count = len(cells[0])
     if meaning_lang == lang:  # one beam search generates the grid and the reconstructions
         ranked = candidates(loaded, np.concatenate([cells[0], semantic]), np.concatenate([cells[1], own]), lang)
-        unchanged = loaded.similarity(own, second)
     else:
         ranked = [*candidates(loaded, *cells, lang), *candidates(loaded, semantic, own, meaning_lang)]
-        unchanged = np.full((len(meanings), len(styles)), np.nan)
     best = [each[0] for each in ranked]
     table = pd.DataFrame({"meaning": np.repeat(meanings, len(styles)), "style": list(styles) * len(meanings)})
     table["text"] = [each.text for each in best[:count]]
     for column, latent in (("semantic", SEMANTIC), ("second", loaded.second_latent)):
         table[column] = [each.kept[latent] for each in best[:count]]
-    table["unchanged"] = unchanged.ravel()
     pairs = zip(table["meaning"], table["text"], strict=True)
     table["changed"] = [differences(checks(meaning, meaning_lang, text, lang)) for meaning, text in pairs]
     return table, [each.text for each in best[count:]]

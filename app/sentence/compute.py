@@ -18,12 +18,13 @@ from bgt_core.generation.options import DEFAULT_SEARCH, Search
 
 COMPARED = 1_000  # number of sentences to search in languages without example sentences
 NEAREST = 5
+DRAWN = 100  # number of sentences whose cosines with all others are the level of random pairs
 SEARCHES = (replace(DEFAULT_SEARCH, size=1), DEFAULT_SEARCH)  # fast greedy search, whose text the beam search replaces
 CLOSE = 1  # sentences are equally long if their word counts differ by at most this number
 LONGEST = 3  # maximum number of words that together express a style property: "est-ce que tu", "I am late"
 NO_WORD = "intonation"  # a question with the words of a statement; only intonation or the question mark shows it
 USUAL = "inversion"  # the form of question that fits any style
-FORMS = ("Comment allez-vous ?", "Comment vas-tu ?")  # the same French question in both forms of address
+FORMS = {False: ("Vous avez raison.", "Tu as raison."), True: ("Comment allez-vous ?", "Comment vas-tu ?")}  # question?
 
 
 @st.cache_resource(max_entries=8, show_spinner=False)
@@ -47,13 +48,30 @@ def length(text: str, lang: str) -> int:
     return sum(map(str.isalnum, text)) if primary(lang) in UNSPACED else rows.words(text)
 
 
+def compared(loaded: Loaded, lang: str, latent: str) -> tuple[pd.DataFrame, np.ndarray]:
+    """Return the rows of `corpus` with which a sentence in `lang` is compared in a latent, and their vectors (N, D)."""
+    table = corpus(tuple(loaded.langs) if latent == SEMANTIC else (lang,))
+    return table, embed_parts(loaded, rows.parts(table), latent) if len(table) else np.empty((0, 0))
+
+
+@st.cache_data(max_entries=64, show_spinner=False, hash_funcs=BY_DIGEST)
+def random_pairs(loaded: Loaded, lang: str, latent: str) -> tuple[float, ...]:
+    """Return the mean, the 2.5th and the 97.5th percentile of the cosines of random sentences in `compared` with all
+    others; () if there are none."""
+    _, vectors = compared(loaded, lang, latent)
+    if len(vectors) < 2:
+        return ()
+    drawn = np.random.default_rng(0).permutation(len(vectors))[:DRAWN]
+    cosines = loaded.similarity(vectors[drawn], vectors)[drawn[:, None] != np.arange(len(vectors))]
+    return float(cosines.mean()), *map(float, np.quantile(cosines, (0.025, 0.975)))
+
+
 def nearest(loaded: Loaded, text: str, lang: str, latent: str, count: int | None = NEAREST) -> pd.DataFrame:
     """Return the `count` sentences nearest to a text, or all, with their `cosine`; the text itself is left out. In the
     semantic latent they are in any language, in the second latent in the language of the text."""
-    table = corpus(tuple(loaded.langs) if latent == SEMANTIC else (lang,))
+    table, vectors = compared(loaded, lang, latent)
     if table.empty:
         return table.assign(cosine=[])
-    vectors = embed_parts(loaded, rows.parts(table), latent)
     similarities = loaded.similarity(embed(loaded, [text], lang, latent), vectors)[0]
     order = np.argsort(-similarities, kind="stable")
     near = table.assign(cosine=similarities).iloc[order]
@@ -69,7 +87,7 @@ def alike(text: str, lang: str, table: pd.DataFrame) -> pd.DataFrame:
 def partner(loaded: Loaded, text: str, lang: str) -> tuple[str, str]:
     """Return a sentence for exchanging latents, and its language; if possible, in the other French form of address."""
     if lang in ("en", "fr") and "fr" in loaded.langs:
-        return FORMS[PROPERTIES["address"].value(text, lang) == "vous"], "fr"
+        return FORMS[text.endswith("?")][PROPERTIES["address"].value(text, lang) == "vous"], "fr"
     return fitting(loaded, text, lang), lang
 
 

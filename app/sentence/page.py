@@ -12,7 +12,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from app.core import controls, display, inventory, pairs, rows, state
 from app.core.address import BOUND, go_to, on_all_pages, write_on_arrival
-from app.core.display import verbatim
+from app.core.display import square, verbatim
 from app.core.pairs import Pair
 from app.sentence import compute
 from app.sentence.compute import taken_over, title, wording
@@ -22,13 +22,8 @@ from bgt_core.data.text import WORD, normalise, spans, without
 from bgt_core.evaluation.facts import Check, checks, differences
 
 MAX_CHARACTERS = 300  # maximum length in characters; training sentences of the shipped models are far shorter
-EXAMPLE = "You are late."
 MEANING_YOURS, STYLE_YOURS = "Your meaning, in the style of {}", "The meaning of {}, in your style"
 ISOLATE, END_ISOLATE = "\u2068", "\u2069"  # Unicode: text between these keeps its own writing direction
-ENDS = {  # descriptions of the punctuation marks that end a sentence
-    "question": "with a question mark", "exclamation": "with an exclamation mark", "full stop": "with a full stop",
-    "ellipsis": "with an ellipsis", rows.NONE: "without a mark", rows.OTHER: "with another mark",
-}  # fmt: skip
 MANY = 40  # sentences with more words and punctuation marks than this get no bar chart
 
 
@@ -36,6 +31,7 @@ def heading(place: DeltaGenerator, loaded: state.Loaded | None = None) -> None:
     """Show the title, how the model was trained, and results of probes. Without a model, describe the usual kind."""
     second = loaded.second_latent if loaded else LANGUAGE
     learnt_from = compute.learnt_from(loaded) if loaded and loaded.info else "translations"
+    when = "In training" if not loaded or loaded.info else "In the split"
     semantic = f"{square(SEMANTIC)} <b>semantic latent</b>"
     with place.container():
         if loaded and loaded.translates:
@@ -47,7 +43,7 @@ def heading(place: DeltaGenerator, loaded: state.Loaded | None = None) -> None:
         elif second:
             st.title("A sentence, in two parts")
             st.html(
-                f"This model computes two latents from a sentence. In training, {learnt_from} share the "
+                f"This model computes two latents from a sentence. {when}, {learnt_from} share the "
                 f"{semantic}, and each sentence has a {square(second)} <b>{second} latent</b> of its own."
                 f"{tells_more(loaded) if loaded else ''}"
             )
@@ -65,15 +61,23 @@ def tells_more(loaded: state.Loaded) -> str:
     leads = results.leads(folder, loaded.second_latent) if folder else {}
     if not folder or not leads:
         return ""
-    accuracies = results.accuracies(folder, (SEMANTIC, loaded.second_latent))
-    parts = []
-    for place, (latent, tasks) in reversed([*enumerate(leads.items())]):
-        notes = {task: f" {of[place]:.0%} (from the other {of[1 - place]:.0%})" for task, of in accuracies.items()}
-        tasks = sorted(tasks, key=lambda task: results.task_group(task) != results.MEANING)  # meaning comes first
-        parts.append(f"from the {latent} latent: {results.named(tasks, notes) or 'no property that was tested'}")
+    accuracies, parts = results.accuracies(folder), []
+    for latent, other in ((loaded.second_latent, SEMANTIC), (SEMANTIC, loaded.second_latent)):
+        if not (tasks := leads[latent]):
+            parts.append(f"no property that was tested better from the {latent} latent")
+            continue
+        task = min(tasks, key=lambda task: results.task_group(task) != results.MEANING)  # one of meaning, if any
+        more = f" and {len(tasks) - 1} more" * (len(tasks) > 1)
+        own, others, usual, best = accuracies.loc[task, [latent, other, results.MAJORITY, results.BEST]]
+        parts.append(
+            f"<b>{results.task_title(task).lower()}</b>{more} better from the {latent} latent: {own:.0%} right "
+            f"({other} latent {others:.0%}, most frequent answer {usual:.0%}, best baseline {best:.0%})"
+        )
     own, both = results.nats(loaded.log, loaded.langs)
-    much = f" The {loaded.second_latent} latent has {own:.0f} of {both:,.0f} nats of information." * (both == both)
-    return f"{much} Linear probes predict better {'; '.join(parts)}."
+    much = f"The {loaded.second_latent} latent has {own:.0f} of {both:,.0f} nats of information. " * (both == both)
+    return (
+        f" {much}Linear probes predict {'; '.join(parts)}. The best baseline has no model: it reads words or letters."
+    )
 
 
 def page(loaded: state.Loaded) -> None:
@@ -87,7 +91,9 @@ def page(loaded: state.Loaded) -> None:
                     st.button(
                         "Try it", key=f"pair{number}", on_click=st.session_state.update, args=(fill,), type="tertiary"
                     )
-    text, lang = field(loaded, ("Your sentence", EXAMPLE), ("Its language", "en"), ("sentence", "language"))
+    level = st.empty()
+    example = controls.EXAMPLE if "en" in loaded.langs else compute.corpus((loaded.langs[0],))["text"].get(0, "")
+    text, lang = field(loaded, ("Your sentence", example), ("Its language", "en"), ("sentence", "language"))
     controls.warn(loaded, [text], lang, key="language")
     if not text:
         st.warning("Type a sentence.", icon=":material/edit:")
@@ -96,6 +102,7 @@ def page(loaded: state.Loaded) -> None:
     writers = [model for model in models if not model.cannot_write]
     for model in named(models):
         nearest(model, text, lang)
+    level.caption(usual_cosines(loaded, lang))
     links(loaded, text, lang)
     if loaded.cannot_write:
         st.caption(loaded.cannot_write)
@@ -148,6 +155,16 @@ def nearest(loaded: state.Loaded, text: str, lang: str) -> None:
             st.html(neighbours(text, lang, near, latent, latent == SEMANTIC and several))
 
 
+def usual_cosines(loaded: state.Loaded, lang: str) -> str:
+    """State the cosines of random pairs in each latent, with which the cosines on the page can be compared."""
+    parts = []
+    for latent in loaded.latents:
+        if level := compute.random_pairs(loaded, lang, latent):
+            of = latent if latent == SEMANTIC else f"{latent}, {rows.language_name(lang)}"
+            parts.append(f"{of} {{:z.2f}} (95% of pairs: {{:z.2f}} to {{:z.2f}})".format(*level))
+    return f"For comparison, the mean cosine of random pairs: {'; '.join(parts)}." * bool(parts)
+
+
 def links(loaded: state.Loaded, text: str, lang: str) -> None:
     """Show links that take the sentence to other pages, and name the source of its neighbours."""
     with st.container(horizontal=True, vertical_alignment="center"):
@@ -161,24 +178,21 @@ def links(loaded: state.Loaded, text: str, lang: str) -> None:
 
 
 def in_common(loaded: state.Loaded, text: str, lang: str, latent: str, near: pd.DataFrame) -> str:
-    """Say how many neighbours, and how many of all sentences, share the text's final mark, length and style."""
-    every = compute.nearest(loaded, text, lang, latent, None)
-    of_all, shared = compute.alike(text, lang, every), compute.alike(text, lang, near)
-    count, usual = shared["mark"].sum(), of_all["mark"].mean()
-    ends = f"End like it, {ENDS[rows.mark(text)]}: {count} of {len(near)} ({usual:.0%} of all)."
-    same_lang = near["lang"] == lang
-    if not same_lang.any():
-        return ends
+    """Count the neighbours that share the text's closing mark, length and style, and compare with all sentences."""
+    tables = [near, compute.nearest(loaded, text, lang, latent, None)]
+    counted = {"closing mark": [compute.alike(text, lang, table)["mark"] for table in tables]}
+    tables = [table[table["lang"] == lang] for table in tables]  # only the mark can be compared between languages
     unit = "character" if primary(lang) in UNSPACED else "word"
-    usual = of_all.loc[every["lang"] == lang, "length"].mean()
-    there = f"{shared['length'].sum()} of {same_lang.sum()} in {rows.language_name(lang)}"
-    parts = [f"{ends} As long, within a {unit}: {there} ({usual:.0%} of all)."]
-    own, others = (table.loc[table["lang"] == lang, "text"] for table in (near, every))
+    counted[f"length within a {unit}"] = [compute.alike(text, lang, table)["length"] for table in tables]
     for name, value in wording(text, lang).items():
-        count, usual = (sum(value == wording(each, lang).get(name) for each in texts) for texts in (own, others))
-        there = f"{count} of {len(own)} ({usual / len(others):.0%} of all)"
-        parts.append(f"{rows.STYLES[name]}, {title(name, value)}: {there}.")
-    return " ".join(parts)
+        of = f"{rows.STYLES[name].lower()} ({title(name, value)})"
+        counted[of] = [table["text"].map(lambda each: wording(each, lang)).str[name] == value for table in tables]
+    shares = [
+        f"{of}, {same.sum()} of {len(same)} ({every.mean():.0%} of all)"
+        for of, (same, every) in counted.items()
+        if len(same)
+    ]
+    return f"The same: {'; '.join(shares)}."
 
 
 def rebuilt(loaded: state.Loaded, text: str, lang: str) -> None:
@@ -211,7 +225,7 @@ def swaps(writers: Sequence[state.Loaded], text: str, lang: str) -> None:
         return
     ways = [(text, lang, other, other_lang), (other, other_lang, text, lang)]
     if contrasted:
-        ways = [(text, lang, form, other_lang) for form in compute.FORMS]
+        ways = [(text, lang, form, other_lang) for form in compute.FORMS[text.endswith("?")]]
     for model in named([model for model in writers if other_lang in model.langs]):
         exchanged(model, text, ways)
     more = {"sentence": text, "language": rows.language_name(lang), "other": other}
@@ -250,28 +264,15 @@ def words(loaded: state.Loaded, text: str, lang: str) -> None:
     highest = max(1e-6, float(table[latents].to_numpy().max()))
     keys = " ".join(f"{square(latent)} {latent}" for latent in latents)
     st.html(
-        f"How far does each latent move if one word is left out? {keys}. The highest bar is {highest:.2f}. At 0 the "
-        "latent does not move, at 1 it has nothing in common with the original."
+        f"How far does each latent move if one word is left out? {keys}. At 0 the latent does not move, at 1 it has "
+        "nothing in common with the original."
     )
     st.html(bars(table, latents, highest, lang))
-    strongest = {latent: table["word"].iloc[int(table[latent].to_numpy().argmax())] for latent in latents}
-    largest = "; ".join(f"“{verbatim(word)}” moves the {latent} latent most" for latent, word in strongest.items())
-    st.caption(f"{largest}.")
-    with st.expander("The same as a table"):
-        titles = {latent: rows.latent_title(latent) for latent in latents}
-        display.frame(
-            table.rename(columns={"word": "Left out", **titles}),
-            "1 - cosine of each latent between the sentence and the sentence without each word or mark",
-            dict.fromkeys(titles.values(), "%.2f"),
-        )
-    shorter = list(without(text, lang))[int(table[SEMANTIC].to_numpy().argmax())]
-    label = f"More on two sentences: with and without “{verbatim(strongest[SEMANTIC])}”"
+    strongest = int(table[SEMANTIC].to_numpy().argmax())
+    shorter, word = list(without(text, lang))[strongest], table["word"].iloc[strongest]
+    label = f"More on two sentences: with and without “{verbatim(word)}”"
     langs = dict.fromkeys(("language", "other_language"), rows.language_name(lang))
     go_to("pairs", label, sentence=text, other=shorter, **langs)
-
-
-def square(latent: str) -> str:
-    return display.square(latent, display.current_theme())
 
 
 def coloured(latent: str, more: str = "") -> str:
@@ -339,10 +340,9 @@ def output(
     Words that express the style properties `taken` from the style sentence are highlighted."""
     taken, text = taken or {}, written.text
     tags = "".join(tag(f"{compute.title(name, value)}, from the style", True) for name, value in taken.items())
-    facts = "".join(
-        f'<span class="bgt-tag{" lost" * (not one.passed)}">{"✗✓"[one.passed]} {escape(one.verdict)}</span>'
-        for one in checked
-    )
+    facts = "".join(f'<span class="bgt-tag lost">✗ {escape(one.verdict)}</span>' for one in checked if not one.passed)
+    found = ", ".join(one.verdict for one in checked if one.passed)
+    found = found and f"<div>Rules found: {escape(found)}. They do not check the grammar.</div>"
     values = {SEMANTIC: written.meaning, second: written.style}
     cosines = " &nbsp; ".join(
         f'<span class="bgt-cosine">{square(name)} {name} cosine {cosine:z.2f}</span>' for name, cosine in values.items()
@@ -350,7 +350,7 @@ def output(
     return (
         f'<div class="bgt-output" lang="{escape(lang)}" dir="auto" {coloured(second)}>'
         f"{marked(text, compute.showing(text, lang, taken)) or '(nothing)'}</div>"
-        f'<div class="bgt-kept" {coloured(second)}>{tags}{facts}{cosines}</div>'
+        f'<div class="bgt-kept" {coloured(second)}>{tags}{facts}{cosines}{found}</div>'
     )
 
 
@@ -361,6 +361,6 @@ def bars(table: pd.DataFrame, latents: Sequence[str], highest: float, lang: str)
         drawn = "".join(
             f"<i {coloured(latent, f'height:{max(1, 64 * row[latent] / highest):.0f}px')}></i>" for latent in latents
         )
-        moved = ", ".join(f"{latent} {row[latent]:z.2f}" for latent in latents)
-        words.append(f'<div title="{escape(moved)}"><div class="bars">{drawn}</div><b>{escape(row["word"])}</b></div>')
+        moved = "".join(f"<small>{square(latent)} {row[latent]:z.2f}</small>" for latent in latents)
+        words.append(f'<div><div class="bars">{drawn}</div><b>{escape(row["word"])}</b>{moved}</div>')
     return f'<div class="bgt-words" lang="{escape(lang)}" dir="auto">{"".join(words)}</div>'

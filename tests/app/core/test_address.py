@@ -37,8 +37,7 @@ LINKS = {  # page -> URL parameter -> (its text, the value of the control)
         "only_lang": ("English", ["en"]),
     },
     "probes ": {  # this page needs the results that the test made
-        "items_name": ("length", "length"),
-        "items_other": ("majority", "majority"), "items_order": ("Least first", "Least first"),
+        "items_name": ("length", "length"), "items_other": ("majority", "majority"),
     },
 }  # fmt: skip
 TEXTS = {"meanings_fr", "styles_en", "sentence", "other", "find", "start", "end"}

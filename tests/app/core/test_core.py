@@ -179,13 +179,7 @@ FRENCH = "Il fait très froid ce matin dans notre maison."
     ("page", "link", "label", "control", "field"),
     [
         ("main", {"sentence": FRENCH}, "It is French", "language", "sentence"),
-        (
-            "pairs",
-            {"sentence": "Yes.", "other": FRENCH, **EN},
-            "The other sentence is French",
-            "other_language",
-            "other",
-        ),
+        ("pairs", {"other": FRENCH, **EN}, "The other sentence is French", "other_language", "other"),
         ("rewrite", {"sentence": FRENCH}, "Meaning is French", "language", "sentence"),
         ("rewrite", {"other": FRENCH, "other_language": "English"}, "Style is French", "other_language", "other"),
     ],

@@ -3,19 +3,15 @@
 import re
 from collections.abc import Callable
 from html import unescape
-from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
-import bgt_core
 from app.core import state
 from app.core.display import verbatim
 from app.rewrite import page
 from bgt_core.evaluation.facts import checks, differences
 from bgt_core.generation import generate
-from bgt_core.vectors.arrays import cosines
 from tests.close import FLOAT32, assert_close
 from tests.test_walks import Walk
 
@@ -48,7 +44,7 @@ def test_a_direction_has_the_models_own_accuracies_or_a_reason_why_it_has_no_sli
 ) -> None:
     start()
     captions = [caption.value for caption in opened("rewrite", sentence="Le chat dort.", language="French").caption]
-    assert any(re.fullmatch(r"probe \d+%, semantic latent \d+%", caption) for caption in captions)
+    assert any(re.fullmatch(r"probe \d+%, semantic latent \d+%, best baseline \d+%", caption) for caption in captions)
     assert any(caption.startswith("No slider for *More formal*: it has no form of address") for caption in captions)
 
 
@@ -79,8 +75,8 @@ def test_a_grid_is_written_with_up_to_five_rows(opened: Open, library: Callable)
 
 
 @pytest.mark.usefixtures("start")
-def test_a_grid_is_written_cell_by_cell(saved: Path, library: Callable) -> None:
-    loaded, bgt = state.model(), bgt_core.load(saved)
+def test_a_grid_is_written_cell_by_cell(library: Callable) -> None:
+    loaded = state.model()
     meanings, styles = ["The cat sleeps.", "Il est tard."], ["Is it late?", "No!", "Well, I do not know."]
     for meaning_lang, lang in (("en", "en"), ("fr", "en")):
         table, rebuilt = page.written_grid(loaded, meanings, meaning_lang, styles, lang)
@@ -89,10 +85,6 @@ def test_a_grid_is_written_cell_by_cell(saved: Path, library: Callable) -> None:
             (best,) = library([row.meaning], [row.style], lang, meaning_lang)
             assert row.text == best.text
             assert_close((row.semantic, row.second), (best.kept["semantic"], best.kept["language"]), FLOAT32, scale=1)
-            own = bgt.embed([row.meaning], lang="en", latent="language")
-            style = bgt.embed([row.style], lang="en", latent="language")
-            unchanged = cosines(own[0], style[0]) if meaning_lang == lang else np.nan
-            assert row.unchanged == pytest.approx(unchanged, rel=1e-4, nan_ok=True)
         for text, again in zip(meanings, rebuilt, strict=True):
             (best,) = library([text], [text], meaning_lang)
             assert again == best.text

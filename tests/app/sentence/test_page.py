@@ -7,6 +7,7 @@ from html import unescape
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import bgt_core
@@ -14,7 +15,7 @@ from app.core import pairs, state
 from app.sentence import compute
 from app.sentence.compute import showing, taken_over, title, wording
 from bgt_core.data.examples import example_sentences
-from bgt_core.vectors.arrays import cosines
+from bgt_core.vectors.arrays import cosine_similarity, cosines
 from probes.results.store import write_cells
 from tests.app.conftest import cells_of
 from tests.close import FLOAT32, assert_close
@@ -74,7 +75,7 @@ def test_latents_are_exchanged_as_the_library_does(loaded: state.Loaded, saved: 
 def test_an_english_sentence_is_written_in_both_french_forms_of_address(opened: Open) -> None:
     app = opened("main")
     titles = [text.value for text in app.markdown if "Your meaning, in the style of" in text.value]
-    assert len(titles) == 2 and all(form in title for form, title in zip(compute.FORMS, titles, strict=True))
+    assert len(titles) == 2 and all(form in title for form, title in zip(compute.FORMS[False], titles, strict=True))
     app.put(app.text_input(key="other"), "Il est tard.")
     assert any("The meaning of “" in text.value and "Il est tard." in text.value for text in app.markdown)
 
@@ -92,6 +93,11 @@ def test_pairs_show_what_each_latent_holds_and_a_click_puts_one_in(
             assert_close(cosine, cosines(left, right), FLOAT32, scale=1)
         assert ("language" in shown_cosines) == (pair.lang == pair.other_lang)
     app = opened("main")
+    vectors = bgt.embed(compute.corpus(("en",))["text"].tolist(), lang="en", latent="language")
+    every = cosine_similarity(vectors, vectors)[~np.eye(len(vectors), dtype=bool)]
+    mean, low, high = compute.random_pairs(loaded, "en", "language")
+    assert low < every.mean() < high and abs(mean - every.mean()) < 4 * every.std() / np.sqrt(compute.DRAWN)
+    assert any(f"English {mean:z.2f} (95% of pairs: {low:z.2f} to {high:z.2f})" in each.value for each in app.caption)
     next(button for button in app.button if button.label == "Try it").click()
     app.run()
     pair = pairs.PAIRS[0]
@@ -110,15 +116,15 @@ def test_the_page_shows_both_lists_and_all_that_is_written(opened: Open, loaded:
             assert near in text
     for latent in loaded.latents:  # the counts in the heading are those of the list below
         alike = compute.alike(TEXT, "en", compute.nearest(loaded, TEXT, "en", latent)).sum()
-        assert f"End like it, with a question mark: {alike['mark']} of 5" in text
+        assert f"The same: closing mark, {alike['mark']} of 5" in text
     heads = [head.value for head in app.subheader]
     assert heads == [
         "Reconstruction: written from its own two latents",
         "Recombination: one of its latents exchanged",
         "The effect of each word",
     ]
-    (table,) = app.dataframe
-    assert table.value["Left out"].tolist() == ["Do", "the", "cats", "sleep", "here", "?"]
+    effects = compute.left_out(loaded, TEXT, "en")
+    assert all(f"{row.word} {row.semantic:z.2f} {row.language:z.2f}" in text for row in effects.itertuples())
 
 
 def test_the_heading_tells_how_it_was_trained_and_what_stored_probes_say(
@@ -131,9 +137,8 @@ def test_the_heading_tells_how_it_was_trained_and_what_stored_probes_say(
     write_cells(model / "probes" / "en.parquet", cells_of("model"))
     start("--model", model)
     text = shown(opened("main"))
-    assert "Linear probes predict better from the language latent: length " in text
-    assert re.search(r"length \d+% \(from the other \d+%\)", text)
-    assert "; from the semantic latent: no property that was tested." in text
+    assert "length and 1 more better from the language latent: 70% right (semantic latent 40%, most frequent" in text
+    assert "answer 20%, best baseline 20%); no property that was tested better from the semantic latent." in text
 
 
 @pytest.mark.parametrize(

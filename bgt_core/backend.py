@@ -52,12 +52,12 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
 
 def compiles_shapes(x: Tensor) -> bool:
     """Whether oneDNN compiles code for each new shape of x, as it does for 16-bit products on a CPU. In training, most
-    updates have a new number of tokens, so without padding to a few shapes, compiling takes a fifth of the time."""
+    updates have a new number of tokens; unless x is padded to a few shapes, compiling takes a fifth of the time."""
     return x.device.type == "cpu" and matmul_dtype(x) == torch.bfloat16
 
 
 def on_grid(count: int) -> int:
-    """Round a number of rows up by less than an eighth: above 16 to a multiple of 2, above 32 of 4, and so on."""
+    """Round a number of rows up by less than an eighth: 17 to 32 rows to a multiple of 2, 33 to 64 to one of 4, ..."""
     step = 1 << max(0, (count - 1).bit_length() - 4)
     return -(-count // step) * step
 
@@ -128,7 +128,7 @@ class Int8Linear(nn.Module):
         low, high = x.aminmax()
         scale = max(-low.item(), high.item(), TINY) / (self.zero - 1)
         half = torch.tensor(self.zero + 0.5, dtype=torch.float32, device="cpu")
-        rounded = torch.add(half, x.float(), alpha=1 / scale).to(torch.uint8)  # `half` adds 0.5, so truncation rounds
+        rounded = torch.add(half, x.float(), alpha=1 / scale).to(torch.uint8)  # truncating x + 0.5 rounds x
         if HAS_ONEDNN_INT8:
             return multiply_int8(rounded, scale, self.zero, self.packed, self.scales, self.bias, matmul_dtype(x))
         weight = self.packed.float() * self.scales[:, None]
@@ -148,7 +148,7 @@ def prepack_int8(rounded: Tensor) -> Tensor:
 def multiply_int8(
     x: Tensor, scale: float, zero: int, packed: Tensor, scales: Tensor, bias: Tensor | None, dtype: torch.dtype
 ) -> Tensor:
-    """Multiply scale * (x - zero) by the packed matrix, in which row i has the scale scales[i] and the zero point 0."""
+    """Return scale * (x - zero) times the packed matrix, plus the bias. Row i of the matrix has the scale scales[i]."""
     matrix = packed, scales, torch.zeros(len(scales), dtype=torch.long, device="cpu"), bias
     return torch.ops.onednn.qlinear_pointwise(x, scale, zero, *matrix, 1.0, 0, dtype, "none", [], "")
 
@@ -254,7 +254,7 @@ def keep_memory() -> None:
     """Tell glibc to keep freed memory until `release_memory` is called; no effect with other C libraries. Otherwise,
     the system would fill hundreds of megabytes with zeros before each training step (3% of the step's time)."""
     if sys.platform == "linux" and hasattr(libc := ctypes.CDLL(None), "mallopt"):
-        for option, size in ((M_TRIM_THRESHOLD, 2**31 - 1), (M_MMAP_THRESHOLD, 2**25)):  # glibc accepts at most 2**25
+        for option, size in ((M_TRIM_THRESHOLD, 2**31 - 1), (M_MMAP_THRESHOLD, 2**25)):  # glibc allows no larger sizes
             libc.mallopt(option, size)
 
 

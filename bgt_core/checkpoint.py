@@ -228,7 +228,7 @@ def save(
             **({"card": card} if card else {}),
         }
         (partial / CONFIG).write_text(json.dumps(config, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-        for path in partial.glob("*.safetensors"):  # safetensors makes files that only their owner can read
+        for path in partial.glob("*.safetensors"):  # so that not only their owner can read them
             shutil.copymode(partial / CONFIG, path)
 
 
@@ -358,7 +358,7 @@ def fill_optimizer(model: nn.Module, optimizer: torch.optim.Optimizer, folder: P
                 optimizer.state[parameter][key] = value.to(parameter.device)
 
 
-CARD_LISTS: Mapping[str, Mapping[str, Any]] = {  # list in a model card -> fields of its records
+CARD_LISTS: Mapping[str, Mapping[str, Any]] = {  # name of a list of objects in a model card -> required fields
     "protocol": {"score": str, "how": str},
     "probes": {"task": str, "latent": str, "ci_low": int | float, "ci_high": int | float},
     "data": {"source": str},
@@ -374,8 +374,8 @@ def check_card(card: object, source: str) -> Mapping[str, Any]:
     DataError that names `source`.
 
     The entry `scores` must be {measure: number} or {measure: {column: number or text}}. The entries that are in
-    `CARD_LISTS` must be lists of records. Each record must have the required fields; if an entry has no required
-    fields, all its records must have the same fields. Other entries are not checked.
+    `CARD_LISTS` must be lists of JSON objects. Each object must have the fields that `CARD_LISTS` requires; if it
+    requires none, all objects of the list must have the same fields. Other entries are not checked.
     """
 
     def is_plain(value: object) -> bool:
@@ -394,12 +394,12 @@ def check_card(card: object, source: str) -> Mapping[str, Any]:
     for name, needed in CARD_LISTS.items():
         records = card.get(name, [])
         if not isinstance(records, list) or not all(map(is_record, records)):
-            raise DataError(f"{source}: '{name}' in the model card must be a list of records.")
+            raise DataError(f"{source}: '{name}' in the model card must be a list of JSON objects.")
         for record in records:
             if missing := [key for key, kind in needed.items() if not isinstance(record.get(key), kind)]:
-                raise DataError(f"{source}: '{name}' in the model card has a record without a valid '{missing[0]}'.")
+                raise DataError(f"{source}: '{name}' in the model card has an item without a valid '{missing[0]}'.")
         if not needed and len({tuple(record) for record in records}) > 1:
-            raise DataError(f"{source}: all records of '{name}' in the model card must have the same fields.")
+            raise DataError(f"{source}: all items of '{name}' in the model card must have the same fields.")
     return card
 
 

@@ -35,22 +35,22 @@ Role = Literal["reconstruct", "translate", "recombine", "paraphrase", "position"
 
 @dataclass(frozen=True, eq=False)
 class Tokens:
-    """One side of a batch: right-padded token ids of B sentences, each ending in EOS."""
+    """The right-padded token ids of B sentences of one language. Each sentence ends in EOS."""
 
     ids: Tensor  # (B, T) int64
     mask: Tensor  # (B, T) bool, True at real tokens (EOS included)
     lang: str
-    # (N,) int64: indices of the real tokens in mask.flatten(); computed on the CPU, where nonzero() waits for no GPU
+    # (N,) int64: indices of the real tokens in mask.flatten(), computed on the CPU, since nonzero() waits for a GPU
     flat_index: Tensor
 
     @classmethod
     def of(cls, ids: Tensor, mask: Tensor, lang: str) -> Tokens:
-        """Create one side of a batch from token ids and their mask, both (B, T)."""
+        """Create `Tokens` from the padded token ids of B sentences and their mask, both (B, T)."""
         return cls(ids, mask, lang, mask.flatten().nonzero().squeeze(1))
 
     @classmethod
     def pad(cls, sentences: Sequence[Sequence[int] | np.ndarray], lang: str, length: int = 0) -> Tokens:
-        """Create one side of a batch from the token ids of B sentences: (B, T), where T is at least `length`."""
+        """Pad the token ids of B sentences of one language to the same length T, which is at least `length`: (B, T)."""
         import torch
 
         ids = np.full((len(sentences), max(length, *map(len, sentences))), PAD, dtype=np.int64)
@@ -86,7 +86,7 @@ class Batch:
         return len(next(iter(self.sides.values())).ids)
 
     def source(self, column: str) -> str:
-        """Return the column from which `column` is predicted. If there are two columns, it is the other column."""
+        """Return the column from which `column` is predicted: column i + `shift`, the other column if there are two."""
         columns = list(self.sides)
         return columns[(columns.index(column) + self.shift) % len(columns)]
 
@@ -110,7 +110,7 @@ class Batch:
 
 
 class Posterior(Protocol):
-    """The posteriors q(z | sentence) of B sentences: an interface of dataclasses of tensors, one row per sentence."""
+    """The interface of dataclasses that store the posteriors q(z | sentence) of B sentences, one row per sentence."""
 
     @property
     def mean(self) -> Tensor:
@@ -158,7 +158,7 @@ class Prediction(Protocol):
 
     @property
     def name(self) -> str:
-        """The name of the prediction's metrics: the role and the predicted column, such as "reconstruct/en"."""
+        """The name of the prediction's metrics: `role`, a slash and the predicted column, such as "reconstruct/en"."""
 
     def nll(self, smoothing: float = 0.0) -> tuple[Tensor, Tensor]:
         """Return (loss, nats). `loss` is a scalar with a gradient: the label-smoothed loss, summed over the batch.
@@ -167,7 +167,7 @@ class Prediction(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Styled:
-    """The language latents and the styles of B sentences: all sentences of a batch that are in one language."""
+    """The language latents and the style ids of all sentences of a batch that are in one language, B of them."""
 
     mean: Tensor  # (B, L), posterior means of the language latent
     number: Tensor  # (B,) int64, style ids; sentences of the same style have the same id
@@ -177,21 +177,21 @@ class Styled:
 class Outputs:
     """The outputs of a model for a batch. Objectives compute the loss from these outputs alone."""
 
-    semantic: Mapping[str, Posterior]  # The semantic posterior of each column.
-    # `posteriors` has the posteriors with a KL term, latent -> {name: posterior}. For example {"semantic": {"semantic":
-    # that of the anchor column}, "language": {"en": that of the English column, ...}}. Metrics are named "kl/en".
+    semantic: Mapping[str, Posterior]  # Column -> semantic posteriors of its sentences.
+    # `posteriors` has those with a KL term: latent -> {name: posteriors}. For "semantic", the only name is "semantic"
+    # (the anchor column's posteriors); for "language", each language is a name. The metric of "en" is "kl/en".
     posteriors: Mapping[str, Mapping[str, Posterior]]
     predictions: Sequence[Prediction] = field(default_factory=list)
     negatives: Mapping[str, Posterior] = field(default_factory=dict)  # semantic posteriors of `Batch.negatives`
     altered: Mapping[str, Posterior] = field(default_factory=dict)  # semantic posteriors of `Batch.altered`
     composed: Sequence[slice] = ()  # Units of the semantic latent that depend on word order.
-    # `agreement` has (B,) cosines for each column: between the teacher's vectors and the mapped semantic means.
+    # `agreement`: column -> cosine of each sentence's teacher vector and its mean, mapped to the teacher's space, (B,).
     agreement: Mapping[str, Tensor] = field(default_factory=dict)
     styles: Mapping[str, Styled] = field(default_factory=dict)  # language -> its sentences' latents; only in training
     batch: Batch | None = None  # the batch, for objectives that need data such as its labels; only in training
 
     def named_posteriors(self) -> Iterator[tuple[str, Posterior]]:
-        """Yield (name, posterior) for all posteriors with a KL term; metrics of the KL have the same names."""
+        """Yield (name, posterior) for all posteriors with a KL term. The metric of this KL is called "kl/" + name."""
         for named in self.posteriors.values():
             yield from named.items()
 
@@ -201,7 +201,7 @@ class Loss:
     """The loss of a batch, summed over its rows. The training loop divides it by the number of rows of an update."""
 
     total: Tensor  # The training loss, a scalar with a gradient.
-    # `terms` has metrics without a gradient: (B,) for one value per row ("reconstruct/en"), () for a sum ("kl/en").
+    # `terms`: metrics without a gradient, with one value per row, (B,), as "reconstruct/en", or a sum, (), as "kl/en".
     terms: Mapping[str, Tensor]
 
 
@@ -265,8 +265,8 @@ class CorrectingModel(GenerativeModel, Protocol):
     """A model that can correct a draft of a sentence, given the sentence's latents."""
 
     def drafted(self, latents: Mapping[str, Tensor], drafts: Tokens, of_drafts: Tensor) -> Any:
-        """Return the input of a decoder. It combines the latents, (B, L) each, the drafts, (B, T), and the semantic
-        vectors of the drafts, `of_drafts` (B, L)."""
+        """Return the input of a decoder that corrects B drafts (first versions of a sentence), (B, T). It combines the
+        drafts with the sentences' latents, (B, L) each, and the drafts' own semantic vectors, `of_drafts` (B, L)."""
 
 
 @runtime_checkable
@@ -307,7 +307,7 @@ class VectorModel(Model, Protocol):
 
     @property
     def stored(self) -> StoredLatent:
-        """The name of the other encoder, and statistics of its vectors."""
+        """The name of the encoder from which the vectors come, and statistics of these vectors."""
 
 
 class StoredLatent(Protocol):
@@ -326,7 +326,7 @@ class Decoder(Protocol):
     The context of B sentences is a latent (B, L); for a decoder with attention, it is the states of an encoder."""
 
     def __call__(self, role: Role, column: str, context: Any, target: Tokens, /) -> Prediction:
-        """Predict B target sentences from their context."""
+        """Predict B target sentences, each from its context: a latent, or the states of an encoder."""
 
     def start(self, context: Any, /) -> DecoderState:
         """Return the decoder's state before the first token, with one hypothesis for each of B sentences."""

@@ -219,8 +219,8 @@ def rows_of(longest: int, budget: int, most: int) -> int:
 
 
 def shaped(sentences: Sequence[Sequence[int]], lang: str, full: int, spare: int) -> tuple[Tokens, PackedLayout | None]:
-    """Pad sentences, given as token ids and sorted from long to short. Return the batch and its layout, or None for the
-    usual packed layout, in which the encoder skips padding.
+    """Pad sentences, given as token ids and sorted from long to short. Return the batch and the layout in which the
+    encoder computes it: None for the usual packed layout, in which the encoder skips padding.
 
     If at most `spare` tokens of padding are needed, the batch is padded to `full` rows and to a length that `on_grid`
     returns, and the encoder computes the padding too. So batches have few different shapes. This saves time and memory,

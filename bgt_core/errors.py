@@ -38,7 +38,7 @@ class BgtError(ValueError):
 
 
 class UsageError(BgtError):
-    """An argument is wrong, or does not fit another argument, such as an unknown name or a number out of range."""
+    """An argument is wrong, such as an unknown name or a number out of range, or contradicts another argument."""
 
     exit_code = 2
 

@@ -39,7 +39,7 @@ CHUNK_BYTES = 8 * 2**20  # maximum number of bytes of a chunk, so that long line
 
 
 class Written(NamedTuple):
-    """A complete file of vectors, its shape and its inputs."""
+    """A complete file of vectors, and the shape of its array."""
 
     path: Path
     rows: int
@@ -56,7 +56,7 @@ def embed_file(
     shard: tuple[int, int] | None = None,
     report: Callable[[int, int], None] = lambda rows, total: None,
 ) -> Written:
-    """Embed each line of the file `source`, and write the vectors to the rows of `out`, in order; empty lines, too.
+    """Embed each line of the file `source`, even empty lines, and write the vectors to the rows of `out` in order.
 
     Args:
         encoder: Any encoder of sentences.
@@ -84,7 +84,7 @@ def embed_file(
         rows = last - first
         inputs: dict[str, object] = {"lines": [first, last], "text": text, "lang": lang, "latent": latent}
         inputs |= {"encoder": encoder.fingerprint, "version": __version__, "width": width}
-        with suppress(BgtError):  # if `out` does not exist or is not readable, it is written below
+        with suppress(BgtError):  # errors of `read`: then `out` is written below
             if encoder.fingerprint and read(out)[0] == inputs:
                 report(rows, rows)
                 return Written(out, rows, width)
@@ -104,13 +104,13 @@ def embed_file(
 
 
 def _write(out: Path, rows: int, width: int, vectors: Iterable[np.ndarray], inputs: Mapping[str, object]) -> Written:
-    """Write a file of vectors, and a record of the inputs from which the vectors were made."""
+    """Write a file of vectors, and a JSON file that describes the text and encoder from which they were made."""
     with alone(out), atomic_file(out) as work:
         with work.open("wb") as file:
             file.write(header(out.suffix, rows, width))
             for some in vectors:
                 file.write(np.ascontiguousarray(some, "<f4").data)
-        record_path(out).unlink(missing_ok=True)  # an old record must not describe a new file
+        record_path(out).unlink(missing_ok=True)  # the old JSON file must not describe the new vectors
     write_json(record_path(out), {"rows": rows, **inputs}, indent=1)
     return Written(out, rows, width)
 
@@ -212,10 +212,10 @@ def stat_signature(file: Path) -> tuple[int, ...] | None:
 
 
 def read(path: Path) -> tuple[dict[str, Any], np.ndarray]:
-    """Open a file of vectors: return its record, and the vectors, (N, D) float32, mapped from disk.
+    """Open a file of vectors: return its description, and the vectors, (N, D) float32, mapped from disk.
 
-    The record describes the text, the encoder and the settings. Raises NotFound if the file or its record is absent,
-    DataError if the record does not match the file.
+    The description, a JSON file beside the vectors, contains the text's hash, the encoder and the settings. Raises
+    NotFound if one of the two files is absent, DataError if they do not match.
     """
     try:
         provenance = read_json(record_path(path))
@@ -223,7 +223,7 @@ def read(path: Path) -> tuple[dict[str, Any], np.ndarray]:
         head = header(path.suffix, *shape)
         with path.open("rb") as file:
             if file.read(len(head)) != head or path.stat().st_size != len(head) + 4 * shape[0] * shape[1]:
-                raise ValueError(f"no array of {shape[0]} x {shape[1]} float32")
+                raise ValueError(f"expected an array of {shape[0]} x {shape[1]} float32")
         return provenance, np.memmap(path, "<f4", "r", len(head), shape)
     except NotFound:
         raise
@@ -231,7 +231,7 @@ def read(path: Path) -> tuple[dict[str, Any], np.ndarray]:
         raise NotFound(f"{error.filename}: can't be read ({error.strerror}).") from None
     except (ValueError, KeyError, TypeError, AttributeError, struct.error) as error:
         record = record_path(path).name
-        raise DataError(f"{path}: damaged, or {record} is not its record ({error}); embed it again.") from None
+        raise DataError(f"{path}: damaged, or {record} describes another file ({error}); embed it again.") from None
 
 
 def header(suffix: str, rows: int, width: int) -> bytes:

@@ -88,7 +88,7 @@ def backtranslate(
     if len(set(names)) != 2 or len(names) != 2:
         raise UsageError(f"{','.join(langs)}: expected two different languages, as in en,fr.", parameter="langs")
     if into not in names:
-        raise UsageError(f"{into}: expected one of {' and '.join(names)}.", parameter="into")
+        raise UsageError(f"{into}: expected a language of the bitext, {' or '.join(names)}.", parameter="into")
     out = part(out, *shard) if shard else out
     check_table(out)
     check_output(out)
@@ -133,6 +133,6 @@ def _finished(out: Path, inputs: dict[str, object]) -> Counter[str] | None:
         card = manifest.read_card(out) or {}
         counts = Counter({name: int(card[name]) for name in COUNTS})
         same = card["file"]["bytes"] == out.stat().st_size and card.items() >= inputs.items()
-    except (BgtError, OSError, KeyError, TypeError, ValueError):  # `out` is absent, or not a table of this kind
+    except (BgtError, OSError, KeyError, TypeError, ValueError):  # absent, or not written by `backtranslate`
         return None
     return counts if same else None

@@ -77,7 +77,7 @@ def compare(
     if not references:
         raise DataError("there are no pairs to compare")
     sides = [[text.split() for text in side] for side in (references, translations)]
-    # `rows` has measures that are ratios of two sums over sentences: name -> numerators and denominators, (2, N) each
+    # `rows` contains the measures that are ratios of two sums over sentences: name -> numerators and denominators,
     counts = np.array([[len(text) for text in side] for side in sides])
     rows = {"words": (counts, np.ones_like(counts))}
     for n, called in ((1, "unigram"), (3, "trigram")):
@@ -113,7 +113,7 @@ def compare(
 def _ratios(
     rows: Mapping[str, tuple[np.ndarray, np.ndarray]], probabilities: Sequence[np.ndarray] | None
 ) -> Iterator[Statistic]:
-    """Yield measures that are ratios of two sums over sentences; a correlation uses the ratio in each sentence."""
+    """Yield measures that are ratios of two sums over sentences. Their correlations use each sentence's own ratio."""
 
     def differences(weights: Sequence[np.ndarray]) -> dict[str, np.ndarray]:
         means = {

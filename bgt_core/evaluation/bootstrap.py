@@ -41,9 +41,9 @@ def bootstrap(
     resamples: int,
     seed: int,
 ) -> tuple[dict[Key, np.ndarray], dict[Key, np.ndarray]]:
-    """Compute each statistic on the original items, (...), and on R = `resamples` resamples, (R, ...), by name.
+    """Return two dicts: {name: statistic on the original items} and {name: statistics on all resamples, (R, ...)}.
 
-    `statistic` takes one array of weights (B, N) for each sample, and returns one array (B, ...) for each name.
+    `statistic` takes one array of weights (B, N) for each of `samples`, and returns {name: array (B, ...)}.
     """
     streams = [np.random.default_rng([seed, *sample.key]) for sample in samples]
     chunk = max(1, min(CHUNK, MAX_WEIGHTS // max(sample.items for sample in samples)))
@@ -169,7 +169,7 @@ class BootstrappedScore(NamedTuple):
     """A score of a system, for each training seed and bootstrap resample."""
 
     values: np.ndarray  # (K,), the score of each of K trainings with different seeds
-    draws: np.ndarray  # (K, B), the score of each training in each resample of the pairs
+    draws: np.ndarray  # (K, B), the score of each training in each resample of the test items
 
 
 class ContrastEstimate(NamedTuple):

@@ -30,10 +30,10 @@ class Difference(NamedTuple):
     second: str
     difference: Estimate
     p: float  # two-sided p-value
-    p_holm: float  # with Holm's correction over all differences of scores in the same family
+    p_holm: float  # corrected by Holm's method for the number of differences in `Statistic.families`
 
     def seen_from(self, system: str) -> Difference:
-        """Return `system` minus the other system: this difference, with the opposite sign if `system` is `second`."""
+        """Return the score of `system` minus the score of the other system. If `system` is `first`, return self."""
         if system == self.first:
             return self
         value, low, high, mark = self.difference
@@ -68,8 +68,8 @@ class Result:
         names = [system] if system else self.systems
         if len(matching) != 1 or len(names) != 1 or names[0] not in self.systems:
             raise UsageError(
-                f"{len(matching)} scores have keys that begin with {tuple(key)}, and the systems are "
-                f"{', '.join(self.systems)}; name one score and one system."
+                f"{tuple(key)}: {len(matching)} scores have this name; name exactly one score, and one of the systems "
+                f"{', '.join(self.systems)}."
             )
         cell = matching[0][self.systems.index(names[0])]
         return float("nan") if cell is None else cell.value if isinstance(cell, Estimate) else cell
@@ -85,13 +85,13 @@ class Result:
         ]
 
     def rows(self) -> Table:
-        """Make the table for .parquet and .csv files: columns `tables.ROWS`, and one row per score and system."""
+        """Make the table for .parquet and .csv files. Its columns are `tables.ROWS`; a row has one system's score."""
         models = sorted(self.models, key=len, reverse=True)  # longest first: a name with "a b " also begins with "a "
         owners = {
             system: next((name for name in models if f"{system} ".startswith(f"{name} ")), "")
             for system in self.systems
         }
-        if len(models) == 1 and not any(owners.values()):  # the systems are the model's search methods
+        if len(models) == 1 and not any(owners.values()):  # each system is a search method of the one model
             owners = dict.fromkeys(self.systems, models[0])
         fingerprints = {name: str(getattr(model, "fingerprint", "")) for name, model in self.models.items()}
         langs = str(self.settings.get("lang") or self.settings.get("langs") or "")
@@ -135,10 +135,10 @@ class Result:
             write_text(path, "\n".join(tables + [text(self.difference_table(), "")] * bool(self.differences)))
 
     def table(self, across: str | None = None) -> Table:
-        """Make a table for display: a column per value of `across`, a row per combination of the other fields.
+        """Make a table for display, with a column for each system, or for each value of another field of the scores.
 
-        `across` is "system" or a field of the scores' names; by default, the task decides. The table shows the number
-        of items only if each system has a column.
+        `across` selects the columns: "system" or a field of `Key`; by default, the task decides. Each combination of
+        the other fields is a row. The number of items is shown only if `across` is "system".
         """
         across = across or self.across
         rows: dict[tuple[Any, ...], dict[str, Value]] = {}
@@ -296,7 +296,10 @@ def sign_test(first: np.ndarray, second: np.ndarray) -> float:
 def marks_of(
     statistic: Statistic, key: Key, values: np.ndarray, same: Collection[tuple[Key, frozenset[str]]]
 ) -> dict[str, str]:
-    """Return {system: "best" or "tied"} for the marked systems, given all scores (S,). A single system gets no mark."""
+    """Return {system: "best" or "tied"}, without the systems that are neither, given all systems' scores (S,).
+
+    `same` contains the (score, two systems) that do not differ significantly.
+    """
     sign = -1 if key in statistic.lower_is_better else 1
     of = {name: sign * value for name, value in zip(statistic.systems, values, strict=True) if not np.isnan(value)}
     of = {name: of[name] for name in compared_of(statistic) if name in of}

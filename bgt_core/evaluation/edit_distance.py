@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numba
 import numpy as np
 
-OrderedTree = tuple[Sequence[str], Sequence[int]]  # for each node in postorder: its label; its leftmost leaf
+OrderedTree = tuple[Sequence[str], Sequence[int]]  # for each node, in postorder: label; index of its leftmost leaf
 
 
 def distances(left: Sequence[OrderedTree], right: Sequence[OrderedTree]) -> np.ndarray:
@@ -21,7 +21,7 @@ def distances(left: Sequence[OrderedTree], right: Sequence[OrderedTree]) -> np.n
 
 
 def _arrays(tree: OrderedTree, codes: dict[str, int]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Convert a tree to arrays: label codes and leftmost leaves of nodes, and the last node above each such leaf."""
+    """Return each node's label code and leftmost leaf, and the last (highest) node of each leftmost leaf, by index."""
     labels, first = tree
     keyroots = sorted({leaf: node for node, leaf in enumerate(first)}.values())
     numbers = [codes.setdefault(label, len(codes)) for label in labels]
@@ -47,7 +47,7 @@ def _distance(
                 for y in range(other_start, j + 1):
                     p, q = x - start, y - other_start
                     edits = min(forests[p, q + 1], forests[p + 1, q]) + 1
-                    if first[x] == start and other_first[y] == other_start:  # if both forests are trees
+                    if first[x] == start and other_first[y] == other_start:  # if both are trees
                         edits = min(edits, forests[p, q] + (labels[x] != other_labels[y]))
                         trees[x, y] = edits
                     else:

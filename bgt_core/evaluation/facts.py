@@ -228,7 +228,7 @@ def _other_content(source: str, output: str, lang: str) -> Iterator[str]:
         for mine, others in ((before, after), (after, before))
     )
     alike = sorted((-SequenceMatcher(None, one, two).ratio(), one, two) for one in lost for two in added)
-    for _, one, two in alike:  # the most similar words first, such as forms of a verb; then possible synonyms
+    for _, one, two in alike:  # pair a lost word with the most similar added word, as its likely replacement
         if one in lost and two in added:
             lost.remove(one)
             added.remove(two)
@@ -254,7 +254,7 @@ def _akin(word: str, other: str) -> bool:
 
 
 def _length(text: str, lang: str) -> int:
-    """Count words, or characters in a language without spaces, but not punctuation and the words in `ASIDES`."""
+    """Count words, or characters in a language without spaces, without punctuation and phrases like "please"."""
     text = ASIDES.sub(" ", text.translate(APOSTROPHES))
     units = text if primary(lang) in UNSPACED else re.split(r"[\s-]", text)
     return sum(any(map(str.isalnum, unit)) for unit in units)

@@ -1,4 +1,4 @@
-"""Write a report on splits of an encoder's vectors into a part that translations share, and a private part."""
+"""Report how well methods divide an encoder's vectors into a part that translations share, and a private part."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -42,7 +42,7 @@ To probe the vectors and both parts on your own text, run:
 
 
 class Report(NamedTuple):
-    """All results and tables of a comparison of splits, by title, and the page that shows them."""
+    """A comparison of splits: results and tables by the title of the evaluation, and a page that shows all tables."""
 
     results: Mapping[str, Result]
     tables: Mapping[str, Table]
@@ -67,7 +67,7 @@ def probed(
     from bgt_core.vectors.linear_probe import held_out_hits  # slow, because this module imports torch
 
     if (lines := len(columns[0])) < FOLDS:
-        raise DataError(f"{lines} lines: a probe in {FOLDS} folds needs at least {FOLDS} lines.")
+        raise DataError(f"{lines} lines: cross-validation with {FOLDS} folds needs at least {FOLDS} lines.")
     lengths = [np.array([len(sentence) for sentence in column]) for column in columns]
     labels = {
         "language": np.repeat(langs, lines),
@@ -81,7 +81,7 @@ def probed(
     ]
     vectors.append(np.zeros((lines * len(langs), 1)))
     folds = np.tile(np.random.default_rng(seed).permutation(lines) % FOLDS, len(langs))
-    # for the test, translations are one item, because a probe tends to be right about all or none of them
+    # A sentence and its translations count as one test item, because a probe tends to be right about all or none.
     hits = {
         ProbedKey(name, len(of)): np.stack(
             [held_out_hits(each, of, folds).reshape(len(langs), lines).mean(0) for each in vectors]

@@ -24,8 +24,8 @@ from bgt_core.evaluation.task import tsv_rows
 
 NAMES = "2012-2016, stsb-dev, stsb-dev-fr, sick, sick-trial, sts17, sts17-en-es"  # examples for an error message
 KNOWN = re.compile(r"201[2-6]|stsb-(train|dev|test)(-[^-]*)?|sick-(train|trial|test)|sts17(-[^-]+-[^-]+)?")
-DEPTH = 4  # maximum depth of a file below the given folder
-# folder in SemEval's archives -> its year, for folders whose names do not contain the year
+DEPTH = 4  # Maximum depth of a file below the given folder.
+# Name of a folder in SemEval's archives -> its year, if the name does not contain the year.
 UNPACKED = {"test-gold": "2012", "test-gs": "2013", "test_evaluation_task2a": "2015"}
 ENGLISH_FIRST = ("track2.ar-en", "track6.tr-en")  # SemEval-2017: the first column is English despite the file's name
 
@@ -63,7 +63,7 @@ class StsFile(NamedTuple):
     name: str
     path: Path
     langs: tuple[str, str] = ("en", "en")
-    columns: Sequence[int] = (0, 1, 2)  # indices of the columns gold, left and right; unused if `gold` is set
+    columns: Sequence[int] = (0, 1, 2)  # indices of the columns: gold score, left, right; unused if `gold` is set
     gold: Path | None = None  # the file of the gold scores, if they are in a separate file
 
 
@@ -158,7 +158,7 @@ def walk(root: Path) -> Iterator[tuple[str, Path]]:
 
 
 def year_of(folders: Sequence[str]) -> str | None:
-    """Return the SemEval year in the name of the innermost folder; None for no year, or for training data."""
+    """Return the SemEval year of the innermost folder whose name has one; None if none has, or for training data."""
     for name in reversed(folders):
         if re.search("train|trial", name, re.IGNORECASE):
             return None

@@ -13,7 +13,7 @@ from bgt_core.errors import BgtError, DataError, UsageError
 from bgt_core.vectors.arrays import matrix, numbers, rounded
 
 PAIRS = 8_192  # maximum number of sentence pairs embedded at once, which limits memory
-MOST_WORDS = 300  # maximum number of words and marks of a text, which is embedded once without each of them
+MOST_WORDS = 300  # maximum words and marks of a text; without each one, the text is embedded again
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,11 +121,11 @@ class Disagreement(NamedTuple):
 
 
 class Effect(NamedTuple):
-    """By how much the similarity of two sentences falls, for each encoder, if a word is removed from one of them."""
+    """The effect of one word: the fall of two sentences' similarity if the word is removed from one of them."""
 
     side: int  # 0 if the word is in the left sentence, 1 if it is in the right sentence
     word: str
-    effects: Sequence[float]  # fall of the similarity, for each encoder
+    effects: Sequence[float]  # one fall of the similarity for each encoder
 
 
 def disagreement(

@@ -1,6 +1,6 @@
 """Fidelity: measure how much of a sentence a model keeps when it generates text from the sentence's latents.
 
-translations -> `writings`: plans that say which latents to combine -> generated sentences -> scores
+translations -> plans of which latents to combine (`writings`) -> generated sentences -> scores
 
 Three baselines generate nothing. Their output is the source itself, a random training sentence, or the training
 sentence with the nearest semantic latent.
@@ -64,10 +64,10 @@ class HeldOut(NamedTuple):
 class Fidelity(Task[HeldOut]):
     """Fidelity: does text generated from a sentence's latents keep its content?
 
-    Generated text is compared with a reference: a held-out sentence. The semantic latent is that of the reference or of
-    its translation; the language latent is that of the reference or of a random sentence. Length and closing mark are
-    compared with this style sentence, everything else with the reference. Negations, numbers and names are compared
-    only if they are the same in the source of the semantic latent and in the reference.
+    Generated text is compared with a reference: a held-out sentence. The reference or its translation provides the
+    semantic latent; the style sentence, which is the reference or a random sentence, provides the language latent.
+    Length and closing mark are compared with the style sentence, everything else with the reference. Negations, numbers
+    and names are compared only if they are the same in the sentence with the semantic latent and in the reference.
     """
 
     data = "Translations that were not trained on: TSV, Parquet, or X for X.en and X.fr."
@@ -160,7 +160,7 @@ TASK = Fidelity
 def training_sentences(
     models: Mapping[str, Writer], latents: Mapping[str, Latents], columns: Columns, train: Columns, seed: int
 ) -> dict[tuple[str, str], dict[str, list[str]]]:
-    """Return the baselines' output, training sentences: (source language, output language) -> {baseline: output}."""
+    """Select training sentences as output of baselines: (source language, output language) -> {baseline: output}."""
     rng = np.random.default_rng([seed, 1])
     baselines: dict[tuple[str, str], dict[str, list[str]]] = {}
     for lang in columns:

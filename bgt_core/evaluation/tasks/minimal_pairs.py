@@ -55,7 +55,7 @@ class MinimalPairs(Task[Sequence[RolePair]]):
         return role_pairs(self.count, seed)
 
     def statistic(self, items: Sequence[RolePair], encoders: Mapping[str, SentenceEncoder], *, seed: int) -> Statistic:
-        """Generate sentences from their latents, from a translation's semantic latent, and in their twin's style."""
+        """Generate each sentence from its own latents, its translation's semantic latent, and its twin's style."""
         langs = text_columns(self.langs)[1]
         if not set(langs) <= set(LANGS):
             raise UsageError(f"{self.langs}: expected en, fr or en,fr.", parameter="langs")
@@ -75,14 +75,14 @@ TASK = MinimalPairs
 
 
 def measured(writer: Writer, langs: Sequence[str], pairs: Sequence[RolePair]) -> list[tuple[Writing, str, np.ndarray]]:
-    """Return (plan, measure, N scores) for each plan of generation; a pair's score is the mean of its two sentences."""
+    """Return (writing, measure, N scores) for each combination of latents; a pair's score is its sentences' mean."""
     texts = {lang: [text for pair in pairs for text in pair.texts[lang]] for lang in langs}
     persons = {
         lang: [names for pair in pairs for names in (pair.persons[lang], pair.persons[lang][::-1])] for lang in langs
     }
     latents = Latents(writer, texts)
     rows = []
-    twin = np.arange(2 * len(pairs)) ^ 1  # row of each sentence's twin, whose style does not tell who does what
+    twin = np.arange(2 * len(pairs)) ^ 1  # row of each sentence's twin, in which the roles are swapped
     styles = dict.fromkeys(langs, twin) if LANGUAGE in writer.latents else {}
     for writing in writings(langs, len(twin), SWAPPED, styles):
         vectors, lang = latents.of(writing), writing.lang

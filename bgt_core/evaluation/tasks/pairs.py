@@ -199,8 +199,8 @@ def best_threshold(scores: np.ndarray, labels: np.ndarray) -> float:
     A threshold may be halfway between two neighbouring scores; or equal to the lowest score, so that all pairs are
     predicted positive; or just above the highest score, so that all pairs are predicted negative.
     """
-    values, group = np.unique(scores, return_inverse=True)  # (G,), ascending. `gained` has, for each score, the number
-    # of correct minus wrong predictions if the pairs with this score are predicted positive
+    values, group = np.unique(scores, return_inverse=True)  # The G distinct scores, ascending. `gained`, (G,): the
+    # number of correct minus wrong predictions if the pairs with this score are predicted positive.
     gained = np.bincount(group, weights=np.where(labels, 1.0, -1.0))
     right = np.append(gained[::-1].cumsum()[::-1], 0.0)  # (G + 1,): `gained`, summed over a score and all higher scores
     edges = np.concatenate([values[:1], (values[1:] + values[:-1]) / 2, [np.nextafter(values[-1], np.inf)]])

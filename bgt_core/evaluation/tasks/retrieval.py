@@ -68,7 +68,7 @@ class Retrieval(Task[Translations]):
             sizes = [len(column) for column in columns]
             if sizes[0] != sizes[1] or not sizes[0]:
                 counted = f"{sizes[0]} sentences in {langs[0]} and {sizes[1]} in {langs[1]}"
-                raise DataError(f"{file}: {counted}; expected one or more in each language, and the same number.")
+                raise DataError(f"{file}: {counted}; expected equal numbers of at least 1.")
         rows = systems(encoders, langs, SEMANTIC)
         ways = f"{langs[0]} to {langs[1]}", f"{langs[1]} to {langs[0]}{', back' if langs[0] == langs[1] else ''}"
         hits: dict[RetrievalKey, list[np.ndarray]] = {}
@@ -107,7 +107,7 @@ def language_pair(text: str) -> tuple[str, str]:
 
 
 class EmbeddedSentences(NamedTuple):
-    """The vectors of N sentences in one language. The U distinct sentences have one vector each: copies do not tie."""
+    """The vectors of N sentences in one language: one for each of the U distinct sentences, so that copies share it."""
 
     vectors: np.ndarray  # (U, D)
     first: np.ndarray  # (U,) index of the first line with each distinct sentence

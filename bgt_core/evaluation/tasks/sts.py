@@ -102,7 +102,7 @@ TASK = Sts
 
 
 def aggregates(name: str) -> list[str]:
-    """Return the list of the given way to average scores, or of all ways for "all"; UsageError for other names."""
+    """Return the names of all ways to average scores if `name` is "all", else [name]; UsageError for other names."""
     check_choice([*AGGREGATES, "all"], aggregate=name)
     return list(AGGREGATES) if name == "all" else [name]
 
@@ -151,7 +151,7 @@ def scores(
     if "concatenated" in aggregates:
         correlations["Spearman"] = spearman
     table: dict[ScoreKey, np.ndarray] = {}
-    years: dict[ScoreKey, list[np.ndarray]] = {}  # name of an average -> the scores of the years that are averaged
+    years: dict[ScoreKey, list[np.ndarray]] = {}  # name of an average -> scores of years, to be averaged
     label = span([data.year for data in sets])
     for year in dict.fromkeys(data.year for data in sets):
         numbers = [number for number, data in enumerate(sets) if data.year == year]
@@ -198,7 +198,7 @@ def explain(sets: Sequence[StsSet], aggregates: Collection[str]) -> str:
 
 WORD = re.compile(r"'?\w+(?:-\w+)*|[^\w\s]")  # "don't" becomes "don" and "'t"; a punctuation mark counts as a word
 NEGATIONS = {"not", "'t"}
-RULES = {  # split -> lowest or highest word error rates, share of all pairs, minimum and maximum gold score
+RULES = {  # name -> use the highest or lowest word error rates? of what share of pairs? lowest, highest gold
     "Hard+": ("top", 0.2, 4, 5),
     "Hard-": ("bottom", 0.2, 0, 1),
     "bottom 20% SWER, gold 0-2": ("bottom", 0.2, 0, 2),
@@ -212,9 +212,9 @@ PUBLISHED_PAIRS = 13_023  # number of pairs in the paper's pool, Table 6
 
 
 def hard_splits(sets: Sequence[StsSet]) -> list[StsSet]:
-    """Select Hard+, Hard- and the other splits of Table 6 from the pairs of these data sets; their year is "hard".
+    """Select Hard+, Hard- and the other subsets of the BGT paper's Table 6 from the pairs of these data sets.
 
-    Raises DataError if `sets` is empty, or if a split has fewer than two pairs, or only one gold score.
+    Their `year` is "hard". Raises DataError if `sets` is empty, or if a subset lacks two different gold scores.
     """
     pool = pooled(sets)
     rates = swer(pool.left, pool.right)
@@ -228,9 +228,9 @@ def hard_splits(sets: Sequence[StsSet]) -> list[StsSet]:
 def pooled(sets: Sequence[StsSet]) -> StsSet:
     """Join all data sets in one, "all", without the pairs that repeat an earlier pair with the same score.
 
-    The paper's pool has 271 pairs fewer than the five years together. In the years without 2013 SMT and 2016, 269 pairs
-    repeat an earlier pair and its score, and 411 repeat an earlier pair with any score. So the paper, too, seems to
-    have removed only pairs whose score is the same.
+    The BGT paper's set has 271 pairs fewer than the five years together. If the data set SMT and the year 2016 are left
+    out, 269 pairs repeat an earlier pair and its score, and 411 repeat an earlier pair with any score. So the paper,
+    too, seems to have removed only pairs whose score is the same.
     """
     if not sets:
         raise DataError("Hard STS: no data sets of SemEval years; give one or more, because their pairs are selected.")
@@ -283,14 +283,14 @@ def extreme(rates: np.ndarray, end: str, share: float) -> np.ndarray:
 def negated(sentences: Iterable[str]) -> np.ndarray:
     """Return which sentences contain the word "not" or "'t" (paper, footnote 9): (N,) bool.
 
-    "nothing" and "cannot" do not count. If they did, the split would have 757 pairs even without SMT and 2016, but the
-    paper's split has 705.
+    "nothing" and "cannot" do not count. If they did, the subset "negation" would have at least 757 pairs (the data set
+    SMT and the year 2016 were not counted), but the paper's subset has 705.
     """
     return np.array([not NEGATIONS.isdisjoint(words(sentence)) for sentence in sentences])
 
 
 def chosen(pool: StsSet, name: str, inside: np.ndarray) -> StsSet:
-    """Select the pairs that are `inside` a split, (N,) bool. Raises DataError if they have no correlation."""
+    """Select the pairs for which `inside`, (N,) bool, is True. Raises DataError if all their gold scores are equal."""
     rows = np.flatnonzero(inside).tolist()
     if len(set(pool.gold[rows])) < 2:
         raise DataError(

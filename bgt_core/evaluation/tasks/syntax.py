@@ -238,7 +238,7 @@ TASK = Syntax
 
 
 def neighbours(system: System, pairing: Pairing, lang: str) -> list[np.ndarray]:
-    """Find the nearest candidate of each query in its group, or the first if several tie: indices (N,) per group."""
+    """Find each query's nearest candidate with as many words, or the first of several: indices (N,) for each length."""
     vectors = system.embed([each.text for group in pairing.groups for side in group for each in side], lang)
     rows = []
     for group in pairing.groups:
@@ -252,7 +252,7 @@ Counts = tuple[np.ndarray, np.ndarray]
 
 
 def counts(queries: Sequence[ParsedSentence], candidates: Sequence[ParsedSentence]) -> dict[str, Counts]:
-    """Compare N queries with M candidates of the same length by each measure: (N, M) float32."""
+    """Compare N queries with M candidates of the same length: {measure: (numerators, denominators)}, (N, M) each."""
     needs("numba", "syntax")
     from bgt_core.evaluation.edit_distance import distances
 
@@ -309,12 +309,12 @@ def total(parts: Sequence[Counts], choices: Sequence[np.ndarray]) -> float:
 
 
 def chosen(parts: Sequence[Counts], choices: Sequence[np.ndarray]) -> Counts:
-    """Return the measure's numerators and denominators for the chosen candidates of all groups: (N,) float64 each."""
+    """Return a measure's numerators and denominators, (N,) float64 each, for the candidates chosen in all groups."""
     rows = zip(parts, choices, strict=True)
     return joined([(part[np.arange(len(own)), own], whole[np.arange(len(own)), own]) for (part, whole), own in rows])
 
 
 def joined(parts: Iterable[Counts]) -> Counts:
-    """Concatenate the measure's numerators and denominators of all groups: (N,) float64 each."""
+    """Concatenate the numerators of all groups, and their denominators: (N,) float64 each."""
     part, whole = (np.concatenate(column).astype(np.float64) for column in zip(*parts, strict=True))
     return part, whole

@@ -22,7 +22,7 @@ from bgt_core.errors import BgtError, DataError, NotFound, UsageError
 
 OF_FILES = ("sentence-transformers", "onnx", "vectors", "split")  # kinds of encoders that may be named KIND:PATH
 PARTIAL = ".partial"  # Suffix of an unfinished file or folder.
-# MACHINE is a part of temporary names that differs between machines, because two may write to the same disk.
+# Temporary names contain MACHINE, which differs between machines, because two machines may write to the same disk.
 MACHINE = hashlib.sha256(platform.node().encode()).hexdigest()[:6]
 
 

@@ -296,10 +296,7 @@ def sign_test(first: np.ndarray, second: np.ndarray) -> float:
 def marks_of(
     statistic: Statistic, key: Key, values: np.ndarray, same: Collection[tuple[Key, frozenset[str]]]
 ) -> dict[str, str]:
-    """Return {system: "best" or "tied"}, without the systems that are neither, given all systems' scores (S,).
-
-    `same` contains the (score, two systems) that do not differ significantly.
-    """
+    """Return {system: "best" or "tied"}, given all systems' scores, (S,). `same` has the pairs without a difference."""
     sign = -1 if key in statistic.lower_is_better else 1
     of = {name: sign * value for name, value in zip(statistic.systems, values, strict=True) if not np.isnan(value)}
     of = {name: of[name] for name in compared_of(statistic) if name in of}

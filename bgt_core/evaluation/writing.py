@@ -67,7 +67,7 @@ class Writing:
 
     source_lang: str
     lang: str
-    style_of: str  # whose style: OWN, REFERENCE, RANDOM or SWAPPED
+    style_of: str  # name of the style sentences: OWN, REFERENCE, RANDOM or SWAPPED
     styles: np.ndarray  # (N,) row number of each style sentence
 
     @property
@@ -89,7 +89,7 @@ def writings(langs: Sequence[str], rows: int, style_of: str, styles: Mapping[str
 
 
 class Latents:
-    """All latents of some sentences, computed once for all plans of text generation."""
+    """All latents of some sentences, computed once, from which each `Writing` selects its own."""
 
     def __init__(self, writer: Writer, columns: Columns):
         self.vectors = {
@@ -150,7 +150,7 @@ def bleu(lang: str, lowercase: bool) -> Metric:
 
 
 def corpus_score(metric: Metric, outputs: Sequence[str], references: Sequence[str]) -> OfWeights:
-    """Return the score of a corpus of N sentences, as a function of the number of times that each sentence is drawn.
+    """Return a function: number of times that each of N sentences is drawn, (B, N) -> score of the corpus, (B,).
 
     This calls two private methods that sacrebleu's paired tests use, because sacrebleu's public bootstrap would draw
     other resamples.
@@ -169,7 +169,7 @@ def of_systems(
     """Make a `Statistic` for N = `rows` sentences from scores: key -> system -> score. A system may lack some scores.
 
     `corpus` contains corpus-level scores. `hits` contains arrays (M,), 1 for a right sentence and 0 for a wrong one; M
-    is the last field of the key. `about` contains further fields of the statistic.
+    is the last field of the key. `about` contains values for other fields of `Statistic`.
     """
 
     def stacked(of: Mapping[str, np.ndarray], size: int) -> np.ndarray:
@@ -234,7 +234,7 @@ class TranslationScore(NamedTuple):
     """The score of N translations by one measure."""
 
     name: str  # "chrF" or "BLEU"
-    score: Estimate  # with a 95 % interval
+    score: Estimate  # the score and its 95 % interval
     copied: float  # the baseline: the score of the untranslated sources
     signature: str  # sacrebleu's settings, in the form that papers quote
 

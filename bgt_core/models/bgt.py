@@ -68,7 +68,7 @@ class WritingModel(LatentModel):
         return self.langs
 
     def prior_mean(self, latent: str, like: Tensor) -> Tensor:
-        """Return the mean of a latent's prior in the shape of `like` (N, L). It replaces a latent that is not given."""
+        """Return the mean of a latent's prior in the shape of `like` (N, L), to replace a latent that is not given."""
         return torch.zeros_like(like)
 
     def decoder(self, lang: str) -> Decoder:
@@ -134,8 +134,8 @@ class BGT(WritingModel):
         return Outputs(semantic, {**posteriors, LANGUAGE: own}, predictions, agreement=agreement)
 
     def agreement(self, semantic: Mapping[str, Posterior], targets: Tensor | None) -> dict[str, Tensor]:
-        """For each column, map the semantic means by the layer `teacher`, and return their cosines with the teacher's
-        vectors `targets` (B, D): (B,) per column. Empty if `targets` is None."""
+        """Return {column: cosines, (B,)} of the teacher's vectors, `targets` (B, D), and the column's semantic means,
+        mapped to the teacher's space by the layer `teacher`. Empty if `targets` is None."""
         if self.teacher is None or targets is None:
             return {}
         return {

@@ -44,7 +44,7 @@ def check_compared(columns: Sequence[str]) -> None:
     """Raise UsageError if the data have fewer than two text columns, so that there are no pairs to compare."""
     if len(columns) < 2:
         raise UsageError(
-            f"columns {', '.join(columns)}: comparing sentences needs two columns; add one, or set this weight to 0"
+            f"columns {', '.join(columns)}: this loss compares two columns; add a column, or set the loss's weight to 0"
         )
 
 

@@ -25,11 +25,11 @@ class Elbo(Part):
 
     roles = ("reconstruct", "translate", "recombine")
 
-    warmup_steps: int = 65_536  # updates in which the KL's factor grows from 0 to 1, as in the released code
+    warmup_steps: int = 65_536  # updates in which the KL's factor grows from 0 to 1, as in the BGT paper's code
     label_smoothing: float = 0.1
     weights: Mapping[str, float] = field(default_factory=dict)  # latent -> weight of its KL; 1 by default
     free_nats: Mapping[str, float] = field(default_factory=dict)  # Latent -> free nats per row; 0 by default.
-    # If `average_predictions` is true, average the NLLs of all predictions, as the released translation baseline does.
+    # `average_predictions`: whether to average the NLLs of all predictions, as the paper's code does for a translator.
     average_predictions: bool = False
     sigmoid_midpoint: int = 0  # update at which the KL's sigmoid factor is 1/2 (Bowman et al. 2016)
     sigmoid_steepness: float = 0.0  # steepness of this sigmoid, per update; 0 switches the factor off
@@ -63,7 +63,7 @@ class Elbo(Part):
 
     def annealing(self, step: int) -> float:
         """Return the factor, from 0 to 1, by which the KL is multiplied at an update: min(1, step / warmup_steps). If
-        the steepness is above 0, it is also multiplied by sigmoid(steepness * (step - midpoint))."""
+        the steepness is above 0, this factor is multiplied by sigmoid(steepness * (step - midpoint))."""
         linear = min(1.0, step / self.warmup_steps) if self.warmup_steps else 1.0
         if not self.sigmoid_steepness:
             return linear

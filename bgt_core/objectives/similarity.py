@@ -30,7 +30,7 @@ class Margin(Part):
 
     margin: float = 0.4
     weight: float = 1.0
-    both_sides: bool = False  # if true, negatives are searched in both columns, also in mega-batches
+    both_sides: bool = False  # if true, batches and mega-batches are searched for negatives in both columns
     mined_only: bool = False  # if true, the loss is 0 before `train.mega_batch_start`, when batches have no negatives
 
     def __post_init__(self) -> None:
@@ -50,7 +50,7 @@ class Margin(Part):
             {lang: F.normalize(posterior.mean.float(), dim=-1) for lang, posterior in of.items()}  # (B, L)
             for of in (out.semantic, out.negatives)
         )
-        if len(means) < 2 or (self.mined_only and not negatives):  # with one column, there are no translations
+        if len(means) < 2 or (self.mined_only and not negatives):  # no translations, or no negatives yet
             return Loss(total(out, []), {})
         hinges = []
         for left, right in combinations(means, 2):

@@ -42,7 +42,7 @@ ROWS = {
     "source": "string",  # name of the data
 }
 
-PARTS = (" ci_low", " ci_high", " mark")  # a score with an interval in column NAME also fills NAME + these suffixes
+PARTS = (" ci_low", " ci_high", " mark")  # scores with intervals in column NAME fill NAME and three more columns
 MARKS = {"best": " *", "tied": " =", "": ""}
 LEGEND = "* marks the best of a row; = marks the best and those that do not differ significantly from it"
 LEAST_P = 1e-4
@@ -79,7 +79,7 @@ class Table:
 
 
 def plain(value: Value, digits: int) -> str:
-    """Format a value as text with `digits` decimals, as in "66.2 [65.0, 67.4] *"."""
+    """Format a value with `digits` decimals; an estimate as score, interval and mark: "66.2 [65.0, 67.4] *"."""
     match value:
         case None:
             return ""

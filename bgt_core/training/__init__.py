@@ -2,8 +2,9 @@
 
     OUT/run.json        recipe, settings and names of the data files
     OUT/tokenizer.model tokenizer; trained on the data, unless the user provides one
-    OUT/data/           the token ids of all training and held-out sentences OUT/metrics.jsonl   training and validation
-    metrics, one JSON object per line OUT/step-0000200/   checkpoints; the newest two are kept
+    OUT/data/           the token ids of all training and held-out sentences
+    OUT/metrics.jsonl   training and validation metrics, one JSON object per line
+    OUT/step-0000200/   checkpoints; the newest two are kept
 
 `resume` continues a run from its newest complete checkpoint. The run ends with the same weights as an uninterrupted
 run; on a CPU with the same number of threads and workers, they are identical bit for bit.

@@ -37,7 +37,7 @@ from bgt_core.training.workers import Workers
 REPORT_SECONDS = 10.0  # seconds between two reports of the training loss
 WINDOW = 20  # number of updates over which `Guard` averages the loss
 LONG = 1_000  # runs on a GPU with at least this many updates compile their layers, which takes a minute or two
-GROUP = 10  # aggressive training compares the mean losses of this many updates with those of the next
+GROUP = 10  # number of encoder updates whose mean loss aggressive training compares with that of the next group
 
 Row = dict[str, object]  # the metrics of a report, by name
 
@@ -182,7 +182,7 @@ def updates_of(trainer: Trainer, corpus: Corpus | Mixture, steps: range) -> Iter
 
 
 def encoder_updates(trainer: Trainer, corpus: Corpus | Mixture, steps: int, step: int) -> Iterator[StepBatch]:
-    """Yield batches for the encoder-only updates before `step`; they have the rows of epochs after the last epoch."""
+    """Yield batches for the encoder-only updates before `step`, as if they were updates after the last epoch."""
     count = trainer.config.aggressive_steps
     return updates_of(trainer, corpus, range(steps + step * count, steps + (step + 1) * count))
 
@@ -224,7 +224,7 @@ class Aggressive:
 
     @property
     def active(self) -> bool:
-        """Whether steps still update the encoders first: if I(x; z) has risen in every epoch so far."""
+        """Whether steps still update the encoders first: as long as the mutual information has risen in every epoch."""
         return all(later > earlier for earlier, later in pairwise([0.0, *self.informations]))
 
     def __call__(self, step: int, update: StepBatch) -> Sums:
@@ -315,11 +315,8 @@ def frozen(parameters: Iterable[nn.Parameter]) -> Iterator[None]:
 
 @dataclass(eq=False)
 class Sums:
-    """The sums of the metrics over the rows of this worker's micro-batches, and the number of rows that have each
-    metric.
-
-    In a mixture of corpora with different columns, some rows lack some metrics.
-    """
+    """The sums of the metrics over the rows of this worker's micro-batches, and the number of rows with each metric.
+    If corpora with different columns are mixed, some rows lack some metrics."""
 
     terms: dict[str, Tensor] = field(default_factory=dict)
     rows: dict[str, int] = field(default_factory=lambda: defaultdict(int))

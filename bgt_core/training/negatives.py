@@ -27,9 +27,8 @@ if TYPE_CHECKING:
 BLOCK = 1_024  # number of rows that are compared with all others at once
 
 Columns = tuple[str, ...]
-Nearest = tuple[
-    Tensor, Tensor
-]  # for each of S sentences: the cosine with the nearest other sentence, and the index of that sentence; both (S,)
+# For each of S sentences: its cosine with the nearest other sentence, (S,), and the index of that sentence, (S,).
+Nearest = tuple[Tensor, Tensor]
 
 
 def mined(updates: Iterator[StepBatch], start: int, trainer: Trainer, first: int = 0) -> Iterator[StepBatch]:
@@ -85,8 +84,7 @@ def semantic_means(trainer: Trainer, batch: Batch) -> dict[str, Tensor]:
 def hard_negatives(
     columns: Columns, means: Sequence[Mapping[str, Tensor]], both_sides: bool = False
 ) -> dict[str, np.ndarray]:
-    """Find a hard negative for each of S rows in each column. Return column -> indices of sentences in this column,
-    (S,).
+    """For each column, find a hard negative for each of S rows. Return {column: indices of the negatives, (S,)}.
 
     The negative of a row in column c is a sentence of another row: the sentence of c that is nearest to the row's
     sentence in the previous column (the last column precedes the first). With `both_sides`, it may also be a sentence
@@ -147,7 +145,7 @@ def with_negatives(
         mega = [batch for update in updates for batch in update.batches.values() if tuple(batch.sides) == columns]
         own = {name: [ids for batch in mega for ids in unpadded(batch.sides[name])] for name in columns}
         candidates[columns] = {name: own[name] + own[columns[at - 1]] for at, name in enumerate(columns)}
-    served, remade = dict.fromkeys(wrong, 0), []  # `served` has the number of rows used so far for each set of columns
+    served, remade = dict.fromkeys(wrong, 0), []  # `served`: names of columns -> rows used so far
     for update in updates:
         batches: list[Batch] = []
         for columns in dict.fromkeys(tuple(batch.sides) for batch in update.batches.values()):

@@ -104,7 +104,7 @@ def check_kinds(weights: str, sources: Sequence[Source]) -> None:
 
 
 def check_teacher(recipe: Recipe, files: Iterable[object]) -> None:
-    """Raise UsageError if the recipe needs a teacher's vectors and all `files` of vectors are None."""
+    """Raise UsageError if the recipe needs a teacher's vectors, but `files` names no file of vectors."""
     if (weight := recipe.arguments.get(WEIGHT, 0.0)) and not any(files):
         raise UsageError(
             f"is missing: {WEIGHT} is {weight:g}; give a teacher's vectors, or set this to 0", parameter="teacher"
@@ -169,9 +169,9 @@ def meta_model(recipe: Recipe, tokenizer: Tokenizer) -> LatentModel:
 def check_batches(recipe: Recipe, model: LatentModel, out: Path) -> None:
     """Pass a training batch and a held-out batch of each corpus through a model on the meta device. Check that the
     recipe can learn from the columns, and that labels are classes of the model (else a GPU ends the process)."""
-    model.eval()  # training mode would skip the drafts of random batches
+    model.eval()  # in training mode, random batches would lack drafts, one of the inputs to check
     for corpus in (part for split in SPLITS for part in open_corpus(out / "data", split).corpora):
-        if not len(corpus):  # this part is empty if all rows of the corpus, or none, are held out
+        if not len(corpus):  # empty if all rows of the corpus, or none, are held out
             continue
         batch = make_batch(corpus, np.arange(min(2, len(corpus))), 0).to("meta")
         if recipe.train.mega_batch:
@@ -216,8 +216,7 @@ def with_encoder(recipe: Recipe, device: str) -> tuple[Recipe, SentenceEncoder |
 def with_vectors(
     encoder: SentenceEncoder, recipe: Recipe, sources: Sequence[Source], out: Path, report: Report
 ) -> list[Source]:
-    """Embed the sentences of each data file, and write them to an .npy file, (rows, C * D) float32, named as in
-    `VECTORS`.
+    """Embed the sentences of each data file, and write their vectors to an .npy file, (rows, C * D) float32.
 
     Row i of this file has the concatenated vectors of the C columns in row i of the data, or zeros if row i is invalid.
     """

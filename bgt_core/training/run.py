@@ -179,7 +179,7 @@ def recipe_for(
 
 def inherited(name: str, init_from: str) -> dict[str, Any]:
     """Return the settings of model and text processing (except `train_decoders`) that a run copies from the checkpoint
-    `init_from`. Its recipe is the same, or is the first stage of the run's two-stage recipe."""
+    `init_from`. The checkpoint has the run's recipe, or is the first stage of the run's two-stage recipe."""
     config = checkpoint.read_config(checkpoint.find(init_from))
     arguments, before = config["arguments"], config["recipe"]
     second_stage = recipes.configure(name, {}).base != ""
@@ -218,7 +218,7 @@ def train_here(workers: Workers, out: Path, recipe: Recipe, device_name: str, re
     warn_if_slow(device, recipe.train.precision if workers.is_main else "auto")
     keep_memory()
     if recipe.train.composition_l2 or recipe.train.table_l2:
-        began = initial_model(recipe, tokenizer, corpus) if newest else model  # has the initial token embeddings
+        began = initial_model(recipe, tokenizer, corpus) if newest else model  # the model before step 0
         start = {name: table.detach().clone() for name, table in token_tables(began).items()}
         penalty = Penalty(model.to(device), recipe.train, start)
     model = model.to(device).train()
@@ -369,7 +369,7 @@ def signals() -> Iterator[Callable[[], bool]]:
 
 # The rest of this module initialises the model: at random, or from a checkpoint, an encoder or a teacher.
 
-SAMPLE = 8_192  # number of rows used to compute the rotation to a teacher's vectors, or the mean and scale of vectors
+SAMPLE = 8_192  # number of rows from which to compute a rotation (`turn_to_teacher`), or the scale of stored vectors
 
 
 def initial_model(recipe: Recipe, tokenizer: Tokenizer, corpus: Corpus | Mixture) -> LatentModel:

@@ -34,7 +34,7 @@ def validate(trainer: Trainer, batches: Iterable[Batch]) -> dict[str, float]:
     """Measure the NLL of each prediction, the KL of each posterior, and the ELBO: means over held-out rows, in nats.
 
     `elbo` is -(reconstruction NLL + KL), where every KL has weight 1, whatever its weight in training. It does not
-    include translation, and is absent if a model only translates. `active/NAME` is the number of latent units in use.
+    include translation, and is absent if a model only translates. `active/NAME` is a latent's number of active units.
     `distillation/en` is 1 minus the cosine between the mapped vector and the teacher's vector. `retrieval/en-fr` is the
     share of English sentences whose nearest held-out French sentence is a translation. The same seed gives the same
     results.
@@ -43,8 +43,8 @@ def validate(trainer: Trainer, batches: Iterable[Batch]) -> dict[str, float]:
     sums: dict[str, Tensor] = defaultdict(lambda: torch.zeros((), device=device))  # metric -> its sum over rows
     rows: dict[str, Tensor] = defaultdict(lambda: torch.zeros(()))  # metric -> number of rows that have it
     spread: dict[str, Tensor] = {}  # posterior -> sums of its means and their squares, (2, L)
-    means: dict[str, list[Tensor]] = defaultdict(list)  # columns -> semantic means of each batch, (B, columns, L)
-    texts: dict[str, list[Tensor]] = defaultdict(list)  # columns -> `hashes` of each batch, (B, columns)
+    means: dict[str, list[Tensor]] = defaultdict(list)  # column names -> semantic means of each batch, (B, columns, L)
+    texts: dict[str, list[Tensor]] = defaultdict(list)  # column names -> `hashes` of each batch, (B, columns)
     trainer.model.eval()
     for number, batch in enumerate(batches):
         if number % workers.count != workers.rank:

@@ -124,11 +124,11 @@ class Workers:
 
 def usual_workers(config: TrainConfig, device: torch.device) -> int:
     """Return the number of workers that trains fastest: 1 on a GPU; on a CPU, the number of torch's threads, but at
-    most one worker per micro-batch. Processes are faster, because small operators gain little from threads."""
+    most one worker per micro-batch. Several processes are faster than one with several threads."""
     if device.type != "cpu":
         return 1
-    # A micro-batch that is too large is halved until it fits. Padding makes it larger, so it is also halved if its
-    # tokens without padding would just fit.
+    # A micro-batch with more than `micro_tokens` tokens is halved until it fits. A micro-batch with exactly as many
+    # tokens is also halved, because padding is added to them.
     full = config.batch_tokens // (config.micro_batches * config.micro_tokens)
     return min(torch.get_num_threads(), config.micro_batches << full.bit_length())
 

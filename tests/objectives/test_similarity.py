@@ -44,7 +44,7 @@ def assert_total(loss: Loss, term: str, expected: float, rel: float = 1e-6) -> N
 @pytest.mark.parametrize(("mined_only", "columns", "mega_batch", "message"), [
     (False, ["en", "fr"], 0, ""), (True, ["en", "fr"], 2, ""),
     (True, ["en", "fr"], 0, r"mega_batch 0: margin\.mined_only needs negatives.*mined_only=false"),
-    (False, ["en"], 2, "columns en: comparing sentences needs two columns"),
+    (False, ["en"], 2, "columns en: this loss compares two columns"),
 ])  # fmt: skip
 def test_what_it_needs_is_checked_before_training(
     mined_only: bool, columns: list[str], mega_batch: int, message: str

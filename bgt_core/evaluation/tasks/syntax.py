@@ -202,7 +202,7 @@ class Syntax(Task[Pairing]):
         return pair_up(queries, candidates, lengths=lengths, limit=self.limit, seed=seed)
 
     def statistic(self, items: Pairing, encoders: Mapping[str, SentenceEncoder], *, seed: int) -> Statistic:
-        """Compare the parses of queries and their nearest neighbours. Resamples draw queries with their neighbours.
+        """Compare the parses of queries and their nearest neighbours. The bootstrap draws queries with neighbours.
 
         The score of a random neighbour is the exact mean over all candidates. The upper bound is the best score that
         any choice of candidates reaches, for each measure; the bound is not tested against other systems.
@@ -247,7 +247,7 @@ def neighbours(system: System, pairing: Pairing, lang: str) -> list[np.ndarray]:
     return rows
 
 
-# The numerator and the denominator of a measure: for N queries and M candidates, (N, M), or one candidate each, (N,)
+# Numerators and denominators of a measure: (N, M) for all pairs of N queries and M candidates, (N,) for N chosen pairs.
 Counts = tuple[np.ndarray, np.ndarray]
 
 
@@ -276,7 +276,7 @@ def shared(queries: Sequence[ParsedSentence], candidates: Sequence[ParsedSentenc
     """Count the brackets or dependency arcs that each query shares with each candidate, as multisets: (N, M)."""
 
     def occurrences(sentence: ParsedSentence) -> list[tuple[object, int]]:
-        """Add to each bracket or arc its number among equal ones, so that a set can count repeated ones."""
+        """Number equal brackets or arcs 0, 1, ..., so that no two are equal: (bracket or arc, number)."""
         return [(item, nth) for item, count in Counter(sentence.structure).items() for nth in range(count)]
 
     counter = CountVectorizer(analyzer=occurrences, dtype=np.int32)

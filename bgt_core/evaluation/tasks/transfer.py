@@ -36,7 +36,7 @@ class TransferKey(NamedTuple):
 
 
 class Change(NamedTuple):
-    """N sources and N style sentences. A style sentence has another value of a property than the source's reference."""
+    """N sources, and N style sentences in which a property has another value than in the reference of the source."""
 
     lang: str
     property: str
@@ -51,10 +51,10 @@ class Transfer(Task[Columns]):
 
     Rules find five properties of style, in the languages that have them: form of address, politeness, contraction, form
     of the question and closing mark. For each value of a property, the style sentences are drawn from the sentences of
-    DATA that have this value. The sources are sentences of either language whose reference has another value. The
-    scores are the share of generated sentences that have the value, and the lower-cased chrF of all generated sentences
-    to their references. If style had no effect, the shares of all values of a property would add up to at most about
-    100 %.
+    DATA that have this value. The sources are sentences of either language whose reference (the same sentence or its
+    translation, in the language of the output) has another value. The scores are the share of generated sentences that
+    have the value, and the lower-cased chrF of all generated sentences to their references. If style had no effect, the
+    shares of all values of a property would add up to at most about 100 %.
     """
 
     data = "Translations that were not trained on: TSV, Parquet, or X for X.en and X.fr."

@@ -196,5 +196,5 @@ def test_one_value_is_found_by_its_name(result: Result) -> None:
     assert (result.value(("x",), "b"), result.value(("limit", 9), "a")) == (2.0, 0.12345)
     assert np.isnan(result.value(("y",), "b"))
     for key, system in ((("x",), None), ((), "a"), (("z",), "a"), (("x",), "c")):
-        with pytest.raises(UsageError, match="name one score and one system"):
+        with pytest.raises(UsageError, match="name exactly one score"):
             result.value(key, system)

@@ -77,7 +77,7 @@ def compare(
     if not references:
         raise DataError("there are no pairs to compare")
     sides = [[text.split() for text in side] for side in (references, translations)]
-    # `rows` contains the measures that are ratios of two sums over sentences: name -> numerators and denominators,
+    # `rows`: name of a measure -> numerators and denominators, (2, N) each. The measure is the ratio of their sums.
     counts = np.array([[len(text) for text in side] for side in sides])
     rows = {"words": (counts, np.ones_like(counts))}
     for n, called in ((1, "unigram"), (3, "trigram")):

@@ -86,7 +86,7 @@ class Batch:
         return len(next(iter(self.sides.values())).ids)
 
     def source(self, column: str) -> str:
-        """Return the column from which `column` is predicted: `shift` columns later; with two columns, the other one."""
+        """Return the column from which `column` is predicted, `shift` columns after it; of two, the other column."""
         columns = list(self.sides)
         return columns[(columns.index(column) + self.shift) % len(columns)]
 

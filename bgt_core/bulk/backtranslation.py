@@ -88,7 +88,7 @@ def backtranslate(
     if len(set(names)) != 2 or len(names) != 2:
         raise UsageError(f"{','.join(langs)}: expected two different languages, as in en,fr.", parameter="langs")
     if into not in names:
-        raise UsageError(f"{into}: expected a language of the bitext, {' or '.join(names)}.", parameter="into")
+        raise UsageError(f"{into}: expected one of {' and '.join(names)}.", parameter="into")
     out = part(out, *shard) if shard else out
     check_table(out)
     check_output(out)
